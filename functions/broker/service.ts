@@ -1,0 +1,33 @@
+/** How one service is asked for a token and how its answer is read; every default is already filled in. */
+export interface Service {
+  /** Scheme, host, port and an optional base path; fixed at deploy time, so no request can choose a host. */
+  readonly authUrl: string;
+  readonly tokenPath: string;
+  readonly basicEncoding: BasicEncoding;
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly parametersIn: 'query' | 'body';
+  readonly headers: Readonly<Record<string, string>>;
+  readonly response: TokenResponseSettings;
+  /** The life time of a token whose answer tells none. */
+  readonly tokenLifetimeSeconds?: number | undefined;
+  /** The life time when neither the answer nor `tokenLifetimeSeconds` tells one. */
+  readonly assumedLifetimeSeconds: number;
+  readonly maxLifetimeSeconds: number;
+  /** Whether a 403 is a definitive rejection of the credential. */
+  readonly rejectedOn403: boolean;
+  /** Whether a new token kills the old one. */
+  readonly singleActiveToken: boolean;
+  readonly attemptTimeoutMs: number;
+  readonly requestTimeoutMs: number;
+}
+
+/** `raw`: RFC 7617, UTF-8 of `id:secret`. `form`: RFC 6749 §2.3.1, both parts form-encoded first. */
+export type BasicEncoding = 'raw' | 'form';
+
+/** Members are dotted paths such as `data.token`; a path that is given wins over the search and must match. */
+export interface TokenResponseSettings {
+  readonly tokenMember?: string | undefined;
+  readonly lifetimeMember?: string | undefined;
+  readonly lifetimeUnit: 'seconds' | 'milliseconds';
+  readonly passThrough: readonly string[];
+}

@@ -1,0 +1,39 @@
+import type { Problem } from './problem.ts';
+import type { Redacted } from './redacted.ts';
+import type { Service } from './service.ts';
+
+/** What a token endpoint answered, complete and unread. Header names are lower-case, repeated ones joined by `, `. */
+export interface TokenResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+}
+
+/** A token as its service gave it. */
+export interface ServiceToken {
+  readonly accessToken: Redacted;
+  readonly tokenType: string;
+  /** Epoch milliseconds, counted from the start of the token request. */
+  readonly expiresAt: number;
+  readonly expirySource: ExpirySource;
+  readonly scope?: string | undefined;
+  /** The members that `passThrough` names, as the service gave them. */
+  readonly passThrough: Readonly<Record<string, unknown>>;
+}
+
+/** Who said how long the token lives: the answer, the token itself (JWT `exp`), the settings, or nobody. */
+export type ExpirySource = 'response' | 'jwt' | 'configured' | 'assumed';
+
+export type TokenResponseReading =
+  | { readonly outcome: 'token'; readonly token: ServiceToken }
+  /** The service definitively refused the credential. */
+  | { readonly outcome: 'rejected'; readonly status: number }
+  | { readonly outcome: 'problem'; readonly problem: Problem };
+
+export function readTokenResponse(
+  _response: TokenResponse,
+  _requestStartedAt: number,
+  _service: Service,
+): TokenResponseReading {
+  throw new Error('not written yet');
+}

@@ -1,0 +1,20 @@
+import type { AccessRule } from './broker/access-rule.ts';
+import type { ServiceName } from './broker/pair.ts';
+import type { Service } from './broker/service.ts';
+
+/**
+ * The environment variables of the token function. `lib/` must fill exactly these and `functions/` reads only these,
+ * so a missing or misspelled one is a compile error in the stack.
+ */
+export interface BrokerEnvironment {
+  /** Which environment's secrets this is: `token-broker/<environment>/<client>`. */
+  readonly TOKEN_BROKER_ENVIRONMENT: string;
+  /** Path of the settings file that lies beside the code; JSON of `BrokerSettings`. */
+  readonly TOKEN_BROKER_SETTINGS: string;
+}
+
+/** The part of an environment's settings that runs: it travels in the code asset, because variables end at 4 kB. */
+export interface BrokerSettings {
+  readonly services: Readonly<Record<ServiceName, Service>>;
+  readonly accessRules: readonly AccessRule[];
+}
