@@ -30,10 +30,12 @@ export type TokenResponseReading =
   | { readonly outcome: 'rejected'; readonly status: number }
   | { readonly outcome: 'problem'; readonly problem: Problem };
 
-export function readTokenResponse(
-  _response: TokenResponse,
-  _requestStartedAt: number,
-  _service: Service,
-): TokenResponseReading {
+/** When the token request was sent and when its answer was complete, in epoch milliseconds. */
+export interface RequestTimes {
+  readonly requestStartedAt: number;
+  readonly now: number;
+}
+
+export function readTokenResponse(_response: TokenResponse, _times: RequestTimes, _service: Service): TokenResponseReading {
   throw new Error('not written yet');
 }
