@@ -33,9 +33,13 @@ export type TokenResponseReading =
 /** When the token request was sent and when its answer was complete, in epoch milliseconds. */
 export interface RequestTimes {
   readonly requestStartedAt: number;
-  readonly now: number;
+  readonly receivedAt: number;
 }
 
-export function readTokenResponse(_response: TokenResponse, _times: RequestTimes, _service: Service): TokenResponseReading {
+export function readTokenResponse(
+  _response: TokenResponse,
+  _times: RequestTimes,
+  _service: Service,
+): TokenResponseReading {
   throw new Error('not written yet');
 }
