@@ -18,3 +18,12 @@ export interface BrokerSettings {
   readonly services: Readonly<Record<ServiceName, Service>>;
   readonly accessRules: readonly AccessRule[];
 }
+
+/** Reads the variables; throws at start-up, with the names, when the stack left one out. */
+export function parseEnvironment(variables: Readonly<Record<string, string | undefined>>): BrokerEnvironment {
+  const { TOKEN_BROKER_ENVIRONMENT, TOKEN_BROKER_SETTINGS } = variables;
+  if (!TOKEN_BROKER_ENVIRONMENT || !TOKEN_BROKER_SETTINGS) {
+    throw new TypeError('The environment variables TOKEN_BROKER_ENVIRONMENT and TOKEN_BROKER_SETTINGS must be set.');
+  }
+  return { TOKEN_BROKER_ENVIRONMENT, TOKEN_BROKER_SETTINGS };
+}

@@ -1,0 +1,59 @@
+import type { Audit, AuditRecord } from '../broker/audit.ts';
+
+interface Dependencies {
+  readonly environment: string;
+  /** Service names are a metric dimension only when they are configured: what a caller makes up must not become a metric. */
+  readonly services: ReadonlySet<string>;
+  readonly now: () => number;
+  readonly write: (line: string) => void;
+}
+
+/**
+ * Writes each record as one JSON line that is a CloudWatch EMF document as well. `write` is `process.stdout.write`:
+ * what `console.log` prints is nested by Lambda's JSON log format, and no metric appears.
+ *
+ * @see https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
+ */
+export function createAuditLog({ environment, services, now, write }: Dependencies): Audit {
+  return (record) => {
+    const { requestId, operation, outcome, milliseconds, caller, pair, cache, cause, ...proof } = record;
+    const line = {
+      _aws: { Timestamp: now(), CloudWatchMetrics: METRICS },
+      environment,
+      service: pair !== undefined && services.has(pair.service) ? pair.service : 'none',
+      outcome,
+      Requests: 1,
+      Duration: milliseconds,
+      CacheHits: cache === 'memory' ? 1 : 0,
+      TokenRequests: proof.tokenRequestAttempts === undefined ? 0 : 1,
+      requestId,
+      operation,
+      caller: caller && `${caller.partition}:${caller.account}:${caller.role}/${caller.session}`,
+      pair: pair && `${pair.client}/${pair.service}`,
+      cache,
+      ...proof,
+      cause: describeCause(cause),
+    };
+    write(`${JSON.stringify(line)}\n`);
+  };
+}
+
+const METRICS = [
+  {
+    Namespace: 'TokenBroker',
+    Dimensions: [['environment', 'service', 'outcome']],
+    Metrics: [
+      { Name: 'Requests', Unit: 'Count' },
+      { Name: 'Duration', Unit: 'Milliseconds' },
+      { Name: 'CacheHits', Unit: 'Count' },
+      { Name: 'TokenRequests', Unit: 'Count' },
+    ],
+  },
+];
+
+/** Where an unexpected error came from, without its message: a message may quote what it stumbled over. */
+function describeCause(cause: AuditRecord['cause']) {
+  if (!(cause instanceof Error)) return typeof cause === 'string' ? cause : undefined;
+  const frames = (cause.stack ?? '').split('\n').filter((line) => line.startsWith('    at '));
+  return { name: cause.name, at: frames.slice(0, 8).map((frame) => frame.trim()) };
+}

@@ -1,0 +1,60 @@
+import * as z from 'zod/mini';
+import { NAME_PATTERN, type Pair } from './pair.ts';
+import { Problem } from './problem.ts';
+import { parseBody } from './request-body.ts';
+
+/** What a caller asks for with `POST /token`. */
+export interface IssueRequest {
+  readonly pair: Pair;
+  /** How long the token should still live; a target, not a condition. */
+  readonly minTtlMs: number;
+  /** The fingerprint of a token that the service turned away. */
+  readonly refused: string | undefined;
+}
+
+const name = z
+  .string({ error: requiredOr('must be a string') })
+  .check(z.regex(NAME_PATTERN, 'must be 1 to 63 letters, digits, ".", "_" or "-", and start with a letter or digit'));
+
+const minTtl = z
+  .int({ error: 'must be a whole number of seconds' })
+  .check(z.gte(0, 'must be 0 or more'), z.lte(86_400, 'must be 86400 (one day) or less'));
+
+const fingerprint = z
+  .string({ error: 'must be a string' })
+  .check(z.regex(/^[0-9a-f]{16}$/, 'must be the fingerprint of an issued token: 16 hexadecimal digits in lower case'));
+
+/** The members of `POST /token`, as they stand in JSON. */
+export const issueRequestSchema = z.strictObject({
+  client: name,
+  service: name,
+  min_ttl: z.optional(minTtl),
+  refused: z.optional(fingerprint),
+});
+
+/** Reads the body of `POST /token`; throws the problem that names every wrong member and why, and no value. */
+export function parseIssueRequest(contentType: string | undefined, body: Uint8Array): IssueRequest {
+  const { client, service, min_ttl = 0, refused } = parseMembers(issueRequestSchema, parseBody(contentType, body));
+  return { pair: { client, service }, minTtlMs: min_ttl * 1_000, refused };
+}
+
+function parseMembers<Schema extends z.ZodMiniType>(schema: Schema, members: unknown): z.infer<Schema> {
+  const result = schema.safeParse(members);
+  if (result.success) return result.data;
+  throw new Problem('invalid-request', `${result.error.issues.map(explain).join('; ')}.`);
+}
+
+function explain(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'unrecognized_keys') return `unknown member ${issue.keys.map(shown).join(', ')}`;
+  if (issue.path.length === 0) return 'the body must be an object';
+  return `${issue.path.join('.')}: ${issue.message}`;
+}
+
+/** A name that the caller chose goes back to it shortened and with everything escaped. */
+function shown(name: string): string {
+  return JSON.stringify(name.length > 32 ? `${name.slice(0, 32)}…` : name);
+}
+
+function requiredOr(message: string) {
+  return ({ input }: { readonly input?: unknown }) => (input === undefined ? 'is required' : message);
+}
