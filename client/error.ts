@@ -1,0 +1,76 @@
+/**
+ * Every failure of the client: a problem of the broker, a refusal by AWS, or no usable answer at all.
+ *
+ * No text of it holds a token or a credential: of an answer only a problem's own members are kept.
+ */
+export class TokenBrokerError extends Error {
+  override readonly name = 'TokenBrokerError';
+  /** The type of the broker's problem, or a `FailureType` when somebody else failed. */
+  readonly type: string;
+  /** The HTTP status, when there was an answer. */
+  readonly status: number | undefined;
+  /** Whether the same request may succeed later without anybody acting. */
+  readonly retryable: boolean;
+  /** Whole seconds after which trying again makes sense. */
+  readonly retryAfterSeconds: number | undefined;
+  /** What the broker answered, when the failure is one of its problems. */
+  readonly problem: BrokerProblem | undefined;
+
+  constructor(type: string, detail: string, options: TokenBrokerErrorOptions) {
+    super(`${type}: ${detail}`, { cause: options.cause });
+    this.type = type;
+    this.status = options.status;
+    this.retryable = options.retryable;
+    this.retryAfterSeconds = options.retryAfterSeconds;
+    this.problem = options.problem;
+  }
+}
+
+export interface TokenBrokerErrorOptions {
+  readonly retryable: boolean;
+  readonly status?: number | undefined;
+  readonly retryAfterSeconds?: number | undefined;
+  readonly problem?: BrokerProblem | undefined;
+  readonly cause?: unknown;
+}
+
+/** A problem (RFC 9457) as the broker sent it; members that this version does not know are kept. */
+export interface BrokerProblem {
+  readonly type: string;
+  readonly title: string;
+  readonly detail: string;
+  readonly status: number;
+  readonly retryable: boolean;
+  readonly request_id?: string | undefined;
+  readonly [member: string]: unknown;
+}
+
+/** The failures that are not problems of the broker. `aws-…` were answered by AWS before the broker saw the request. */
+export const FAILURES = {
+  'aws-forbidden': { retryable: false, detail: 'AWS does not let this identity call the Function URL' },
+  'aws-signature-mismatch': { retryable: false, detail: 'AWS calculated another signature than the request carries' },
+  'aws-signature-expired': { retryable: false, detail: 'AWS finds the signature too old: this clock is behind' },
+  'aws-signature-not-yet-current': {
+    retryable: false,
+    detail: 'AWS finds the signature in the future: this clock is ahead',
+  },
+  'aws-security-token-invalid': { retryable: false, detail: 'AWS does not know these AWS credentials' },
+  'aws-security-token-expired': { retryable: false, detail: 'The temporary AWS credentials have expired' },
+  'aws-wrong-scope': { retryable: false, detail: 'The request was signed for another region or AWS service' },
+  'aws-refused': { retryable: false, detail: 'AWS refused the request for a reason that the client does not know' },
+  'aws-throttled': { retryable: true, detail: 'AWS throttled the request: too many at the same time' },
+  'aws-function-failed': { retryable: true, detail: 'AWS got no answer from the function behind the Function URL' },
+  'aws-credentials-unavailable': { retryable: false, detail: 'There are no usable AWS credentials to sign with' },
+  'unexpected-answer': { retryable: false, detail: 'The answer is not one of the broker' },
+  'network-error': { retryable: true, detail: 'There was no answer' },
+  timeout: { retryable: true, detail: 'There was no answer in time' },
+  aborted: { retryable: false, detail: 'The caller gave up waiting' },
+} as const satisfies Record<string, { readonly retryable: boolean; readonly detail: string }>;
+
+export type FailureType = keyof typeof FAILURES;
+
+/** The error for a failure of `FAILURES`; `more` ends its sentence and must not quote what a peer sent. */
+export function failure(type: FailureType, more = '', options: Omit<TokenBrokerErrorOptions, 'retryable'> = {}) {
+  const { retryable, detail } = FAILURES[type];
+  return new TokenBrokerError(type, more === '' ? detail : `${detail}: ${more}`, { ...options, retryable });
+}
