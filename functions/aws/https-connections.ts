@@ -1,0 +1,80 @@
+import type { ClientRequest, RequestOptions } from 'node:http';
+import https from 'node:https';
+import { isIP } from 'node:net';
+
+export interface Connections {
+  /** Lets idle connections notice what happened to them; to be awaited before `request`. */
+  readonly catchUp: () => Promise<void>;
+  /** Starts a request on an idle connection that is fit for it, else on a new one. */
+  readonly request: (url: URL, options: Pick<RequestOptions, 'method' | 'headers'>) => ClientRequest;
+  /** Says that a request's answer was read to its end, so that its connection may serve again. */
+  readonly keep: (outgoing: ClientRequest) => void;
+}
+
+interface Options {
+  /** Certificates (PEM) to trust instead of Node's own. */
+  readonly ca?: string | undefined;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+}
+
+/** Keeps connections to the token endpoints open between requests: verified TLS, plain HTTP only on loopback. */
+export function createConnections({ ca, now }: Options): Connections {
+  const secure = new https.Agent({
+    ...POOL,
+    ...(ca !== undefined && { ca }),
+    minVersion: 'TLSv1.2',
+    // Said aloud, because NODE_TLS_REJECT_UNAUTHORIZED=0 would switch it off.
+    rejectUnauthorized: true,
+  });
+  const plain = new http.Agent(POOL);
+  const idle = new WeakMap<object, { readonly since: number; readonly bytesRead: number }>();
+
+  return {
+    // One turn of the event loop: a connection's end, or bytes that came during a freeze, are read before it is used.
+    catchUp: () => new Promise((resolve) => setImmediate(resolve)),
+    request(url, options) {
+      dropUnfit();
+      const settings = { ...options, maxHeaderSize: MAX_HEADER_BYTES };
+      if (url.protocol === 'https:') return https.request(url, { ...settings, ...serverName(url), agent: secure });
+      if (url.protocol === 'http:' && isLoopback(url)) return http.request(url, { ...settings, agent: plain });
+      throw new Error('A token request goes over https, or over http on loopback.');
+    },
+    keep({ socket }) {
+      if (socket !== null) idle.set(socket, { since: now(), bytesRead: socket.bytesRead });
+    },
+  };
+
+  /**
+   * Bytes that nobody asked for would be taken for the answer to the next request: a token of someone else. The age is
+   * measured on the clock, because a frozen environment runs no timers and wakes up with connections long dead.
+   */
+  function dropUnfit(): void {
+    for (const socket of [secure, plain].flatMap(({ freeSockets }) => Object.values(freeSockets).flat())) {
+      const last = socket === undefined ? undefined : idle.get(socket);
+      const fit = last !== undefined && now() - last.since < MAX_IDLE_MS && socket?.bytesRead === last.bytesRead;
+      if (!fit) socket?.destroy();
+    }
+  }
+}
+
+// Importing node:http as a module touches all its exports, and one of them loads undici.
+const http = process.getBuiltinModule('node:http');
+
+/** Below what load balancers commonly allow an idle connection. */
+const MAX_IDLE_MS = 30_000;
+const MAX_HEADER_BYTES = 16_384;
+const POOL = { keepAlive: true, scheduling: 'lifo', maxSockets: 64, maxFreeSockets: 8, timeout: MAX_IDLE_MS } as const;
+
+/** Node would take the name from a `host` header; an IP address has none. */
+function serverName({ hostname }: URL): { servername?: string } {
+  return isIP(unbracketed(hostname)) === 0 ? { servername: hostname } : {};
+}
+
+function isLoopback({ hostname }: URL): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || (isIP(hostname) === 4 && hostname.startsWith('127.'));
+}
+
+function unbracketed(hostname: string): string {
+  return hostname.replace(/^\[(.*)\]$/, '$1');
+}
