@@ -1,0 +1,23 @@
+import { describe, expect, it } from 'vitest';
+import { MemoryCache } from '../../../functions/broker/memory-cache.ts';
+
+describe('the memory cache', () => {
+  it('forgets the entry that was not used for longest when it is full', () => {
+    const cache = new MemoryCache<number>(2);
+    cache.set('a', 1);
+    cache.set('b', 2);
+    cache.get('a');
+    cache.set('c', 3);
+
+    expect([cache.get('a'), cache.get('b'), cache.get('c')]).toEqual([1, undefined, 3]);
+  });
+
+  it('replaces an entry without forgetting another', () => {
+    const cache = new MemoryCache<number>(2);
+    cache.set('a', 1);
+    cache.set('b', 2);
+    cache.set('b', 3);
+
+    expect([cache.get('a'), cache.get('b')]).toEqual([1, 3]);
+  });
+});

@@ -1,0 +1,107 @@
+import type { AccessRule } from '../../functions/broker/access-rule.ts';
+import type { AuditRecord } from '../../functions/broker/audit.ts';
+import { createAuthorize } from '../../functions/broker/authorize.ts';
+import { createCredentials } from '../../functions/broker/credentials.ts';
+import type { IssueRequest } from '../../functions/broker/issue-request.ts';
+import { Redacted } from '../../functions/broker/redacted.ts';
+import type { SecretReading, SecretStage } from '../../functions/broker/secret.ts';
+import type { Service } from '../../functions/broker/service.ts';
+import { createTokenBroker } from '../../functions/broker/token-broker.ts';
+import { type BrokerRequest, createTokenEndpoint } from '../../functions/broker/token-endpoint.ts';
+import type { TokenExchange } from '../../functions/broker/token-request.ts';
+import { BILLING, exampleRule, exampleService, START } from './example.ts';
+
+interface World {
+  readonly services: Record<string, Service>;
+  readonly accessRules: AccessRule[];
+  /** What the token endpoint answers to the n-th token request (from 1); may throw. */
+  answer: (n: number) => TokenExchange | Promise<TokenExchange>;
+  /** What Secrets Manager answers; may be changed while the world runs. */
+  secret: (client: string, stage: SecretStage) => SecretReading | Promise<SecretReading>;
+}
+
+/** The real rules around a token endpoint and a Secrets Manager that are functions, and a clock that stands still. */
+export function createBrokerWorld(changes: Partial<World> = {}) {
+  const world: World = {
+    services: { 'customer-insights': exampleService(), 'merchant-payment-cleansing': exampleService() },
+    accessRules: [exampleRule()],
+    answer: (n) => exchange(200, { access_token: `token-${n}`, expires_in: 3_600 }),
+    secret: () => found('v1'),
+    ...changes,
+  };
+  const clock = { now: START };
+  const calls = { secretReads: 0, tokenRequests: 0 };
+  const audited: AuditRecord[] = [];
+  const now = () => clock.now;
+
+  const broker = createTokenBroker({
+    services: world.services,
+    authorize: createAuthorize(world.accessRules, new Set(Object.keys(world.services))),
+    readCredentialVersion: createCredentials({
+      environment: 'test',
+      now,
+      readSecret: async (client, stage) => {
+        calls.secretReads += 1;
+        return world.secret(client, stage);
+      },
+    }),
+    requestToken: async () => {
+      calls.tokenRequests += 1;
+      const answered = await world.answer(calls.tokenRequests);
+      return { ...answered, requestStartedAt: clock.now, receivedAt: clock.now };
+    },
+    fingerprint: (token) => token.padEnd(16, '0').slice(0, 16),
+    now,
+  });
+  const endpoint = createTokenEndpoint({ broker, audit: (record) => void audited.push(record), now });
+
+  return {
+    world,
+    clock,
+    calls,
+    audited,
+    issue: (changes: Partial<IssueRequest> = {}) =>
+      broker.issue(BILLING, { ...ISSUE_REQUEST, ...changes }, clock.now + 10_000),
+    post: async (members: unknown, changes: Partial<BrokerRequest> = {}) => {
+      const response = await endpoint({ ...brokerRequest(JSON.stringify(members)), ...changes });
+      return { ...response, json: JSON.parse(response.body) };
+    },
+  };
+}
+
+export const ISSUE_REQUEST: IssueRequest = {
+  pair: { client: 'acme', service: 'customer-insights' },
+  minTtlMs: 0,
+  refused: undefined,
+};
+
+/** A complete answer of a token endpoint. */
+export function exchange(status: number, members: unknown, headers: Record<string, string> = {}): TokenExchange {
+  const body = new TextEncoder().encode(JSON.stringify(members));
+  return {
+    response: { status, headers: { 'content-type': 'application/json', ...headers }, body },
+    requestStartedAt: START,
+    receivedAt: START,
+    attempts: 1,
+  };
+}
+
+export function found(versionId: string, members: unknown = { client_id: 'id', secret: 'secret' }): SecretReading {
+  return {
+    outcome: 'found',
+    secret: { versionId, stage: 'AWSCURRENT', text: new Redacted(JSON.stringify(members)) },
+  };
+}
+
+function brokerRequest(body: string): BrokerRequest {
+  return {
+    requestId: 'request-1',
+    method: 'POST',
+    path: '/token',
+    query: '',
+    contentType: 'application/json',
+    body: new TextEncoder().encode(body),
+    caller: BILLING,
+    deadline: START + 10_000,
+  };
+}

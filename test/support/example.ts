@@ -1,0 +1,38 @@
+import type { AccessRule } from '../../functions/broker/access-rule.ts';
+import type { Caller } from '../../functions/broker/caller.ts';
+import type { Service } from '../../functions/broker/service.ts';
+
+/** A service with the defaults of the settings; `test/lib` proves that they are the same. */
+export function exampleService(changes: Partial<Service> = {}): Service {
+  return {
+    authUrl: 'https://auth.example.com',
+    tokenPath: '/auth/v1/token',
+    basicEncoding: 'raw',
+    parameters: {},
+    parametersIn: 'query',
+    headers: {},
+    response: { lifetimeUnit: 'seconds', passThrough: [] },
+    assumedLifetimeSeconds: 300,
+    maxLifetimeSeconds: 86_400,
+    rejectedOn403: false,
+    singleActiveToken: false,
+    attemptTimeoutMs: 3_000,
+    requestTimeoutMs: 4_000,
+    ...changes,
+  };
+}
+
+export function exampleRule(changes: Partial<AccessRule> = {}): AccessRule {
+  return {
+    role: 'arn:aws:iam::111111111111:role/billing',
+    clients: ['acme'],
+    services: ['customer-insights'],
+    operations: ['token'],
+    ...changes,
+  };
+}
+
+export const BILLING: Caller = { partition: 'aws', account: '111111111111', role: 'billing', session: 'run-1' };
+
+/** A moment that no test depends on: 2026-01-01T00:00:00Z. */
+export const START = Date.UTC(2026, 0, 1);
