@@ -1,0 +1,212 @@
+import { inspect } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import type { Problem } from '../../../functions/broker/problem.ts';
+import { Redacted } from '../../../functions/broker/redacted.ts';
+import type { Service } from '../../../functions/broker/service.ts';
+import { createTokenRequester } from '../../../functions/broker/token-request.ts';
+import { SendFailure, type SendFailureKind, type SendLimits } from '../../../functions/broker/token-request-send.ts';
+import type { TokenResponse } from '../../../functions/broker/token-response.ts';
+import { exampleService, START } from '../../support/example.ts';
+
+const ANSWER: TokenResponse = { status: 200, headers: {}, body: new TextEncoder().encode('{"token":"t"}') };
+const CREDENTIAL = { clientId: new Redacted('acme'), secret: new Redacted('hunter2') };
+
+interface Setting {
+  /** What the attempts come to, in turn. */
+  readonly attempts: readonly (TokenResponse | Error)[];
+  readonly attemptMs?: number;
+  readonly random?: number;
+  readonly service?: Partial<Service>;
+  readonly deadline?: number;
+}
+
+/** Requests a token with a clock that moves only while an attempt or a pause lasts. */
+async function request({ attempts, attemptMs = 10, random = 0.5, service = {}, deadline = START + 60_000 }: Setting) {
+  let now = START;
+  const sent: SendLimits[] = [];
+  const pauses: number[] = [];
+
+  const requestToken = createTokenRequester({
+    send: async (_request, limits) => {
+      sent.push(limits);
+      now += attemptMs;
+      const outcome = attempts[sent.length - 1] ?? ANSWER;
+      if (outcome instanceof Error) throw outcome;
+      return outcome;
+    },
+    now: () => now,
+    sleep: async (ms) => {
+      pauses.push(ms);
+      now += ms;
+    },
+    random: () => random,
+  });
+
+  const outcome = await requestToken(exampleService(service), CREDENTIAL, deadline).catch((error: Problem) => error);
+  return { outcome, sent, pauses };
+}
+
+function failure(kind: SendFailureKind, code = 'CODE', status?: number): SendFailure {
+  return new SendFailure(kind, code, status === undefined ? undefined : { status, headers: { 'x-token': 'leaked' } });
+}
+
+it('gives the answer with when its request began and when it came', async () => {
+  const { outcome, sent } = await request({ attempts: [ANSWER], attemptMs: 40 });
+
+  expect(outcome).toEqual({ response: ANSWER, requestStartedAt: START, receivedAt: START + 40, attempts: 1 });
+  expect(sent).toEqual([{ timeoutMs: 3_000, maxBodyBytes: 262_144 }]);
+});
+
+it.each([200, 301, 401, 429, 500, 503])('takes a %d as the answer and sends nothing more', async (status) => {
+  const { outcome, sent } = await request({ attempts: [{ ...ANSWER, status }] });
+
+  expect(outcome).toMatchObject({ response: { status }, attempts: 1 });
+  expect(sent).toHaveLength(1);
+});
+
+describe('repeating', () => {
+  it.each(['connect', 'stale-socket'] as const)('sends again after "%s"', async (kind) => {
+    const { outcome, sent } = await request({ attempts: [failure(kind), ANSWER] });
+
+    expect(outcome).toMatchObject({ response: ANSWER, attempts: 2 });
+    expect(sent).toHaveLength(2);
+  });
+
+  it('counts the life time from the start of the attempt that was answered', async () => {
+    const { outcome } = await request({ attempts: [failure('connect'), ANSWER], attemptMs: 40, random: 0.5 });
+
+    expect(outcome).toMatchObject({ requestStartedAt: START + 40 + 50, receivedAt: START + 40 + 50 + 40 });
+  });
+
+  it('ends after the third attempt', async () => {
+    const { outcome, sent } = await request({ attempts: Array(4).fill(failure('connect')) });
+
+    expect(outcome).toMatchObject({ type: 'token-endpoint-unavailable' });
+    expect(sent).toHaveLength(3);
+  });
+
+  it.each([
+    [0, [0, 0]],
+    [0.5, [50, 100]],
+    [0.99, [99, 198]],
+  ])('waits a random part of 100 ms, then of 200 ms: %d', async (random, expected) => {
+    const { pauses } = await request({ attempts: [failure('connect'), failure('connect')], random });
+
+    expect(pauses).toEqual(expected);
+  });
+
+  it.each(['tls', 'timeout', 'broken', 'malformed', 'too-large', 'encoded'] as const)(
+    'sends nothing again after "%s"',
+    async (kind) => {
+      const { outcome, sent } = await request({ attempts: [failure(kind)] });
+
+      expect(outcome).toHaveProperty('type');
+      expect(sent).toHaveLength(1);
+    },
+  );
+});
+
+describe('time', () => {
+  it('gives a repeat what is left of the time for all attempts', async () => {
+    const { sent } = await request({ attempts: [failure('connect')], attemptMs: 2_000, random: 0 });
+
+    expect(sent.map(({ timeoutMs }) => timeoutMs)).toEqual([3_000, 2_000]);
+  });
+
+  it('gives an attempt no more than the deadline leaves', async () => {
+    const { sent } = await request({ attempts: [], deadline: START + 700 });
+
+    expect(sent).toMatchObject([{ timeoutMs: 700 }]);
+  });
+
+  it('does not begin a repeat that it could not wait for', async () => {
+    const { outcome, sent, pauses } = await request({
+      attempts: [failure('connect')],
+      attemptMs: 3_000,
+      random: 0,
+      deadline: START + 3_200,
+    });
+
+    expect(outcome).toMatchObject({ type: 'token-endpoint-unavailable' });
+    expect(sent).toHaveLength(1);
+    expect(pauses).toEqual([]);
+  });
+
+  it('sends nothing when the deadline has passed', async () => {
+    const { outcome, sent } = await request({ attempts: [], deadline: START });
+
+    expect(outcome).toMatchObject({ type: 'token-endpoint-timeout' });
+    expect(sent).toEqual([]);
+  });
+});
+
+describe('an answer that broke off', () => {
+  it.each([
+    ['broken', 401],
+    ['timeout', 401],
+    ['too-large', 401],
+    ['encoded', 401],
+    ['malformed', 400],
+    ['broken', 429],
+    ['encoded', 503],
+  ] as const)('is "%s" after a %d: the status and the headers count', async (kind, status) => {
+    const { outcome, sent } = await request({ attempts: [failure(kind, 'CODE', status)] });
+
+    expect(outcome).toMatchObject({
+      response: { status, headers: { 'x-token': 'leaked' }, body: new Uint8Array() },
+      attempts: 1,
+    });
+    expect(sent).toHaveLength(1);
+  });
+
+  it('is a problem after a 200', async () => {
+    const { outcome } = await request({ attempts: [failure('broken', 'ECONNRESET', 200)] });
+
+    expect(outcome).toMatchObject({
+      type: 'token-endpoint-unavailable',
+      detail: 'auth.example.com closed the connection before its answer was complete (ECONNRESET, status 200).',
+    });
+  });
+});
+
+it.each([
+  ['connect', 'ENOTFOUND', 'token-endpoint-unavailable', 'The name auth.example.com cannot be resolved'],
+  ['connect', 'EAI_AGAIN', 'token-endpoint-unavailable', 'The name auth.example.com cannot be resolved'],
+  ['connect', 'ECONNREFUSED', 'token-endpoint-unavailable', 'No connection to auth.example.com'],
+  ['stale-socket', 'ECONNRESET', 'token-endpoint-unavailable', 'auth.example.com keeps closing'],
+  ['tls', 'CERT_HAS_EXPIRED', 'token-endpoint-unavailable', 'No trusted TLS connection to auth.example.com'],
+  ['broken', 'ECONNRESET', 'token-endpoint-unavailable', 'auth.example.com closed the connection'],
+  ['timeout', 'ETIMEDOUT', 'token-endpoint-timeout', 'auth.example.com took the token request'],
+  ['malformed', 'HPE_INVALID_CONSTANT', 'token-endpoint-error', 'What auth.example.com answered is not HTTP'],
+  ['too-large', 'BODY_TOO_LARGE', 'token-response-unusable', 'The answer of auth.example.com is larger'],
+  ['encoded', 'CONTENT_ENCODING', 'token-response-unusable', 'The answer of auth.example.com has a content encoding'],
+] as const)('explains "%s" (%s) as %s', async (kind, code, type, said) => {
+  const { outcome } = await request({ attempts: Array(3).fill(failure(kind, code)) });
+
+  expect(outcome).toMatchObject({ type, detail: expect.stringContaining(said) });
+  expect(outcome).toMatchObject({ detail: expect.stringContaining(`(${code})`), cause: undefined });
+});
+
+it('refuses a credential that the dialect cannot carry before anything is sent', async () => {
+  const requestToken = createTokenRequester({
+    send: () => Promise.reject(new Error('was sent')),
+    now: () => START,
+    sleep: () => Promise.resolve(),
+    random: () => 0,
+  });
+  const credential = { ...CREDENTIAL, clientId: new Redacted('ac:me') };
+
+  await expect(requestToken(exampleService(), credential, START + 5_000)).rejects.toMatchObject({
+    type: 'credential-malformed',
+  });
+});
+
+it('lets what is no failure of sending through as the bug that it is', async () => {
+  const bug = new TypeError('a bug');
+
+  expect((await request({ attempts: [bug] })).outcome).toBe(bug);
+});
+
+it('shows nothing of the answer when a failure is printed', () => {
+  expect(inspect(failure('broken', 'ECONNRESET', 200), { showHidden: true, depth: 9 })).not.toContain('leaked');
+});
