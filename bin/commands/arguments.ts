@@ -1,0 +1,28 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { NAME_PATTERN } from '../../functions/broker/pair.ts';
+
+/** The name of a client, a service or an environment. */
+export function parseName(text: string): string {
+  if (!NAME_PATTERN.test(text)) {
+    throw new InvalidArgumentError(
+      'A name has letters, digits, ".", "_" and "-", at most 63, the first a letter or digit.',
+    );
+  }
+  return text;
+}
+
+/** How long a token should still live. */
+export function parseMinTtl(text: string): number {
+  const seconds = Number(text);
+  if (!/^\d{1,5}$/.test(text) || seconds > 86_400) {
+    throw new InvalidArgumentError('Give whole seconds, 0 to 86400.');
+  }
+  return seconds;
+}
+
+/** Checks a fingerprint; a token given by mistake must not be repeated in the error, as `commander` itself would do. */
+export function checkFingerprint(text: string | undefined, command: Command): void {
+  if (text !== undefined && !/^[0-9a-f]{16}$/.test(text)) {
+    command.error('error: --refused takes the fingerprint of the token (16 hex digits), not the token');
+  }
+}

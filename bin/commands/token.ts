@@ -1,0 +1,67 @@
+import type { Command } from 'commander';
+import type { IssuedToken } from '../../client/token.ts';
+import { checkFingerprint, parseMinTtl, parseName } from './arguments.ts';
+import { addConnectionOptions, type ConnectionOptions, connect } from './connect.ts';
+import { explainFailure } from './failure.ts';
+import { printJson, printMembers, talk } from './output.ts';
+
+/** `token`: asks the broker for a token, as the AWS identity that runs the command. */
+export function addTokenCommand(program: Command, signal: AbortSignal): void {
+  addConnectionOptions(program.command('token'))
+    .description('Ask for a token, as your AWS identity; shows its fingerprint, not the token.')
+    .requiredOption('--client <name>', 'the client to act for', parseName)
+    .requiredOption('--service <name>', 'the service that issues the token', parseName)
+    .option('--min-ttl <seconds>', 'how long the token should still live', parseMinTtl)
+    .option('--refused <fingerprint>', 'the token that the service turned away, to get its successor')
+    .option('--json', 'answer in JSON, problems too')
+    .option('--reveal', 'show the token itself')
+    .addHelpText('after', EXAMPLES)
+    .action(async (_: unknown, command: Command) => {
+      const options = command.optsWithGlobals<TokenCommandOptions>();
+      checkFingerprint(options.refused, command);
+      const broker = connect(options, command);
+      await explainFailure(options, async () => {
+        const { client, service, minTtl, refused } = options;
+        print(await broker.token({ client, service, minTtl, refused, signal }), options);
+      });
+    });
+}
+
+interface TokenCommandOptions extends ConnectionOptions {
+  readonly environment: string;
+  readonly client: string;
+  readonly service: string;
+  readonly minTtl?: number;
+  readonly refused?: string;
+  readonly json?: boolean;
+  readonly reveal?: boolean;
+}
+
+function print(token: IssuedToken, { json, reveal }: TokenCommandOptions): void {
+  // Named as on the wire, so that a script reads the same members here and there.
+  const shown = {
+    token_type: token.tokenType,
+    expires_in: Math.max(0, Math.floor((token.expiresAt - Date.now()) / 1000)),
+    expires_at: new Date(token.expiresAt).toISOString(),
+    expiry_source: token.expirySource,
+    fingerprint: token.fingerprint,
+    scope: token.scope,
+  };
+  // What a service sends along may be as secret as the token: a refresh token, for example.
+  const members = reveal ? { access_token: token.accessToken, ...shown, ...token.passThrough } : shown;
+  if (json) {
+    printJson(members);
+    return;
+  }
+  printMembers(members);
+  if (!reveal) talk('The token is hidden; --reveal shows it.');
+}
+
+const EXAMPLES = `
+Examples:
+  $ npm run token-broker -- token --client acme --service customer-insights
+  $ npm run --silent token-broker -- token --client acme --service customer-insights --json
+  $ npm run --silent token-broker -- token --client acme --service customer-insights --json --reveal | jq -r .access_token
+  $ npm run token-broker -- token --client acme --service customer-insights --refused 0123456789abcdef
+
+Exit code: 0 a token was issued, 1 refused or failed, 2 wrong usage.`;

@@ -1,0 +1,34 @@
+import { Command, CommanderError, Option } from 'commander';
+import { parseName } from './commands/arguments.ts';
+import { addTokenCommand } from './commands/token.ts';
+
+/** The command line: data on stdout, talk on stderr; exit 0 done, 1 refused or failed, 2 wrong usage, 130 Ctrl-C. */
+const program = new Command('token-broker')
+  .description('Asks a token broker, and looks after one.')
+  .addOption(
+    new Option('--environment <name>', 'whose broker it is')
+      .env('TOKEN_BROKER_ENVIRONMENT')
+      .default('local')
+      .argParser(parseName),
+  )
+  .configureHelp({ showGlobalOptions: true })
+  .showHelpAfterError('(--help shows how)')
+  .exitOverride();
+
+const interrupted = new AbortController();
+process.once('SIGINT', () => interrupted.abort());
+for (const stream of [process.stdout, process.stderr]) stream.on('error', ignoreBrokenPipe);
+
+addTokenCommand(program, interrupted.signal);
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (!(error instanceof CommanderError)) throw error;
+  process.exitCode = error.exitCode === 0 ? 0 : 2;
+}
+
+/** Whoever reads our output may stop early (`| head`): what is left is for nobody. */
+function ignoreBrokenPipe(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error;
+}

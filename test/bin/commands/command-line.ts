@@ -1,0 +1,44 @@
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+export interface Finished {
+  readonly exitCode: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Starts the command line as a process of its own, with nothing of this machine's AWS set-up in reach. */
+export function startCommandLine(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const isolated = {
+    HOME: '/nonexistent',
+    AWS_EC2_METADATA_DISABLED: 'true',
+    AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE',
+    AWS_SECRET_ACCESS_KEY: 'marked-secret-access-key',
+    AWS_SESSION_TOKEN: 'marked-session-token',
+  };
+  return spawn(process.execPath, [PROGRAM, ...args], { env: { ...isolated, ...env } });
+}
+
+/** Runs the command line to its end. */
+export async function runCommandLine(
+  args: readonly string[],
+  env?: Readonly<Record<string, string>>,
+): Promise<Finished> {
+  return finished(startCommandLine(args, env));
+}
+
+/** Waits for the end of a started command line. */
+export async function finished(child: ChildProcessWithoutNullStreams): Promise<Finished> {
+  const output = { stdout: '', stderr: '' };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output.stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    output.stderr += text;
+  });
+  const [exitCode] = await once(child, 'close');
+  return { exitCode, ...output };
+}
+
+const PROGRAM = fileURLToPath(new URL('../../../bin/token-broker.ts', import.meta.url));
