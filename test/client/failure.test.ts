@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { AwsCredentials } from '../../client/credentials.ts';
 import { TokenBrokerError } from '../../client/error.ts';
 import { createTokenBroker, type TokenBrokerOptions } from '../../client/token-broker.ts';
@@ -116,9 +116,10 @@ describe('no answer', () => {
   });
 
   it('a caller that had given up before sends nothing and reads no credentials', async () => {
-    const credentials = () => Promise.reject(new Error('read'));
+    const credentials = vi.fn(async () => CREDENTIALS);
     const error = await failureOf(() => {}, { signal: AbortSignal.abort(), credentials });
     expect(error.type).toBe('aborted');
+    expect(credentials).not.toHaveBeenCalled();
     expect(server?.requests).toEqual([]);
   });
 });
