@@ -8,8 +8,13 @@ export interface ReceivedAnswer {
   readonly body: string;
 }
 
+/** A header with several values is sent several times. */
+export interface RequestToSend extends Omit<RequestToSign, 'headers'> {
+  readonly headers: Readonly<Record<string, string | string[]>>;
+}
+
 /** Sends exactly the path, query and headers that it is given; `fetch` would normalise them. */
-export function send({ method, url, headers, body }: RequestToSign): Promise<ReceivedAnswer> {
+export function send({ method, url, headers, body }: RequestToSend): Promise<ReceivedAnswer> {
   const { hostname, port, origin } = new URL(url);
   // Without it, Node sends no length with a GET or DELETE.
   const sent = { ...headers, 'content-length': Buffer.byteLength(body) };
