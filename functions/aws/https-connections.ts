@@ -31,8 +31,11 @@ export function createConnections({ ca, now }: Options): Connections {
   const idle = new WeakMap<object, { readonly since: number; readonly bytesRead: number }>();
 
   return {
-    // One turn of the event loop: a connection's end, or bytes that came during a freeze, are read before it is used.
-    catchUp: () => new Promise((resolve) => setImmediate(resolve)),
+    async catchUp() {
+      // Only the second turn is certain to have a whole round of reading before it.
+      await turnOfTheLoop();
+      await turnOfTheLoop();
+    },
     request(url, options) {
       dropUnfit();
       const settings = { ...options, maxHeaderSize: MAX_HEADER_BYTES };
@@ -46,14 +49,15 @@ export function createConnections({ ca, now }: Options): Connections {
   };
 
   /**
-   * Bytes that nobody asked for would be taken for the answer to the next request: a token of someone else. The age is
-   * measured on the clock, because a frozen environment runs no timers and wakes up with connections long dead.
+   * Bytes that nobody asked for must not become the answer to the next request; newer Nodes see to that themselves.
+   * The age is measured on the clock: a frozen environment runs no timers and wakes up with connections long dead.
    */
   function dropUnfit(): void {
-    for (const socket of [secure, plain].flatMap(({ freeSockets }) => Object.values(freeSockets).flat())) {
-      const last = socket === undefined ? undefined : idle.get(socket);
-      const fit = last !== undefined && now() - last.since < MAX_IDLE_MS && socket?.bytesRead === last.bytesRead;
-      if (!fit) socket?.destroy();
+    const free = [secure, plain].flatMap(({ freeSockets }) => Object.values(freeSockets));
+    for (const socket of free.flatMap((sockets = []) => sockets)) {
+      const last = idle.get(socket);
+      const fit = last !== undefined && last.bytesRead === socket.bytesRead && now() - last.since < MAX_IDLE_MS;
+      if (!fit) socket.destroy();
     }
   }
 }
@@ -65,6 +69,10 @@ const http = process.getBuiltinModule('node:http');
 const MAX_IDLE_MS = 30_000;
 const MAX_HEADER_BYTES = 16_384;
 const POOL = { keepAlive: true, scheduling: 'lifo', maxSockets: 64, maxFreeSockets: 8, timeout: MAX_IDLE_MS } as const;
+
+function turnOfTheLoop(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
 
 /** Node would take the name from a `host` header; an IP address has none. */
 function serverName({ hostname }: URL): { servername?: string } {

@@ -1,0 +1,45 @@
+import { generate } from 'selfsigned';
+
+export interface ServerCertificate {
+  readonly key: string;
+  readonly cert: string;
+}
+
+export interface CertificateAuthority {
+  /** The authority's own certificate (PEM), for whoever shall trust it. */
+  readonly ca: string;
+  readonly issue: (options?: IssueOptions) => Promise<ServerCertificate>;
+}
+
+interface IssueOptions {
+  readonly host?: string;
+  readonly notBefore?: Date;
+  readonly notAfter?: Date;
+}
+
+/** A certificate authority that lives as long as the test and signs certificates for servers on loopback. */
+export async function createCertificateAuthority(): Promise<CertificateAuthority> {
+  const authority = await generate([{ name: 'commonName', value: 'Test authority' }], {
+    ...KEYS,
+    extensions: [
+      { name: 'basicConstraints', cA: true, critical: true },
+      { name: 'keyUsage', keyCertSign: true, critical: true },
+    ],
+  });
+
+  return {
+    ca: authority.cert,
+    async issue({ host = 'localhost', notBefore, notAfter } = {}) {
+      const issued = await generate([{ name: 'commonName', value: host }], {
+        ...KEYS,
+        ca: { key: authority.private, cert: authority.cert },
+        extensions: [{ name: 'subjectAltName', altNames: [{ type: 2, value: host }] }],
+        ...(notBefore && { notBeforeDate: notBefore }),
+        ...(notAfter && { notAfterDate: notAfter }),
+      });
+      return { key: issued.private, cert: issued.cert };
+    },
+  };
+}
+
+const KEYS = { keyType: 'ec', algorithm: 'sha256' } as const;
