@@ -7,6 +7,8 @@ export class TokenBrokerError extends Error {
   override readonly name = 'TokenBrokerError';
   /** The type of the broker's problem, or a `FailureType` when somebody else failed. */
   readonly type: string;
+  /** What happened, without the type that `message` starts with. */
+  readonly detail: string;
   /** The HTTP status, when there was an answer. */
   readonly status: number | undefined;
   /** Whether the same request may succeed later without anybody acting. */
@@ -19,6 +21,7 @@ export class TokenBrokerError extends Error {
   constructor(type: string, detail: string, options: TokenBrokerErrorOptions) {
     super(`${type}: ${detail}`, { cause: options.cause });
     this.type = type;
+    this.detail = detail;
     this.status = options.status;
     this.retryable = options.retryable;
     this.retryAfterSeconds = options.retryAfterSeconds;

@@ -10,14 +10,9 @@ export function readFailure(answer: Answer): TokenBrokerError {
 
   const problem = readProblem(answer, body);
   if (problem !== undefined) {
-    const requestId = problem.request_id === undefined ? '' : ` (request ${problem.request_id})`;
-    const { retryable } = problem;
-    return new TokenBrokerError(problem.type, problem.detail + requestId, {
-      status,
-      retryable,
-      retryAfterSeconds,
-      problem,
-    });
+    const { type, detail, retryable, request_id } = problem;
+    const more = request_id === undefined ? '' : ` (request ${request_id})`;
+    return new TokenBrokerError(type, detail + more, { status, retryable, retryAfterSeconds, problem });
   }
 
   const type = answeredByAws(answer, body);

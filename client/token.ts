@@ -40,15 +40,14 @@ export async function askForToken(connection: Connection, options: TokenOptions)
 }
 
 function readToken({ text, status }: Answer, startedAt: number): IssuedToken {
-  const unusable = (what: string) => failure('unexpected-answer', what, { status });
+  const unusable = (member: string) => failure('unexpected-answer', `its ${member} is missing or wrong`, { status });
   const body = parseJson(text);
-  if (!isJsonObject(body)) throw unusable('it is not a JSON object');
+  if (!isJsonObject(body)) throw failure('unexpected-answer', 'it is not a JSON object', { status });
   const { access_token, token_type, expires_in, expires_at, expiry_source, fingerprint, scope, ...passThrough } = body;
 
   if (typeof access_token !== 'string' || !/^[\x20-\x7e]+$/.test(access_token)) throw unusable('access_token');
   if (typeof token_type !== 'string' || token_type === '') throw unusable('token_type');
-  if (typeof expires_in !== 'number' || !Number.isSafeInteger(expires_in) || expires_in < 0)
-    throw unusable('expires_in');
+  if (!isLifetime(expires_in)) throw unusable('expires_in');
   if (typeof expires_at !== 'string' || Number.isNaN(Date.parse(expires_at))) throw unusable('expires_at');
   if (typeof expiry_source !== 'string') throw unusable('expiry_source');
   if (typeof fingerprint !== 'string' || !/^[0-9a-f]{16}$/.test(fingerprint)) throw unusable('fingerprint');
@@ -63,6 +62,11 @@ function readToken({ text, status }: Answer, startedAt: number): IssuedToken {
     ...(scope !== undefined && { scope }),
     passThrough,
   };
+}
+
+/** Whole seconds; more than thirty years is a mistake, and would leave the range of dates in the end. */
+function isLifetime(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 1_000_000_000;
 }
 
 /** Both say when the token ends. The broker's clock is the exact one, but only ours is asked later. */

@@ -27,6 +27,6 @@ interface FailureOptions extends ExplainedFor {
 }
 
 /** Failures that are not the broker's get the same shape, so that a script reads one. */
-function asProblem({ type, message, status, retryable, problem }: TokenBrokerError): Readonly<Record<string, unknown>> {
-  return problem ?? { type, detail: message.slice(type.length + 2), status, retryable };
+function asProblem({ type, detail, status, retryable, problem }: TokenBrokerError): Readonly<Record<string, unknown>> {
+  return problem ?? { type, detail, status, retryable };
 }

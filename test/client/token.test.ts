@@ -68,6 +68,7 @@ describe('asking for a token', () => {
     ['no token type', issued(NOW, { token_type: '' }), /token_type/],
     ['a life time in words', issued(NOW, { expires_in: '3599' }), /expires_in/],
     ['a negative life time', issued(NOW, { expires_in: -1 }), /expires_in/],
+    ['a life time beyond all dates', issued(NOW, { expires_in: Number.MAX_SAFE_INTEGER }), /expires_in/],
     ['half a second', issued(NOW, { expires_in: 0.5 }), /expires_in/],
     ['an end that is no date', issued(NOW, { expires_at: 'marked-answer' }), /expires_at/],
     ['no source of the expiry', issued(NOW, { expiry_source: undefined }), /expiry_source/],
