@@ -1,0 +1,37 @@
+import { type AwsJsonServer, serveAwsJson } from './aws-json.ts';
+import { secretInventoryOperations } from './secret-inventory-operations.ts';
+import { type LabelUpdate, SecretStore } from './secret-store.ts';
+import { secretValueOperations } from './secret-value-operations.ts';
+
+/** Stands in for AWS Secrets Manager on 127.0.0.1: account 111111111111, region us-east-1, everything in memory. */
+export async function startSecretsManager({
+  now = Date.now,
+  port,
+  onLabelUpdated = () => undefined,
+  listLagMs = 0,
+}: Options = {}): Promise<SecretsManagerStandIn> {
+  const store = new SecretStore({ now, onLabelUpdated });
+  const operations = new Map(
+    Object.entries({
+      ...secretValueOperations(store, now),
+      ...secretInventoryOperations({ store, now, listLagMs }),
+    }),
+  );
+  const server = await serveAwsJson({ service: 'secretsmanager', operations, port });
+  return { ...server, store };
+}
+
+export interface SecretsManagerStandIn extends AwsJsonServer {
+  readonly store: SecretStore;
+}
+
+interface Options {
+  /** Epoch milliseconds. */
+  readonly now?: () => number;
+  /** A free one when left out. */
+  readonly port?: number;
+  /** Called where AWS sends the event `Secret Label Updated`. */
+  readonly onLabelUpdated?: (update: LabelUpdate) => void;
+  /** ListSecrets may lag behind by five minutes in AWS; here by this much. */
+  readonly listLagMs?: number;
+}

@@ -1,0 +1,339 @@
+import type { FilterNameStringType, SecretsManager } from '@aws-sdk/client-secrets-manager';
+import { expect } from 'vitest';
+
+/** One call of the real SDK about a secret; `name` belongs to the scenario alone. */
+export type Call = (aws: SecretsManager, name: string) => Promise<unknown>;
+
+/** Version ids are chosen by the caller, so that the answers of two servers can be compared. */
+export const V1 = '11111111-1111-4111-8111-111111111111';
+export const V2 = '22222222-2222-4222-8222-222222222222';
+export const V3 = '33333333-3333-4333-8333-333333333333';
+
+export const create: Call = (aws, Name) => aws.createSecret({ Name, SecretString: 'one', ClientRequestToken: V1 });
+
+export const createEmpty: Call = (aws, Name) => aws.createSecret({ Name });
+
+export function put(ClientRequestToken: string, SecretString: string, ...VersionStages: string[]): Call {
+  const stages = VersionStages.length > 0 ? { VersionStages } : {};
+  return (aws, SecretId) => aws.putSecretValue({ SecretId, ClientRequestToken, SecretString, ...stages });
+}
+
+export function get(VersionStage?: string, VersionId?: string): Call {
+  return (aws, SecretId) => aws.getSecretValue({ SecretId, VersionStage, VersionId });
+}
+
+export const batchGet: Call = (aws, name) => aws.batchGetSecretValue({ SecretIdList: [name, `${name}/missing`] });
+
+export const describeSecret: Call = (aws, SecretId) => aws.describeSecret({ SecretId });
+
+export function move(VersionStage: string, RemoveFromVersionId?: string, MoveToVersionId?: string): Call {
+  return (aws, SecretId) =>
+    aws.updateSecretVersionStage({ SecretId, VersionStage, RemoveFromVersionId, MoveToVersionId });
+}
+
+export const deleteSecret: Call = (aws, SecretId) => aws.deleteSecret({ SecretId });
+
+export const destroySecret: Call = (aws, SecretId) => aws.deleteSecret({ SecretId, ForceDeleteWithoutRecovery: true });
+
+export const restore: Call = (aws, SecretId) => aws.restoreSecret({ SecretId });
+
+export function list(Key: FilterNameStringType, ...Values: string[]): Call {
+  return (aws, name) =>
+    aws.listSecrets({
+      Filters: [
+        { Key: 'name', Values: [name] },
+        { Key, Values },
+      ],
+    });
+}
+
+/** What the stand-in and moto must answer alike. */
+export const SAME: Readonly<Record<string, readonly Call[]>> = {
+  'a new secret has one version, AWSCURRENT': [create, get(), get('AWSCURRENT'), get(undefined, V1), describeSecret],
+
+  'a secret without a value has no version': [createEmpty, get(), describeSecret, put(V1, 'one', 'AWSPENDING'), get()],
+
+  'a put makes its version AWSCURRENT and the one before AWSPREVIOUS': [
+    create,
+    put(V2, 'two'),
+    get(),
+    get('AWSPREVIOUS'),
+    describeSecret,
+  ],
+
+  'the third version leaves the first without a stage, but readable by its id': [
+    create,
+    put(V2, 'two'),
+    put(V3, 'three'),
+    get('AWSPREVIOUS'),
+    get(undefined, V1),
+  ],
+
+  'a put as AWSPENDING leaves the others alone and replaces an older AWSPENDING': [
+    create,
+    put(V2, 'two', 'AWSPENDING'),
+    get(),
+    put(V3, 'three', 'AWSPENDING'),
+    get(),
+    get('AWSPENDING'),
+    get('AWSPREVIOUS'),
+  ],
+
+  'AWSPENDING is promoted by moving AWSCURRENT to it': [
+    create,
+    put(V2, 'two', 'AWSPENDING'),
+    move('AWSCURRENT', V1, V2),
+    get('AWSCURRENT'),
+    get('AWSPREVIOUS'),
+    get('AWSPENDING'),
+    move('AWSPENDING', V2),
+    get('AWSPENDING'),
+    describeSecret,
+  ],
+
+  'AWSCURRENT goes back to AWSPREVIOUS, and the two swap': [
+    create,
+    put(V2, 'two'),
+    move('AWSCURRENT', V2, V1),
+    get('AWSCURRENT'),
+    get('AWSPREVIOUS'),
+    describeSecret,
+  ],
+
+  'AWSCURRENT moves only from the version that has it': [
+    create,
+    put(V2, 'two', 'AWSPENDING'),
+    move('AWSCURRENT', undefined, V2),
+    move('AWSCURRENT', V2, V1),
+    move('AWSCURRENT', V1, V3),
+  ],
+
+  'the same put twice is one version, and a version never changes': [
+    create,
+    put(V2, 'two'),
+    put(V2, 'two'),
+    put(V2, 'other'),
+    get(),
+    describeSecret,
+  ],
+
+  'a name is taken once, except by the same call again': [
+    create,
+    create,
+    (aws, Name) => aws.createSecret({ Name, SecretString: 'other', ClientRequestToken: V1 }),
+    (aws, Name) => aws.createSecret({ Name, SecretString: 'one', ClientRequestToken: V2 }),
+  ],
+
+  'an update changes the description, and the value if there is one': [
+    create,
+    (aws, SecretId) => aws.updateSecret({ SecretId, Description: 'what it is for' }),
+    describeSecret,
+    (aws, SecretId) => aws.updateSecret({ SecretId, SecretString: 'two', ClientRequestToken: V2 }),
+    get(),
+    get('AWSPREVIOUS'),
+  ],
+
+  'what does not exist is not found': [
+    get(),
+    describeSecret,
+    put(V1, 'one'),
+    move('AWSCURRENT', V1, V2),
+    deleteSecret,
+    restore,
+    (aws, SecretId) => aws.tagResource({ SecretId, Tags: [] }),
+    create,
+    get('AWSPENDING'),
+    get(undefined, V2),
+    get('AWSPENDING', V1),
+  ],
+
+  'a secret marked for deletion cannot be read until it is restored': [
+    create,
+    deleteSecret,
+    get('AWSCURRENT'),
+    list('name', ''),
+    batchGet,
+    deleteSecret,
+    restore,
+    get('AWSCURRENT'),
+    list('name', ''),
+  ],
+
+  'a destroyed secret is gone, and its name is free': [
+    create,
+    destroySecret,
+    get(),
+    destroySecret,
+    (aws, Name) => aws.createSecret({ Name, SecretString: 'again', ClientRequestToken: V1 }),
+    get(),
+  ],
+
+  'a recovery window has bounds and excludes force': [
+    create,
+    (aws, SecretId) => aws.deleteSecret({ SecretId, RecoveryWindowInDays: 6 }),
+    (aws, SecretId) => aws.deleteSecret({ SecretId, RecoveryWindowInDays: 31 }),
+    (aws, SecretId) => aws.deleteSecret({ SecretId, RecoveryWindowInDays: 7, ForceDeleteWithoutRecovery: true }),
+    (aws, SecretId) => aws.deleteSecret({ SecretId, RecoveryWindowInDays: 7 }),
+  ],
+
+  'tags are added, replaced and removed': [
+    create,
+    (aws, SecretId) =>
+      aws.tagResource({
+        SecretId,
+        Tags: [
+          { Key: 'services', Value: 'a b' },
+          { Key: 'owner', Value: 'x' },
+        ],
+      }),
+    (aws, SecretId) => aws.tagResource({ SecretId, Tags: [{ Key: 'services', Value: 'a' }] }),
+    describeSecret,
+    list('tag-key', 'serv'),
+    list('tag-value', 'x'),
+    (aws, SecretId) => aws.untagResource({ SecretId, TagKeys: ['services', 'missing'] }),
+    describeSecret,
+    list('tag-key', 'services'),
+  ],
+
+  'secrets are listed by the beginning of their name, page by page': [
+    (aws, name) => aws.createSecret({ Name: `${name}/a`, SecretString: 'one', ClientRequestToken: V1 }),
+    (aws, name) => aws.createSecret({ Name: `${name}/b`, SecretString: 'one', ClientRequestToken: V1 }),
+    (aws, name) => aws.createSecret({ Name: `${name}/c`, SecretString: 'one', ClientRequestToken: V1 }),
+    list('name', ''),
+    list('name', 'no-such-name'),
+    async (aws, name) => {
+      const options = { MaxResults: 2, Filters: [{ Key: 'name' as const, Values: [`${name}/`] }] };
+      const { NextToken, SecretList: first } = await aws.listSecrets(options);
+      const { SecretList: second } = await aws.listSecrets({ ...options, NextToken });
+      return { first, second };
+    },
+    (aws, name) => aws.batchGetSecretValue({ Filters: [{ Key: 'name', Values: [`${name}/`] }] }),
+    batchGet,
+    (aws, name) => aws.batchGetSecretValue({ SecretIdList: [`${name}/b`, `${name}/d`, `${name}/a`] }),
+    (aws, name) => aws.batchGetSecretValue({ SecretIdList: [name], Filters: [{ Key: 'name', Values: [name] }] }),
+  ],
+
+  'a secret is found by its ARN, whole or without the suffix': [
+    create,
+    async (aws, name) => {
+      const { ARN = '' } = await aws.describeSecret({ SecretId: name });
+      const byArn = await aws.getSecretValue({ SecretId: ARN });
+      const byPartialArn = await aws.getSecretValue({ SecretId: ARN.slice(0, -7) });
+      return { byArn, byPartialArn };
+    },
+  ],
+
+  'a secret can be binary': [
+    (aws, Name) => aws.createSecret({ Name, SecretBinary: new Uint8Array([0, 255, 1]), ClientRequestToken: V1 }),
+    get(),
+  ],
+
+  'input that does not fit is refused': [
+    create,
+    (aws, SecretId) => aws.putSecretValue({ SecretId, ClientRequestToken: 'short', SecretString: 'two' }),
+    (aws, SecretId) => aws.putSecretValue({ SecretId, ClientRequestToken: V2 }),
+  ],
+};
+
+interface Difference {
+  readonly calls: readonly Call[];
+  /** What AWS, and so the stand-in, gives as the last answer; then what moto gives. */
+  readonly aws: object;
+  readonly moto: object;
+}
+
+const promoted = [create, put(V2, 'two', 'AWSPENDING'), move('AWSCURRENT', V1, V2)];
+
+/** Where moto 5 is not like AWS. The stand-in follows AWS; the suite proves that each difference is still there. */
+export const MOTO_DIFFERENCES: Readonly<Record<string, Difference>> = {
+  'after UpdateSecretVersionStage, a read without a stage answers AWSPREVIOUS': {
+    calls: [...promoted, get()],
+    aws: { VersionId: V2, SecretString: 'two' },
+    moto: { VersionId: V1, SecretString: 'one' },
+  },
+  'after UpdateSecretVersionStage, BatchGetSecretValue answers AWSPREVIOUS': {
+    calls: [...promoted, batchGet],
+    aws: { SecretValues: [{ VersionId: V2 }] },
+    moto: { SecretValues: [{ VersionId: V1 }] },
+  },
+  'after UpdateSecretVersionStage, a put leaves two versions AWSCURRENT': {
+    calls: [...promoted, put(V3, 'three'), describeSecret],
+    aws: { VersionIdsToStages: { [V2]: ['AWSPREVIOUS'], [V3]: ['AWSCURRENT'] } },
+    moto: { VersionIdsToStages: { [V2]: ['AWSCURRENT', 'AWSPENDING'], [V3]: ['AWSCURRENT'] } },
+  },
+  'UpdateSecretVersionStage puts other stages than AWSCURRENT on two versions': {
+    calls: [create, put(V2, 'two', 'AWSPENDING'), move('AWSPENDING', undefined, V1)],
+    aws: { refused: 'InvalidParameterException' },
+    moto: { Name: expect.any(String) },
+  },
+  'AWSCURRENT can be removed from a secret': {
+    calls: [create, move('AWSCURRENT', V1)],
+    aws: { refused: 'InvalidParameterException' },
+    moto: { Name: expect.any(String) },
+  },
+  'versions without a stage are described': {
+    calls: [
+      create,
+      put(V2, 'two'),
+      put(V3, 'three'),
+      async (aws, SecretId) => Object.keys((await aws.describeSecret({ SecretId })).VersionIdsToStages ?? {}),
+    ],
+    aws: [V2, V3],
+    moto: [V1, V2, V3],
+  },
+  'versions without a stage are listed though nobody asked for them': {
+    calls: [create, put(V2, 'two'), put(V3, 'three'), (aws, SecretId) => aws.listSecretVersionIds({ SecretId })],
+    aws: { Versions: [{ VersionId: V2 }, { VersionId: V3 }] },
+    moto: { Versions: [{ VersionId: V1 }, { VersionId: V2 }, { VersionId: V3 }] },
+  },
+  'a secret marked for deletion can be changed': {
+    calls: [create, deleteSecret, put(V2, 'two')],
+    aws: { refused: 'InvalidRequestException' },
+    moto: { VersionId: V2 },
+  },
+  'the name of a secret marked for deletion counts as taken, not as being deleted': {
+    calls: [create, deleteSecret, (aws, Name) => aws.createSecret({ Name, SecretString: 'two' })],
+    aws: { refused: 'InvalidRequestException' },
+    moto: { refused: 'ResourceExistsException' },
+  },
+  'names may hold any character': {
+    calls: [(aws, name) => aws.createSecret({ Name: `${name} with spaces`, SecretString: 'one' })],
+    aws: { refused: 'ValidationException' },
+    moto: { VersionId: expect.any(String) },
+  },
+  'a tag may hold a comma': {
+    calls: [create, (aws, SecretId) => aws.tagResource({ SecretId, Tags: [{ Key: 'services', Value: 'a,b' }] })],
+    aws: { refused: 'ValidationException' },
+    moto: {},
+  },
+  'a secret may be larger than 64 KiB': {
+    calls: [create, put(V2, 'x'.repeat(65_537))],
+    aws: { refused: 'ValidationException' },
+    moto: { VersionId: V2 },
+  },
+  'a value may be text and binary at once': {
+    calls: [(aws, Name) => aws.createSecret({ Name, SecretString: 'one', SecretBinary: new Uint8Array([1]) })],
+    aws: { refused: 'InvalidParameterException' },
+    moto: { VersionId: expect.any(String) },
+  },
+  'BatchGetSecretValue takes more than 20 secrets': {
+    calls: [
+      (aws, name) => aws.batchGetSecretValue({ SecretIdList: Array.from({ length: 21 }, (_, i) => `${name}${i}`) }),
+    ],
+    aws: { refused: 'ValidationException' },
+    moto: { SecretValues: [] },
+  },
+  'NextToken may be anything': {
+    calls: [(aws) => aws.listSecrets({ NextToken: '-1' })],
+    aws: { refused: 'InvalidNextTokenException' },
+    moto: { SecretList: expect.any(Array) },
+  },
+  'what is missing is answered with HTTP 404': {
+    calls: [
+      (aws, SecretId) =>
+        aws.getSecretValue({ SecretId }).catch(({ $metadata }) => ({ status: $metadata.httpStatusCode })),
+    ],
+    aws: { status: 400 },
+    moto: { status: 404 },
+  },
+};
