@@ -39,7 +39,7 @@ export function errorFailure(error: Error, progress: Progress, head: AnswerHead 
   const code = 'code' in error && typeof error.code === 'string' ? error.code : 'UNKNOWN';
   if (!progress.connected()) return new SendFailure(NETWORK_CODE.test(code) ? 'connect' : 'tls', code);
   if (code === 'HPE_HEADER_OVERFLOW') return new SendFailure('too-large', code);
-  if (code.startsWith('HPE_') && code !== 'HPE_INVALID_EOF_STATE') return new SendFailure('malformed', code, head);
+  if (code.startsWith('HPE_')) return new SendFailure('malformed', code, head);
   return new SendFailure(progress.silentOnReuse() ? 'stale-socket' : 'broken', code, head);
 }
 

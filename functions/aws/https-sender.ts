@@ -53,8 +53,8 @@ function exchange(
     const timer = setTimeout(() => fail(timeoutFailure(progress, head)), timeoutMs);
 
     outgoing.on('error', (error) => fail(errorFailure(error, progress, head)));
-    // Whatever ends without saying why, a switch of protocols for example, is not waited for.
-    outgoing.on('close', () => fail(new SendFailure('broken', 'CLOSED', head)));
+    // What ends without an error: an answer that is cut off, a switch of protocols.
+    outgoing.on('close', () => fail(new SendFailure('broken', 'ECONNRESET', head)));
     outgoing.on('response', (incoming) => {
       const answer = headOf(incoming);
       head = answer;
@@ -67,7 +67,6 @@ function exchange(
         if (size > maxBodyBytes) return fail(new SendFailure('too-large', 'BODY_TOO_LARGE', answer));
         chunks.push(chunk);
       });
-      incoming.on('error', (error) => fail(errorFailure(error, progress, answer)));
       incoming.on('end', () => {
         settle();
         resolve({ ...answer, body: Buffer.concat(chunks) });

@@ -12,15 +12,13 @@ beforeAll(async () => {
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
-async function receive(
-  issue: Parameters<CertificateAuthority['issue']>[0],
-  { ca, host = 'localhost' }: { ca: string | undefined; host?: string },
-) {
+async function receive(issue: Parameters<CertificateAuthority['issue']>[0], ca: string | undefined) {
   const server = await serve({
     certificate: await authority.issue(issue),
     onRequest: (socket) => socket.write(answer(200, serverName(socket))),
   });
-  const outcome = await outcomeOf(createHttpsSender({ ca }), exampleRequest(`https://${host}:${server.port}/`));
+  const request = exampleRequest(`https://localhost:${server.port}/`, { headers: { host: 'other.example.com' } });
+  const outcome = await outcomeOf(createHttpsSender({ ca }), request);
   return { outcome, requests: server.requests };
 }
 
@@ -28,8 +26,8 @@ function serverName(socket: Socket): string {
   return socket instanceof TLSSocket ? `asked for ${socket.servername}` : 'no TLS';
 }
 
-it('trusts a certificate of an authority it knows, and asks for the host by name', async () => {
-  const { outcome } = await receive({}, { ca: authority.ca });
+it('trusts a certificate of an authority it knows, and asks for the host of the URL', async () => {
+  const { outcome } = await receive({}, authority.ca);
 
   expect(outcome).toEqual({ status: 200, text: 'asked for localhost' });
 });
@@ -45,7 +43,7 @@ describe('sends nothing to a server', () => {
       'CERT_HAS_EXPIRED',
     ],
   ])('%s', async (_what, issue, known, code) => {
-    const { outcome, requests } = await receive(issue, { ca: known && authority.ca });
+    const { outcome, requests } = await receive(issue, known && authority.ca);
 
     expect(outcome).toEqual({ kind: 'tls', code, status: undefined });
     expect(requests).toEqual([]);
@@ -55,7 +53,7 @@ describe('sends nothing to a server', () => {
     process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
     onTestFinished(() => void delete process.env.NODE_TLS_REJECT_UNAUTHORIZED);
 
-    expect((await receive({}, { ca: undefined })).outcome).toMatchObject({ kind: 'tls' });
+    expect((await receive({}, undefined)).outcome).toMatchObject({ kind: 'tls' });
   });
 
   it('that speaks plain HTTP', async () => {

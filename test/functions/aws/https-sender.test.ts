@@ -101,7 +101,7 @@ describe('an answer that breaks off', () => {
     ['in a chunk', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n9\r\nabc', 200],
     ['before the last chunk', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n', 200],
   ])('%s is broken', async (_what, bytes, status) => {
-    expect(await receive(bytes, { end: true })).toMatchObject({ kind: 'broken', status });
+    expect(await receive(bytes, { end: true })).toEqual({ kind: 'broken', code: 'ECONNRESET', status });
   });
 
   it('is broken too when the connection is reset', async () => {
@@ -153,6 +153,15 @@ describe('the deadline', () => {
     });
 
     expect(outcome).toEqual({ kind: 'timeout', code: 'ETIMEDOUT', status: 200 });
+  });
+
+  it('ends the connection too', async () => {
+    const { promise: closed, resolve: close } = Promise.withResolvers<void>();
+    const server = await serve({ onConnection: (socket) => socket.on('close', () => close()) });
+
+    await outcomeOf(createHttpsSender(), exampleRequest(`http://127.0.0.1:${server.port}/`), { timeoutMs: 60 });
+
+    await closed;
   });
 
   it('leaves no timer behind', async () => {
