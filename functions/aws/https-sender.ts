@@ -95,5 +95,5 @@ function headOf({ statusCode, headersDistinct }: IncomingMessage): AnswerHead {
 }
 
 function isEncoded({ headers }: AnswerHead): boolean {
-  return !['', 'identity'].includes(headers['content-encoding']?.trim().toLowerCase() ?? '');
+  return !['', 'identity'].includes(headers['content-encoding']?.toLowerCase() ?? '');
 }
