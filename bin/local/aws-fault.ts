@@ -19,6 +19,10 @@ export const FAULTS = {
   garbage: (response: ServerResponse) => {
     response.writeHead(200, HEADERS).end('{"SecretString":"garbage"garbage');
   },
+  /** A success in which nothing is of the right type. */
+  misshapen: (response: ServerResponse) => {
+    response.writeHead(200, HEADERS).end('{"VersionId":{"garbage":1},"SecretString":["garbage"]}');
+  },
   /** Begins to answer and never ends. */
   stall: (response: ServerResponse) => {
     response.writeHead(200, { ...HEADERS, 'content-length': 1_000 }).write('{"SecretString":"garbage');

@@ -1,0 +1,78 @@
+import {
+  GetSecretValueCommand,
+  type GetSecretValueCommandOutput,
+  SecretsManagerClient,
+  type SecretsManagerClientConfig,
+  SecretsManagerServiceException,
+} from '@aws-sdk/client-secrets-manager';
+import { Redacted } from '../broker/redacted.ts';
+import { type ReadSecret, type SecretReading, type SecretStage, secretName } from '../broker/secret.ts';
+
+/**
+ * A client for the region and the endpoint of the standard variables (`AWS_REGION`, `AWS_ENDPOINT_URL_SECRETS_MANAGER`),
+ * with time for one repetition within the time of a reading.
+ */
+export function createSecretsManagerClient(config: SecretsManagerClientConfig = {}): SecretsManagerClient {
+  return new SecretsManagerClient({
+    maxAttempts: 2,
+    // A kept-alive connection can die unnoticed while the environment is frozen.
+    requestHandler: { requestTimeout: ATTEMPT_TIMEOUT_MS, throwOnRequestTimeout: true },
+    ...config,
+  });
+}
+
+/** Reads clients' secrets by name and stage; everything together, repetitions too, takes at most `timeoutMs`. */
+export function createSecretReader({ environment, secretsManager, timeoutMs = TIMEOUT_MS }: Dependencies): ReadSecret {
+  return async (client, stage) => {
+    const deadline = new AbortController();
+    const timer = setTimeout(() => deadline.abort(), timeoutMs);
+    const command = new GetSecretValueCommand({ SecretId: secretName(environment, client), VersionStage: stage });
+    try {
+      return readAnswer(await secretsManager.send(command, { abortSignal: deadline.signal }), stage);
+    } catch (error) {
+      if (deadline.signal.aborted) return { outcome: 'unavailable', cause: `no answer within ${timeoutMs} ms` };
+      return readFailure(error);
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+}
+
+interface Dependencies {
+  readonly environment: string;
+  readonly secretsManager: SecretsManagerClient;
+  readonly timeoutMs?: number;
+}
+
+const TIMEOUT_MS = 1_000;
+const ATTEMPT_TIMEOUT_MS = 600;
+
+function readAnswer(answer: GetSecretValueCommandOutput, stage: SecretStage): SecretReading {
+  const { VersionId: versionId, SecretString: text, SecretBinary: binary } = answer;
+  if (typeof text === 'string' && typeof versionId === 'string') {
+    return { outcome: 'found', secret: { versionId, stage, text: new Redacted(text) } };
+  }
+  return binary === undefined ? { outcome: 'unavailable', cause: 'an answer without a value' } : { outcome: 'binary' };
+}
+
+/** An answer that says no is definitive; no answer, an unreadable one, throttling and 5xx say nothing about the secret. */
+function readFailure(error: unknown): SecretReading {
+  const cause = causeOf(error);
+  if (!(error instanceof SecretsManagerServiceException)) return { outcome: 'unavailable', cause };
+  const status = error.$metadata.httpStatusCode ?? 0;
+  if (status < 400 || status >= 500 || status === 429 || TRANSIENT.test(error.name)) {
+    return { outcome: 'unavailable', cause };
+  }
+  if (error.name === 'ResourceNotFoundException') return { outcome: 'missing' };
+  if (error.name === 'InvalidRequestException') return { outcome: 'deleted' };
+  return { outcome: 'denied', cause };
+}
+
+const TRANSIENT = /Throttl|LimitExceeded|TooManyRequests|Timeout/;
+
+/** The error's name or code and nothing else: the SDK's messages and hidden members quote the answer, secret included. */
+function causeOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown';
+  const name = 'code' in error && typeof error.code === 'string' ? error.code : error.name;
+  return /^\w{1,64}$/.test(name) ? name : 'unknown';
+}

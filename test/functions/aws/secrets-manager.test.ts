@@ -1,0 +1,153 @@
+import { inspect } from 'node:util';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { Fault } from '../../../bin/local/aws-fault.ts';
+import { startSecretsManager } from '../../../bin/local/secrets-manager.ts';
+import { createSecretReader, createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
+
+const V1 = '11111111-1111-4111-8111-111111111111';
+const V2 = '22222222-2222-4222-8222-222222222222';
+
+describe('reading the secret of a client', () => {
+  it('finds the version that has the stage', async () => {
+    const { readSecret, acme } = await start();
+    acme.versions.add(V2, { SecretString: 'two' });
+
+    const current = await readSecret('acme', 'AWSCURRENT');
+    expect(current).toMatchObject({ outcome: 'found', secret: { versionId: V2, stage: 'AWSCURRENT' } });
+    expect(revealed(current)).toBe('two');
+
+    const previous = await readSecret('acme', 'AWSPREVIOUS');
+    expect(previous).toMatchObject({ outcome: 'found', secret: { versionId: V1, stage: 'AWSPREVIOUS' } });
+    expect(revealed(previous)).toBe('one');
+  });
+
+  it('finds nothing where there is no secret, no version with the stage, or another environment', async () => {
+    const { readSecret, acme, store } = await start();
+    store.create('token-broker/prod/globex').versions.add(V1, { SecretString: 'one' });
+    store.create('token-broker/dev/initech');
+    expect(await readSecret('globex', 'AWSCURRENT')).toEqual({ outcome: 'missing' });
+    expect(await readSecret('initech', 'AWSCURRENT')).toEqual({ outcome: 'missing' });
+    expect(await readSecret('acme', 'AWSPENDING')).toEqual({ outcome: 'missing' });
+    acme.versions.add(V2, { SecretString: 'two' }, ['AWSPENDING']);
+    expect(await readSecret('acme', 'AWSPENDING')).toMatchObject({ outcome: 'found' });
+  });
+
+  it.each(['AWSCURRENT', 'AWSPENDING'] as const)(
+    'says that a secret is marked for deletion, asked for %s',
+    async (stage) => {
+      const { readSecret, acme } = await start();
+      acme.deletion = { markedAt: Date.now(), goneAt: Date.now() + 60_000 };
+      expect(await readSecret('acme', stage)).toEqual({ outcome: 'deleted' });
+    },
+  );
+
+  it('does not take bytes for text', async () => {
+    const { readSecret, acme } = await start();
+    acme.versions.add(V2, { SecretBinary: 'AP8B' });
+    expect(await readSecret('acme', 'AWSCURRENT')).toEqual({ outcome: 'binary' });
+  });
+
+  it.each([
+    ['access-denied', 'AccessDeniedException'],
+    ['key-denied', 'AccessDeniedException'],
+    ['key-disabled', 'KMSInvalidStateException'],
+    ['decryption-failure', 'DecryptionFailure'],
+  ] satisfies [Fault, string][])('takes %s for a no that is not asked again', async (fault, cause) => {
+    const { readSecret, failWith, calls } = await start();
+    failWith(fault);
+    expect(await readSecret('acme', 'AWSCURRENT')).toEqual({ outcome: 'denied', cause });
+    expect(calls).toEqual(['GetSecretValue']);
+  });
+
+  it.each([
+    ['internal-error', 'InternalServiceError', 2],
+    ['bad-gateway', 'SyntaxError', 2],
+    ['reset', 'ECONNRESET', 2],
+    ['garbage', 'SyntaxError', 1],
+    ['misshapen', 'an answer without a value', 1],
+  ] satisfies [Fault, string, number][])(
+    'takes %s for being down, after at most one repetition',
+    async (fault, cause, times) => {
+      const { readSecret, failWith, calls } = await start();
+      failWith(fault);
+      expect(await readSecret('acme', 'AWSCURRENT')).toEqual({ outcome: 'unavailable', cause });
+      expect(calls).toHaveLength(times);
+    },
+  );
+
+  it.each(['hang', 'stall'] as const)('ends in time when the answer does not: %s', async (fault) => {
+    const { readSecret, failWith, calls } = await start({ timeoutMs: 100 });
+    failWith(fault);
+    expect(await readSecret('acme', 'AWSCURRENT')).toEqual({
+      outcome: 'unavailable',
+      cause: 'no answer within 100 ms',
+    });
+    expect(calls).toHaveLength(1);
+  });
+
+  it('takes throttling for being down, however long the SDK would wait for its repetition', async () => {
+    const { readSecret, failWith } = await start({ timeoutMs: 100 });
+    failWith('throttled');
+    expect(await readSecret('acme', 'AWSCURRENT')).toMatchObject({ outcome: 'unavailable' });
+  });
+
+  it('takes an endpoint where nobody listens for being down', async () => {
+    const { readSecret, close } = await start();
+    await close();
+    expect(await readSecret('acme', 'AWSCURRENT')).toEqual({ outcome: 'unavailable', cause: 'ECONNREFUSED' });
+  });
+
+  it.each(['internal-error', 'reset', 'hang'] as const)('survives one call that fails: %s', async (fault) => {
+    const { readSecret, failWith, calls } = await start();
+    failWith(fault, 1);
+    expect(await readSecret('acme', 'AWSCURRENT')).toMatchObject({ outcome: 'found' });
+    expect(calls).toHaveLength(2);
+  });
+
+  it('repeats nothing of an answer that it could not use, nor shows a secret that it found', async () => {
+    const { readSecret, failWith } = await start({ timeoutMs: 200 });
+    const shown = [inspect(await readSecret('acme', 'AWSCURRENT'), { depth: null, showHidden: true })];
+    for (const fault of [
+      'access-denied',
+      'decryption-failure',
+      'throttled',
+      'garbage',
+      'misshapen',
+      'stall',
+      'bad-gateway',
+    ] as const) {
+      failWith(fault);
+      shown.push(inspect(await readSecret('acme', 'AWSCURRENT'), { depth: null, showHidden: true }));
+    }
+    expect(shown.join()).not.toMatch(/garbage|'one'/);
+  });
+});
+
+function revealed(reading: Awaited<ReturnType<ReturnType<typeof createSecretReader>>>): string | undefined {
+  return reading.outcome === 'found' ? reading.secret.text.reveal() : undefined;
+}
+
+/** A reader for the environment `dev`, set up as in Lambda, and a stand-in that holds the secret of `acme`. */
+async function start({ timeoutMs }: { timeoutMs?: number } = {}) {
+  const standIn = await startSecretsManager();
+  const acme = standIn.store.create('token-broker/dev/acme');
+  acme.versions.add(V1, { SecretString: 'one' });
+
+  vi.stubEnv('AWS_ENDPOINT_URL_SECRETS_MANAGER', standIn.url);
+  vi.stubEnv('AWS_REGION', 'us-east-1');
+  vi.stubEnv('AWS_ACCESS_KEY_ID', 'AKIDEXAMPLE');
+  vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'example');
+  const secretsManager = createSecretsManagerClient();
+  let closed: Promise<void> | undefined;
+  const close = () => {
+    closed ??= standIn.close();
+    return closed;
+  };
+  onTestFinished(async () => {
+    secretsManager.destroy();
+    vi.unstubAllEnvs();
+    await close();
+  });
+  const limit = timeoutMs === undefined ? {} : { timeoutMs };
+  return { ...standIn, close, acme, readSecret: createSecretReader({ environment: 'dev', secretsManager, ...limit }) };
+}
