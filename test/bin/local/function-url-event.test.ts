@@ -111,6 +111,15 @@ describe('the event', () => {
     expect(events).toEqual([expect.objectContaining({ headers: expect.objectContaining({ 'x-many': 'one,two' }) })]);
   });
 
+  it('starts the query at the first question mark', async () => {
+    const event = await eventOf({ method: 'GET', url: '/path??a=b?c', headers: {}, body: '' });
+    expect(event).toMatchObject({
+      rawPath: '/path',
+      rawQueryString: '?a=b?c',
+      queryStringParameters: { '?a': 'b?c' },
+    });
+  });
+
   it('takes names from the prototype for names', async () => {
     const event = await eventOf({ method: 'GET', url: '/?__proto__=1&toString=2&__proto__=3', headers: {}, body: '' });
     expect(JSON.stringify(event)).toContain('"queryStringParameters":{"__proto__":"1,3","toString":"2"}');

@@ -106,6 +106,12 @@ describe('the Function URL answers as AWS does', () => {
       'Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/term.',
     ],
     [
+      'a scope that is too long',
+      authorization(/\/aws4_request/, '/aws4_request/more'),
+      'IncompleteSignatureException',
+      'Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/term.',
+    ],
+    [
       'a host that was not signed',
       authorization(/host;/, ''),
       'InvalidSignatureException',

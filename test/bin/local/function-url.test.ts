@@ -32,6 +32,7 @@ describe('a result of the function', () => {
     ],
     ['an answer without headers', { statusCode: 403, body: '{}' }, 403, 'application/json', '{}'],
     ['an answer without a body', { statusCode: 400 }, 400, 'application/json', ''],
+    ['a body that is null', { statusCode: 400, body: null }, 400, 'application/json', ''],
     ['a body in base64', { statusCode: 200, body: 'w6k=', isBase64Encoded: true }, 200, 'application/json', 'é'],
     ['an object of its own', { client: 'acme' }, 200, 'application/json', '{"client":"acme"}'],
     ['an array', [1], 200, 'application/json', '[1]'],
@@ -70,6 +71,7 @@ describe('a result of the function', () => {
     ['a status that does not exist', async () => ({ statusCode: 99 })],
     ['a status that is no number', async () => ({ statusCode: 'ok' })],
     ['a header that cannot be sent', async () => ({ statusCode: 200, headers: { 'x-a': 'b\r\nc: d' } })],
+    ['a header whose name cannot be sent', async () => ({ statusCode: 200, headers: { 'x a': 'b' } })],
     ['headers that are a list', async () => ({ statusCode: 200, headers: ['x-a: b'] })],
     ['a result that is not JSON', async () => 1n],
     ['more than 6 MB', async () => 'x'.repeat(MAX_PAYLOAD_BYTES)],
@@ -137,9 +139,10 @@ describe('Lambda throttles', () => {
   });
 });
 
-describe('a body of 6 MB', () => {
+describe('a body of about 6 MB', () => {
   it.each([
     ['too many bytes', MAX_PAYLOAD_BYTES + 1, 413],
+    ['far too many bytes', MAX_PAYLOAD_BYTES * 1.25, 413],
     ['bytes that are too many in base64', MAX_PAYLOAD_BYTES * 0.75, 413],
     ['bytes that are just few enough in base64', MAX_PAYLOAD_BYTES * 0.75 - 3_000, 200],
   ])('is refused by its size as an event: %s', async (_what, bytes, status) => {
@@ -157,6 +160,11 @@ describe('the server', () => {
   it('says which port is taken and what to do', async () => {
     const { port } = new URL((await start()).url);
     await expect(start({ port: Number(port) })).rejects.toThrow(`port ${port} is in use; set PORT to another one`);
+  });
+
+  it.skipIf(process.platform !== 'linux')('listens on 127.0.0.1 alone (skipped elsewhere than on Linux)', async () => {
+    const { port } = new URL((await start()).url);
+    await expect(call({ url: `http://127.0.0.2:${port}` })).rejects.toThrow('ECONNREFUSED');
   });
 
   it('does not start for a caller that is no role', async () => {
@@ -206,7 +214,7 @@ async function start(settings: Partial<FunctionUrlSettings> = {}): Promise<Funct
   return functionUrl;
 }
 
-async function call({ url }: FunctionUrl, given: { method?: string; body?: string | Uint8Array } = {}) {
+async function call({ url }: Pick<FunctionUrl, 'url'>, given: { method?: string; body?: string | Uint8Array } = {}) {
   const request = { method: 'POST', url: `${url}/path?query`, headers: {}, body: '{}', ...given };
   return send({ ...request, headers: await sign('aws4fetch', request, CALLER, DATE) });
 }
