@@ -15,49 +15,6 @@ import { listen, receive, send } from './function-url-wire.ts';
 import { SigV4Refusal, verifySigV4 } from './sigv4.ts';
 import { headerValue, type ReceivedRequest } from './sigv4-canonical.ts';
 
-export interface FunctionUrlSettings {
-  readonly handler: FunctionUrlHandler;
-  readonly callers: readonly FunctionUrlCaller[];
-  /** 0 takes a free one. */
-  readonly port: number;
-  /** `us-east-1` when left out. */
-  readonly region?: string;
-  /** Epoch milliseconds; what the age of a signature is measured with. */
-  readonly now?: () => number;
-  /** 15 s when left out. */
-  readonly timeoutMs?: number;
-  /** How many invocations may run at once; unlimited when left out. */
-  readonly concurrency?: number;
-  readonly onAnswer?: (answered: AnsweredRequest) => void;
-}
-
-export interface FunctionUrlCaller {
-  /** `arn:aws:iam::<account>:role/<path/><name>` */
-  readonly role: string;
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  readonly sessionToken?: string | undefined;
-  /** `false`: AWS knows the role, but no policy lets it call this URL. */
-  readonly mayInvoke?: boolean | undefined;
-}
-
-export interface AnsweredRequest {
-  readonly method: string;
-  readonly path: string;
-  readonly status: number;
-  /** Why the function failed, which the client is not told. */
-  readonly failure?: unknown;
-}
-
-export interface FunctionUrl {
-  /** Without a slash at the end. */
-  readonly url: string;
-  /** `true`: every signed request is throttled until `false`; a number: only so many of the next ones are. */
-  throttle(requests: boolean | number): void;
-  /** Ends open connections, too. */
-  close(): Promise<void>;
-}
-
 /** A Lambda Function URL with `AWS_IAM` on 127.0.0.1: what it lets through, and what the handler gets, is as on AWS. */
 export async function startFunctionUrl(settings: FunctionUrlSettings): Promise<FunctionUrl> {
   const { handler, port, region = 'us-east-1', now = Date.now, timeoutMs = 15_000, concurrency = Infinity } = settings;
@@ -122,4 +79,47 @@ export async function startFunctionUrl(settings: FunctionUrlSettings): Promise<F
         server.closeAllConnections();
       }),
   };
+}
+
+export interface FunctionUrlSettings {
+  readonly handler: FunctionUrlHandler;
+  readonly callers: readonly FunctionUrlCaller[];
+  /** 0 takes a free one. */
+  readonly port: number;
+  /** `us-east-1` when left out. */
+  readonly region?: string;
+  /** Epoch milliseconds; what the age of a signature is measured with. */
+  readonly now?: () => number;
+  /** 15 s when left out. */
+  readonly timeoutMs?: number;
+  /** How many invocations may run at once; unlimited when left out. */
+  readonly concurrency?: number;
+  readonly onAnswer?: (answered: AnsweredRequest) => void;
+}
+
+interface FunctionUrlCaller {
+  /** `arn:aws:iam::<account>:role/<path/><name>` */
+  readonly role: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string | undefined;
+  /** `false`: AWS knows the role, but no policy lets it call this URL. */
+  readonly mayInvoke?: boolean | undefined;
+}
+
+export interface AnsweredRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly status: number;
+  /** Why the function failed, which the client is not told. */
+  readonly failure?: unknown;
+}
+
+export interface FunctionUrl {
+  /** Without a slash at the end. */
+  readonly url: string;
+  /** `true`: every signed request is throttled until `false`; a number: only so many of the next ones are. */
+  throttle(requests: boolean | number): void;
+  /** Ends open connections, too. */
+  close(): Promise<void>;
 }
