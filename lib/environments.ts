@@ -1,0 +1,51 @@
+import type { EnvironmentForm } from './settings.ts';
+
+/**
+ * The settings of every environment: the one file to edit. `npm run cdk -- synth` checks it and names every wrong place.
+ * README.md tells how to add a client, a caller or a service; `service-schema.ts` holds every other setting and its default.
+ */
+export const environments: Readonly<Record<string, EnvironmentForm>> = {
+  dev: {
+    // Where the stack TokenBroker-dev is deployed.
+    account: '111111111111',
+    region: 'eu-west-1',
+
+    // Who issues tokens. Only authUrl is required; the token request goes to <authUrl>/auth/v1/token.
+    services: {
+      'customer-insights': { authUrl: 'https://auth.customer-insights.dev.example.com' },
+      'merchant-payment-cleansing': { authUrl: 'https://auth.merchant-payment-cleansing.dev.example.com' },
+    },
+
+    // Who may have which tokens. A client exists when its secret token-broker/dev/<client> does.
+    accessRules: [
+      // In development, billing may act for every client on every service, and check credentials.
+      {
+        role: 'arn:aws:iam::111111111111:role/billing',
+        clients: 'all',
+        services: 'all',
+        operations: ['token', 'check'],
+      },
+      { role: 'arn:aws:iam::222222222222:role/reporting', clients: ['acme'], services: ['customer-insights'] },
+    ],
+  },
+
+  prod: {
+    account: '222222222222',
+    region: 'eu-west-1',
+
+    services: {
+      'customer-insights': { authUrl: 'https://auth.customer-insights.example.com' },
+      'merchant-payment-cleansing': { authUrl: 'https://auth.merchant-payment-cleansing.example.com' },
+    },
+
+    // In production every client is named: a new one is out of reach until a rule says otherwise.
+    accessRules: [
+      {
+        role: 'arn:aws:iam::222222222222:role/billing',
+        clients: ['acme', 'globex'],
+        services: ['customer-insights', 'merchant-payment-cleansing'],
+      },
+      { role: 'arn:aws:iam::222222222222:role/reporting', clients: ['acme'], services: ['customer-insights'] },
+    ],
+  },
+};

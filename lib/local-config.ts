@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import type { BrokerSettings } from '../functions/environment.ts';
+import { accessRuleFaults } from './access-rule-faults.ts';
+import { roleArnFault } from './role-arn.ts';
+import { nameFault, recordOf, text } from './schema.ts';
+import { account, brokerMembers, region } from './settings.ts';
+import { check, SettingsError } from './settings-error.ts';
+
+/** What `npm start -- --config FILE` runs with. */
+export interface LocalConfig extends BrokerSettings {
+  readonly callers: readonly LocalCaller[];
+  /** What each client's secret holds. */
+  readonly credentials: Readonly<Record<string, unknown>>;
+}
+
+/** Who may sign requests to the broker on this machine, and with what. */
+export interface LocalCaller {
+  readonly role: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+}
+
+/** Reads a local configuration; throws a `SettingsError` that names every wrong place and none of the secrets. */
+export function parseLocalConfig(input: unknown): LocalConfig {
+  const { data, faults } = check(localConfigSchema, input);
+  const all = [...faults, ...accessRuleFaults(input)];
+  if (data === undefined || all.length > 0) throw new SettingsError(all);
+  const { services, accessRules, callers, credentials } = data;
+  return { services, accessRules, callers, credentials };
+}
+
+const callerSchema = z.strictObject({
+  role: text(roleArnFault),
+  accessKeyId: text((id) => (/^\w{1,128}$/.test(id) ? undefined : 'must be letters, digits and _')),
+  secretAccessKey: text((key) =>
+    /^[!-~]+$/.test(key) ? undefined : 'must be visible ASCII characters without spaces',
+  ),
+});
+
+const callersSchema = z.array(callerSchema).min(1, { error: 'must not be empty' });
+
+/** As in Secrets Manager: strings, and under `services` those of single services. What is missing is found when it is used. */
+const credentialSchema = z
+  .object({ services: z.record(z.string(), z.record(z.string(), z.string())).optional() })
+  .catchall(z.string());
+
+const localConfigSchema = z.strictObject({
+  // Accepted so that an environment's settings can be pasted; nothing on this machine depends on them.
+  account: account.optional(),
+  region: region.optional(),
+  ...brokerMembers({ allowLoopback: true }),
+  callers: callersSchema,
+  credentials: recordOf(nameFault, credentialSchema),
+});

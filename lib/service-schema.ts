@@ -1,0 +1,84 @@
+import { z } from 'zod';
+import { authUrlFault, pathFault } from './auth-url.ts';
+import { headerFault, headerValueFault } from './header.ts';
+import { responseSchema } from './response-schema.ts';
+import { ALWAYS, recordOf, text } from './schema.ts';
+
+/** One service: how it is asked for a token and how its answer is read. Every default of a service stands here. */
+export function serviceSchema({ allowLoopback }: { readonly allowLoopback: boolean }) {
+  return z
+    .strictObject({
+      authUrl: text((url) => authUrlFault(url, { allowLoopback })),
+      tokenPath: text(pathFault).default('/auth/v1/token'),
+      basicEncoding: z.enum(['raw', 'form']).default('raw'),
+      parameters: recordOf(parameterFault, z.string()).default({}),
+      parametersIn: z.enum(['query', 'body']).default('query'),
+      headers: recordOf(headerFault, text(headerValueFault)).superRefine(noNameTwice, ALWAYS).default({}),
+      response: responseSchema.prefault({}),
+      tokenLifetimeSeconds: lifetimeSeconds.optional(),
+      assumedLifetimeSeconds: lifetimeSeconds.default(300),
+      maxLifetimeSeconds: lifetimeSeconds.default(86_400),
+      rejectedOn403: z.boolean().default(false),
+      singleActiveToken: z.boolean().default(false),
+      attemptTimeoutMs: timeoutMs.default(3_000),
+      requestTimeoutMs: timeoutMs.default(4_000),
+    })
+    .superRefine(membersAgree, ALWAYS);
+}
+
+/** From what a fifth of is still a useful margin, to a month. */
+const lifetimeSeconds = z.int().min(10).max(2_592_000);
+
+/** The broker itself has 15 s for the whole of a request. */
+const timeoutMs = z.int().min(100).max(10_000);
+
+/** The settings are no place for secrets, and a part of a credential differs between clients. */
+function parameterFault(name: string): string | undefined {
+  if (name === '') return 'must have a name';
+  return /^(client_id|client_secret|client_assertion|username|password|secret)$/i.test(name)
+    ? "belongs to a credential: it goes into the client's secret"
+    : undefined;
+}
+
+function noNameTwice(headers: Readonly<Record<string, string>>, context: z.core.$RefinementCtx): void {
+  const names = Object.keys(headers).map((name) => name.toLowerCase());
+  for (const [index, name] of Object.keys(headers).entries()) {
+    if (names.indexOf(name.toLowerCase()) < index) {
+      context.addIssue({ code: 'custom', path: [name], message: 'is there twice, in different case' });
+    }
+  }
+}
+
+interface Agreeing {
+  readonly authUrl: string;
+  readonly tokenPath: string;
+  readonly tokenLifetimeSeconds?: number | undefined;
+  readonly assumedLifetimeSeconds: number;
+  readonly maxLifetimeSeconds: number;
+  readonly attemptTimeoutMs: number;
+  readonly requestTimeoutMs: number;
+}
+
+function membersAgree(service: Agreeing, context: z.core.$RefinementCtx): void {
+  const { tokenLifetimeSeconds, assumedLifetimeSeconds, maxLifetimeSeconds } = service;
+  const fault = (member: keyof Agreeing, message: string) =>
+    context.addIssue({ code: 'custom', path: [member], message });
+
+  // The whole address is easily pasted, and would ask for /auth/v1/token/auth/v1/token.
+  if (`${service.authUrl}`.endsWith(`${service.tokenPath}`)) {
+    fault('authUrl', 'must not end in the tokenPath: the broker appends it');
+  }
+  if (exceeds(tokenLifetimeSeconds, maxLifetimeSeconds)) {
+    fault('tokenLifetimeSeconds', 'must not be more than maxLifetimeSeconds');
+  }
+  if (exceeds(assumedLifetimeSeconds, maxLifetimeSeconds)) {
+    fault('assumedLifetimeSeconds', 'must not be more than maxLifetimeSeconds');
+  }
+  if (exceeds(service.attemptTimeoutMs, service.requestTimeoutMs)) {
+    fault('attemptTimeoutMs', 'must not be more than requestTimeoutMs');
+  }
+}
+
+function exceeds(value: number | undefined, limit: number): boolean {
+  return typeof value === 'number' && value > limit;
+}

@@ -1,0 +1,83 @@
+import { z } from 'zod';
+import type { BrokerSettings } from '../functions/environment.ts';
+import { accessRuleFaults } from './access-rule-faults.ts';
+import { accessRuleSchema } from './access-rule-schema.ts';
+import { nameFault, recordOf, text } from './schema.ts';
+import { serviceSchema } from './service-schema.ts';
+import { check, type Fault, SettingsError } from './settings-error.ts';
+
+/** The settings of one environment, checked and with every default filled in. */
+export interface Environment extends BrokerSettings {
+  readonly name: string;
+  readonly account: string;
+  readonly region: string;
+}
+
+/** What an operator writes for one environment; whatever has a default may be left out. */
+export type EnvironmentForm = z.input<typeof environmentSchema>;
+
+/** Reads the settings of one environment; throws a `SettingsError` that names every wrong place. */
+export function parseEnvironment(name: string, input: unknown): Environment {
+  const { environment, faults } = readEnvironment(name, input);
+  if (environment === undefined) throw new SettingsError(faults);
+  return environment;
+}
+
+/** Reads the settings of all environments; throws one `SettingsError` for all of them. */
+export function parseEnvironments(inputs: Readonly<Record<string, unknown>>): readonly Environment[] {
+  const readings = Object.entries(inputs).map(([name, input]) => readEnvironment(name, input));
+  const faults = readings.flatMap((reading) => reading.faults);
+  if (faults.length > 0) throw new SettingsError(faults);
+  return readings.flatMap(({ environment }) => environment ?? []);
+}
+
+/** The part of an environment that runs. */
+export function toBrokerSettings({ services, accessRules }: Environment): BrokerSettings {
+  return { services, accessRules };
+}
+
+/** The members that an environment and a local configuration have in common. */
+export function brokerMembers(options: { readonly allowLoopback: boolean }) {
+  return {
+    services: recordOf(nameFault, serviceSchema(options)).refine((services) => Object.keys(services).length > 0, {
+      error: 'must have at least one service',
+    }),
+    accessRules: z.array(accessRuleSchema),
+  };
+}
+
+export const account = text((id) => (/^\d{12}$/.test(id) ? undefined : 'must be 12 digits in quotes'));
+
+export const region = text((name) =>
+  /^[a-z]{2}(-[a-z]+){1,2}-\d{1,2}$/.test(name) ? undefined : 'must be an AWS region such as eu-west-1',
+);
+
+const environmentSchema = z.strictObject({ account, region, ...brokerMembers({ allowLoopback: false }) });
+
+function readEnvironment(name: string, input: unknown): Reading {
+  const { data, faults } = check(environmentSchema, input);
+  const all = [...environmentNameFaults(name), ...faults, ...accessRuleFaults(input)];
+  return all.length === 0 && data !== undefined
+    ? { environment: { name, ...data }, faults: [] }
+    : {
+        environment: undefined,
+        faults: all.map((fault) => ({ ...fault, path: ['environments', name, ...fault.path] })),
+      };
+}
+
+interface Reading {
+  readonly environment: Environment | undefined;
+  readonly faults: readonly Fault[];
+}
+
+/** The name becomes part of the names of secrets, the function and the stack. */
+function environmentNameFaults(name: string): Fault[] {
+  return name.length <= 20 && /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)
+    ? []
+    : [
+        {
+          path: [],
+          reason: 'must be called by at most 20 lower-case letters, digits and hyphens, starting with a letter',
+        },
+      ];
+}
