@@ -38,10 +38,12 @@ export const FORBIDDEN = awsAnswer(403, 'AccessDeniedException', {
     'Forbidden. For troubleshooting Function URL authorization issues, see: https://docs.aws.amazon.com/lambda/latest/dg/urls-auth.html',
 });
 
+/** More than an event may hold. */
 export const TOO_LARGE = awsAnswer(413, 'RequestEntityTooLargeException', {
   message: `Request must be smaller than ${MAX_PAYLOAD_BYTES} bytes for the InvokeFunction operation`,
 });
 
+/** As many invocations run as may. */
 export const THROTTLED = awsAnswer(429, 'TooManyRequestsException', {
   Reason: 'ReservedFunctionConcurrentInvocationLimitExceeded',
   Type: 'User',

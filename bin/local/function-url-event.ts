@@ -4,6 +4,7 @@ import type { ReceivedRequest } from './sigv4-canonical.ts';
 /** Who signed, as Lambda shows it. */
 export type IamIdentity = ReturnType<typeof assumedRoleIdentity>;
 
+/** What Lambda adds of its own. */
 export interface Invocation {
   readonly requestId: string;
   readonly region: string;

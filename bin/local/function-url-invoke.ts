@@ -2,6 +2,7 @@ import type { Context, LambdaFunctionURLEventWithIAMAuthorizer } from 'aws-lambd
 import { answerOfResult, type HttpAnswer } from './function-url-answer.ts';
 import { FUNCTION_ACCOUNT } from './function-url-event.ts';
 
+/** A Lambda handler as the runtime calls it. */
 export type FunctionUrlHandler = (event: LambdaFunctionURLEventWithIAMAuthorizer, context: Context) => Promise<unknown>;
 
 interface Invocation {

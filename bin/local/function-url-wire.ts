@@ -24,12 +24,14 @@ export async function receive(incoming: IncomingMessage, maxBodyBytes: number): 
   };
 }
 
+/** Writes the answer; Node adds its length. */
 export function send(response: ServerResponse, { status, headers, body }: HttpAnswer): void {
   response.statusCode = status;
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   response.end(body);
 }
 
+/** Listens on 127.0.0.1 alone and tells on which port; a taken one is a clear error. */
 export async function listen(server: Server, port: number): Promise<number> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {

@@ -12,8 +12,9 @@ import {
 import { assumedRoleIdentity, functionUrlEvent } from './function-url-event.ts';
 import { type FunctionUrlHandler, invoke } from './function-url-invoke.ts';
 import { listen, receive, send } from './function-url-wire.ts';
-import { SigV4Refusal, verifySigV4 } from './sigv4.ts';
+import { verifySigV4 } from './sigv4.ts';
 import { headerValue, type ReceivedRequest } from './sigv4-canonical.ts';
+import { SigV4Refusal } from './sigv4-refusal.ts';
 
 /** A Lambda Function URL with `AWS_IAM` on 127.0.0.1: what it lets through, and what the handler gets, is as on AWS. */
 export async function startFunctionUrl(settings: FunctionUrlSettings): Promise<FunctionUrl> {

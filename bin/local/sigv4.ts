@@ -1,29 +1,22 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { ALGORITHM, type Authorization, basicFormat, parseAuthorization, parseDate } from './sigv4-authorization.ts';
 import { hashCanonicalRequest, headerValue, type ReceivedRequest, sha256 } from './sigv4-canonical.ts';
+import { invalidSignature, SigV4Refusal } from './sigv4-refusal.ts';
 
+/** What a caller signs with; `sessionToken` when it has assumed a role. */
 export interface SigningKey {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken?: string | undefined;
 }
 
+/** Whom the request must have been signed for, by whom, and when it arrived. */
 export interface VerifyingService<Key extends SigningKey> {
   readonly service: string;
   readonly region: string;
   readonly keys: readonly Key[];
   /** Epoch milliseconds. */
   readonly now: () => number;
-}
-
-/** A 403 of AWS: `message` is AWS's own text, `errorType` its `x-amzn-errortype`. */
-export class SigV4Refusal extends Error {
-  override readonly name = 'SigV4Refusal';
-  readonly errorType: string;
-
-  constructor(errorType: string, message: string) {
-    super(message);
-    this.errorType = errorType;
-  }
 }
 
 /** The key that signed the request in its `authorization` header; throws a `SigV4Refusal` when it was not signed well. */
@@ -41,62 +34,7 @@ export function verifySigV4<Key extends SigningKey>(request: ReceivedRequest, ve
   return key;
 }
 
-interface Authorization {
-  readonly accessKeyId: string;
-  readonly date: string;
-  readonly region: string;
-  readonly service: string;
-  readonly terminator: string;
-  readonly signedHeaders: readonly string[];
-  readonly signature: string;
-}
-
-const ALGORITHM = 'AWS4-HMAC-SHA256';
 const TERMINATOR = 'aws4_request';
-
-function parseAuthorization(text: string): Authorization {
-  const list = text.startsWith(`${ALGORITHM} `) ? text.slice(ALGORITHM.length) : '';
-  const parameters = new Map(list.split(',').map((parameter) => splitOnce(parameter.trim(), '=')));
-  const required = (name: string) => parameters.get(name) ?? '';
-  const missing = ['Credential', 'Signature', 'SignedHeaders'].filter((name) => required(name) === '');
-  if (missing.length > 0) {
-    const sentences = missing.map((name) => `Authorization header requires '${name}' parameter.`).join(' ');
-    const hash = createHash('sha256').update(text).digest('base64');
-    throw incomplete(`${sentences} (Hashed with SHA-256 and encoded with Base64) Authorization=${hash}`);
-  }
-  const [accessKeyId, date, region, service, terminator, ...others] = required('Credential').split('/');
-  if (!accessKeyId || !date || !region || !service || !terminator || others.length > 0) {
-    throw incomplete('Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/term.');
-  }
-  const signedHeaders = required('SignedHeaders').split(';');
-  return { accessKeyId, date, region, service, terminator, signedHeaders, signature: required('Signature') };
-}
-
-function splitOnce(text: string, separator: string): readonly [string, string] {
-  const at = text.indexOf(separator);
-  return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + separator.length)];
-}
-
-/** `x-amz-date` is in the basic format of ISO 8601; a `date` header may also be an HTTP date. */
-function parseDate(text: string | undefined): Date {
-  if (text === undefined) {
-    throw incomplete("Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header.");
-  }
-  const date = new Date(text.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z'));
-  if (
-    Number.isNaN(date.getTime()) ||
-    ![basicFormat(date), date.toUTCString()].includes(text.replace(/ [+-]0000$/, ' GMT'))
-  ) {
-    throw incomplete(
-      `Date must be in ISO-8601 'basic format'. Got '${text}'. See http://en.wikipedia.org/wiki/ISO_8601`,
-    );
-  }
-  return date;
-}
-
-function basicFormat(date: Date): string {
-  return `${date.toISOString().slice(0, 19).replaceAll(/[-:]/g, '')}Z`;
-}
 
 /** AWS names every mistake of the scope at once. */
 function checkScope<Key extends SigningKey>(
@@ -168,12 +106,4 @@ function hmac(key: string | Buffer, text: string): Buffer {
 /** Takes the same time wherever the texts differ; hashed first, because only equal lengths can be compared so. */
 function sameText(one: string, other: string): boolean {
   return timingSafeEqual(createHash('sha256').update(one).digest(), createHash('sha256').update(other).digest());
-}
-
-function incomplete(message: string): SigV4Refusal {
-  return new SigV4Refusal('IncompleteSignatureException', message);
-}
-
-function invalidSignature(message: string): SigV4Refusal {
-  return new SigV4Refusal('InvalidSignatureException', message);
 }
