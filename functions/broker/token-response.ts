@@ -1,6 +1,15 @@
-import type { Problem } from './problem.ts';
-import type { Redacted } from './redacted.ts';
+import { memberAt } from './answer-members.ts';
+import { createPathPrinter } from './path-printer.ts';
+import { Problem } from './problem.ts';
+import { Redacted } from './redacted.ts';
 import type { Service } from './service.ts';
+import { type DecodedBody, decodeBody } from './token-response-body.ts';
+import { readExpiry } from './token-response-expiry.ts';
+import { readPassThrough, readScope, readTokenType } from './token-response-extras.ts';
+import { findToken } from './token-response-member.ts';
+import { shapeOf } from './token-response-shape.ts';
+import { isRejected, oauthErrorOf, problemOfStatus } from './token-response-status.ts';
+import { UnusableAnswer } from './unusable-answer.ts';
 
 /** What a token endpoint answered, complete and unread. Header names are lower-case, repeated ones joined by `, `. */
 export interface TokenResponse {
@@ -36,10 +45,70 @@ export interface RequestTimes {
   readonly receivedAt: number;
 }
 
+/**
+ * Reads what a token endpoint answered: a token, the rejection of the credential, or a problem. Never throws, and no value
+ * of the answer is in a problem.
+ *
+ * - a success: `findToken` says how the token is found, `readExpiry` how long it lives; else `token-response-unusable`
+ * - 401, 400 `invalid_client`, and 403 when the service's settings say so: rejected
+ * - 429 and 5xx: `token-endpoint-unavailable`; everything else: `token-endpoint-error`
+ *
+ * @see RFC 6749 §5
+ */
 export function readTokenResponse(
-  _response: TokenResponse,
-  _times: RequestTimes,
-  _service: Service,
+  response: TokenResponse,
+  times: RequestTimes,
+  service: Service,
 ): TokenResponseReading {
-  throw new Error('not written yet');
+  const body = decodeBody(response);
+  const { status } = response;
+  if (isRejected(status, body, service.rejectedOn403)) return { outcome: 'rejected', status };
+  if (status < 200 || status > 299) {
+    return { outcome: 'problem', problem: problemOfStatus(response, body, times.receivedAt) };
+  }
+  try {
+    return { outcome: 'token', token: readToken(response.headers, body, times, service) };
+  } catch (error) {
+    if (!(error instanceof UnusableAnswer)) throw error;
+    return { outcome: 'problem', problem: problemOfAnswer(response, body, error) };
+  }
+}
+
+function readToken(
+  headers: TokenResponse['headers'],
+  body: DecodedBody,
+  times: RequestTimes,
+  service: Service,
+): ServiceToken {
+  if (body.format === 'unreadable') throw new UnusableAnswer(body.reason);
+  refuseError(body);
+  const { tokenMember, passThrough } = service.response;
+  const token = findToken(body.value, tokenMember);
+  return {
+    accessToken: new Redacted(token.value),
+    tokenType: readTokenType(token.around),
+    ...readExpiry({ token, body: body.value, headers }, times, service),
+    scope: readScope(token.around),
+    passThrough: readPassThrough(body.value, passThrough, token.value),
+  };
+}
+
+/** An error in a success is no rejection: what a service means by it is not defined, so nothing is latched. */
+function refuseError(body: DecodedBody): void {
+  const isTold = ['error', 'errors'].some((name) => !isEmpty(memberAt(body.value, name)?.value));
+  if (!isTold) return;
+  const error = oauthErrorOf(body);
+  throw new UnusableAnswer(`it tells an error in spite of its status${error === undefined ? '' : `: ${error}`}.`);
+}
+
+/** `"error": null`, `""`, `0` and the like come along with good tokens. */
+function isEmpty(value: unknown): boolean {
+  const isEmptyObject = typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+  return !value || value === '0' || isEmptyObject;
+}
+
+function problemOfAnswer(response: TokenResponse, body: DecodedBody, error: UnusableAnswer): Problem {
+  const printPath = createPathPrinter(body.value);
+  const detail = `The answer of the token endpoint (${response.status}) is unusable: ${error.explain(printPath)}`;
+  return new Problem('token-response-unusable', detail, { shape: shapeOf(response, body) });
 }

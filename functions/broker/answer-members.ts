@@ -1,0 +1,88 @@
+/** The members of a JSON object. */
+export type Members = Readonly<Record<string, unknown>>;
+
+/** The names that lead to a member, from the outside in. */
+export type MemberPath = readonly string[];
+
+/** One object of an answer and where it stands. */
+export interface Level {
+  readonly path: MemberPath;
+  readonly members: Members;
+}
+
+/** A member of an answer, with the objects around it, the nearest first. */
+export interface FoundMember {
+  readonly path: MemberPath;
+  readonly value: unknown;
+  readonly around: readonly Level[];
+}
+
+export function isRecord(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** `accessToken`, `access_token`, `Access-Token` and `access.token` are one name. */
+export function plainName(name: string): string {
+  return name.length > MAX_NAME_LENGTH ? '' : name.toLowerCase().replace(/[-_. ]/g, '');
+}
+
+/**
+ * The members of an answer down to two objects below the outermost, the outer ones first. An array of exactly one
+ * stands for its entry; longer ones are not entered, nor is an object that belongs to a refresh token.
+ */
+export function listMembers(answer: unknown): readonly FoundMember[] {
+  const found: FoundMember[] = [];
+  const objects: { readonly value: unknown; readonly path: MemberPath; readonly outside: readonly Level[] }[] = [
+    { value: answer, path: [], outside: [] },
+  ];
+  // Grows while it is walked, so that the outer members come first.
+  for (const object of objects) {
+    const level = enter(object.value, object.path);
+    if (level === undefined) continue;
+    const around = [level, ...object.outside];
+    for (const [name, value] of Object.entries(level.members)) {
+      if (found.length === MAX_MEMBERS) return found;
+      const path = [...level.path, name];
+      found.push({ path, value, around });
+      const isDeeper = typeof value === 'object' && value !== null && around.length <= MAX_DEPTH;
+      if (isDeeper && !plainName(name).startsWith('refresh')) objects.push({ value, path, outside: around });
+    }
+  }
+  return found;
+}
+
+/**
+ * The member at a dotted path such as `data.token`, exactly as written; `$` is the answer itself. A name that holds dots
+ * itself is found first, and an array of exactly one needs no index.
+ */
+export function memberAt(answer: unknown, dottedPath: string): FoundMember | undefined {
+  if (dottedPath === '$') return { path: [], value: answer, around: [] };
+  const levels: Level[] = [];
+  let value: unknown = answer;
+  let path: MemberPath = [];
+  let rest: string | undefined = dottedPath;
+  while (rest !== undefined) {
+    const level = enter(value, path, rest);
+    if (level === undefined) return undefined;
+    const name = Object.hasOwn(level.members, rest) ? rest : (rest.split('.', 1)[0] ?? rest);
+    if (!Object.hasOwn(level.members, name)) return undefined;
+    levels.unshift(level);
+    value = level.members[name];
+    path = [...level.path, name];
+    rest = rest.length > name.length ? rest.slice(name.length + 1) : undefined;
+  }
+  return { path, value, around: levels };
+}
+
+/** The object that a value is or, for an array, holds: its only entry, or all of them when an index is asked for. */
+function enter(value: unknown, path: MemberPath, rest = ''): Level | undefined {
+  if (isRecord(value)) return { path, members: value };
+  if (!Array.isArray(value)) return undefined;
+  if (/^\d+(?:\.|$)/.test(rest)) return { path, members: { ...value } };
+  const only: unknown = value.length === 1 ? value[0] : undefined;
+  return isRecord(only) ? { path: [...path, '0'], members: only } : undefined;
+}
+
+const MAX_NAME_LENGTH = 64;
+const MAX_MEMBERS = 1_000;
+const MAX_DEPTH = 2;
