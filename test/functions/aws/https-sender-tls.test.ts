@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createHttpsSender } from '../../../functions/aws/https-sender.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../../support/certificates.ts';
 import { answer, exampleRequest, outcomeOf, serve } from './https-sending.ts';
@@ -50,8 +50,12 @@ describe('sends nothing to a server', () => {
   });
 
   it('that it does not trust, whatever the environment says', async () => {
-    process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
-    onTestFinished(() => void delete process.env.NODE_TLS_REJECT_UNAUTHORIZED);
+    vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0');
+    const warning = vi.spyOn(process, 'emitWarning').mockReturnValue();
+    onTestFinished(() => {
+      vi.unstubAllEnvs();
+      warning.mockRestore();
+    });
 
     expect((await receive({}, undefined)).outcome).toMatchObject({ kind: 'tls' });
   });
@@ -78,7 +82,7 @@ describe('calls it a failed connection, which may be tried again, when a server'
     const server = await serve({});
 
     const outcome = await outcomeOf(createHttpsSender(), exampleRequest(`https://localhost:${server.port}/`), {
-      timeoutMs: 60,
+      timeoutMs: 250,
     });
 
     expect(outcome).toEqual({ kind: 'connect', code: 'ETIMEDOUT', status: undefined });
