@@ -5,7 +5,7 @@ import { listOf, nameFault, text } from './schema.ts';
 const notEmpty = { error: 'must not be empty' };
 
 const namesOrAll = z.union([z.literal('all'), listOf(text(listedNameFault)).min(1, notEmpty)], {
-  error: "must be 'all' or a list of names",
+  error: ({ input }) => (input === undefined ? 'is missing' : "must be 'all' or a list of names"),
 });
 
 /** Which role may act for which clients on which services. */

@@ -15,7 +15,8 @@ export function authUrlFault(url: string, { allowLoopback }: Options): string | 
 
   const [, scheme, authority, path] = PARTS.exec(url) ?? [];
   if (scheme === undefined || authority === undefined || path === undefined) return `must be an https URL: ${EXAMPLE}`;
-  if (allowLoopback && /^https?$/.test(scheme) && LOOPBACK.test(authority)) return basePathFault(path);
+  if (allowLoopback && /^https?$/.test(scheme) && LOOPBACK.test(authority))
+    return portFault(url) ?? basePathFault(path);
   if (scheme !== 'https') return `must be an https URL (got ${scheme}:)`;
   return authorityFault(authority) ?? basePathFault(path);
 }

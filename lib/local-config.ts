@@ -37,7 +37,17 @@ const callerSchema = z.strictObject({
   ),
 });
 
-const callersSchema = z.array(callerSchema).min(1, { error: 'must not be empty' });
+const callersSchema = z
+  .array(callerSchema)
+  .min(1, { error: 'must not be empty' })
+  .superRefine((callers, context) => {
+    const ids = callers.map(({ accessKeyId }) => accessKeyId);
+    for (const [index, id] of ids.entries()) {
+      const first = ids.indexOf(id);
+      if (first === index) continue;
+      context.addIssue({ code: 'custom', path: [index, 'accessKeyId'], message: `belongs to callers[${first}]` });
+    }
+  });
 
 /** As in Secrets Manager: strings, and under `services` those of single services. What is missing is found when it is used. */
 const credentialSchema = z

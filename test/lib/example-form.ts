@@ -14,12 +14,15 @@ export function exampleForm() {
 }
 
 /** A form with one place changed; `undefined` takes the member away. The path's steps are joined by `/`. */
-export function changed(form: object, path: string, value: unknown): object {
+export function changed(form: unknown, path: string, value: unknown): unknown {
   const [step = '', ...rest] = path.split('/');
-  const copy: Record<string, unknown> = Array.isArray(form) ? Object.assign([], form) : { ...form };
-  const inner = copy[step] ?? {};
-  copy[step] = rest.length === 0 || typeof inner !== 'object' ? value : changed(inner, rest.join('/'), value);
-  return copy;
+  const members = typeof form === 'object' && form !== null ? Object.entries(form) : [];
+  const inner = members.find(([name]) => name === step)?.[1];
+  const entries = [
+    ...members.filter(([name]) => name !== step),
+    [step, rest.length === 0 ? value : changed(inner, rest.join('/'), value)] as const,
+  ];
+  return Array.isArray(form) ? entries.map(([, item]) => item) : Object.fromEntries(entries);
 }
 
 /** The lines of the error that `parse` throws, without its heading. */

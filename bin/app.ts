@@ -1,0 +1,18 @@
+import { App } from 'aws-cdk-lib';
+import { environments } from '../lib/environments.ts';
+import { parseEnvironments } from '../lib/settings.ts';
+import { SettingsError } from '../lib/settings-error.ts';
+import { TokenBrokerStack } from '../lib/token-broker-stack.ts';
+
+// One stack per environment; with a wrong setting anywhere there is none at all.
+try {
+  const parsed = parseEnvironments(environments);
+  const app = new App({ analyticsReporting: false });
+  for (const environment of parsed) {
+    new TokenBrokerStack(app, `TokenBroker-${environment.name}`, { environment });
+  }
+} catch (error) {
+  if (!(error instanceof SettingsError)) throw error;
+  process.stderr.write(`lib/environments.ts: ${error.message}\n`);
+  process.exitCode = 1;
+}

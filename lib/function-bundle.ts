@@ -1,0 +1,46 @@
+import { createHash } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { Stage } from 'aws-cdk-lib';
+import { type BundlingOptions, LogLevel, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs';
+import type { Construct } from 'constructs';
+
+/** Where a function finds the settings that `functionBundle` lays beside its code. */
+export const SETTINGS_PATH = '/var/task/settings.json';
+
+/**
+ * One file of code with the AWS SDK in it, and `settings` beside it. The hash of the result is taken from what it holds, so
+ * a changed setting is a changed asset.
+ */
+export function functionBundle(scope: Construct, settings: object): BundlingOptions {
+  const file = writeSettings(scope, JSON.stringify(settings));
+  return {
+    // The SDK of the runtime changes without us and starts slower than a bundled one.
+    externalModules: [],
+    mainFields: ['module', 'main'],
+    target: 'node24',
+    // As ES modules, importing node:http would load undici.
+    format: OutputFormat.CJS,
+    minify: true,
+    logLevel: LogLevel.WARNING,
+    commandHooks: {
+      beforeBundling: () => [],
+      beforeInstall: () => [],
+      afterBundling: (_, directory) => [copy(file, path.join(directory, path.basename(SETTINGS_PATH)))],
+    },
+  };
+}
+
+/** Named by its content, because the CDK takes two bundles with the same commands for the same bundle. */
+function writeSettings(scope: Construct, json: string): string {
+  const directory = Stage.of(scope)?.outdir;
+  if (directory === undefined) throw new Error('A function is bundled inside of an App.');
+  const digest = createHash('sha256').update(json).digest('hex').slice(0, 16);
+  const file = path.resolve(directory, `settings.${digest}.json`);
+  writeFileSync(file, json);
+  return file;
+}
+
+function copy(from: string, to: string): string {
+  return `${process.platform === 'win32' ? 'copy' : 'cp'} "${from}" "${to}"`;
+}

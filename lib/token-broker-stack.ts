@@ -1,0 +1,33 @@
+import { CfnOutput, Stack, Tags } from 'aws-cdk-lib';
+import type { Construct } from 'constructs';
+import { ClientSecrets } from './client-secrets.ts';
+import { type Environment, toBrokerSettings } from './settings.ts';
+import { TokenEndpoint } from './token-endpoint.ts';
+
+interface TokenBrokerStackProps {
+  readonly environment: Environment;
+}
+
+/** One environment of the token broker. */
+export class TokenBrokerStack extends Stack {
+  constructor(scope: Construct, id: string, { environment }: TokenBrokerStackProps) {
+    super(scope, id, {
+      env: { account: environment.account, region: environment.region },
+      description: `Token broker, environment ${environment.name}`,
+      // The URL that every caller knows is gone for good with the function.
+      terminationProtection: true,
+    });
+    Tags.of(this).add('application', 'token-broker');
+    Tags.of(this).add('environment', environment.name);
+
+    const secrets = new ClientSecrets(this, 'ClientSecrets', { environment: environment.name });
+    const endpoint = new TokenEndpoint(this, 'TokenEndpoint', {
+      environment: environment.name,
+      settings: toBrokerSettings(environment),
+    });
+    secrets.allowReading(endpoint.role);
+
+    new CfnOutput(this, 'Url', { value: endpoint.url, description: 'Where callers send their requests' });
+    new CfnOutput(this, 'KeyArn', { value: secrets.key.keyArn, description: 'Encrypts the client secrets' });
+  }
+}

@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest';
+import { createAuthorize } from '../../functions/broker/authorize.ts';
+import { NAME_PATTERN as BROKERS_NAME_PATTERN } from '../../functions/broker/pair.ts';
+import { environments } from '../../lib/environments.ts';
+import { NAME_PATTERN } from '../../lib/schema.ts';
+import { parseEnvironment, parseEnvironments, toBrokerSettings } from '../../lib/settings.ts';
+import { exampleRule, exampleService } from '../support/example.ts';
+import { changed, exampleForm } from './example-form.ts';
+
+describe('settings', () => {
+  it('have a default for everything that is not required', () => {
+    expect(parseEnvironment('test', exampleForm())).toEqual({
+      name: 'test',
+      account: '111111111111',
+      region: 'eu-west-1',
+      services: { 'customer-insights': exampleService(), 'merchant-payment-cleansing': exampleService() },
+      accessRules: [exampleRule()],
+    });
+  });
+
+  it('keep what is written over every default', () => {
+    const service = exampleService({
+      authUrl: 'https://auth.example.com/base',
+      tokenPath: '/oauth/token',
+      basicEncoding: 'form',
+      parameters: { grant_type: 'client_credentials' },
+      parametersIn: 'body',
+      headers: { accept: 'application/json;q=1, */*' },
+      response: { tokenMember: '$', lifetimeMember: 'data.ttl', lifetimeUnit: 'milliseconds', passThrough: ['tier'] },
+      tokenLifetimeSeconds: 600,
+      assumedLifetimeSeconds: 60,
+      maxLifetimeSeconds: 3_600,
+      rejectedOn403: true,
+      singleActiveToken: true,
+      attemptTimeoutMs: 1_000,
+      requestTimeoutMs: 10_000,
+    });
+    const form = changed(exampleForm(), 'services/customer-insights', service);
+    expect(parseEnvironment('test', form).services['customer-insights']).toEqual(service);
+  });
+
+  it('reach the function as services and access rules and nothing else', () => {
+    const environment = parseEnvironment('test', exampleForm());
+    expect(Object.keys(toBrokerSettings(environment))).toEqual(['services', 'accessRules']);
+  });
+
+  it('come through JSON unchanged, because they travel in a file', () => {
+    const settings = toBrokerSettings(parseEnvironment('test', exampleForm()));
+    expect(JSON.parse(JSON.stringify(settings))).toEqual(settings);
+  });
+
+  it('allow an environment that nobody may call yet', () => {
+    expect(parseEnvironment('test', { ...exampleForm(), accessRules: [] }).accessRules).toEqual([]);
+  });
+
+  it('are right in the environments of this repository', () => {
+    expect(parseEnvironments(environments).map(({ name }) => name)).toEqual(['dev', 'prod']);
+  });
+});
+
+describe('settings and the broker agree', () => {
+  it('on what a name is', () => {
+    expect(NAME_PATTERN).toEqual(BROKERS_NAME_PATTERN);
+  });
+
+  it.each([
+    ['eu-west-1', 'arn:aws:iam::111111111111:role/billing'],
+    ['eu-west-1', 'arn:aws:iam::111111111111:role/team-a/payments/billing'],
+    ['eu-west-1', 'arn:aws:iam::111111111111:role/aws-reserved/sso.amazonaws.com/AWSReservedSSO_ops_0123456789abcdef'],
+    ['eu-west-1', 'arn:aws:iam::111111111111:role/a+b=c,d.e@f-g_h'],
+    ['cn-north-1', 'arn:aws-cn:iam::111111111111:role/billing'],
+    ['us-gov-west-1', 'arn:aws-us-gov:iam::111111111111:role/billing'],
+  ])('on what a role is: in %s %s', (region, role) => {
+    const form = { ...exampleForm(), region, accessRules: [{ role, clients: 'all', services: 'all' }] };
+    const { accessRules } = parseEnvironment('test', form);
+    expect(() => createAuthorize(accessRules, new Set())).not.toThrow();
+  });
+});
