@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createAuditLog } from './aws/audit-log.ts';
 import { fingerprint } from './aws/fingerprint.ts';
@@ -6,6 +7,7 @@ import { createHttpsSender } from './aws/https-sender.ts';
 import { createSecretReader, createSecretsManagerClient } from './aws/secrets-manager.ts';
 import { createAuthorize } from './broker/authorize.ts';
 import { createCredentials } from './broker/credentials.ts';
+import { createTokenRenewer } from './broker/renewal.ts';
 import { createTokenBroker } from './broker/token-broker.ts';
 import { createTokenEndpoint } from './broker/token-endpoint.ts';
 import { createTokenRequester } from './broker/token-request.ts';
@@ -28,14 +30,21 @@ export function createTokenFunction({ environment, settings, write = writeLine }
     broker: createTokenBroker({
       services: settings.services,
       authorize: createAuthorize(settings.accessRules, services),
-      readCredentialVersion: createCredentials({
-        environment,
-        readSecret: createSecretReader({ environment, client: createSecretsManagerClient() }),
+      credentials: createCredentials({
+        readSecret: createSecretReader({ environment, secretsManager: createSecretsManagerClient() }),
         now,
       }),
-      requestToken: createTokenRequester({ send: createHttpsSender(), now, sleep, random: Math.random }),
-      fingerprint,
+      renewToken: createTokenRenewer({
+        requestToken: createTokenRequester({ send: createHttpsSender(), now, sleep, random: Math.random }),
+        fingerprint,
+        now,
+        random: Math.random,
+      }),
+      environment,
+      uniqueId: randomUUID,
       now,
+      sleep,
+      random: Math.random,
     }),
     audit: createAuditLog({ environment, services, now, write }),
     now,

@@ -16,7 +16,7 @@ interface Dependencies {
  */
 export function createAuditLog({ environment, services, now, write }: Dependencies): Audit {
   return (record) => {
-    const { requestId, operation, outcome, milliseconds, caller, pair, cache, cause, ...proof } = record;
+    const { requestId, operation, outcome, milliseconds, caller, pair, cache, trace, cause, ...proof } = record;
     const line = {
       _aws: { Timestamp: now(), CloudWatchMetrics: METRICS },
       environment,
@@ -24,14 +24,15 @@ export function createAuditLog({ environment, services, now, write }: Dependenci
       outcome,
       Requests: 1,
       Duration: milliseconds,
-      CacheHits: cache === 'memory' ? 1 : 0,
-      TokenRequests: proof.tokenRequestAttempts === undefined ? 0 : 1,
+      CacheHits: cache === 'memory' || cache === 'shared' ? 1 : 0,
+      TokenRequests: trace.tokenRequests,
       requestId,
       operation,
       caller: caller && `${caller.partition}:${caller.account}:${caller.role}/${caller.session}`,
       pair: pair && `${pair.client}/${pair.service}`,
       cache,
       ...proof,
+      remarks: [...trace.remarks],
       cause: describeCause(cause),
     };
     write(`${JSON.stringify(line)}\n`);

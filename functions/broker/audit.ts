@@ -16,14 +16,40 @@ export interface AuditRecord {
   readonly fingerprint?: string | undefined;
   readonly credentialVersion?: string | undefined;
   readonly expirySource?: ExpirySource | undefined;
-  /** How many attempts the token request took; absent when none was made. */
-  readonly tokenRequestAttempts?: number | undefined;
+  readonly trace: Trace;
   /** Why a problem happened, for the operator. */
   readonly cause?: unknown;
 }
 
-/** Where the token came from: this environment's memory, or a token request. */
-export type CacheUse = 'memory' | 'none';
+/** Where the token came from: this environment's memory, the shared cache, or a token request. */
+export type CacheUse = 'memory' | 'shared' | 'none';
+
+/** What happened on the way to one answer. */
+export interface Trace {
+  tokenRequests: number;
+  /** More than `tokenRequests` when connections had to be made again. */
+  attempts: number;
+  readonly remarks: Set<Remark>;
+}
+
+/** Something that an operator wants to count although the caller got its answer. */
+export type Remark =
+  /** DynamoDB was down, slow or throttled: the environment went on by itself. */
+  | 'shared-cache-unavailable'
+  /** Secrets Manager is down: the last known version served. */
+  | 'secret-stale'
+  /** A credential was rejected by its service. */
+  | 'rejected'
+  /** The current version is latched: its predecessor served. */
+  | 'previous-version'
+  /** A refused token is all that the service hands out. */
+  | 'refusal-idle'
+  /** Tokens of an assumed life time were refused too early, so less is assumed from now on. */
+  | 'assumed-lifetime-halved';
+
+export function newTrace(): Trace {
+  return { tokenRequests: 0, attempts: 0, remarks: new Set() };
+}
 
 /** Writes one line; must not throw. */
 export type Audit = (record: AuditRecord) => void;

@@ -1,54 +1,53 @@
 import { MemoryCache } from './memory-cache.ts';
 import type { ClientName } from './pair.ts';
-import {
-  type ReadSecret,
-  type SecretReading,
-  type SecretStage,
-  type SecretVersion,
-  secretName,
-  secretProblem,
-} from './secret.ts';
+import type { ReadSecret, SecretReading, SecretStage, SecretVersion } from './secret.ts';
 import { SingleFlight } from './single-flight.ts';
 
 interface Dependencies {
-  /** Whose secrets: part of their names. */
-  readonly environment: string;
   readonly readSecret: ReadSecret;
   /** Epoch milliseconds. */
   readonly now: () => number;
 }
 
-/**
- * Gives the secret version that carries a stage, at most 300 s old and not read before `readSince` (epoch ms).
- * While Secrets Manager is down, a known version serves for 24 h; not when it says missing, deleted or denied.
- *
- * @throws Problem `credential-missing`, `credential-malformed` (binary), `secrets-unavailable`
- */
-export type ReadCredentialVersion = (
-  client: ClientName,
-  stage: SecretStage,
-  readSince: number,
-) => Promise<SecretVersion>;
+/** The secrets of the clients, as this environment read them. */
+export interface Credentials {
+  /** What was read of this stage as long as it is trusted; asks nobody. */
+  known(client: ClientName, stage: SecretStage): CredentialReading | undefined;
+  /**
+   * The version with this stage: trusted for 300 s when there is one, for 5 s when there is none. `readSince` (epoch ms)
+   * asks for a reading that is not older. While Secrets Manager is down, the last version that it gave serves for 24 h;
+   * never when it says missing, deleted or denied.
+   */
+  read(client: ClientName, stage: SecretStage, readSince?: number): Promise<CredentialReading>;
+}
 
-export function createCredentials({ environment, readSecret, now }: Dependencies): ReadCredentialVersion {
-  const known = new MemoryCache<{ readonly secret: SecretVersion; readonly readAt: number }>(MAX_SECRETS);
+/** `stale`: Secrets Manager is down, and this is the last version that it gave. */
+export type CredentialReading = SecretReading | { readonly outcome: 'stale'; readonly secret: SecretVersion };
+
+export function createCredentials({ readSecret, now }: Dependencies): Credentials {
+  const held = new MemoryCache<Held>(MAX_SECRETS);
   const flights = new SingleFlight<{ readonly reading: SecretReading; readonly readAt: number }>();
 
-  return async (client, stage, readSince) => {
-    const key = `${client}/${stage}`;
-    const held = known.get(key);
-    if (held !== undefined && held.readAt >= readSince && now() - held.readAt < TRUST_MS) return held.secret;
+  const trusted = (key: string, readSince: number) => {
+    const entry = held.get(key);
+    const isTrusted = entry !== undefined && entry.readAt >= readSince && isWithin(entry.readAt, entry.trustMs, now());
+    return isTrusted ? entry.reading : undefined;
+  };
 
-    const { reading, readAt } = await readAfter(readSince, client, stage, key);
-    if (reading.outcome === 'found') {
-      known.set(key, { secret: reading.secret, readAt });
-      return reading.secret;
-    }
-    if (reading.outcome === 'unavailable' && held !== undefined && now() - held.readAt < KEPT_WHILE_DOWN_MS) {
-      return held.secret;
-    }
-    if (reading.outcome !== 'unavailable') known.delete(key);
-    throw secretProblem(reading, secretName(environment, client), stage);
+  return {
+    known: (client, stage) => trusted(secretKey(client, stage), -Infinity),
+
+    async read(client, stage, readSince = -Infinity) {
+      const key = secretKey(client, stage);
+      const known = trusted(key, readSince);
+      if (known !== undefined) return known;
+
+      const { reading, readAt } = await readAfter(readSince, client, stage, key);
+      const entry = successor(held.get(key), reading, readAt);
+      if (entry === undefined) return reading;
+      held.set(key, entry);
+      return entry.reading;
+    },
   };
 
   /** Shares a read that is under way, unless it began too early to count. */
@@ -62,6 +61,37 @@ export function createCredentials({ environment, readSecret, now }: Dependencies
   }
 }
 
+interface Held {
+  readonly reading: CredentialReading;
+  readonly readAt: number;
+  /** How long the reading is not asked for again. */
+  readonly trustMs: number;
+  /** When Secrets Manager last gave a version; `-Infinity` when its last word was that there is none. */
+  readonly foundAt: number;
+}
+
+function successor(before: Held | undefined, reading: SecretReading, readAt: number): Held | undefined {
+  if (reading.outcome === 'found') return { reading, readAt, trustMs: FOUND_TRUST_MS, foundAt: readAt };
+  if (reading.outcome !== 'unavailable') return { reading, readAt, trustMs: NEGATIVE_TRUST_MS, foundAt: -Infinity };
+  if (before === undefined || !('secret' in before.reading)) return undefined;
+  if (!isWithin(before.foundAt, KEPT_WHILE_DOWN_MS, readAt)) return undefined;
+  const { secret } = before.reading;
+  return { reading: { outcome: 'stale', secret }, readAt, trustMs: STALE_TRUST_MS, foundAt: before.foundAt };
+}
+
+/** A clock that was set back makes an age negative: nobody can tell how old the reading is. */
+function isWithin(start: number, lengthMs: number, now: number): boolean {
+  return now >= start && now - start < lengthMs;
+}
+
+function secretKey(client: ClientName, stage: SecretStage): string {
+  return `${client}/${stage}`;
+}
+
 const MAX_SECRETS = 1_000;
-const TRUST_MS = 300_000;
+const FOUND_TRUST_MS = 300_000;
+/** Long enough to shield Secrets Manager from a caller in a hurry, short enough for an operator who mends it. */
+const NEGATIVE_TRUST_MS = 5_000;
+/** While Secrets Manager is down not every call waits for it. */
+const STALE_TRUST_MS = 10_000;
 const KEPT_WHILE_DOWN_MS = 24 * 60 * 60_000;

@@ -7,12 +7,24 @@ export interface TokenLife {
 
 /** Tokens this close to their end are never issued, so no caller receives one that is about to lapse. */
 export function hardMarginMs(lifetimeMs: number): number {
-  return Math.min(MAX_HARD_MARGIN_MS, lifetimeMs * HARD_MARGIN_SHARE);
+  return Math.min(MAX_HARD_MARGIN_MS, lifetimeMs * WINDOW_SHARE);
 }
 
 /** Whether a caller may still receive the token. */
 export function isIssuable({ expiresAt, lifetimeSeenMs }: TokenLife, now: number): boolean {
   return expiresAt - now > hardMarginMs(lifetimeSeenMs);
+}
+
+/**
+ * When the soft window begins: the last fifth of the life time, at least twice the hard margin and at most half of the
+ * life time, moved by up to a tenth so that pairs that started together do not stay together.
+ *
+ * @param random from 0 to below 1
+ */
+export function refreshAt({ expiresAt, lifetimeSeenMs }: TokenLife, random: number): number {
+  const window = Math.max(lifetimeSeenMs * WINDOW_SHARE, 2 * hardMarginMs(lifetimeSeenMs));
+  const jitter = 1 + JITTER * (2 * random - 1);
+  return expiresAt - Math.min(window * jitter, lifetimeSeenMs / 2);
 }
 
 /** Whether the caller wants a longer life than this token has left, and a new token can be expected to have it. */
@@ -21,4 +33,5 @@ export function isBelowMinTtl({ expiresAt, lifetimeSeenMs }: TokenLife, minTtlMs
 }
 
 const MAX_HARD_MARGIN_MS = 30_000;
-const HARD_MARGIN_SHARE = 0.2;
+const WINDOW_SHARE = 0.2;
+const JITTER = 0.1;

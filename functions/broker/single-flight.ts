@@ -2,6 +2,10 @@
 export class SingleFlight<Value> {
   readonly #flights = new Map<string, Promise<Value>>();
 
+  isRunning(key: string): boolean {
+    return this.#flights.has(key);
+  }
+
   run(key: string, work: () => Promise<Value>): Promise<Value> {
     const running = this.#flights.get(key);
     if (running !== undefined) return running;

@@ -1,9 +1,10 @@
-import type { Audit, AuditRecord } from './audit.ts';
+import { type Audit, type AuditRecord, newTrace } from './audit.ts';
 import { accessDenied } from './authorize.ts';
 import type { Caller } from './caller.ts';
 import { parseIssueRequest } from './issue-request.ts';
+import type { IssuedToken } from './issued-token.ts';
 import { PROBLEMS, Problem } from './problem.ts';
-import type { IssuedToken, TokenBroker } from './token-broker.ts';
+import type { TokenBroker } from './token-broker.ts';
 
 /** One request to the broker, free of the event that brought it. */
 export interface BrokerRequest {
@@ -38,7 +39,12 @@ interface Dependencies {
 export function createTokenEndpoint({ broker, audit, now }: Dependencies) {
   return async (request: BrokerRequest): Promise<BrokerResponse> => {
     const startedAt = now();
-    const record: Draft = { requestId: request.requestId, operation: 'none', caller: request.caller };
+    const record: Draft = {
+      requestId: request.requestId,
+      operation: 'none',
+      caller: request.caller,
+      trace: newTrace(),
+    };
     try {
       const answer = await issue(request, record);
       audit({ ...record, outcome: 'issued', milliseconds: now() - startedAt });
@@ -58,10 +64,9 @@ export function createTokenEndpoint({ broker, audit, now }: Dependencies) {
     record.pair = wanted.pair;
 
     const startedAt = now();
-    const { token, cache, ...proof } = await broker.issue(request.caller, wanted, request.deadline);
+    const { token, cache } = await broker.issue(request.caller, wanted, request.deadline, record.trace);
     const answeredAt = now();
     Object.assign(record, {
-      ...proof,
       cache,
       fingerprint: token.fingerprint,
       credentialVersion: token.credentialVersion,

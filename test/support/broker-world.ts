@@ -1,9 +1,10 @@
 import type { AccessRule } from '../../functions/broker/access-rule.ts';
-import type { AuditRecord } from '../../functions/broker/audit.ts';
+import { type AuditRecord, newTrace } from '../../functions/broker/audit.ts';
 import { createAuthorize } from '../../functions/broker/authorize.ts';
 import { createCredentials } from '../../functions/broker/credentials.ts';
 import type { IssueRequest } from '../../functions/broker/issue-request.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
+import { createTokenRenewer } from '../../functions/broker/renewal.ts';
 import type { SecretReading, SecretStage } from '../../functions/broker/secret.ts';
 import type { Service } from '../../functions/broker/service.ts';
 import { createTokenBroker } from '../../functions/broker/token-broker.ts';
@@ -31,27 +32,37 @@ export function createBrokerWorld(changes: Partial<World> = {}) {
   };
   const clock = { now: START };
   const calls = { secretReads: 0, tokenRequests: 0 };
+  let ids = 0;
   const audited: AuditRecord[] = [];
   const now = () => clock.now;
 
   const broker = createTokenBroker({
+    environment: 'test',
     services: world.services,
     authorize: createAuthorize(world.accessRules, new Set(Object.keys(world.services))),
-    readCredentialVersion: createCredentials({
-      environment: 'test',
+    credentials: createCredentials({
       now,
       readSecret: async (client, stage) => {
         calls.secretReads += 1;
         return world.secret(client, stage);
       },
     }),
-    requestToken: async () => {
-      calls.tokenRequests += 1;
-      const answered = await world.answer(calls.tokenRequests);
-      return { ...answered, requestStartedAt: clock.now, receivedAt: clock.now };
-    },
-    fingerprint: (token) => token.padEnd(16, '0').slice(0, 16),
+    renewToken: createTokenRenewer({
+      requestToken: async () => {
+        calls.tokenRequests += 1;
+        const answered = await world.answer(calls.tokenRequests);
+        return { ...answered, requestStartedAt: clock.now, receivedAt: clock.now };
+      },
+      fingerprint: (token) => token.padEnd(16, '0').slice(0, 16),
+      random: () => 0.5,
+      now,
+    }),
+    uniqueId: () => `call-${++ids}`,
     now,
+    sleep: async (ms) => {
+      clock.now += ms;
+    },
+    random: () => 0.5,
   });
   const endpoint = createTokenEndpoint({ broker, audit: (record) => void audited.push(record), now });
 
@@ -61,7 +72,7 @@ export function createBrokerWorld(changes: Partial<World> = {}) {
     calls,
     audited,
     issue: (changes: Partial<IssueRequest> = {}) =>
-      broker.issue(BILLING, { ...ISSUE_REQUEST, ...changes }, clock.now + 10_000),
+      broker.issue(BILLING, { ...ISSUE_REQUEST, ...changes }, clock.now + 10_000, newTrace()),
     post: async (members: unknown, changes: Partial<BrokerRequest> = {}) => {
       const response = await endpoint({ ...brokerRequest(JSON.stringify(members)), ...changes });
       return { ...response, json: JSON.parse(response.body) };

@@ -6,18 +6,18 @@ import { START } from '../../support/example.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
+const DOWN: SecretReading = { outcome: 'unavailable', cause: 'TimeoutError' };
 
 function setUp() {
   const state = { now: START, reading: found('v1') as SecretReading | Promise<SecretReading>, reads: 0 };
-  const read = createCredentials({
-    environment: 'test',
+  const credentials = createCredentials({
     now: () => state.now,
     readSecret: async () => {
       state.reads += 1;
       return state.reading;
     },
   });
-  return { state, read: (readSince = -Infinity) => read('acme', 'AWSCURRENT', readSince) };
+  return { state, credentials, read: (readSince?: number) => credentials.read('acme', 'AWSCURRENT', readSince) };
 }
 
 describe('credentials', () => {
@@ -39,7 +39,7 @@ describe('credentials', () => {
     state.now += 1_000;
     state.reading = found('v2');
 
-    expect((await read(state.now)).versionId).toBe('v2');
+    expect(await read(state.now)).toEqual(found('v2'));
     expect(state.reads).toBe(2);
   });
 
@@ -53,35 +53,71 @@ describe('credentials', () => {
     state.reading = found('v2');
     gate.resolve(found('v1'));
 
-    expect((await Promise.all(early)).map(({ versionId }) => versionId)).toEqual(['v1', 'v1']);
-    expect((await late).versionId).toBe('v2');
+    expect(await Promise.all(early)).toEqual([found('v1'), found('v1')]);
+    expect(await late).toEqual(found('v2'));
     expect(state.reads).toBe(2);
+  });
+
+  it('are known without asking as long as they are trusted', async () => {
+    const { state, credentials, read } = setUp();
+    expect(credentials.known('acme', 'AWSCURRENT')).toBeUndefined();
+    await read();
+    expect(credentials.known('acme', 'AWSCURRENT')).toEqual(found('v1'));
+
+    state.now -= 1;
+    expect(credentials.known('acme', 'AWSCURRENT')).toBeUndefined();
+    expect(state.reads).toBe(1);
   });
 
   it('serve for 24 hours while Secrets Manager is down, then no longer', async () => {
     const { state, read } = setUp();
     await read();
-    state.reading = { outcome: 'unavailable', cause: 'TimeoutError' };
+    state.reading = DOWN;
     state.now += 24 * HOUR_MS - 1;
-    expect((await read()).versionId).toBe('v1');
+    expect(await read()).toMatchObject({ outcome: 'stale', secret: { versionId: 'v1' } });
 
-    state.now += 1;
-    await expect(read()).rejects.toMatchObject({ type: 'secrets-unavailable', retryAfterSeconds: 1 });
+    state.now += 10_000;
+    expect(await read()).toEqual(DOWN);
+  });
+
+  it('do not wait for a Secrets Manager that is down more than once in ten seconds', async () => {
+    const { state, read } = setUp();
+    await read();
+    state.now += 5 * MINUTE_MS;
+    state.reading = DOWN;
+    await read();
+    state.now += 9_999;
+    expect(await read()).toMatchObject({ outcome: 'stale' });
+    expect(state.reads).toBe(2);
   });
 
   it.each([
-    [{ outcome: 'missing' }, 'credential-missing'],
-    [{ outcome: 'deleted' }, 'credential-missing'],
-    [{ outcome: 'denied', cause: 'AccessDeniedException' }, 'secrets-unavailable'],
-    [{ outcome: 'binary' }, 'credential-malformed'],
-  ] as const)('end at once when Secrets Manager says %o', async (reading, type) => {
+    [{ outcome: 'missing' }],
+    [{ outcome: 'deleted' }],
+    [{ outcome: 'denied', cause: 'AccessDeniedException' }],
+    [{ outcome: 'binary' }],
+  ] as const)('end at once when Secrets Manager says %o', async (reading) => {
     const { state, read } = setUp();
     await read();
     state.now += 5 * MINUTE_MS;
     state.reading = reading;
-    await expect(read()).rejects.toMatchObject({ type });
+    expect(await read()).toEqual(reading);
 
-    state.reading = { outcome: 'unavailable', cause: 'TimeoutError' };
-    await expect(read()).rejects.toMatchObject({ type: 'secrets-unavailable' });
+    state.now += 5_000;
+    state.reading = DOWN;
+    expect(await read()).toEqual(DOWN);
+  });
+
+  it('that are missing are asked for again after five seconds', async () => {
+    const { state, read } = setUp();
+    state.reading = { outcome: 'missing' };
+    await read();
+    state.now += 4_999;
+    await read();
+    expect(state.reads).toBe(1);
+
+    state.now += 1;
+    state.reading = found('v1');
+    expect(await read()).toEqual(found('v1'));
   });
 });

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { Problem } from '../../../functions/broker/problem.ts';
 import type { TokenExchange } from '../../../functions/broker/token-request.ts';
 import { createBrokerWorld, exchange, found } from '../../support/broker-world.ts';
+import { exampleService } from '../../support/example.ts';
 
 const SECOND_MS = 1_000;
 const tokenFor = (seconds: number) => (n: number) => exchange(200, { access_token: `token-${n}`, expires_in: seconds });
@@ -32,7 +33,10 @@ describe('the token broker', () => {
     [100, 20],
     [10, 2],
   ])('never issues a token of %i s that has only %i s left', async (lifetime, margin) => {
-    const { issue, clock } = createBrokerWorld({ answer: tokenFor(lifetime) });
+    const { issue, clock } = createBrokerWorld({
+      answer: tokenFor(lifetime),
+      services: { 'customer-insights': exampleService({ singleActiveToken: true }) },
+    });
     await issue();
 
     clock.now += (lifetime - margin) * SECOND_MS - 1;
@@ -41,16 +45,20 @@ describe('the token broker', () => {
     expect((await issue()).token.fingerprint).toContain('token-2');
   });
 
-  it('keeps nothing of a failure', async () => {
-    const world = createBrokerWorld({
+  it('asks a service that failed again when the pause is over, and answers at once until then', async () => {
+    const { issue, clock, calls } = createBrokerWorld({
       answer: (n) => {
         if (n === 1) throw new Problem('token-endpoint-unavailable', 'down');
         return tokenFor(60)(n);
       },
     });
+    await expect(issue()).rejects.toMatchObject({ type: 'token-endpoint-unavailable', retryAfterSeconds: 1 });
+    clock.now += 999;
+    await expect(issue()).rejects.toMatchObject({ type: 'token-endpoint-unavailable', retryAfterSeconds: 1 });
+    expect(calls.tokenRequests).toBe(1);
 
-    await expect(world.issue()).rejects.toMatchObject({ type: 'token-endpoint-unavailable' });
-    expect(await world.issue()).toMatchObject({ cache: 'none' });
+    clock.now += 1;
+    expect(await issue()).toMatchObject({ cache: 'none' });
   });
 
   it('gives the problem of an answer that is no token', async () => {

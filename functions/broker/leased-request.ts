@@ -1,0 +1,160 @@
+import type { Call } from './call.ts';
+import type { Step } from './decision.ts';
+import type { PairMemory } from './pair-memory.ts';
+import { capTimes, type PairRecord, type StoredToken } from './pair-record.ts';
+import { type PairStore, StoreUnavailable } from './pair-store.ts';
+import { acquired, paused, published, rejected } from './pair-transitions.ts';
+import { pauseAfter, pauseProblem } from './pause.ts';
+import { Problem } from './problem.ts';
+import type { Renewal, RenewToken } from './renewal.ts';
+import type { SecretVersion } from './secret.ts';
+import type { Service } from './service.ts';
+
+/** What a call means to do with a lease, decided from the record that it saw. */
+export interface LeasePlan {
+  readonly store: PairStore;
+  readonly seen: PairRecord;
+  readonly step: Extract<Step, { kind: 'renew' | 'request' }>;
+  readonly version: SecretVersion;
+  readonly outwaited: boolean;
+}
+
+export type LeaseOutcome =
+  | { readonly kind: 'token'; readonly token: StoredToken }
+  /** Somebody was faster, or what the lease showed changes the decision; nothing was sent. */
+  | { readonly kind: 'stood-down' }
+  /** The service rejected the version; it is latched. */
+  | { readonly kind: 'rejected' };
+
+interface Dependencies {
+  readonly memory: PairMemory;
+  readonly renewToken: RenewToken;
+  /** Decides once more, from the record under the lease and a credential read since the call began. */
+  readonly reconsider: (call: Call, record: PairRecord) => Promise<{ step: Step; version: SecretVersion | undefined }>;
+  /** The versions of a client's secret that carry a stage; `undefined` when not every stage could be read. */
+  readonly stagedVersions: (call: Call) => Promise<ReadonlySet<string> | undefined>;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+}
+
+/** How long a lease lasts: the token request and what belongs to it, with room to spare. */
+export function leaseMs({ requestTimeoutMs }: Service): number {
+  return requestTimeoutMs + 2_000;
+}
+
+/**
+ * Takes the lease, makes the one token request that it allows, and says in the shared record what came of it.
+ *
+ * @throws Problem why there is no token, after everybody has been told to pause
+ * @throws StoreUnavailable nobody knows whether the lease was taken; nothing was sent
+ */
+export function createLeasedRequest({ memory, renewToken, reconsider, stagedVersions, now }: Dependencies) {
+  return async (call: Call, plan: LeasePlan): Promise<LeaseOutcome> => {
+    const { pair, service, owner } = call;
+    const takenAt = now();
+    const chargedVersion = plan.seen.rejected.has(plan.version.versionId) ? plan.version.versionId : undefined;
+    const acquisition = {
+      seenFence: plan.seen.fence,
+      owner,
+      now: takenAt,
+      until: takenAt + leaseMs(service),
+      outwaited: plan.outwaited,
+      forced: plan.step.kind === 'request' && plan.step.forced,
+      chargedVersion,
+    };
+    const before = await plan.store.acquire(pair, acquisition);
+    if (before === undefined) return { kind: 'stood-down' };
+
+    // My own lease, whose answer was lost, shows my own writes: what I saw before it is what counts.
+    const found = before.leaseOwner === owner ? { ...plan.seen, fence: before.fence } : before;
+    const record = memory.withOwnLatches(pair, capTimes(found, leaseMs(service), now()));
+    const mine = acquired(record, acquisition);
+    memory.remember(pair, mine);
+    const { step, version } = await reconsider(call, { ...record, leaseUntil: 0 });
+    if (!isSameStep(step, plan.step) || version === undefined || !isCharged(record, version, chargedVersion)) {
+      await tell(call, () => plan.store.release(pair, mine.fence));
+      return { kind: 'stood-down' };
+    }
+
+    const renewal = await attempt(call, plan, { version, mine, until: acquisition.until });
+    if (renewal === 'rejected') {
+      await reject(call, plan.store, mine, version);
+      return { kind: 'rejected' };
+    }
+    const isMine = await tell(call, () => plan.store.publish(pair, mine.fence, renewal));
+    if (isMine !== false) memory.remember(pair, published(mine, renewal));
+    return { kind: 'token', token: renewal.token };
+  };
+
+  async function attempt(call: Call, { store, step }: LeasePlan, order: Order): Promise<Renewal> {
+    const { mine, version, until } = order;
+    const patienceEnd = step.kind === 'renew' ? now() + step.patienceMs : Infinity;
+    try {
+      return await renewToken({
+        pair: call.pair,
+        service: call.service,
+        version,
+        record: mine,
+        forced: step.kind === 'request' && step.forced,
+        deadline: Math.min(call.deadline, until - PUBLISH_RESERVE_MS, patienceEnd),
+        trace: call.trace,
+      });
+    } catch (error) {
+      if (!(error instanceof Problem)) {
+        await tell(call, () => store.release(call.pair, mine.fence));
+        throw error;
+      }
+      const pause = pauseAfter(error, mine.pause, now());
+      const isMine = await tell(call, () => store.pause(call.pair, mine.fence, pause));
+      if (isMine !== false) memory.remember(call.pair, paused(mine, pause));
+      throw pauseProblem(pause, now(), error.cause);
+    }
+  }
+
+  async function reject(call: Call, store: PairStore, mine: PairRecord, { versionId }: SecretVersion): Promise<void> {
+    const isCrowded = mine.rejected.size >= MAX_LATCHES;
+    const staged = isCrowded ? await stagedVersions(call) : undefined;
+    const goneVersions = staged === undefined ? [] : [...mine.rejected.keys()].filter((id) => !staged.has(id));
+    const request = { version: versionId, at: now(), goneVersions };
+    memory.remember(call.pair, rejected(mine, mine.fence, request));
+    const isTold = await tell(call, async () => {
+      await store.reject(call.pair, mine.fence, request);
+      return true;
+    });
+    if (isTold === undefined) memory.latch(call.pair, versionId);
+  }
+
+  /** A write whose failure changes nothing for this caller; `undefined` when nobody knows whether it has happened. */
+  async function tell<Result>(call: Call, write: () => Promise<Result>): Promise<Result | undefined> {
+    try {
+      return await write();
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error;
+      call.trace.remarks.add('shared-cache-unavailable');
+      return undefined;
+    }
+  }
+}
+
+interface Order {
+  readonly version: SecretVersion;
+  /** The record under my lease. */
+  readonly mine: PairRecord;
+  readonly until: number;
+}
+
+function isSameStep(step: Step, planned: LeasePlan['step']): boolean {
+  const isForced = (either: Step) => either.kind === 'request' && either.forced;
+  return step.kind === planned.kind && isForced(step) === isForced(planned);
+}
+
+/** A version that has been rejected before may be sent only under the lease that used up its next chance. */
+function isCharged(record: PairRecord, { versionId }: SecretVersion, chargedVersion: string | undefined): boolean {
+  return versionId === chargedVersion || !record.rejected.has(versionId);
+}
+
+/** Publishing fits before the lease ends, with half a second for clocks that differ. */
+const PUBLISH_RESERVE_MS = 650;
+
+/** Above this many latches the ones of versions without a stage are forgotten. */
+const MAX_LATCHES = 4;

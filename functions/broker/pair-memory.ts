@@ -1,0 +1,96 @@
+import { LOCAL_LATCH_MS } from './latch.ts';
+import { MemoryCache } from './memory-cache.ts';
+import { type Pair, pairKey } from './pair.ts';
+import { EMPTY_RECORD, type PairRecord, type Rejection } from './pair-record.ts';
+import type { PairStore } from './pair-store.ts';
+import { acquired, mayAcquire, paused, published, released } from './pair-transitions.ts';
+
+/**
+ * What one environment knows of its pairs: the last state of each shared record, trusted for a minute. It is a store
+ * by the same rules as well, the one to go on with while the shared store is down.
+ */
+export interface PairMemory extends PairStore {
+  /** The state as it was less than a minute ago. */
+  recall(pair: Pair): PairRecord | undefined;
+  /** Keeps what the shared store holds. */
+  remember(pair: Pair, record: PairRecord): void;
+  /** The record with the latches that only this environment knows laid over it. */
+  withOwnLatches(pair: Pair, record: PairRecord): PairRecord;
+  /** Latches a version here because the shared store could not be told; ends by itself. */
+  latch(pair: Pair, version: string): void;
+}
+
+export function createPairMemory(now: () => number): PairMemory {
+  const states = new MemoryCache<State>(MAX_PAIRS);
+  const stateOf = (pair: Pair) => states.get(pairKey(pair)) ?? NOTHING_KNOWN;
+
+  const withOwnLatches = (pair: Pair, record: PairRecord) => {
+    const living = [...stateOf(pair).latches].filter(([, at]) => now() - at < LOCAL_LATCH_MS);
+    if (living.length === 0) return record;
+    const own = living.map(([version, at]): [string, Rejection] => {
+      const shared = record.rejected.get(version);
+      return [version, { count: shared?.count ?? 1, at: Math.max(at, shared?.at ?? 0), fence: shared?.fence ?? 0 }];
+    });
+    return { ...record, rejected: new Map([...record.rejected, ...own]) };
+  };
+  const recordOf = (pair: Pair) => withOwnLatches(pair, stateOf(pair).record);
+
+  const remember = (pair: Pair, record: PairRecord) => {
+    states.set(pairKey(pair), { ...stateOf(pair), record, knownAt: now() });
+  };
+
+  const latch = (pair: Pair, version: string) => {
+    const state = stateOf(pair);
+    states.set(pairKey(pair), {
+      ...state,
+      latches: new Map([...state.latches].slice(-MAX_LATCHES)).set(version, now()),
+    });
+  };
+
+  /** Changes the record if the fence is still the one that the writer knows. */
+  const change = async (pair: Pair, fence: number, next: (record: PairRecord) => PairRecord) => {
+    const { record } = stateOf(pair);
+    if (record.fence !== fence) return false;
+    remember(pair, next(record));
+    return true;
+  };
+
+  return {
+    remember,
+    withOwnLatches,
+    latch,
+    recall(pair) {
+      const age = now() - stateOf(pair).knownAt;
+      // A clock that was set back makes an age negative: nobody can tell how old the state is.
+      return age >= 0 && age < TRUST_MS ? recordOf(pair) : undefined;
+    },
+    read: async (pair) => recordOf(pair),
+    acquire: async (pair, acquisition) => {
+      const { record } = stateOf(pair);
+      if (!mayAcquire(record, acquisition)) return undefined;
+      const before = recordOf(pair);
+      remember(pair, acquired(record, { ...acquisition, chargedVersion: undefined }));
+      return before;
+    },
+    publish: (pair, fence, publication) => change(pair, fence, (record) => published(record, publication)),
+    pause: (pair, fence, pause) => change(pair, fence, (record) => paused(record, pause)),
+    reject: async (pair, fence, { version }) => {
+      latch(pair, version);
+      await change(pair, fence, released);
+    },
+    release: async (pair, fence) => void (await change(pair, fence, released)),
+  };
+}
+
+interface State {
+  readonly record: PairRecord;
+  readonly knownAt: number;
+  /** When each version was latched here. */
+  readonly latches: ReadonlyMap<string, number>;
+}
+
+const NOTHING_KNOWN: State = { record: EMPTY_RECORD, knownAt: -Infinity, latches: new Map() };
+
+const MAX_PAIRS = 1_000;
+const MAX_LATCHES = 8;
+const TRUST_MS = 60_000;

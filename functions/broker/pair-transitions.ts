@@ -1,0 +1,58 @@
+import type { PairRecord, Pause } from './pair-record.ts';
+import type { Acquisition, Publication, RejectedRequest } from './pair-store.ts';
+
+/** Whether the lease may be taken: I know the latest fence, and its lease is over, mine, or watched to its end. */
+export function mayAcquire(record: PairRecord, acquisition: Acquisition): boolean {
+  if (record.leaseOwner === acquisition.owner) return true;
+  return record.fence === acquisition.seenFence && (acquisition.outwaited || record.leaseUntil <= acquisition.now);
+}
+
+/** The record under a new lease. */
+export function acquired(record: PairRecord, acquisition: Acquisition): PairRecord {
+  const { owner, now, until, forced, chargedVersion } = acquisition;
+  const fence = record.fence + 1;
+  return {
+    ...record,
+    fence,
+    leaseOwner: owner,
+    leaseUntil: until,
+    attemptedAt: now,
+    forcedAt: forced ? now : record.forcedAt,
+    rejected: chargedVersion === undefined ? record.rejected : counted(record.rejected, chargedVersion, fence, now),
+  };
+}
+
+/** The record with its new token; the version that brought it is proven, so its latch ends. */
+export function published(record: PairRecord, publication: Publication): PairRecord {
+  const rejected = without(record.rejected, [publication.token.credentialVersion]);
+  return released({ ...record, ...publication, rejected, pause: undefined, foreignUntil: 0 });
+}
+
+export function paused(record: PairRecord, pause: Pause): PairRecord {
+  return released({ ...record, pause });
+}
+
+/** The record with one rejected request more, unless it has been counted; my lease ends, another's does not. */
+export function rejected(
+  record: PairRecord,
+  fence: number,
+  { version, at, goneVersions }: RejectedRequest,
+): PairRecord {
+  const isCounted = record.rejected.get(version)?.fence === fence;
+  const latches = isCounted ? record.rejected : counted(record.rejected, version, fence, at);
+  const next = { ...record, rejected: without(latches, goneVersions) };
+  return record.fence === fence ? released(next) : next;
+}
+
+export function released(record: PairRecord): PairRecord {
+  return { ...record, leaseOwner: undefined, leaseUntil: 0 };
+}
+
+function counted(rejected: PairRecord['rejected'], version: string, fence: number, at: number) {
+  const count = (rejected.get(version)?.count ?? 0) + 1;
+  return new Map(rejected).set(version, { count, at, fence });
+}
+
+function without(rejected: PairRecord['rejected'], versions: readonly string[]) {
+  return new Map([...rejected].filter(([version]) => !versions.includes(version)));
+}
