@@ -90,9 +90,9 @@ async function readInput(request: IncomingMessage): Promise<unknown> {
   let bytes = 0;
   for await (const chunk of request) {
     bytes += chunk.length;
-    if (bytes > MAX_BODY_BYTES) throw new AwsError('RequestEntityTooLargeException', 'The body is too large', 413);
-    chunks.push(chunk);
+    if (bytes <= MAX_BODY_BYTES) chunks.push(chunk);
   }
+  if (bytes > MAX_BODY_BYTES) throw new AwsError('RequestEntityTooLargeException', 'The body is too large', 413);
   return parseJson(Buffer.concat(chunks));
 }
 
@@ -106,11 +106,8 @@ function parseJson(body: Buffer): unknown {
 }
 
 function write(response: ServerResponse, status: number, body: object | undefined): void {
-  // An oversized body is left unread, so the connection cannot be used again.
-  if (status === 413) response.setHeader('connection', 'close');
-  response.setHeader('x-amzn-requestid', randomUUID());
-  response.setHeader('content-type', CONTENT_TYPE);
-  response.writeHead(status).end(body === undefined ? '' : JSON.stringify(body));
+  response.writeHead(status, { 'content-type': CONTENT_TYPE, 'x-amzn-requestid': randomUUID() });
+  response.end(body === undefined ? '' : JSON.stringify(body));
 }
 
 /** The name alone: a bug's message could quote a secret. */

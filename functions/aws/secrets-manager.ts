@@ -24,13 +24,19 @@ export function createSecretsManagerClient(config: SecretsManagerClientConfig = 
 /** Reads clients' secrets by name and stage; everything together, repetitions too, takes at most `timeoutMs`. */
 export function createSecretReader({ environment, secretsManager, timeoutMs = TIMEOUT_MS }: Dependencies): ReadSecret {
   return async (client, stage) => {
-    const deadline = new AbortController();
-    const timer = setTimeout(() => deadline.abort(), timeoutMs);
     const command = new GetSecretValueCommand({ SecretId: secretName(environment, client), VersionStage: stage });
+    const abort = new AbortController();
+    let timer: NodeJS.Timeout | undefined;
+    const tooLate = new Promise<undefined>((resolve) => {
+      timer = setTimeout(() => resolve(undefined), timeoutMs);
+    });
     try {
-      return readAnswer(await secretsManager.send(command, { abortSignal: deadline.signal }), stage);
+      // A race, because the SDK heeds the signal while it sends and waits, but not while it looks for credentials.
+      const answer = await Promise.race([secretsManager.send(command, { abortSignal: abort.signal }), tooLate]);
+      if (answer !== undefined) return readAnswer(answer, stage);
+      abort.abort();
+      return { outcome: 'unavailable', cause: `no answer within ${timeoutMs} ms` };
     } catch (error) {
-      if (deadline.signal.aborted) return { outcome: 'unavailable', cause: `no answer within ${timeoutMs} ms` };
       return readFailure(error);
     } finally {
       clearTimeout(timer);

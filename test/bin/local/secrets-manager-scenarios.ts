@@ -5,39 +5,39 @@ import { expect } from 'vitest';
 export type Call = (aws: SecretsManager, name: string) => Promise<unknown>;
 
 /** Version ids are chosen by the caller, so that the answers of two servers can be compared. */
-export const V1 = '11111111-1111-4111-8111-111111111111';
-export const V2 = '22222222-2222-4222-8222-222222222222';
-export const V3 = '33333333-3333-4333-8333-333333333333';
+const V1 = '11111111-1111-4111-8111-111111111111';
+const V2 = '22222222-2222-4222-8222-222222222222';
+const V3 = '33333333-3333-4333-8333-333333333333';
 
-export const create: Call = (aws, Name) => aws.createSecret({ Name, SecretString: 'one', ClientRequestToken: V1 });
+const create: Call = (aws, Name) => aws.createSecret({ Name, SecretString: 'one', ClientRequestToken: V1 });
 
-export const createEmpty: Call = (aws, Name) => aws.createSecret({ Name });
+const createEmpty: Call = (aws, Name) => aws.createSecret({ Name });
 
-export function put(ClientRequestToken: string, SecretString: string, ...VersionStages: string[]): Call {
+function put(ClientRequestToken: string, SecretString: string, ...VersionStages: string[]): Call {
   const stages = VersionStages.length > 0 ? { VersionStages } : {};
   return (aws, SecretId) => aws.putSecretValue({ SecretId, ClientRequestToken, SecretString, ...stages });
 }
 
-export function get(VersionStage?: string, VersionId?: string): Call {
+function get(VersionStage?: string, VersionId?: string): Call {
   return (aws, SecretId) => aws.getSecretValue({ SecretId, VersionStage, VersionId });
 }
 
-export const batchGet: Call = (aws, name) => aws.batchGetSecretValue({ SecretIdList: [name, `${name}/missing`] });
+const batchGet: Call = (aws, name) => aws.batchGetSecretValue({ SecretIdList: [name, `${name}/missing`] });
 
-export const describeSecret: Call = (aws, SecretId) => aws.describeSecret({ SecretId });
+const describeSecret: Call = (aws, SecretId) => aws.describeSecret({ SecretId });
 
-export function move(VersionStage: string, RemoveFromVersionId?: string, MoveToVersionId?: string): Call {
+function move(VersionStage: string, RemoveFromVersionId?: string, MoveToVersionId?: string): Call {
   return (aws, SecretId) =>
     aws.updateSecretVersionStage({ SecretId, VersionStage, RemoveFromVersionId, MoveToVersionId });
 }
 
-export const deleteSecret: Call = (aws, SecretId) => aws.deleteSecret({ SecretId });
+const deleteSecret: Call = (aws, SecretId) => aws.deleteSecret({ SecretId });
 
-export const destroySecret: Call = (aws, SecretId) => aws.deleteSecret({ SecretId, ForceDeleteWithoutRecovery: true });
+const destroySecret: Call = (aws, SecretId) => aws.deleteSecret({ SecretId, ForceDeleteWithoutRecovery: true });
 
-export const restore: Call = (aws, SecretId) => aws.restoreSecret({ SecretId });
+const restore: Call = (aws, SecretId) => aws.restoreSecret({ SecretId });
 
-export function list(Key: FilterNameStringType, ...Values: string[]): Call {
+function list(Key: FilterNameStringType, ...Values: string[]): Call {
   return (aws, name) =>
     aws.listSecrets({
       Filters: [

@@ -1,4 +1,5 @@
 import { inspect } from 'node:util';
+import type { SecretsManagerClientConfig } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Fault } from '../../../bin/local/aws-fault.ts';
 import { startSecretsManager } from '../../../bin/local/secrets-manager.ts';
@@ -85,6 +86,23 @@ describe('reading the secret of a client', () => {
     expect(calls).toHaveLength(1);
   });
 
+  it('leaves nothing running when it ends', async () => {
+    const { readSecret, failWith, secretsManager } = await start({ timeoutMs: 100 });
+    const send = vi.spyOn(secretsManager, 'send');
+    failWith('hang');
+    await readSecret('acme', 'AWSCURRENT');
+    await expect(send.mock.results[0]?.value).rejects.toThrow('Request aborted');
+  });
+
+  it('ends in time when the credentials of the broker do not come', async () => {
+    const { readSecret, calls } = await start({ timeoutMs: 100, credentials: () => new Promise(() => undefined) });
+    expect(await readSecret('acme', 'AWSCURRENT')).toEqual({
+      outcome: 'unavailable',
+      cause: 'no answer within 100 ms',
+    });
+    expect(calls).toEqual([]);
+  });
+
   it('takes throttling for being down', async () => {
     const { readSecret, failWith } = await start({ maxAttempts: 1 });
     failWith('throttled');
@@ -128,7 +146,7 @@ function revealed(reading: Awaited<ReturnType<ReturnType<typeof createSecretRead
 }
 
 /** A reader for the environment `dev`, set up as in Lambda, and a stand-in that holds the secret of `acme`. */
-async function start({ timeoutMs, ...config }: { timeoutMs?: number; maxAttempts?: number } = {}) {
+async function start({ timeoutMs, ...config }: SecretsManagerClientConfig & { timeoutMs?: number } = {}) {
   const standIn = await startSecretsManager();
   const acme = standIn.store.create('token-broker/dev/acme');
   acme.versions.add(V1, { SecretString: 'one' });
@@ -149,5 +167,11 @@ async function start({ timeoutMs, ...config }: { timeoutMs?: number; maxAttempts
     await close();
   });
   const limit = timeoutMs === undefined ? {} : { timeoutMs };
-  return { ...standIn, close, acme, readSecret: createSecretReader({ environment: 'dev', secretsManager, ...limit }) };
+  return {
+    ...standIn,
+    close,
+    acme,
+    secretsManager,
+    readSecret: createSecretReader({ environment: 'dev', secretsManager, ...limit }),
+  };
 }
