@@ -128,7 +128,7 @@ export interface TokenService {
   readonly close: () => Promise<void>;
 }
 
-export interface TokenRequestRecord {
+interface TokenRequestRecord {
   readonly service: ServiceName;
   /** Whose client id was sent, if any service knows it. */
   readonly client: ClientName | undefined;

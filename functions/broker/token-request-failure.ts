@@ -1,5 +1,6 @@
-import { Problem, type ProblemType } from './problem.ts';
-import type { SendFailure, SendFailureKind } from './token-request-send.ts';
+import { Problem, type ProblemType, type ShapeReport } from './problem.ts';
+import type { AnswerHead, SendFailure, SendFailureKind } from './token-request-send.ts';
+import { shapeOf } from './token-response-shape.ts';
 
 /** Whether the same request may be sent again: only when nothing of an answer can have been produced. */
 export function isRepeatable({ kind }: SendFailure): boolean {
@@ -10,12 +11,19 @@ export function isRepeatable({ kind }: SendFailure): boolean {
 export function problemOf({ kind, code, head }: SendFailure, host: string): Problem {
   const { type, because } = EXPLANATIONS[kind];
   const status = head === undefined ? '' : `, status ${head.status}`;
-  return new Problem(type, `${because(host, code)} (${code}${status}).`);
+  return new Problem(type, `${because(host, code)} (${code}${status}).`, {
+    shape: type === 'token-response-unusable' ? shapeOfHead(head) : undefined,
+  });
 }
 
 /** There is no time left to ask a token endpoint. */
 export function outOfTime(host: string): Problem {
   return new Problem('token-endpoint-timeout', `No time was left for a token request to ${host}.`);
+}
+
+/** Nothing was kept of a body that may not be read; an answer whose headers are too large has not even a status. */
+function shapeOfHead(head: AnswerHead | undefined): ShapeReport | undefined {
+  return head && shapeOf({ ...head, body: new Uint8Array() }, { format: 'unreadable', reason: 'It was not read.' });
 }
 
 interface Explanation {

@@ -187,6 +187,13 @@ it.each([
   expect(outcome).toMatchObject({ detail: expect.stringContaining(`(${code})`), cause: undefined });
 });
 
+it.each(['too-large', 'encoded'] as const)('tells the shape of an answer that is "%s", and no value', async (kind) => {
+  const { outcome } = await request({ attempts: [failure(kind, 'CODE', 200)] });
+
+  expect(outcome).toMatchObject({ shape: { status: 200, contentType: 'none', members: [] } });
+  expect(JSON.stringify(outcome)).not.toContain('leaked');
+});
+
 it('refuses a credential that the dialect cannot carry before anything is sent', async () => {
   const requestToken = createTokenRequester({
     send: () => Promise.reject(new Error('was sent')),
