@@ -3,7 +3,8 @@ import { authUrlFault } from '../../lib/auth-url.ts';
 
 const ADDRESS = 'must name a host, not an IP address';
 const FULL_NAME = 'must have a full DNS host name such as auth.example.com';
-const HERE = 'must not name a host of this machine or network';
+const PATH_ONLY = 'must not hold a query or a fragment: put a query into parameters';
+const HERE = 'must not name a local host';
 
 describe('an authUrl in the cloud', () => {
   it.each([
@@ -41,10 +42,10 @@ describe('an authUrl in the cloud', () => {
     ['https://auth.example.com:8443', 'must use port 443'],
     ['https://auth.example.com:', 'must use port 443'],
     ['https://auth.example.com:443:443', 'must use port 443'],
-    ['https://auth.example.com?a=b', 'must not hold a query: put it into parameters'],
-    ['https://auth.example.com/?', 'must not hold a query: put it into parameters'],
-    ['https://auth.example.com/#a', 'must not hold a fragment'],
-    ['https://auth.example.com#', 'must not hold a fragment'],
+    ['https://auth.example.com?a=b', PATH_ONLY],
+    ['https://auth.example.com/?', PATH_ONLY],
+    ['https://auth.example.com/#a', PATH_ONLY],
+    ['https://auth.example.com#', PATH_ONLY],
     ['https://auth.example.com//base', 'must not hold two slashes in a row'],
     ['https://auth.example.com/base/../admin', 'must not hold . or .. as a step'],
     ['https://auth.example.com/%2e%2e/admin', "must hold only letters, digits and / . _ ~ : @ ! $ & ' ( ) * + , ; = -"],
@@ -67,14 +68,8 @@ describe('an authUrl in the cloud', () => {
     ['https://auth.example.com.', 'must not have a dot at the end of the host name'],
     ['https://127.0.0.1.', 'must not have a dot at the end of the host name'],
     ['https://Auth.example.com', 'must have its host name in lower case'],
-    [
-      'https://xn--pple-43d.example',
-      'must not have an internationalised host name (xn--): it can look like another one',
-    ],
-    [
-      'https://auth.xn--exmple-cua.com',
-      'must not have an internationalised host name (xn--): it can look like another one',
-    ],
+    ['https://xn--pple-43d.example', 'must not have an xn-- host name: it can look like another one'],
+    ['https://auth.xn--exmple-cua.com', 'must not have an xn-- host name: it can look like another one'],
     ['https://', FULL_NAME],
     ['https:///auth.example.com', FULL_NAME],
     ['https://intranet', FULL_NAME],
@@ -112,7 +107,7 @@ describe('an authUrl on a developer’s machine', () => {
     ['http://0x7f.1', 'must be an https URL (got http:)'],
     ['ftp://localhost', 'must be an https URL (got ftp:)'],
     ['https://auth.example.com:8443', 'must use port 443'],
-    ['http://localhost:8080/base?a=b', 'must not hold a query: put it into parameters'],
+    ['http://localhost:8080/base?a=b', PATH_ONLY],
     ['http://localhost:99999', 'must use a port up to 65535'],
   ])('may not be %j', (url, fault) => {
     expect(authUrlFault(url, { allowLoopback: true })).toBe(fault);
