@@ -1,0 +1,65 @@
+import { readFileSync } from 'node:fs';
+import { Command, CommanderError } from 'commander';
+import { startLocalBroker } from './local/broker.ts';
+import { greeting } from './local/greeting.ts';
+import { requestLine } from './local/request-line.ts';
+
+/** Runs the whole broker on this machine until Ctrl-C. */
+async function main(): Promise<void> {
+  const { config: file } = parseArguments();
+  const broker = await startLocalBroker({
+    port: parsePort(process.env.PORT),
+    config: file === undefined ? undefined : readConfig(file),
+    write: (line) => process.stdout.write(requestLine(line)),
+    onAnswer: ({ failure }) => {
+      if (failure !== undefined) process.stderr.write(`the function failed: ${String(failure)}\n`);
+    },
+  });
+  process.stdout.write(greeting(broker));
+
+  const end = () => void broker.close().then(() => process.exit(0));
+  process.once('SIGINT', end).once('SIGTERM', end);
+}
+
+function parseArguments(): { readonly config?: string } {
+  return new Command('npm start --')
+    .description('Runs the token broker on this machine, with stand-ins for AWS and the services.')
+    .option('--config <file>', 'JSON with services, accessRules, callers and credentials of your own')
+    .addHelpText(
+      'after',
+      `
+Environment:
+  PORT                              where the broker listens (default: 8788)
+  AWS_ENDPOINT_URL_SECRETS_MANAGER  a Secrets Manager to use instead of the stand-in; what it holds is left as it is
+
+Example of a configuration:
+  { "services": { "my-service": { "authUrl": "https://auth.example.com", "tokenPath": "/oauth/token" } },
+    "accessRules": [{ "role": "arn:aws:iam::111111111111:role/me", "clients": ["acme"], "services": "all" }],
+    "callers": [{ "role": "arn:aws:iam::111111111111:role/me", "accessKeyId": "AKIDME", "secretAccessKey": "my-key" }],
+    "credentials": { "acme": { "client_id": "…", "secret": "…" } } }`,
+    )
+    .exitOverride()
+    .parse()
+    .opts();
+}
+
+function parsePort(port = '8788'): number {
+  if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) throw new Error(`PORT must be a port number, not "${port}"`);
+  return Number(port);
+}
+
+function readConfig(file: string): unknown {
+  const text = readFileSync(file, 'utf8');
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The parser's own message quotes the text, and the text holds credentials.
+    throw new Error(`${file} is not valid JSON`);
+  }
+}
+
+main().catch((error: unknown) => {
+  if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : 2);
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exit(1);
+});

@@ -1,0 +1,87 @@
+import { createTokenFunction } from '../../functions/token-function.ts';
+import { type LocalCaller, type LocalConfig, parseLocalConfig } from '../../lib/local-config.ts';
+import { ACCEPTED_CREDENTIALS, exampleConfig } from './example-config.ts';
+import { type AnsweredRequest, startFunctionUrl } from './function-url.ts';
+import { startSecretsManager } from './secrets-manager.ts';
+import { storeSecrets } from './store-secrets.ts';
+import { startTokenService } from './token-service.ts';
+
+/** The environment's name: a client's secret is `token-broker/local/<client>`. */
+export const LOCAL_ENVIRONMENT = 'local';
+
+export interface LocalBroker {
+  readonly url: string;
+  readonly config: LocalConfig;
+  /** The services' stand-in; absent when a configuration brings its own services. */
+  readonly tokenServiceUrl: string | undefined;
+  readonly close: () => Promise<void>;
+}
+
+interface Options {
+  readonly port: number;
+  /** In the form of a `--config` file; left out, the example with its own services. */
+  readonly config?: unknown;
+  /** Takes the audit lines. */
+  readonly write: (line: string) => void;
+  readonly onAnswer?: (answered: AnsweredRequest) => void;
+}
+
+/**
+ * Starts the whole broker on this machine: the real handler and the real AWS SDK, with stand-ins for what is AWS's and
+ * the services'. Points this process's AWS variables at them, unless `AWS_ENDPOINT_URL_SECRETS_MANAGER` says where to.
+ */
+export async function startLocalBroker({ port, config: input, write, onAnswer }: Options): Promise<LocalBroker> {
+  const closers: (() => Promise<void>)[] = [];
+  const close = async () => {
+    for (const closeOne of closers.splice(0).toReversed()) await closeOne();
+  };
+  try {
+    const tokenService =
+      input === undefined ? await startTokenService({ credentials: ACCEPTED_CREDENTIALS }) : undefined;
+    if (tokenService !== undefined) closers.push(tokenService.close);
+    const config = parseLocalConfig(input ?? exampleConfig(tokenService?.authUrl ?? String));
+
+    process.env.AWS_REGION ??= 'us-east-1';
+    if (!process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER) closers.push(await useOwnSecretsManager());
+    await storeSecrets(LOCAL_ENVIRONMENT, config.credentials);
+
+    const { services, accessRules, callers } = config;
+    const handler = createTokenFunction({ environment: LOCAL_ENVIRONMENT, settings: { services, accessRules }, write });
+    const functionUrl = await startFunctionUrl({ handler, callers, port, ...(onAnswer && { onAnswer }) });
+    closers.push(functionUrl.close);
+    return { url: functionUrl.url, config, tokenServiceUrl: tokenService?.url, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** With made-up keys, so that nobody's own keys are sent anywhere. */
+async function useOwnSecretsManager(): Promise<() => Promise<void>> {
+  const secretsManager = await startSecretsManager();
+  Object.assign(process.env, {
+    AWS_ENDPOINT_URL_SECRETS_MANAGER: secretsManager.url,
+    AWS_ACCESS_KEY_ID: 'AKIDLOCALBROKER',
+    AWS_SECRET_ACCESS_KEY: 'local-broker-secret',
+  });
+  delete process.env.AWS_SESSION_TOKEN;
+  delete process.env.AWS_PROFILE;
+  return secretsManager.close;
+}
+
+/** A caller and a pair that it may ask for, to show in an example; `undefined` when no rule names a caller. */
+export function exampleCall({ callers, accessRules, services, credentials }: LocalConfig): ExampleCall | undefined {
+  for (const caller of callers) {
+    const rule = accessRules.find(({ role, operations }) => role === caller.role && operations.includes('token'));
+    const client = rule?.clients === 'all' ? Object.keys(credentials)[0] : rule?.clients[0];
+    const service = rule?.services === 'all' ? Object.keys(services)[0] : rule?.services[0];
+    if (client !== undefined && service !== undefined) return { caller, client, service };
+  }
+  return undefined;
+}
+
+export interface ExampleCall {
+  readonly caller: LocalCaller;
+  readonly client: string;
+  readonly service: string;
+}

@@ -1,0 +1,54 @@
+import type { LocalBroker } from './broker.ts';
+import { exampleCall, LOCAL_ENVIRONMENT } from './broker.ts';
+
+/** What `npm start` says when it is ready: where, and commands to copy and paste. */
+export function greeting({ url, config, tokenServiceUrl }: LocalBroker): string {
+  const call = exampleCall(config);
+  const lines = [`token broker ready on ${url}`, '', ...callerLines({ config })];
+  if (tokenServiceUrl !== undefined) lines.push('', `The services' stand-in is ${tokenServiceUrl}`);
+  if (call === undefined)
+    return [...lines, '', 'No access rule names a caller, so nobody gets a token.', ''].join('\n');
+
+  const { caller, client, service } = call;
+  const variables = {
+    AWS_ENDPOINT_URL_SECRETS_MANAGER: process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER,
+    TOKEN_BROKER_URL: url,
+    TOKEN_BROKER_ENVIRONMENT: LOCAL_ENVIRONMENT,
+    AWS_REGION: process.env.AWS_REGION,
+    AWS_ACCESS_KEY_ID: caller.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: caller.secretAccessKey,
+  };
+  return [
+    ...lines,
+    '',
+    `Ask for a token as ${roleName(caller.role)}:`,
+    `  curl --aws-sigv4 aws:amz:us-east-1:lambda --user ${quote(`${caller.accessKeyId}:${caller.secretAccessKey}`)} -H 'content-type: application/json' -d ${quote(JSON.stringify({ client, service }))} ${url}/token`,
+    '',
+    'Or in another terminal with the command line, the AWS CLI or an SDK:',
+    `  export ${Object.entries(variables)
+      .map(([name, value]) => `${name}=${quote(value ?? '')}`)
+      .join(' ')}`,
+    `  npm run --silent token-broker -- token --client ${client} --service ${service}`,
+    '',
+    'Ctrl-C ends it.',
+    '',
+  ].join('\n');
+}
+
+function callerLines({ config }: Pick<LocalBroker, 'config'>): string[] {
+  const names = (list: readonly string[] | 'all') => (list === 'all' ? 'all' : list.join(', '));
+  return config.callers.map(({ role }) => {
+    const rules = config.accessRules.filter((rule) => rule.role === role);
+    const may = rules.map(({ clients, services }) => `${names(clients)} on ${names(services)}`).join('; ');
+    return `  ${roleName(role).padEnd(12)} may act for ${may === '' ? 'nobody' : may}`;
+  });
+}
+
+function roleName(role: string): string {
+  return role.slice(role.lastIndexOf('/') + 1);
+}
+
+/** For a POSIX shell; what needs no quotes gets none. */
+function quote(text: string): string {
+  return /^[\w.:/-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}

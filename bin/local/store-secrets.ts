@@ -1,0 +1,21 @@
+import { CreateSecretCommand, ResourceExistsException } from '@aws-sdk/client-secrets-manager';
+import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
+import { secretName } from '../../functions/broker/secret.ts';
+
+/** Stores the clients' credentials where there is none yet: what is found in Secrets Manager is left as it is. */
+export async function storeSecrets(environment: string, credentials: Readonly<Record<string, unknown>>): Promise<void> {
+  const secretsManager = createSecretsManagerClient();
+  for (const [client, credential] of Object.entries(credentials)) {
+    const Name = secretName(environment, client);
+    try {
+      await secretsManager.send(new CreateSecretCommand({ Name, SecretString: JSON.stringify(credential) }));
+    } catch (error) {
+      if (error instanceof ResourceExistsException) continue;
+      const reason = error instanceof Error ? error.name : 'unknown error';
+      throw new Error(
+        `cannot store the secret "${Name}" at ${process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER}: ${reason}`,
+      );
+    }
+  }
+  secretsManager.destroy();
+}
