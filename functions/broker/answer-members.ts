@@ -32,20 +32,18 @@ export function plainName(name: string): string {
  */
 export function listMembers(answer: unknown): readonly FoundMember[] {
   const found: FoundMember[] = [];
-  const objects: { readonly value: unknown; readonly path: MemberPath; readonly outside: readonly Level[] }[] = [
-    { value: answer, path: [], outside: [] },
-  ];
+  const objects: FoundMember[] = [{ path: [], value: answer, around: [] }];
   // Grows while it is walked, so that the outer members come first.
   for (const object of objects) {
     const level = enter(object.value, object.path);
     if (level === undefined) continue;
-    const around = [level, ...object.outside];
+    const around = [level, ...object.around];
     for (const [name, value] of Object.entries(level.members)) {
       if (found.length === MAX_MEMBERS) return found;
-      const path = [...level.path, name];
-      found.push({ path, value, around });
+      const member = { path: [...level.path, name], value, around };
+      found.push(member);
       const isDeeper = typeof value === 'object' && value !== null && around.length <= MAX_DEPTH;
-      if (isDeeper && !plainName(name).startsWith('refresh')) objects.push({ value, path, outside: around });
+      if (isDeeper && !plainName(name).startsWith('refresh')) objects.push(member);
     }
   }
   return found;
@@ -56,22 +54,17 @@ export function listMembers(answer: unknown): readonly FoundMember[] {
  * itself is found first, and an array of exactly one needs no index.
  */
 export function memberAt(answer: unknown, dottedPath: string): FoundMember | undefined {
-  if (dottedPath === '$') return { path: [], value: answer, around: [] };
-  const levels: Level[] = [];
-  let value: unknown = answer;
-  let path: MemberPath = [];
-  let rest: string | undefined = dottedPath;
-  while (rest !== undefined) {
-    const level = enter(value, path, rest);
-    if (level === undefined) return undefined;
-    const name = Object.hasOwn(level.members, rest) ? rest : (rest.split('.', 1)[0] ?? rest);
-    if (!Object.hasOwn(level.members, name)) return undefined;
-    levels.unshift(level);
-    value = level.members[name];
-    path = [...level.path, name];
-    rest = rest.length > name.length ? rest.slice(name.length + 1) : undefined;
-  }
-  return { path, value, around: levels };
+  const root: FoundMember = { path: [], value: answer, around: [] };
+  return dottedPath === '$' ? root : memberBelow(root, dottedPath);
+}
+
+function memberBelow(outer: FoundMember, dottedPath: string): FoundMember | undefined {
+  const level = enter(outer.value, outer.path, dottedPath);
+  if (level === undefined) return undefined;
+  const name = Object.hasOwn(level.members, dottedPath) ? dottedPath : dottedPath.replace(/\..*$/s, '');
+  if (!Object.hasOwn(level.members, name)) return undefined;
+  const member = { path: [...level.path, name], value: level.members[name], around: [level, ...outer.around] };
+  return name === dottedPath ? member : memberBelow(member, dottedPath.slice(name.length + 1));
 }
 
 /** The object that a value is or, for an array, holds: its only entry, or all of them when an index is asked for. */

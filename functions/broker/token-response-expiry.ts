@@ -110,14 +110,14 @@ function configuredClue(body: unknown, lifetimeMember: string): readonly Clue[] 
 
 function searchedClues({ token, headers }: AnsweredToken): readonly Clue[] {
   const inBody = token.around.flatMap(({ path, members }) =>
-    Object.entries(members).map(([name, value]) => ({ path: [...path, name], value, name: expiryNameOf(name) })),
+    Object.entries(members).flatMap(([name, value]) => clueOf([...path, name], value, expiryNameOf(name))),
   );
-  const inHeaders = Object.entries(headers).map(([name, value]) => ({
-    path: [name],
-    value,
-    name: expiryHeaderOf(name),
-  }));
-  return [...inBody, ...inHeaders].filter((clue): clue is Clue => clue.name !== undefined);
+  const inHeaders = Object.entries(headers).flatMap(([name, value]) => clueOf([name], value, expiryHeaderOf(name)));
+  return [...inBody, ...inHeaders];
+}
+
+function clueOf(path: MemberPath, value: unknown, name: ExpiryName | undefined): readonly Clue[] {
+  return name === undefined ? [] : [{ path, value, name }];
 }
 
 function timeOf(expiry: ExpiryValue, clock: Clock): number | undefined {

@@ -1,0 +1,112 @@
+import { describe, expect, it } from 'vitest';
+import type { Problem } from '../../../functions/broker/problem.ts';
+import { readTokenResponse, type TokenResponseReading } from '../../../functions/broker/token-response.ts';
+import { type Answer, RECEIVED_AFTER_MS, responseOf, serviceOf } from './token-responses/answer.ts';
+import { badAnswers } from './token-responses/bad-answers.ts';
+import { goodAnswers } from './token-responses/good-answers.ts';
+import { otherStatuses } from './token-responses/other-statuses.ts';
+
+const STARTED_AT = Date.UTC(2026, 10, 21, 12);
+const TIMES = { requestStartedAt: STARTED_AT, receivedAt: STARTED_AT + RECEIVED_AFTER_MS };
+
+describe('reading a good answer', () => {
+  it.each(goodAnswers(STARTED_AT))('finds the token and its life time: $name', (answer) => {
+    const reading = read(answer);
+
+    if (reading.outcome !== 'token') return expect.fail(explain(reading));
+    const { accessToken, ...rest } = reading.token;
+    expect(accessToken.reveal()).toBe(answer.token);
+    expect(rest).toEqual({
+      tokenType: answer.tokenType ?? 'Bearer',
+      expiresAt: STARTED_AT + answer.lives,
+      expirySource: answer.source,
+      scope: answer.scope,
+      passThrough: answer.passThrough ?? {},
+    });
+  });
+
+  it('gives the token away to nobody who prints it', () => {
+    const reading = read({ name: '', body: '{"access_token":"tok-4f9Kq2ZxV7"}' });
+
+    expect(JSON.stringify(reading)).toContain('[redacted]');
+    expect(JSON.stringify(reading)).not.toContain('tok-4f9Kq2ZxV7');
+  });
+});
+
+describe('reading a bad answer', () => {
+  it.each(badAnswers(STARTED_AT))('says what is wrong: $name', (answer) => {
+    const { type, detail, shape } = problemOf(answer);
+
+    expect(type).toBe('token-response-unusable');
+    expect(detail).toContain(answer.says);
+    expect(shape).toMatchObject({ status: answer.status ?? 200, bytes: responseOf(answer).body.length });
+  });
+});
+
+describe('reading an answer that is no success', () => {
+  it.each(otherStatuses(STARTED_AT + RECEIVED_AFTER_MS).filter(({ outcome }) => outcome === 'rejected'))(
+    'takes the credential for rejected: $name',
+    (answer) => {
+      expect(read(answer)).toEqual({ outcome: 'rejected', status: answer.status });
+    },
+  );
+
+  it.each(otherStatuses(STARTED_AT + RECEIVED_AFTER_MS).filter(({ outcome }) => outcome !== 'rejected'))(
+    'says what an operator should look at, or when to come back: $name',
+    (answer) => {
+      const { type, detail, retryAfterSeconds } = problemOf(answer);
+
+      expect(type).toBe(answer.outcome);
+      expect(detail).toContain(answer.says ?? '');
+      expect(retryAfterSeconds).toBe(answer.retryAfterSeconds);
+    },
+  );
+});
+
+describe('the problem of an answer', () => {
+  it.each([
+    ...badAnswers(STARTED_AT),
+    ...otherStatuses(STARTED_AT).filter(({ outcome }) => outcome !== 'rejected'),
+    ...goodAnswers(STARTED_AT).map((answer) => ({ ...answer, status: 404 })),
+    ...goodAnswers(STARTED_AT).map((answer) => ({ ...answer, settings: { response: { tokenMember: 'absent' } } })),
+  ])('holds no value of the answer: $name', (answer) => {
+    const printed = printedFormOf(problemOf(answer));
+
+    expect(printed).not.toMatch(/leak/i);
+    for (const text of textsOf(answer)) expect(printed).not.toContain(text);
+  });
+});
+
+function read(answer: Answer): TokenResponseReading {
+  return readTokenResponse(responseOf(answer), TIMES, serviceOf(answer));
+}
+
+function problemOf(answer: Answer): Problem {
+  const reading = read(answer);
+  return reading.outcome === 'problem' ? reading.problem : expect.fail(explain(reading));
+}
+
+function explain(reading: TokenResponseReading): string {
+  return reading.outcome === 'problem' ? reading.problem.message : reading.outcome;
+}
+
+function printedFormOf({ message, detail, shape, cause }: Problem): string {
+  return JSON.stringify([message, detail, shape, String(cause)]);
+}
+
+/** Words of the answers that the broker says on its own account. */
+const OWN_WORDS = ['Bearer', 'bearer', 'BEARER', 'invalid_client', 'invalid_request', 'invalid_grant', 'invalid_scope'];
+const OWN_ERRORS = ['unsupported_grant_type', 'unauthorized_client'];
+
+function textsOf({ body }: Answer): readonly string[] {
+  const texts: string[] = [];
+  try {
+    JSON.parse(typeof body === 'string' ? body : new TextDecoder().decode(body), (_, value: unknown) => {
+      if (typeof value === 'string' && value.length >= 4) texts.push(value);
+      return value;
+    });
+  } catch {
+    if (typeof body === 'string' && body.length >= 4) texts.push(body.trim());
+  }
+  return texts.filter((text) => ![...OWN_WORDS, ...OWN_ERRORS].includes(text));
+}
