@@ -1,0 +1,125 @@
+import {
+  ConditionalCheckFailedException,
+  type DynamoDBClient,
+  GetItemCommand,
+  UpdateItemCommand,
+} from '@aws-sdk/client-dynamodb';
+import { type Pair, pairKey } from '../broker/pair.ts';
+import type { PairRecord } from '../broker/pair-record.ts';
+import type { PairStore } from '../broker/pair-store.ts';
+import type { Item } from './pair-table-item.ts';
+import { readForeignUntil, readSeal } from './pair-table-seal.ts';
+import { readState } from './pair-table-state.ts';
+import {
+  acquireChange,
+  type Change,
+  countChange,
+  pauseChange,
+  publishChange,
+  rejectChange,
+  releaseChange,
+  updateInput,
+} from './pair-table-update.ts';
+import type { Sealer, Unopened } from './sealing.ts';
+import { type TimeBudget, unavailable } from './time-budget.ts';
+
+/** Why a stored token could not be used. `locked`: there is no sealing key, so none can be stored either. */
+export type Unreadable = Unopened | 'locked';
+
+/** The store of pair records on DynamoDB: one item per pair, one call per operation. */
+export function createPairTable(dependencies: Dependencies): PairStore {
+  const { dynamodb, tableName, sealer, withinBudget, now, onUnreadable } = dependencies;
+
+  const store: PairStore = {
+    async read(pair, consistency) {
+      // Both at once: an environment's first read would otherwise wait for the sealing key as well.
+      const [item] = await Promise.all([readItem(pair, consistency === 'strong'), sealer.hasKey()]);
+      return toRecord(pair, item);
+    },
+
+    async acquire(pair, acquisition) {
+      const item = await update(pair, acquireChange(acquisition), 'ALL_OLD');
+      if (item === undefined) return undefined;
+      // After a repetition the old item is already mine; the fence before it is the one that I saw.
+      return { ...(await toRecord(pair, item)), fence: acquisition.seenFence };
+    },
+
+    async publish(pair, fence, publication) {
+      const sealed = await sealer.seal(pair, publication);
+      if (sealed !== undefined) return (await update(pair, publishChange(fence, sealed))) !== undefined;
+      await store.release(pair, fence);
+      throw unavailable('no-sealing-key');
+    },
+
+    pause: async (pair, fence, pause) => (await update(pair, pauseChange(fence, pause))) !== undefined,
+
+    /** Two updates and nothing between them that matters: a fence that is no longer mine never becomes mine again. */
+    async reject(pair, fence, rejection) {
+      const item = await update(pair, rejectChange(fence, rejection));
+      if (item === undefined) await update(pair, countChange(fence, rejection));
+    },
+
+    release: async (pair, fence) => void (await update(pair, releaseChange(fence))),
+  };
+  return store;
+
+  function readItem(pair: Pair, isStrong: boolean): Promise<Item> {
+    const command = new GetItemCommand({ ...keyOf(pair), ConsistentRead: isStrong });
+    return withinBudget(async (limits) => itemOf(pair, (await dynamodb.send(command, limits)).Item));
+  }
+
+  /** Gives the item before the change if that was asked for, else an empty one; `undefined` when the condition failed. */
+  function update(pair: Pair, change: Change, returned: 'ALL_OLD' | 'NONE' = 'NONE'): Promise<Item | undefined> {
+    const command = new UpdateItemCommand({ ...keyOf(pair), ...updateInput(change, now()), ReturnValues: returned });
+    return withinBudget(async (limits) => {
+      try {
+        return itemOf(pair, (await dynamodb.send(command, limits)).Attributes);
+      } catch (error) {
+        if (error instanceof ConditionalCheckFailedException) return undefined;
+        throw error;
+      }
+    });
+  }
+
+  function keyOf(pair: Pair) {
+    return { TableName: tableName, Key: { pair: { S: pairKey(pair) } } };
+  }
+
+  /** An item always holds its key, so what does not is no item of this pair. */
+  function itemOf(pair: Pair, item: Item | undefined): Item {
+    if (item === undefined) return {};
+    if (item.pair?.S !== pairKey(pair)) throw new TypeError('not the item that was asked for');
+    return item;
+  }
+
+  async function toRecord(pair: Pair, item: Item): Promise<PairRecord> {
+    const state = readState(item);
+    if (!(await sealer.hasKey())) {
+      onUnreadable('locked', pair);
+      // Latch and pause still count, but no lease is worth taking for a token that cannot be shared.
+      return { ...state, foreignUntil: now() + LOCKED_MS };
+    }
+    const seal = readSeal(item);
+    if (seal === undefined) return state;
+    const opened = await sealer.open(pair, seal);
+    if (typeof opened === 'object') return { ...state, ...opened };
+    const foreignUntil = opened === 'foreign' ? readForeignUntil(item, now()) : 0;
+    onUnreadable(opened, pair);
+    return { ...state, foreignUntil };
+  }
+}
+
+interface Dependencies {
+  readonly dynamodb: DynamoDBClient;
+  /** Holds the pairs of one environment. */
+  readonly tableName: string;
+  readonly sealer: Sealer;
+  readonly withinBudget: TimeBudget;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  /** Called each time that a record is read without its token; for a metric. Must not throw. */
+  readonly onUnreadable: (reason: Unreadable, pair: Pair) => void;
+}
+
+/** How long it takes until the key is asked for again. */
+const LOCKED_MS = 10_000;
