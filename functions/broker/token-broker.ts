@@ -4,6 +4,7 @@ import type { Call } from './call.ts';
 import type { Caller } from './caller.ts';
 import type { Credentials } from './credentials.ts';
 import type { Step } from './decision.ts';
+import { isIssuable } from './freshness.ts';
 import type { IssueRequest } from './issue-request.ts';
 import type { IssuedToken } from './issued-token.ts';
 import { createLeaseWatch } from './lease-watch.ts';
@@ -122,7 +123,10 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
         outwaited: watch.isOutwaited(record),
       });
       if (outcome.kind === 'token') return { token: outcome.token, cache: 'none' };
-      if (step.kind === 'renew') return { token: step.token, cache: 'shared' };
+      // While its caller waited for the successor, the token may have come too close to its end.
+      if (step.kind === 'renew' && isIssuable({ ...record, ...step.token }, now())) {
+        return { token: step.token, cache: 'shared' };
+      }
       if (outcome.kind === 'unavailable') store = memory;
       if (outcome.kind === 'rejected') readSince = now();
       consistency = 'strong';
