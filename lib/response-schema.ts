@@ -35,8 +35,8 @@ const OWN_MEMBERS: ReadonlySet<string> = new Set([
 ]);
 
 interface Response {
-  readonly tokenMember?: string | undefined;
-  readonly passThrough: readonly string[];
+  readonly tokenMember?: unknown;
+  readonly passThrough: unknown;
 }
 
 function tokenStaysIn({ tokenMember, passThrough }: Response, context: z.core.$RefinementCtx): void {

@@ -36,7 +36,7 @@ export function recordOf<Value extends z.ZodType>(faultOf: FaultOf, value: Value
 
 /**
  * Lets a check run although other members are wrong, so that an operator sees everything at once. Such a check meets
- * members of any type, whatever its own types say: it may compare them, not call their methods.
+ * members of any type and declares them `unknown`.
  */
 export const ALWAYS = {
   when: ({ value }: { readonly value: unknown }) =>

@@ -40,7 +40,7 @@ function parameterFault(name: string): string | undefined {
     : undefined;
 }
 
-function noNameTwice(headers: Readonly<Record<string, string>>, context: z.core.$RefinementCtx): void {
+function noNameTwice(headers: Readonly<Record<string, unknown>>, context: z.core.$RefinementCtx): void {
   const names = Object.keys(headers).map((name) => name.toLowerCase());
   for (const [index, name] of Object.keys(headers).entries()) {
     if (names.indexOf(name.toLowerCase()) < index) {
@@ -49,36 +49,36 @@ function noNameTwice(headers: Readonly<Record<string, string>>, context: z.core.
   }
 }
 
-interface Agreeing {
-  readonly authUrl: string;
-  readonly tokenPath: string;
-  readonly tokenLifetimeSeconds?: number | undefined;
-  readonly assumedLifetimeSeconds: number;
-  readonly maxLifetimeSeconds: number;
-  readonly attemptTimeoutMs: number;
-  readonly requestTimeoutMs: number;
+interface Service {
+  readonly authUrl: unknown;
+  readonly tokenPath: unknown;
+  readonly tokenLifetimeSeconds?: unknown;
+  readonly assumedLifetimeSeconds: unknown;
+  readonly maxLifetimeSeconds: unknown;
+  readonly attemptTimeoutMs: unknown;
+  readonly requestTimeoutMs: unknown;
 }
 
-function membersAgree(service: Agreeing, context: z.core.$RefinementCtx): void {
-  const { tokenLifetimeSeconds, assumedLifetimeSeconds, maxLifetimeSeconds } = service;
-  const fault = (member: keyof Agreeing, message: string) =>
+function membersAgree(service: Service, context: z.core.$RefinementCtx): void {
+  const fault = (member: keyof Service, message: string) =>
     context.addIssue({ code: 'custom', path: [member], message });
 
   // The whole address is easily pasted, and would ask for /auth/v1/token/auth/v1/token.
-  if (`${service.authUrl}`.endsWith(`${service.tokenPath}`)) {
+  if (endsIn(service.authUrl, service.tokenPath)) {
     fault('authUrl', 'must not end in the tokenPath: the broker appends it');
   }
-  if (exceeds(tokenLifetimeSeconds, maxLifetimeSeconds)) {
-    fault('tokenLifetimeSeconds', 'must not be more than maxLifetimeSeconds');
-  }
-  if (exceeds(assumedLifetimeSeconds, maxLifetimeSeconds)) {
-    fault('assumedLifetimeSeconds', 'must not be more than maxLifetimeSeconds');
+  for (const member of ['tokenLifetimeSeconds', 'assumedLifetimeSeconds'] as const) {
+    if (exceeds(service[member], service.maxLifetimeSeconds)) fault(member, 'must not be more than maxLifetimeSeconds');
   }
   if (exceeds(service.attemptTimeoutMs, service.requestTimeoutMs)) {
     fault('attemptTimeoutMs', 'must not be more than requestTimeoutMs');
   }
 }
 
-function exceeds(value: number | undefined, limit: number): boolean {
-  return typeof value === 'number' && value > limit;
+function endsIn(url: unknown, path: unknown): boolean {
+  return typeof url === 'string' && typeof path === 'string' && path.length > 1 && url.endsWith(path);
+}
+
+function exceeds(value: unknown, limit: unknown): boolean {
+  return typeof value === 'number' && typeof limit === 'number' && value > limit;
 }

@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { environments } from '../../lib/environments.ts';
+import { parseEnvironment, toBrokerSettings } from '../../lib/settings.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 let work: string;
@@ -14,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => rm(work, { recursive: true }));
 
 describe('cdk synth, with no AWS credentials and no network', () => {
-  it('gives every environment its stack', async () => {
+  it('gives every environment its stack, with its own settings in the code asset', async () => {
     const out = path.join(work, 'all');
     const { code, stderr } = await cdkSynth('--output', out);
     expect(code, stderr).toBe(0);
@@ -22,6 +24,10 @@ describe('cdk synth, with no AWS credentials and no network', () => {
       'TokenBroker-dev.template.json',
       'TokenBroker-prod.template.json',
     ]);
+    for (const name of ['dev', 'prod']) {
+      const settings = toBrokerSettings(parseEnvironment(name, environments[name]));
+      expect(await settingsBesideCode(out, `TokenBroker-${name}`)).toEqual(settings);
+    }
     // What a stack asks AWS for while it is synthesised, such as zones or machine images: nothing.
     expect(JSON.parse(await readFile(path.join(out, 'manifest.json'), 'utf8'))).not.toHaveProperty('missing');
   });
@@ -94,4 +100,10 @@ function run(
       resolve({ code: error?.code ?? 0, stdout, stderr });
     });
   });
+}
+
+async function settingsBesideCode(out: string, stack: string): Promise<unknown> {
+  const template = await readFile(path.join(out, `${stack}.template.json`), 'utf8');
+  const [, hash] = /"S3Key": "([0-9a-f]{64})\.zip"/.exec(template) ?? [];
+  return JSON.parse(await readFile(path.join(out, `asset.${hash}`, 'settings.json'), 'utf8'));
 }

@@ -106,6 +106,7 @@ describe('an authUrl on a developer’s machine', () => {
     ['http://169.254.169.254', 'must be an https URL (got http:)'],
     ['http://0x7f.1', 'must be an https URL (got http:)'],
     ['ftp://localhost', 'must be an https URL (got ftp:)'],
+    ['httpx://localhost', 'must be an https URL (got httpx:)'],
     ['https://auth.example.com:8443', 'must use port 443'],
     ['http://localhost:8080/base?a=b', PATH_ONLY],
     ['http://localhost:99999', 'must use a port up to 65535'],
