@@ -3,7 +3,7 @@ import type { BrokerSettings } from '../functions/environment.ts';
 import { accessRuleFaults } from './access-rule-faults.ts';
 import { roleArnFault } from './role-arn.ts';
 import { nameFault, recordOf, text } from './schema.ts';
-import { account, brokerMembers, region } from './settings.ts';
+import { accountSchema, brokerMembers, regionSchema } from './settings.ts';
 import { check, SettingsError } from './settings-error.ts';
 
 /** What `npm start -- --config FILE` runs with. */
@@ -56,8 +56,8 @@ const credentialSchema = z
 
 const localConfigSchema = z.strictObject({
   // Accepted so that an environment's settings can be pasted; nothing on this machine depends on them.
-  account: account.optional(),
-  region: region.optional(),
+  account: accountSchema.optional(),
+  region: regionSchema.optional(),
   ...brokerMembers({ allowLoopback: true }),
   callers: callersSchema,
   credentials: recordOf(nameFault, credentialSchema),

@@ -46,13 +46,19 @@ export function brokerMembers(options: { readonly allowLoopback: boolean }) {
   };
 }
 
-export const account = text((id) => (/^\d{12}$/.test(id) ? undefined : 'must be 12 digits in quotes'));
+/** The number of an AWS account. A string, because numbers lose their leading zeros. */
+export const accountSchema = text((id) => (/^\d{12}$/.test(id) ? undefined : 'must be 12 digits in quotes'));
 
-export const region = text((name) =>
+/** The name of an AWS region. */
+export const regionSchema = text((name) =>
   /^[a-z]{2}(-[a-z]+){1,2}-\d{1,2}$/.test(name) ? undefined : 'must be an AWS region such as eu-west-1',
 );
 
-const environmentSchema = z.strictObject({ account, region, ...brokerMembers({ allowLoopback: false }) });
+const environmentSchema = z.strictObject({
+  account: accountSchema,
+  region: regionSchema,
+  ...brokerMembers({ allowLoopback: false }),
+});
 
 function readEnvironment(name: string, input: unknown): Reading {
   const { data, faults } = check(environmentSchema, input);
