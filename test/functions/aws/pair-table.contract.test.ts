@@ -1,0 +1,54 @@
+import { describe } from 'vitest';
+import { startDynamoDB } from '../../../bin/local/dynamodb.ts';
+import type { PairStore } from '../../../functions/broker/pair-store.ts';
+import { StoreUnavailable } from '../../../functions/broker/pair-store.ts';
+import { motoIsInstalled, startMoto } from '../../support/moto.ts';
+import { describePairStore, type StoreUnderTest } from '../../support/pair-store-contract.ts';
+import { connectPairTable } from '../../support/pair-table.ts';
+import { createReferencePairStore } from '../../support/reference-pair-store.ts';
+
+const noMoto = motoIsInstalled ? '' : ' (skipped: moto_server is not installed)';
+
+describePairStore('the store that the rules are tested with', async () => {
+  let isLosing = false;
+  const lossy = losing(createReferencePairStore(), () => isLosing);
+  const loseAnswers = (next: boolean) => {
+    isLosing = next;
+  };
+  return { store: lossy, loseAnswers, close: async () => undefined };
+});
+
+describePairStore('the pair table on dynalite', () => onServer(startDynamoDB()));
+
+describe.skipIf(!motoIsInstalled)(`against an independent server${noMoto}`, () => {
+  describePairStore('the pair table on moto', () => onServer(startMoto()));
+});
+
+async function onServer(starting: Promise<{ readonly url: string; readonly close: () => Promise<void> }>) {
+  const server = await starting;
+  const table = await connectPairTable(server.url);
+  return {
+    store: table.store,
+    loseAnswers: (isLosing) => table.endpoint.failWith(isLosing ? 'lost-answer' : undefined),
+    close: async () => {
+      await table.close();
+      await server.close();
+    },
+  } satisfies StoreUnderTest;
+}
+
+function losing(store: PairStore, isLosing: () => boolean): PairStore {
+  const pass = async <Answer>(call: Promise<Answer>): Promise<Answer> => {
+    const answer = await call;
+    if (isLosing()) throw new StoreUnavailable('The answer was lost');
+    return answer;
+  };
+  return {
+    read: (...call) => pass(store.read(...call)),
+    acquire: (...call) => pass(store.acquire(...call)),
+    publish: (...call) => pass(store.publish(...call)),
+    pause: (...call) => pass(store.pause(...call)),
+    reject: (...call) => pass(store.reject(...call)),
+    release: (...call) => pass(store.release(...call)),
+  };
+}

@@ -1,0 +1,80 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import type { AttributeValue } from '@aws-sdk/client-dynamodb';
+import { FAULTS, type Fault } from '../../bin/local/aws-fault.ts';
+
+/** What can be done to a call on its way; `lost-answer` lets it reach its target. */
+export type CallFault = Fault | 'lost-answer' | 'strange-item';
+
+export interface FaultyEndpoint {
+  readonly url: string;
+  /** The operations that were called, with their parameters, in order. */
+  readonly calls: readonly Call[];
+  /** Lets the next `times` calls fail, all of them when left out; `undefined` ends it. */
+  readonly failWith: (fault: CallFault | undefined, times?: number) => void;
+  readonly close: () => Promise<void>;
+}
+
+interface Call {
+  readonly operation: string;
+  readonly parameters: { readonly ConsistentRead?: boolean; readonly Item?: Record<string, AttributeValue> };
+}
+
+/** Stands between an AWS client and the server at `target`, on 127.0.0.1, and does to calls what networks do. */
+export async function startFaultyEndpoint(target: string): Promise<FaultyEndpoint> {
+  const calls: Call[] = [];
+  let fault: CallFault | undefined;
+  let faultsLeft = 0;
+
+  const server = createServer(async (request, response) => {
+    const body = await buffer(request);
+    calls.push({
+      operation: `${request.headers['x-amz-target']}`.split('.')[1] ?? '',
+      parameters: JSON.parse(`${body}`),
+    });
+    const own = faultsLeft > 0 ? fault : undefined;
+    faultsLeft -= 1;
+    if (own === 'strange-item') return strangeItem(response);
+    if (own !== undefined && own !== 'lost-answer') return FAULTS[own](response);
+
+    const answer = await forward(target, request, body);
+    if (own === 'lost-answer') return FAULTS.reset(response);
+    response.writeHead(answer.status, answer.headers).end(answer.body);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+
+  return {
+    url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
+    calls,
+    failWith: (next, times = Number.POSITIVE_INFINITY) => {
+      fault = next;
+      faultsLeft = times;
+    },
+    close: async () => {
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+/** A success whose items are no items. */
+function strangeItem(response: ServerResponse): void {
+  response.writeHead(200).end('{"Item":{"pair":["garbage"],"fence":7},"Attributes":{"leaseOwner":"garbage"}}');
+}
+
+async function forward(target: string, { headers }: IncomingMessage, body: Buffer) {
+  const outgoing = send(target, { method: 'POST', headers, agent: false });
+  outgoing.end(body);
+  const [answer]: IncomingMessage[] = await once(outgoing, 'response');
+  if (answer === undefined) throw new Error('no answer');
+  return {
+    status: answer.statusCode ?? 0,
+    headers: { 'content-type': answer.headers['content-type'] },
+    body: await buffer(answer),
+  };
+}

@@ -1,0 +1,32 @@
+import type { StoredToken } from '../../functions/broker/pair-record.ts';
+import type { Publication } from '../../functions/broker/pair-store.ts';
+import { Redacted } from '../../functions/broker/redacted.ts';
+import { START } from './example.ts';
+
+/** A token that lives for an hour from `START`. */
+export function exampleToken(changes: Partial<StoredToken> = {}): StoredToken {
+  return {
+    accessToken: new Redacted('example-token'),
+    tokenType: 'Bearer',
+    expiresAt: START + 3_600_000,
+    expirySource: 'response',
+    scope: 'read write',
+    passThrough: {},
+    fingerprint: '0123456789abcdef',
+    credentialVersion: 'v1',
+    issuedAt: START,
+    // Jitter makes fractions of milliseconds.
+    refreshAt: START + 2_880_000.123,
+    refusalIsIdle: false,
+    ...changes,
+  };
+}
+
+export function examplePublication(token: StoredToken = exampleToken()): Publication {
+  return { token, lifetimeSeenMs: token.expiresAt - token.issuedAt, earlyRefusals: 0, assumedLifetimeMs: 0 };
+}
+
+/** The token with its secret in the open, to be compared. */
+export function revealed(token: StoredToken | undefined) {
+  return token && { ...token, accessToken: token.accessToken.reveal() };
+}
