@@ -79,19 +79,29 @@ export const EMPTY_RECORD: PairRecord = {
   assumedLifetimeMs: 0,
 };
 
-/** Whatever clock wrote a record, a wait ends after its own full length: no clock that runs ahead holds the fleet up. */
+/**
+ * Whatever clock wrote a record, no wait is longer than its own full length. What lies further ahead than any clock
+ * goes wrong is nonsense and counts for nothing, so that it cannot hold the fleet up for good; only a latch stays.
+ */
 export function capTimes(record: PairRecord, leaseMs: number, now: number): PairRecord {
   const past = (time: number) => Math.min(time, now);
+  const sane = (time: number) => (time > now + MAX_CLOCK_ERROR_MS ? 0 : past(time));
   const { pause, rejected } = record;
   return {
     ...record,
     leaseUntil: Math.min(record.leaseUntil, now + leaseMs),
-    attemptedAt: past(record.attemptedAt),
-    forcedAt: past(record.forcedAt),
+    attemptedAt: sane(record.attemptedAt),
+    forcedAt: sane(record.forcedAt),
     rejected: new Map([...rejected].map(([version, latch]) => [version, { ...latch, at: past(latch.at) }])),
-    pause: pause && { ...pause, until: Math.min(pause.until, now + MAX_PAUSE_MS) },
+    pause: pause && capPause(pause, now),
   };
+}
+
+function capPause(pause: Pause, now: number): Pause | undefined {
+  if (pause.until > now + MAX_PAUSE_MS + MAX_CLOCK_ERROR_MS) return undefined;
+  return { ...pause, until: Math.min(pause.until, now + MAX_PAUSE_MS) };
 }
 
 /** No pause is longer, whatever a service asks for with `Retry-After`. */
 export const MAX_PAUSE_MS = 300_000;
+const MAX_CLOCK_ERROR_MS = 60 * 60_000;

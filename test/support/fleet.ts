@@ -40,6 +40,8 @@ export interface Surroundings {
   /** Whether this operation of the store fails, and whether it has its effect all the same. */
   storeFault: ((operation: keyof PairStore) => 'unavailable' | 'answer-lost' | undefined) | undefined;
   secretsFault: SecretReading | undefined;
+  /** The same for a single stage. */
+  secretFaults: Partial<Record<SecretStage, SecretReading>>;
 }
 
 export interface Environment {
@@ -65,6 +67,7 @@ export function createFleet(changes: Partial<Surroundings> & { readonly service?
     answer: undefined,
     storeFault: undefined,
     secretsFault: undefined,
+    secretFaults: {},
     ...rest,
   };
   const clock = new VirtualClock(START);
@@ -144,7 +147,8 @@ export function createFleet(changes: Partial<Surroundings> & { readonly service?
   async function readSecret(client: string, stage: SecretStage, sleep: (ms: number) => Promise<void>) {
     counts.secretReads += 1;
     await sleep(surroundings.secretsLatencyMs);
-    if (surroundings.secretsFault !== undefined) return surroundings.secretsFault;
+    const fault = surroundings.secretFaults[stage] ?? surroundings.secretsFault;
+    if (fault !== undefined) return fault;
     const versionId = surroundings.stages[stage];
     if (versionId === undefined) return { outcome: 'missing' } satisfies SecretReading;
     // The secret names its version, so that the service can tell which one it was sent.
