@@ -70,6 +70,7 @@ function nested(): readonly GoodAnswer[] {
         AuthenticationResult: { AccessToken: TOKEN, ExpiresIn: 1800, IdToken: 'id-77aQ', RefreshToken: 'r-5hT' },
       },
     },
+    { name: 'an access object beside an id_token', body: { access: { token: TOKEN, ttl: 1800 }, id_token: 'id-77aQ' } },
     { name: 'array of one', body: [{ access_token: TOKEN, expires_in: 1800 }] },
     { name: 'array of one inside', body: { data: [{ access_token: TOKEN, expires_in: 1800 }] } },
   ].map(({ name, body }) => ({ name, body: JSON.stringify(body) }));
@@ -105,7 +106,7 @@ function lengths(): readonly GoodAnswer[] {
     [{ expires_in: 3599 }, 3_599_000],
     [{ expires_in: '3599' }, 3_599_000],
     [{ expires_in: ' 3600.5 ' }, 3_600_500],
-    [{ expires_in: 0.75, ttl: 0.9 }, 750],
+    [{ expires_in: 0.7505, ttl: 0.9 }, 750],
     [{ expiresIn: 1800 }, HALF_AN_HOUR],
     [{ ExpiresIn: '1800' }, HALF_AN_HOUR],
     [{ 'expires-in': 1800 }, HALF_AN_HOUR],
@@ -128,6 +129,7 @@ function lengths(): readonly GoodAnswer[] {
     [{ expires_in: '0:12:00' }, 12 * HOUR],
     [{ expires_in: '1:00:00' }, DAY],
     [{ expires: '00:30:00' }, HALF_AN_HOUR],
+    [{ expires: '12:00:00' }, 12 * HOUR],
     [{ expires: '0.12:00:00' }, 12 * HOUR],
     [{ expires_in: '30m' }, HALF_AN_HOUR],
     [{ expiresIn: '2 hours' }, 2 * HOUR],
@@ -228,6 +230,9 @@ function jwts(at: number): readonly GoodAnswer[] {
   const token = jwt({ sub: 'acme', name: 'Zoë', iat: seconds, exp: seconds + 3_600 });
   const endless = jwt({ sub: 'acme' });
   const ahead = jwt({ iat: seconds + 600, exp: seconds + 4_200 });
+  const inMilliseconds = jwt({ exp: at + HOUR });
+  const longer = `${token}.bW9yZQ`;
+  const unsigned = jwt({ exp: seconds + 3_600 }).replace(/^[^.]*/, 'e30');
   const encrypted = 'eyJhbGciOiJSU0EtT0FFUCJ9.a2V5LTAx.aXYtMDE.Y2lwaGVydGV4dA.dGFn';
   return [
     { name: 'JWT exp', body: { token }, token, lives: HOUR, source: 'jwt' as const },
@@ -248,6 +253,27 @@ function jwts(at: number): readonly GoodAnswer[] {
     { name: 'JWT without exp', body: { token: endless }, token: endless, lives: 300_000, source: 'assumed' as const },
     { name: 'encrypted JWT', body: { token: encrypted }, token: encrypted, lives: 300_000, source: 'assumed' as const },
     {
+      name: 'JWT exp in milliseconds',
+      body: { token: inMilliseconds },
+      token: inMilliseconds,
+      lives: HOUR,
+      source: 'jwt' as const,
+    },
+    {
+      name: 'JWT with a part too many',
+      body: { token: longer },
+      token: longer,
+      lives: 300_000,
+      source: 'assumed' as const,
+    },
+    {
+      name: 'three parts without an algorithm',
+      body: { token: unsigned },
+      token: unsigned,
+      lives: 300_000,
+      source: 'assumed' as const,
+    },
+    {
       name: 'JWT of a clock that is ahead',
       body: { token: ahead },
       token: ahead,
@@ -262,6 +288,13 @@ function untold(): readonly GoodAnswer[] {
   const body = JSON.stringify({ access_token: TOKEN, expires_in: null });
   return [
     { name: 'no life time', body, token: TOKEN, lives: 300_000, source: 'assumed' },
+    {
+      name: 'a life time that is false',
+      body: JSON.stringify({ access_token: TOKEN, expires: false }),
+      token: TOKEN,
+      lives: 300_000,
+      source: 'assumed',
+    },
     {
       name: 'no life time, another one assumed',
       body,
@@ -370,7 +403,7 @@ function extras(): readonly GoodAnswer[] {
     { name: 'a member named __proto__', body: `{"__proto__":{"access_token":null},${withToken({}).slice(1)}`, ...hour },
     { name: 'error null', body: withToken({ error: null, error_description: null }), ...hour },
     { name: 'error empty', body: withToken({ error: '', errors: [] }), ...hour },
-    { name: 'error zero', body: withToken({ error: 0, errcode: 0, errmsg: 'ok' }), ...hour },
+    { name: 'error zero', body: withToken({ error: 0, errors: '0', errcode: 0, errmsg: 'ok' }), ...hour },
     {
       name: '500 more members',
       body: withToken(Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`m${n}`, n]))),
@@ -388,6 +421,8 @@ function extras(): readonly GoodAnswer[] {
       ...hour,
       scope: 'a b',
     },
+    { name: 'a scope that is too long', body: withToken({ scope: 'a'.repeat(4_097) }), ...hour },
+    { name: 'a scope that is no text', body: withToken({ scope: ['a', 1] }), ...hour },
     { name: 'a token type that is not Bearer', body: withToken({ token_type: 'DPoP' }), ...hour, tokenType: 'DPoP' },
     { name: 'a token type that is no word', body: withToken({ token_type: 'Bearer token' }), ...hour },
     { name: 'a token type that is not a text', body: withToken({ token_type: 7 }), ...hour },
@@ -459,15 +494,27 @@ function settings(): readonly GoodAnswer[] {
         refresh_token: 'r-5hT',
         ttl: 3600,
         instance_url: 'https://acme.example.com',
-        data: { limits: { perMinute: 60 }, copy: `is ${TOKEN}`, secret: 's-1' },
+        data: { limits: { perMinute: 60 }, copy: `is ${TOKEN}`, open: { password: 'p-1' } },
+        long: 'a'.repeat(4_095),
+        deep: [[[[[1]]]]],
       }),
       settings: {
         response: {
-          passThrough: ['instance_url', 'data.limits', 'absent', 'token', 'refresh_token', 'data', 'data.copy', '$'],
+          passThrough: [
+            'instance_url',
+            'data.limits',
+            'absent',
+            'token',
+            'refresh_token',
+            'data.copy',
+            'data.open',
+            '$',
+            ...['long', 'deep', 'deep.0'],
+          ],
         },
       },
       ...hour,
-      passThrough: { instance_url: 'https://acme.example.com', 'data.limits': { perMinute: 60 } },
+      passThrough: { instance_url: 'https://acme.example.com', 'data.limits': { perMinute: 60 }, 'deep.0': [[[[1]]]] },
     },
   ];
 }

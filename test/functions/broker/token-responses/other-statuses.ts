@@ -111,6 +111,8 @@ function unavailable(at: number): readonly OtherStatus[] {
     ['86400', 300],
     ['9'.repeat(400), 300],
     [inAMinute, 60],
+    [rfc850Date(inAMinute), 60],
+    [asctimeDate(inAMinute), 60],
     [new Date(at + 86_400_000).toUTCString(), 300],
     [new Date(at - 60_000).toUTCString(), undefined],
     ['0', undefined],
@@ -135,4 +137,14 @@ function unavailable(at: number): readonly OtherStatus[] {
       return { ...answer, outcome: 'token-endpoint-unavailable', ...(retryAfterSeconds && { retryAfterSeconds }) };
     }),
   ];
+}
+
+/** `Sat, 21 Nov 2026 12:01:00 GMT` in the two obsolete forms of RFC 9110 §5.6.7. */
+function rfc850Date(date: string): string {
+  const weekday = new Date(date).toLocaleDateString('en', { weekday: 'long', timeZone: 'UTC' });
+  return date.replace(/^\w+, (\d\d) (\w+) \d\d(\d\d)/, `${weekday}, $1-$2-$3`);
+}
+
+function asctimeDate(date: string): string {
+  return date.replace(/^(\w+), (\d\d) (\w+) (\d{4}) ([\d:]+) GMT$/, '$1 $3 $2 $5 $4');
 }

@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest';
+import type { ShapeReport } from '../../../functions/broker/problem.ts';
+import { readTokenResponse } from '../../../functions/broker/token-response.ts';
+import { responseOf, serviceOf } from './token-responses/answer.ts';
+
+describe('the shape report', () => {
+  it('tells names, types and lengths, in the order of the answer', () => {
+    const shape = shapeOf({
+      ok: true,
+      acmeResult: { ticketText: 'secret words', days: 3, none: null, tags: ['a', 'b'] },
+    });
+
+    expect(shape).toEqual({
+      status: 200,
+      contentType: 'application/json',
+      bytes: 92,
+      members: [
+        { path: '$', type: 'object', length: 2 },
+        { path: 'ok', type: 'boolean' },
+        { path: 'acmeResult', type: 'object', length: 4 },
+        { path: 'acmeResult.ticketText', type: 'string', length: 12 },
+        { path: 'acmeResult.days', type: 'number' },
+        { path: 'acmeResult.none', type: 'null' },
+        { path: 'acmeResult.tags', type: 'array', length: 2 },
+        { path: 'acmeResult.tags.0', type: 'string', length: 1 },
+      ],
+    });
+  });
+
+  it.each([
+    ['a long name', 'n'.repeat(33)],
+    ['a name with more digits than a word has', 'a1b2c3'],
+    ['a name that is no word', 'no word'],
+    ['a name that holds a value', 'my-acme-name'],
+    ['an empty name', ''],
+  ])('masks %s', (_, name) => {
+    const { members } = shapeOf({ [name]: 1, client: 'acme' });
+
+    expect(members.map(({ path }) => path)).toEqual(['$', '*', 'client']);
+  });
+
+  it.each(['expires_in', 'data'])('shows the name %s, which the broker knows, even when it is a value too', (name) => {
+    const { members } = shapeOf({ [name]: 1, other: name });
+
+    expect(members.map(({ path }) => path)).toEqual(['$', name, 'other']);
+  });
+
+  it('ends after 32 members', () => {
+    const { members } = shapeOf(
+      Object.fromEntries('abcdefghijklmnopqrstuvwxyzABCDEFGHIJ'.split('').map((name) => [name, 1])),
+    );
+
+    expect(members).toHaveLength(32);
+  });
+
+  it('ends four levels down', () => {
+    const { members } = shapeOf({ a: { b: { c: { d: { e: {} } } } } });
+
+    expect(members.at(-1)).toEqual({ path: 'a.b.c.d', type: 'object', length: 1 });
+  });
+
+  it('tells only the first entry of an array, because the others are alike', () => {
+    const { members } = shapeOf([{ a: 1 }, { a: 2 }]);
+
+    expect(members.map(({ path }) => path)).toEqual(['$', '0', '0.a']);
+  });
+
+  it.each([
+    ['text/html; charset=utf-8', 'text/html'],
+    ['secret/secret', 'other'],
+    [null, 'none'],
+  ])('tells the content type %s as %s', (type, shown) => {
+    expect(shapeOf({}, type).contentType).toBe(shown);
+  });
+});
+
+function shapeOf(body: unknown, type: string | null = 'application/json'): ShapeReport {
+  const answer = { name: 'without a token', type, body: JSON.stringify(body) };
+  const reading = readTokenResponse(responseOf(answer), { requestStartedAt: 0, receivedAt: 0 }, serviceOf(answer));
+  const shape = reading.outcome === 'problem' ? reading.problem.shape : undefined;
+  return shape ?? expect.fail('There is no shape report');
+}
