@@ -9,6 +9,8 @@ import type { Service } from './broker/service.ts';
 export interface BrokerEnvironment {
   /** Which environment's secrets this is: `token-broker/<environment>/<client>`. */
   readonly TOKEN_BROKER_ENVIRONMENT: string;
+  /** The table of pairs that all instances of the function share. */
+  readonly TOKEN_BROKER_TABLE: string;
   /** Path of the settings file that lies beside the code; JSON of `BrokerSettings`. */
   readonly TOKEN_BROKER_SETTINGS: string;
 }
@@ -21,9 +23,11 @@ export interface BrokerSettings {
 
 /** Reads the variables; throws at start-up, with the names, when the stack left one out. */
 export function parseEnvironment(variables: Readonly<Record<string, string | undefined>>): BrokerEnvironment {
-  const { TOKEN_BROKER_ENVIRONMENT, TOKEN_BROKER_SETTINGS } = variables;
-  if (!TOKEN_BROKER_ENVIRONMENT || !TOKEN_BROKER_SETTINGS) {
-    throw new TypeError('The environment variables TOKEN_BROKER_ENVIRONMENT and TOKEN_BROKER_SETTINGS must be set.');
+  const { TOKEN_BROKER_ENVIRONMENT, TOKEN_BROKER_TABLE, TOKEN_BROKER_SETTINGS } = variables;
+  if (!TOKEN_BROKER_ENVIRONMENT || !TOKEN_BROKER_TABLE || !TOKEN_BROKER_SETTINGS) {
+    throw new TypeError(
+      'The environment variables TOKEN_BROKER_ENVIRONMENT, TOKEN_BROKER_TABLE and TOKEN_BROKER_SETTINGS must be set.',
+    );
   }
-  return { TOKEN_BROKER_ENVIRONMENT, TOKEN_BROKER_SETTINGS };
+  return { TOKEN_BROKER_ENVIRONMENT, TOKEN_BROKER_TABLE, TOKEN_BROKER_SETTINGS };
 }

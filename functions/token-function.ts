@@ -1,10 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createAuditLog } from './aws/audit-log.ts';
+import { createAuditLog, createUnreadableLog } from './aws/audit-log.ts';
+import { createDynamoDBClient } from './aws/dynamodb-client.ts';
 import { fingerprint } from './aws/fingerprint.ts';
 import { type FunctionUrlResult, type InvocationContext, parseEvent, toResult } from './aws/function-url.ts';
 import { createHttpsSender } from './aws/https-sender.ts';
+import { createPairTable } from './aws/pair-table.ts';
+import { createSealer } from './aws/sealing.ts';
+import { createSealingKeys } from './aws/sealing-key.ts';
 import { createSecretReader, createSecretsManagerClient } from './aws/secrets-manager.ts';
+import { createTimeBudget } from './aws/time-budget.ts';
 import { createAuthorize } from './broker/authorize.ts';
 import { createCredentials } from './broker/credentials.ts';
 import { createTokenRenewer } from './broker/renewal.ts';
@@ -18,37 +23,41 @@ export type TokenHandler = (event: unknown, context: InvocationContext) => Promi
 interface Options {
   /** Whose secrets: `token-broker/<environment>/<client>`. */
   readonly environment: string;
+  readonly tableName: string;
   readonly settings: BrokerSettings;
   readonly write?: (line: string) => void;
 }
 
-/** Wires the adapters to the rules; each call makes a broker that shares nothing with another. */
-export function createTokenFunction({ environment, settings, write = writeLine }: Options): TokenHandler {
+/** Wires the adapters to the rules; each call makes a broker that shares nothing with another but what AWS holds. */
+export function createTokenFunction({ environment, tableName, settings, write = writeLine }: Options): TokenHandler {
   const now = Date.now;
+  const random = Math.random;
+  const secretsManager = createSecretsManagerClient();
   const services = new Set(Object.keys(settings.services));
-  const endpoint = createTokenEndpoint({
-    broker: createTokenBroker({
-      services: settings.services,
-      authorize: createAuthorize(settings.accessRules, services),
-      credentials: createCredentials({
-        readSecret: createSecretReader({ environment, secretsManager: createSecretsManagerClient() }),
-        now,
-      }),
-      renewToken: createTokenRenewer({
-        requestToken: createTokenRequester({ send: createHttpsSender(), now, sleep, random: Math.random }),
-        fingerprint,
-        now,
-        random: Math.random,
-      }),
-      environment,
-      uniqueId: randomUUID,
-      now,
-      sleep,
-      random: Math.random,
-    }),
-    audit: createAuditLog({ environment, services, now, write }),
+  const log = { environment, services, now, write };
+
+  const store = createPairTable({
+    dynamodb: createDynamoDBClient(),
+    tableName,
+    sealer: createSealer({ environment, keys: createSealingKeys({ secretsManager, environment, now }) }),
+    withinBudget: createTimeBudget({ now }),
     now,
+    onUnreadable: createUnreadableLog(log),
   });
+  const requestToken = createTokenRequester({ send: createHttpsSender(), now, sleep, random });
+  const broker = createTokenBroker({
+    environment,
+    services: settings.services,
+    authorize: createAuthorize(settings.accessRules, services),
+    store,
+    credentials: createCredentials({ readSecret: createSecretReader({ environment, secretsManager }), now }),
+    renewToken: createTokenRenewer({ requestToken, fingerprint, random, now }),
+    uniqueId: randomUUID,
+    now,
+    sleep,
+    random,
+  });
+  const endpoint = createTokenEndpoint({ broker, audit: createAuditLog(log), now });
 
   return async (event, context) => toResult(await endpoint(parseEvent(event, context, now())));
 }

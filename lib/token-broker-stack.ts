@@ -1,6 +1,7 @@
 import { CfnOutput, Stack, Tags } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
 import { ClientSecrets } from './client-secrets.ts';
+import { PairTable } from './pair-table.ts';
 import { type Environment, toBrokerSettings } from './settings.ts';
 import { TokenEndpoint } from './token-endpoint.ts';
 
@@ -21,11 +22,14 @@ export class TokenBrokerStack extends Stack {
     Tags.of(this).add('environment', environment.name);
 
     const secrets = new ClientSecrets(this, 'ClientSecrets', { environment: environment.name });
+    const pairs = new PairTable(this, 'PairTable', { environment: environment.name, key: secrets.key });
     const endpoint = new TokenEndpoint(this, 'TokenEndpoint', {
       environment: environment.name,
+      tableName: pairs.tableName,
       settings: toBrokerSettings(environment),
     });
     secrets.allowReading(endpoint.role);
+    pairs.allowSharing(endpoint.role);
 
     new CfnOutput(this, 'Url', { value: endpoint.url, description: 'Where callers send their requests' });
     new CfnOutput(this, 'KeyArn', { value: secrets.key.keyArn, description: 'Encrypts the client secrets' });

@@ -12,6 +12,7 @@ import { parseRoleArn } from './role-arn.ts';
 interface TokenEndpointProps {
   readonly environment: string;
   readonly settings: BrokerSettings;
+  readonly tableName: string;
 }
 
 /** The function that issues tokens, behind a URL that only the accounts of the access rules can call. */
@@ -20,10 +21,11 @@ export class TokenEndpoint extends Construct {
   /** What the function may do; it starts with nothing but its own log. */
   readonly role: IRole;
 
-  constructor(scope: Construct, id: string, { environment, settings }: TokenEndpointProps) {
+  constructor(scope: Construct, id: string, { environment, settings, tableName }: TokenEndpointProps) {
     super(scope, id);
     const variables: BrokerEnvironment = {
       TOKEN_BROKER_ENVIRONMENT: environment,
+      TOKEN_BROKER_TABLE: tableName,
       TOKEN_BROKER_SETTINGS: SETTINGS_PATH,
     };
     // The lines in it say who was given which token: they are kept when the stack goes.

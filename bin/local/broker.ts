@@ -1,5 +1,8 @@
+import { createDynamoDBClient } from '../../functions/aws/dynamodb-client.ts';
+import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
 import { type LocalCaller, type LocalConfig, parseLocalConfig } from '../../lib/local-config.ts';
+import { ensurePairTable, ensureSealingKey, startDynamoDB } from './dynamodb.ts';
 import { ACCEPTED_CREDENTIALS, exampleConfig } from './example-config.ts';
 import { type AnsweredRequest, startFunctionUrl } from './function-url.ts';
 import { startSecretsManager } from './secrets-manager.ts';
@@ -8,6 +11,8 @@ import { startTokenService } from './token-service.ts';
 
 /** The environment's name: a client's secret is `token-broker/local/<client>`. */
 export const LOCAL_ENVIRONMENT = 'local';
+
+const TABLE_NAME = 'token-broker-local';
 
 export interface LocalBroker {
   readonly url: string;
@@ -44,9 +49,17 @@ export async function startLocalBroker({ port, config: input, write, onAnswer }:
     process.env.AWS_REGION ??= 'us-east-1';
     if (!process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER) closers.push(await useOwnSecretsManager());
     await storeSecrets(LOCAL_ENVIRONMENT, config.credentials);
+    if (!process.env.AWS_ENDPOINT_URL_DYNAMODB) closers.push(await useOwnDynamoDB());
+    await ensurePairTable(createDynamoDBClient(), TABLE_NAME);
+    await ensureSealingKey(createSecretsManagerClient(), LOCAL_ENVIRONMENT);
 
     const { services, accessRules, callers } = config;
-    const handler = createTokenFunction({ environment: LOCAL_ENVIRONMENT, settings: { services, accessRules }, write });
+    const handler = createTokenFunction({
+      environment: LOCAL_ENVIRONMENT,
+      tableName: TABLE_NAME,
+      settings: { services, accessRules },
+      write,
+    });
     const functionUrl = await startFunctionUrl({ handler, callers, port, ...(onAnswer && { onAnswer }) });
     closers.push(functionUrl.close);
     return { url: functionUrl.url, config, tokenServiceUrl: tokenService?.url, close };
@@ -67,6 +80,12 @@ async function useOwnSecretsManager(): Promise<() => Promise<void>> {
   delete process.env.AWS_SESSION_TOKEN;
   delete process.env.AWS_PROFILE;
   return secretsManager.close;
+}
+
+async function useOwnDynamoDB(): Promise<() => Promise<void>> {
+  const dynamodb = await startDynamoDB();
+  process.env.AWS_ENDPOINT_URL_DYNAMODB = dynamodb.url;
+  return dynamodb.close;
 }
 
 /** A caller and a pair that it may ask for, to show in an example; `undefined` when no rule names a caller. */

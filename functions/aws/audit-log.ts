@@ -1,4 +1,6 @@
 import type { Audit, AuditRecord } from '../broker/audit.ts';
+import type { Pair } from '../broker/pair.ts';
+import type { Unreadable } from './pair-table.ts';
 
 interface Dependencies {
   readonly environment: string;
@@ -39,18 +41,33 @@ export function createAuditLog({ environment, services, now, write }: Dependenci
   };
 }
 
-const METRICS = [
-  {
-    Namespace: 'TokenBroker',
-    Dimensions: [['environment', 'service', 'outcome']],
-    Metrics: [
-      { Name: 'Requests', Unit: 'Count' },
-      { Name: 'Duration', Unit: 'Milliseconds' },
-      { Name: 'CacheHits', Unit: 'Count' },
-      { Name: 'TokenRequests', Unit: 'Count' },
-    ],
-  },
-];
+/** Writes one line each time that a shared record is found without a token that can be opened, although it holds one. */
+export function createUnreadableLog({ environment, now, write }: Dependencies) {
+  return (reason: Unreadable, pair: Pair): void => {
+    const line = {
+      _aws: { Timestamp: now(), CloudWatchMetrics: UNREADABLE_METRICS },
+      environment,
+      service: pair.service,
+      outcome: reason,
+      UnreadableRecords: 1,
+      pair: `${pair.client}/${pair.service}`,
+    };
+    write(`${JSON.stringify(line)}\n`);
+  };
+}
+
+const METRICS = metrics([
+  { Name: 'Requests', Unit: 'Count' },
+  { Name: 'Duration', Unit: 'Milliseconds' },
+  { Name: 'CacheHits', Unit: 'Count' },
+  { Name: 'TokenRequests', Unit: 'Count' },
+]);
+
+const UNREADABLE_METRICS = metrics([{ Name: 'UnreadableRecords', Unit: 'Count' }]);
+
+function metrics(definitions: readonly { readonly Name: string; readonly Unit: string }[]) {
+  return [{ Namespace: 'TokenBroker', Dimensions: [['environment', 'service', 'outcome']], Metrics: definitions }];
+}
 
 /** Where an unexpected error came from, without its message: a message may quote what it stumbled over. */
 function describeCause(cause: AuditRecord['cause']) {

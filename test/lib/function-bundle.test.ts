@@ -81,6 +81,7 @@ function loadAsset({ asset }: Synthesised): string {
     const script = `process.stdout.write(typeof require('./index.js').handler)`;
     const env = {
       TOKEN_BROKER_ENVIRONMENT: 'test',
+      TOKEN_BROKER_TABLE: 'pairs',
       TOKEN_BROKER_SETTINGS: path.join(directory, 'settings.json'),
       AWS_REGION: 'eu-west-1',
     };

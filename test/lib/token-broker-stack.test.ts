@@ -10,6 +10,7 @@ const RULES = [
 ];
 const stack = synthesise('test', { ...exampleForm(), accessRules: RULES });
 const tokenFunction = only(stack, 'AWS::Lambda::Function');
+const KEY_ARN = { 'Fn::GetAtt': [idOf('AWS::KMS::Key'), 'Arn'] };
 
 describe('the token function', () => {
   it('runs on Node 24 and arm64', () => {
@@ -25,9 +26,10 @@ describe('the token function', () => {
     expect(tokenFunction.FunctionName).toBe('token-broker-test');
   });
 
-  it('has no variables but the two it reads', () => {
+  it('has no variables but the three it reads', () => {
     expect(tokenFunction.Environment.Variables).toEqual({
       TOKEN_BROKER_ENVIRONMENT: 'test',
+      TOKEN_BROKER_TABLE: { Ref: idOf('AWS::DynamoDB::Table') },
       TOKEN_BROKER_SETTINGS: '/var/task/settings.json',
     });
   });
@@ -70,7 +72,7 @@ describe('who may call the token function', () => {
 });
 
 describe('what the token function may do', () => {
-  it('is to write its log, read the secrets of its environment and decrypt them with their key', () => {
+  it('is to write its log, read its secrets and share its pairs, and to use their key for nothing else', () => {
     expect(only(stack, 'AWS::IAM::Policy')).toMatchObject({ Roles: [{ Ref: idOf('AWS::IAM::Role') }] });
     expect(only(stack, 'AWS::IAM::Policy').PolicyDocument.Statement).toEqual([
       {
@@ -81,13 +83,27 @@ describe('what the token function may do', () => {
       {
         Effect: 'Allow',
         Action: 'secretsmanager:GetSecretValue',
-        Resource: 'arn:aws:secretsmanager:eu-west-1:111111111111:secret:token-broker/test/*',
+        Resource: [
+          'arn:aws:secretsmanager:eu-west-1:111111111111:secret:token-broker/test/*',
+          { Ref: idOf('AWS::SecretsManager::Secret') },
+        ],
       },
       {
         Effect: 'Allow',
         Action: 'kms:Decrypt',
         Resource: { 'Fn::GetAtt': [idOf('AWS::KMS::Key'), 'Arn'] },
         Condition: { StringEquals: { 'kms:ViaService': 'secretsmanager.eu-west-1.amazonaws.com' } },
+      },
+      {
+        Effect: 'Allow',
+        Action: ['dynamodb:GetItem', 'dynamodb:UpdateItem'],
+        Resource: { 'Fn::GetAtt': [idOf('AWS::DynamoDB::Table'), 'Arn'] },
+      },
+      {
+        Effect: 'Allow',
+        Action: ['kms:Decrypt', 'kms:DescribeKey', 'kms:Encrypt', 'kms:GenerateDataKey'],
+        Resource: { 'Fn::GetAtt': [idOf('AWS::KMS::Key'), 'Arn'] },
+        Condition: { StringEquals: { 'kms:ViaService': 'dynamodb.eu-west-1.amazonaws.com' } },
       },
     ]);
   });
@@ -112,15 +128,43 @@ describe('the key of the client secrets', () => {
   });
 
   it('is in the hands of its own account only', () => {
-    expect(only(stack, 'AWS::KMS::Key').KeyPolicy.Statement).toEqual([
-      { Effect: 'Allow', Action: 'kms:*', Principal: { AWS: 'arn:aws:iam::111111111111:root' }, Resource: '*' },
+    const principals = only(stack, 'AWS::KMS::Key').KeyPolicy.Statement.map(
+      ({ Principal }: { readonly Principal: unknown }) => Principal,
+    );
+    expect(new Set(principals.map(JSON.stringify))).toEqual(
+      new Set([JSON.stringify({ AWS: 'arn:aws:iam::111111111111:root' })]),
+    );
+  });
+});
+
+describe('the table of pairs', () => {
+  it('is a cache: paid by use, without backups, and gone with its stack', () => {
+    expect(resourcesOf(stack, 'AWS::DynamoDB::Table')).toMatchObject([
+      {
+        DeletionPolicy: 'Delete',
+        Properties: {
+          BillingMode: 'PAY_PER_REQUEST',
+          KeySchema: [{ AttributeName: 'pair', KeyType: 'HASH' }],
+          TimeToLiveSpecification: { AttributeName: 'forgetAt', Enabled: true },
+          SSESpecification: { SSEEnabled: true, SSEType: 'KMS', KMSMasterKeyId: KEY_ARN },
+        },
+      },
     ]);
+    expect(only(stack, 'AWS::DynamoDB::Table').PointInTimeRecoverySpecification).toBeUndefined();
+  });
+
+  it('has a sealing key that Secrets Manager makes up, outside of the clients’ secrets', () => {
+    expect(only(stack, 'AWS::SecretsManager::Secret')).toMatchObject({
+      Name: 'token-broker-keys/test/sealing',
+      GenerateSecretString: { PasswordLength: 64 },
+      KmsKeyId: KEY_ARN,
+    });
   });
 });
 
 describe('the stack', () => {
-  it('holds no secret: none is made by it and none is taken into it', () => {
-    expect(stack.text).not.toMatch(/AWS::SecretsManager|\{\{resolve:|client_secret|SecretString/);
+  it('holds no secret: none is taken into it, and what is made up is never shown', () => {
+    expect(stack.text).not.toMatch(/\{\{resolve:|client_secret|"SecretString"/);
   });
 
   it('grants nothing to everybody', () => {
