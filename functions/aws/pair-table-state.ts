@@ -68,10 +68,10 @@ function readRejection(entries: unknown): Rejection | undefined {
   const fences = new Set<number>();
   let at = 0;
   for (const entry of entries) {
-    const [fence = Number.NaN, time = Number.NaN] = `${entry}`.split('@').map(Number);
-    if (!Number.isFinite(fence) || !Number.isFinite(time)) continue;
-    fences.add(fence);
-    at = Math.max(at, time);
+    const [, fence, time] = ENTRY.exec(`${entry}`) ?? [];
+    if (fence === undefined || time === undefined) continue;
+    fences.add(Number(fence));
+    at = Math.max(at, Number(time));
   }
   return fences.size === 0 ? undefined : { count: fences.size, at, fence: Math.max(...fences) };
 }
@@ -103,6 +103,7 @@ function isShapeReport(value: unknown): value is ShapeReport {
 }
 
 const REJECTED = 'rejected:';
+const ENTRY = /^(-?\d+(?:\.\d+)?)@(\d+(?:\.\d+)?)$/;
 
 const UNKNOWN_PROBLEM: StoredProblem = {
   type: 'token-endpoint-unavailable',

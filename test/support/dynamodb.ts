@@ -54,8 +54,7 @@ export async function startFaultyEndpoint(target: string): Promise<FaultyEndpoin
       faultsLeft = times;
     },
     close: async () => {
-      const closed = once(server, 'close');
-      server.close();
+      const closed = new Promise((resolve) => server.close(resolve));
       server.closeAllConnections();
       await closed;
     },

@@ -6,45 +6,47 @@ import { createPairTable, type Unreadable } from '../../functions/aws/pair-table
 import { createSealer } from '../../functions/aws/sealing.ts';
 import type { SealingKey, SealingKeys } from '../../functions/aws/sealing-key.ts';
 import { createTimeBudget } from '../../functions/aws/time-budget.ts';
-import { type FaultyEndpoint, startFaultyEndpoint } from './dynamodb.ts';
+import { startFaultyEndpoint } from './dynamodb.ts';
 import { START } from './example.ts';
 
 interface Options {
   readonly keys?: SealingKeys;
-  readonly environment?: string;
+  readonly tableName?: string;
   /** Milliseconds for each call: what a busy machine needs, unless time is what a test is about. */
   readonly callMs?: number;
 }
 
-/** The pair table as an environment has it, in front of the DynamoDB at `url`, with everything on the way at hand. */
-export async function connectPairTable(url: string, options: Options = {}) {
-  const { keys = keysOf(exampleKey()), environment = 'dev', callMs = 10_000 } = options;
-  const endpoint: FaultyEndpoint = await startFaultyEndpoint(url);
-  const direct = createDynamoDBClient({ endpoint: url, ...ACCESS });
-  const dynamodb = createDynamoDBClient({ endpoint: endpoint.url, ...ACCESS });
-  await ensurePairTable(direct, TABLE);
-
+/** The pair table as one environment has it, on the DynamoDB at `endpoint`. */
+export function openPairTable(endpoint: string, options: Options = {}) {
+  const { keys = keysOf(exampleKey()), tableName = TABLE, callMs = 10_000 } = options;
+  const dynamodb = createDynamoDBClient({ endpoint, ...ACCESS });
   const clock = { now: START };
   const now = () => clock.now;
   const unreadable: Unreadable[] = [];
   const store = createPairTable({
     dynamodb,
-    tableName: TABLE,
-    sealer: createSealer({ environment, keys }),
+    tableName,
+    sealer: createSealer({ environment: 'dev', keys }),
     withinBudget: createTimeBudget({ now, firstCallMs: callMs, callMs }),
     now,
     onUnreadable: (reason) => unreadable.push(reason),
   });
+  /** `unreadable`: the reasons for which tokens could not be read, in order. */
+  return { store, clock, unreadable, close: () => dynamodb.destroy() };
+}
+
+/** The same with faults on the way to the DynamoDB at `target`, and a direct way for the test. */
+export async function connectPairTable(target: string, options: Options = {}) {
+  const endpoint = await startFaultyEndpoint(target);
+  const direct = createDynamoDBClient({ endpoint: target, ...ACCESS });
+  await ensurePairTable(direct, TABLE);
+  const table = openPairTable(endpoint.url, options);
   return {
-    store,
+    ...table,
     endpoint,
-    clock,
-    /** The reasons for which tokens could not be read, in order. */
-    unreadable,
-    /** A client that no fault is in the way of. */
     direct,
     close: async () => {
-      dynamodb.destroy();
+      table.close();
       direct.destroy();
       await endpoint.close();
     },
