@@ -50,8 +50,8 @@ export function listMembers(answer: unknown): readonly FoundMember[] {
 }
 
 /**
- * The member at a dotted path such as `data.token`, exactly as written; `$` is the answer itself. A name that holds dots
- * itself is found first, and an array of exactly one needs no index.
+ * The member at a dotted path such as `data.token`, exactly as written; `$` is the answer itself. A name that holds
+ * dots itself is found first, and an array of exactly one needs no index.
  */
 export function memberAt(answer: unknown, dottedPath: string): FoundMember | undefined {
   const root: FoundMember = { path: [], value: answer, around: [] };

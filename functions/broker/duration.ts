@@ -1,7 +1,7 @@
 /**
  * The milliseconds of a duration that is written as text; undefined for everything else.
  *
- * - `D:HH:MM`: days, hours, minutes. One digit of days; with two (`01:00:00`) it is .NET's `HH:MM:SS`, the shorter reading.
+ * - `D:HH:MM`: days, hours, minutes. One digit of days; two (`01:00:00`) are the hours of `HH:MM:SS`, the shorter reading
  * - `D.HH:MM:SS` and `HH:MM:SS`, .NET's TimeSpan
  * - `1h`, `60 minutes`, `3600s`: a number and a unit
  * - `PT1H`, `P1DT12H`: ISO 8601

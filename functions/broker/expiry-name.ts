@@ -11,8 +11,8 @@ export interface ExpiryName {
 
 /**
  * What a member's name says of a token's expiry, undefined when it says nothing: `expires_in`, `ttl`, `validFor`,
- * `expires_at`, `validUntil`, `exp` …, in all spellings, also with the token's name before (`accessTokenExpiresAt`) or a unit
- * behind (`expiresInMs`). `refresh_expires_in` and `ext_expires_in` are of other tokens and other times.
+ * `expires_at`, `validUntil`, `exp` …, in all spellings, also with the token's name before (`accessTokenExpiresAt`) or a
+ * unit behind (`expiresInMs`). `refresh_expires_in` and `ext_expires_in` are of other tokens and other times.
  */
 export function expiryNameOf(name: string): ExpiryName | undefined {
   const bare = plainName(name).replace(TOKEN_PREFIX, '');
@@ -36,18 +36,20 @@ const TOKEN_PREFIX = /^(?:(?:access|api|auth|bearer|security|session)?token|acce
 const UNIT_SUFFIX = /^(.+?)(?:in)?(ms|millis|milliseconds|secs?|seconds|mins?|minutes|hours|days)$/;
 
 const LENGTHS: ReadonlySet<string> = new Set([
+  ...['expiresin', 'expirein', 'expiryin', 'expirationin', 'expiresafter', 'expireafter'],
   ...[
-    'expiresin',
-    'expirein',
-    'expiryin',
-    'expirationin',
-    'expiresafter',
-    'expireafter',
     'expires',
     'expire',
     'expiry',
+    'expiration',
+    'ttl',
+    'timetolive',
+    'validfor',
+    'validityperiod',
+    'lifetime',
+    'lifespan',
+    'maxage',
   ],
-  ...['expiration', 'ttl', 'timetolive', 'validfor', 'validityperiod', 'lifetime', 'lifespan', 'maxage'],
   ...['timetoexpire', 'secondstoexpire', 'secondstoexpiry', 'secondsuntilexpiry'],
 ]);
 

@@ -1,5 +1,5 @@
 /**
- * The media type that a `content-type` header names, in lower case and without parameters; undefined when it names none.
+ * The media type of a `content-type` header, in lower case and without parameters; undefined when it names none.
  *
  * @see RFC 9110 §8.3.1
  */

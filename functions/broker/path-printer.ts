@@ -5,8 +5,8 @@ import type { PrintPath } from './unusable-answer.ts';
 
 /**
  * Makes what prints the paths of one answer: dotted, as the settings take them, `$` for the answer itself. A name is
- * shown when it is one that the broker knows, or a plain word that is not also a value of the answer; any other could be a
- * secret (a token that is used as a key) and becomes `*`.
+ * shown when it is one that the broker knows, or a plain word that is not also a value of the answer; any other could
+ * be a secret (a token that is used as a key) and becomes `*`.
  */
 export function createPathPrinter(answer: unknown): PrintPath {
   const texts = shortTexts(answer);
@@ -19,32 +19,9 @@ const MIN_TEXT_LENGTH = 4;
 const MAX_NAME_LENGTH = 32;
 
 const KNOWN_NAMES: ReadonlySet<string> = new Set([
-  ...[
-    'data',
-    'result',
-    'results',
-    'response',
-    'payload',
-    'body',
-    'content',
-    'value',
-    'type',
-    'tokentype',
-    'scope',
-    'user',
-  ],
-  ...[
-    'error',
-    'errors',
-    'errordescription',
-    'errorcode',
-    'message',
-    'status',
-    'code',
-    'success',
-    'meta',
-    'refreshtoken',
-  ],
+  ...['data', 'result', 'results', 'response', 'payload', 'body', 'content', 'user', 'meta', 'status', 'success'],
+  ...['value', 'type', 'tokentype', 'scope', 'refreshtoken'],
+  ...['error', 'errors', 'errordescription', 'errorcode', 'message', 'code'],
 ]);
 
 function isKnownName(name: string): boolean {
@@ -70,8 +47,7 @@ function shortTexts(answer: unknown): ReadonlySet<string> {
   const values: unknown[] = [answer];
   while (values.length > 0) {
     const value = values.pop();
-    if (typeof value === 'string' && value.length >= MIN_TEXT_LENGTH && value.length <= MAX_NAME_LENGTH)
-      texts.add(value);
+    if (typeof value === 'string' && value.length <= MAX_NAME_LENGTH) texts.add(value);
     if (typeof value === 'object' && value !== null) for (const one of Object.values(value)) values.push(one);
   }
   return texts;

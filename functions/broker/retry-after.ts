@@ -1,8 +1,8 @@
 import { parseHttpDate } from './date-time.ts';
 
 /**
- * The whole seconds that a `retry-after` header asks to wait, at most 300. Both forms are read, seconds and HTTP date; a
- * time that is over and nonsense ask for nothing.
+ * The whole seconds that a `retry-after` header asks to wait, at most 300. Both forms are read, seconds and HTTP date;
+ * zero, a date that has passed and nonsense ask for nothing.
  *
  * @see RFC 9110 §10.2.3
  */

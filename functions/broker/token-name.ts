@@ -21,12 +21,12 @@ export function isTokenName(name: string): boolean {
   return RANKS.has(plainName(name));
 }
 
-/** Such members come along with a token without being it, so they do not contradict it. */
+/** Whether such a member comes along with tokens without being one, so that it does not contradict them. */
 export function isCompanion(tokenName: string): boolean {
   return COMPANIONS.has(tokenName);
 }
 
-/** Words that also mean something else (`"access": "granted"`), so that only what looks like a token is taken for one. */
+/** Whether the word also means something else (`"access": "granted"`): only what looks like a token is taken for one. */
 export function isVague(tokenName: string): boolean {
   return VAGUE_NAMES.has(tokenName);
 }

@@ -14,7 +14,8 @@ export type DecodedBody =
  * 2. `application/x-www-form-urlencoded`, when declared so or when it begins with `name=value`.
  * 3. A bare text, when it is declared as plain text, as a JWT, not at all, or is a JWT in a body declared as JSON.
  *
- * A declared type that cannot hold a token, such as HTML or XML, is never read: pages of proxies and log-in forms have it.
+ * A declared type that cannot hold a token, such as HTML or XML, is never read: pages of proxies and log-in forms have
+ * it.
  *
  * @see RFC 6749 §5.1, RFC 8259 §8.1
  */
@@ -26,7 +27,9 @@ export function decodeBody({ headers, body }: TokenResponse): DecodedBody {
   }
   if (body.length > MAX_BODY_BYTES) return unreadable('its body is larger than 256 KiB.');
   if (body.length === 0) return unreadable(`its body is empty. ${WRONG_PLACE}`);
-  if (type !== undefined && !isReadable(type)) return unreadable(`its content type can hold no token. ${WRONG_PLACE}`);
+  if (!isReadable(type)) {
+    return unreadable(`its content type is not JSON, a form, plain text or a JWT. ${WRONG_PLACE}`);
+  }
   const text = decodeUtf8(body);
   if (text === undefined) return unreadable('its body is not UTF-8.');
   if (text === '') return unreadable(`its body is empty. ${WRONG_PLACE}`);
@@ -43,8 +46,8 @@ function unreadable(reason: string): DecodedBody {
   return { format: 'unreadable', reason };
 }
 
-function isReadable(type: string): boolean {
-  return isJson(type) || READABLE_TYPES.has(type) || type.endsWith('+jwt');
+function isReadable(type: string | undefined): boolean {
+  return type === undefined || isJson(type) || OTHER_TYPES.has(type) || type.endsWith('+jwt');
 }
 
 function isJson(type: string): boolean {
@@ -53,7 +56,7 @@ function isJson(type: string): boolean {
 
 const FORM = 'application/x-www-form-urlencoded';
 const JSON_TYPES: ReadonlySet<string> = new Set(['application/json', 'text/json', 'application/x-json']);
-const READABLE_TYPES: ReadonlySet<string> = new Set(['text/plain', 'application/jwt', FORM]);
+const OTHER_TYPES: ReadonlySet<string> = new Set(['text/plain', 'application/jwt', FORM]);
 
 function decodeUtf8(body: Uint8Array): string | undefined {
   try {
@@ -80,6 +83,6 @@ function parseJson(text: string): DecodedBody {
   try {
     return { format: 'json', value: JSON.parse(text) };
   } catch {
-    return unreadable('its body is not complete JSON.');
+    return unreadable(`its body is not JSON, or is cut off. ${WRONG_PLACE}`);
   }
 }

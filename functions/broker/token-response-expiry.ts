@@ -15,7 +15,8 @@ import { type PrintPath, UnusableAnswer } from './unusable-answer.ts';
  *   it whose name tells an expiry, and the response headers that do
  * - the token's own `exp`, when it is a JWT: whatever a setting says, its service will refuse it from then on
  *
- * When nothing tells it, `tokenLifetimeSeconds` counts, else `assumedLifetimeSeconds`. The result is cut to `maxLifetimeSeconds`.
+ * When nothing tells it, `tokenLifetimeSeconds` counts, else `assumedLifetimeSeconds`. The result is cut to
+ * `maxLifetimeSeconds`.
  *
  * A length of time counts from the start of the request: the token may have been made at any moment since. A
  * moment is compared with two clocks: it is taken as it is, so a service whose clock is behind gives shorter lives;
@@ -24,7 +25,7 @@ import { type PrintPath, UnusableAnswer } from './unusable-answer.ts';
  * A member that cannot be read is passed over only when another one can, or when `tokenLifetimeSeconds` is set.
  *
  * @see RFC 6749 §5.1 (`expires_in`), RFC 7519 §4.1.4 (`exp`)
- * @throws UnusableAnswer when the expiry cannot be read, or is over
+ * @throws UnusableAnswer when the expiry cannot be read, or has passed
  */
 export function readExpiry(answer: AnsweredToken, times: RequestTimes, service: Service): Expiry {
   const jwt = readJwtTimes(answer.token.value);
@@ -35,7 +36,7 @@ export function readExpiry(answer: AnsweredToken, times: RequestTimes, service: 
   const expiresAt = Math.floor(Math.min(earliest.expiresAt, latest));
   if (expiresAt > times.receivedAt) return { expiresAt, expirySource: earliest.source };
   throw new UnusableAnswer(
-    (print) => `by ${earliest.where(print)} the token is over when it arrives. ${COMPARE_CLOCKS}`,
+    (print) => `by ${earliest.where(print)} the token had expired when it arrived. ${COMPARE_CLOCKS}`,
   );
 }
 
@@ -85,14 +86,16 @@ function toldByAnswer(answer: AnsweredToken, clock: Clock, service: Service): re
   });
   if (told.length > 0) return told;
   if (lifetimeMember !== undefined) {
-    throw new UnusableAnswer('it tells no life time where response.lifetimeMember says that it does.');
+    throw new UnusableAnswer(
+      'response.lifetimeMember names a member that is missing or tells no life time that can be read.',
+    );
   }
   const unreadable = read.find(({ expiry }) => expiry.kind === 'unreadable');
   if (unreadable === undefined || service.tokenLifetimeSeconds !== undefined) return [];
-  throw new UnusableAnswer(
-    (print) =>
-      `the life time in ${codeOf(unreadable.path)(print)} cannot be read; name another member in response.lifetimeMember, or set tokenLifetimeSeconds.`,
-  );
+  throw new UnusableAnswer((print) => {
+    const where = codeOf(unreadable.path)(print);
+    return `the life time in ${where} cannot be read; name another in response.lifetimeMember, or set tokenLifetimeSeconds.`;
+  });
 }
 
 /** A member or header that tells an expiry, not read yet. */

@@ -1,8 +1,8 @@
 import { type Level, memberAt, plainName } from './answer-members.ts';
 
 /**
- * The token type, `Bearer` when the answer tells none. It is case-insensitive, so `bearer` becomes `Bearer`; any other type
- * is passed on as its service wrote it, because only its callers know what to do with it.
+ * The token type, `Bearer` when the answer tells none or no word. It is case-insensitive, so `bearer` becomes `Bearer`;
+ * any other type is passed on as its service wrote it, because only its callers know what to do with it.
  *
  * @see RFC 6749 §7.1, RFC 9110 §11.1
  */
@@ -12,7 +12,7 @@ export function readTokenType(around: readonly Level[]): string {
   return AUTH_SCHEME.test(word) && word.toLowerCase() !== 'bearer' ? word : 'Bearer';
 }
 
-/** The granted scope, also when it comes as an array of scopes; undefined when the answer tells none (RFC 6749 §3.3). */
+/** The granted scope, also when it comes as an array; undefined when the answer tells none (RFC 6749 §3.3). */
 export function readScope(around: readonly Level[]): string | undefined {
   const told = nearest(around, 'scope') ?? nearest(around, 'scopes');
   const scope = Array.isArray(told) && told.every((one) => typeof one === 'string') ? told.join(' ') : told;
@@ -20,8 +20,8 @@ export function readScope(around: readonly Level[]): string | undefined {
 }
 
 /**
- * The members that `passThrough` names, each under the path that names it. Left out are members that the answer does not
- * have, large or deep ones, and whatever holds a token: the broker hands out one token, in one place.
+ * The members that `passThrough` names, each under the path that names it. Left out are members that the answer does
+ * not have, large or deep ones, and whatever holds a token: the broker hands out one token, in one place.
  */
 export function readPassThrough(
   body: unknown,

@@ -20,8 +20,8 @@ import { UnusableAnswer } from './unusable-answer.ts';
  * such a name: `{"token": {"value": "…"}}`. An answer that is nothing but a text is the token when it is a JWT or an
  * opaque word. A refresh token is never taken, and `Bearer ` before a token is removed.
  *
- * Two such members with different values contradict each other and are refused. Only what usually comes along with a token
- * may differ from it: an `id_token`, a session, a ticket, further down in the order and of another name.
+ * Two such members with different values contradict each other and are refused. Only what usually comes along with a
+ * token may differ from it: an `id_token`, a session, a ticket, further down in the order and of another name.
  *
  * @throws UnusableAnswer when there is no token, more than one, or one that no `Authorization` header can carry
  */
@@ -37,7 +37,7 @@ export interface FoundToken extends FoundMember {
 function memberOfSettings(answer: unknown, tokenMember: string): FoundMember {
   const member = memberAt(answer, tokenMember);
   if (member !== undefined) return member;
-  throw new UnusableAnswer('it has no member where response.tokenMember says that the token is.');
+  throw new UnusableAnswer('response.tokenMember names a member that it does not have.');
 }
 
 function bareText(answer: string): FoundMember {
@@ -68,7 +68,7 @@ function searchedMember(answer: unknown): FoundMember {
 
 function nothingFound(): never {
   throw new UnusableAnswer(
-    'none of its members has a name that a token usually has; say in response.tokenMember which one is the token.',
+    'none of its members has a name that the broker knows for a token; say in response.tokenMember which one it is.',
   );
 }
 
@@ -86,7 +86,10 @@ function contradicts(other: Candidate, token: Candidate): boolean {
 
 function asToken(member: FoundMember): FoundToken {
   const value = typeof member.value === 'string' ? withoutScheme(member.value) : undefined;
-  const flaw = value === undefined ? `is ${member.value === null ? 'null' : 'no text'}` : flawOf(value);
+  const flaw = value === undefined ? `is ${member.value === null ? 'null' : 'not a string'}` : flawOf(value);
   if (value !== undefined && flaw === undefined) return { ...member, value };
-  throw new UnusableAnswer((print) => `its member \`${print(member.path)}\` should be the token but ${flaw}.`);
+  throw new UnusableAnswer((print) => {
+    const advice = 'If another one is the token, name it in response.tokenMember.';
+    return `its member \`${print(member.path)}\` should be the token but ${flaw}. ${advice}`;
+  });
 }

@@ -6,8 +6,9 @@ import type { DecodedBody } from './token-response-body.ts';
 import { shapeOf } from './token-response-shape.ts';
 
 /**
- * Whether the service definitively refused the credential: 401, 400 with the error `invalid_client` in a JSON body, and 403
- * when the settings say that the service means it so. Nothing else is definitive: a rejected credential is not sent again.
+ * Whether the service definitively refused the credential: 401, 400 with the error `invalid_client` in a JSON body, and
+ * 403 when the settings say that the service means it so. Nothing else is definitive, because a rejected credential is
+ * not sent again.
  *
  * @see RFC 6749 §5.2
  */
@@ -17,8 +18,8 @@ export function isRejected(status: number, body: DecodedBody, rejectedOn403: boo
 }
 
 /**
- * The problem of an answer that is neither a success nor a rejection: `token-endpoint-unavailable` with `retry-after` for
- * 429 and 5xx, else `token-endpoint-error`, which says what an operator should look at.
+ * The problem of an answer that is neither a success nor a rejection: for 429 and 5xx `token-endpoint-unavailable`, with
+ * the seconds of `retry-after`, else `token-endpoint-error`, which says what an operator should look at.
  */
 export function problemOfStatus(response: TokenResponse, body: DecodedBody, receivedAt: number): Problem {
   const { status, headers } = response;
@@ -62,7 +63,7 @@ const ERROR_ADVICE: Readonly<Record<string, string>> = {
 
 const STATUS_ADVICE: Readonly<Record<number, string>> = {
   400: 'it does not understand the token request. Check parameters, parametersIn and headers.',
-  403: 'it forbids the token request. If that is how it refuses a credential, set rejectedOn403.',
+  403: 'it forbids the request to this client or network. If it refuses credentials that way, set rejectedOn403.',
   404: 'there is nothing at this path. Check tokenPath, and the base path in authUrl.',
   405: 'it takes no POST at this path. Check tokenPath.',
   406: 'it has no answer of the kind that was asked for. Check accept in headers.',

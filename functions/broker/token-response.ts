@@ -46,8 +46,8 @@ export interface RequestTimes {
 }
 
 /**
- * Reads what a token endpoint answered: a token, the rejection of the credential, or a problem. Never throws, and no value
- * of the answer is in a problem.
+ * Reads what a token endpoint answered: a token, the rejection of the credential, or a problem. Never throws, and no
+ * value of the answer is in a problem.
  *
  * - a success: `findToken` says how the token is found, `readExpiry` how long it lives; else `token-response-unusable`
  * - 401, 400 `invalid_client`, and 403 when the service's settings say so: rejected
@@ -95,10 +95,10 @@ function readToken(
 
 /** An error in a success is no rejection: what a service means by it is not defined, so nothing is latched. */
 function refuseError(body: DecodedBody): void {
-  const isTold = ['error', 'errors'].some((name) => !isEmpty(memberAt(body.value, name)?.value));
-  if (!isTold) return;
-  const error = oauthErrorOf(body);
-  throw new UnusableAnswer(`it tells an error in spite of its status${error === undefined ? '' : `: ${error}`}.`);
+  const isReported = ['error', 'errors'].some((name) => !isEmpty(memberAt(body.value, name)?.value));
+  if (!isReported) return;
+  const error = oauthErrorOf(body) ?? 'an error';
+  throw new UnusableAnswer(`it reports ${error}, although its status says success.`);
 }
 
 /** `"error": null`, `""`, `0` and the like come along with good tokens. */

@@ -16,7 +16,7 @@ export function flawOf(token: string): string | undefined {
   return VISIBLE_ASCII.test(token) ? undefined : 'holds a space, a control character or one beyond ASCII';
 }
 
-/** Whether a text that no name calls a token is one: a JWT, or an opaque word unlike `OK`, `Unauthorized`, `invalid_client`. */
+/** Whether a text that no name calls a token is one: a JWT, or an opaque word unlike `Unauthorized` or `invalid_client`. */
 export function looksLikeToken(text: string): boolean {
   return readJwtTimes(text) !== undefined || isOpaqueWord(text);
 }

@@ -22,8 +22,13 @@ function bodies(): readonly BadAnswer[] {
     { name: 'nothing', body: '', says: PLACE },
     { name: 'white space', body: ' \r\n', says: 'empty' },
     { name: '204', status: 204, type: null, body: '', says: '(204) is unusable: its body is empty' },
-    { name: 'HTML', type: 'text/html; charset=utf-8', body: '<html><title>LEAK</title></html>', says: 'content type' },
-    { name: 'HTML as JSON', body: '<!doctype html><p>LEAK</p>', says: 'not complete JSON' },
+    {
+      name: 'HTML',
+      type: 'text/html; charset=utf-8',
+      body: '<html><title>LEAK</title></html>',
+      says: 'its content type is not',
+    },
+    { name: 'HTML as JSON', body: '<!doctype html><p>LEAK</p>', says: 'not JSON, or is cut off' },
     { name: 'HTML as text/plain', type: 'text/plain', body: '<html>LEAK1234567890</html>', says: 'does not look like' },
     {
       name: 'HTML without a content type',
@@ -31,13 +36,13 @@ function bodies(): readonly BadAnswer[] {
       body: '<html>LEAK1234567890</html>',
       says: 'does not look like',
     },
-    { name: 'JSON as HTML', type: 'text/html', body: json, says: 'content type' },
-    { name: 'JSON as an image', type: 'image/png', body: json, says: 'content type' },
-    { name: 'JSON of a type that tells a secret', type: 'leak/leak', body: json, says: 'content type' },
-    { name: 'XML', type: 'application/xml', body: `<token>${TOKEN}</token>`, says: 'content type' },
-    { name: 'truncated JSON', body: json.slice(0, -4), says: 'not complete JSON' },
-    { name: 'JSON that begins well', body: `${json}LEAK`, says: 'not complete JSON' },
-    { name: 'NaN', body: `{"access_token":"${TOKEN}","expires_in":NaN}`, says: 'not complete JSON' },
+    { name: 'JSON as HTML', type: 'text/html', body: json, says: 'its content type is not' },
+    { name: 'JSON as an image', type: 'image/png', body: json, says: 'its content type is not' },
+    { name: 'JSON of a type that tells a secret', type: 'leak/leak', body: json, says: 'its content type is not' },
+    { name: 'XML', type: 'application/xml', body: `<token>${TOKEN}</token>`, says: 'its content type is not' },
+    { name: 'truncated JSON', body: json.slice(0, -4), says: 'not JSON, or is cut off' },
+    { name: 'JSON that begins well', body: `${json}LEAK`, says: 'not JSON, or is cut off' },
+    { name: 'NaN', body: `{"access_token":"${TOKEN}","expires_in":NaN}`, says: 'not JSON, or is cut off' },
     { name: 'not UTF-8', body: bytes('{"access_token":"LEAK', [0xff, 0xfe], '"}'), says: 'not UTF-8' },
     { name: 'UTF-16', body: Buffer.from(`\ufeff${json}`, 'utf16le'), says: 'not UTF-8' },
     { name: 'gzip', headers: { 'content-encoding': 'gzip' }, body: jsonBytes, says: 'compressed' },
@@ -52,19 +57,23 @@ function bodies(): readonly BadAnswer[] {
     { name: 'an empty object', body: '{}', says: 'none of its members' },
     { name: 'an empty array', body: '[]', says: 'none of its members' },
     { name: 'an array of two', body: `[${json},${json}]`, says: 'none of its members' },
-    { name: 'error', body: '{"error":"LEAK"}', says: 'it tells an error' },
+    { name: 'error', body: '{"error":"LEAK"}', says: 'it reports an error' },
     {
       name: 'a known error',
       body: '{"error":"invalid_client"}',
-      says: 'it tells an error in spite of its status: invalid_client',
+      says: 'it reports invalid_client, although its status says success',
     },
     {
       name: 'error beside a token',
       body: `{"access_token":"${TOKEN}","error":{"code":"LEAK"}}`,
-      says: 'it tells an error',
+      says: 'it reports an error',
     },
-    { name: 'errors beside a token', body: `{"access_token":"${TOKEN}","errors":["LEAK"]}`, says: 'it tells an error' },
-    { name: 'an error in an array', body: '[{"error":"LEAK"}]', says: 'it tells an error' },
+    {
+      name: 'errors beside a token',
+      body: `{"access_token":"${TOKEN}","errors":["LEAK"]}`,
+      says: 'it reports an error',
+    },
+    { name: 'an error in an array', body: '[{"error":"LEAK"}]', says: 'it reports an error' },
   ];
 }
 
@@ -81,10 +90,14 @@ function tokens(): readonly BadAnswer[] {
     { name: 'a token behind 1 000 members', body: crowd(1_000), says: 'none of its members' },
     { name: 'access as a permission', body: '{"access":"LEAKED"}', says: 'none of its members' },
     { name: 'token null', body: withToken(null), says: '`access_token` should be the token but is null' },
-    { name: 'token a number', body: withToken(12345678), says: '`access_token` should be the token but is no text' },
-    { name: 'token true', body: withToken(true), says: 'is no text' },
-    { name: 'token an object', body: withToken({ secret: TOKEN }), says: 'is no text' },
-    { name: 'token an array', body: withToken([TOKEN]), says: 'is no text' },
+    {
+      name: 'token a number',
+      body: withToken(12345678),
+      says: '`access_token` should be the token but is not a string',
+    },
+    { name: 'token true', body: withToken(true), says: 'is not a string' },
+    { name: 'token an object', body: withToken({ secret: TOKEN }), says: 'is not a string' },
+    { name: 'token an array', body: withToken([TOKEN]), says: 'is not a string' },
     { name: 'token empty', body: withToken(''), says: '`access_token` should be the token but is empty' },
     { name: 'only Bearer', body: withToken('Bearer '), says: 'is empty' },
     { name: 'token with a line break', body: withToken(`${TOKEN}\r\nx: LEAK`), says: 'control character' },
@@ -133,7 +146,7 @@ function contradictions(): readonly BadAnswer[] {
 
 function expiries(at: number): readonly BadAnswer[] {
   const past = new Date(at - 60_000);
-  const over = 'is over when it arrives';
+  const over = 'had expired when it arrived';
   const unreadable = 'cannot be read';
   const members: readonly (readonly [Record<string, unknown>, string])[] = [
     [{ expires_in: 0 }, over],

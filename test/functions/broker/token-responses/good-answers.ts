@@ -422,6 +422,7 @@ function extras(): readonly GoodAnswer[] {
       scope: 'a b',
     },
     { name: 'a scope that is too long', body: withToken({ scope: 'a'.repeat(4_097) }), ...hour },
+    { name: 'a scope with a line break', body: withToken({ scope: 'a\nb' }), ...hour },
     { name: 'a scope that is no text', body: withToken({ scope: ['a', 1] }), ...hour },
     { name: 'a token type that is not Bearer', body: withToken({ token_type: 'DPoP' }), ...hour, tokenType: 'DPoP' },
     { name: 'a token type that is no word', body: withToken({ token_type: 'Bearer token' }), ...hour },
