@@ -14,7 +14,7 @@ export interface Answer {
   readonly settings?: Settings;
 }
 
-export interface Settings extends Partial<Omit<Service, 'response'>> {
+interface Settings extends Partial<Omit<Service, 'response'>> {
   readonly response?: Partial<TokenResponseSettings>;
 }
 
