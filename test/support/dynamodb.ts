@@ -1,11 +1,11 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http';
+import { createServer, type IncomingMessage, request as send } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { FAULTS, type Fault } from '../../bin/local/aws-fault.ts';
 
 /** What can be done to a call on its way; `lost-answer` lets it reach its target. */
-export type CallFault = Fault | 'lost-answer' | 'strange-item';
+export type CallFault = Fault | 'lost-answer' | keyof typeof STRANGE_ANSWERS;
 
 export interface FaultyEndpoint {
   readonly url: string;
@@ -35,7 +35,7 @@ export async function startFaultyEndpoint(target: string): Promise<FaultyEndpoin
     });
     const own = faultsLeft > 0 ? fault : undefined;
     faultsLeft -= 1;
-    if (own === 'strange-item') return strangeItem(response);
+    if (own === 'no-item' || own === 'another-item') return void response.end(STRANGE_ANSWERS[own]);
     if (own !== undefined && own !== 'lost-answer') return FAULTS[own](response);
 
     const answer = await forward(target, request, body);
@@ -61,10 +61,11 @@ export async function startFaultyEndpoint(target: string): Promise<FaultyEndpoin
   };
 }
 
-/** A success whose items are no items. */
-function strangeItem(response: ServerResponse): void {
-  response.writeHead(200).end('{"Item":{"pair":["garbage"],"fence":7},"Attributes":{"leaseOwner":"garbage"}}');
-}
+/** Successes that tell of an item which is none, or which nobody asked for. */
+const STRANGE_ANSWERS = {
+  'no-item': '{"Item":{"pair":["garbage"],"fence":7},"Attributes":{"leaseOwner":"garbage"}}',
+  'another-item': '{"Item":{"pair":{"S":"globex/garbage"}},"Attributes":{"pair":{"S":"globex/garbage"}}}',
+} as const;
 
 async function forward(target: string, { headers }: IncomingMessage, body: Buffer) {
   const outgoing = send(target, { method: 'POST', headers, agent: false });

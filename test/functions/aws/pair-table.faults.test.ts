@@ -28,7 +28,8 @@ const FAULTS: readonly [CallFault, string | RegExp][] = [
   ['internal-error', 'InternalServiceError'],
   ['bad-gateway', 'SyntaxError'],
   ['garbage', 'SyntaxError'],
-  ['strange-item', 'TypeError'],
+  ['no-item', 'TypeError'],
+  ['another-item', 'TypeError'],
   ['hang', /^(ETIMEDOUT|OutOfTime)$/],
   ['stall', 'OutOfTime'],
   ['reset', 'ECONNRESET'],
@@ -63,7 +64,7 @@ it.each(OPERATIONS)('%s says that the store is unavailable when there is no such
 });
 
 it.each(['internal-error', 'reset', 'hang'] as const)('a single failure goes unnoticed: %s', async (fault) => {
-  const { store, endpoint } = await connect({ callMs: 2_000 });
+  const { store, endpoint } = await connect({ callMs: 1_000 });
   endpoint.failWith(fault, 1);
   expect(await store.read(PAIR, 'strong')).toEqual(EMPTY_RECORD);
   expect(endpoint.calls).toHaveLength(2);
