@@ -1,8 +1,7 @@
 import type { Call } from './call.ts';
-import type { Step } from './decision.ts';
 import type { PairMemory } from './pair-memory.ts';
-import { capTimes, type PairRecord, type StoredToken } from './pair-record.ts';
-import { type PairStore, StoreUnavailable } from './pair-store.ts';
+import { capTimes, type PairRecord, type Rejection, type StoredToken } from './pair-record.ts';
+import { type PairStore, type Publication, StoreUnavailable } from './pair-store.ts';
 import { acquired, paused, published, rejected } from './pair-transitions.ts';
 import { pauseAfter, pauseProblem } from './pause.ts';
 import { Problem } from './problem.ts';
@@ -14,9 +13,16 @@ import type { Service } from './service.ts';
 export interface LeasePlan {
   readonly store: PairStore;
   readonly seen: PairRecord;
-  readonly step: Extract<Step, { kind: 'renew' | 'request' }>;
-  readonly version: SecretVersion;
   readonly outwaited: boolean;
+  readonly version: SecretVersion;
+  /** Replaces the record's token, which the service has refused. */
+  readonly forced: boolean;
+  /** How long the caller waits for the token request. */
+  readonly patienceMs: number;
+  /** A token of a version that is only tried out is not for the callers. */
+  readonly publishes: boolean;
+  /** Decides once more, from the record before the lease; `undefined` when there is nothing to send any more. */
+  readonly confirm: (record: PairRecord) => Promise<SecretVersion | undefined>;
 }
 
 export type LeaseOutcome =
@@ -29,8 +35,6 @@ export type LeaseOutcome =
 interface Dependencies {
   readonly memory: PairMemory;
   readonly renewToken: RenewToken;
-  /** Decides once more, from the record under the lease and a credential read since the call began. */
-  readonly reconsider: (call: Call, record: PairRecord) => Promise<{ step: Step; version: SecretVersion | undefined }>;
   /** The versions of a client's secret that carry a stage; `undefined` when not every stage could be read. */
   readonly stagedVersions: (call: Call) => Promise<ReadonlySet<string> | undefined>;
   /** Epoch milliseconds. */
@@ -48,7 +52,7 @@ export function leaseMs({ requestTimeoutMs }: Service): number {
  * @throws Problem why there is no token, after everybody has been told to pause
  * @throws StoreUnavailable nobody knows whether the lease was taken; nothing was sent
  */
-export function createLeasedRequest({ memory, renewToken, reconsider, stagedVersions, now }: Dependencies) {
+export function createLeasedRequest({ memory, renewToken, stagedVersions, now }: Dependencies) {
   return async (call: Call, plan: LeasePlan): Promise<LeaseOutcome> => {
     const { pair, service, owner } = call;
     const takenAt = now();
@@ -59,7 +63,7 @@ export function createLeasedRequest({ memory, renewToken, reconsider, stagedVers
       now: takenAt,
       until: takenAt + leaseMs(service),
       outwaited: plan.outwaited,
-      forced: plan.step.kind === 'request' && plan.step.forced,
+      forced: plan.forced,
       chargedVersion,
     };
     const before = await plan.store.acquire(pair, acquisition);
@@ -70,8 +74,8 @@ export function createLeasedRequest({ memory, renewToken, reconsider, stagedVers
     const record = memory.withOwnLatches(pair, capTimes(found, leaseMs(service), now()));
     const mine = acquired(record, acquisition);
     memory.remember(pair, mine);
-    const { step, version } = await reconsider(call, { ...record, leaseUntil: 0 });
-    if (!isSameStep(step, plan.step) || version === undefined || !isCharged(record, version, chargedVersion)) {
+    const version = await plan.confirm({ ...record, leaseUntil: 0 });
+    if (version === undefined || !isCharged(record, version, chargedVersion)) {
       await tell(call, () => plan.store.release(pair, mine.fence));
       return { kind: 'stood-down' };
     }
@@ -81,22 +85,20 @@ export function createLeasedRequest({ memory, renewToken, reconsider, stagedVers
       await reject(call, plan.store, mine, version);
       return { kind: 'rejected' };
     }
-    const isMine = await tell(call, () => plan.store.publish(pair, mine.fence, renewal));
-    if (isMine !== false) memory.remember(pair, published(mine, renewal));
+    await keep(call, plan, mine, renewal);
     return { kind: 'token', token: renewal.token };
   };
 
-  async function attempt(call: Call, { store, step }: LeasePlan, order: Order): Promise<Renewal> {
+  async function attempt(call: Call, { store, forced, patienceMs }: LeasePlan, order: Order): Promise<Renewal> {
     const { mine, version, until } = order;
-    const patienceEnd = step.kind === 'renew' ? now() + step.patienceMs : Infinity;
     try {
       return await renewToken({
         pair: call.pair,
         service: call.service,
         version,
         record: mine,
-        forced: step.kind === 'request' && step.forced,
-        deadline: Math.min(call.deadline, until - PUBLISH_RESERVE_MS, patienceEnd),
+        forced,
+        deadline: Math.min(call.deadline, until - PUBLISH_RESERVE_MS, now() + patienceMs),
         trace: call.trace,
       });
     } catch (error) {
@@ -111,10 +113,20 @@ export function createLeasedRequest({ memory, renewToken, reconsider, stagedVers
     }
   }
 
+  async function keep(call: Call, { store, publishes }: LeasePlan, mine: PairRecord, renewal: Publication) {
+    if (!publishes) {
+      await tell(call, () => store.release(call.pair, mine.fence));
+      return;
+    }
+    const isMine = await tell(call, () => store.publish(call.pair, mine.fence, renewal));
+    if (isMine !== false) memory.remember(call.pair, published(mine, renewal));
+  }
+
   async function reject(call: Call, store: PairStore, mine: PairRecord, { versionId }: SecretVersion): Promise<void> {
     const isCrowded = mine.rejected.size >= MAX_LATCHES;
     const staged = isCrowded ? await stagedVersions(call) : undefined;
-    const goneVersions = staged === undefined ? [] : [...mine.rejected.keys()].filter((id) => !staged.has(id));
+    const isGone = ([id, { at }]: readonly [string, Rejection]) => !staged?.has(id) && now() - at > KEPT_LATCH_MS;
+    const goneVersions = staged === undefined ? [] : [...mine.rejected].filter(isGone).map(([id]) => id);
     const request = { version: versionId, at: now(), goneVersions };
     memory.remember(call.pair, rejected(mine, mine.fence, request));
     const isTold = await tell(call, async () => {
@@ -143,11 +155,6 @@ interface Order {
   readonly until: number;
 }
 
-function isSameStep(step: Step, planned: LeasePlan['step']): boolean {
-  const isForced = (either: Step) => either.kind === 'request' && either.forced;
-  return step.kind === planned.kind && isForced(step) === isForced(planned);
-}
-
 /** A version that has been rejected before may be sent only under the lease that used up its next chance. */
 function isCharged(record: PairRecord, { versionId }: SecretVersion, chargedVersion: string | undefined): boolean {
   return versionId === chargedVersion || !record.rejected.has(versionId);
@@ -155,6 +162,9 @@ function isCharged(record: PairRecord, { versionId }: SecretVersion, chargedVers
 
 /** Publishing fits before the lease ends, with half a second for clocks that differ. */
 const PUBLISH_RESERVE_MS = 650;
+
+/** Latches of the last hour count as checks of pending versions, whatever has become of the version. */
+const KEPT_LATCH_MS = 60 * 60_000;
 
 /** Above this many latches the ones of versions without a stage are forgotten. */
 const MAX_LATCHES = 4;

@@ -219,7 +219,7 @@ describe('rule 5, a late holder', () => {
 });
 
 describe('rule 6, forgetting latches', () => {
-  const latch = { count: 1, at: START, fence: 1 };
+  const latch = { count: 3, at: START - 2 * HOUR_MS, fence: 1 };
   const rejected = new Map(['gone-1', 'gone-2', 'gone-3', 'pending'].map((version) => [version, latch]));
   const stages = { AWSCURRENT: 'v1', AWSPREVIOUS: 'gone-1', AWSPENDING: 'pending' };
 
@@ -228,6 +228,15 @@ describe('rule 6, forgetting latches', () => {
     await expect(clock.run(createEnvironment().issue())).rejects.toBeInstanceOf(Problem);
 
     expect([...recordNow().rejected.keys()].sort()).toEqual(['gone-1', 'pending', 'v1']);
+  });
+
+  it('does not happen in the first hour, in which they count as checks', async () => {
+    const recent = new Map([...rejected].map(([version, each]) => [version, { ...each, at: START - 50 * MINUTE_MS }]));
+    const record = { fence: 4, rejected: recent };
+    const { clock, recordNow, createEnvironment } = fleetWith(record, { stages, accepted: new Set() });
+    await expect(clock.run(createEnvironment().issue())).rejects.toBeInstanceOf(Problem);
+
+    expect(recordNow().rejected.size).toBe(5);
   });
 
   it('does not happen when one stage cannot be read', async () => {

@@ -1,0 +1,144 @@
+import type { Call } from './call.ts';
+import { createLeaseWatch } from './lease-watch.ts';
+import { createLeasedRequest, type LeaseOutcome, type LeasePlan, leaseMs } from './leased-request.ts';
+import type { PairMemory } from './pair-memory.ts';
+import { capTimes, type PairRecord, type StoredToken } from './pair-record.ts';
+import { type PairStore, StoreUnavailable } from './pair-store.ts';
+import { Problem } from './problem.ts';
+import type { RenewToken } from './renewal.ts';
+
+/** What one round of looking leads to. */
+export type Move<Result> =
+  | { readonly kind: 'done'; readonly result: Result }
+  /** Somebody else is about to bring what is needed. */
+  | { readonly kind: 'wait' }
+  | LeaseMove<Result>;
+
+/** Take the lease and make a token request. */
+export interface LeaseMove<Result> extends Omit<LeasePlan, 'store' | 'seen' | 'outwaited'> {
+  readonly kind: 'lease';
+  readonly onToken: (token: StoredToken) => Result;
+  /** What serves when it brings nothing; `undefined`, or giving `undefined`, when nothing does. */
+  readonly otherwise?: (() => Result | undefined) | undefined;
+}
+
+/** What a call looks for. */
+export interface Goal<Result, Prepared> {
+  /** Runs beside the reading of the record. `readSince`: nothing that was read before then counts. */
+  readonly prepare: (readSince: number) => Promise<Prepared>;
+  readonly look: (round: Round<Prepared>) => Promise<Move<Result>>;
+}
+
+export interface Round<Prepared> {
+  readonly record: PairRecord;
+  readonly prepared: Prepared;
+  readonly leaseIsOver: boolean;
+  readonly readSince: number;
+  /** The shared store is out of reach; the record is what this environment knows by itself. */
+  readonly isAlone: boolean;
+}
+
+interface Dependencies {
+  readonly memory: PairMemory;
+  /** The shared cache; left out, this environment is by itself. */
+  readonly store?: PairStore | undefined;
+  readonly renewToken: RenewToken;
+  readonly stagedVersions: (call: Call) => Promise<ReadonlySet<string> | undefined>;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  readonly sleep: (ms: number) => Promise<void>;
+  /** From 0 to below 1. */
+  readonly random: () => number;
+}
+
+export type Pursue = <Result, Prepared>(
+  call: Call,
+  goal: Goal<Result, Prepared>,
+  readSince?: number,
+) => Promise<Result>;
+
+/** Looks and acts until the goal is reached; every round begins with what all environments share. */
+export function createPursuit(dependencies: Dependencies): Pursue {
+  const { memory, now, sleep, random } = dependencies;
+  const requestUnderLease = createLeasedRequest(dependencies);
+
+  return async (call, goal, since = -Infinity) => {
+    const watch = createLeaseWatch(call.owner, leaseMs(call.service), now);
+    let store = dependencies.store ?? memory;
+    let consistency: 'eventual' | 'strong' = 'eventual';
+    let readSince = since;
+    let polls = 0;
+
+    while (now() < call.deadline) {
+      const [record, prepared] = await Promise.all([readRecord(call, store, consistency), goal.prepare(readSince)]);
+      if (record === undefined && watch.isWaiting()) {
+        await poll(call, polls++);
+        continue;
+      }
+      if (record === undefined || record.foreignUntil > now()) {
+        store = memory;
+        continue;
+      }
+
+      watch.see(record);
+      const isAlone = store === memory;
+      const move = await goal.look({ record, prepared, leaseIsOver: watch.isOver(record), readSince, isAlone });
+      if (move.kind === 'done') return move.result;
+      if (move.kind === 'wait') {
+        await poll(call, polls++);
+        consistency = 'eventual';
+        continue;
+      }
+
+      const plan = { ...move, store, seen: record, outwaited: watch.isOutwaited(record) };
+      const outcome = await tryLease(call, plan, move.otherwise !== undefined);
+      if (outcome.kind === 'token') return move.onToken(outcome.token);
+      const fallback = move.otherwise?.();
+      if (fallback !== undefined) return fallback;
+      if (outcome.kind === 'unavailable') store = memory;
+      if (outcome.kind === 'rejected') readSince = now();
+      consistency = 'strong';
+    }
+    throw new Problem('token-endpoint-timeout', 'No token came in time.', { retryAfterSeconds: 1 });
+  };
+
+  /** The record with its times capped; `undefined` when the store is not available. */
+  async function readRecord(call: Call, store: PairStore, consistency: 'eventual' | 'strong') {
+    try {
+      const record = capTimes(await store.read(call.pair, consistency), leaseMs(call.service), now());
+      if (store === memory || record.foreignUntil > now()) return record;
+      memory.remember(call.pair, record);
+      return memory.withOwnLatches(call.pair, record);
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error;
+      call.trace.remarks.add('shared-cache-unavailable');
+      return undefined;
+    }
+  }
+
+  /** While something else serves, no failure matters to the caller. */
+  async function tryLease(call: Call, plan: LeasePlan, isOptional: boolean): Promise<LeaseOutcome | Unavailable> {
+    try {
+      return await requestUnderLease(call, plan);
+    } catch (error) {
+      if (error instanceof StoreUnavailable) {
+        call.trace.remarks.add('shared-cache-unavailable');
+        return { kind: 'unavailable' };
+      }
+      if (error instanceof Problem && isOptional) return { kind: 'stood-down' };
+      throw error;
+    }
+  }
+
+  async function poll(call: Call, polls: number): Promise<void> {
+    const pollMs = Math.min(MAX_POLL_MS, FIRST_POLL_MS * 2 ** polls) * (1 + random()) * 0.5;
+    await sleep(Math.max(0, Math.min(pollMs, call.deadline - now())));
+  }
+}
+
+interface Unavailable {
+  readonly kind: 'unavailable';
+}
+
+const FIRST_POLL_MS = 50;
+const MAX_POLL_MS = 500;
