@@ -68,7 +68,7 @@ export function createPairTable(dependencies: Dependencies): PairStore {
     return withinBudget(async (limits) => itemOf(pair, (await dynamodb.send(command, limits)).Item));
   }
 
-  /** Gives the item before the change if that was asked for, else an empty one; `undefined` when the condition failed. */
+  /** The item before the change if that was asked for, else an empty one; `undefined` when the condition failed. */
   function update(pair: Pair, change: Change, returned: 'ALL_OLD' | 'NONE' = 'NONE'): Promise<Item | undefined> {
     const command = new UpdateItemCommand({ ...keyOf(pair), ...updateInput(change, now()), ReturnValues: returned });
     return withinBudget(async (limits) => {
@@ -96,7 +96,7 @@ export function createPairTable(dependencies: Dependencies): PairStore {
     const state = readState(item);
     if (!(await sealer.hasKey())) {
       onUnreadable('locked', pair);
-      // Latch and pause still count, but no lease is worth taking for a token that cannot be shared.
+      // Latch and pause can still be seen, but no lease is worth taking for a token that cannot be shared.
       return { ...state, foreignUntil: now() + LOCKED_MS };
     }
     const seal = readSeal(item);

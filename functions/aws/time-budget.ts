@@ -24,7 +24,10 @@ interface Options {
   readonly callMs?: number;
 }
 
-/** One budget per environment and store: 150 ms per call, 1 s for one that opens the connection, 10 s of peace after three failures in a row. */
+/**
+ * 150 ms for a call, 1 s for the first one and for the one that tries again after ten seconds of peace, which follow
+ * three failures in a row. One budget for all calls of an environment.
+ */
 export function createTimeBudget({ now, firstCallMs = FIRST_CALL_MS, callMs = CALL_MS }: Options): TimeBudget {
   let isCold = true;
   let isProbing = false;
