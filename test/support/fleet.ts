@@ -2,9 +2,8 @@ import { newTrace, type Trace } from '../../functions/broker/audit.ts';
 import { createAuthorize } from '../../functions/broker/authorize.ts';
 import { createCredentials } from '../../functions/broker/credentials.ts';
 import type { IssueRequest } from '../../functions/broker/issue-request.ts';
-import type { Pair } from '../../functions/broker/pair.ts';
+import type { Pair, ServiceName } from '../../functions/broker/pair.ts';
 import type { PairStore } from '../../functions/broker/pair-store.ts';
-import { StoreUnavailable } from '../../functions/broker/pair-store.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
 import { createTokenRenewer } from '../../functions/broker/renewal.ts';
@@ -14,12 +13,15 @@ import { createTokenBroker, type Issue, type TokenBroker } from '../../functions
 import type { RequestToken, TokenExchange } from '../../functions/broker/token-request.ts';
 import { exchange, ISSUE_REQUEST } from './broker-world.ts';
 import { BILLING, exampleRule, exampleService, START } from './example.ts';
+import { createStoreAccess, type StoreFault } from './fleet-store.ts';
 import { createReferencePairStore } from './reference-pair-store.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
 /** One token request as its service saw it. */
 export interface SeenRequest {
   readonly at: number;
+  /** The number of the environment that sent it. */
+  readonly from: number;
   readonly pair: Pair;
   readonly version: string;
   readonly outcome: 'token' | 'rejected' | 'failed';
@@ -31,32 +33,45 @@ export interface Surroundings {
   stages: Partial<Record<SecretStage, string>>;
   /** The versions that the service accepts. */
   accepted: Set<string>;
-  serviceLatencyMs: number;
+  serviceLatencyMs: number | ((pair: Pair) => number);
   storeLatencyMs: number;
   secretsLatencyMs: number;
   lifetimeSeconds: number;
   /** Replaces the normal answer to the n-th request (from 1): a whole answer, or a problem that is thrown. */
-  answer: ((n: number) => TokenExchange | Problem | undefined) | undefined;
-  /** Whether this operation of the store fails, and whether it has its effect all the same. */
-  storeFault: ((operation: keyof PairStore) => 'unavailable' | 'answer-lost' | undefined) | undefined;
+  answer: ((n: number, request: Omit<SeenRequest, 'outcome'>) => TokenExchange | Problem | undefined) | undefined;
+  /** Whether this operation of the store goes wrong, for the environment with this number. */
+  storeFault: ((operation: keyof PairStore, from: number) => StoreFault | undefined) | undefined;
+  /** Replaces what Secrets Manager says of one client's secret. */
+  secret: ((client: string, stage: SecretStage) => SecretReading | undefined) | undefined;
   secretsFault: SecretReading | undefined;
   /** The same for a single stage. */
   secretFaults: Partial<Record<SecretStage, SecretReading>>;
 }
 
 export interface Environment {
+  /** From 0, in the order of creation. */
+  readonly number: number;
   readonly broker: TokenBroker;
   readonly now: () => number;
   issue(request?: Partial<IssueRequest>, deadlineMs?: number): Promise<Issue>;
   readonly traces: Trace[];
+  /** Sets its clock this far from the true time. */
+  setClock(skewMs: number): void;
   /** Never answers anything any more: every port that it waits for stays silent. */
   kill(): void;
 }
 
+interface ServiceChanges {
+  readonly service?: Partial<Service>;
+  /** What one of them has of its own. */
+  readonly services?: Readonly<Record<ServiceName, Partial<Service>>>;
+}
+
 /** Environments of the real rules around one shared store, one Secrets Manager and one service, on a virtual clock. */
-export function createFleet(changes: Partial<Surroundings> & { readonly service?: Partial<Service> } = {}) {
-  const { service: serviceChanges, ...rest } = changes;
+export function createFleet(changes: Partial<Surroundings> & ServiceChanges = {}) {
+  const { service: serviceChanges, services: ownChanges = {}, ...rest } = changes;
   const service = exampleService(serviceChanges);
+  const services = Object.fromEntries(SERVICE_NAMES.map((name) => [name, { ...service, ...ownChanges[name] }]));
   const surroundings: Surroundings = {
     stages: { AWSCURRENT: 'v1' },
     accepted: new Set(['v1', 'v2', 'v3']),
@@ -66,6 +81,7 @@ export function createFleet(changes: Partial<Surroundings> & { readonly service?
     lifetimeSeconds: 3_600,
     answer: undefined,
     storeFault: undefined,
+    secret: undefined,
     secretsFault: undefined,
     secretFaults: {},
     ...rest,
@@ -75,38 +91,48 @@ export function createFleet(changes: Partial<Surroundings> & { readonly service?
   const requests: SeenRequest[] = [];
   const counts = { secretReads: 0, storeCalls: {} as Record<string, number> };
   const random = seededRandom(1);
-  let calls = 0;
+  const accessStore = createStoreAccess({ shared, clock, latencyMs: () => surroundings.storeLatencyMs });
+  /** By the name with which a call signs its leases: the number of its environment. */
+  const owners = new Map<string, number>();
+  let environments = 0;
 
   function createEnvironment({ skewMs = 0 }: { readonly skewMs?: number } = {}): Environment {
-    const state = { isDead: false };
-    const now = () => clock.now() + skewMs;
+    const number = environments++;
+    const state = { isDead: false, skewMs };
+    const now = () => clock.now() + state.skewMs;
     const alive = async <Result>(result: Result): Promise<Result> => (state.isDead ? new Promise(() => {}) : result);
     const sleep = async (ms: number) => {
       await clock.sleep(ms);
       await alive(undefined);
     };
+    const faultOf = (operation: keyof PairStore) => {
+      counts.storeCalls[operation] = (counts.storeCalls[operation] ?? 0) + 1;
+      return surroundings.storeFault?.(operation, number);
+    };
     const traces: Trace[] = [];
     const broker = createTokenBroker({
       environment: 'test',
-      services: { 'customer-insights': service, 'merchant-payment-cleansing': service },
-      authorize: createAuthorize(
-        [exampleRule({ clients: 'all', services: 'all' })],
-        new Set(['customer-insights', 'merchant-payment-cleansing']),
-      ),
-      store: remoteStore(sleep),
+      services,
+      authorize: createAuthorize([exampleRule({ clients: 'all', services: 'all' })], new Set(SERVICE_NAMES)),
+      store: accessStore({ sleep, faultOf }),
       credentials: createCredentials({ now, readSecret: (client, stage) => readSecret(client, stage, sleep) }),
       renewToken: createTokenRenewer({
-        requestToken: serviceRequest(now, sleep),
+        requestToken: serviceRequest(number, now, sleep),
         fingerprint: (token) => token.padEnd(16, '0').slice(0, 16),
         random,
         now,
       }),
-      uniqueId: () => `call-${++calls}`,
+      uniqueId: () => {
+        const owner = `call-${owners.size + 1}`;
+        owners.set(owner, number);
+        return owner;
+      },
       now,
       sleep,
       random,
     });
     return {
+      number,
       broker,
       now,
       traces,
@@ -115,39 +141,19 @@ export function createFleet(changes: Partial<Surroundings> & { readonly service?
         traces.push(trace);
         return broker.issue(BILLING, { ...ISSUE_REQUEST, ...request }, now() + deadlineMs, trace);
       },
+      setClock(skewMs) {
+        state.skewMs = skewMs;
+      },
       kill() {
         state.isDead = true;
       },
     };
   }
 
-  function remoteStore(sleep: (ms: number) => Promise<void>): PairStore {
-    const remote =
-      <Arguments extends unknown[], Result>(name: keyof PairStore, call: (...args: Arguments) => Promise<Result>) =>
-      async (...args: Arguments): Promise<Result> => {
-        counts.storeCalls[name] = (counts.storeCalls[name] ?? 0) + 1;
-        const fault = surroundings.storeFault?.(name);
-        await sleep(surroundings.storeLatencyMs / 2);
-        if (fault === 'unavailable') throw new StoreUnavailable('down');
-        const result = await call(...args);
-        await sleep(surroundings.storeLatencyMs / 2);
-        if (fault === 'answer-lost') throw new StoreUnavailable('answer lost');
-        return result;
-      };
-    return {
-      read: remote('read', shared.read),
-      acquire: remote('acquire', shared.acquire),
-      publish: remote('publish', shared.publish),
-      pause: remote('pause', shared.pause),
-      reject: remote('reject', shared.reject),
-      release: remote('release', shared.release),
-    };
-  }
-
   async function readSecret(client: string, stage: SecretStage, sleep: (ms: number) => Promise<void>) {
     counts.secretReads += 1;
     await sleep(surroundings.secretsLatencyMs);
-    const fault = surroundings.secretFaults[stage] ?? surroundings.secretsFault;
+    const fault = surroundings.secret?.(client, stage) ?? surroundings.secretFaults[stage] ?? surroundings.secretsFault;
     if (fault !== undefined) return fault;
     const versionId = surroundings.stages[stage];
     if (versionId === undefined) return { outcome: 'missing' } satisfies SecretReading;
@@ -156,22 +162,30 @@ export function createFleet(changes: Partial<Surroundings> & { readonly service?
     return { outcome: 'found', secret: { versionId, stage, text } } satisfies SecretReading;
   }
 
-  function serviceRequest(now: () => number, sleep: (ms: number) => Promise<void>): RequestToken {
-    return async (_service, credential, deadline) => {
+  function serviceRequest(from: number, now: () => number, sleep: (ms: number) => Promise<void>): RequestToken {
+    return async (asked, credential, deadline) => {
       const version = credential.secret.reveal();
-      const pair = { client: credential.clientId.reveal(), service: 'customer-insights' };
+      const pair = { client: credential.clientId.reveal(), service: nameOf(asked) };
       const requestStartedAt = now();
+      const end = Math.min(deadline, requestStartedAt + asked.requestTimeoutMs);
       const n = requests.length + 1;
-      const answer = surroundings.answer?.(n) ?? normalAnswer(version, n);
+      const request = { at: clock.now(), from, pair, version };
+      const answer = surroundings.answer?.(n, request) ?? normalAnswer(version, n);
       const isRejected = !(answer instanceof Problem) && answer.response.status === 401;
       const outcome = answer instanceof Problem ? 'failed' : isRejected ? 'rejected' : 'token';
-      requests.push({ at: clock.now(), pair, version, outcome });
+      requests.push({ ...request, outcome });
 
-      await sleep(Math.min(surroundings.serviceLatencyMs, Math.max(0, deadline - now())));
-      if (now() >= deadline) throw new Problem('token-endpoint-timeout', 'no answer in time');
+      const { serviceLatencyMs } = surroundings;
+      const latencyMs = typeof serviceLatencyMs === 'number' ? serviceLatencyMs : serviceLatencyMs(pair);
+      await sleep(Math.min(latencyMs, Math.max(0, end - now())));
+      if (now() >= end) throw new Problem('token-endpoint-timeout', 'no answer in time');
       if (answer instanceof Problem) throw answer;
       return { ...answer, requestStartedAt, receivedAt: now() };
     };
+  }
+
+  function nameOf(service: Service): ServiceName {
+    return SERVICE_NAMES.find((name) => services[name] === service) ?? 'unknown';
   }
 
   function normalAnswer(version: string, n: number): TokenExchange {
@@ -179,8 +193,10 @@ export function createFleet(changes: Partial<Surroundings> & { readonly service?
     return exchange(200, { access_token: `token-${n}`, expires_in: surroundings.lifetimeSeconds });
   }
 
-  return { surroundings, clock, shared, requests, counts, service, createEnvironment };
+  return { surroundings, clock, shared, requests, counts, service, owners, createEnvironment };
 }
+
+const SERVICE_NAMES = ['customer-insights', 'merchant-payment-cleansing'] as const;
 
 /** A small linear congruential generator: the same numbers in every run. From 0 to below 1. */
 export function seededRandom(seed: number): () => number {

@@ -1,0 +1,89 @@
+import { type Pair, pairKey } from '../../functions/broker/pair.ts';
+import type { PairRecord } from '../../functions/broker/pair-record.ts';
+import { type PairStore, StoreUnavailable } from '../../functions/broker/pair-store.ts';
+import type { ReferencePairStore } from './reference-pair-store.ts';
+import type { VirtualClock } from './virtual-clock.ts';
+
+/** What goes wrong with one call to the shared store. */
+export type StoreFault =
+  /** Refused at once. */
+  | 'unavailable'
+  /** It had its effect, and its answer never came. */
+  | 'answer-lost'
+  /** The answer was lost, and the store was told again, as its client does: the effect happens twice. */
+  | 'repeated'
+  /** No answer within the time budget, and no effect. */
+  | 'hanging'
+  /** No answer within the time budget; the effect comes two seconds later. */
+  | 'late'
+  /** An eventually consistent read sees the record as it was before a write of the last second. */
+  | 'stale';
+
+interface Options {
+  readonly shared: ReferencePairStore;
+  readonly clock: VirtualClock;
+  readonly latencyMs: () => number;
+}
+
+interface Way {
+  readonly faultOf: (operation: keyof PairStore) => StoreFault | undefined;
+  /** Ends with its environment. */
+  readonly sleep: (ms: number) => Promise<void>;
+}
+
+/** The shared store as each environment reaches it: half of the latency there, half of it back, and faults on the way. */
+export function createStoreAccess({ shared, clock, latencyMs }: Options): (way: Way) => PairStore {
+  const writtenAt = new Map<string, number>();
+
+  return ({ faultOf, sleep }) => {
+    const remote =
+      <Rest extends unknown[], Result>(
+        operation: keyof PairStore,
+        call: (pair: Pair, ...rest: Rest) => Promise<Result>,
+        older?: (result: Result, pair: Pair, ...rest: Rest) => Result,
+      ) =>
+      async (pair: Pair, ...rest: Rest): Promise<Result> => {
+        const fault = faultOf(operation);
+        const happen = () => noting(pair, () => call(pair, ...rest));
+        if (fault === 'late') void clock.sleep(LATE_MS).then(happen);
+        if (fault === 'hanging' || fault === 'late') {
+          await sleep(STORE_BUDGET_MS);
+          throw new StoreUnavailable('no answer in time');
+        }
+        await sleep(latencyMs() / 2);
+        if (fault === 'unavailable') throw new StoreUnavailable('down');
+        if (fault === 'repeated') await happen();
+        const latest = await happen();
+        const result = fault === 'stale' && older ? older(latest, pair, ...rest) : latest;
+        await sleep(latencyMs() / 2);
+        if (fault === 'answer-lost') throw new StoreUnavailable('answer lost');
+        return result;
+      };
+
+    return {
+      read: remote('read', shared.read, olderRecord),
+      acquire: remote('acquire', shared.acquire),
+      publish: remote('publish', shared.publish),
+      pause: remote('pause', shared.pause),
+      reject: remote('reject', shared.reject),
+      release: remote('release', shared.release),
+    };
+  };
+
+  async function noting<Result>(pair: Pair, call: () => Promise<Result>): Promise<Result> {
+    const { latest } = shared.peek(pair);
+    const result = await call();
+    if (shared.peek(pair).latest !== latest) writtenAt.set(pairKey(pair), clock.now());
+    return result;
+  }
+
+  function olderRecord(latest: PairRecord, pair: Pair, consistency: 'eventual' | 'strong'): PairRecord {
+    const age = clock.now() - (writtenAt.get(pairKey(pair)) ?? Number.NEGATIVE_INFINITY);
+    return consistency === 'eventual' && age < STALE_MS ? shared.peek(pair).before : latest;
+  }
+}
+
+/** What the adapter gives the store on an open connection. */
+const STORE_BUDGET_MS = 150;
+const LATE_MS = 2_000;
+const STALE_MS = 1_000;
