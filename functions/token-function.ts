@@ -52,6 +52,7 @@ export function createTokenFunction({ environment, tableName, settings, write = 
     store,
     credentials: createCredentials({ readSecret: createSecretReader({ environment, secretsManager }), now }),
     renewToken: createTokenRenewer({ requestToken, fingerprint, random, now }),
+    provenForMs: 3_600_000,
     uniqueId: randomUUID,
     now,
     sleep,

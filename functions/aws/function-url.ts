@@ -1,6 +1,7 @@
 import * as z from 'zod/mini';
+import type { BrokerResponse } from '../broker/broker-response.ts';
 import { type Caller, parseCaller } from '../broker/caller.ts';
-import type { BrokerRequest, BrokerResponse } from '../broker/token-endpoint.ts';
+import type { BrokerRequest } from '../broker/token-endpoint.ts';
 
 /** Lambda's context, as far as the broker needs it. */
 export interface InvocationContext {

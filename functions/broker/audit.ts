@@ -1,4 +1,6 @@
+import type { Operation } from './access-rule.ts';
 import type { Caller } from './caller.ts';
+import type { Finding } from './finding.ts';
 import type { Pair } from './pair.ts';
 import type { ProblemType } from './problem.ts';
 import type { ExpirySource } from './token-response.ts';
@@ -6,8 +8,9 @@ import type { ExpirySource } from './token-response.ts';
 /** One decision of the broker, denials too. Nothing in it is a secret, a token or a value of a service's answer. */
 export interface AuditRecord {
   readonly requestId: string;
-  readonly operation: 'token' | 'none';
-  readonly outcome: 'issued' | ProblemType;
+  /** Absent when the request did not get that far. */
+  readonly operation?: Operation | undefined;
+  readonly outcome: 'issued' | Finding | ProblemType;
   readonly milliseconds: number;
   readonly caller?: Caller | undefined;
   /** As the caller asked for it; whether such a pair exists is what `outcome` tells. */

@@ -12,7 +12,8 @@ export interface IssueRequest {
   readonly refused: string | undefined;
 }
 
-const name = z
+/** A client or a service. */
+export const nameSchema = z
   .string({ error: requiredOr('must be a string') })
   .check(z.regex(NAME_PATTERN, 'must be 1 to 63 letters, digits, ".", "_" or "-", and start with a letter or digit'));
 
@@ -26,8 +27,8 @@ const fingerprint = z
 
 /** The members of `POST /token`, as they stand in JSON. */
 export const issueRequestSchema = z.strictObject({
-  client: name,
-  service: name,
+  client: nameSchema,
+  service: nameSchema,
   min_ttl: z.optional(minTtl),
   refused: z.optional(fingerprint),
 });
@@ -38,7 +39,8 @@ export function parseIssueRequest(contentType: string | undefined, body: Uint8Ar
   return { pair: { client, service }, minTtlMs: min_ttl * 1_000, refused };
 }
 
-function parseMembers<Schema extends z.ZodMiniType>(schema: Schema, members: unknown): z.infer<Schema> {
+/** Checks the members of a body; throws the problem that names every wrong one and why. */
+export function parseMembers<Schema extends z.ZodMiniType>(schema: Schema, members: unknown): z.infer<Schema> {
   const result = schema.safeParse(members);
   if (result.success) return result.data;
   throw new Problem('invalid-request', `${result.error.issues.map(explain).join('; ')}.`);

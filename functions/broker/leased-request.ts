@@ -34,9 +34,13 @@ export type LeaseOutcome =
 
 interface Dependencies {
   readonly memory: PairMemory;
+  /** The shared cache; left out, this environment is by itself. */
+  readonly store?: PairStore | undefined;
   readonly renewToken: RenewToken;
   /** The versions of a client's secret that carry a stage; `undefined` when not every stage could be read. */
   readonly stagedVersions: (call: Call) => Promise<ReadonlySet<string> | undefined>;
+  /** From 0 to below 1. */
+  readonly random: () => number;
   /** Epoch milliseconds. */
   readonly now: () => number;
 }
@@ -52,7 +56,9 @@ export function leaseMs({ requestTimeoutMs }: Service): number {
  * @throws Problem why there is no token, after everybody has been told to pause
  * @throws StoreUnavailable nobody knows whether the lease was taken; nothing was sent
  */
-export function createLeasedRequest({ memory, renewToken, stagedVersions, now }: Dependencies) {
+export function createLeasedRequest(dependencies: Dependencies) {
+  const { memory, store: shared, renewToken, stagedVersions, random, now } = dependencies;
+
   return async (call: Call, plan: LeasePlan): Promise<LeaseOutcome> => {
     const { pair, service, owner } = call;
     const takenAt = now();
@@ -70,11 +76,12 @@ export function createLeasedRequest({ memory, renewToken, stagedVersions, now }:
     if (before === undefined) return { kind: 'stood-down' };
 
     // My own lease, whose answer was lost, shows my own writes: what I saw before it is what counts.
-    const found = before.leaseOwner === owner ? { ...plan.seen, fence: before.fence } : before;
+    const found = before.leaseOwner === owner ? plan.seen : before;
     const record = memory.withOwnLatches(pair, capTimes(found, leaseMs(service), now()));
     const mine = acquired(record, acquisition);
     memory.remember(pair, mine);
-    const version = await plan.confirm({ ...record, leaseUntil: 0 });
+    const isForeign = record.foreignUntil > now() && plan.store !== memory;
+    const version = isForeign ? undefined : await plan.confirm({ ...record, leaseUntil: 0 });
     if (version === undefined || !isCharged(record, version, chargedVersion)) {
       await tell(call, () => plan.store.release(pair, mine.fence));
       return { kind: 'stood-down' };
@@ -134,6 +141,11 @@ export function createLeasedRequest({ memory, renewToken, stagedVersions, now }:
       return true;
     });
     if (isTold === undefined) memory.latch(call.pair, versionId);
+    // The others must know as well, although this environment went by itself; the fence is one that nobody has.
+    if (store === memory && shared !== undefined) {
+      const fence = -1 - Math.floor(random() * MAX_FENCE);
+      await tell(call, () => shared.reject(call.pair, fence, request));
+    }
   }
 
   /** A write whose failure changes nothing for this caller; `undefined` when nobody knows whether it has happened. */
@@ -159,6 +171,8 @@ interface Order {
 function isCharged(record: PairRecord, { versionId }: SecretVersion, chargedVersion: string | undefined): boolean {
   return versionId === chargedVersion || !record.rejected.has(versionId);
 }
+
+const MAX_FENCE = 2 ** 40;
 
 /** Publishing fits before the lease ends, with half a second for clocks that differ. */
 const PUBLISH_RESERVE_MS = 650;

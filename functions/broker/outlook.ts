@@ -1,4 +1,4 @@
-import type { Call } from './call.ts';
+import type { Call, IssueCall } from './call.ts';
 import type { CredentialReading, Credentials } from './credentials.ts';
 import { decide, type Step } from './decision.ts';
 import type { PairRecord } from './pair-record.ts';
@@ -22,7 +22,7 @@ interface Dependencies {
 /** Brings a pair's record and its client's secret together into one decision. */
 export function createOutlook({ environment, credentials, now }: Dependencies) {
   /** From what memory holds alone; `undefined` when it knows too little of the secret. */
-  const recall = (call: Call, record: PairRecord): Outlook | undefined => {
+  const recall = (call: IssueCall, record: PairRecord): Outlook | undefined => {
     const { client } = call.pair;
     const current = credentials.known(client, 'AWSCURRENT');
     if (current === undefined) return undefined;
@@ -32,7 +32,7 @@ export function createOutlook({ environment, credentials, now }: Dependencies) {
   };
 
   const read = async (
-    call: Call,
+    call: IssueCall,
     record: PairRecord,
     current: CredentialReading,
     options: { readonly readSince: number; readonly leaseIsOver: boolean },
@@ -47,7 +47,7 @@ export function createOutlook({ environment, credentials, now }: Dependencies) {
     read,
 
     /** Under the lease: with a secret that was read since the call began. */
-    async reconsider(call: Call, record: PairRecord): Promise<Outlook> {
+    async reconsider(call: IssueCall, record: PairRecord): Promise<Outlook> {
       const current = await credentials.read(call.pair.client, 'AWSCURRENT', call.startedAt);
       return read(call, record, current, { readSince: call.startedAt, leaseIsOver: true });
     },
@@ -62,7 +62,7 @@ export function createOutlook({ environment, credentials, now }: Dependencies) {
     },
   };
 
-  function look(call: Call, record: PairRecord, versions: StagedVersions, leaseIsOver = true): Outlook {
+  function look(call: IssueCall, record: PairRecord, versions: StagedVersions, leaseIsOver = true): Outlook {
     const { pair, service, request, trace } = call;
     const sendable = chooseSendable(environment, pair, versions, record.rejected, now());
     if (versions.current.outcome === 'stale') trace.remarks.add('secret-stale');

@@ -14,6 +14,8 @@ export interface PairMemory extends PairStore {
   recall(pair: Pair): PairRecord | undefined;
   /** Keeps what the shared store holds. */
   remember(pair: Pair, record: PairRecord): void;
+  /** Takes over what a shared record says besides its token, which this environment cannot open. */
+  adopt(pair: Pair, record: PairRecord): void;
   /** The record with the latches that only this environment knows laid over it. */
   withOwnLatches(pair: Pair, record: PairRecord): PairRecord;
   /** Latches a version here because the shared store could not be told; ends by itself. */
@@ -58,6 +60,15 @@ export function createPairMemory(now: () => number): PairMemory {
   return {
     remember,
     withOwnLatches,
+    adopt(pair, { disabled, pause, rejected }) {
+      const own = stateOf(pair).record;
+      remember(pair, {
+        ...own,
+        disabled,
+        pause: pause ?? own.pause,
+        rejected: new Map([...own.rejected, ...rejected]),
+      });
+    },
     latch,
     recall(pair) {
       const age = now() - stateOf(pair).knownAt;
@@ -70,7 +81,7 @@ export function createPairMemory(now: () => number): PairMemory {
       if (!mayAcquire(record, acquisition)) return undefined;
       const before = recordOf(pair);
       remember(pair, acquired(record, { ...acquisition, chargedVersion: undefined }));
-      return before;
+      return { ...before, fence: acquisition.seenFence };
     },
     publish: (pair, fence, publication) => change(pair, fence, (record) => published(record, publication)),
     pause: (pair, fence, pause) => change(pair, fence, (record) => paused(record, pause)),

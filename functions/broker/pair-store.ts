@@ -9,7 +9,10 @@ import type { PairRecord, Pause, StoredToken } from './pair-record.ts';
 export interface PairStore {
   /** The record, `EMPTY_RECORD` when there is none. `eventual` may be a moment old. */
   read(pair: Pair, consistency: 'eventual' | 'strong'): Promise<PairRecord>;
-  /** Takes the lease and says what the record was before; `undefined` when somebody else was faster. */
+  /**
+   * Takes the lease and says what the record was before, its fence being the one that I saw; `undefined` when somebody
+   * else was faster. Told twice it takes one lease, and the second answer shows it.
+   */
   acquire(pair: Pair, acquisition: Acquisition): Promise<PairRecord | undefined>;
   /** Stores the token, ends the pause and the lease; `false` when the fence is no longer mine. */
   publish(pair: Pair, fence: number, publication: Publication): Promise<boolean>;

@@ -1,16 +1,17 @@
 import type { PairRecord, Pause } from './pair-record.ts';
 import type { Acquisition, Publication, RejectedRequest } from './pair-store.ts';
 
-/** Whether the lease may be taken: I know the latest fence, and its lease is over, mine, or watched to its end. */
+/** Whether the lease may be taken: I know the latest fence, and its lease is over or was watched to its end; or it is mine. */
 export function mayAcquire(record: PairRecord, acquisition: Acquisition): boolean {
-  if (record.leaseOwner === acquisition.owner) return true;
+  if (isMine(record, acquisition)) return true;
   return record.fence === acquisition.seenFence && (acquisition.outwaited || record.leaseUntil <= acquisition.now);
 }
 
-/** The record under a new lease. */
+/** The record under a new lease; once it is taken, taking it again changes nothing. */
 export function acquired(record: PairRecord, acquisition: Acquisition): PairRecord {
-  const { owner, now, until, forced, chargedVersion } = acquisition;
-  const fence = record.fence + 1;
+  if (isMine(record, acquisition)) return record;
+  const { seenFence, owner, now, until, forced, chargedVersion } = acquisition;
+  const fence = seenFence + 1;
   return {
     ...record,
     fence,
@@ -20,6 +21,11 @@ export function acquired(record: PairRecord, acquisition: Acquisition): PairReco
     forcedAt: forced ? now : record.forcedAt,
     rejected: chargedVersion === undefined ? record.rejected : counted(record.rejected, chargedVersion, fence, now),
   };
+}
+
+/** My own lease, the answer to which was lost. */
+function isMine(record: PairRecord, { owner, seenFence }: Acquisition): boolean {
+  return record.leaseOwner === owner && record.fence === seenFence + 1;
 }
 
 /** The record with its new token; the version that brought it is proven, so its latch ends. */

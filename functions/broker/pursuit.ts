@@ -75,7 +75,8 @@ export function createPursuit(dependencies: Dependencies): Pursue {
         await poll(call, polls++);
         continue;
       }
-      if (record === undefined || record.foreignUntil > now()) {
+      if (record === undefined || isForeign(record, store)) {
+        if (record !== undefined) memory.adopt(call.pair, record);
         store = memory;
         continue;
       }
@@ -102,11 +103,16 @@ export function createPursuit(dependencies: Dependencies): Pursue {
     throw new Problem('token-endpoint-timeout', 'No token came in time.', { retryAfterSeconds: 1 });
   };
 
+  /** It holds a token that this environment cannot open and must not replace. */
+  function isForeign(record: PairRecord, store: PairStore): boolean {
+    return store !== memory && record.foreignUntil > now();
+  }
+
   /** The record with its times capped; `undefined` when the store is not available. */
   async function readRecord(call: Call, store: PairStore, consistency: 'eventual' | 'strong') {
     try {
       const record = capTimes(await store.read(call.pair, consistency), leaseMs(call.service), now());
-      if (store === memory || record.foreignUntil > now()) return record;
+      if (store === memory || isForeign(record, store)) return record;
       memory.remember(call.pair, record);
       return memory.withOwnLatches(call.pair, record);
     } catch (error) {

@@ -1,14 +1,16 @@
 import type { CacheUse, Trace } from './audit.ts';
 import { type Authorize, accessDenied } from './authorize.ts';
-import type { Call } from './call.ts';
+import type { Call, IssueCall } from './call.ts';
 import type { Caller } from './caller.ts';
+import type { CheckRequest } from './check-request.ts';
+import { type CheckResult, createChecker } from './checker.ts';
 import type { CredentialReading, Credentials } from './credentials.ts';
 import type { Step } from './decision.ts';
 import { isIssuable } from './freshness.ts';
 import type { IssueRequest } from './issue-request.ts';
 import type { IssuedToken } from './issued-token.ts';
 import { createOutlook } from './outlook.ts';
-import { pairKey, type ServiceName } from './pair.ts';
+import { type Pair, pairKey, type ServiceName } from './pair.ts';
 import { createPairMemory } from './pair-memory.ts';
 import type { PairRecord, StoredToken } from './pair-record.ts';
 import type { PairStore } from './pair-store.ts';
@@ -30,6 +32,13 @@ export interface TokenBroker {
    * @throws Problem whatever kept the broker from it
    */
   issue(caller: Caller, request: IssueRequest, deadline: number, trace: Trace): Promise<Issue>;
+  /**
+   * Says whether the credential of a pair works.
+   *
+   * @param deadline epoch milliseconds
+   * @throws Problem `access-denied`, or that the broker itself cannot say
+   */
+  check(caller: Caller, request: CheckRequest, deadline: number, trace: Trace): Promise<CheckResult>;
 }
 
 interface Dependencies {
@@ -41,6 +50,8 @@ interface Dependencies {
   readonly store?: PairStore | undefined;
   readonly credentials: Credentials;
   readonly renewToken: RenewToken;
+  /** How long a token that traffic obtained proves its credential to a check. */
+  readonly provenForMs: number;
   readonly uniqueId: () => string;
   /** Epoch milliseconds. */
   readonly now: () => number;
@@ -55,14 +66,13 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
   const memory = createPairMemory(now);
   const outlook = createOutlook(dependencies);
   const pursue = createPursuit({ ...dependencies, memory, stagedVersions: outlook.stagedVersions });
+  const check = createChecker({ ...dependencies, pursue });
   const flights = new SingleFlight<Issue>();
 
   return {
     async issue(caller, request, deadline, trace) {
       authorize(caller, 'token', request.pair);
-      const service = services[request.pair.service];
-      if (service === undefined) throw accessDenied();
-      const call = { pair: request.pair, service, request, startedAt: now(), deadline, owner: uniqueId(), trace };
+      const call = { ...callFor(request.pair, deadline, trace), request };
 
       const flight = flightKey(request);
       const step = recall(call);
@@ -72,15 +82,26 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
       }
       return flights.run(flight, () => pursue(call, goal(call)));
     },
+
+    async check(caller, request, deadline, trace) {
+      authorize(caller, 'check', request.pair);
+      return check(callFor(request.pair, deadline, trace), request);
+    },
   };
 
+  function callFor(pair: Pair, deadline: number, trace: Trace): Call {
+    const service = services[pair.service];
+    if (service === undefined) throw accessDenied();
+    return { pair, service, startedAt: now(), deadline, owner: uniqueId(), trace };
+  }
+
   /** What memory alone decides, if it knows enough. Whether a token is refused is a matter of the shared record. */
-  function recall(call: Call): Step | undefined {
+  function recall(call: IssueCall): Step | undefined {
     const record = call.request.refused === undefined ? memory.recall(call.pair) : undefined;
     return record && outlook.recall(call, record)?.step;
   }
 
-  function goal(call: Call): Goal<Issue, CredentialReading> {
+  function goal(call: IssueCall): Goal<Issue, CredentialReading> {
     return {
       prepare: (readSince) => credentials.read(call.pair.client, 'AWSCURRENT', readSince),
       async look({ record, prepared, leaseIsOver, readSince, isAlone }) {

@@ -1,9 +1,12 @@
 import { type Audit, type AuditRecord, newTrace } from './audit.ts';
 import { accessDenied } from './authorize.ts';
+import { type BrokerResponse, jsonResponse, problemResponse } from './broker-response.ts';
 import type { Caller } from './caller.ts';
+import { type CheckRequest, parseCheckRequest } from './check-request.ts';
+import type { CheckResult } from './checker.ts';
 import { parseIssueRequest } from './issue-request.ts';
 import type { IssuedToken } from './issued-token.ts';
-import { PROBLEMS, Problem } from './problem.ts';
+import { Problem } from './problem.ts';
 import type { TokenBroker } from './token-broker.ts';
 
 /** One request to the broker, free of the event that brought it. */
@@ -22,12 +25,6 @@ export interface BrokerRequest {
   readonly deadline: number;
 }
 
-export interface BrokerResponse {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
-
 interface Dependencies {
   readonly broker: TokenBroker;
   readonly audit: Audit;
@@ -35,19 +32,16 @@ interface Dependencies {
   readonly now: () => number;
 }
 
-/** Parses, issues, answers, and writes one audit record; the only place where a problem becomes HTTP. Never throws. */
+/** Parses, issues or checks, answers, and writes one audit record; the only place where a problem becomes HTTP. Never throws. */
 export function createTokenEndpoint({ broker, audit, now }: Dependencies) {
+  const operations: Readonly<Record<string, Operation>> = { '/token': issue, '/check': check };
+
   return async (request: BrokerRequest): Promise<BrokerResponse> => {
     const startedAt = now();
-    const record: Draft = {
-      requestId: request.requestId,
-      operation: 'none',
-      caller: request.caller,
-      trace: newTrace(),
-    };
+    const record: Draft = { requestId: request.requestId, caller: request.caller, trace: newTrace() };
     try {
-      const answer = await issue(request, record);
-      audit({ ...record, outcome: 'issued', milliseconds: now() - startedAt });
+      const answer = await answerTo(request, record);
+      audit({ outcome: 'issued', ...record, milliseconds: now() - startedAt });
       return answer;
     } catch (error) {
       const problem = error instanceof Problem ? error : new Problem('internal', INTERNAL_DETAIL, { cause: error });
@@ -56,9 +50,17 @@ export function createTokenEndpoint({ broker, audit, now }: Dependencies) {
     }
   };
 
-  async function issue(request: BrokerRequest, record: Draft): Promise<BrokerResponse> {
-    if (request.caller === undefined) throw accessDenied();
-    checkRoute(request);
+  function answerTo(request: BrokerRequest, record: Draft): Promise<BrokerResponse> {
+    const { caller, method, path, query } = request;
+    if (caller === undefined) throw accessDenied();
+    const operation = Object.hasOwn(operations, path) ? operations[path] : undefined;
+    if (operation === undefined) throw new Problem('not-found', 'The broker answers POST /token and POST /check.');
+    if (method !== 'POST') throw new Problem('method-not-allowed', 'Send a POST.');
+    if (query !== '') throw new Problem('invalid-request', QUERY_DETAIL);
+    return operation({ ...request, caller }, record);
+  }
+
+  async function issue(request: SignedRequest, record: Draft): Promise<BrokerResponse> {
     record.operation = 'token';
     const wanted = parseIssueRequest(request.contentType, readBody(request));
     record.pair = wanted.pair;
@@ -66,37 +68,36 @@ export function createTokenEndpoint({ broker, audit, now }: Dependencies) {
     const startedAt = now();
     const { token, cache } = await broker.issue(request.caller, wanted, request.deadline, record.trace);
     const answeredAt = now();
-    Object.assign(record, {
-      cache,
-      fingerprint: token.fingerprint,
-      credentialVersion: token.credentialVersion,
-      expirySource: token.expirySource,
+    const { fingerprint, credentialVersion, expirySource } = token;
+    Object.assign(record, { cache, fingerprint, credentialVersion, expirySource });
+    return jsonResponse(issueMembers(token, answeredAt), {
+      'cache-status': cache === 'none' ? 'token-broker; fwd=miss' : `token-broker; hit; detail=${cache}`,
+      'server-timing': `broker;dur=${answeredAt - startedAt}`,
     });
-    return {
-      status: 200,
-      headers: {
-        ...COMMON_HEADERS,
-        'content-type': 'application/json',
-        'cache-status': cache === 'none' ? 'token-broker; fwd=miss' : `token-broker; hit; detail=${cache}`,
-        'server-timing': `broker;dur=${answeredAt - startedAt}`,
-      },
-      body: JSON.stringify(answerMembers(token, answeredAt)),
-    };
+  }
+
+  async function check(request: SignedRequest, record: Draft): Promise<BrokerResponse> {
+    record.operation = 'check';
+    const wanted = parseCheckRequest(request.contentType, readBody(request));
+    record.pair = wanted.pair;
+
+    const result = await broker.check(request.caller, wanted, request.deadline, record.trace);
+    Object.assign(record, { outcome: result.finding, credentialVersion: result.version });
+    return jsonResponse(checkMembers(wanted, result, now()));
   }
 }
 
-type Draft = { -readonly [Member in keyof Omit<AuditRecord, 'outcome' | 'milliseconds'>]: AuditRecord[Member] };
+type Operation = (request: SignedRequest, record: Draft) => Promise<BrokerResponse>;
 
-const COMMON_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
+type SignedRequest = BrokerRequest & { readonly caller: Caller };
+
+type Draft = Pick<AuditRecord, 'requestId' | 'trace'> & {
+  -readonly [Member in keyof AuditRecord]?: AuditRecord[Member];
+};
 
 const INTERNAL_DETAIL = 'The broker failed. Tell its operators the request_id.';
 
-function checkRoute({ method, path, query }: BrokerRequest): void {
-  if (path !== '/token') throw new Problem('not-found', 'The broker answers POST /token.');
-  if (method !== 'POST') throw new Problem('method-not-allowed', 'Send a POST.');
-  if (query !== '')
-    throw new Problem('invalid-request', 'Query parameters are not supported: send members in the body.');
-}
+const QUERY_DETAIL = 'Query parameters are not supported: send members in the body.';
 
 function readBody({ body }: BrokerRequest): Uint8Array {
   if (body === undefined) throw new Problem('invalid-request', 'The body is not valid base64.');
@@ -104,7 +105,7 @@ function readBody({ body }: BrokerRequest): Uint8Array {
 }
 
 /** Only what the contract names: nothing else of the service's answer leaves the broker. */
-function answerMembers(token: IssuedToken, now: number) {
+function issueMembers(token: IssuedToken, now: number) {
   return {
     ...token.passThrough,
     access_token: token.accessToken.reveal(),
@@ -117,18 +118,16 @@ function answerMembers(token: IssuedToken, now: number) {
   };
 }
 
-/** @see RFC 9457 §3 */
-function problemResponse(problem: Problem, requestId: string): BrokerResponse {
-  const { status, retryable, title } = PROBLEMS[problem.type];
-  const { type, detail, retryAfterSeconds, shape } = problem;
+/** What a check may tell: never a token. */
+function checkMembers({ pair, stage }: CheckRequest, result: CheckResult, now: number) {
+  const { finding, version, checkedAt, provenBy, expiresAt } = result;
   return {
-    status,
-    headers: {
-      ...COMMON_HEADERS,
-      'content-type': 'application/problem+json',
-      ...(retryAfterSeconds !== undefined && { 'retry-after': String(retryAfterSeconds) }),
-      ...(type === 'method-not-allowed' && { allow: 'POST' }),
-    },
-    body: JSON.stringify({ type, title, status, detail, retryable, request_id: requestId, response_shape: shape }),
+    ...pair,
+    stage,
+    finding,
+    version,
+    checked_at: new Date(checkedAt).toISOString(),
+    proven_by: provenBy,
+    expires_in: expiresAt === undefined ? undefined : Math.max(0, Math.floor((expiresAt - now) / 1_000)),
   };
 }

@@ -25,7 +25,11 @@ export function problemOfStatus(response: TokenResponse, body: DecodedBody, rece
   const { status, headers } = response;
   if (status === 429 || (status >= 500 && status <= 599)) {
     const retryAfterSeconds = parseRetryAfter(headers['retry-after'], receivedAt);
-    return new Problem('token-endpoint-unavailable', `The token endpoint answered ${status}.`, { retryAfterSeconds });
+    const shape = shapeOf(response, body);
+    return new Problem('token-endpoint-unavailable', `The token endpoint answered ${status}.`, {
+      retryAfterSeconds,
+      shape,
+    });
   }
   const error = oauthErrorOf(body);
   const answered = `The token endpoint answered ${status}${error === undefined ? '' : ` (${error})`}`;

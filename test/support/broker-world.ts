@@ -57,6 +57,7 @@ export function createBrokerWorld(changes: Partial<World> = {}) {
       random: () => 0.5,
       now,
     }),
+    provenForMs: 3_600_000,
     uniqueId: () => `call-${++ids}`,
     now,
     sleep: async (ms) => {

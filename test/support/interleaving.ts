@@ -167,6 +167,7 @@ export async function interleave(scenario: Scenario, choices: Choices): Promise<
         random: () => 0.5,
         now: () => now,
       }),
+      provenForMs: 3_600_000,
       uniqueId: () => `call-${environment}-${++calls}`,
       now: () => now,
       sleep,

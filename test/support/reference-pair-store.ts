@@ -39,7 +39,7 @@ export function createReferencePairStore(): ReferencePairStore {
       const { latest } = peek(pair);
       if (!mayAcquire(latest, acquisition)) return undefined;
       change(pair, (record) => acquired(record, acquisition));
-      return latest;
+      return { ...latest, fence: acquisition.seenFence };
     },
     publish: async (pair, fence, publication) => changeUnder(pair, fence, (record) => published(record, publication)),
     pause: async (pair, fence, pause) => changeUnder(pair, fence, (record) => paused(record, pause)),

@@ -72,6 +72,54 @@ describe('POST /token', () => {
   });
 });
 
+describe('POST /check', () => {
+  const checkers = [exampleRule({ operations: ['check'] })];
+  const path = '/check';
+
+  it('tells what was found, and never a token', async () => {
+    const { post } = createBrokerWorld({ accessRules: checkers });
+    const response = await post(MEMBERS, { path });
+
+    expect(response).toMatchObject({ status: 200, headers: { 'cache-control': 'no-store' } });
+    expect(response.json).toEqual({
+      ...MEMBERS,
+      stage: 'AWSCURRENT',
+      finding: 'accepted',
+      version: 'v1',
+      checked_at: '2026-01-01T00:00:00.000Z',
+      proven_by: 'request',
+      expires_in: 3_600,
+    });
+  });
+
+  it('is 200 for every finding', async () => {
+    const { post, audited } = createBrokerWorld({ accessRules: checkers, secret: () => ({ outcome: 'missing' }) });
+
+    expect(await post({ ...MEMBERS, stage: 'AWSPENDING' }, { path })).toMatchObject({
+      status: 200,
+      json: { stage: 'AWSPENDING', finding: 'secret-missing', proven_by: 'secret' },
+    });
+    expect(audited).toEqual([expect.objectContaining({ operation: 'check', outcome: 'secret-missing' })]);
+  });
+
+  it.each([
+    ['the operation check', { accessRules: [exampleRule()] }, MEMBERS, 403, 'access-denied'],
+    ['a stage that exists', { accessRules: checkers }, { ...MEMBERS, stage: 'current' }, 400, 'invalid-request'],
+    ['members of its own', { accessRules: checkers }, { ...MEMBERS, min_ttl: 1 }, 400, 'invalid-request'],
+  ] as const)('needs %s', async (_, world, members, status, type) => {
+    const { post, calls } = createBrokerWorld({ ...world, accessRules: [...world.accessRules] });
+
+    expect(await post(members, { path })).toMatchObject({ status, json: { type } });
+    expect(calls).toEqual({ secretReads: 0, tokenRequests: 0 });
+  });
+
+  it('gives no right to a token', async () => {
+    const { post } = createBrokerWorld({ accessRules: checkers });
+
+    expect(await post(MEMBERS)).toMatchObject({ status: 403 });
+  });
+});
+
 describe('a bad request', () => {
   const text = (body: string): Partial<BrokerRequest> => ({ body: bytes(body) });
   const form = (body: string) => ({ ...text(body), contentType: 'application/x-www-form-urlencoded' });
