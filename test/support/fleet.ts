@@ -34,6 +34,8 @@ export interface Surroundings {
   /** The versions that the service accepts. */
   accepted: Set<string>;
   serviceLatencyMs: number | ((pair: Pair) => number);
+  /** Told of every answer that arrives before its request is given up. */
+  onHeard: ((request: Omit<SeenRequest, 'outcome'>, answer: TokenExchange) => void) | undefined;
   storeLatencyMs: number;
   secretsLatencyMs: number;
   lifetimeSeconds: number;
@@ -80,6 +82,7 @@ export function createFleet(changes: Partial<Surroundings> & ServiceChanges = {}
     secretsLatencyMs: 20,
     lifetimeSeconds: 3_600,
     answer: undefined,
+    onHeard: undefined,
     storeFault: undefined,
     secret: undefined,
     secretsFault: undefined,
@@ -113,7 +116,10 @@ export function createFleet(changes: Partial<Surroundings> & ServiceChanges = {}
     const broker = createTokenBroker({
       environment: 'test',
       services,
-      authorize: createAuthorize([exampleRule({ clients: 'all', services: 'all' })], new Set(SERVICE_NAMES)),
+      authorize: createAuthorize(
+        [exampleRule({ clients: 'all', services: 'all', operations: ['token', 'check'] })],
+        new Set(SERVICE_NAMES),
+      ),
       store: accessStore({ sleep, faultOf }),
       credentials: createCredentials({ now, readSecret: (client, stage) => readSecret(client, stage, sleep) }),
       renewToken: createTokenRenewer({
@@ -130,6 +136,7 @@ export function createFleet(changes: Partial<Surroundings> & ServiceChanges = {}
       now,
       sleep,
       random,
+      provenForMs: 3_600_000,
     });
     return {
       number,
@@ -180,6 +187,7 @@ export function createFleet(changes: Partial<Surroundings> & ServiceChanges = {}
       await sleep(Math.min(latencyMs, Math.max(0, end - now())));
       if (now() >= end) throw new Problem('token-endpoint-timeout', 'no answer in time');
       if (answer instanceof Problem) throw answer;
+      surroundings.onHeard?.(request, answer);
       return { ...answer, requestStartedAt, receivedAt: now() };
     };
   }
