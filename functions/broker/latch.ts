@@ -7,12 +7,6 @@ export function isLatched(rejection: Rejection | undefined, now: number): boolea
   return delayMs === undefined || now < rejection.at + delayMs;
 }
 
-/** When the version may be sent once more; `undefined` when an operator must act first. */
-export function nextChanceAt({ count, at }: Rejection): number | undefined {
-  const delayMs = CHANCE_DELAYS_MS[count - 1];
-  return delayMs === undefined ? undefined : at + delayMs;
-}
-
 const MINUTE_MS = 60_000;
 
 /** After the first and after the second rejected request. With the first one this makes three: the lock-out budget. */

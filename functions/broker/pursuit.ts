@@ -15,7 +15,7 @@ export type Move<Result> =
   | LeaseMove<Result>;
 
 /** Take the lease and make a token request. */
-export interface LeaseMove<Result> extends Omit<LeasePlan, 'store' | 'seen' | 'outwaited'> {
+interface LeaseMove<Result> extends Omit<LeasePlan, 'store' | 'seen' | 'outwaited'> {
   readonly kind: 'lease';
   readonly onToken: (token: StoredToken) => Result;
   /** What serves when it brings nothing; `undefined`, or giving `undefined`, when nothing does. */

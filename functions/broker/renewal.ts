@@ -14,7 +14,7 @@ import { readTokenResponse, type ServiceToken } from './token-response.ts';
 export type Renewal = Publication | 'rejected';
 
 /** One token request for a pair, to be made by whoever holds its lease. */
-export interface RenewalOrder {
+interface RenewalOrder {
   readonly pair: Pair;
   readonly service: Service;
   readonly version: SecretVersion;

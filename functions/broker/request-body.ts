@@ -1,7 +1,7 @@
 import { Problem } from './problem.ts';
 
 /** 16 KiB: far more than a request needs, far less than a parser could be hurt with. */
-export const MAX_BODY_BYTES = 16 * 1024;
+const MAX_BODY_BYTES = 16 * 1024;
 
 /** Reads a body of the two media types into its members, still unchecked; throws the problem that says what is wrong. */
 export function parseBody(contentType: string | undefined, body: Uint8Array): unknown {

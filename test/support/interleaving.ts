@@ -48,7 +48,7 @@ export interface Scenario {
   readonly maxFaults?: number;
 }
 
-export interface World {
+interface World {
   stages: Partial<Record<SecretStage, string>>;
   accepted: Set<string>;
 }
