@@ -1,3 +1,4 @@
+import { askForCheck, type Check, type CheckOptions } from './check.ts';
 import { type AwsCredentials, type ReadAwsCredentials, standardAwsCredentials } from './credentials.ts';
 import { parseEndpoint } from './endpoint.ts';
 import { askForToken, type IssuedToken, type TokenOptions } from './token.ts';
@@ -18,10 +19,12 @@ export interface TokenBrokerOptions {
 export interface TokenBroker {
   /** A token of one client on one service. @throws TokenBrokerError */
   readonly token: (options: TokenOptions) => Promise<IssuedToken>;
+  /** Whether the credential of one client works on one service. @throws TokenBrokerError when nobody can say */
+  readonly check: (options: CheckOptions) => Promise<Check>;
 }
 
 /**
- * The way to a token broker. Sends nothing and reads no credentials before it is asked for a token.
+ * The way to a token broker. Sends nothing and reads no credentials before it is asked for something.
  *
  * @throws TypeError when `url` or `region` cannot be used
  */
@@ -34,7 +37,10 @@ export function createTokenBroker(options: TokenBrokerOptions): TokenBroker {
     now,
     timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
   };
-  return { token: (tokenOptions) => askForToken(connection, tokenOptions) };
+  return {
+    token: (tokenOptions) => askForToken(connection, tokenOptions),
+    check: (checkOptions) => askForCheck(connection, checkOptions),
+  };
 }
 
 /** Five seconds beyond the time limit of the broker's function. */

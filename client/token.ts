@@ -1,5 +1,6 @@
 import { failure } from './error.ts';
 import { isJsonObject, parseJson } from './json.ts';
+import { isLifetime } from './lifetime.ts';
 import { readFailure } from './read-failure.ts';
 import { type Answer, type Connection, send } from './send.ts';
 
@@ -62,11 +63,6 @@ function readToken({ text, status }: Answer, startedAt: number): IssuedToken {
     ...(scope !== undefined && { scope }),
     passThrough,
   };
-}
-
-/** Whole seconds; more than thirty years is a mistake, and would leave the range of dates in the end. */
-function isLifetime(value: unknown): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 1_000_000_000;
 }
 
 /** Both say when the token ends. The broker's clock is the exact one, but only ours is asked later. */

@@ -17,6 +17,18 @@ export function issued(now: number, members: Readonly<Record<string, unknown>> =
   };
 }
 
+/** What the broker answers to a check of the pair in `members`. */
+export function checked(members: Readonly<Record<string, unknown>>) {
+  return {
+    stage: 'AWSCURRENT',
+    finding: 'accepted',
+    version: 'version-1',
+    checked_at: '2026-11-01T10:00:00.000Z',
+    proven_by: 'request',
+    ...members,
+  };
+}
+
 /** What the broker answers when it fails with a problem. */
 export function problem(type: ProblemType, headers: Readonly<Record<string, string>> = {}): Answer {
   const { status, title, retryable } = PROBLEMS[type];
