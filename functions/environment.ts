@@ -1,3 +1,4 @@
+import * as z from 'zod/mini';
 import type { AccessRule } from './broker/access-rule.ts';
 import type { ServiceName } from './broker/pair.ts';
 import type { Service } from './broker/service.ts';
@@ -13,21 +14,84 @@ export interface BrokerEnvironment {
   readonly TOKEN_BROKER_TABLE: string;
   /** Path of the settings file that lies beside the code; JSON of `BrokerSettings`. */
   readonly TOKEN_BROKER_SETTINGS: string;
+  /** ARNs, separated by spaces, of the roles of this stack that check every pair: only deployment knows them. */
+  readonly TOKEN_BROKER_CHECKER_ROLES: string;
 }
 
 /** The part of an environment's settings that runs: it travels in the code asset, because variables end at 4 kB. */
 export interface BrokerSettings {
   readonly services: Readonly<Record<ServiceName, Service>>;
   readonly accessRules: readonly AccessRule[];
+  /** How long a token that was obtained proves its credential to a check. */
+  readonly provenForSeconds: number;
 }
 
-/** Reads the variables; throws at start-up, with the names, when the stack left one out. */
-export function parseEnvironment(variables: Readonly<Record<string, string | undefined>>): BrokerEnvironment {
-  const { TOKEN_BROKER_ENVIRONMENT, TOKEN_BROKER_TABLE, TOKEN_BROKER_SETTINGS } = variables;
-  if (!TOKEN_BROKER_ENVIRONMENT || !TOKEN_BROKER_TABLE || !TOKEN_BROKER_SETTINGS) {
-    throw new TypeError(
-      'The environment variables TOKEN_BROKER_ENVIRONMENT, TOKEN_BROKER_TABLE and TOKEN_BROKER_SETTINGS must be set.',
-    );
-  }
-  return { TOKEN_BROKER_ENVIRONMENT, TOKEN_BROKER_TABLE, TOKEN_BROKER_SETTINGS };
+/** The environment variables of both functions that are callers of the broker, health and rotation. */
+export interface CheckerEnvironment {
+  readonly TOKEN_BROKER_ENVIRONMENT: string;
+  /** The Function URL of the token function. */
+  readonly TOKEN_BROKER_URL: string;
+  /** Where, beside the pairs, is remembered what was notified. */
+  readonly TOKEN_BROKER_TABLE: string;
+  /** Names of the configured services, separated by spaces. */
+  readonly TOKEN_BROKER_SERVICES: string;
+  /** ARN of the topic of the operators. */
+  readonly TOKEN_BROKER_TOPIC: string;
+}
+
+/** The environment variables of the health function. */
+export interface HealthEnvironment extends CheckerEnvironment {
+  /** ARN of the role that may call the URL, has no access rule and must therefore be refused. */
+  readonly TOKEN_BROKER_PROBE_ROLE: string;
+  /** From one run to the next. */
+  readonly TOKEN_BROKER_HEALTH_INTERVAL_SECONDS: string;
+}
+
+/** The environment variables of the rotation function. */
+export type RotationEnvironment = CheckerEnvironment;
+
+/** Reads the token function's variables; throws at start-up, with the names, when the stack left one out. */
+export function parseEnvironment(variables: Variables): BrokerEnvironment {
+  return parse(brokerSchema, variables);
+}
+
+/** As `parseEnvironment`, for the health function. */
+export function parseHealthEnvironment(variables: Variables): HealthEnvironment {
+  return parse(healthSchema, variables);
+}
+
+/** As `parseEnvironment`, for the rotation function. */
+export function parseRotationEnvironment(variables: Variables): RotationEnvironment {
+  return parse(rotationSchema, variables);
+}
+
+type Variables = Readonly<Record<string, string | undefined>>;
+
+const variable = z.string().check(z.minLength(1));
+
+const brokerSchema = z.object({
+  TOKEN_BROKER_ENVIRONMENT: variable,
+  TOKEN_BROKER_TABLE: variable,
+  TOKEN_BROKER_SETTINGS: variable,
+  TOKEN_BROKER_CHECKER_ROLES: variable,
+});
+
+const rotationSchema = z.object({
+  TOKEN_BROKER_ENVIRONMENT: variable,
+  TOKEN_BROKER_URL: variable,
+  TOKEN_BROKER_TABLE: variable,
+  TOKEN_BROKER_SERVICES: variable,
+  TOKEN_BROKER_TOPIC: variable,
+});
+
+const healthSchema = z.extend(rotationSchema, {
+  TOKEN_BROKER_PROBE_ROLE: variable,
+  TOKEN_BROKER_HEALTH_INTERVAL_SECONDS: variable,
+});
+
+function parse<Schema extends z.ZodMiniType>(schema: Schema, variables: Variables): z.output<Schema> {
+  const { data, error } = schema.safeParse(variables);
+  if (data !== undefined) return data;
+  const names = error?.issues.map(({ path }) => path.join());
+  throw new TypeError(`The environment variables ${names?.join(', ')} must be set.`);
 }

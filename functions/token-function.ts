@@ -10,6 +10,7 @@ import { createSealer } from './aws/sealing.ts';
 import { createSealingKeys } from './aws/sealing-key.ts';
 import { createSecretReader, createSecretsManagerClient } from './aws/secrets-manager.ts';
 import { createTimeBudget } from './aws/time-budget.ts';
+import type { AccessRule } from './broker/access-rule.ts';
 import { createAuthorize } from './broker/authorize.ts';
 import { createCredentials } from './broker/credentials.ts';
 import { createTokenRenewer } from './broker/renewal.ts';
@@ -25,15 +26,19 @@ interface Options {
   readonly environment: string;
   readonly tableName: string;
   readonly settings: BrokerSettings;
+  /** ARNs of the roles that may check every client on every service, beside what the access rules say. */
+  readonly checkerRoles?: readonly string[];
   readonly write?: (line: string) => void;
 }
 
 /** Wires the adapters to the rules; each call makes a broker that shares nothing with another but what AWS holds. */
-export function createTokenFunction({ environment, tableName, settings, write = writeLine }: Options): TokenHandler {
+export function createTokenFunction(options: Options): TokenHandler {
+  const { environment, tableName, settings, checkerRoles = [], write = writeLine } = options;
   const now = Date.now;
   const random = Math.random;
   const secretsManager = createSecretsManagerClient();
   const services = new Set(Object.keys(settings.services));
+  const accessRules = [...settings.accessRules, ...checkerRoles.map(checkerRule)];
   const log = { environment, services, now, write };
 
   const store = createPairTable({
@@ -48,11 +53,11 @@ export function createTokenFunction({ environment, tableName, settings, write = 
   const broker = createTokenBroker({
     environment,
     services: settings.services,
-    authorize: createAuthorize(settings.accessRules, services),
+    authorize: createAuthorize(accessRules, services),
     store,
     credentials: createCredentials({ readSecret: createSecretReader({ environment, secretsManager }), now }),
     renewToken: createTokenRenewer({ requestToken, fingerprint, random, now }),
-    provenForMs: 3_600_000,
+    provenForMs: settings.provenForSeconds * 1_000,
     uniqueId: randomUUID,
     now,
     sleep,
@@ -61,6 +66,10 @@ export function createTokenFunction({ environment, tableName, settings, write = 
   const endpoint = createTokenEndpoint({ broker, audit: createAuditLog(log), now });
 
   return async (event, context) => toResult(await endpoint(parseEvent(event, context, now())));
+}
+
+function checkerRule(role: string): AccessRule {
+  return { role, clients: 'all', services: 'all', operations: ['check'] };
 }
 
 function writeLine(line: string): void {

@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { parseEnvironment } from './environment.ts';
 import { createTokenFunction } from './token-function.ts';
 
-const { TOKEN_BROKER_ENVIRONMENT, TOKEN_BROKER_TABLE, TOKEN_BROKER_SETTINGS } = parseEnvironment(process.env);
+const { TOKEN_BROKER_ENVIRONMENT, TOKEN_BROKER_TABLE, TOKEN_BROKER_SETTINGS, TOKEN_BROKER_CHECKER_ROLES } =
+  parseEnvironment(process.env);
 
 /** Lambda's entry point of the token function. */
 export const handler = createTokenFunction({
@@ -10,4 +11,5 @@ export const handler = createTokenFunction({
   tableName: TOKEN_BROKER_TABLE,
   // Written by the stack from checked settings in the same deployment, so it is not checked again at each cold start.
   settings: JSON.parse(readFileSync(TOKEN_BROKER_SETTINGS, 'utf8')),
+  checkerRoles: TOKEN_BROKER_CHECKER_ROLES.split(' '),
 });

@@ -2,18 +2,17 @@ import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { Stage } from 'aws-cdk-lib';
-import { type BundlingOptions, LogLevel, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs';
+import { type BundlingOptions, type ICommandHooks, LogLevel, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs';
 import type { Construct } from 'constructs';
 
-/** Where a function finds the settings that `functionBundle` lays beside its code. */
+/** Where the token function finds the settings that `functionBundle` lays beside its code. */
 export const SETTINGS_PATH = '/var/task/settings.json';
 
 /**
- * One file of code with the AWS SDK in it, and `settings` beside it. The hash of the result is taken from what it holds, so
- * a changed setting is a changed asset.
+ * One file of code with the AWS SDK in it, and `settings`, if any, beside it. The hash of the result is taken from what it
+ * holds, so a changed setting is a changed asset.
  */
-export function functionBundle(scope: Construct, settings: object): BundlingOptions {
-  const file = writeSettings(scope, JSON.stringify(settings));
+export function functionBundle(scope: Construct, settings?: object): BundlingOptions {
   return {
     // The SDK of the runtime changes without us and starts slower than a bundled one.
     externalModules: [],
@@ -23,11 +22,15 @@ export function functionBundle(scope: Construct, settings: object): BundlingOpti
     format: OutputFormat.CJS,
     minify: true,
     logLevel: LogLevel.WARNING,
-    commandHooks: {
-      beforeBundling: () => [],
-      beforeInstall: () => [],
-      afterBundling: (_, directory) => [copy(file, path.join(directory, path.basename(SETTINGS_PATH)))],
-    },
+    ...(settings && { commandHooks: layBesideCode(writeSettings(scope, JSON.stringify(settings))) }),
+  };
+}
+
+function layBesideCode(file: string): ICommandHooks {
+  return {
+    beforeBundling: () => [],
+    beforeInstall: () => [],
+    afterBundling: (_, directory) => [copy(file, path.join(directory, path.basename(SETTINGS_PATH)))],
   };
 }
 

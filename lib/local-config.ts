@@ -3,7 +3,7 @@ import type { BrokerSettings } from '../functions/environment.ts';
 import { accessRuleFaults } from './access-rule-faults.ts';
 import { roleArnFault } from './role-arn.ts';
 import { nameFault, recordOf, text } from './schema.ts';
-import { accountSchema, brokerMembers, regionSchema } from './settings.ts';
+import { accountSchema, brokerMembers, regionSchema, toBrokerSettings } from './settings.ts';
 import { check, SettingsError } from './settings-error.ts';
 
 /** What `npm start -- --config FILE` runs with. */
@@ -25,8 +25,8 @@ export function parseLocalConfig(input: unknown): LocalConfig {
   const { data, faults } = check(localConfigSchema, input);
   const all = [...faults, ...accessRuleFaults(input)];
   if (data === undefined || all.length > 0) throw new SettingsError(all);
-  const { services, accessRules, callers, credentials } = data;
-  return { services, accessRules, callers, credentials };
+  const { callers, credentials } = data;
+  return { ...toBrokerSettings(data), callers, credentials };
 }
 
 const callerSchema = z.strictObject({

@@ -2,15 +2,14 @@ import { z } from 'zod';
 import type { BrokerSettings } from '../functions/environment.ts';
 import { accessRuleFaults } from './access-rule-faults.ts';
 import { accessRuleSchema } from './access-rule-schema.ts';
+import { healthSchema, rateSeconds } from './health-schema.ts';
 import { nameFault, recordOf, text } from './schema.ts';
 import { serviceSchema } from './service-schema.ts';
 import { check, type Fault, SettingsError } from './settings-error.ts';
 
 /** The settings of one environment, checked and with every default filled in. */
-export interface Environment extends BrokerSettings {
+export interface Environment extends z.output<typeof environmentSchema> {
   readonly name: string;
-  readonly account: string;
-  readonly region: string;
 }
 
 /** What an operator writes for one environment; whatever has a default may be left out. */
@@ -32,9 +31,12 @@ export function parseEnvironments(inputs: Readonly<Record<string, unknown>>): re
 }
 
 /** The part of an environment that runs. */
-export function toBrokerSettings({ services, accessRules }: Environment): BrokerSettings {
-  return { services, accessRules };
+export function toBrokerSettings({ services, accessRules, health }: BrokerMembers): BrokerSettings {
+  // A token that is older than the time between two checks has proven nothing since the last one.
+  return { services, accessRules, provenForSeconds: rateSeconds(health.every) };
 }
+
+type BrokerMembers = z.output<z.ZodObject<ReturnType<typeof brokerMembers>>>;
 
 /** The members that an environment and a local configuration have in common. */
 export function brokerMembers(options: { readonly allowLoopback: boolean }) {
@@ -43,6 +45,7 @@ export function brokerMembers(options: { readonly allowLoopback: boolean }) {
       error: 'must have at least one service',
     }),
     accessRules: z.array(accessRuleSchema),
+    health: healthSchema.prefault({}),
   };
 }
 
@@ -76,14 +79,16 @@ interface Reading {
   readonly faults: readonly Fault[];
 }
 
-/** The name becomes part of the names of secrets, the function and the stack. */
+/** The name becomes part of the names of secrets, the functions and the stack. */
 function environmentNameFaults(name: string): Fault[] {
-  return name.length <= 20 && /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)
-    ? []
-    : [
-        {
-          path: [],
-          reason: 'must be called by at most 20 lower-case letters, digits and hyphens, starting with a letter',
-        },
-      ];
+  const reason = environmentNameFault(name);
+  return reason === undefined ? [] : [{ path: [], reason }];
+}
+
+function environmentNameFault(name: string): string | undefined {
+  if (name.length > 20 || !/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)) {
+    return 'must be called by at most 20 lower-case letters, digits and hyphens, starting with a letter';
+  }
+  // Its token function would have the name that another environment's health or rotation function has.
+  return /^(health|rotation)-/.test(name) ? 'must not be called health-… or rotation-…' : undefined;
 }

@@ -1,12 +1,10 @@
-import { fileURLToPath } from 'node:url';
-import { Duration, RemovalPolicy } from 'aws-cdk-lib';
-import { AccountPrincipal, type IRole, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
-import { Architecture, FunctionUrlAuthType, type Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda';
-import { NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs';
-import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
+import { Duration, Lazy } from 'aws-cdk-lib';
+import { AccountPrincipal, type IRole, PolicyStatement } from 'aws-cdk-lib/aws-iam';
+import { FunctionUrlAuthType, type Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
 import type { BrokerEnvironment, BrokerSettings } from '../functions/environment.ts';
-import { functionBundle, SETTINGS_PATH } from './function-bundle.ts';
+import { SETTINGS_PATH } from './function-bundle.ts';
+import { createLambdaFunction } from './lambda-function.ts';
 import { parseRoleArn } from './role-arn.ts';
 
 interface TokenEndpointProps {
@@ -15,11 +13,13 @@ interface TokenEndpointProps {
   readonly tableName: string;
 }
 
-/** The function that issues tokens, behind a URL that only the accounts of the access rules can call. */
+/** The function that issues tokens, behind a URL that only the accounts of the access rules and this stack can call. */
 export class TokenEndpoint extends Construct {
   readonly url: string;
   /** What the function may do; it starts with nothing but its own log. */
   readonly role: IRole;
+  readonly #function: LambdaFunction;
+  readonly #checkers: IRole[] = [];
 
   constructor(scope: Construct, id: string, { environment, settings, tableName }: TokenEndpointProps) {
     super(scope, id);
@@ -27,39 +27,48 @@ export class TokenEndpoint extends Construct {
       TOKEN_BROKER_ENVIRONMENT: environment,
       TOKEN_BROKER_TABLE: tableName,
       TOKEN_BROKER_SETTINGS: SETTINGS_PATH,
-    };
-    // The lines in it say who was given which token: they are kept when the stack goes.
-    const logGroup = new LogGroup(this, 'Log', {
-      retention: RetentionDays.ONE_YEAR,
-      removalPolicy: RemovalPolicy.RETAIN,
-    });
-    this.role = new Role(this, 'Role', { assumedBy: new ServicePrincipal('lambda.amazonaws.com') });
-    this.role.addToPrincipalPolicy(
-      new PolicyStatement({
-        actions: ['logs:CreateLogStream', 'logs:PutLogEvents'],
-        resources: [logGroup.logGroupArn],
+      TOKEN_BROKER_CHECKER_ROLES: Lazy.string({
+        produce: () => this.#checkers.map(({ roleArn }) => roleArn).join(' '),
       }),
-    );
-    const tokenFunction = new NodejsFunction(this, 'Function', {
+    };
+    const { lambdaFunction, role } = createLambdaFunction(this, {
       // A fixed name, so that dashboards, alarms and other accounts can rely on it.
       functionName: `token-broker-${environment}`,
       description: `Issues tokens to the callers of environment ${environment}`,
-      entry: fileURLToPath(new URL('../functions/token.ts', import.meta.url)),
-      projectRoot: fileURLToPath(new URL('..', import.meta.url)),
-      depsLockFilePath: fileURLToPath(new URL('../package-lock.json', import.meta.url)),
-      bundling: functionBundle(this, settings),
-      runtime: Runtime.NODEJS_24_X,
-      architecture: Architecture.ARM_64,
+      entry: 'token.ts',
+      settings,
       memorySize: 512,
       timeout: Duration.seconds(15),
       environment: { ...variables },
-      // Else the CDK adds a variable that only version 2 of the SDK reads.
-      awsSdkConnectionReuse: false,
-      role: this.role,
-      logGroup,
     });
-    this.url = tokenFunction.addFunctionUrl({ authType: FunctionUrlAuthType.AWS_IAM }).url;
-    for (const account of callerAccounts(settings)) allowCalls(tokenFunction, account);
+    this.role = role;
+    this.#function = lambdaFunction;
+    this.url = lambdaFunction.addFunctionUrl({ authType: FunctionUrlAuthType.AWS_IAM }).url;
+    for (const account of callerAccounts(settings)) allowCallsFrom(lambdaFunction, account);
+  }
+
+  /** Lets a role of this stack check the credential of every client on every service. */
+  allowChecks(role: IRole): void {
+    this.allowCalls(role);
+    this.#checkers.push(role);
+  }
+
+  /** Lets a role of this stack call the URL; without an access rule it is then refused by the broker. */
+  allowCalls(role: IRole): void {
+    role.addToPrincipalPolicy(
+      new PolicyStatement({
+        actions: ['lambda:InvokeFunctionUrl'],
+        resources: [this.#function.functionArn],
+        conditions: { StringEquals: { 'lambda:FunctionUrlAuthType': FunctionUrlAuthType.AWS_IAM } },
+      }),
+    );
+    role.addToPrincipalPolicy(
+      new PolicyStatement({
+        actions: ['lambda:InvokeFunction'],
+        resources: [this.#function.functionArn],
+        conditions: { Bool: { 'lambda:InvokedViaFunctionUrl': 'true' } },
+      }),
+    );
   }
 }
 
@@ -72,7 +81,7 @@ function callerAccounts({ accessRules }: BrokerSettings): readonly string[] {
  * A resource policy has room for accounts, not for every role: the account decides which of its roles may call, and the
  * access rules what they get. Nobody may invoke the function but through its URL: a direct event can claim any caller.
  */
-function allowCalls(tokenFunction: LambdaFunction, account: string): void {
+function allowCallsFrom(tokenFunction: LambdaFunction, account: string): void {
   const principal = new AccountPrincipal(account);
   tokenFunction.addPermission(`CallUrl${account}`, {
     principal,

@@ -53,11 +53,11 @@ export async function startLocalBroker({ port, config: input, write, onAnswer }:
     await ensurePairTable(createDynamoDBClient(), TABLE_NAME);
     await ensureSealingKey(createSecretsManagerClient(), LOCAL_ENVIRONMENT);
 
-    const { services, accessRules, callers } = config;
+    const { services, accessRules, provenForSeconds, callers } = config;
     const handler = createTokenFunction({
       environment: LOCAL_ENVIRONMENT,
       tableName: TABLE_NAME,
-      settings: { services, accessRules },
+      settings: { services, accessRules, provenForSeconds },
       write,
     });
     const functionUrl = await startFunctionUrl({ handler, callers, port, ...(onAnswer && { onAnswer }) });

@@ -83,6 +83,7 @@ function loadAsset({ asset }: Synthesised): string {
       TOKEN_BROKER_ENVIRONMENT: 'test',
       TOKEN_BROKER_TABLE: 'pairs',
       TOKEN_BROKER_SETTINGS: path.join(directory, 'settings.json'),
+      TOKEN_BROKER_CHECKER_ROLES: 'arn:aws:iam::111111111111:role/health',
       AWS_REGION: 'eu-west-1',
     };
     return execFileSync(process.execPath, ['-e', script], { cwd: directory, env, encoding: 'utf8' });

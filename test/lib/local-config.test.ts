@@ -24,6 +24,7 @@ describe('a local configuration', () => {
     expect(parseLocalConfig(exampleConfig())).toEqual({
       services: { 'customer-insights': exampleService(), 'merchant-payment-cleansing': exampleService() },
       accessRules: [exampleRule()],
+      provenForSeconds: 3_600,
       callers: [CALLER],
       credentials: { acme: { client_id: 'id-of-acme', secret: 'secret-of-acme' } },
     });
@@ -36,8 +37,10 @@ describe('a local configuration', () => {
   });
 
   it('may be the settings of an environment with callers and credentials added', () => {
-    const config = parseLocalConfig({ ...exampleForm(), ...exampleConfig() });
-    expect(Object.keys(config)).toEqual(['services', 'accessRules', 'callers', 'credentials']);
+    const health = { every: 'rate(2 hours)', notify: ['ops@example.com'] };
+    const config = parseLocalConfig({ ...exampleForm(), health, ...exampleConfig() });
+    expect(Object.keys(config)).toEqual(['services', 'accessRules', 'provenForSeconds', 'callers', 'credentials']);
+    expect(config.provenForSeconds).toBe(7_200);
   });
 
   it('may send token requests over http to this machine', () => {
@@ -94,9 +97,9 @@ describe('a local configuration', () => {
     ['credentials/acme/services', 'my secret', 'credentials.acme.services: must be an object'],
     ['credentials/acme/services/x/secret', 12, 'credentials.acme.services.x.secret: must be a string'],
     [
-      'health',
+      'canary',
       {},
-      'health: is not a known member (known: account, region, services, accessRules, callers, credentials)',
+      'canary: is not a known member (known: account, region, services, accessRules, health, callers, credentials)',
     ],
   ])('is refused with %s = %j', (path, value, fault) => {
     expect(faultsIn(() => parseLocalConfig(changed(exampleConfig(), path, value)))).toEqual([fault]);

@@ -15,6 +15,7 @@ describe('settings', () => {
       region: 'eu-west-1',
       services: { 'customer-insights': exampleService(), 'merchant-payment-cleansing': exampleService() },
       accessRules: [exampleRule()],
+      health: { every: 'rate(1 hour)', notify: [] },
     });
   });
 
@@ -39,9 +40,20 @@ describe('settings', () => {
     expect(parseEnvironment('test', form).services['customer-insights']).toEqual(service);
   });
 
-  it('reach the function as services and access rules and nothing else', () => {
+  it('reach the token function as services, access rules and the time between checks, and nothing else', () => {
     const environment = parseEnvironment('test', exampleForm());
-    expect(Object.keys(toBrokerSettings(environment))).toEqual(['services', 'accessRules']);
+    expect(Object.keys(toBrokerSettings(environment))).toEqual(['services', 'accessRules', 'provenForSeconds']);
+  });
+
+  it.each([
+    ['rate(15 minutes)', 900],
+    ['rate(90 minutes)', 5_400],
+    ['rate(1 hour)', 3_600],
+    ['rate(2 hours)', 7_200],
+    ['rate(1 day)', 86_400],
+  ])('make a token prove its credential until the next check: with %s for %d s', (every, seconds) => {
+    const environment = parseEnvironment('test', changed(exampleForm(), 'health', { every }));
+    expect(toBrokerSettings(environment).provenForSeconds).toBe(seconds);
   });
 
   it('come through JSON unchanged, because they travel in a file', () => {

@@ -5,6 +5,9 @@ import { changed, exampleForm, faultsIn } from './example-form.ts';
 const ROLE = 'arn:aws:iam::111111111111:role/billing';
 
 const NAME = 'must be 1 to 63 letters, digits or . _ - and start with a letter or digit';
+const RATE = 'must be a rate such as rate(1 hour) or rate(30 minutes)';
+const RATE_RANGE = 'must be between rate(15 minutes) and rate(1 day)';
+const EMAIL = 'must be an e-mail address such as ops@example.com';
 const ROLE_FORM = 'arn:aws:iam::<account>:role/<name>';
 
 describe('wrong settings', () => {
@@ -13,7 +16,7 @@ describe('wrong settings', () => {
     ['account', 111111111111, 'account: must be a string'],
     ['account', '11111111111', 'account: must be 12 digits in quotes'],
     ['region', 'Europe', 'region: must be an AWS region such as eu-west-1'],
-    ['acount', '1', 'acount: is not a known member (known: account, region, services, accessRules)'],
+    ['acount', '1', 'acount: is not a known member (known: account, region, services, accessRules, health)'],
     ['services', undefined, 'services: is missing'],
     ['services', {}, 'services: must have at least one service'],
     ['services', [], 'services: must be an object'],
@@ -73,6 +76,31 @@ describe('wrong settings', () => {
       'acme',
       'accessRules[0].client: is not a known member (known: role, clients, services, operations)',
     ],
+    ['health', 'rate(1 hour)', 'health: must be an object'],
+    ['health/evry', 'rate(1 hour)', 'health.evry: is not a known member (known: every, notify)'],
+    ['health/every', 3_600, 'health.every: must be a string'],
+    ['health/every', 'hourly', `health.every: ${RATE}`],
+    ['health/every', 'cron(0 * * * ? *)', `health.every: ${RATE}`],
+    ['health/every', 'rate(1 hours)', `health.every: ${RATE}`],
+    ['health/every', 'rate(2 hour)', `health.every: ${RATE}`],
+    ['health/every', 'rate(0 minutes)', `health.every: ${RATE}`],
+    ['health/every', 'rate(1.5 hours)', `health.every: ${RATE}`],
+    ['health/every', 'rate(1 week)', `health.every: ${RATE}`],
+    ['health/every', 'rate(1 hour)\n', `health.every: ${RATE}`],
+    ['health/every', 'rate(1 minute)', `health.every: ${RATE_RANGE}`],
+    ['health/every', 'rate(14 minutes)', `health.every: ${RATE_RANGE}`],
+    ['health/every', 'rate(25 hours)', `health.every: ${RATE_RANGE}`],
+    ['health/every', 'rate(2 days)', `health.every: ${RATE_RANGE}`],
+    ['health/notify', 'ops@example.com', 'health.notify: must be a list'],
+    ['health/notify', ['ops@example.com', 'ops@example.com'], 'health.notify[1]: is there twice'],
+    ['health/notify', ['ops'], `health.notify[0]: ${EMAIL}`],
+    ['health/notify', ['ops@localhost'], `health.notify[0]: ${EMAIL}`],
+    ['health/notify', ['ops@example.com, me@example.com'], `health.notify[0]: ${EMAIL}`],
+    ['health/notify', ['Ops <ops@example.com>'], `health.notify[0]: ${EMAIL}`],
+    ['health/notify', ['ops@example..com'], `health.notify[0]: ${EMAIL}`],
+    ['health/notify', ['ops@example.com\n'], `health.notify[0]: ${EMAIL}`],
+    ['health/notify', [`${'o'.repeat(65)}@example.com`], `health.notify[0]: ${EMAIL}`],
+    ['health/notify', ['https://example.com/hook'], `health.notify[0]: ${EMAIL}`],
   ])('%s = %j is refused with its path and the reason', (path, value, fault) => {
     expect(faultsIn(() => parseEnvironment('test', changed(exampleForm(), path, value)))).toEqual([
       `environments.test.${fault}`,
@@ -116,6 +144,12 @@ describe('wrong settings', () => {
   it.each(['', 'Dev', 'dev/eu', '1st', 'dev-', 'a'.repeat(21), 'dev*'])('call an environment "%s"', (name) => {
     expect(faultsIn(() => parseEnvironment(name, exampleForm()))).toEqual([
       expect.stringMatching(/: must be called by at most 20 lower-case letters, digits and hyphens/),
+    ]);
+  });
+
+  it.each(['health-dev', 'rotation-prod'])('would give two functions one name: an environment called "%s"', (name) => {
+    expect(faultsIn(() => parseEnvironment(name, exampleForm()))).toEqual([
+      `environments.${name}: must not be called health-… or rotation-…`,
     ]);
   });
 });
