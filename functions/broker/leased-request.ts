@@ -77,7 +77,7 @@ export function createLeasedRequest(dependencies: Dependencies) {
 
     // My own lease, whose answer was lost, shows my own writes: what I saw before it is what counts.
     const found = before.leaseOwner === owner ? plan.seen : before;
-    const record = memory.withOwnLatches(pair, capTimes(found, leaseMs(service), now()));
+    const record = memory.withOwnLatches(pair, capTimes(found, now()));
     const mine = acquired(record, acquisition);
     memory.remember(pair, mine);
     const isForeign = record.foreignUntil > now() && plan.store !== memory;

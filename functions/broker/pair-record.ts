@@ -80,18 +80,17 @@ export const EMPTY_RECORD: PairRecord = {
 };
 
 /**
- * Whatever clock wrote a record, no wait is longer than its own full length. What lies further ahead than any clock
- * goes wrong is nonsense and counts for nothing, so that it cannot hold the fleet up for good; only a latch stays.
+ * Whatever clock wrote a record, nothing in it is later than now, and no pause longer than the longest. What lies further
+ * ahead than any clock goes wrong is nonsense and counts for nothing, so that it holds nobody up for good. A lease needs
+ * no cap: whoever meets it watches it for its own length.
  */
-export function capTimes(record: PairRecord, leaseMs: number, now: number): PairRecord {
-  const past = (time: number) => Math.min(time, now);
-  const sane = (time: number) => (time > now + MAX_CLOCK_ERROR_MS ? 0 : past(time));
+export function capTimes(record: PairRecord, now: number): PairRecord {
+  const past = (time: number) => (time > now + MAX_CLOCK_ERROR_MS ? 0 : Math.min(time, now));
   const { pause, rejected } = record;
   return {
     ...record,
-    leaseUntil: Math.min(record.leaseUntil, now + leaseMs),
-    attemptedAt: sane(record.attemptedAt),
-    forcedAt: sane(record.forcedAt),
+    attemptedAt: past(record.attemptedAt),
+    forcedAt: past(record.forcedAt),
     rejected: new Map([...rejected].map(([version, latch]) => [version, { ...latch, at: past(latch.at) }])),
     pause: pause && capPause(pause, now),
   };

@@ -111,7 +111,7 @@ export function createPursuit(dependencies: Dependencies): Pursue {
   /** The record with its times capped; `undefined` when the store is not available. */
   async function readRecord(call: Call, store: PairStore, consistency: 'eventual' | 'strong') {
     try {
-      const record = capTimes(await store.read(call.pair, consistency), leaseMs(call.service), now());
+      const record = capTimes(await store.read(call.pair, consistency), now());
       if (store === memory || isForeign(record, store)) return record;
       memory.remember(call.pair, record);
       return memory.withOwnLatches(call.pair, record);

@@ -47,6 +47,25 @@ describe('rule 1, taking the lease', () => {
     expect(recordNow().fence).toBe(1);
   });
 
+  it('needs the other lease to be over, by the clock of who takes it', async () => {
+    const lease = { fence: 4, leaseOwner: 'another', leaseUntil: START + LEASE_MS };
+    const { shared } = fleetWith(lease);
+    const acquisition = { seenFence: 4, owner: 'me', now: START, until: START + LEASE_MS };
+    const rest = { outwaited: false, forced: false, chargedVersion: undefined };
+
+    expect(await shared.acquire(pair, { ...acquisition, ...rest })).toBeUndefined();
+    expect(await shared.acquire(pair, { ...acquisition, ...rest, now: START + LEASE_MS })).toMatchObject(lease);
+  });
+
+  it('for a refused token says when, so that half a minute passes until the next', async () => {
+    const { clock, requests, createEnvironment } = fleetWith({ fence: 1, token: TOKEN, lifetimeSeenMs: 2 * HOUR_MS });
+    const { token } = await clock.run(createEnvironment().issue({ refused: TOKEN.fingerprint }));
+    const again = clock.run(createEnvironment().issue({ refused: token.fingerprint }));
+
+    await expect(again).rejects.toMatchObject({ type: 'refused-again' });
+    expect(requests).toHaveLength(1);
+  });
+
   it('works for a lease that is mine because the answer to taking it was lost and the store was told again', async () => {
     const { clock, shared, createEnvironment } = fleetWith({});
     const acquire = shared.acquire;
@@ -160,13 +179,16 @@ describe('rule 3, under the lease', () => {
 
 describe('rule 4, the end of the lease', () => {
   it('is half a second after the token request, the reading before it and the publishing', async () => {
-    const { clock, recordNow, createEnvironment } = fleetWith({}, { serviceLatencyMs: HOUR_MS, secretsLatencyMs: 900 });
-    const environment = createEnvironment();
-    let answeredAt = 0;
-    await clock.run(environment.issue().catch(() => (answeredAt = clock.now())));
+    const { clock, recordNow, createEnvironment, surroundings } = fleetWith({}, { lifetimeSeconds: 60 });
+    const { issue } = createEnvironment();
+    await clock.run(issue());
+    await clock.advance(MINUTE_MS);
+    surroundings.secretsLatencyMs = 3 * SECOND_MS;
+    surroundings.serviceLatencyMs = HOUR_MS;
+    await expect(clock.run(issue())).rejects.toMatchObject({ type: 'token-endpoint-timeout' });
 
-    const takenAt = recordNow().attemptedAt;
-    expect(answeredAt).toBeLessThanOrEqual(takenAt + LEASE_MS - 500);
+    expect(clock.now()).toBeLessThanOrEqual(recordNow().attemptedAt + LEASE_MS - 500);
+    expect(clock.now()).toBeGreaterThan(recordNow().attemptedAt + LEASE_MS - SECOND_MS);
   });
 });
 
@@ -218,6 +240,19 @@ describe('rule 5, a late holder', () => {
   });
 });
 
+describe('rule 5, after a rejection', () => {
+  it('reads the secret again, and tries a version that was stored meanwhile', async () => {
+    const { clock, surroundings, requests, createEnvironment } = fleetWith({}, { accepted: new Set(['v2']) });
+    surroundings.answer = () => {
+      surroundings.stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
+      return undefined;
+    };
+    await clock.run(createEnvironment().issue());
+
+    expect(requests.map(({ version }) => version)).toEqual(['v1', 'v2']);
+  });
+});
+
 describe('rule 6, forgetting latches', () => {
   const latch = { count: 3, at: START - 2 * HOUR_MS, fence: 1 };
   const rejected = new Map(['gone-1', 'gone-2', 'gone-3', 'pending'].map((version) => [version, latch]));
@@ -262,11 +297,14 @@ describe('rule 7, freshness', () => {
       token: { ...TOKEN, expiresAt: START + 32 * SECOND_MS, refreshAt: START },
       lifetimeSeenMs: HOUR_MS,
     };
-    const { clock, requests, createEnvironment } = fleetWith(record, { serviceLatencyMs: 3 * SECOND_MS });
-    const { token } = await clock.run(createEnvironment().issue({ minTtlMs: HOUR_MS }));
+    const { clock, createEnvironment } = fleetWith(record, {
+      serviceLatencyMs: 3 * SECOND_MS,
+      answer: () => new Problem('token-endpoint-unavailable', 'down'),
+    });
 
-    expect(token.fingerprint).not.toBe(TOKEN.fingerprint);
-    expect(requests.length).toBeGreaterThan(0);
+    await expect(clock.run(createEnvironment().issue({ minTtlMs: HOUR_MS }))).rejects.toMatchObject({
+      type: 'token-endpoint-unavailable',
+    });
   });
 
   it('of a token from an older version is that of the soft window', async () => {
@@ -283,7 +321,7 @@ describe('rule 7, freshness', () => {
     const { clock, requests, createEnvironment } = fleetWith(
       {
         fence: 1,
-        token: TOKEN,
+        token: { ...TOKEN, credentialVersion: 'v0' },
         lifetimeSeenMs: 2 * HOUR_MS,
         rejected: new Map([['v2', { count: 1, at: START, fence: 1 }]]),
       },
@@ -334,6 +372,14 @@ describe('rule 8, times written by a clock that runs ahead', () => {
       type: 'refused-again',
       retryAfterSeconds: 30,
     });
+  });
+
+  it('by a thousand hours do not keep a version latched for good', async () => {
+    const rejected = new Map([['v1', { count: 2, at: START + 1_000 * HOUR_MS, fence: 1 }]]);
+    const { clock, recordNow, createEnvironment } = fleetWith({ rejected }, { accepted: new Set() });
+    await expect(clock.run(createEnvironment().issue())).rejects.toMatchObject({ type: 'credential-rejected' });
+
+    expect(recordNow().rejected.get('v1')).toMatchObject({ count: 3 });
   });
 
   it('keep a version latched for 2 h more at most', async () => {
