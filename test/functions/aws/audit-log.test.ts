@@ -1,0 +1,135 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { createAuditLog } from '../../../functions/aws/audit-log.ts';
+import { type AuditRecord, newTrace } from '../../../functions/broker/audit.ts';
+import { BILLING, START } from '../../support/example.ts';
+
+const ISSUED: AuditRecord = {
+  requestId: 'request-1',
+  operation: 'token',
+  outcome: 'issued',
+  milliseconds: 12,
+  caller: BILLING,
+  pair: { client: 'acme', service: 'customer-insights' },
+  cache: 'none',
+  fingerprint: '0123456789abcdef',
+  credentialVersion: 'version-1',
+  expirySource: 'response',
+  trace: { tokenRequests: 1, attempts: 2, remarks: new Set(['secret-stale']) },
+};
+
+const DENIED: AuditRecord = { requestId: 'request-2', outcome: 'access-denied', milliseconds: 1, trace: newTrace() };
+
+/** The text that the log writes for one record. */
+function written(record: AuditRecord): string {
+  const texts: string[] = [];
+  const audit = createAuditLog({
+    environment: 'prod',
+    services: new Set(['customer-insights']),
+    now: () => START,
+    write: (text) => void texts.push(text),
+  });
+  audit(record);
+  return texts.join('');
+}
+
+/** What CloudWatch reads of a line. */
+const EMF = z.looseObject({
+  _aws: z.strictObject({
+    Timestamp: z.int(),
+    CloudWatchMetrics: z.array(
+      z.strictObject({
+        Namespace: z.string().regex(/^[\w./#:-]{1,255}$/),
+        Dimensions: z.array(z.array(z.string()).max(30)).min(1),
+        Metrics: z.array(z.strictObject({ Name: z.string(), Unit: z.enum(['Count', 'Milliseconds']) })).max(100),
+      }),
+    ),
+  }),
+});
+
+describe('the audit line', () => {
+  it('tells who got what, where it came from and how it went', () => {
+    expect(JSON.parse(written(ISSUED))).toMatchObject({
+      environment: 'prod',
+      service: 'customer-insights',
+      outcome: 'issued',
+      requestId: 'request-1',
+      operation: 'token',
+      caller: 'aws:111111111111:billing/run-1',
+      pair: 'acme/customer-insights',
+      cache: 'none',
+      fingerprint: '0123456789abcdef',
+      credentialVersion: 'version-1',
+      expirySource: 'response',
+      remarks: ['secret-stale'],
+      Requests: 1,
+      Duration: 12,
+      CacheHits: 0,
+      TokenRequests: 1,
+    });
+  });
+
+  it.each([
+    ['an issued token', ISSUED],
+    ['a denial of somebody who did not sign', DENIED],
+    ['a session with a line break', { ...ISSUED, caller: { ...BILLING, session: 'a\nb\r\u2028c' } }],
+    ['a bug whose trace has many lines', { ...DENIED, outcome: 'internal', cause: new Error('a\nb') } as const],
+  ])('is one line of JSON for %s', (_, record) => {
+    expect(written(record)).toMatch(/^\{[^\n\r]*\}\n$/);
+  });
+
+  it.each([
+    ['an issued token', ISSUED],
+    ['a denial of somebody who did not sign', DENIED],
+  ])('is a document of the embedded metric format for %s', (_, record) => {
+    const { _aws, ...members } = EMF.parse(JSON.parse(written(record)));
+
+    expect(_aws.Timestamp).toBe(START);
+    for (const { Dimensions, Metrics } of _aws.CloudWatchMetrics) {
+      expect(Dimensions).toEqual([['environment', 'service', 'outcome']]);
+      for (const dimension of Dimensions.flat()) expect(members[dimension]).toMatch(/^[\w-]{1,64}$/);
+      for (const { Name } of Metrics) expect(members[Name], Name).toEqual(expect.any(Number));
+    }
+  });
+
+  it.each([
+    ['made up by the caller', { client: 'acme', service: 'made-up' }],
+    ['an inherited name', { client: 'acme', service: 'constructor' }],
+    ['not known, because the request was not read', undefined],
+  ])('has "none" as dimension for a service that is %s', (_, pair) => {
+    expect(JSON.parse(written({ ...DENIED, pair }))).toMatchObject({
+      service: 'none',
+      ...(pair && { pair: `${pair.client}/${pair.service}` }),
+    });
+  });
+
+  it('counts what the caches answered', () => {
+    const caches = (['memory', 'shared', 'none', undefined] as const).map((cache) => {
+      const { CacheHits } = JSON.parse(written({ ...ISSUED, cache }));
+      return CacheHits;
+    });
+    expect(caches).toEqual([1, 1, 0, 0]);
+  });
+});
+
+describe('the cause of a problem', () => {
+  const causeOf = (cause: unknown) => JSON.parse(written({ ...DENIED, outcome: 'internal', cause })).cause;
+
+  it('is shown by name and place, without its message', () => {
+    const cause = new TypeError('marked-secret', { cause: new Error('marked-cause') });
+
+    expect(causeOf(cause)).toEqual({
+      name: 'TypeError',
+      at: expect.arrayContaining([expect.stringMatching(/^at .*audit-log\.test\.ts:\d+:\d+/)]),
+    });
+    expect(written({ ...DENIED, cause })).not.toContain('marked');
+  });
+
+  it('is shown whole when the rules gave it as a word', () => {
+    expect(causeOf('AccessDeniedException')).toBe('AccessDeniedException');
+  });
+
+  it.each([[{ token: 'marked' }], [['marked']], [7], [null]])('is left out when it is something else: %j', (cause) => {
+    expect(causeOf(cause)).toBeUndefined();
+  });
+});
