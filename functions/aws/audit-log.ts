@@ -1,4 +1,4 @@
-import type { Audit, AuditRecord } from '../broker/audit.ts';
+import type { Audit, AuditRecord, Remark } from '../broker/audit.ts';
 import type { Pair } from '../broker/pair.ts';
 import type { Unreadable } from './pair-table.ts';
 
@@ -19,8 +19,9 @@ interface Dependencies {
 export function createAuditLog({ environment, services, now, write }: Dependencies): Audit {
   return (record) => {
     const { requestId, operation, outcome, milliseconds, caller, pair, cache, trace, cause, ...proof } = record;
+    const remarks = [...trace.remarks];
     const line = {
-      _aws: { Timestamp: now(), CloudWatchMetrics: METRICS },
+      _aws: { Timestamp: now(), CloudWatchMetrics: metrics([...METRICS, ...remarks.map(remarkMetric)]) },
       environment,
       service: pair !== undefined && services.has(pair.service) ? pair.service : 'none',
       outcome,
@@ -28,13 +29,14 @@ export function createAuditLog({ environment, services, now, write }: Dependenci
       Duration: milliseconds,
       CacheHits: cache === 'memory' || cache === 'shared' ? 1 : 0,
       TokenRequests: trace.tokenRequests,
+      ...Object.fromEntries(remarks.map((remark) => [REMARK_METRICS[remark], 1])),
       requestId,
       operation,
       caller: caller && `${caller.partition}:${caller.account}:${caller.role}/${caller.session}`,
       pair: pair && `${pair.client}/${pair.service}`,
       cache,
       ...proof,
-      remarks: [...trace.remarks],
+      remarks,
       cause: describeCause(cause),
     };
     write(`${JSON.stringify(line)}\n`);
@@ -56,16 +58,35 @@ export function createUnreadableLog({ environment, now, write }: Dependencies) {
   };
 }
 
-const METRICS = metrics([
+const METRICS: readonly Metric[] = [
   { Name: 'Requests', Unit: 'Count' },
   { Name: 'Duration', Unit: 'Milliseconds' },
   { Name: 'CacheHits', Unit: 'Count' },
   { Name: 'TokenRequests', Unit: 'Count' },
-]);
+];
+
+/** What an operator is told by an alarm rather than by reading lines. */
+const REMARK_METRICS = {
+  'shared-cache-unavailable': 'SharedCacheUnavailable',
+  'secret-stale': 'SecretStale',
+  rejected: 'CredentialRejected',
+  'previous-version': 'PreviousVersionUsed',
+  'refusal-idle': 'RefusalIdle',
+  'assumed-lifetime-halved': 'AssumedLifetimeHalved',
+} as const satisfies Record<Remark, string>;
+
+function remarkMetric(remark: Remark): Metric {
+  return { Name: REMARK_METRICS[remark], Unit: 'Count' };
+}
 
 const UNREADABLE_METRICS = metrics([{ Name: 'UnreadableRecords', Unit: 'Count' }]);
 
-function metrics(definitions: readonly { readonly Name: string; readonly Unit: string }[]) {
+interface Metric {
+  readonly Name: string;
+  readonly Unit: 'Count' | 'Milliseconds';
+}
+
+function metrics(definitions: readonly Metric[]) {
   return [{ Namespace: 'TokenBroker', Dimensions: [['environment', 'service', 'outcome']], Metrics: definitions }];
 }
 

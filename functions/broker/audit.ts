@@ -36,7 +36,7 @@ export interface Trace {
 }
 
 /** Something that an operator wants to count although the caller got its answer. */
-type Remark =
+export type Remark =
   /** DynamoDB was down, slow or throttled: the environment went on by itself. */
   | 'shared-cache-unavailable'
   /** Secrets Manager is down: the last known version served. */

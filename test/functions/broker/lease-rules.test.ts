@@ -406,6 +406,24 @@ describe('rule 8, times written by a clock that runs ahead', () => {
   });
 });
 
+describe('rule 8, a latch made while the shared store is down', () => {
+  it('ends after 15 minutes also for a version that had been rejected twice before', async () => {
+    const rejected = new Map([['v1', { count: 2, at: START - 3 * HOUR_MS, fence: 1 }]]);
+    const { clock, requests, createEnvironment, surroundings } = fleetWith(
+      { fence: 2, rejected },
+      { accepted: new Set() },
+    );
+    surroundings.storeFault = (operation) => (operation === 'read' ? undefined : 'unavailable');
+    const { issue } = createEnvironment();
+    const ask = () => expect(clock.run(issue())).rejects.toMatchObject({ type: 'credential-rejected' });
+    await ask();
+    await clock.advance(16 * MINUTE_MS);
+    await ask();
+
+    expect(requests).toHaveLength(2);
+  });
+});
+
 describe('rule 9, waiting', () => {
   it('goes on until a lease that was seen is over, although the store cannot be read meanwhile', async () => {
     const { clock, requests, createEnvironment, surroundings } = createFleet({ serviceLatencyMs: 2 * SECOND_MS });
