@@ -3,8 +3,9 @@ import type { Acquisition, Publication, RejectedRequest } from './pair-store.ts'
 
 /** Whether the lease may be taken: I know the latest fence, and its lease is over or was watched to its end; or it is mine. */
 export function mayAcquire(record: PairRecord, acquisition: Acquisition): boolean {
+  const { seenFence, owner, now, outwaited } = acquisition;
   if (isMine(record, acquisition)) return true;
-  return record.fence === acquisition.seenFence && (acquisition.outwaited || record.leaseUntil <= acquisition.now);
+  return record.fence === seenFence && (outwaited || record.leaseOwner === owner || record.leaseUntil <= now);
 }
 
 /** The record under a new lease; once it is taken, taking it again changes nothing. */
