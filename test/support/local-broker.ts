@@ -1,0 +1,99 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+export interface LocalBrokerProcess {
+  readonly url: string;
+  /** What it printed up to now, the greeting first. */
+  readonly output: Output;
+  /** Presses Ctrl-C and waits for the end. */
+  readonly end: () => Promise<Ended>;
+}
+
+interface Output {
+  stdout: string;
+  stderr: string;
+}
+
+interface Ended extends Readonly<Output> {
+  readonly exitCode: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+interface Options {
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Runs what `npm start` runs as a process of its own, and waits until it says that it is ready. */
+export async function startLocalBroker(options: Options = {}): Promise<LocalBrokerProcess> {
+  const { child, output, ended } = launch(options);
+  const ready = new Promise<string>((resolve) => {
+    child.stdout.on('data', () => {
+      // The whole greeting, for whoever reads more of it.
+      const url = /^token broker ready on (\S+)\n.*\nCtrl-C ends it\.\n/s.exec(output.stdout)?.[1];
+      if (url !== undefined) resolve(url);
+    });
+  });
+  const url = await Promise.race([ready, ended.then(failToStart)]);
+  return {
+    url,
+    output,
+    end: () => {
+      child.kill('SIGINT');
+      return ended;
+    },
+  };
+}
+
+/** Runs what `npm start` runs where it ends by itself. */
+export function runLocalBroker(options: Options = {}): Promise<Ended> {
+  return launch(options).ended;
+}
+
+/** On a free port, and with nothing of this machine's AWS set-up in reach. */
+function launch({ args = [], env = {} }: Options) {
+  const isolated = { PORT: '0', HOME: '/nonexistent', AWS_EC2_METADATA_DISABLED: 'true' };
+  const child = spawn(process.execPath, [PROGRAM, ...args], { env: { ...isolated, ...env } });
+  const output: Output = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      output[name] += text;
+    });
+  }
+  const ended: Promise<Ended> = once(child, 'close').then(([exitCode, signal]) => ({ exitCode, signal, ...output }));
+  return { child, output, ended };
+}
+
+function failToStart({ exitCode, stderr }: Ended): never {
+  throw new Error(`The broker ended with ${exitCode} before it was ready: ${stderr}`);
+}
+
+const PROGRAM = fileURLToPath(new URL('../../bin/local.ts', import.meta.url));
+
+/** Where the services' stand-in is, as the greeting tells it. */
+export function tokenServiceUrl({ output }: LocalBrokerProcess): string {
+  return printed(output, /^The services' stand-in is (\S+)$/m);
+}
+
+/** The command that the greeting offers to ask with curl. */
+export function curlCommand({ output }: LocalBrokerProcess): string {
+  return printed(output, /^ {2}(curl .*)$/m);
+}
+
+/** The lines that the greeting offers for another terminal. */
+export function shellCommands({ output }: LocalBrokerProcess): string {
+  return printed(output, /^Or in another terminal .*:\n((?: {2}.*\n)+)/m);
+}
+
+/** The variables of the `export` line of the greeting. */
+export function printedVariables({ output }: LocalBrokerProcess): Readonly<Record<string, string>> {
+  const words = printed(output, /^ {2}export (.*)$/m).matchAll(/(\w+)=(\S+)/g);
+  return Object.fromEntries([...words].map(([, name = '', value = '']) => [name, value]));
+}
+
+function printed({ stdout }: Output, pattern: RegExp): string {
+  const text = pattern.exec(stdout)?.[1];
+  if (text === undefined) throw new Error(`${pattern} is not in what was printed:\n${stdout}`);
+  return text;
+}
