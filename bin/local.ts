@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
+import { causeWord } from '../functions/aws/cause-word.ts';
 import { startLocalBroker } from './local/broker.ts';
 import { greeting } from './local/greeting.ts';
 import { requestLine } from './local/request-line.ts';
@@ -49,12 +50,21 @@ function parsePort(port = '8788'): number {
 }
 
 function readConfig(file: string): unknown {
-  const text = readFileSync(file, 'utf8');
+  const text = readText(file);
   try {
     return JSON.parse(text);
-  } catch {
-    // The parser's own message quotes the text, and the text holds credentials.
-    throw new Error(`${file} is not valid JSON`);
+  } catch (error) {
+    // The rest of the parser's message quotes the text, and the text holds credentials.
+    const place = /\(line \d+ column \d+\)/.exec(String(error))?.[0] ?? '';
+    throw new Error(`${file} is not valid JSON ${place}`.trimEnd());
+  }
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new Error(`cannot read ${file}: ${causeWord(error)}`);
   }
 }
 

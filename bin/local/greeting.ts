@@ -15,6 +15,8 @@ export function greeting({ url, config, tokenServiceUrl }: LocalBroker): string 
     TOKEN_BROKER_URL: url,
     TOKEN_BROKER_ENVIRONMENT: LOCAL_ENVIRONMENT,
     AWS_REGION: process.env.AWS_REGION,
+    // The name that the AWS CLI and Python's SDK know.
+    AWS_DEFAULT_REGION: process.env.AWS_REGION,
     AWS_ACCESS_KEY_ID: caller.accessKeyId,
     AWS_SECRET_ACCESS_KEY: caller.secretAccessKey,
   };
@@ -25,6 +27,8 @@ export function greeting({ url, config, tokenServiceUrl }: LocalBroker): string 
     `  curl --aws-sigv4 aws:amz:us-east-1:lambda --user ${quote(`${caller.accessKeyId}:${caller.secretAccessKey}`)} -H 'content-type: application/json' -d ${quote(JSON.stringify({ client, service }))} ${url}/token`,
     '',
     'Or in another terminal with the command line, the AWS CLI or an SDK:',
+    // These two would win over the keys.
+    '  unset AWS_PROFILE AWS_SESSION_TOKEN',
     `  export ${Object.entries(variables)
       .map(([name, value]) => `${name}=${quote(value ?? '')}`)
       .join(' ')}`,

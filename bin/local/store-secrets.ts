@@ -1,4 +1,5 @@
 import { CreateSecretCommand, ResourceExistsException } from '@aws-sdk/client-secrets-manager';
+import { causeWord } from '../../functions/aws/cause-word.ts';
 import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
 import { secretName } from '../../functions/broker/secret.ts';
 
@@ -11,10 +12,8 @@ export async function storeSecrets(environment: string, credentials: Readonly<Re
       await secretsManager.send(new CreateSecretCommand({ Name, SecretString: JSON.stringify(credential) }));
     } catch (error) {
       if (error instanceof ResourceExistsException) continue;
-      const reason = error instanceof Error ? error.name : 'unknown error';
-      throw new Error(
-        `cannot store the secret "${Name}" at ${process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER}: ${reason}`,
-      );
+      const { AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoint } = process.env;
+      throw new Error(`cannot store the secret "${Name}" at ${endpoint}: ${causeWord(error)}`);
     }
   }
   secretsManager.destroy();
