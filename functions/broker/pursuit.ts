@@ -68,6 +68,7 @@ export function createPursuit(dependencies: Dependencies): Pursue {
     let consistency: 'eventual' | 'strong' = 'eventual';
     let readSince = since;
     let polls = 0;
+    let failures = 0;
 
     while (now() < call.deadline) {
       const [record, prepared] = await Promise.all([readRecord(call, store, consistency), goal.prepare(readSince)]);
@@ -99,6 +100,8 @@ export function createPursuit(dependencies: Dependencies): Pursue {
       if (outcome.kind === 'unavailable') store = memory;
       if (outcome.kind === 'rejected') readSince = now();
       consistency = 'strong';
+      failures += 1;
+      if (failures > MAX_FAILURES_AT_ONCE) await poll(call, polls++);
     }
     throw new Problem('token-endpoint-timeout', 'No token came in time.', { retryAfterSeconds: 1 });
   };
@@ -145,6 +148,9 @@ export function createPursuit(dependencies: Dependencies): Pursue {
 interface Unavailable {
   readonly kind: 'unavailable';
 }
+
+/** A store that contradicts itself must not be asked again and again without a breath. */
+const MAX_FAILURES_AT_ONCE = 3;
 
 const FIRST_POLL_MS = 50;
 const MAX_POLL_MS = 500;
