@@ -16,10 +16,10 @@ async function main(): Promise<void> {
       if (failure !== undefined) process.stderr.write(`the function failed: ${String(failure)}\n`);
     },
   });
-  process.stdout.write(greeting(broker));
-
   const end = () => void broker.close().then(() => process.exit(0));
   process.once('SIGINT', end).once('SIGTERM', end);
+
+  process.stdout.write(greeting(broker));
 }
 
 function parseArguments(): { readonly config?: string } {

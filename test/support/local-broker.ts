@@ -1,5 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 export interface LocalBrokerProcess {
@@ -22,6 +25,8 @@ interface Ended extends Readonly<Output> {
 
 interface Options {
   readonly args?: readonly string[];
+  /** What the file of `--config` holds: a text, or what becomes JSON. */
+  readonly config?: unknown;
   readonly env?: Readonly<Record<string, string>>;
 }
 
@@ -52,16 +57,24 @@ export function runLocalBroker(options: Options = {}): Promise<Ended> {
 }
 
 /** On a free port, and with nothing of this machine's AWS set-up in reach. */
-function launch({ args = [], env = {} }: Options) {
-  const isolated = { PORT: '0', HOME: '/nonexistent', AWS_EC2_METADATA_DISABLED: 'true' };
-  const child = spawn(process.execPath, [PROGRAM, ...args], { env: { ...isolated, ...env } });
+function launch({ args = [], config, env = {} }: Options) {
+  const folder = mkdtempSync(join(tmpdir(), 'local-broker-'));
+  const file = join(folder, 'config.json');
+  if (config !== undefined) writeFileSync(file, typeof config === 'string' ? config : JSON.stringify(config));
+  const options = config === undefined ? args : ['--config', file, ...args];
+
+  const isolated = { PORT: '0', HOME: folder, AWS_EC2_METADATA_DISABLED: 'true' };
+  const child = spawn(process.execPath, [PROGRAM, ...options], { env: { ...isolated, ...env } });
   const output: Output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
     child[name].setEncoding('utf8').on('data', (text: string) => {
       output[name] += text;
     });
   }
-  const ended: Promise<Ended> = once(child, 'close').then(([exitCode, signal]) => ({ exitCode, signal, ...output }));
+  const ended: Promise<Ended> = once(child, 'close').then(([exitCode, signal]) => {
+    rmSync(folder, { recursive: true });
+    return { exitCode, signal, ...output };
+  });
   return { child, output, ended };
 }
 

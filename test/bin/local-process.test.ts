@@ -1,0 +1,193 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import {
+  CreateSecretCommand,
+  GetSecretValueCommand,
+  ListSecretVersionIdsCommand,
+  SecretsManagerClient,
+} from '@aws-sdk/client-secrets-manager';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { exampleConfig } from '../../bin/local/example-config.ts';
+import { listen } from '../../bin/local/function-url-wire.ts';
+import {
+  type LocalBrokerProcess,
+  printedVariables,
+  runLocalBroker,
+  startLocalBroker,
+  tokenServiceUrl,
+} from '../support/local-broker.ts';
+import { motoIsInstalled, startMoto } from '../support/moto.ts';
+import { send } from '../support/requests.ts';
+import { sign } from '../support/signers.ts';
+
+const BILLING = { accessKeyId: 'AKIDLOCALBILLING', secretAccessKey: 'local-billing-secret' };
+
+async function ask({ url }: LocalBrokerProcess, client: string) {
+  const headers = { 'content-type': 'application/json' };
+  const body = JSON.stringify({ client, service: 'customer-insights' });
+  const request = { method: 'POST', url: `${url}/token`, headers, body };
+  const answer = await send({ ...request, headers: await sign('aws4fetch', request, BILLING, new Date()) });
+  return { status: answer.status, json: JSON.parse(answer.body) };
+}
+
+describe('npm start', () => {
+  it('says whom the callers may act for', async () => {
+    const broker = await startLocalBroker();
+    const { stdout } = await broker.end();
+
+    expect(stdout).toMatch(/^ {2}billing +may act for acme, globex, initech on all$/m);
+    expect(stdout).toMatch(/^ {2}reporting +may act for acme on customer-insights$/m);
+    expect(stdout).toMatch(/^ {2}operator +may act for all on all$/m);
+    expect(stdout).toMatch(/^ {2}stranger +may act for nobody$/m);
+  });
+
+  it('prints a line for each decision, with neither token nor credential', async () => {
+    const broker = await startLocalBroker();
+    const { json } = await ask(broker, 'acme');
+    await ask(broker, 'acme');
+    await ask(broker, 'initech');
+    await ask(broker, 'no-such-client');
+    const { stdout, stderr } = await broker.end();
+    const lines = stdout.split('Ctrl-C ends it.\n')[1] ?? '';
+
+    expect(lines.split('\n')).toEqual([
+      expect.stringMatching(/^issued {2}acme\/customer-insights {2}for aws:111111111111:billing\/local-session /),
+      expect.stringMatching(/^issued {2}acme\/customer-insights .* from memory /),
+      expect.stringMatching(/^credential-rejected {2}initech\/customer-insights /),
+      expect.stringMatching(/^access-denied {2}no-such-client\/customer-insights /),
+      '',
+    ]);
+    const basic = Buffer.from('acme-id:acme-local-secret').toString('base64');
+    for (const hidden of [json.access_token, basic, 'local-secret', 'acme-id', 'initech-id', 'local-billing-secret']) {
+      expect(lines).not.toContain(hidden);
+    }
+    expect(stderr).toBe('');
+  });
+
+  it('ends everything on Ctrl-C', async () => {
+    const broker = await startLocalBroker();
+    const { TOKEN_BROKER_URL: url = '', AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets = '' } = printedVariables(broker);
+
+    expect(await broker.end()).toMatchObject({ exitCode: 0, signal: null, stderr: '' });
+    for (const ended of [url, secrets, tokenServiceUrl(broker)]) await expectFreePort(ended);
+  });
+
+  it('ends on Ctrl-C in the middle of a token request', async () => {
+    const service = createServer();
+    const authUrl = `http://127.0.0.1:${await listenForTest(service)}`;
+    const broker = await startLocalBroker({ config: exampleConfig(() => authUrl) });
+    const unanswered = expect(ask(broker, 'acme')).rejects.toThrow('socket hang up');
+    await once(service, 'request');
+
+    expect(await broker.end()).toMatchObject({ exitCode: 0, signal: null, stderr: '' });
+    await unanswered;
+  });
+
+  it('shows its help', async () => {
+    const { exitCode, stdout, stderr } = await runLocalBroker({ args: ['--help'] });
+
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(stdout).toMatch(/--config <file>.*PORT .*8788.*AWS_ENDPOINT_URL_SECRETS_MANAGER/s);
+  });
+});
+
+describe('npm start, wrongly used', () => {
+  it('says that its port is taken', async () => {
+    const port = await listenForTest(createServer());
+
+    expect(await runLocalBroker({ env: { PORT: `${port}` } })).toEqual({
+      exitCode: 1,
+      signal: null,
+      stdout: '',
+      stderr: `port ${port} is in use; set PORT to another one\n`,
+    });
+  });
+
+  it.each(['abc', '-1', '65536', '80.5', '0x50', ' 80', ''])('refuses "%s" as PORT', async (port) => {
+    expect(await runLocalBroker({ env: { PORT: port } })).toMatchObject({
+      exitCode: 1,
+      stdout: '',
+      stderr: `PORT must be a port number, not "${port}"\n`,
+    });
+  });
+
+  it.each([
+    ['an unknown option', ['--confg', 'file.json'], /unknown option '--confg'.*Did you mean --config/s],
+    ['an argument', ['file.json'], /too many arguments/],
+    ['an option without its file', ['--config'], /option '--config <file>' argument missing/],
+  ])('answers %s with exit code 2', async (_, args, message) => {
+    expect(await runLocalBroker({ args })).toMatchObject({
+      exitCode: 2,
+      stdout: '',
+      stderr: expect.stringMatching(message),
+    });
+  });
+
+  it.each([
+    ['nobody listens there', 'http://127.0.0.1:9', 'ECONNREFUSED'],
+    ['it is no URL', 'moto', 'ERR_INVALID_URL'],
+  ])('names the Secrets Manager that it cannot use because %s', async (_, endpoint, cause) => {
+    const keys = { AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE', AWS_SECRET_ACCESS_KEY: 'marked-key' };
+
+    expect(await runLocalBroker({ env: { ...keys, AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoint } })).toMatchObject({
+      exitCode: 1,
+      stdout: '',
+      stderr: `cannot store the secret "token-broker/local/acme" at ${endpoint}: ${cause}\n`,
+    });
+  });
+});
+
+const missing = motoIsInstalled ? '' : ' (skipped: moto_server is not installed)';
+
+describe.skipIf(!motoIsInstalled)(`npm start with a Secrets Manager of somebody else${missing}`, () => {
+  it('leaves the secrets found there as they are, and adds those that are missing', async () => {
+    const moto = await startMoto();
+    onTestFinished(moto.close);
+    const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' };
+    const secretsManager = new SecretsManagerClient({ endpoint: moto.url, region: 'us-east-1', credentials });
+    onTestFinished(() => secretsManager.destroy());
+    const mine = JSON.stringify({ client_id: 'globex-id', secret: 'what I stored' });
+    await secretsManager.send(new CreateSecretCommand({ Name: secretOf('globex'), SecretString: mine }));
+
+    const env = {
+      AWS_ENDPOINT_URL_SECRETS_MANAGER: moto.url,
+      AWS_ACCESS_KEY_ID: credentials.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
+    };
+    // Twice: the second one finds what the first one stored.
+    for (const _ of [1, 2]) {
+      const broker = await startLocalBroker({ env });
+      expect(printedVariables(broker)).toMatchObject({ AWS_ENDPOINT_URL_SECRETS_MANAGER: moto.url });
+      expect(await ask(broker, 'acme')).toMatchObject({ status: 200 });
+      expect(await ask(broker, 'globex')).toMatchObject({ status: 424, json: { type: 'credential-rejected' } });
+      expect(await broker.end()).toMatchObject({ exitCode: 0, stderr: '' });
+    }
+
+    const found = await secretsManager.send(new GetSecretValueCommand({ SecretId: secretOf('globex') }));
+    const versions = await secretsManager.send(new ListSecretVersionIdsCommand({ SecretId: secretOf('globex') }));
+    expect(found.SecretString).toBe(mine);
+    expect(versions.Versions).toHaveLength(1);
+  });
+});
+
+function secretOf(client: string): string {
+  return `token-broker/local/${client}`;
+}
+
+/** Listens for as long as the test runs; gives the port. */
+function listenForTest(server: Server): Promise<number> {
+  onTestFinished(async () => {
+    server.close();
+    server.closeAllConnections();
+    await once(server, 'close');
+  });
+  return listen(server, 0);
+}
+
+async function expectFreePort(url: string): Promise<void> {
+  const server = createServer();
+  const port = Number(new URL(url).port);
+  expect(await listen(server, port)).toBe(port);
+  server.close();
+  await once(server, 'close');
+}
