@@ -2,7 +2,7 @@ import type { Call } from './call.ts';
 import type { PairMemory } from './pair-memory.ts';
 import { capTimes, type PairRecord, type Rejection, type StoredToken } from './pair-record.ts';
 import { type PairStore, type Publication, StoreUnavailable } from './pair-store.ts';
-import { acquired, paused, published, rejected } from './pair-transitions.ts';
+import { acquired, beforeMine, paused, published, rejected } from './pair-transitions.ts';
 import { pauseAfter, pauseProblem } from './pause.ts';
 import { Problem } from './problem.ts';
 import type { Renewal, RenewToken } from './renewal.ts';
@@ -75,8 +75,7 @@ export function createLeasedRequest(dependencies: Dependencies) {
     const before = await plan.store.acquire(pair, acquisition);
     if (before === undefined) return { kind: 'stood-down' };
 
-    // My own lease, whose answer was lost, shows my own writes: what I saw before it is what counts.
-    const found = before.leaseOwner === owner ? plan.seen : before;
+    const found = beforeMine(before, plan.seen, acquisition);
     const record = memory.withOwnLatches(pair, capTimes(found, now()));
     const mine = acquired(record, acquisition);
     memory.remember(pair, mine);

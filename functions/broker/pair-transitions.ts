@@ -29,6 +29,21 @@ function isMine(record: PairRecord, { owner, seenFence }: Acquisition): boolean 
   return record.leaseOwner === owner && record.fence === seenFence + 1;
 }
 
+/**
+ * The record before my lease. When the answer to taking it was lost, the store shows my own writes: they are taken back
+ * to what I saw, and what others wrote in between stays.
+ */
+export function beforeMine(shown: PairRecord, seen: PairRecord, { owner, chargedVersion }: Acquisition): PairRecord {
+  if (shown.leaseOwner !== owner) return shown;
+  const { fence, leaseOwner, leaseUntil, attemptedAt, forcedAt } = seen;
+  const rejected = new Map(shown.rejected);
+  const [charged, known] = [shown, seen].map((record) => record.rejected.get(chargedVersion ?? ''));
+  if (chargedVersion !== undefined && known && (charged?.count ?? 0) <= known.count + 1) {
+    rejected.set(chargedVersion, known);
+  }
+  return { ...shown, fence, leaseOwner, leaseUntil, attemptedAt, forcedAt, rejected };
+}
+
 /** The record with its new token; the version that brought it is proven, so its latch ends. */
 export function published(record: PairRecord, publication: Publication): PairRecord {
   const rejected = without(record.rejected, [publication.token.credentialVersion]);
