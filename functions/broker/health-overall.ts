@@ -1,0 +1,47 @@
+import {
+  type BrokerObservation,
+  isPairKey,
+  type Judge,
+  type Observation,
+  type PairObservation,
+} from './health-memory.ts';
+import { type ProbeAnswer, probeObservation } from './health-probe.ts';
+import type { Walk } from './health-walk.ts';
+import { type Pair, pairKey } from './pair.ts';
+
+/** What a run found out beyond single services: about the broker, the probe, and pairs whose service nobody configured. */
+export function judgeOverall({ walk, unknown, probe, at }: OverallFindings): Judge {
+  const broker = observeBroker(walk, at);
+  const isSameTrouble = broker?.condition === 'incident' && probe.condition === 'unproven';
+  const observations: readonly Observation[] = [
+    ...(broker === undefined ? [] : [broker]),
+    // When nobody gets an answer of the broker, one message says so.
+    ...(isSameTrouble ? [] : [probeObservation(probe, at)]),
+    ...unknown.map((pair): PairObservation => ({ kind: 'pair', pair, condition: 'service-unknown', since: at, at })),
+  ];
+  const unknownKeys = new Set(unknown.map(pairKey));
+  return () => ({ observations, forgets: (key) => isPairKey(key) && !unknownKeys.has(key) });
+}
+
+interface OverallFindings {
+  readonly walk: Walk;
+  readonly unknown: readonly Pair[];
+  readonly probe: ProbeAnswer;
+  /** Epoch milliseconds. */
+  readonly at: number;
+}
+
+/** The broker is in trouble when it had something to say about no pair at all; `undefined` when nobody asked it. */
+function observeBroker({ checked, missed }: Walk, at: number): BrokerObservation | undefined {
+  const failures = missed.flatMap(({ failure }) => failure ?? []);
+  if (checked.length > 0) return { kind: 'broker', condition: 'answering', since: at, at };
+  if (failures.length === 0) return undefined;
+  const words = [...new Set(failures)].map((word) => `${word} (${failures.filter((other) => other === word).length})`);
+  return {
+    kind: 'broker',
+    condition: 'incident',
+    since: at,
+    at,
+    detail: `${failures.length} checks were made and none brought a finding: ${words.join(', ')}.`,
+  };
+}
