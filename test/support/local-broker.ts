@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -65,6 +65,7 @@ function launch({ args = [], config, env = {} }: Options) {
 
   const isolated = { PORT: '0', HOME: folder, AWS_EC2_METADATA_DISABLED: 'true' };
   const child = spawn(process.execPath, [PROGRAM, ...options], { env: { ...isolated, ...env } });
+  running.add(child);
   const output: Output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
     child[name].setEncoding('utf8').on('data', (text: string) => {
@@ -72,11 +73,18 @@ function launch({ args = [], config, env = {} }: Options) {
     });
   }
   const ended: Promise<Ended> = once(child, 'close').then(([exitCode, signal]) => {
+    running.delete(child);
     rmSync(folder, { recursive: true });
     return { exitCode, signal, ...output };
   });
   return { child, output, ended };
 }
+
+/** Nothing outlives a test that failed before it could end what it had started. */
+const running = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
 
 function failToStart({ exitCode, stderr }: Ended): never {
   throw new Error(`The broker ended with ${exitCode} before it was ready: ${stderr}`);

@@ -1,0 +1,208 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTokenService, type TokenService } from '../../bin/local/token-service.ts';
+import { type LocalBrokerProcess, runLocalBroker, shellCommands, startLocalBroker } from '../support/local-broker.ts';
+import { type OidcProvider, startOidcProvider } from '../support/oidc.ts';
+import { send } from '../support/requests.ts';
+import { sign } from '../support/signers.ts';
+
+const ME = { role: 'arn:aws:iam::222222222222:role/me', accessKeyId: 'AKIDME', secretAccessKey: 'marked-key' };
+
+/** The dialects send the first one alike; what a server makes of the others tells which dialect it reads. */
+const CREDENTIALS = {
+  plain: { client_id: 'plain-id', secret: 'plain-secret' },
+  signs: { client_id: 'signs-id', secret: 's+e c%r:&t' },
+  encoded: { client_id: 'encoded-id', secret: '100%25+secret' },
+  colon: { client_id: 'colon:id', secret: 'secret' },
+  unicode: { client_id: 'unicode-id', secret: 'pässwörd €' },
+};
+
+function config(services: unknown) {
+  return {
+    services,
+    accessRules: [{ role: ME.role, clients: 'all', services: 'all' }],
+    callers: [ME],
+    credentials: CREDENTIALS,
+  };
+}
+
+async function ask({ url }: LocalBrokerProcess, client: string, service: string) {
+  const headers = { 'content-type': 'application/json' };
+  const request = { method: 'POST', url: `${url}/token`, headers, body: JSON.stringify({ client, service }) };
+  const { status, body } = await send({ ...request, headers: await sign('aws4fetch', request, ME, new Date()) });
+  return { status, json: JSON.parse(body) };
+}
+
+describe('npm start -- --config FILE, with an OAuth server that nobody here wrote', () => {
+  let provider: OidcProvider;
+  let broker: LocalBrokerProcess;
+  beforeAll(async () => {
+    // RFC 6749 knows visible ASCII only, and this server insists on it.
+    const { unicode: _, ...credentials } = CREDENTIALS;
+    const clients = Object.values(credentials).map(({ client_id, secret }) => ({ client_id, client_secret: secret }));
+    provider = await startOidcProvider({ clients });
+    const form = {
+      authUrl: provider.url,
+      tokenPath: '/token',
+      basicEncoding: 'form',
+      parameters: { grant_type: 'client_credentials' },
+      parametersIn: 'body',
+    };
+    broker = await startLocalBroker({ config: config({ form, raw: { ...form, basicEncoding: 'raw' } }) });
+  });
+  afterAll(async () => {
+    expect(await broker.end()).toMatchObject({ exitCode: 0, stderr: '' });
+    await provider.close();
+  });
+
+  it.each([
+    ['plain', 'form', 'issued'],
+    ['signs', 'form', 'issued'],
+    ['encoded', 'form', 'issued'],
+    ['colon', 'form', 'issued'],
+    ['plain', 'raw', 'issued'],
+    // Decoding breaks at the bare percent sign.
+    ['signs', 'raw', 'token-endpoint-error'],
+    ['encoded', 'raw', 'credential-rejected'],
+    ['colon', 'raw', 'credential-malformed'],
+  ] as const)('asks for %s in the dialect %s, and the outcome is: %s', async (client, dialect, outcome) => {
+    const { status, json } = await ask(broker, client, dialect);
+
+    if (outcome === 'issued') {
+      expect({ status, json }).toMatchObject({
+        status: 200,
+        json: { token_type: 'Bearer', expiry_source: 'response' },
+      });
+      expect(await provider.issuedTo(json.access_token)).toBe(CREDENTIALS[client].client_id);
+    } else {
+      expect({ status, json }).toMatchObject({ status: 424, json: { type: outcome } });
+    }
+  });
+});
+
+describe('npm start -- --config FILE, with a service that reads the credential as it stands', () => {
+  let service: TokenService;
+  beforeAll(async () => {
+    const accepted = Object.entries(CREDENTIALS).map(([client, credential]) => ({ client, ...credential }));
+    service = await startTokenService({ credentials: { raw: accepted, form: accepted } });
+  });
+  afterAll(() => service.close());
+
+  const services = () => ({
+    raw: { authUrl: service.authUrl('raw') },
+    form: { authUrl: service.authUrl('form'), basicEncoding: 'form' },
+  });
+
+  it('gets tokens in its dialect, and in the other one only for a credential that looks the same in both', async () => {
+    const broker = await startLocalBroker({ config: config(services()) });
+    const status = async (client: string, dialect: string) => (await ask(broker, client, dialect)).status;
+
+    for (const client of ['plain', 'signs', 'encoded', 'unicode'])
+      expect(await status(client, 'raw'), client).toBe(200);
+    expect(await status('plain', 'form')).toBe(200);
+    for (const client of ['signs', 'encoded', 'unicode']) expect(await status(client, 'form'), client).toBe(424);
+    expect(await broker.end()).toMatchObject({ exitCode: 0, stderr: '' });
+  });
+
+  it('offers commands for its own callers and clients, and no stand-in for the services', async () => {
+    const broker = await startLocalBroker({ config: config(services()) });
+    const { stdout } = await broker.end();
+
+    expect(stdout).toMatch(/^ {2}me +may act for all on all$/m);
+    expect(stdout).toContain('--user AKIDME:marked-key ');
+    expect(stdout).toContain('token --client plain --service raw\n');
+    expect(stdout).not.toMatch(/stand-in|AKIDLOCALBILLING/);
+  });
+
+  it('quotes what a shell would take for something else', async () => {
+    const key = `it's-$HOME&"key"`;
+    const caller = { ...ME, secretAccessKey: key };
+    const broker = await startLocalBroker({ config: { ...config(services()), callers: [caller] } });
+    await broker.end();
+    const [, exported] = shellCommands(broker).split('\n');
+    const { stdout } = await promisify(execFile)('sh', ['-c', `${exported}; printf %s "$AWS_SECRET_ACCESS_KEY"`]);
+
+    expect(stdout).toBe(key);
+  });
+
+  it('says that nobody gets a token when no rule names a caller', async () => {
+    const broker = await startLocalBroker({ config: { ...config(services()), accessRules: [] } });
+    const { stdout } = await broker.end();
+
+    expect(stdout).toMatch(/^ {2}me +may act for nobody$/m);
+    expect(stdout).toContain('No access rule names a caller');
+    expect(stdout).not.toContain('curl');
+  });
+});
+
+describe('npm start -- --config FILE, with a file that cannot be used', () => {
+  const authUrl = 'https://auth.example.com';
+
+  it.each<[string, unknown, string[]]>([
+    [
+      'http to somewhere else than this machine',
+      config({ mine: { authUrl: 'http://auth.example.com' } }),
+      ['services.mine.authUrl: must be an https URL (got http:)'],
+    ],
+    [
+      'http to an address that only looks like this machine',
+      config({ mine: { authUrl: 'http://127.0.0.1.example.com' } }),
+      ['services.mine.authUrl: must be an https URL (got http:)'],
+    ],
+    [
+      'several wrong places',
+      {
+        services: { mine: { authUrl, basicEncoding: 'base64', tokenUrl: '/x' } },
+        accessRules: [{ role: 'marked-role', clients: ['*'], services: ['other'] }],
+        callers: [{ ...ME, secretAccessKey: 'marked key' }],
+        credentials: { acme: { client_id: 'marked-id', secret: 12 }, globex: 'marked-secret' },
+      },
+      [
+        "services.mine.basicEncoding: must be 'raw' or 'form'",
+        expect.stringMatching(/^services\.mine\.tokenUrl: is not a known member \(known: authUrl, tokenPath, /),
+        expect.stringMatching(/^accessRules\[0\]\.role: must be the ARN of an IAM role/),
+        expect.stringMatching(/^accessRules\[0\]\.clients\[0\]: must be 1 to 63 letters/),
+        'callers[0].secretAccessKey: must be visible ASCII characters without spaces',
+        'credentials.acme.secret: must be a string',
+        'credentials.globex: must be an object',
+        'accessRules[0].services[0]: is not one of the services (mine)',
+      ],
+    ],
+    ['nothing in it', {}, expect.arrayContaining(['services: is missing', 'credentials: is missing'])],
+  ])('names every wrong place and why: %s', async (_, configuration, faults) => {
+    const { exitCode, stdout, stderr } = await runLocalBroker({ config: configuration });
+    const [heading, ...lines] = stderr.trimEnd().split('\n');
+
+    expect({ exitCode, stdout, heading }).toMatchObject({
+      exitCode: 1,
+      stdout: '',
+      heading: expect.stringMatching(/^The settings are wrong in /),
+    });
+    expect(lines).toEqual(faults);
+    expect(stderr).not.toContain('marked');
+  });
+
+  it.each([
+    ['with the place where it breaks off', '{ "credentials":\n{ "acme": "marked", } }', ' (line 2 column 21)'],
+    ['in one word', 'marked', ''],
+    ['with nothing in it', '', ''],
+  ])('says that it is not JSON, %s', async (_, text, place) => {
+    expect(await runLocalBroker({ config: text })).toMatchObject({
+      exitCode: 1,
+      stdout: '',
+      stderr: expect.stringMatching(`^\\S+/config\\.json is not valid JSON${place.replace(/[()]/g, '\\$&')}\n$`),
+    });
+  });
+
+  it.each([
+    ['is not there', '/nonexistent/config.json', 'ENOENT'],
+    ['is a folder', '/', 'EISDIR'],
+  ])('says that it cannot be read when it %s', async (_, file, reason) => {
+    expect(await runLocalBroker({ args: ['--config', file] })).toMatchObject({
+      exitCode: 1,
+      stdout: '',
+      stderr: `cannot read ${file}: ${reason}\n`,
+    });
+  });
+});
