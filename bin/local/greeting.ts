@@ -1,15 +1,16 @@
-import type { LocalBroker } from './broker.ts';
+import type { ExampleCall, LocalBroker } from './broker.ts';
 import { exampleCall, LOCAL_ENVIRONMENT } from './broker.ts';
 
 /** What `npm start` says when it is ready: where, and commands to copy and paste. */
 export function greeting({ url, config, tokenServiceUrl }: LocalBroker): string {
-  const call = exampleCall(config);
   const lines = [`token broker ready on ${url}`, '', ...callerLines({ config })];
   if (tokenServiceUrl !== undefined) lines.push('', `The services' stand-in is ${tokenServiceUrl}`);
-  if (call === undefined)
-    return [...lines, '', 'No access rule names a caller, so nobody gets a token.', ''].join('\n');
+  const call = exampleCall(config);
+  lines.push('', ...(call ? commandLines(url, call) : ['No access rule names a caller, so nobody gets a token.']));
+  return [...lines, '', 'Ctrl-C ends it.', ''].join('\n');
+}
 
-  const { caller, client, service } = call;
+function commandLines(url: string, { caller, client, service }: ExampleCall): string[] {
   const variables = {
     AWS_ENDPOINT_URL_SECRETS_MANAGER: process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER,
     TOKEN_BROKER_URL: url,
@@ -21,22 +22,17 @@ export function greeting({ url, config, tokenServiceUrl }: LocalBroker): string 
     AWS_SECRET_ACCESS_KEY: caller.secretAccessKey,
   };
   return [
-    ...lines,
-    '',
     `Ask for a token as ${roleName(caller.role)}:`,
     `  curl --aws-sigv4 aws:amz:us-east-1:lambda --user ${quote(`${caller.accessKeyId}:${caller.secretAccessKey}`)} -H 'content-type: application/json' -d ${quote(JSON.stringify({ client, service }))} ${url}/token`,
     '',
     'Or in another terminal with the command line, the AWS CLI or an SDK:',
-    // These two would win over the keys.
+    // Left over from another sign-in, these would spoil the keys.
     '  unset AWS_PROFILE AWS_SESSION_TOKEN',
     `  export ${Object.entries(variables)
       .map(([name, value]) => `${name}=${quote(value ?? '')}`)
       .join(' ')}`,
     `  npm run --silent token-broker -- token --client ${client} --service ${service}`,
-    '',
-    'Ctrl-C ends it.',
-    '',
-  ].join('\n');
+  ];
 }
 
 function callerLines({ config }: Pick<LocalBroker, 'config'>): string[] {
