@@ -78,7 +78,7 @@ export function createLeasedRequest(dependencies: Dependencies) {
     const found = beforeMine(before, plan.seen, acquisition);
     const record = memory.withOwnLatches(pair, capTimes(found, now()));
     const mine = acquired(record, acquisition);
-    memory.remember(pair, mine);
+    memory.remember(pair, mine, takenAt);
     const isForeign = record.foreignUntil > now() && plan.store !== memory;
     const version = isForeign ? undefined : await plan.confirm({ ...record, leaseUntil: 0 });
     if (version === undefined || !isCharged(record, version, chargedVersion)) {
@@ -114,7 +114,7 @@ export function createLeasedRequest(dependencies: Dependencies) {
       }
       const pause = pauseAfter(error, mine.pause, now());
       const isMine = await tell(call, () => store.pause(call.pair, mine.fence, pause));
-      if (isMine !== false) memory.remember(call.pair, paused(mine, pause));
+      if (isMine !== false) memory.remember(call.pair, paused(mine, pause), mine.attemptedAt);
       throw pauseProblem(pause, now(), error.cause);
     }
   }
@@ -125,7 +125,7 @@ export function createLeasedRequest(dependencies: Dependencies) {
       return;
     }
     const isMine = await tell(call, () => store.publish(call.pair, mine.fence, renewal));
-    if (isMine !== false) memory.remember(call.pair, published(mine, renewal));
+    if (isMine !== false) memory.remember(call.pair, published(mine, renewal), mine.attemptedAt);
   }
 
   async function reject(call: Call, store: PairStore, mine: PairRecord, { versionId }: SecretVersion): Promise<void> {
@@ -134,7 +134,7 @@ export function createLeasedRequest(dependencies: Dependencies) {
     const isGone = ([id, { at }]: readonly [string, Rejection]) => !staged?.has(id) && now() - at > KEPT_LATCH_MS;
     const goneVersions = staged === undefined ? [] : [...mine.rejected].filter(isGone).map(([id]) => id);
     const request = { version: versionId, at: now(), goneVersions };
-    memory.remember(call.pair, rejected(mine, mine.fence, request));
+    memory.remember(call.pair, rejected(mine, mine.fence, request), mine.attemptedAt);
     const isTold = await tell(call, async () => {
       await store.reject(call.pair, mine.fence, request);
       return true;

@@ -12,8 +12,8 @@ import { acquired, mayAcquire, paused, published, released } from './pair-transi
 export interface PairMemory extends PairStore {
   /** The state as it was less than a minute ago. */
   recall(pair: Pair): PairRecord | undefined;
-  /** Keeps what the shared store holds. */
-  remember(pair: Pair, record: PairRecord): void;
+  /** Keeps what the shared store holds; what others may have changed in it was last looked at when `knownAt` says. */
+  remember(pair: Pair, record: PairRecord, knownAt?: number): void;
   /** Takes over what a shared record says besides its token, which this environment cannot open. */
   adopt(pair: Pair, record: PairRecord): void;
   /** The record with the latches that only this environment knows laid over it. */
@@ -37,8 +37,8 @@ export function createPairMemory(now: () => number): PairMemory {
   };
   const recordOf = (pair: Pair) => withOwnLatches(pair, stateOf(pair).record);
 
-  const remember = (pair: Pair, record: PairRecord) => {
-    states.set(pairKey(pair), { ...stateOf(pair), record, knownAt: now() });
+  const remember = (pair: Pair, record: PairRecord, knownAt = now()) => {
+    states.set(pairKey(pair), { ...stateOf(pair), record, knownAt });
   };
 
   const latch = (pair: Pair, version: string) => {
