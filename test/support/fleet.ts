@@ -98,11 +98,15 @@ export function createFleet(changes: Partial<Surroundings> & ServiceChanges = {}
   /** By the name with which a call signs its leases: the number of its environment. */
   const owners = new Map<string, number>();
   let environments = 0;
+  let idle = { at: START, looks: 0 };
 
   function createEnvironment({ skewMs = 0 }: { readonly skewMs?: number } = {}): Environment {
     const number = environments++;
     const state = { isDead: false, skewMs };
-    const now = () => clock.now() + state.skewMs;
+    const now = () => {
+      noteProgress();
+      return clock.now() + state.skewMs;
+    };
     const alive = async <Result>(result: Result): Promise<Result> => (state.isDead ? new Promise(() => {}) : result);
     const sleep = async (ms: number) => {
       await clock.sleep(ms);
@@ -169,6 +173,12 @@ export function createFleet(changes: Partial<Surroundings> & ServiceChanges = {}
     return { outcome: 'found', secret: { versionId, stage, text } } satisfies SecretReading;
   }
 
+  /** A loop that never waits would stop the clock, and the test, for good. */
+  function noteProgress(): void {
+    idle = clock.now() === idle.at ? { at: idle.at, looks: idle.looks + 1 } : { at: clock.now(), looks: 0 };
+    if (idle.looks > MAX_LOOKS) throw new Error('the rules go round in circles');
+  }
+
   function serviceRequest(from: number, now: () => number, sleep: (ms: number) => Promise<void>): RequestToken {
     return async (asked, credential, deadline) => {
       const version = credential.secret.reveal();
@@ -203,6 +213,9 @@ export function createFleet(changes: Partial<Surroundings> & ServiceChanges = {}
 
   return { surroundings, clock, shared, requests, counts, service, owners, createEnvironment };
 }
+
+/** Far more often than 200 environments ask what time it is at one moment. */
+const MAX_LOOKS = 100_000;
 
 const SERVICE_NAMES = ['customer-insights', 'merchant-payment-cleansing'] as const;
 

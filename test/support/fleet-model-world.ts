@@ -1,0 +1,185 @@
+import { type Pair, pairKey } from '../../functions/broker/pair.ts';
+import { Problem } from '../../functions/broker/problem.ts';
+import { Redacted } from '../../functions/broker/redacted.ts';
+import type { SecretReading, SecretStage } from '../../functions/broker/secret.ts';
+import type { TokenExchange } from '../../functions/broker/token-request.ts';
+import { exchange } from './broker-world.ts';
+import type { VirtualClock } from './virtual-clock.ts';
+
+export const CLIENTS = ['acme', 'globex'] as const;
+export const SERVICES = ['customer-insights', 'merchant-payment-cleansing'] as const;
+export const PAIRS: readonly Pair[] = CLIENTS.flatMap((client) => SERVICES.map((service) => ({ client, service })));
+
+export type ServiceFault =
+  | 'connection refused'
+  | '503'
+  | '429 for seconds'
+  | '429 until a date'
+  | '429 for an hour'
+  | 'silence'
+  | 'odd body'
+  | 'redirect'
+  | 'error in a 200';
+
+/** How a service behaves at the moment. */
+export interface ServiceMood {
+  readonly fault: ServiceFault | undefined;
+  readonly latencyMs: number;
+  /** 0: its answers tell no life time. */
+  readonly lifetimeSeconds: number;
+  /** It hands out the same token with a shrinking life time as long as that lives. */
+  readonly repeats: boolean;
+}
+
+/** The secret of a client: its versions count up, and each has a stage or none. */
+interface ClientSecret {
+  readonly stages: Partial<Record<SecretStage, string | undefined>>;
+  readonly versions: number;
+  readonly deletedAt: number | undefined;
+}
+
+/** A token as its service handed it out. */
+export interface HandOut {
+  readonly text: string;
+  readonly pair: Pair;
+  readonly version: string;
+  /** By the true time. */
+  readonly endsAt: number;
+}
+
+export const CALM: ServiceMood = { fault: undefined, latencyMs: 100, lifetimeSeconds: 3_600, repeats: false };
+
+/** The clients' secrets and the two services, as they truly are. */
+export function createModelWorld(clock: VirtualClock) {
+  const secrets = new Map<string, ClientSecret>();
+  const moods = new Map<string, ServiceMood>();
+  /** The versions that a service does not accept, by pair. */
+  const unwelcome = new Map<string, Set<string>>();
+  const lastHandOuts = new Map<string, HandOut>();
+  let tokens = 0;
+
+  for (const client of CLIENTS) {
+    secrets.set(client, { stages: { AWSCURRENT: versionName(client, 1) }, versions: 1, deletedAt: undefined });
+  }
+
+  const secretOf = (client: string): ClientSecret =>
+    secrets.get(client) ?? { stages: {}, versions: 0, deletedAt: undefined };
+  const moodOf = (service: string): ServiceMood => moods.get(service) ?? CALM;
+  const unwelcomeTo = (pair: Pair): Set<string> => {
+    const versions = unwelcome.get(pairKey(pair)) ?? new Set();
+    unwelcome.set(pairKey(pair), versions);
+    return versions;
+  };
+
+  return {
+    secretOf,
+    moodOf,
+    isAccepted: (pair: Pair, version: string) => !unwelcomeTo(pair).has(version),
+
+    setMood(service: string, mood: ServiceMood) {
+      moods.set(service, mood);
+    },
+
+    /** Whether the service takes this version from now on. */
+    setAccepted(pair: Pair, version: string, accepts: boolean) {
+      if (accepts) unwelcomeTo(pair).delete(version);
+      else unwelcomeTo(pair).add(version);
+    },
+
+    /** Stores a new version; services know it unless the operator has mistyped it. */
+    stage(client: string, stage: 'AWSCURRENT' | 'AWSPENDING', isGood: boolean): string {
+      const { stages, versions, ...rest } = secretOf(client);
+      const version = versionName(client, versions + 1);
+      const previous = stage === 'AWSCURRENT' ? { AWSPREVIOUS: stages.AWSCURRENT } : {};
+      secrets.set(client, { ...rest, versions: versions + 1, stages: { ...stages, ...previous, [stage]: version } });
+      for (const service of SERVICES) this.setAccepted({ client, service }, version, isGood);
+      return version;
+    },
+
+    promotePending(client: string) {
+      const { stages, ...rest } = secretOf(client);
+      const { AWSPENDING, AWSCURRENT } = stages;
+      if (AWSPENDING === undefined) return;
+      secrets.set(client, { ...rest, stages: { AWSCURRENT: AWSPENDING, AWSPREVIOUS: AWSCURRENT } });
+    },
+
+    rollBack(client: string) {
+      const { stages, ...rest } = secretOf(client);
+      const { AWSCURRENT, AWSPREVIOUS } = stages;
+      if (AWSPREVIOUS === undefined) return;
+      secrets.set(client, { ...rest, stages: { ...stages, AWSCURRENT: AWSPREVIOUS, AWSPREVIOUS: AWSCURRENT } });
+    },
+
+    setDeleted(client: string, isDeleted: boolean) {
+      const { deletedAt, ...rest } = secretOf(client);
+      secrets.set(client, { ...rest, deletedAt: isDeleted ? (deletedAt ?? clock.now()) : undefined });
+    },
+
+    /** What Secrets Manager says when it can be asked. */
+    read(client: string, stage: SecretStage): SecretReading {
+      const { stages, deletedAt } = secretOf(client);
+      if (deletedAt !== undefined) return { outcome: 'deleted' };
+      const versionId = stages[stage];
+      if (versionId === undefined) return { outcome: 'missing' };
+      const text = new Redacted(JSON.stringify({ client_id: client, secret: versionId }));
+      return { outcome: 'found', secret: { versionId, stage, text } };
+    },
+
+    /** What the service answers to a token request, and the token in it. */
+    answer(pair: Pair, version: string): { readonly answer: TokenExchange | Problem; readonly handOut?: HandOut } {
+      const mood = moodOf(pair.service);
+      if (mood.fault !== undefined) return { answer: faultyAnswer(mood.fault, clock.now()) };
+      if (unwelcomeTo(pair).has(version)) return { answer: rejection(version) };
+
+      const last = lastHandOuts.get(pairKey(pair));
+      const isRepeated = mood.repeats && last !== undefined && last.endsAt - clock.now() >= 1_000;
+      const handOut = isRepeated ? last : newHandOut(pair, version, mood.lifetimeSeconds || UNTOLD_SECONDS);
+      lastHandOuts.set(pairKey(pair), handOut);
+      const expiresIn = Math.floor((handOut.endsAt - clock.now()) / 1_000);
+      const told = mood.lifetimeSeconds === 0 ? {} : { expires_in: expiresIn };
+      return { answer: exchange(200, { access_token: handOut.text, ...told }), handOut };
+    },
+  };
+
+  function newHandOut(pair: Pair, version: string, lifetimeSeconds: number): HandOut {
+    tokens += 1;
+    // Its fingerprint is its beginning.
+    const text = `${tokens.toString(36).padStart(4, '0')}.${pairKey(pair)}.${version}`;
+    return { text, pair, version, endsAt: clock.now() + lifetimeSeconds * 1_000 };
+  }
+}
+
+function versionName(client: string, n: number): string {
+  return `${client}-${n}`;
+}
+
+/** Both ways of saying it. */
+function rejection(version: string): TokenExchange {
+  return version.endsWith('2') ? exchange(400, { error: 'invalid_client' }) : exchange(401, {});
+}
+
+function faultyAnswer(fault: ServiceFault, now: number): TokenExchange | Problem {
+  switch (fault) {
+    case 'connection refused':
+      return new Problem('token-endpoint-unavailable', 'connection refused');
+    case 'silence':
+      return new Problem('token-endpoint-timeout', 'no answer in time');
+    case '503':
+      return exchange(503, {});
+    case '429 for seconds':
+      return exchange(429, {}, { 'retry-after': '20' });
+    case '429 until a date':
+      return exchange(429, {}, { 'retry-after': new Date(now + 90_000).toUTCString() });
+    case '429 for an hour':
+      return exchange(429, {}, { 'retry-after': '3600' });
+    case 'odd body':
+      return exchange(200, { greeting: 'hello' });
+    case 'redirect':
+      return exchange(302, {}, { location: 'https://elsewhere.example.com' });
+    case 'error in a 200':
+      return exchange(200, { error: 'invalid_client' });
+  }
+}
+
+/** How long tokens live whose answers do not tell it: as long as the settings assume. */
+const UNTOLD_SECONDS = 300;
