@@ -1,5 +1,6 @@
 import { Command, CommanderError, Option } from 'commander';
 import { parseName } from './commands/arguments.ts';
+import { addClientCommands } from './commands/client.ts';
 import { addTokenCommand } from './commands/token.ts';
 
 /** The command line: data on stdout, talk on stderr; exit 0 done, 1 refused or failed, 2 wrong usage, 130 Ctrl-C. */
@@ -20,6 +21,7 @@ process.once('SIGINT', () => interrupted.abort());
 for (const stream of [process.stdout, process.stderr]) stream.on('error', ignoreBrokenPipe);
 
 addTokenCommand(program, interrupted.signal);
+addClientCommands(program, interrupted.signal);
 
 try {
   await program.parseAsync();

@@ -11,6 +11,11 @@ export function parseName(text: string): string {
   return text;
 }
 
+/** The services of a client: names with commas between, or `all`. */
+export function parseServices(text: string): readonly string[] | 'all' {
+  return text === 'all' ? text : [...new Set(text.split(',').map(parseName))];
+}
+
 /** How long a token should still live. */
 export function parseMinTtl(text: string): number {
   const seconds = Number(text);

@@ -4,12 +4,14 @@ import type { ProblemType } from '../../functions/broker/problem.ts';
 /** What a failure means and what to do about it, in one sentence for a person. */
 export function explain(type: string, { environment, client }: ExplainedFor): string {
   if (!isExplained(type)) return 'This command line does not know the problem: read its detail, or update it.';
-  return EXPLANATIONS[type].replace('<environment>', environment).replace('<client>', client);
+  const text = EXPLANATIONS[type].replace('<environment>', environment);
+  return client === undefined ? text : text.replace('<client>', client);
 }
 
 export interface ExplainedFor {
   readonly environment: string;
-  readonly client: string;
+  /** Left out when the failure is about no single one. */
+  readonly client?: string | undefined;
 }
 
 function isExplained(type: string): type is keyof typeof EXPLANATIONS {

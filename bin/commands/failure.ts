@@ -2,22 +2,45 @@ import { TokenBrokerError } from '../../client/error.ts';
 import { type ExplainedFor, explain } from './explain.ts';
 import { printJson, talk } from './output.ts';
 
+/** What keeps a command from its work when it is neither the broker nor wrong usage. No text of it holds a secret. */
+export class CommandFailure extends Error {
+  override readonly name = 'CommandFailure';
+  /** For programs; `aborted` when somebody gave up waiting. */
+  readonly type: string;
+  readonly detail: string;
+  /** What to do about it. */
+  readonly advice: string;
+
+  constructor(type: string, detail: string, advice: string) {
+    super(`${type}: ${detail}`);
+    this.type = type;
+    this.detail = detail;
+    this.advice = advice;
+  }
+}
+
+/** Ctrl-C. */
+export function aborted(): CommandFailure {
+  return new CommandFailure('aborted', 'The command was interrupted', 'Run it again.');
+}
+
 /**
- * Does a command's work; when the broker refuses or cannot be reached, says why and what to do, and the exit code is 1.
+ * Does a command's work; when it is refused or cannot be done, says why and what to do, and the exit code is 1.
  *
- * Ctrl-C is answered with silence and 130, as the shell expects.
+ * Ctrl-C is answered with 130, as the shell expects, and with no words but those that the work itself has said.
  */
 export async function explainFailure(options: FailureOptions, work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {
-    if (!(error instanceof TokenBrokerError)) throw error;
+    if (!(error instanceof TokenBrokerError || error instanceof CommandFailure)) throw error;
     // What was left behind (a credential lookup) must not keep the process; nothing was printed that could be lost.
     if (error.type === 'aborted') process.exit(130);
     if (options.json) printJson(asProblem(error));
     talk(`error: ${error.message}`);
-    talk(explain(error.type, options));
-    if (error.retryAfterSeconds !== undefined) talk(`Try again in ${error.retryAfterSeconds} s.`);
+    talk(adviceFor(error, options));
+    const retryAfterSeconds = error instanceof TokenBrokerError ? error.retryAfterSeconds : undefined;
+    if (retryAfterSeconds !== undefined) talk(`Try again in ${retryAfterSeconds} s.`);
     process.exitCode = 1;
   }
 }
@@ -27,6 +50,12 @@ interface FailureOptions extends ExplainedFor {
 }
 
 /** Failures that are not the broker's get the same shape, so that a script reads one. */
-function asProblem({ type, detail, status, retryable, problem }: TokenBrokerError): Readonly<Record<string, unknown>> {
+export function asProblem(error: TokenBrokerError | CommandFailure): Readonly<Record<string, unknown>> {
+  if (error instanceof CommandFailure) return { type: error.type, detail: error.detail };
+  const { type, detail, status, retryable, problem } = error;
   return problem ?? { type, detail, status, retryable };
+}
+
+function adviceFor(error: TokenBrokerError | CommandFailure, options: ExplainedFor): string {
+  return error instanceof CommandFailure ? error.advice : explain(error.type, options);
 }

@@ -13,10 +13,42 @@ export function printMembers(data: Readonly<Record<string, unknown>>): void {
   }
 }
 
+/** Writes data for a person: a table on stdout, its columns as wide as they must be; `paint` may colour a cell. */
+export function printTable(
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+  paint: (cell: string, padded: string) => string = (_, padded) => padded,
+): void {
+  process.stdout.write(tableText(header, rows, paint));
+}
+
+function tableText(
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+  paint: (cell: string, padded: string) => string,
+): string {
+  const table = [header, ...rows].map((row) => row.map(plain));
+  const widths = header.map((_, column) => Math.max(...table.map((row) => (row[column] ?? '').length)));
+  const lines = table.map((row) => row.map((cell, column) => paint(cell, cell.padEnd(widths[column] ?? 0))));
+  return lines.map((cells) => `${cells.join('  ').trimEnd()}\n`).join('');
+}
+
 /** Writes one line for a person on stderr, where it never mixes with data. */
 export function talk(line: string): void {
   process.stderr.write(`${plain(line)}\n`);
 }
+
+/** Tells on stderr how far a long work is, every few seconds; short work passes in silence. */
+export function talkOfProgress(what: string, now: () => number = Date.now): (done: number, total: number) => void {
+  let toldAt = now();
+  return (done, total) => {
+    if (now() - toldAt < PROGRESS_MS) return;
+    toldAt = now();
+    talk(`${what}: ${done} of ${total}`);
+  };
+}
+
+const PROGRESS_MS = 3_000;
 
 /** A service's scope or a foreign server's text must not steer the terminal. */
 function plain(text: string): string {

@@ -20,12 +20,16 @@ export function startCommandLine(args: readonly string[], env: Readonly<Record<s
   return spawn(process.execPath, [PROGRAM, ...args], { env: { ...isolated, ...env } });
 }
 
-/** Runs the command line to its end. */
+/** Runs the command line to its end, with `input` on its standard input. */
 export async function runCommandLine(
   args: readonly string[],
   env?: Readonly<Record<string, string>>,
+  input = '',
 ): Promise<Finished> {
-  return finished(startCommandLine(args, env));
+  const child = startCommandLine(args, env);
+  // Whoever reads no input may be gone before it is written.
+  child.stdin.on('error', () => undefined).end(input);
+  return finished(child);
 }
 
 /** Waits for the end of a started command line. */

@@ -1,0 +1,82 @@
+import type { Command } from 'commander';
+import type { SecretStage } from '../../functions/broker/secret.ts';
+import { addRegionOption, type ClientOptions } from './client-options.ts';
+import { requireStandIn } from './environment.ts';
+import { CommandFailure, explainFailure } from './failure.ts';
+import { mapFew } from './few.ts';
+import { shortVersion } from './finding.ts';
+import { printJson, printTable, talk, talkOfProgress } from './output.ts';
+import { openSecrets, type Secrets } from './secrets.ts';
+import { type ClientSecret, versionWith } from './stored-secret.ts';
+
+/** `client list`: which clients there are, and which versions of their credentials. */
+export function addListCommand(parent: Command, signal: AbortSignal): void {
+  addRegionOption(parent.command('list'))
+    .description('Show the clients with their services and the versions of their credentials, never a value.')
+    .option('--json', 'answer in JSON')
+    .action(async (_: unknown, command: Command) => {
+      const options = command.optsWithGlobals<ClientOptions>();
+      requireStandIn(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
+      await explainFailure(options, async () => {
+        const secrets = openSecrets(options, signal);
+        const addDates = async (secret: ClientSecret) => ({ ...secret, dates: await datesOf(secret, secrets) });
+        const clients = await mapFew(await secrets.list(), addDates, talkOfProgress('Looking at the versions'));
+        if (options.json) printJson({ environment: options.environment, clients: clients.map(members) });
+        else print(clients, Date.now());
+      });
+    });
+}
+
+interface Listed extends ClientSecret {
+  /** Epoch milliseconds by version id. */
+  readonly dates: ReadonlyMap<string, number>;
+}
+
+/** A secret can go while the list is read: what is known of it is shown all the same. */
+async function datesOf(secret: ClientSecret, secrets: Secrets): Promise<Listed['dates']> {
+  if (secret.deletedAt !== undefined) return new Map();
+  try {
+    return await secrets.versionDates(secret.client);
+  } catch (error) {
+    if (error instanceof CommandFailure && error.type.startsWith('secret-')) return new Map();
+    throw error;
+  }
+}
+
+function members({ client, servicesTag, versions, deletedAt, dates }: Listed) {
+  return {
+    client,
+    services: servicesTag?.split(/\s+/) ?? 'all',
+    versions: versions.map(({ versionId, stages }) => ({
+      version: versionId,
+      stages,
+      stored_at: iso(dates.get(versionId)),
+    })),
+    deleted_at: iso(deletedAt),
+  };
+}
+
+function print(clients: readonly Listed[], now: number): void {
+  const rows = clients.map((one) => {
+    const versions = STAGES.map((stage) => describeVersion(versionWith(stage, one), one, now));
+    const state = one.deletedAt === undefined ? [] : [`deleted, gone on ${iso(one.deletedAt)?.slice(0, 10)}`];
+    return [one.client, one.servicesTag ?? 'all', ...versions, ...state];
+  });
+  const isAnyDeleted = clients.some(({ deletedAt }) => deletedAt !== undefined);
+  printTable(['CLIENT', 'SERVICES', 'CURRENT', 'PENDING', 'PREVIOUS', ...(isAnyDeleted ? [''] : [])], rows);
+  if (clients.length === 0) talk('There is no client yet: client put makes one.');
+}
+
+const STAGES: readonly SecretStage[] = ['AWSCURRENT', 'AWSPENDING', 'AWSPREVIOUS'];
+
+function describeVersion(versionId: string | undefined, { dates }: Listed, now: number): string {
+  const storedAt = versionId === undefined ? undefined : dates.get(versionId);
+  const days = storedAt === undefined ? '' : ` (${Math.floor(Math.max(0, now - storedAt) / DAY_MS)} d)`;
+  return `${shortVersion(versionId)}${days}`;
+}
+
+const DAY_MS = 24 * 60 * 60_000;
+
+function iso(time: number | undefined): string | undefined {
+  return time === undefined ? undefined : new Date(time).toISOString();
+}

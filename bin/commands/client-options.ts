@@ -1,0 +1,51 @@
+import { type Command, Option } from 'commander';
+import { servicesOf } from '../../functions/broker/health-pairs.ts';
+import type { Pair } from '../../functions/broker/pair.ts';
+import { configuredServices } from './environment.ts';
+import type { ClientSecret } from './stored-secret.ts';
+
+/** What every command about clients can be told. */
+export interface ClientOptions {
+  readonly environment: string;
+  readonly region?: string;
+  readonly json?: boolean;
+}
+
+export function addRegionOption(command: Command): Command {
+  return command.option(
+    '--region <region>',
+    'AWS region of the secrets and the table (default: as lib/environments.ts)',
+  );
+}
+
+export function addTableOption(command: Command): Command {
+  return command.addOption(
+    new Option('--table <name>', "the table of the environment's pairs").env('TOKEN_BROKER_TABLE'),
+  );
+}
+
+/** The pairs of a client that are checked: on the services of its tag, without one on all of the environment. */
+export function checkedPairs({ client, servicesTag }: ClientSecret, environment: string): readonly Pair[] {
+  const configured = servicesTag === undefined ? configuredServices(environment) : [];
+  return pairsOn(servicesOf(servicesTag, configured), client);
+}
+
+export function pairsOn(services: readonly string[], client: string): readonly Pair[] {
+  return services.map((service) => ({ client, service }));
+}
+
+/** The services of a client once `--services` is in force; wrong usage when the environment does not have one of them. */
+export function servicesAfter(
+  tag: string | undefined,
+  { environment, services }: { readonly environment: string; readonly services?: readonly string[] | 'all' },
+  command: Command,
+): readonly string[] {
+  if (services === undefined && tag !== undefined) return servicesOf(tag, []);
+  const configured = configuredServices(environment);
+  if (services === undefined || services === 'all') return configured;
+  const unknown = services.find((service) => !configured.includes(service));
+  if (unknown !== undefined) {
+    command.error(`error: "${environment}" has no service "${unknown}": it has ${configured.join(', ')}`);
+  }
+  return services;
+}

@@ -1,0 +1,148 @@
+import { randomUUID } from 'node:crypto';
+import { type Command, Option } from 'commander';
+import type { TokenBroker } from '../../client/token-broker.ts';
+import { secretName } from '../../functions/broker/secret.ts';
+import { parseName, parseServices } from './arguments.ts';
+import { checkPairs } from './checks.ts';
+import { type ClientOptions, pairsOn, servicesAfter } from './client-options.ts';
+import { addConnectionOptions, type ConnectionOptions, connect } from './connect.ts';
+import { checkCredential, readCredential } from './credential-input.ts';
+import { isLocal, requireStandIn } from './environment.ts';
+import { CommandFailure, explainFailure } from './failure.ts';
+import { talk } from './output.ts';
+import { isAcceptedVersion, makeCurrent, printOutcome, TAKES_EFFECT } from './promotion.ts';
+import { type NewVersion, openSecrets, type Secrets } from './secrets.ts';
+import { type ClientSecret, versionWith } from './stored-secret.ts';
+
+/** `client put`: stores a credential beside the one in use, proves it, and only then lets it take over. */
+export function addPutCommand(parent: Command, signal: AbortSignal): void {
+  addConnectionOptions(parent.command('put'))
+    .description('Store a new credential, check it on each service of the client, and promote it if all accept it.')
+    .argument('<client>', 'whose credential', parseName)
+    .option('--services <names>', 'the services that the client has, with commas between, or all', parseServices)
+    .option('--force', 'promote it whatever the services say')
+    .addOption(new Option('--kms-key-id <key>', 'what encrypts a new secret').env('TOKEN_BROKER_KMS_KEY_ID'))
+    .option('--json', 'answer in JSON')
+    .addHelpText('after', HELP)
+    .action(async (client: string, _: unknown, command: Command) => {
+      const options = command.optsWithGlobals<PutOptions>();
+      requireStandIn(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
+      const broker = connect(options, command);
+      await explainFailure({ ...options, client }, async () => {
+        const secrets = openSecrets(options, signal);
+        const before = await secrets.find(client);
+        refuseUnstorable(before, options, command);
+        const services = servicesAfter(before?.servicesTag, options, command);
+        const text = await readCredential(signal);
+        checkCredential(text, services);
+
+        const version = { versionId: randomUUID(), text };
+        talk(`Storing version ${version.versionId} of ${secretName(options.environment, client)}.`);
+        try {
+          const stage = await store(secrets, client, version, before, options);
+          await prove({ client, version: version.versionId, services, stage, before }, options, {
+            broker,
+            secrets,
+            signal,
+          });
+        } catch (error) {
+          talk(`The version may be stored all the same: client list shows its stage. A pending one affects nobody:`);
+          talk(`client promote ${client} checks and promotes it, another client put ${client} replaces it.`);
+          throw error;
+        }
+      });
+    });
+}
+
+interface PutOptions extends ClientOptions, ConnectionOptions {
+  readonly region?: string;
+  readonly services?: readonly string[] | 'all';
+  readonly force?: boolean;
+  readonly kmsKeyId?: string;
+}
+
+function refuseUnstorable(before: ClientSecret | undefined, options: PutOptions, command: Command): void {
+  if (before?.deletedAt !== undefined) {
+    throw new CommandFailure(
+      'secret-deleted',
+      'The secret is marked for deletion',
+      'Restore it first: docs/operations.md, "Restore a deleted secret".',
+    );
+  }
+  if (before === undefined && !options.kmsKeyId && !isLocal(options.environment)) {
+    command.error(
+      'error: a new secret needs the key of the environment: give --kms-key-id or set TOKEN_BROKER_KMS_KEY_ID to the output KeyArn of its stack',
+    );
+  }
+}
+
+/** Stores the version beside what is there. The first version of a secret is current at once: AWS knows no other way. */
+async function store(
+  secrets: Secrets,
+  client: string,
+  version: NewVersion,
+  before: ClientSecret | undefined,
+  { services, kmsKeyId }: PutOptions,
+): Promise<'AWSCURRENT' | 'AWSPENDING'> {
+  if (before === undefined) {
+    await secrets.create(client, version, { services: services ?? 'all', kmsKeyId });
+    return 'AWSCURRENT';
+  }
+  if (services !== undefined) await secrets.setServices(client, services);
+  const stages = await secrets.putPending(client, version);
+  return stages.includes('AWSCURRENT') ? 'AWSCURRENT' : 'AWSPENDING';
+}
+
+interface Stored {
+  readonly client: string;
+  readonly version: string;
+  readonly services: readonly string[];
+  readonly stage: 'AWSCURRENT' | 'AWSPENDING';
+  readonly before: ClientSecret | undefined;
+}
+
+interface Tools {
+  readonly broker: TokenBroker;
+  readonly secrets: Secrets;
+  readonly signal: AbortSignal;
+}
+
+async function prove(stored: Stored, options: PutOptions, { broker, secrets, signal }: Tools): Promise<void> {
+  const { client, version, services, stage, before } = stored;
+  const { environment, force = false, json } = options;
+  talk(`Checking it on ${services.join(', ')}.`);
+  const checks = await checkPairs(broker, pairsOn(services, client), { stage, signal });
+  const isAccepted = checks.every((check) => isAcceptedVersion(check, version));
+  const isPromoted = stage === 'AWSPENDING' && (isAccepted || force);
+  if (isPromoted) {
+    await makeCurrent(secrets, { client, version, current: versionWith('AWSCURRENT', before), isPending: true });
+  }
+  const outcome = { environment, client, version, stage: isPromoted ? 'AWSCURRENT' : stage, checks } as const;
+  printOutcome(outcome, { json, next: NEXT[isPromoted ? 'promoted' : stage][isAccepted ? 'accepted' : 'refused'] });
+  if (!isAccepted && !isPromoted) process.exitCode = 1;
+}
+
+const FIRST = 'It is the first version, so AWS made it the current one at once';
+
+/** What to do next, by what has become of the version and what the services said. */
+const NEXT = {
+  promoted: { accepted: TAKES_EFFECT, refused: `Promoted by --force. ${TAKES_EFFECT} client rollback undoes it.` },
+  AWSPENDING: {
+    accepted: '',
+    refused: 'It stays pending, and callers are not affected. Store the right credential with client put.',
+  },
+  AWSCURRENT: {
+    accepted: `${FIRST}. Callers get tokens as soon as an access rule lets them.`,
+    refused: `${FIRST}; nobody had a token of the client before. Store the right credential with client put.`,
+  },
+} as const;
+
+const HELP = `
+At a terminal it asks for the client_id and the secret and shows neither; else it reads them from standard input:
+  {"client_id": "…", "secret": "…"}    also client_secret or password for secret, username for client_id
+
+Examples:
+  $ npm run token-broker -- client put acme
+  $ npm run token-broker -- client put acme --services customer-insights,merchant-payment-cleansing
+
+Exit code: 0 the version is the current one, 1 it is not, or not accepted, 2 wrong usage.`;

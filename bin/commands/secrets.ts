@@ -1,0 +1,157 @@
+import {
+  CreateSecretCommand,
+  DescribeSecretCommand,
+  ListSecretsCommand,
+  ListSecretVersionIdsCommand,
+  PutSecretValueCommand,
+  ResourceNotFoundException,
+  TagResourceCommand,
+  UntagResourceCommand,
+  UpdateSecretVersionStageCommand,
+} from '@aws-sdk/client-secrets-manager';
+import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
+import type { Redacted } from '../../functions/broker/redacted.ts';
+import { type SecretStage, secretName } from '../../functions/broker/secret.ts';
+import { type AwsOptions, awsRegion } from './environment.ts';
+import { inOurWords } from './secrets-call.ts';
+import { type ClientSecret, readSecret } from './stored-secret.ts';
+
+/** A version about to be stored; its id is chosen before, so that it is known whatever happens on the way. */
+export interface NewVersion {
+  readonly versionId: string;
+  readonly text: Redacted;
+}
+
+/** The clients' secrets of one environment: all that the commands do with Secrets Manager. No value is ever read. */
+export interface Secrets {
+  /** Every client of the environment, also those whose secret is marked for deletion. */
+  list(): Promise<readonly ClientSecret[]>;
+  find(client: string): Promise<ClientSecret | undefined>;
+  /** When each version was stored: epoch milliseconds by version id. */
+  versionDates(client: string): Promise<ReadonlyMap<string, number>>;
+  /** The first version of a new secret, which AWS makes the current one at once. */
+  create(client: string, version: NewVersion, details: SecretDetails): Promise<void>;
+  /** Stores another version as AWSPENDING; tells its stages, because AWS makes the first one current as well. */
+  putPending(client: string, version: NewVersion): Promise<readonly string[]>;
+  /** Says which services the client has; `all` takes the tag away. */
+  setServices(client: string, services: readonly string[] | 'all'): Promise<void>;
+  /** Moves a stage away `from` the version that has it, and `to` another one; fails when somebody else was faster. */
+  moveStage(client: string, stage: SecretStage, move: StageMove): Promise<void>;
+}
+
+interface SecretDetails {
+  readonly services: readonly string[] | 'all';
+  readonly kmsKeyId: string | undefined;
+}
+
+interface StageMove {
+  readonly from: string | undefined;
+  readonly to?: string | undefined;
+}
+
+/** Opens the environment's secrets; sends nothing before it is asked for something. */
+export function openSecrets(options: AwsOptions, signal: AbortSignal): Secrets {
+  const { environment } = options;
+  const region = awsRegion(options);
+  const client = createSecretsManagerClient({ ...(region && { region }), ...PATIENT });
+  const prefix = secretName(environment, '');
+  const call = inOurWords(region, signal);
+
+  return {
+    async list() {
+      const secrets: ClientSecret[] = [];
+      let NextToken: string | undefined;
+      do {
+        const Filters = [{ Key: 'name' as const, Values: [prefix] }];
+        const command = new ListSecretsCommand({ Filters, IncludePlannedDeletion: true, MaxResults: 100, NextToken });
+        const page = await call('ListSecrets', (send) => client.send(command, send));
+        secrets.push(...(page.SecretList ?? []).flatMap((entry) => readSecret(entry, prefix) ?? []));
+        NextToken = page.NextToken;
+      } while (NextToken !== undefined);
+      return secrets.toSorted((one, other) => (one.client < other.client ? -1 : 1));
+    },
+
+    async find(name) {
+      const command = new DescribeSecretCommand({ SecretId: secretName(environment, name) });
+      const found = await call('DescribeSecret', (send) =>
+        client.send(command, send).catch((error: unknown) => {
+          if (error instanceof ResourceNotFoundException) return undefined;
+          throw error;
+        }),
+      );
+      return found && readSecret({ ...found, SecretVersionsToStages: found.VersionIdsToStages }, prefix);
+    },
+
+    async versionDates(name) {
+      const dates = new Map<string, number>();
+      let NextToken: string | undefined;
+      do {
+        const input = { SecretId: secretName(environment, name), MaxResults: 100, NextToken };
+        const page = await call('ListSecretVersionIds', (send) =>
+          client.send(new ListSecretVersionIdsCommand(input), send),
+        );
+        for (const { VersionId, CreatedDate } of page.Versions ?? []) {
+          if (VersionId !== undefined && CreatedDate !== undefined) dates.set(VersionId, CreatedDate.getTime());
+        }
+        NextToken = page.NextToken;
+      } while (NextToken !== undefined);
+      return dates;
+    },
+
+    async create(name, { versionId, text }, { services, kmsKeyId }) {
+      const command = new CreateSecretCommand({
+        Name: secretName(environment, name),
+        Description: `Credential of the client ${name}, for the token broker`,
+        ClientRequestToken: versionId,
+        SecretString: text.reveal(),
+        ...(kmsKeyId !== undefined && { KmsKeyId: kmsKeyId }),
+        ...(services !== 'all' && { Tags: [servicesTag(services)] }),
+      });
+      await call('CreateSecret', (send) => client.send(command, send));
+    },
+
+    async putPending(name, { versionId, text }) {
+      const command = new PutSecretValueCommand({
+        SecretId: secretName(environment, name),
+        ClientRequestToken: versionId,
+        SecretString: text.reveal(),
+        VersionStages: ['AWSPENDING'],
+      });
+      const { VersionStages = [] } = await call('PutSecretValue', (send) => client.send(command, send));
+      return VersionStages;
+    },
+
+    async setServices(name, services) {
+      const SecretId = secretName(environment, name);
+      await (services === 'all'
+        ? call('UntagResource', (send) =>
+            client.send(new UntagResourceCommand({ SecretId, TagKeys: [SERVICES_TAG] }), send),
+          )
+        : call('TagResource', (send) =>
+            client.send(new TagResourceCommand({ SecretId, Tags: [servicesTag(services)] }), send),
+          ));
+    },
+
+    async moveStage(name, stage, { from, to }) {
+      const command = new UpdateSecretVersionStageCommand({
+        SecretId: secretName(environment, name),
+        VersionStage: stage,
+        ...(from !== undefined && { RemoveFromVersionId: from }),
+        ...(to !== undefined && { MoveToVersionId: to }),
+      });
+      await call('UpdateSecretVersionStage', (send) => client.send(command, send));
+    },
+  };
+}
+
+/** A person waits longer than a caller of the broker, but not for ever. */
+const PATIENT = {
+  maxAttempts: 4,
+  requestHandler: { connectionTimeout: 3_000, requestTimeout: 10_000, throwOnRequestTimeout: true },
+};
+
+const SERVICES_TAG = 'services';
+
+function servicesTag(services: readonly string[]) {
+  return { Key: SERVICES_TAG, Value: services.join(' ') };
+}

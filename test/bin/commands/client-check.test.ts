@@ -1,0 +1,148 @@
+import { describe, expect, it } from 'vitest';
+import { problem } from '../../client/answers.ts';
+import { startLoopbackServer } from '../../client/loopback-server.ts';
+import { OLD, SERVICES, startOperatorWorld, WRONG } from './operator-world.ts';
+
+const [INSIGHTS, CLEANSING] = SERVICES;
+const CHECK = ['client', 'check', 'acme'];
+
+describe('client check', () => {
+  it('shows a finding for each service of the client', async () => {
+    const world = await startOperatorWorld();
+    const { exitCode, stdout, stderr } = await world.run(CHECK);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(stdout).toMatch(
+      /^SERVICE +FINDING .*\ncustomer-insights +accepted .* request .*\nmerchant-.* accepted .*\n$/,
+    );
+  });
+
+  it('answers --json as the broker does', async () => {
+    const world = await startOperatorWorld();
+    const { stdout } = await world.run([...CHECK, '--service', INSIGHTS, '--json']);
+    expect(JSON.parse(stdout)).toEqual({
+      environment: 'local',
+      client: 'acme',
+      stage: 'AWSCURRENT',
+      checks: [
+        {
+          client: 'acme',
+          service: INSIGHTS,
+          stage: 'AWSCURRENT',
+          finding: 'accepted',
+          version: expect.any(String),
+          checked_at: expect.stringMatching(/Z$/),
+          proven_by: 'request',
+          expires_at: expect.stringMatching(/Z$/),
+        },
+      ],
+    });
+  });
+
+  it('asks about one service without Secrets Manager', async () => {
+    const world = await startOperatorWorld();
+    const env = { AWS_ENDPOINT_URL_SECRETS_MANAGER: '' };
+    const { exitCode, stdout } = await world.run([...CHECK, '--service', CLEANSING], { env });
+    expect(exitCode).toBe(0);
+    expect(stdout).not.toContain(INSIGHTS);
+  });
+
+  it('ends with 1 and says what to do, once, when a credential is rejected', async () => {
+    const world = await startOperatorWorld();
+    await world.run(['client', 'put', 'acme'], { input: WRONG });
+    const { exitCode, stdout, stderr } = await world.run([...CHECK, '--stage', 'AWSPENDING']);
+    expect(exitCode).toBe(1);
+    expect(stdout).toMatch(/customer-insights +rejected .* latch .*\nmerchant-payment-cleansing +rejected/);
+    expect(stderr).toMatch(
+      /^customer-insights, merchant-payment-cleansing: The service does not accept .*client put acme.*\n$/,
+    );
+  });
+
+  it.each([
+    ['secret-missing', ['--stage', 'AWSPREVIOUS'], /There is no version with this stage in token-broker\/local\/acme/],
+    ['access-denied', ['--service', 'unknown'], /No access rule lets your role/],
+  ])('explains "%s"', async (finding, args, advice) => {
+    const world = await startOperatorWorld();
+    const { exitCode, stdout, stderr } = await world.run([...CHECK, ...args]);
+    expect(exitCode).toBe(1);
+    expect(stdout).toContain(finding);
+    expect(stderr).toMatch(advice);
+  });
+
+  it('tells that there is no such client', async () => {
+    const world = await startOperatorWorld();
+    const { exitCode, stderr } = await world.run(['client', 'check', 'globex']);
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/secret-missing: There is no client "globex"/);
+  });
+
+  it('goes on after a problem of one service', async () => {
+    const world = await startOperatorWorld();
+    const broker = await startLoopbackServer((response, request) => {
+      const { service } = JSON.parse(request.body);
+      const type = service === INSIGHTS ? 'secrets-unavailable' : 'token-endpoint-timeout';
+      problem(type)(response, request);
+    });
+    const { exitCode, stdout } = await world.run([...CHECK, '--url', broker.url, '--json']);
+    await broker.close();
+    expect(exitCode).toBe(1);
+    expect(JSON.parse(stdout).checks).toMatchObject([
+      { service: INSIGHTS, problem: { type: 'secrets-unavailable', status: 503 } },
+      { service: CLEANSING, problem: { type: 'token-endpoint-timeout', status: 504 } },
+    ]);
+  });
+
+  it('says only once what keeps it from asking at all', async () => {
+    const world = await startOperatorWorld();
+    const { exitCode, stdout, stderr } = await world.run(CHECK, { env: { AWS_SECRET_ACCESS_KEY: 'not-the-key' } });
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+    expect(stderr).toMatch(/^error: aws-signature-mismatch: .*\nThe signature is wrong: .*\n$/);
+  });
+
+  it.each([
+    ['no client', ['client', 'check'], /missing required argument 'client'/],
+    ['a stage that there is not', [...CHECK, '--stage', 'CURRENT'], /Allowed choices are AWSCURRENT, AWSPENDING/],
+  ])('%s is exit code 2', async (_, args, message) => {
+    const world = await startOperatorWorld();
+    const { exitCode, stdout, stderr } = await world.run(args);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+    expect(stderr).toMatch(message);
+  });
+});
+
+describe('client retry', () => {
+  it('lets a version be sent again that a service has rejected by mistake', async () => {
+    const world = await startOperatorWorld();
+    world.tokenService.respondWith(INSIGHTS, { status: 401 });
+    expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +rejected/);
+    world.tokenService.respondWith(INSIGHTS, undefined);
+    expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +rejected .* latch/);
+
+    const { exitCode, stdout, stderr } = await world.run(['client', 'retry', 'acme']);
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/customer-insights +[0-9a-f]{8}\nmerchant-payment-cleansing +-\n$/);
+    expect(stderr).toMatch(/up to three times: .* may lock the account/);
+    expect(await world.run(CHECK)).toMatchObject({ exitCode: 0 });
+  });
+
+  it('touches one service only when that is named, and tells when there was nothing', async () => {
+    const world = await startOperatorWorld();
+    world.tokenService.respondWith(INSIGHTS, { status: 401 });
+    await world.run(CHECK);
+    const { stdout, stderr } = await world.run(['client', 'retry', 'acme', '--service', CLEANSING, '--json']);
+    expect(JSON.parse(stdout)).toMatchObject({ cleared: [{ service: CLEANSING, versions: [] }] });
+    expect(stderr).toBe('Nothing was latched.\n');
+    expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +rejected .* latch/);
+  });
+});
+
+describe('the credentials of these tests', () => {
+  it('are in no output, which the other tests rely on', async () => {
+    const world = await startOperatorWorld();
+    const told = `{"type":"x","title":"x","detail":"${OLD.secret}"}`;
+    const broker = await startLoopbackServer((response) =>
+      response.writeHead(500, { 'content-type': 'application/problem+json' }).end(told),
+    );
+    await expect(world.run([...CHECK, '--url', broker.url])).rejects.toThrow('a secret was printed');
+    await broker.close();
+  });
+});

@@ -1,0 +1,139 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { startSecretsManager } from '../../../bin/local/secrets-manager.ts';
+import { finished, runCommandLine, startCommandLine } from './command-line.ts';
+
+const DAY_MS = 24 * 60 * 60_000;
+const VALUE = { SecretString: 'marked-secret' };
+const LIST = ['client', 'list', '--environment', 'dev'];
+
+async function start() {
+  let ageDays = 0;
+  const standIn = await startSecretsManager({ now: () => Date.now() - ageDays * DAY_MS - 1 });
+  onTestFinished(standIn.close);
+  return {
+    ...standIn,
+    /** Stores versions of a secret, each so many days old, with its stages. */
+    store(name: string, versions: readonly (readonly [ageDays: number, ...stages: string[]])[], services?: string) {
+      const Tags = services === undefined ? [] : [{ Key: 'services', Value: services }];
+      const secret = standIn.store.find(name) ?? standIn.store.create(name, { Tags });
+      for (const [age, ...stages] of versions) {
+        ageDays = age;
+        secret.versions.add(`${name.replaceAll(/\W/g, '-')}-${age}`.padEnd(32, '0'), VALUE, stages);
+      }
+      ageDays = 0;
+      return secret;
+    },
+    async run(...args: readonly string[]) {
+      const env = { AWS_ENDPOINT_URL_SECRETS_MANAGER: standIn.url };
+      const result = await runCommandLine([...LIST, ...args], env);
+      expect(result.stdout + result.stderr).not.toMatch(/marked-|garbage/);
+      return result;
+    },
+  };
+}
+
+describe('client list', () => {
+  it('shows services, versions and their ages', async () => {
+    const { store, run } = await start();
+    store('token-broker/dev/globex', [[3, 'AWSCURRENT']], 'customer-insights merchant-payment-cleansing');
+    store('token-broker/dev/acme', [
+      [400, 'AWSCURRENT'],
+      [12, 'AWSCURRENT'],
+      [0, 'AWSPENDING'],
+    ]);
+    const { exitCode, stdout, stderr } = await run();
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(stdout.split('\n')).toEqual([
+      expect.stringMatching(/^CLIENT +SERVICES +CURRENT +PENDING +PREVIOUS$/),
+      expect.stringMatching(/^acme +all +token-br \(12 d\) +token-br \(0 d\) +token-br \(400 d\)$/),
+      expect.stringMatching(/^globex +customer-insights merchant-payment-cleansing +token-br \(3 d\) +- +-$/),
+      '',
+    ]);
+  });
+
+  it('answers --json with whole version ids and times', async () => {
+    const { store, run } = await start();
+    store('token-broker/dev/acme', [[12, 'AWSCURRENT']], 'customer-insights');
+    const { stdout } = await run('--json');
+    const version = 'token-broker-dev-acme-12'.padEnd(32, '0');
+    expect(JSON.parse(stdout)).toEqual({
+      environment: 'dev',
+      clients: [
+        {
+          client: 'acme',
+          services: ['customer-insights'],
+          versions: [{ version, stages: ['AWSCURRENT'], stored_at: expect.stringMatching(/Z$/) }],
+        },
+      ],
+    });
+  });
+
+  it('shows clients of this environment only, and nothing else below its name', async () => {
+    const { store, run } = await start();
+    for (const name of ['dev/acme', 'dev/acme/old', 'dev/-x', 'dev-2/acme', 'prod/acme']) {
+      store(`token-broker/${name}`, [[1, 'AWSCURRENT']]);
+    }
+    const { clients } = JSON.parse((await run('--json')).stdout);
+    expect(clients).toMatchObject([{ client: 'acme' }]);
+  });
+
+  it('reads every page', async () => {
+    const { store, run, calls } = await start();
+    for (let client = 0; client < 101; client += 1) store(`token-broker/dev/c${client}`, [[1, 'AWSCURRENT']]);
+    const { clients } = JSON.parse((await run('--json')).stdout);
+    expect(clients).toHaveLength(101);
+    expect(calls.filter((call) => call === 'ListSecrets')).toHaveLength(2);
+  });
+
+  it('shows a client whose secret is marked for deletion, and until when it can be restored', async () => {
+    const { store, run } = await start();
+    const secret = store('token-broker/dev/acme', [[1, 'AWSCURRENT']]);
+    secret.deletion = { markedAt: Date.now(), goneAt: Date.UTC(2099, 0, 31) };
+    expect((await run()).stdout).toMatch(/^acme .* deleted, gone on 2099-01-31$/m);
+    expect(JSON.parse((await run('--json')).stdout)).toMatchObject({
+      clients: [{ client: 'acme', deleted_at: '2099-01-31T00:00:00.000Z' }],
+    });
+  });
+
+  it('says so when there is none', async () => {
+    const { run } = await start();
+    expect(await run()).toMatchObject({ exitCode: 0, stderr: 'There is no client yet: client put makes one.\n' });
+  });
+});
+
+describe('client list, refused or failed', () => {
+  it.each([
+    [
+      'access-denied',
+      /^error: aws-access-denied: .*secretsmanager:ListSecrets in eu-west-1 \(AccessDeniedException\)\n/,
+    ],
+    ['throttled', /^error: aws-throttled: /],
+    ['reset', /^error: aws-unavailable: .*\(ECONNRESET\)\nCheck your network/],
+    ['garbage', /^error: aws-unavailable: /],
+  ] as const)('explains "%s" in its own words', async (fault, message) => {
+    const { run, failWith } = await start();
+    failWith(fault);
+    const { exitCode, stdout, stderr } = await run('--json');
+    expect(exitCode).toBe(1);
+    expect(JSON.parse(stdout)).toHaveProperty('detail');
+    expect(stderr).toMatch(message);
+  });
+
+  it('says that there are no AWS credentials', async () => {
+    const { url } = await start();
+    const none = { AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '', AWS_SESSION_TOKEN: '' };
+    const { exitCode, stderr } = await runCommandLine(LIST, { AWS_ENDPOINT_URL_SECRETS_MANAGER: url, ...none });
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/^error: aws-credentials-missing: .*\nSet AWS_PROFILE/);
+  });
+
+  it('ends silently with 130 on Ctrl-C', async () => {
+    const { url, calls, failWith } = await start();
+    failWith('hang');
+    const child = startCommandLine(LIST, { AWS_ENDPOINT_URL_SECRETS_MANAGER: url });
+    const ending = finished(child);
+    await expect.poll(() => calls.length, { timeout: 20_000 }).toBe(1);
+    child.kill('SIGINT');
+    expect(await ending).toEqual({ exitCode: 130, stdout: '', stderr: '' });
+  });
+});
