@@ -1,0 +1,45 @@
+import { readFileSync } from 'node:fs';
+
+/** README.md, taken apart into what a test can hold against the project. */
+export const README = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+
+/** The blocks of code in one language, in their order. */
+export function blocks(language: string): readonly string[] {
+  return [...README.matchAll(/^```(\w+)\n(.*?)^```$/gms)].flatMap(([, name, text = '']) =>
+    name === language ? text : [],
+  );
+}
+
+/** Every command of the shell blocks as one line, without its comment. */
+export function commands(): readonly string[] {
+  const lines = blocks('sh').flatMap((block) => block.replaceAll(/\\\n\s*/g, '').split('\n'));
+  return lines.map((line) => line.replace(/\s+#.*$/, '')).filter((line) => line !== '');
+}
+
+/** The rows of the table whose first heading is given, as cells without their code marks. */
+export function table(firstHeading: string): readonly (readonly string[])[] {
+  const [, rows = ''] = new RegExp(`^\\| ${firstHeading} \\|.*\\n\\|[-|]+\\n((?:\\|.*\\n)+)`, 'm').exec(README) ?? [];
+  return rows
+    .trimEnd()
+    .split('\n')
+    .map((row) =>
+      row
+        .slice(2, -2)
+        .split(' | ')
+        .map((cell) => cell.replace(/^`(.*)`$/, '$1')),
+    );
+}
+
+/** The paths of the layout; what is indented lies in the folder above it. */
+export function layout(): readonly string[] {
+  const [tree = ''] = blocks('text');
+  let folder = '';
+  return tree
+    .trimEnd()
+    .split('\n')
+    .map((line) => {
+      const [, indent = '', path = ''] = /^( *)(\S+)/.exec(line) ?? [];
+      if (indent === '') folder = path;
+      return indent === '' ? path : folder + path;
+    });
+}
