@@ -121,12 +121,13 @@ function observationKey(observation: Observation): string {
   return observation.kind === 'pair' ? pairKey(observation.pair) : observation.kind;
 }
 
-/** What was never seen counts as good. A new version that is no better is news: somebody has tried. */
+/** What was never seen counts as good. Another version that is no better is news: somebody has tried. */
 function isNews(observation: Observation, before: Entry | undefined): boolean {
   const { condition } = observation;
   if (before === undefined) return !isGood(condition);
   if (before.condition !== condition) return true;
-  return (condition === 'rejected' || condition === 'secret-malformed') && before.version !== versionOf(observation);
+  const versions = new Set([before.version, versionOf(observation)].filter((version) => version !== undefined));
+  return (condition === 'rejected' || condition === 'secret-malformed') && versions.size === 2;
 }
 
 /** By then every run is over that may have looked before. */

@@ -47,8 +47,8 @@ function brokerNews(environment: string, { condition }: BrokerObservation): News
     headline: 'incident: the broker checks no credential',
     sentence: 'Not one credential could be checked. Callers may get no tokens either.',
     whatToDo:
-      `look at the alarms and the log of the function token-broker-${environment}, and find the cause with: ` +
-      `npm run token-broker -- doctor --environment ${environment}`,
+      `look at the alarms and the log of the function token-broker-${environment}, and find the cause with:` +
+      `\n  npm run token-broker -- doctor --environment ${environment}`,
   };
 }
 

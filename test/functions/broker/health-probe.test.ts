@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest';
+import type { ProbeAnswer } from '../../../functions/broker/health-probe.ts';
+import { createHealthWorld } from '../../support/health-world.ts';
+
+const DENIED: ProbeAnswer = { condition: 'denied', said: 'access-denied' };
+
+describe('the role that must be refused', () => {
+  it('is tried in each run, on a pair that there is, and says nothing while it is refused', async () => {
+    const { world, run, probed } = createHealthWorld();
+    expect((await run()).subjects).toEqual([]);
+    expect((await run()).subjects).toEqual([]);
+    expect(probed).toHaveLength(2);
+    for (const { client } of probed) expect(world.clients.map((listed) => listed.client)).toContain(client);
+  });
+
+  it('is tried although there is no client', async () => {
+    const { run, probed } = createHealthWorld({ clients: [] });
+    expect(await run()).toMatchObject({ probe: DENIED });
+    expect(probed).toEqual([{ client: 'no-such-client', service: 'customer-insights' }]);
+  });
+
+  it('is a message when it is not refused, one when it is again, and nothing in between', async () => {
+    const { world, run, messages } = createHealthWorld();
+    world.probe = () => ({ condition: 'not-denied', said: 'a-token' });
+    expect((await run()).subjects).toEqual([
+      '[token-broker dev] SECURITY: a role without an access rule was not refused',
+    ]);
+    expect(messages[0]?.text).toContain('The answer was: a-token.');
+    expect((await run()).subjects).toEqual([]);
+    world.probe = () => DENIED;
+    expect((await run()).subjects).toEqual(['[token-broker dev] a role without an access rule is refused again']);
+  });
+
+  it('is tried again when nobody could say', async () => {
+    const { world, run } = createHealthWorld();
+    const answers: ProbeAnswer[] = [
+      { condition: 'unproven', said: 'timeout' },
+      { condition: 'unproven', said: 'timeout' },
+    ];
+    world.probe = () => answers.shift() ?? DENIED;
+    expect(await run()).toMatchObject({ probe: DENIED, subjects: [] });
+  });
+
+  it('is a message when nobody can say', async () => {
+    const { world, run, probed } = createHealthWorld();
+    world.probe = () => ({ condition: 'unproven', said: 'aws-forbidden' });
+    expect((await run()).subjects).toEqual([
+      '[token-broker dev] not proven that roles without an access rule are refused',
+    ]);
+    expect(probed).toHaveLength(3);
+  });
+
+  it('is a message although the broker has no findings, when it was not refused', async () => {
+    const { world, run } = createHealthWorld({ answer: () => ({ failure: 'access-denied' }) });
+    world.probe = () => ({ condition: 'not-denied', said: 'a-token' });
+    expect((await run()).subjects).toEqual([
+      '[token-broker dev] incident: the broker checks no credential',
+      '[token-broker dev] SECURITY: a role without an access rule was not refused',
+    ]);
+  });
+
+  it('costs a run no time beyond its own', async () => {
+    const { run } = createHealthWorld({ timeoutMs: 10_000, probe: () => ({ condition: 'unproven', said: 'timeout' }) });
+    expect((await run()).milliseconds).toBeLessThan(9_000);
+  });
+});
