@@ -7,8 +7,8 @@ export interface LeaseWatch {
   isOver(record: PairRecord): boolean;
   /** The record still names a holder, but whoever that is has had a whole lease. */
   isOutwaited(record: PairRecord): boolean;
-  /** A lease that was seen alive can still be: waiting goes on even when the store cannot be asked. */
-  isWaiting(): boolean;
+  /** How long a lease that was seen alive can still be: waiting goes on even when the store cannot be asked. */
+  remainingMs(): number;
 }
 
 export function createLeaseWatch(owner: string, leaseMs: number, now: () => number): LeaseWatch {
@@ -30,6 +30,6 @@ export function createLeaseWatch(owner: string, leaseMs: number, now: () => numb
     },
     isOver: (record) => !isLive(record) || isOutwaited(record),
     isOutwaited,
-    isWaiting: () => now() < until,
+    remainingMs: () => Math.max(0, until - now()),
   };
 }

@@ -72,8 +72,8 @@ export function createPursuit(dependencies: Dependencies): Pursue {
 
     while (now() < call.deadline) {
       const [record, prepared] = await Promise.all([readRecord(call, store, consistency), goal.prepare(readSince)]);
-      if (record === undefined && watch.isWaiting()) {
-        await poll(call, polls++);
+      if (record === undefined && watch.remainingMs() > 0) {
+        await poll(call, polls++, watch.remainingMs());
         continue;
       }
       if (record === undefined || isForeign(record, store)) {
@@ -87,7 +87,7 @@ export function createPursuit(dependencies: Dependencies): Pursue {
       const move = await goal.look({ record, prepared, leaseIsOver: watch.isOver(record), readSince, isAlone });
       if (move.kind === 'done') return move.result;
       if (move.kind === 'wait') {
-        await poll(call, polls++);
+        await poll(call, polls++, watch.remainingMs());
         consistency = 'eventual';
         continue;
       }
@@ -139,9 +139,11 @@ export function createPursuit(dependencies: Dependencies): Pursue {
     }
   }
 
-  async function poll(call: Call, polls: number): Promise<void> {
+  async function poll(call: Call, polls: number, leaseLeftMs = Infinity): Promise<void> {
     const pollMs = Math.min(MAX_POLL_MS, FIRST_POLL_MS * 2 ** polls) * (1 + random()) * 0.5;
-    await sleep(Math.max(0, Math.min(pollMs, call.deadline - now())));
+    // Nobody sleeps on when the lease ends; not all wake at once.
+    const wakeMs = leaseLeftMs + random() * FIRST_POLL_MS;
+    await sleep(Math.max(0, Math.min(pollMs, wakeMs, call.deadline - now())));
   }
 }
 
