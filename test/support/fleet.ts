@@ -63,15 +63,17 @@ export interface Environment {
   kill(): void;
 }
 
-interface ServiceChanges {
+interface FixedChanges {
+  /** Of everything random. */
+  readonly seed?: number;
   readonly service?: Partial<Service>;
   /** What one of them has of its own. */
   readonly services?: Readonly<Record<ServiceName, Partial<Service>>>;
 }
 
 /** Environments of the real rules around one shared store, one Secrets Manager and one service, on a virtual clock. */
-export function createFleet(changes: Partial<Surroundings> & ServiceChanges = {}) {
-  const { service: serviceChanges, services: ownChanges = {}, ...rest } = changes;
+export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) {
+  const { seed = 1, service: serviceChanges, services: ownChanges = {}, ...rest } = changes;
   const service = exampleService(serviceChanges);
   const services = Object.fromEntries(SERVICE_NAMES.map((name) => [name, { ...service, ...ownChanges[name] }]));
   const surroundings: Surroundings = {
@@ -93,7 +95,7 @@ export function createFleet(changes: Partial<Surroundings> & ServiceChanges = {}
   const shared = createReferencePairStore();
   const requests: SeenRequest[] = [];
   const counts = { secretReads: 0, storeCalls: {} as Record<string, number> };
-  const random = seededRandom(1);
+  const random = seededRandom(seed);
   const accessStore = createStoreAccess({ shared, clock, latencyMs: () => surroundings.storeLatencyMs });
   /** By the name with which a call signs its leases: the number of its environment. */
   const owners = new Map<string, number>();

@@ -1,0 +1,324 @@
+import { describe, expect, it } from 'vitest';
+import { Problem } from '../../../functions/broker/problem.ts';
+import type { TokenExchange } from '../../../functions/broker/token-request.ts';
+import { exchange } from '../../support/broker-world.ts';
+import { seededRandom } from '../../support/fleet.ts';
+import { ask, fleetOf } from '../../support/fleet-asks.ts';
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+
+describe('a service that goes down in the soft window', () => {
+  it('costs no caller its token until 30 s before the end, then all are told when to come back', async () => {
+    const { clock, surroundings, askAll, recordNow } = fleetOf(20);
+    await askAll();
+    const { expiresAt = 0, fingerprint = '' } = recordNow().token ?? {};
+    surroundings.answer = () => new Problem('token-endpoint-unavailable', 'connection refused');
+
+    await clock.advance(47 * MINUTE_MS);
+    while (clock.now() < expiresAt + MINUTE_MS) {
+      for (const { at, issue, problem } of await askAll()) {
+        if (at < expiresAt - 30 * SECOND_MS) expect(issue?.token.fingerprint).toBe(fingerprint);
+        else
+          expect(problem).toMatchObject({ type: 'token-endpoint-unavailable', retryAfterSeconds: expect.any(Number) });
+      }
+      await clock.advance(4_321);
+    }
+
+    surroundings.answer = undefined;
+    await clock.advance(15 * SECOND_MS);
+    for (const { problem } of await askAll()) expect(problem).toBeUndefined();
+  });
+
+  it('is asked at most every 15 s, by callers who wait for it a second at most', async () => {
+    const { clock, requests, surroundings, askAll } = fleetOf(20);
+    await askAll();
+    surroundings.serviceLatencyMs = HOUR_MS;
+    await clock.advance(50 * MINUTE_MS);
+    const before = requests.length;
+    const waits: number[] = [];
+    for (let minute = 0; minute < 5 * 12; minute += 1) {
+      waits.push(...(await askAll()).map(({ waitMs }) => waitMs));
+      await clock.advance(5 * SECOND_MS);
+    }
+
+    expect(requests.length - before).toBeLessThanOrEqual(5 * 4 + 1);
+    expect(Math.max(...waits)).toBeLessThanOrEqual(SECOND_MS + 50);
+  });
+});
+
+describe('Retry-After', () => {
+  it.each([
+    ['in seconds', () => '120', 120],
+    ['as a date', (now: number) => new Date(now + 120 * SECOND_MS).toUTCString(), 120],
+    ['of an hour, cut to 300 s,', () => '3600', 300],
+  ])('%s is kept by all environments', async (_, header, seconds) => {
+    const { clock, requests, surroundings, askAll } = fleetOf(20);
+    surroundings.answer = () => exchange(429, {}, { 'retry-after': header(clock.now()) });
+    surroundings.serviceLatencyMs = 10;
+    const startedAt = clock.now();
+    for (const { problem } of await askAll()) {
+      expect(problem?.type).toBe('token-endpoint-unavailable');
+      expect(Math.abs((problem?.retryAfterSeconds ?? 0) - seconds)).toBeLessThanOrEqual(1);
+    }
+    surroundings.answer = undefined;
+
+    await clock.advance((seconds - 1) * SECOND_MS - (clock.now() - startedAt));
+    for (const { problem } of await askAll()) expect(problem?.retryAfterSeconds).toBeLessThanOrEqual(2);
+    expect(requests).toHaveLength(1);
+
+    await clock.advance(2 * SECOND_MS);
+    for (const { problem } of await askAll()) expect(problem).toBeUndefined();
+    expect(requests).toHaveLength(2);
+  });
+});
+
+describe('wrong credentials', () => {
+  it('cost three requests each, AWSCURRENT and AWSPREVIOUS, in a week', async () => {
+    const { clock, requests, askAll } = fleetOf(20, {
+      stages: { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' },
+      accepted: new Set(),
+    });
+    for (let n = 0; n < 7 * 24 * 2; n += 1) {
+      for (const { problem } of await askAll()) expect(problem?.type).toBe('credential-rejected');
+      await clock.advance(30 * MINUTE_MS);
+    }
+    expect(requests.map(({ version }) => version).sort()).toEqual(['v1', 'v1', 'v1', 'v2', 'v2', 'v2']);
+  });
+
+  it('are over with the first call that sees a new version, which is 300 s after it was stored at the latest', async () => {
+    const { clock, requests, surroundings, askAll, askOne } = fleetOf(5, { accepted: new Set(['v2']) });
+    await askAll();
+    await clock.advance(MINUTE_MS);
+    surroundings.stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
+    const storedAt = clock.now();
+    let answer = await askOne();
+    while (answer.issue === undefined) {
+      expect(answer.problem?.type).toBe('credential-rejected');
+      expect(clock.now() - storedAt).toBeLessThan(300 * SECOND_MS);
+      await clock.advance(SECOND_MS);
+      answer = await askOne();
+    }
+
+    expect(answer.issue.token.credentialVersion).toBe('v2');
+    expect(requests.map(({ version }) => version)).toEqual(['v1', 'v2']);
+  });
+
+  it('are latched by version: no stage overwrites another', async () => {
+    const { clock, shared, requests, recordNow, surroundings, askAll } = fleetOf(3, {
+      stages: { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1', AWSPENDING: 'v3' },
+      accepted: new Set(),
+    });
+    const pending = { count: 2, at: clock.now(), fence: 1 };
+    shared.change({ client: 'acme', service: 'customer-insights' }, (record) => ({
+      ...record,
+      fence: 1,
+      rejected: new Map([['v3', pending]]),
+    }));
+    await askAll();
+    expect([...recordNow().rejected].map(([version, { count }]) => [version, count])).toEqual([
+      ['v3', 2],
+      ['v2', 1],
+      ['v1', 1],
+    ]);
+
+    // Promoted although it is wrong: what it has cost under its first stage still counts.
+    surroundings.stages = { AWSCURRENT: 'v3', AWSPREVIOUS: 'v2' };
+    await clock.advance(6 * MINUTE_MS);
+    await askAll();
+    expect(requests).toHaveLength(2);
+  });
+
+  it('are never what 500 transient failures look like', async () => {
+    const { clock, requests, recordNow, surroundings, askOne } = fleetOf(1);
+    const random = seededRandom(11);
+    surroundings.answer = () => TRANSIENT[Math.floor(random() * TRANSIENT.length)]?.();
+    surroundings.serviceLatencyMs = () => (random() < 0.1 ? HOUR_MS : 100);
+    while (requests.length < 500) {
+      const { problem } = await askOne();
+      expect(problem?.type).toMatch(/^token-/);
+      await clock.advance(Math.floor(random() * 20 * SECOND_MS));
+    }
+    expect(recordNow().rejected.size).toBe(0);
+
+    surroundings.answer = undefined;
+    surroundings.serviceLatencyMs = 100;
+    await clock.advance(301 * SECOND_MS);
+    expect((await askOne()).problem).toBeUndefined();
+  });
+});
+
+/** Everything that a service may say without having refused the credential. */
+const TRANSIENT: readonly (() => TokenExchange | Problem)[] = [
+  () => new Problem('token-endpoint-unavailable', 'connection refused'),
+  () => new Problem('token-endpoint-timeout', 'no answer in time'),
+  ...[301, 302, 307, 402, 403, 404, 405, 408, 409, 415, 418, 422, 425, 429, 500, 501, 502, 503, 504, 599].map(
+    (status) => () => exchange(status, { error: 'invalid_client' }),
+  ),
+  ...['invalid_request', 'invalid_grant', 'unauthorized_client', 'unsupported_grant_type', 'invalid_scope'].map(
+    (error) => () => exchange(400, { error }),
+  ),
+  () => exchange(429, {}, { 'retry-after': '30' }),
+  () => exchange(503, {}, { 'retry-after': 'Wed, 21 Oct 2015 07:28:00 GMT' }),
+  () => exchange(200, {}),
+  () => exchange(200, null),
+  () => exchange(200, { error: 'invalid_client' }),
+  () => exchange(200, { access_token: '', expires_in: 60 }),
+  () => exchange(200, { access_token: 'token', expires_in: -1 }),
+  () => exchange(204, ''),
+];
+
+describe('a refused token of an assumed life time', () => {
+  const untold = (n: number) => exchange(200, { access_token: `token-${n}` });
+
+  it('halves what is assumed after two early refusals, down to 30 s, with a remark', async () => {
+    const { clock, askOne, recordNow, environments } = fleetOf(2, { answer: untold });
+    const [one, other] = environments;
+    const lifetimes: number[] = [];
+    let { issue } = await askOne();
+    for (let n = 0; n < 10; n += 1) {
+      const { issuedAt = 0, expiresAt = 0 } = recordNow().token ?? {};
+      lifetimes.push((expiresAt - issuedAt) / SECOND_MS);
+      // A forced request is free every 30 s; with 75 s and less that is not early any more.
+      await clock.advance(31 * SECOND_MS);
+      ({ issue } = await askOne({ refused: issue?.token.fingerprint }, n % 2 === 0 ? one : other));
+    }
+
+    expect(lifetimes.slice(0, 5)).toEqual([300, 300, 150, 150, 75]);
+    expect(Math.min(...lifetimes)).toBeGreaterThanOrEqual(30);
+    const remarks = environments.flatMap(({ traces }) => traces.flatMap((trace) => [...trace.remarks]));
+    expect(remarks).toContain('assumed-lifetime-halved');
+  });
+
+  it('changes nothing when it is refused late, or when its life time was told', async () => {
+    const late = fleetOf(1, { answer: untold });
+    const told = fleetOf(1, { lifetimeSeconds: 300 });
+    for (const [fleet, waitMs] of [
+      [late, 200 * SECOND_MS],
+      [told, 31 * SECOND_MS],
+    ] as const) {
+      for (let n = 0; n < 3; n += 1) {
+        const { issue } = await fleet.askOne();
+        await fleet.clock.advance(waitMs);
+        await fleet.askOne({ refused: issue?.token.fingerprint });
+      }
+      expect(fleet.recordNow()).toMatchObject({ assumedLifetimeMs: 0, earlyRefusals: 0 });
+      expect((fleet.recordNow().token?.expiresAt ?? 0) - (fleet.recordNow().token?.issuedAt ?? 0)).toBe(300_000);
+    }
+  });
+});
+
+describe('min_ttl', () => {
+  it('brings one new token for all who ask for it at once', async () => {
+    const { clock, requests, askAll } = fleetOf(20);
+    await askAll();
+    await clock.advance(20 * MINUTE_MS);
+    await askAll({ minTtlMs: 50 * MINUTE_MS });
+    expect(requests).toHaveLength(2);
+
+    const answers = await askAll({ minTtlMs: 50 * MINUTE_MS });
+    for (const { at, issue } of answers) expect((issue?.token.expiresAt ?? 0) - at).toBeGreaterThan(50 * MINUTE_MS);
+  });
+
+  it('costs at most one request in 30 s, however many ask for more than a new token has left', async () => {
+    const { clock, requests, askAll } = fleetOf(20);
+    await askAll();
+    for (let second = 0; second < 300; second += 1) {
+      await askAll({ minTtlMs: HOUR_MS });
+      await clock.advance(SECOND_MS - (clock.now() % SECOND_MS));
+    }
+    expect(requests.length).toBeLessThanOrEqual(1 + 10);
+  });
+
+  it('costs nothing when tokens never live that long, or when a new token would end the old one', async () => {
+    const short = fleetOf(5, { lifetimeSeconds: 600 });
+    const single = fleetOf(5, { service: { singleActiveToken: true } });
+    for (const { clock, requests, askAll } of [short, single]) {
+      await askAll();
+      await clock.advance(5 * MINUTE_MS);
+      await askAll({ minTtlMs: 59 * MINUTE_MS });
+      expect(requests).toHaveLength(1);
+    }
+  });
+
+  it('is a target: while the service is down the current token is the answer', async () => {
+    const { clock, surroundings, askAll } = fleetOf(5);
+    await askAll();
+    await clock.advance(20 * MINUTE_MS);
+    surroundings.answer = () => new Problem('token-endpoint-unavailable', 'down');
+
+    for (const { issue } of await askAll({ minTtlMs: 50 * MINUTE_MS })) expect(issue).toBeDefined();
+  });
+});
+
+describe('a disabled client', () => {
+  it('is stopped everywhere within 60 s, cached tokens included, and served again within 60 s', async () => {
+    const { clock, shared, requests, askAll } = fleetOf(20);
+    const setDisabled = (disabled: boolean) =>
+      shared.change({ client: 'acme', service: 'customer-insights' }, (record) => ({ ...record, disabled }));
+    await askAll();
+    setDisabled(true);
+    await clock.advance(MINUTE_MS);
+    for (const { problem } of await askAll()) expect(problem?.type).toBe('credential-missing');
+    expect(requests).toHaveLength(1);
+
+    setDisabled(false);
+    await clock.advance(MINUTE_MS);
+    for (const { issue } of await askAll()) expect(issue).toBeDefined();
+  });
+
+  it('is stopped 60 s later also where a token request was under way', async () => {
+    const { clock, shared, environments, askOne } = fleetOf(1, { serviceLatencyMs: 3_900 });
+    const [environment] = environments;
+    if (environment === undefined) throw new Error('no environment');
+    const first = ask(environment);
+    await clock.advance(100);
+    shared.change({ client: 'acme', service: 'customer-insights' }, (record) => ({ ...record, disabled: true }));
+    const disabledAt = clock.now();
+    expect((await clock.run(first)).issue).toBeDefined();
+
+    await clock.advance(MINUTE_MS - (clock.now() - disabledAt));
+    expect((await askOne()).problem?.type).toBe('credential-missing');
+  });
+});
+
+describe('a lease holder', () => {
+  it.each([2, 3, 7, 50])('that is killed delays %i waiters by its lease, and costs one request', async (count) => {
+    for (let seed = 1; seed <= 40; seed += 1) {
+      const serviceLatencyMs = 150;
+      const { clock, requests, createEnvironment, environments } = fleetOf(count, { seed, serviceLatencyMs });
+      const holder = createEnvironment();
+      void holder.issue();
+      await clock.advance(100);
+      holder.kill();
+      const answers = await clock.run(Promise.all(environments.map((environment) => ask(environment))));
+
+      expect(requests.length).toBeLessThanOrEqual(2);
+      for (const { issue, waitMs } of answers) {
+        expect(issue).toBeDefined();
+        expect(waitMs).toBeLessThanOrEqual((6_000 + serviceLatencyMs) * 1.1);
+      }
+    }
+  });
+
+  it('that publishes when another has the lease changes nothing', async () => {
+    const { clock, surroundings, environments, recordNow, askAll } = fleetOf(2, { lifetimeSeconds: 10 });
+    const [late, next] = environments;
+    if (late === undefined || next === undefined) throw new Error('no environments');
+    await askAll();
+    await clock.advance(10 * SECOND_MS);
+    Object.assign(surroundings, { lifetimeSeconds: 3_600, serviceLatencyMs: 3_900, secretsLatencyMs: 1_000 });
+    surroundings.storeFault = (operation, from) =>
+      operation === 'publish' && from === late.number ? 'late' : undefined;
+    const first = ask(late);
+    await clock.advance(4_000);
+    surroundings.serviceLatencyMs = 10;
+    const second = await clock.run(ask(next));
+    const published = recordNow();
+    await clock.advance(MINUTE_MS);
+
+    expect((await first).issue?.token.fingerprint).not.toBe(second.issue?.token.fingerprint);
+    expect(recordNow()).toBe(published);
+  });
+});
