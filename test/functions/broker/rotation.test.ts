@@ -1,0 +1,135 @@
+import { describe, expect, it } from 'vitest';
+import type { Finding } from '../../../functions/broker/finding.ts';
+import type { Entries } from '../../../functions/broker/health-memory.ts';
+import type { Message } from '../../../functions/broker/health-message.ts';
+import { createReporter, type Memory, ReportFailure } from '../../../functions/broker/health-report.ts';
+import type { CheckAnswer } from '../../../functions/broker/health-walk.ts';
+import { createRotation, type RotationRecord, RotationUnfinished } from '../../../functions/broker/rotation.ts';
+import { START } from '../../support/example.ts';
+
+const PROMOTION = { client: 'acme', version: 'v2' };
+const ENDS_AT = START + 45_000;
+
+describe('a rotation', () => {
+  it('is one message, which is about what does not work', async () => {
+    const { rotate, messages } = rotation({ one: 'accepted', two: 'rejected', three: 'secret-malformed' });
+    await rotate(PROMOTION, ENDS_AT);
+    expect(messages.map(({ subject }) => subject)).toEqual(['[token-broker test] rejected: acme on two']);
+    expect(messages[0]?.text).toContain('  one: accepted (v2)\n  two: rejected (v2)\n  three: secret-malformed (v2)\n');
+  });
+
+  it('is no message when everything works', async () => {
+    const { rotate, messages } = rotation({ one: 'accepted', two: 'accepted' });
+    await rotate(PROMOTION, ENDS_AT);
+    expect(messages).toEqual([]);
+  });
+
+  it('tells that a credential works again, and then no more', async () => {
+    const { rotate, messages, answers } = rotation({ one: 'rejected' });
+    await rotate(PROMOTION, ENDS_AT);
+    answers.set('one', checked('accepted', 'v3'));
+    await rotate({ ...PROMOTION, version: 'v3' }, ENDS_AT);
+    await rotate({ ...PROMOTION, version: 'v3' }, ENDS_AT);
+    expect(messages.map(({ subject }) => subject)).toEqual([
+      '[token-broker test] rejected: acme on one',
+      '[token-broker test] accepted: acme on one',
+    ]);
+  });
+
+  it('remembers a message for all services, so that health has nothing more to tell', async () => {
+    const { rotate, memory } = rotation({ one: 'rejected', two: 'rejected' });
+    await rotate(PROMOTION, ENDS_AT);
+    for (const service of ['one', 'two']) {
+      expect(memory(service).get(`acme/${service}`)).toMatchObject({ condition: 'rejected', version: 'v2' });
+    }
+  });
+
+  it.each<Finding>(['unreachable', 'throttled'])(
+    'is unfinished, and no message, where a service is %s',
+    async (finding) => {
+      const { rotate, messages, records } = rotation({ one: finding, two: 'accepted' });
+      await expect(rotate(PROMOTION, ENDS_AT)).rejects.toThrow(new RotationUnfinished(`acme: one ${finding}`));
+      expect(messages).toEqual([]);
+      expect(records.map(({ pair }) => pair.service)).toEqual(['one', 'two']);
+    },
+  );
+
+  it('tells what it knows even when the broker cannot say everything', async () => {
+    const { rotate, messages, answers } = rotation({ one: 'rejected', two: 'accepted' });
+    answers.set('two', { kind: 'failed', failure: 'secrets-unavailable', retryable: true });
+    await expect(rotate(PROMOTION, ENDS_AT)).rejects.toThrow('acme: two secrets-unavailable');
+    expect(messages).toHaveLength(1);
+  });
+
+  it('is unfinished when nobody could be told, and the next try tells', async () => {
+    const { rotate, messages, failNotify } = rotation({ one: 'rejected', two: 'rejected' });
+    failNotify(true);
+    await expect(rotate(PROMOTION, ENDS_AT)).rejects.toThrow('acme: notifier-down, notifier-down');
+    failNotify(false);
+    await rotate(PROMOTION, ENDS_AT);
+    expect(messages).toHaveLength(1);
+  });
+
+  it('gives a check no more time than there is', async () => {
+    const { rotate, timeouts } = rotation({ one: 'accepted' });
+    await rotate(PROMOTION, START + 7_000);
+    await rotate(PROMOTION, START + 70_000);
+    expect(timeouts).toEqual([7_000, 20_000]);
+  });
+
+  it('checks the services that the client’s tag names and that are configured', async () => {
+    const { rotate, records } = rotation({ one: 'accepted', two: 'accepted' }, { tag: 'two three two' });
+    await rotate(PROMOTION, ENDS_AT);
+    expect(records.map(({ pair }) => pair.service)).toEqual(['two']);
+  });
+});
+
+/** All services there are, with what a check of each finds; and everything that comes of it. */
+function rotation(findings: Readonly<Record<string, Finding>>, { tag }: { readonly tag?: string } = {}) {
+  const answers = new Map(
+    Object.entries(findings).map(([service, finding]): [string, CheckAnswer] => [service, checked(finding)]),
+  );
+  const memories = new Map<string | undefined, Memory>();
+  const messages: Message[] = [];
+  const records: RotationRecord[] = [];
+  const timeouts: number[] = [];
+  let notifyFails = false;
+
+  const rotate = createRotation({
+    services: Object.keys(findings),
+    findClient: async (client) => ({ client, services: tag }),
+    checkPair: async ({ service }, timeoutMs) => {
+      timeouts.push(timeoutMs);
+      return answers.get(service) ?? { kind: 'failed', failure: 'access-denied', retryable: false };
+    },
+    notify: async (message) => {
+      if (notifyFails) throw new ReportFailure('notifier-down');
+      messages.push(message);
+    },
+    createReport: (notify) =>
+      createReporter({
+        environment: 'test',
+        memories: {
+          read: async (service) => memories.get(service) ?? { entries: new Map(), revision: 0, heldUntil: 0 },
+          write: async (service, memory) => {
+            memories.set(service, memory);
+            return true;
+          },
+        },
+        notify,
+        now: () => START,
+        sleep: async () => undefined,
+      }),
+    record: (record) => records.push(record),
+    now: () => START,
+  });
+  const memory = (service: string): Entries => memories.get(service)?.entries ?? new Map();
+  const failNotify = (fails: boolean) => {
+    notifyFails = fails;
+  };
+  return { rotate, answers, messages, records, timeouts, memory, failNotify };
+}
+
+function checked(finding: Finding, version = 'v2'): CheckAnswer {
+  return { kind: 'checked', finding, version, provenBy: 'request', checkedAt: START };
+}

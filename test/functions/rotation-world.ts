@@ -1,0 +1,169 @@
+import { createServer } from 'node:http';
+import { text } from 'node:stream/consumers';
+import {
+  CreateSecretCommand,
+  PutSecretValueCommand,
+  type PutSecretValueCommandInput,
+  type Tag,
+} from '@aws-sdk/client-secrets-manager';
+import { onTestFinished, vi } from 'vitest';
+import { ensurePairTable, ensureSealingKey, startDynamoDB } from '../../bin/local/dynamodb.ts';
+import { startFunctionUrl } from '../../bin/local/function-url.ts';
+import { listen } from '../../bin/local/function-url-wire.ts';
+import type { LabelUpdate } from '../../bin/local/secret-store.ts';
+import { startSecretsManager } from '../../bin/local/secrets-manager.ts';
+import { startTokenService } from '../../bin/local/token-service.ts';
+import { createTokenBroker } from '../../client/token-broker.ts';
+import { createDynamoDBClient } from '../../functions/aws/dynamodb-client.ts';
+import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
+import { createRotationFunction } from '../../functions/rotation-function.ts';
+import { createTokenFunction } from '../../functions/token-function.ts';
+import { exampleRule, exampleService } from '../support/example.ts';
+
+export const SERVICES = ['customer-insights', 'merchant-payment-cleansing'] as const;
+
+/** What is stored of `acme` at first, what the services accept besides, and what they do not. */
+export const OLD = { client_id: 'acme-id', secret: 'marked-old-secret' };
+export const NEW = { client_id: 'acme-id-2', secret: 'marked-new-secret' };
+export const WRONG = { client_id: 'acme-id', secret: 'marked-wrong-secret' };
+
+const ROTATION = { role: roleArn('rotation'), accessKeyId: 'AKIDROTATION', secretAccessKey: 'rotation-key' };
+const BILLING = { role: roleArn('billing'), accessKeyId: 'AKIDBILLING', secretAccessKey: 'billing-key' };
+const ENVIRONMENT = 'test';
+const SECRET = `token-broker/${ENVIRONMENT}/acme`;
+const TABLE = 'pairs';
+
+/** The rotation function, a whole broker on loopback, and everything around the two that can be seen or go wrong. */
+export async function startRotationWorld() {
+  const events: object[] = [];
+  const lines: string[] = [];
+  const checks: number[] = [];
+  const accepted = [OLD, NEW].map((credential) => ({ client: 'acme', ...credential }));
+  const tokenService = await startTokenService({
+    credentials: Object.fromEntries(SERVICES.map((service) => [service, accepted])),
+  });
+  const secretsManager = await startSecretsManager({ onLabelUpdated: (update) => events.push(eventOf(update)) });
+  const dynamodb = await startDynamoDB();
+  const topic = await startTopic();
+  stubVariables({
+    AWS_REGION: 'us-east-1',
+    AWS_ACCESS_KEY_ID: 'AKIDTEST',
+    AWS_SECRET_ACCESS_KEY: 'test-key',
+    AWS_ENDPOINT_URL_SECRETS_MANAGER: secretsManager.url,
+    AWS_ENDPOINT_URL_DYNAMODB: dynamodb.url,
+    AWS_ENDPOINT_URL_SNS: topic.url,
+  });
+  const secrets = createSecretsManagerClient();
+  await ensurePairTable(createDynamoDBClient(), TABLE);
+  await ensureSealingKey(secrets, ENVIRONMENT);
+
+  const broker = await startFunctionUrl({
+    handler: createTokenFunction({
+      environment: ENVIRONMENT,
+      tableName: TABLE,
+      settings: {
+        services: Object.fromEntries(
+          SERVICES.map((service) => [service, exampleService({ authUrl: tokenService.authUrl(service) })]),
+        ),
+        accessRules: [exampleRule({ services: 'all' })],
+        provenForSeconds: 3_600,
+      },
+      checkerRoles: [ROTATION.role],
+      write: (line) => lines.push(line),
+    }),
+    callers: [ROTATION, BILLING],
+    port: 0,
+    onAnswer: ({ path, status }) => path === '/check' && checks.push(status),
+  });
+  onTestFinished(async () => {
+    await Promise.all([broker, tokenService, secretsManager, dynamodb, topic].map(({ close }) => close()));
+    vi.unstubAllEnvs();
+  });
+
+  const handler = createRotationFunction({
+    environment: ENVIRONMENT,
+    url: broker.url,
+    tableName: TABLE,
+    services: SERVICES,
+    topicArn: 'arn:aws:sns:us-east-1:111111111111:token-broker-test',
+    credentials: ROTATION,
+    write: (line) => lines.push(line),
+  });
+
+  return {
+    tokenService,
+    topic,
+    broker,
+    secrets,
+    /** Every line that either function has written. */
+    lines,
+    /** The status of every answer to a check. */
+    checks,
+    rotate: (event: unknown) => handler(event, { getRemainingTimeInMillis: () => 60_000 }),
+    /** Asks for tokens as the role `billing`. */
+    caller: createTokenBroker({ url: broker.url, credentials: BILLING }),
+    /** Stores a first credential; gives the event that would tell of it. */
+    create: async (credential: object, Tags: Tag[] = []) => {
+      const SecretString = JSON.stringify(credential);
+      const created = await secrets.send(new CreateSecretCommand({ Name: SECRET, SecretString, Tags }));
+      return eventOf({ name: SECRET, arn: `${created.ARN}`, versionId: `${created.VersionId}`, label: 'AWSCURRENT' });
+    },
+    /** Puts another credential into use; gives the event that Secrets Manager sent. */
+    promote: async (credential: object, options: Partial<PutSecretValueCommandInput> = {}) => {
+      const SecretString = JSON.stringify(credential);
+      await secrets.send(new PutSecretValueCommand({ SecretId: SECRET, SecretString, ...options }));
+      return events.at(-1);
+    },
+  };
+}
+
+/** As it is sent by AWS. */
+export function eventOf({ name, arn, versionId, label }: LabelUpdate) {
+  return {
+    version: '0',
+    id: '6a7e8feb-b491-4cf7-a9f1-bf3703467718',
+    'detail-type': 'Secret Label Updated',
+    source: 'aws.secretsmanager',
+    account: '111111111111',
+    time: '2026-01-01T00:00:00Z',
+    region: 'us-east-1',
+    resources: [arn],
+    detail: { name, labelUpdated: label, versionId },
+  };
+}
+
+/** A topic on 127.0.0.1 that keeps what is published to it. */
+async function startTopic() {
+  const messages: { readonly subject: string; readonly text: string }[] = [];
+  let isDown = false;
+  const server = createServer(async (request, response) => {
+    const form = new URLSearchParams(await text(request));
+    if (isDown) return void response.writeHead(500).end();
+    messages.push({ subject: form.get('Subject') ?? '', text: form.get('Message') ?? '' });
+    response.writeHead(200, { 'content-type': 'text/xml' });
+    response.end(
+      '<PublishResponse xmlns="http://sns.amazonaws.com/doc/2010-03-31/"><PublishResult><MessageId>1</MessageId></PublishResult></PublishResponse>',
+    );
+  });
+  const port = await listen(server, 0);
+  return {
+    url: `http://127.0.0.1:${port}`,
+    messages,
+    fail: (fails: boolean) => {
+      isDown = fails;
+    },
+    close: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function stubVariables(variables: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
+}
+
+function roleArn(name: string): string {
+  return `arn:aws:iam::111111111111:role/${name}`;
+}
