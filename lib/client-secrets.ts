@@ -14,13 +14,14 @@ interface ClientSecretsProps {
 export class ClientSecrets extends Construct {
   /** What an operator encrypts a new secret with. */
   readonly key: IKey;
-  readonly #environment: string;
+  /** What the name of every client's secret starts with. */
+  readonly namePrefix: string;
 
   constructor(scope: Construct, id: string, { environment }: ClientSecretsProps) {
     super(scope, id);
-    this.#environment = environment;
+    this.namePrefix = `token-broker/${environment}/`;
     this.key = new Key(this, 'Key', {
-      description: `Encrypts the client secrets token-broker/${environment}/*`,
+      description: `Encrypts the client secrets ${this.namePrefix}*`,
       enableKeyRotation: true,
       // The secrets outlive the stack, and without their key they are lost.
       removalPolicy: RemovalPolicy.RETAIN,
@@ -30,14 +31,8 @@ export class ClientSecrets extends Construct {
   /** Lets a role read every client's secret of this environment, and nothing else with the key. */
   allowReading(role: IRole): void {
     const { region } = Stack.of(this);
-    const secrets = Stack.of(this).formatArn({
-      service: 'secretsmanager',
-      resource: 'secret',
-      arnFormat: ArnFormat.COLON_RESOURCE_NAME,
-      resourceName: `token-broker/${this.#environment}/*`,
-    });
     role.addToPrincipalPolicy(
-      new PolicyStatement({ actions: ['secretsmanager:GetSecretValue'], resources: [secrets] }),
+      new PolicyStatement({ actions: ['secretsmanager:GetSecretValue'], resources: [this.#secretArns()] }),
     );
     role.addToPrincipalPolicy(
       new PolicyStatement({
@@ -46,5 +41,25 @@ export class ClientSecrets extends Construct {
         conditions: { StringEquals: { 'kms:ViaService': `secretsmanager.${region}.amazonaws.com` } },
       }),
     );
+  }
+  /** Lets a role see a client's secret from outside: its tags and versions, never a value. */
+  allowDescribing(role: IRole): void {
+    role.addToPrincipalPolicy(
+      new PolicyStatement({ actions: ['secretsmanager:DescribeSecret'], resources: [this.#secretArns()] }),
+    );
+  }
+
+  /** Lets a role see which secrets there are, those of others in this account too: IAM cannot say which ones to list. */
+  allowListing(role: IRole): void {
+    role.addToPrincipalPolicy(new PolicyStatement({ actions: ['secretsmanager:ListSecrets'], resources: ['*'] }));
+  }
+
+  #secretArns(): string {
+    return Stack.of(this).formatArn({
+      service: 'secretsmanager',
+      resource: 'secret',
+      arnFormat: ArnFormat.COLON_RESOURCE_NAME,
+      resourceName: `${this.namePrefix}*`,
+    });
   }
 }

@@ -27,6 +27,9 @@ export const environments: Readonly<Record<string, EnvironmentForm>> = {
       },
       { role: 'arn:aws:iam::222222222222:role/reporting', clients: ['acme'], services: ['customer-insights'] },
     ],
+
+    // How often every credential is proven. Who is told: nobody by e-mail, in development.
+    health: { every: 'rate(1 hour)' },
   },
 
   prod: {
@@ -47,5 +50,8 @@ export const environments: Readonly<Record<string, EnvironmentForm>> = {
       },
       { role: 'arn:aws:iam::222222222222:role/reporting', clients: ['acme'], services: ['customer-insights'] },
     ],
+
+    // Each address gets a message of AWS first, to confirm that it wants to be told.
+    health: { every: 'rate(30 minutes)', notify: ['ops@example.com'] },
   },
 };

@@ -46,10 +46,28 @@ export class PairTable extends Construct {
 
   /** Lets a role read and change the pairs, and open their tokens. Reading the key itself needs `ClientSecrets`' grant too. */
   allowSharing(role: IRole): void {
-    const { region } = Stack.of(this);
+    role.addToPrincipalPolicy(new PolicyStatement({ actions: [...ITEM_ACTIONS], resources: [this.#table.tableArn] }));
+    this.#allowKey(role);
     role.addToPrincipalPolicy(
-      new PolicyStatement({ actions: ['dynamodb:GetItem', 'dynamodb:UpdateItem'], resources: [this.#table.tableArn] }),
+      new PolicyStatement({ actions: ['secretsmanager:GetSecretValue'], resources: [this.#sealingKeyArn] }),
     );
+  }
+
+  /** Lets a role remember what the operators were told, in items beside the pairs; no pair is within its reach. */
+  allowRemembering(role: IRole): void {
+    role.addToPrincipalPolicy(
+      new PolicyStatement({
+        actions: [...ITEM_ACTIONS],
+        resources: [this.#table.tableArn],
+        // With its colon it is the start of no pair's key, whatever a client is called.
+        conditions: { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['notify:*'] } },
+      }),
+    );
+    this.#allowKey(role);
+  }
+
+  #allowKey(role: IRole): void {
+    const { region } = Stack.of(this);
     role.addToPrincipalPolicy(
       new PolicyStatement({
         actions: ['kms:Decrypt', 'kms:DescribeKey', 'kms:Encrypt', 'kms:GenerateDataKey'],
@@ -57,8 +75,7 @@ export class PairTable extends Construct {
         conditions: { StringEquals: { 'kms:ViaService': `dynamodb.${region}.amazonaws.com` } },
       }),
     );
-    role.addToPrincipalPolicy(
-      new PolicyStatement({ actions: ['secretsmanager:GetSecretValue'], resources: [this.#sealingKeyArn] }),
-    );
   }
 }
+
+const ITEM_ACTIONS = ['dynamodb:GetItem', 'dynamodb:UpdateItem'];

@@ -1,7 +1,11 @@
 import { CfnOutput, Stack, Tags } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
 import { ClientSecrets } from './client-secrets.ts';
+import { CredentialHealth } from './credential-health.ts';
+import { FailedEvents } from './failed-events.ts';
+import { OperatorTopic } from './operator-topic.ts';
 import { PairTable } from './pair-table.ts';
+import { Rotation } from './rotation.ts';
 import { type Environment, toBrokerSettings } from './settings.ts';
 import { TokenEndpoint } from './token-endpoint.ts';
 
@@ -31,7 +35,33 @@ export class TokenBrokerStack extends Stack {
     secrets.allowReading(endpoint.role);
     pairs.allowSharing(endpoint.role);
 
+    const operators = new OperatorTopic(this, 'OperatorTopic', {
+      environment: environment.name,
+      key: secrets.key,
+      notify: environment.health.notify,
+    });
+    const failedEvents = new FailedEvents(this, 'FailedEvents', {
+      environment: environment.name,
+      key: secrets.key,
+      operators,
+    });
+    const checking = {
+      environment: environment.name,
+      services: Object.keys(environment.services),
+      secrets,
+      pairs,
+      endpoint,
+      operators,
+      failedEvents,
+    };
+    new CredentialHealth(this, 'CredentialHealth', { ...checking, every: environment.health.every });
+    new Rotation(this, 'Rotation', checking);
+
     new CfnOutput(this, 'Url', { value: endpoint.url, description: 'Where callers send their requests' });
     new CfnOutput(this, 'KeyArn', { value: secrets.key.keyArn, description: 'Encrypts the client secrets' });
+    new CfnOutput(this, 'TopicArn', {
+      value: operators.topic.topicArn,
+      description: 'Tells the operators what to act on',
+    });
   }
 }

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { environments } from '../../lib/environments.ts';
 import { parseEnvironment, toBrokerSettings } from '../../lib/settings.ts';
+import type { Resource } from '../lib/synthesise.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 let work: string;
@@ -26,7 +27,7 @@ describe('cdk synth, with no AWS credentials and no network', () => {
     ]);
     for (const name of ['dev', 'prod']) {
       const settings = toBrokerSettings(parseEnvironment(name, environments[name]));
-      expect(await settingsBesideCode(out, `TokenBroker-${name}`)).toEqual(settings);
+      expect(await settingsBesideCode(out, name)).toEqual(settings);
     }
     // What a stack asks AWS for while it is synthesised, such as zones or machine images: nothing.
     expect(JSON.parse(await readFile(path.join(out, 'manifest.json'), 'utf8'))).not.toHaveProperty('missing');
@@ -102,8 +103,11 @@ function run(
   });
 }
 
-async function settingsBesideCode(out: string, stack: string): Promise<unknown> {
-  const template = await readFile(path.join(out, `${stack}.template.json`), 'utf8');
-  const [, hash] = /"S3Key": "([0-9a-f]{64})\.zip"/.exec(template) ?? [];
-  return JSON.parse(await readFile(path.join(out, `asset.${hash}`, 'settings.json'), 'utf8'));
+async function settingsBesideCode(out: string, name: string): Promise<unknown> {
+  const { Resources } = JSON.parse(await readFile(path.join(out, `TokenBroker-${name}.template.json`), 'utf8'));
+  const tokenFunction = Object.values<Resource>(Resources).find(
+    ({ Properties }) => Properties.FunctionName === `token-broker-${name}`,
+  );
+  const asset = `asset.${path.basename(tokenFunction?.Properties.Code.S3Key, '.zip')}`;
+  return JSON.parse(await readFile(path.join(out, asset, 'settings.json'), 'utf8'));
 }

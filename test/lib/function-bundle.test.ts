@@ -6,31 +6,20 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseEnvironment, toBrokerSettings } from '../../lib/settings.ts';
 import { changed, exampleForm } from './example-form.ts';
-import { resourcesOf, type Synthesised, synthesise } from './synthesise.ts';
+import { type Asset, resourceOf, resourcesOf, type Synthesised, synthesise } from './synthesise.ts';
 
 const stack = bundle(exampleForm());
 
 describe('the code asset of the token function', () => {
   it('holds the code and the settings, and nothing else', () => {
-    expect(Object.keys(stack.asset)).toEqual(['index.js', 'settings.json']);
-    expect(JSON.parse(stack.asset['settings.json'] ?? '')).toEqual(
-      toBrokerSettings(parseEnvironment('test', exampleForm())),
-    );
-  });
-
-  it('loads where nothing is installed', () => {
-    expect(loadAsset(stack)).toBe('function');
-  });
-
-  it('is the same in two synths, byte for byte, and so is the template', () => {
-    const again = bundle(exampleForm());
-    expect(digests(again)).toEqual(digests(stack));
-    expect(again.text).toBe(stack.text);
+    const asset = assetOf(stack, 'token-broker-test');
+    expect(Object.keys(asset)).toEqual(['index.js', 'settings.json']);
+    expect(JSON.parse(asset['settings.json'] ?? '')).toEqual(toBrokerSettings(parseEnvironment('test', exampleForm())));
   });
 
   it('alone changes with an access rule', () => {
     const other = bundle(changed(exampleForm(), 'accessRules/0/clients', ['acme', 'globex']));
-    expect(digests(other)['index.js']).toBe(digests(stack)['index.js']);
+    expect(digests(other)['token-broker-test/index.js']).toBe(digests(stack)['token-broker-test/index.js']);
     expect(codeKey(other)).not.toBe(codeKey(stack));
     expect(other.text.replace(codeKey(other), codeKey(stack))).toBe(stack.text);
   });
@@ -54,8 +43,27 @@ describe('the code asset of the token function', () => {
       clients: [`client-${index}`],
       services: 'all',
     }));
-    const { asset } = bundle({ ...exampleForm(), accessRules });
+    const asset = assetOf(bundle({ ...exampleForm(), accessRules }), 'token-broker-test');
     expect(JSON.parse(asset['settings.json'] ?? '').accessRules).toHaveLength(2_000);
+  });
+});
+
+describe('the code assets', () => {
+  it.each(['token-broker-health-test', 'token-broker-rotation-test'])('of %s hold code and nothing else', (name) => {
+    expect(Object.keys(assetOf(stack, name))).toEqual(['index.js']);
+  });
+
+  it.each(['token-broker-test', 'token-broker-health-test', 'token-broker-rotation-test'])(
+    'of %s load where nothing is installed',
+    (name) => {
+      expect(loadAsset(name)).toBe('function');
+    },
+  );
+
+  it('are the same in two synths, byte for byte, and so is the template', () => {
+    const again = bundle(exampleForm());
+    expect(digests(again)).toEqual(digests(stack));
+    expect(again.text).toBe(stack.text);
   });
 });
 
@@ -63,27 +71,35 @@ function bundle(form: unknown): Synthesised {
   return synthesise('test', form, { bundled: true });
 }
 
-/** Instead of the files themselves, which would fill the screen when they differ. */
-function digests({ asset }: Synthesised): Readonly<Record<string, string>> {
+function assetOf({ assets }: Synthesised, functionName: string): Asset {
+  return assets[functionName] ?? {};
+}
+
+/** Of every file of every asset, instead of the files themselves, which would fill the screen when they differ. */
+function digests({ assets }: Synthesised): Readonly<Record<string, string>> {
   const digest = (content: string) => createHash('sha256').update(content).digest('hex');
-  return Object.fromEntries(Object.entries(asset).map(([name, content]) => [name, digest(content)]));
+  return Object.fromEntries(
+    Object.entries(assets).flatMap(([name, asset]) =>
+      Object.entries(asset).map(([file, content]) => [`${name}/${file}`, digest(content)]),
+    ),
+  );
 }
 
 function codeKey(synthesised: Synthesised): string {
-  return resourcesOf(synthesised, 'AWS::Lambda::Function')[0]?.Properties.Code.S3Key;
+  return resourceOf(synthesised, 'TokenEndpoint', 'AWS::Lambda::Function').Properties.Code.S3Key;
 }
 
-/** What the asset exports as its handler, in a directory and with variables that are Lambda's. */
-function loadAsset({ asset }: Synthesised): string {
+/** What the asset exports as its handler, in a directory of its own and with the variables that the stack gives. */
+function loadAsset(functionName: string): string {
   const directory = mkdtempSync(path.join(tmpdir(), 'token-broker-test-'));
   try {
-    for (const [name, content] of Object.entries(asset)) writeFileSync(path.join(directory, name), content);
+    for (const [name, content] of Object.entries(assetOf(stack, functionName))) {
+      writeFileSync(path.join(directory, name), content);
+    }
     const script = `process.stdout.write(typeof require('./index.js').handler)`;
     const env = {
-      TOKEN_BROKER_ENVIRONMENT: 'test',
-      TOKEN_BROKER_TABLE: 'pairs',
+      ...variablesOf(functionName),
       TOKEN_BROKER_SETTINGS: path.join(directory, 'settings.json'),
-      TOKEN_BROKER_CHECKER_ROLES: 'arn:aws:iam::111111111111:role/health',
       AWS_REGION: 'eu-west-1',
     };
     return execFileSync(process.execPath, ['-e', script], { cwd: directory, env, encoding: 'utf8' });
@@ -91,3 +107,22 @@ function loadAsset({ asset }: Synthesised): string {
     rmSync(directory, { recursive: true });
   }
 }
+
+/** Only what deployment knows is made up. */
+function variablesOf(functionName: string): Record<string, string> {
+  const found = resourcesOf(stack, 'AWS::Lambda::Function').find(
+    ({ Properties }) => Properties.FunctionName === functionName,
+  );
+  const variables = Object.entries(found?.Properties.Environment.Variables ?? {});
+  return Object.fromEntries(
+    variables.map(([name, value]) => [name, typeof value === 'string' ? value : (MADE_UP[name] ?? 'known-later')]),
+  );
+}
+
+const ROLE = 'arn:aws:iam::111111111111:role/some-role';
+const MADE_UP: Readonly<Record<string, string>> = {
+  TOKEN_BROKER_CHECKER_ROLES: `${ROLE} ${ROLE}`,
+  TOKEN_BROKER_PROBE_ROLE: ROLE,
+  TOKEN_BROKER_TOPIC: 'arn:aws:sns:eu-west-1:111111111111:token-broker-test',
+  TOKEN_BROKER_URL: 'https://0123456789.lambda-url.eu-west-1.on.aws/',
+};

@@ -17,9 +17,11 @@ export interface Synthesised {
   readonly text: string;
   readonly template: Template;
   readonly terminationProtection: boolean | undefined;
-  /** The files that the function's code asset holds, by name; empty unless it was bundled. */
-  readonly asset: Readonly<Record<string, string>>;
+  /** The files of each function's code asset, by the functions' names and their own; empty unless bundled. */
+  readonly assets: Readonly<Record<string, Asset>>;
 }
+
+export type Asset = Readonly<Record<string, string>>;
 
 interface Template {
   readonly Resources: Readonly<Record<string, Resource>>;
@@ -33,6 +35,15 @@ export interface Resource {
   readonly DeletionPolicy?: string;
 }
 
+/** A statement of a policy, of a role or of a resource. */
+export interface Statement {
+  readonly Effect: 'Allow' | 'Deny';
+  readonly Principal?: unknown;
+  readonly Action: string | readonly string[];
+  readonly Resource: unknown;
+  readonly Condition?: unknown;
+}
+
 /** Synthesises the stack of one environment as the CDK's command line does, with the flags of `cdk.json`. */
 export function synthesise(name: string, form: unknown, { bundled }: Options = { bundled: false }): Synthesised {
   const outdir = mkdtempSync(path.join(tmpdir(), 'token-broker-test-'));
@@ -44,19 +55,37 @@ export function synthesise(name: string, form: unknown, { bundled }: Options = {
     const text = readFileSync(artifact.templateFullPath, 'utf8');
     const template: Template = JSON.parse(text);
     const { terminationProtection } = artifact;
-    return { text, template, terminationProtection, asset: bundled ? readAsset(outdir) : {} };
+    return { text, template, terminationProtection, assets: bundled ? readAssets(outdir, template) : {} };
   } finally {
     rmSync(outdir, { recursive: true });
   }
 }
 
-export function resourcesOf({ template }: Synthesised, type: string): readonly Resource[] {
+export function resourcesOf({ template }: Pick<Synthesised, 'template'>, type: string): readonly Resource[] {
   return Object.values(template.Resources).filter((resource) => resource.Type === type);
 }
 
-function readAsset(outdir: string): Record<string, string> {
-  const directory = readdirSync(outdir).find((name) => name.startsWith('asset.'));
-  if (directory === undefined) throw new Error('nothing was bundled');
-  const files = readdirSync(path.join(outdir, directory));
-  return Object.fromEntries(files.map((file) => [file, readFileSync(path.join(outdir, directory, file), 'utf8')]));
+/** The one resource of the type within the construct that is called so in the stack, with its own id. */
+export function resourceOf(
+  synthesised: Synthesised,
+  construct: string,
+  type: string,
+): Resource & { readonly id: string } {
+  const found = Object.entries(synthesised.template.Resources).filter(
+    ([id, resource]) => id.startsWith(construct) && resource.Type === type,
+  );
+  const [[id, resource] = ['', undefined]] = found;
+  if (resource === undefined || found.length > 1) throw new Error(`${construct} has ${found.length} of ${type}`);
+  return { ...resource, id };
+}
+
+function readAssets(outdir: string, template: Template): Record<string, Asset> {
+  const functions = resourcesOf({ template }, 'AWS::Lambda::Function');
+  return Object.fromEntries(
+    functions.map(({ Properties: { FunctionName, Code } }) => {
+      const directory = path.join(outdir, `asset.${path.basename(Code.S3Key, '.zip')}`);
+      const files = readdirSync(directory).map((file) => [file, readFileSync(path.join(directory, file), 'utf8')]);
+      return [FunctionName, Object.fromEntries(files)];
+    }),
+  );
 }

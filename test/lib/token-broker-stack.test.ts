@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { environments } from '../../lib/environments.ts';
 import { changed, exampleForm } from './example-form.ts';
-import { type Resource, resourcesOf, type Synthesised, synthesise } from './synthesise.ts';
+import { resourceOf, resourcesOf, type Statement, type Synthesised, synthesise } from './synthesise.ts';
 
 const RULES = [
   { role: 'arn:aws:iam::111111111111:role/billing', clients: 'all', services: 'all' },
@@ -9,8 +9,12 @@ const RULES = [
   { role: 'arn:aws:iam::222222222222:role/reporting', clients: 'all', services: 'all' },
 ];
 const stack = synthesise('test', { ...exampleForm(), accessRules: RULES });
-const tokenFunction = only(stack, 'AWS::Lambda::Function');
-const KEY_ARN = { 'Fn::GetAtt': [idOf('AWS::KMS::Key'), 'Arn'] };
+const tokenFunction = inEndpoint('AWS::Lambda::Function').Properties;
+const key = resourceOf(stack, 'ClientSecrets', 'AWS::KMS::Key');
+const table = resourceOf(stack, 'PairTable', 'AWS::DynamoDB::Table');
+const sealingKey = resourceOf(stack, 'PairTable', 'AWS::SecretsManager::Secret');
+const KEY_ARN = { 'Fn::GetAtt': [key.id, 'Arn'] };
+const TABLE_ARN = { 'Fn::GetAtt': [table.id, 'Arn'] };
 
 describe('the token function', () => {
   it('runs on Node 24 and arm64', () => {
@@ -26,30 +30,44 @@ describe('the token function', () => {
     expect(tokenFunction.FunctionName).toBe('token-broker-test');
   });
 
-  it('has no variables but the three it reads', () => {
+  it('has no variables but those it reads', () => {
     expect(tokenFunction.Environment.Variables).toEqual({
       TOKEN_BROKER_ENVIRONMENT: 'test',
-      TOKEN_BROKER_TABLE: { Ref: idOf('AWS::DynamoDB::Table') },
+      TOKEN_BROKER_TABLE: { Ref: table.id },
       TOKEN_BROKER_SETTINGS: '/var/task/settings.json',
+      TOKEN_BROKER_CHECKER_ROLES: expect.anything(),
+    });
+  });
+
+  it('lets the roles of the health and the rotation function check, and nobody else of this stack', () => {
+    const arns = ['CredentialHealthRole', 'RotationRole'].map((role) => {
+      return { 'Fn::GetAtt': [resourceOf(stack, role, 'AWS::IAM::Role').id, 'Arn'] };
+    });
+    expect(tokenFunction.Environment.Variables.TOKEN_BROKER_CHECKER_ROLES).toEqual({
+      'Fn::Join': ['', [arns[0], ' ', arns[1]]],
     });
   });
 
   it('writes to a log that outlives the stack and ends after a year', () => {
-    const log = resourcesOf(stack, 'AWS::Logs::LogGroup');
-    expect(log).toMatchObject([{ DeletionPolicy: 'Retain', Properties: { RetentionInDays: 365 } }]);
-    expect(tokenFunction.LoggingConfig.LogGroup).toEqual({ Ref: idOf('AWS::Logs::LogGroup') });
+    const log = inEndpoint('AWS::Logs::LogGroup');
+    expect(log).toMatchObject({ DeletionPolicy: 'Retain', Properties: { RetentionInDays: 365 } });
+    expect(tokenFunction.LoggingConfig.LogGroup).toEqual({ Ref: log.id });
   });
 });
 
 describe('who may call the token function', () => {
-  const permissions = resourcesOf(stack, 'AWS::Lambda::Permission').map(({ Properties }) => Properties);
+  const FunctionName = { 'Fn::GetAtt': [inEndpoint('AWS::Lambda::Function').id, 'Arn'] };
+  const permissionsIn = (synthesised: Synthesised) =>
+    resourcesOf(synthesised, 'AWS::Lambda::Permission')
+      .map(({ Properties }) => Properties)
+      .filter((permission) => JSON.stringify(permission.FunctionName) === JSON.stringify(FunctionName));
+  const permissions = permissionsIn(stack);
 
   it('must sign: the URL has IAM authentication', () => {
     expect(resourcesOf(stack, 'AWS::Lambda::Url')).toMatchObject([{ Properties: { AuthType: 'AWS_IAM' } }]);
   });
 
   it.each(['111111111111', '222222222222'])('is account %s, once and through the URL only', (account) => {
-    const FunctionName = { 'Fn::GetAtt': [idOf('AWS::Lambda::Function'), 'Arn'] };
     expect(permissions.filter(({ Principal }) => Principal === account)).toEqual([
       { Action: 'lambda:InvokeFunctionUrl', FunctionUrlAuthType: 'AWS_IAM', FunctionName, Principal: account },
       { Action: 'lambda:InvokeFunction', InvokedViaFunctionUrl: true, FunctionName, Principal: account },
@@ -65,56 +83,54 @@ describe('who may call the token function', () => {
     ]);
   });
 
-  it('is nobody at all without access rules', () => {
-    const closed = synthesise('test', { ...exampleForm(), accessRules: [] });
-    expect(resourcesOf(closed, 'AWS::Lambda::Permission')).toEqual([]);
+  it('is no account at all without access rules', () => {
+    expect(permissionsIn(synthesise('test', { ...exampleForm(), accessRules: [] }))).toEqual([]);
   });
 });
 
 describe('what the token function may do', () => {
   it('is to write its log, read its secrets and share its pairs, and to use their key for nothing else', () => {
-    expect(only(stack, 'AWS::IAM::Policy')).toMatchObject({ Roles: [{ Ref: idOf('AWS::IAM::Role') }] });
-    expect(only(stack, 'AWS::IAM::Policy').PolicyDocument.Statement).toEqual([
+    const { Roles, PolicyDocument } = inEndpoint('AWS::IAM::Policy').Properties;
+    expect(Roles).toEqual([{ Ref: inEndpoint('AWS::IAM::Role').id }]);
+    expect(PolicyDocument.Statement).toEqual([
       {
         Effect: 'Allow',
         Action: ['logs:CreateLogStream', 'logs:PutLogEvents'],
-        Resource: { 'Fn::GetAtt': [idOf('AWS::Logs::LogGroup'), 'Arn'] },
+        Resource: { 'Fn::GetAtt': [inEndpoint('AWS::Logs::LogGroup').id, 'Arn'] },
       },
       {
         Effect: 'Allow',
         Action: 'secretsmanager:GetSecretValue',
-        Resource: [
-          'arn:aws:secretsmanager:eu-west-1:111111111111:secret:token-broker/test/*',
-          { Ref: idOf('AWS::SecretsManager::Secret') },
-        ],
+        Resource: ['arn:aws:secretsmanager:eu-west-1:111111111111:secret:token-broker/test/*', { Ref: sealingKey.id }],
       },
       {
         Effect: 'Allow',
         Action: 'kms:Decrypt',
-        Resource: { 'Fn::GetAtt': [idOf('AWS::KMS::Key'), 'Arn'] },
+        Resource: KEY_ARN,
         Condition: { StringEquals: { 'kms:ViaService': 'secretsmanager.eu-west-1.amazonaws.com' } },
       },
       {
         Effect: 'Allow',
         Action: ['dynamodb:GetItem', 'dynamodb:UpdateItem'],
-        Resource: { 'Fn::GetAtt': [idOf('AWS::DynamoDB::Table'), 'Arn'] },
+        Resource: TABLE_ARN,
       },
       {
         Effect: 'Allow',
         Action: ['kms:Decrypt', 'kms:DescribeKey', 'kms:Encrypt', 'kms:GenerateDataKey'],
-        Resource: { 'Fn::GetAtt': [idOf('AWS::KMS::Key'), 'Arn'] },
+        Resource: KEY_ARN,
         Condition: { StringEquals: { 'kms:ViaService': 'dynamodb.eu-west-1.amazonaws.com' } },
       },
     ]);
   });
 
   it('comes from that policy alone: its role has no managed and no inline ones', () => {
-    expect(tokenFunction.Role).toEqual({ 'Fn::GetAtt': [idOf('AWS::IAM::Role'), 'Arn'] });
-    expect(Object.keys(only(stack, 'AWS::IAM::Role')).toSorted()).toEqual(['AssumeRolePolicyDocument', 'Tags']);
+    const role = inEndpoint('AWS::IAM::Role');
+    expect(tokenFunction.Role).toEqual({ 'Fn::GetAtt': [role.id, 'Arn'] });
+    expect(Object.keys(role.Properties).toSorted()).toEqual(['AssumeRolePolicyDocument', 'Tags']);
   });
 
   it('is for the Lambda service alone to take on', () => {
-    expect(only(stack, 'AWS::IAM::Role').AssumeRolePolicyDocument.Statement).toEqual([
+    expect(inEndpoint('AWS::IAM::Role').Properties.AssumeRolePolicyDocument.Statement).toEqual([
       { Effect: 'Allow', Action: 'sts:AssumeRole', Principal: { Service: 'lambda.amazonaws.com' } },
     ]);
   });
@@ -122,39 +138,42 @@ describe('what the token function may do', () => {
 
 describe('the key of the client secrets', () => {
   it('rotates, and stays when the stack goes', () => {
-    expect(resourcesOf(stack, 'AWS::KMS::Key')).toMatchObject([
-      { DeletionPolicy: 'Retain', Properties: { EnableKeyRotation: true } },
-    ]);
+    expect(key).toMatchObject({ DeletionPolicy: 'Retain', Properties: { EnableKeyRotation: true } });
   });
 
-  it('is in the hands of its own account only', () => {
-    const principals = only(stack, 'AWS::KMS::Key').KeyPolicy.Statement.map(
-      ({ Principal }: { readonly Principal: unknown }) => Principal,
+  it('is in the hands of its own account, and of the alarms of that account', () => {
+    const statements: Statement[] = key.Properties.KeyPolicy.Statement;
+    const others = statements.filter(
+      ({ Principal }) => JSON.stringify(Principal) !== '{"AWS":"arn:aws:iam::111111111111:root"}',
     );
-    expect(new Set(principals.map(JSON.stringify))).toEqual(
-      new Set([JSON.stringify({ AWS: 'arn:aws:iam::111111111111:root' })]),
-    );
+    expect(others).toEqual([
+      {
+        Effect: 'Allow',
+        Principal: { Service: 'cloudwatch.amazonaws.com' },
+        Action: ['kms:Decrypt', 'kms:GenerateDataKey'],
+        Resource: '*',
+        Condition: { StringEquals: { 'aws:SourceAccount': '111111111111' } },
+      },
+    ]);
   });
 });
 
 describe('the table of pairs', () => {
   it('is a cache: paid by use, without backups, and gone with its stack', () => {
-    expect(resourcesOf(stack, 'AWS::DynamoDB::Table')).toMatchObject([
-      {
-        DeletionPolicy: 'Delete',
-        Properties: {
-          BillingMode: 'PAY_PER_REQUEST',
-          KeySchema: [{ AttributeName: 'pair', KeyType: 'HASH' }],
-          TimeToLiveSpecification: { AttributeName: 'forgetAt', Enabled: true },
-          SSESpecification: { SSEEnabled: true, SSEType: 'KMS', KMSMasterKeyId: KEY_ARN },
-        },
+    expect(table).toMatchObject({
+      DeletionPolicy: 'Delete',
+      Properties: {
+        BillingMode: 'PAY_PER_REQUEST',
+        KeySchema: [{ AttributeName: 'pair', KeyType: 'HASH' }],
+        TimeToLiveSpecification: { AttributeName: 'forgetAt', Enabled: true },
+        SSESpecification: { SSEEnabled: true, SSEType: 'KMS', KMSMasterKeyId: KEY_ARN },
       },
-    ]);
-    expect(only(stack, 'AWS::DynamoDB::Table').PointInTimeRecoverySpecification).toBeUndefined();
+    });
+    expect(table.Properties.PointInTimeRecoverySpecification).toBeUndefined();
   });
 
   it('has a sealing key that Secrets Manager makes up, outside of the clients’ secrets', () => {
-    expect(only(stack, 'AWS::SecretsManager::Secret')).toMatchObject({
+    expect(sealingKey.Properties).toMatchObject({
       Name: 'token-broker-keys/test/sealing',
       GenerateSecretString: { PasswordLength: 64 },
       KmsKeyId: KEY_ARN,
@@ -167,14 +186,10 @@ describe('the stack', () => {
     expect(stack.text).not.toMatch(/\{\{resolve:|client_secret|"SecretString"/);
   });
 
-  it('grants nothing to everybody', () => {
-    expect(stack.text).not.toMatch(/"Principal": "\*"|"AWS": "\*"|"Principal": \{\s*"Service": "\*"/);
-  });
-
   it('tells the URL and the key', () => {
     expect(stack.template.Outputs).toMatchObject({
-      Url: { Value: { 'Fn::GetAtt': [idOf('AWS::Lambda::Url'), 'FunctionUrl'] } },
-      KeyArn: { Value: { 'Fn::GetAtt': [idOf('AWS::KMS::Key'), 'Arn'] } },
+      Url: { Value: { 'Fn::GetAtt': [inEndpoint('AWS::Lambda::Url').id, 'FunctionUrl'] } },
+      KeyArn: { Value: KEY_ARN },
     });
   });
 
@@ -183,21 +198,30 @@ describe('the stack', () => {
   });
 
   it('says on every resource that can be tagged whose it is', () => {
-    for (const type of ['AWS::KMS::Key', 'AWS::IAM::Role', 'AWS::Lambda::Function', 'AWS::Logs::LogGroup']) {
-      expect(only(stack, type).Tags).toEqual([
-        { Key: 'application', Value: 'token-broker' },
-        { Key: 'environment', Value: 'test' },
-      ]);
-    }
+    const types = [
+      'AWS::KMS::Key',
+      'AWS::IAM::Role',
+      'AWS::Lambda::Function',
+      'AWS::Logs::LogGroup',
+      'AWS::SQS::Queue',
+    ];
+    const tags = types.flatMap((type) => resourcesOf(stack, type)).map(({ Properties }) => Properties.Tags);
+    expect(new Set(tags.map((own) => JSON.stringify(own)))).toEqual(
+      new Set([
+        JSON.stringify([
+          { Key: 'application', Value: 'token-broker' },
+          { Key: 'environment', Value: 'test' },
+        ]),
+      ]),
+    );
   });
 
   it('goes where the settings say, in other partitions too', () => {
     const role = 'arn:aws-cn:iam::222222222222:role/billing';
     const form = changed(changed(exampleForm(), 'accessRules/0/role', role), 'region', 'cn-north-1');
-    const [policy] = resourcesOf(synthesise('test', form), 'AWS::IAM::Policy');
-    expect(JSON.stringify(policy)).toContain(
-      'arn:aws-cn:secretsmanager:cn-north-1:111111111111:secret:token-broker/test/*',
-    );
+    const { text } = synthesise('test', form);
+    expect(text).toContain('arn:aws-cn:secretsmanager:cn-north-1:111111111111:secret:token-broker/test/*');
+    expect(text).not.toContain('arn:aws:');
   });
 
   it.each(Object.entries(environments))('for %s is what was agreed on', async (name, form) => {
@@ -206,12 +230,6 @@ describe('the stack', () => {
   });
 });
 
-function only(synthesised: Synthesised, type: string): Resource['Properties'] {
-  const found = resourcesOf(synthesised, type);
-  expect(found).toHaveLength(1);
-  return found[0]?.Properties;
-}
-
-function idOf(type: string): string | undefined {
-  return Object.entries(stack.template.Resources).find(([, resource]) => resource.Type === type)?.[0];
+function inEndpoint(type: string) {
+  return resourceOf(stack, 'TokenEndpoint', type);
 }

@@ -1,0 +1,93 @@
+import { Duration, Lazy, Stack } from 'aws-cdk-lib';
+import { ArnPrincipal, type IRole, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
+import { Schedule, ScheduleExpression } from 'aws-cdk-lib/aws-scheduler';
+import { LambdaInvoke } from 'aws-cdk-lib/aws-scheduler-targets';
+import { Construct } from 'constructs';
+import type { HealthEnvironment } from '../functions/environment.ts';
+import type { ClientSecrets } from './client-secrets.ts';
+import type { FailedEvents } from './failed-events.ts';
+import { HealthAlarms } from './health-alarms.ts';
+import { rateSeconds } from './health-schema.ts';
+import { createLambdaFunction } from './lambda-function.ts';
+import type { OperatorTopic } from './operator-topic.ts';
+import type { PairTable } from './pair-table.ts';
+import type { TokenEndpoint } from './token-endpoint.ts';
+
+interface CredentialHealthProps {
+  readonly environment: string;
+  /** A rate such as `rate(1 hour)`. */
+  readonly every: string;
+  readonly services: readonly string[];
+  readonly secrets: ClientSecrets;
+  readonly pairs: PairTable;
+  readonly endpoint: TokenEndpoint;
+  readonly operators: OperatorTopic;
+  readonly failedEvents: FailedEvents;
+}
+
+/** Proves on a schedule that every credential works, and that a role without an access rule is refused. */
+export class CredentialHealth extends Construct {
+  constructor(scope: Construct, id: string, props: CredentialHealthProps) {
+    super(scope, id);
+    const { environment, every, services, secrets, pairs, endpoint, operators, failedEvents } = props;
+    const variables: HealthEnvironment = {
+      TOKEN_BROKER_ENVIRONMENT: environment,
+      TOKEN_BROKER_URL: endpoint.url,
+      TOKEN_BROKER_TABLE: pairs.tableName,
+      TOKEN_BROKER_SERVICES: services.join(' '),
+      TOKEN_BROKER_TOPIC: operators.topic.topicArn,
+      TOKEN_BROKER_PROBE_ROLE: Lazy.string({ produce: () => probe.roleArn }),
+      TOKEN_BROKER_HEALTH_INTERVAL_SECONDS: `${rateSeconds(every)}`,
+    };
+    const name = `token-broker-health-${environment}`;
+    const { lambdaFunction, role } = createLambdaFunction(this, {
+      functionName: name,
+      description: `Proves the credentials of environment ${environment}`,
+      entry: 'health.ts',
+      memorySize: 256,
+      timeout: Duration.minutes(12),
+      environment: { ...variables },
+      onFailure: failedEvents,
+      // The next run is the retry.
+      retryAttempts: 0,
+      maxEventAge: Duration.minutes(5),
+    });
+    endpoint.allowChecks(role);
+    secrets.allowListing(role);
+    pairs.allowRemembering(role);
+    operators.allowPublishing(role);
+
+    const probe = new Role(this, 'Probe', {
+      description: `May call the token broker of environment ${environment}, which must refuse it`,
+      assumedBy: new ArnPrincipal(role.roleArn),
+    });
+    endpoint.allowCalls(probe);
+    role.addToPrincipalPolicy(new PolicyStatement({ actions: ['sts:AssumeRole'], resources: [probe.roleArn] }));
+
+    new Schedule(this, 'Schedule', {
+      scheduleName: name,
+      description: `Proves the credentials of environment ${environment}`,
+      schedule: ScheduleExpression.expression(every),
+      target: new LambdaInvoke(lambdaFunction, {
+        role: this.#schedulerRole(lambdaFunction),
+        retryAttempts: 0,
+        maxEventAge: Duration.minutes(5),
+      }),
+    });
+    new HealthAlarms(this, 'Alarms', { environment, intervalSeconds: rateSeconds(every), operators });
+  }
+
+  /** Made here, because the CDK's own may invoke every version of the function too. */
+  #schedulerRole({ functionArn }: LambdaFunction): IRole {
+    const stack = Stack.of(this);
+    const group = stack.formatArn({ service: 'scheduler', resource: 'schedule-group', resourceName: 'default' });
+    const role = new Role(this, 'SchedulerRole', {
+      assumedBy: new ServicePrincipal('scheduler.amazonaws.com', {
+        conditions: { StringEquals: { 'aws:SourceAccount': stack.account, 'aws:SourceArn': group } },
+      }),
+    });
+    role.addToPolicy(new PolicyStatement({ actions: ['lambda:InvokeFunction'], resources: [functionArn] }));
+    return role.withoutPolicyUpdates();
+  }
+}
