@@ -1,0 +1,81 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createTokenBroker, type TokenBrokerOptions } from '../client/token-broker.ts';
+import { createClientList } from './aws/client-list.ts';
+import { createDynamoDBClient } from './aws/dynamodb-client.ts';
+import type { InvocationContext } from './aws/function-url.ts';
+import { createHealthLog } from './aws/health-log.ts';
+import { createMemoryTable } from './aws/health-memory.ts';
+import { createNotifier, createSnsClient } from './aws/notifier.ts';
+import { createProbeCredentials, createStsClient } from './aws/probe-credentials.ts';
+import { createSecretsManagerClient } from './aws/secrets-manager.ts';
+import { createReporter } from './broker/health-report.ts';
+import { createHealthRun, type HealthRun } from './broker/health-run.ts';
+import type { ServiceName } from './broker/pair.ts';
+import { createPairChecker, createProbe } from './health-checks.ts';
+
+export type HealthHandler = (event: unknown, context: InvocationContext) => Promise<HealthRun>;
+
+interface Options {
+  /** Whose secrets: `token-broker/<environment>/<client>`. */
+  readonly environment: string;
+  /** The broker's Function URL. */
+  readonly url: string;
+  readonly tableName: string;
+  /** The configured ones. */
+  readonly services: readonly ServiceName[];
+  readonly topicArn: string;
+  readonly probeRoleArn: string;
+  /** From one run to the next. */
+  readonly intervalSeconds: number;
+  /** What the checks are signed with; the function's own when left out. */
+  readonly credentials?: TokenBrokerOptions['credentials'];
+  readonly write?: (line: string) => void;
+}
+
+/** Wires the adapters to the rules: each call of the handler is one run over all pairs, whatever the event says. */
+export function createHealthFunction(options: Options): HealthHandler {
+  const { environment, url, tableName, services, topicArn, probeRoleArn, intervalSeconds } = options;
+  const { credentials, write = writeLine } = options;
+  const now = Date.now;
+  const log = createHealthLog({ environment, now, write });
+
+  const run = createHealthRun({
+    services,
+    intervalMs: intervalSeconds * 1_000,
+    listClients: createClientList({ environment, secretsManager: createSecretsManagerClient(PATIENT) }),
+    checkPair: createPairChecker(createTokenBroker({ url, credentials })),
+    askAsProbe: createProbe(
+      createTokenBroker({
+        url,
+        credentials: createProbeCredentials({ sts: createStsClient(), roleArn: probeRoleArn }),
+      }),
+    ),
+    report: createReporter({
+      environment,
+      memories: createMemoryTable({ dynamodb: createDynamoDBClient(PATIENT), tableName, now }),
+      notify: createNotifier({ sns: createSnsClient(), topicArn }),
+      now,
+      sleep,
+    }),
+    record: log.check,
+    now,
+    sleep,
+    random: Math.random,
+  });
+
+  return async (_event, context) => {
+    const result = await run(now() + context.getRemainingTimeInMillis());
+    log.run(result);
+    return result;
+  };
+}
+
+/** A run can wait for what a caller cannot. */
+const PATIENT = {
+  maxAttempts: 5,
+  requestHandler: { connectionTimeout: 2_000, requestTimeout: 10_000, throwOnRequestTimeout: true },
+};
+
+function writeLine(line: string): void {
+  process.stdout.write(line);
+}
