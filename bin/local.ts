@@ -15,11 +15,19 @@ async function main(): Promise<void> {
     onAnswer: ({ failure }) => {
       if (failure !== undefined) process.stderr.write(`the function failed: ${String(failure)}\n`);
     },
+    onMessage: ({ subject, text }) => process.stdout.write(notification(subject, text)),
+    onRotationFailure: (error) => process.stderr.write(`the rotation function failed: ${String(error)}\n`),
   });
   const end = () => void broker.close().then(() => process.exit(0));
   process.once('SIGINT', end).once('SIGTERM', end);
 
   process.stdout.write(greeting(broker));
+}
+
+/** A message to the operators, set off from the lines of the requests. */
+function notification(subject: string | undefined, text: string): string {
+  const lines = [subject ?? '', ...text.trimEnd().split('\n')];
+  return `--- to the operators\n${lines.map((line) => `  ${line}\n`).join('')}---\n`;
 }
 
 function parseArguments(): { readonly config?: string } {
@@ -32,6 +40,7 @@ function parseArguments(): { readonly config?: string } {
 Environment:
   PORT                              where the broker listens (default: 8788)
   AWS_ENDPOINT_URL_SECRETS_MANAGER  a Secrets Manager to use instead of the stand-in; what it holds is left as it is
+  AWS_ENDPOINT_URL_DYNAMODB         a DynamoDB to use instead of the stand-in; the table is made if it is missing
 
 Example of a configuration:
   { "services": { "my-service": { "authUrl": "https://auth.example.com", "tokenPath": "/oauth/token" } },

@@ -2,10 +2,13 @@ import { createDynamoDBClient } from '../../functions/aws/dynamodb-client.ts';
 import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
 import { type LocalCaller, type LocalConfig, parseLocalConfig } from '../../lib/local-config.ts';
+import { CHECKER_ROLES, CHECKERS, type LocalCheckers, startCheckers } from './checkers.ts';
 import { ensurePairTable, ensureSealingKey, startDynamoDB } from './dynamodb.ts';
 import { ACCEPTED_CREDENTIALS, exampleConfig } from './example-config.ts';
 import { type AnsweredRequest, startFunctionUrl } from './function-url.ts';
+import type { LabelUpdate } from './secret-store.ts';
 import { startSecretsManager } from './secrets-manager.ts';
+import type { PublishedMessage } from './sns.ts';
 import { storeSecrets } from './store-secrets.ts';
 import { startTokenService } from './token-service.ts';
 
@@ -17,6 +20,8 @@ const TABLE_NAME = 'token-broker-local';
 export interface LocalBroker {
   readonly url: string;
   readonly config: LocalConfig;
+  /** Starts a health run, see `startControl`. */
+  readonly controlUrl: string;
   /** The services' stand-in; absent when a configuration brings its own services. */
   readonly tokenServiceUrl: string | undefined;
   readonly close: () => Promise<void>;
@@ -29,13 +34,18 @@ interface Options {
   /** Takes the audit lines. */
   readonly write: (line: string) => void;
   readonly onAnswer?: (answered: AnsweredRequest) => void;
+  /** Takes what operators are told. */
+  readonly onMessage: (message: PublishedMessage) => void;
+  /** Takes why the rotation function failed upon an event. */
+  readonly onRotationFailure: (error: unknown) => void;
 }
 
 /**
  * Starts the whole broker on this machine: the real handler and the real AWS SDK, with stand-ins for what is AWS's and
  * the services'. Points this process's AWS variables at them, unless `AWS_ENDPOINT_URL_SECRETS_MANAGER` says where to.
  */
-export async function startLocalBroker({ port, config: input, write, onAnswer }: Options): Promise<LocalBroker> {
+export async function startLocalBroker(options: Options): Promise<LocalBroker> {
+  const { port, config: input, write, onAnswer, onMessage, onRotationFailure } = options;
   const closers: (() => Promise<void>)[] = [];
   const close = async () => {
     for (const closeOne of closers.splice(0).toReversed()) await closeOne();
@@ -47,7 +57,9 @@ export async function startLocalBroker({ port, config: input, write, onAnswer }:
     const config = parseLocalConfig(input ?? exampleConfig(tokenService?.authUrl ?? String));
 
     process.env.AWS_REGION ??= 'us-east-1';
-    if (!process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER) closers.push(await useOwnSecretsManager());
+    const rotation: { rotate?: LocalCheckers['rotate'] } = {};
+    const onLabelUpdated = (update: LabelUpdate) => void rotation.rotate?.(update).catch(onRotationFailure);
+    if (!process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER) closers.push(await useOwnSecretsManager(onLabelUpdated));
     await storeSecrets(LOCAL_ENVIRONMENT, config.credentials);
     if (!process.env.AWS_ENDPOINT_URL_DYNAMODB) closers.push(await useOwnDynamoDB());
     await ensurePairTable(createDynamoDBClient(), TABLE_NAME);
@@ -58,11 +70,18 @@ export async function startLocalBroker({ port, config: input, write, onAnswer }:
       environment: LOCAL_ENVIRONMENT,
       tableName: TABLE_NAME,
       settings: { services, accessRules, provenForSeconds },
+      checkerRoles: CHECKER_ROLES,
       write,
     });
-    const functionUrl = await startFunctionUrl({ handler, callers, port, ...(onAnswer && { onAnswer }) });
+    const everyone = [...callers, ...CHECKERS];
+    const functionUrl = await startFunctionUrl({ handler, callers: everyone, port, ...(onAnswer && { onAnswer }) });
     closers.push(functionUrl.close);
-    return { url: functionUrl.url, config, tokenServiceUrl: tokenService?.url, close };
+    const { url } = functionUrl;
+    const names = { environment: LOCAL_ENVIRONMENT, tableName: TABLE_NAME };
+    const checkers = await startCheckers({ ...names, url, config, write, onMessage });
+    closers.push(checkers.close);
+    rotation.rotate = checkers.rotate;
+    return { url, config, controlUrl: checkers.controlUrl, tokenServiceUrl: tokenService?.url, close };
   } catch (error) {
     await close();
     throw error;
@@ -70,8 +89,8 @@ export async function startLocalBroker({ port, config: input, write, onAnswer }:
 }
 
 /** With made-up keys, so that nobody's own keys are sent anywhere. */
-async function useOwnSecretsManager(): Promise<() => Promise<void>> {
-  const secretsManager = await startSecretsManager();
+async function useOwnSecretsManager(onLabelUpdated: (update: LabelUpdate) => void): Promise<() => Promise<void>> {
+  const secretsManager = await startSecretsManager({ onLabelUpdated });
   Object.assign(process.env, {
     AWS_ENDPOINT_URL_SECRETS_MANAGER: secretsManager.url,
     AWS_ACCESS_KEY_ID: 'AKIDLOCALBROKER',

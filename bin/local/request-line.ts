@@ -1,7 +1,8 @@
-/** One audit line of the broker as a person reads it: outcome, pair, caller, where the token came from, how long it took. */
+/** One line of a function's log as a person reads it: outcome, pair, caller, where the token came from, how long it took. */
 export function requestLine(line: string): string {
-  const { outcome, pair, caller, cache, remarks = [], Duration: milliseconds } = JSON.parse(line);
+  const { outcome, service, pair, caller, cache, remarks = [], Duration: milliseconds } = JSON.parse(line);
   const origin = cache === 'none' ? 'token request' : cache && `from ${cache}`;
-  const words = [outcome, pair, caller && `for ${caller}`, origin, ...remarks, `${Math.round(milliseconds)} ms`];
+  const duration = milliseconds === undefined ? undefined : `${Math.round(milliseconds)} ms`;
+  const words = [outcome, pair ?? service, caller && `for ${caller}`, origin, ...remarks, duration];
   return `${words.filter(Boolean).join('  ')}\n`;
 }
