@@ -27,7 +27,7 @@ export interface BrokerSettings {
 }
 
 /** The environment variables of both functions that are callers of the broker, health and rotation. */
-export interface CheckerEnvironment {
+interface CheckerEnvironment {
   readonly TOKEN_BROKER_ENVIRONMENT: string;
   /** The Function URL of the token function. */
   readonly TOKEN_BROKER_URL: string;

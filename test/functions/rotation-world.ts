@@ -1,5 +1,3 @@
-import { createServer } from 'node:http';
-import { text } from 'node:stream/consumers';
 import {
   CreateSecretCommand,
   PutSecretValueCommand,
@@ -9,9 +7,9 @@ import {
 import { onTestFinished, vi } from 'vitest';
 import { ensurePairTable, ensureSealingKey, startDynamoDB } from '../../bin/local/dynamodb.ts';
 import { startFunctionUrl } from '../../bin/local/function-url.ts';
-import { listen } from '../../bin/local/function-url-wire.ts';
 import type { LabelUpdate } from '../../bin/local/secret-store.ts';
 import { startSecretsManager } from '../../bin/local/secrets-manager.ts';
+import { type PublishedMessage, startSns } from '../../bin/local/sns.ts';
 import { startTokenService } from '../../bin/local/token-service.ts';
 import { createTokenBroker } from '../../client/token-broker.ts';
 import { createDynamoDBClient } from '../../functions/aws/dynamodb-client.ts';
@@ -32,26 +30,28 @@ const BILLING = { role: roleArn('billing'), accessKeyId: 'AKIDBILLING', secretAc
 const ENVIRONMENT = 'test';
 const SECRET = `token-broker/${ENVIRONMENT}/acme`;
 const TABLE = 'pairs';
+const TOPIC = 'arn:aws:sns:us-east-1:111111111111:token-broker-test';
 
 /** The rotation function, a whole broker on loopback, and everything around the two that can be seen or go wrong. */
 export async function startRotationWorld() {
   const events: object[] = [];
   const lines: string[] = [];
   const checks: number[] = [];
+  const messages: PublishedMessage[] = [];
   const accepted = [OLD, NEW].map((credential) => ({ client: 'acme', ...credential }));
   const tokenService = await startTokenService({
     credentials: Object.fromEntries(SERVICES.map((service) => [service, accepted])),
   });
   const secretsManager = await startSecretsManager({ onLabelUpdated: (update) => events.push(eventOf(update)) });
   const dynamodb = await startDynamoDB();
-  const topic = await startTopic();
+  const sns = await startSns({ topicArn: TOPIC, onMessage: (message) => messages.push(message) });
   stubVariables({
     AWS_REGION: 'us-east-1',
     AWS_ACCESS_KEY_ID: 'AKIDTEST',
     AWS_SECRET_ACCESS_KEY: 'test-key',
     AWS_ENDPOINT_URL_SECRETS_MANAGER: secretsManager.url,
     AWS_ENDPOINT_URL_DYNAMODB: dynamodb.url,
-    AWS_ENDPOINT_URL_SNS: topic.url,
+    AWS_ENDPOINT_URL_SNS: sns.url,
   });
   const secrets = createSecretsManagerClient();
   await ensurePairTable(createDynamoDBClient(), TABLE);
@@ -76,7 +76,7 @@ export async function startRotationWorld() {
     onAnswer: ({ path, status }) => path === '/check' && checks.push(status),
   });
   onTestFinished(async () => {
-    await Promise.all([broker, tokenService, secretsManager, dynamodb, topic].map(({ close }) => close()));
+    await Promise.all([broker, tokenService, secretsManager, dynamodb, sns].map(({ close }) => close()));
     vi.unstubAllEnvs();
   });
 
@@ -85,14 +85,16 @@ export async function startRotationWorld() {
     url: broker.url,
     tableName: TABLE,
     services: SERVICES,
-    topicArn: 'arn:aws:sns:us-east-1:111111111111:token-broker-test',
+    topicArn: TOPIC,
     credentials: ROTATION,
     write: (line) => lines.push(line),
   });
 
   return {
     tokenService,
-    topic,
+    sns,
+    /** What the operators were told. */
+    messages,
     broker,
     secrets,
     /** Every line that either function has written. */
@@ -129,34 +131,6 @@ export function eventOf({ name, arn, versionId, label }: LabelUpdate) {
     region: 'us-east-1',
     resources: [arn],
     detail: { name, labelUpdated: label, versionId },
-  };
-}
-
-/** A topic on 127.0.0.1 that keeps what is published to it. */
-async function startTopic() {
-  const messages: { readonly subject: string; readonly text: string }[] = [];
-  let isDown = false;
-  const server = createServer(async (request, response) => {
-    const form = new URLSearchParams(await text(request));
-    if (isDown) return void response.writeHead(500).end();
-    messages.push({ subject: form.get('Subject') ?? '', text: form.get('Message') ?? '' });
-    response.writeHead(200, { 'content-type': 'text/xml' });
-    response.end(
-      '<PublishResponse xmlns="http://sns.amazonaws.com/doc/2010-03-31/"><PublishResult><MessageId>1</MessageId></PublishResult></PublishResponse>',
-    );
-  });
-  const port = await listen(server, 0);
-  return {
-    url: `http://127.0.0.1:${port}`,
-    messages,
-    fail: (fails: boolean) => {
-      isDown = fails;
-    },
-    close: () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
   };
 }
 

@@ -19,7 +19,7 @@ describe('a good version that is put into use', () => {
     ).toEqual(SERVICES.map((service) => ({ service, ok: true })));
     await Promise.all(SERVICES.map((service) => world.caller.token({ client: 'acme', service })));
     expect(world.tokenService.requests).toHaveLength(before + 2);
-    expect(world.topic.messages).toEqual([]);
+    expect(world.messages).toEqual([]);
   });
 
   it('is checked on those services alone that the tag of its secret names', async () => {
@@ -63,7 +63,7 @@ describe('a bad version that is put into use', () => {
 
     expect(world.tokenService.requests.length - before).toBeLessThanOrEqual(2);
     expect(tokens.every(({ accessToken }) => world.tokenService.issued(accessToken))).toBe(true);
-    expect(world.topic.messages).toHaveLength(1);
+    expect(world.messages).toHaveLength(1);
   }, 30_000);
 
   it('is told with everything that an operator needs', async () => {
@@ -72,7 +72,7 @@ describe('a bad version that is put into use', () => {
     const ClientRequestToken = 'ffffffff-0000-4000-8000-000000000002';
     await world.rotate(await world.promote(WRONG, { ClientRequestToken }));
 
-    const [message] = world.topic.messages;
+    const [message] = world.messages;
     expect(message?.subject).toBe('[token-broker test] rejected: acme on customer-insights');
     for (const fact of ['customer-insights: rejected', 'merchant-payment-cleansing: rejected', ClientRequestToken]) {
       expect(message?.text).toContain(fact);
@@ -85,14 +85,14 @@ describe('a bad version that is put into use', () => {
     await world.rotate(await world.create(OLD));
     await world.rotate(await world.promote(WRONG));
     await world.rotate(await world.promote({ ...WRONG, secret: 'marked-also-wrong' }));
-    expect(world.topic.messages).toHaveLength(2);
+    expect(world.messages).toHaveLength(2);
   });
 
   it('is told when it cannot even be sent', async () => {
     const world = await startRotationWorld();
     await world.rotate(await world.create(OLD));
     await world.rotate(await world.promote({ user: 'marked-secret' }));
-    expect(world.topic.messages).toMatchObject([
+    expect(world.messages).toMatchObject([
       { subject: '[token-broker test] secret-malformed: acme on customer-insights' },
     ]);
   });
@@ -101,13 +101,13 @@ describe('a bad version that is put into use', () => {
     const world = await startRotationWorld();
     await world.rotate(await world.create(OLD));
     const event = await world.promote(WRONG);
-    world.topic.fail(true);
+    world.sns.failWith('bad-gateway');
     await expect(world.rotate(event)).rejects.toThrow(/^acme: notifier-/);
-    world.topic.fail(false);
+    world.sns.failWith(undefined);
 
     await world.rotate(event);
     await world.rotate(event);
-    expect(world.topic.messages).toHaveLength(1);
+    expect(world.messages).toHaveLength(1);
   }, 30_000);
 });
 
@@ -117,7 +117,7 @@ describe('what cannot be finished', () => {
     const event = await world.create(OLD);
     world.tokenService.respondWith('customer-insights', { status: 503 });
     await expect(world.rotate(event)).rejects.toThrow('acme: customer-insights unreachable');
-    expect(world.topic.messages).toEqual([]);
+    expect(world.messages).toEqual([]);
   });
 
   it('fails when the broker does not answer', async () => {
@@ -148,7 +148,7 @@ describe('an event that changes nothing', () => {
     const before = world.tokenService.requests.length;
     await world.rotate(which === 'a duplicate' ? second : first);
     expect(world.tokenService.requests).toHaveLength(before);
-    expect(world.topic.messages).toEqual([]);
+    expect(world.messages).toEqual([]);
   });
 
   it.each(['is gone', 'is going to be deleted'])('leads to no check when the secret %s', async (how) => {
@@ -218,7 +218,7 @@ describe('an event that changes nothing', () => {
 
     expect(world.checks).toEqual([]);
     expect(world.tokenService.requests).toEqual([]);
-    expect(world.topic.messages).toEqual([]);
+    expect(world.messages).toEqual([]);
     expect(linesOfRotation(world.lines).map(({ outcome }) => outcome)).toEqual([
       ...foreign.map(() => 'foreign'),
       ...malformed.map(() => 'malformed'),
@@ -234,7 +234,7 @@ describe('whatever is written or sent', () => {
     world.tokenService.respondWith('customer-insights', { status: 400, body: '{"error":"marked-answer"}' });
     await world.rotate(await world.promote(NEW)).catch((error: unknown) => world.lines.push(String(error)));
 
-    const written = world.lines.join('') + JSON.stringify(world.topic.messages);
+    const written = world.lines.join('') + JSON.stringify(world.messages);
     expect(written).toContain('rejected');
     const secrets = [OLD, WRONG, NEW].flatMap(({ client_id, secret }) => [
       btoa(`${client_id}:${secret}`),

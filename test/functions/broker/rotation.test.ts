@@ -36,6 +36,15 @@ describe('a rotation', () => {
     ]);
   });
 
+  it('is about what does not work also when another service accepts the client again', async () => {
+    const { rotate, messages, answers } = rotation({ one: 'rejected', two: 'accepted' });
+    await rotate(PROMOTION, ENDS_AT);
+    answers.set('one', checked('accepted', 'v3')).set('two', checked('rejected', 'v3'));
+    await rotate({ ...PROMOTION, version: 'v3' }, ENDS_AT);
+    expect(messages[1]?.subject).toBe('[token-broker test] rejected: acme on two');
+    expect(messages[1]?.text).toContain('  one: accepted (v3)\n  two: rejected (v3)\n');
+  });
+
   it('remembers a message for all services, so that health has nothing more to tell', async () => {
     const { rotate, memory } = rotation({ one: 'rejected', two: 'rejected' });
     await rotate(PROMOTION, ENDS_AT);
