@@ -18,7 +18,7 @@ export function commands(): readonly string[] {
 
 /** The rows of the table whose first heading is given, as cells without their code marks. */
 export function table(firstHeading: string): readonly (readonly string[])[] {
-  const [, rows = ''] = new RegExp(`^\\| ${firstHeading} \\|.*\\n\\|[-|]+\\n((?:\\|.*\\n)+)`, 'm').exec(README) ?? [];
+  const [, rows = ''] = new RegExp(`^\\| ${firstHeading} +\\|.*\\n\\|[-| ]+\\n((?:\\|.*\\n)+)`, 'm').exec(README) ?? [];
   return rows
     .trimEnd()
     .split('\n')
@@ -26,7 +26,7 @@ export function table(firstHeading: string): readonly (readonly string[])[] {
       row
         .slice(2, -2)
         .split(' | ')
-        .map((cell) => cell.replace(/^`(.*)`$/, '$1')),
+        .map((cell) => cell.trim().replace(/^`(.*)`$/, '$1')),
     );
 }
 
