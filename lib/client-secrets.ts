@@ -42,6 +42,7 @@ export class ClientSecrets extends Construct {
       }),
     );
   }
+
   /** Lets a role see a client's secret from outside: its tags and versions, never a value. */
   allowDescribing(role: IRole): void {
     role.addToPrincipalPolicy(

@@ -186,10 +186,11 @@ describe('the stack', () => {
     expect(stack.text).not.toMatch(/\{\{resolve:|client_secret|"SecretString"/);
   });
 
-  it('tells the URL and the key', () => {
+  it('tells the URL, the key and the topic', () => {
     expect(stack.template.Outputs).toMatchObject({
       Url: { Value: { 'Fn::GetAtt': [inEndpoint('AWS::Lambda::Url').id, 'FunctionUrl'] } },
       KeyArn: { Value: KEY_ARN },
+      TopicArn: { Value: { Ref: resourceOf(stack, 'OperatorTopic', 'AWS::SNS::Topic').id } },
     });
   });
 
