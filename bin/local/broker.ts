@@ -24,6 +24,8 @@ export interface LocalBroker {
   readonly controlUrl: string;
   /** The services' stand-in; absent when a configuration brings its own services. */
   readonly tokenServiceUrl: string | undefined;
+  /** Waits until the rotation function is done with every event so far. */
+  readonly eventsSettled: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
@@ -57,9 +59,8 @@ export async function startLocalBroker(options: Options): Promise<LocalBroker> {
     const config = parseLocalConfig(input ?? exampleConfig(tokenService?.authUrl ?? String));
 
     process.env.AWS_REGION ??= 'us-east-1';
-    const rotation: { rotate?: LocalCheckers['rotate'] } = {};
-    const onLabelUpdated = (update: LabelUpdate) => void rotation.rotate?.(update).catch(onRotationFailure);
-    if (!process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER) closers.push(await useOwnSecretsManager(onLabelUpdated));
+    const events = createEventQueue(onRotationFailure);
+    if (!process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER) closers.push(await useOwnSecretsManager(events.deliver));
     await storeSecrets(LOCAL_ENVIRONMENT, config.credentials);
     if (!process.env.AWS_ENDPOINT_URL_DYNAMODB) closers.push(await useOwnDynamoDB());
     await ensurePairTable(createDynamoDBClient(), TABLE_NAME);
@@ -79,13 +80,34 @@ export async function startLocalBroker(options: Options): Promise<LocalBroker> {
     const { url } = functionUrl;
     const names = { environment: LOCAL_ENVIRONMENT, tableName: TABLE_NAME };
     const checkers = await startCheckers({ ...names, url, config, write, onMessage });
-    closers.push(checkers.close);
-    rotation.rotate = checkers.rotate;
-    return { url, config, controlUrl: checkers.controlUrl, tokenServiceUrl: tokenService?.url, close };
+    closers.push(checkers.close, events.settled);
+    events.subscribe(checkers.rotate);
+    const { controlUrl } = checkers;
+    return { url, config, controlUrl, tokenServiceUrl: tokenService?.url, eventsSettled: events.settled, close };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+/** What EventBridge is between Secrets Manager and the rotation function: events before there is a subscriber are lost. */
+function createEventQueue(onFailure: (error: unknown) => void) {
+  const running = new Set<Promise<void>>();
+  let subscriber: LocalCheckers['rotate'] | undefined;
+  return {
+    subscribe(rotate: LocalCheckers['rotate']) {
+      subscriber = rotate;
+    },
+    deliver(update: LabelUpdate) {
+      const work = subscriber?.(update).catch(onFailure);
+      if (work === undefined) return;
+      running.add(work);
+      void work.finally(() => running.delete(work));
+    },
+    async settled() {
+      await Promise.all(running);
+    },
+  };
 }
 
 /** With made-up keys, so that nobody's own keys are sent anywhere. */
