@@ -63,9 +63,21 @@ function issueOrRenew(token: StoredToken, situation: Situation): Step {
     sendable.version.stage === 'AWSCURRENT' &&
     sendable.version.versionId !== token.credentialVersion;
   if (mayRenew && (now >= token.refreshAt || isSuperseded) && quietMs >= REFRESH_INTERVAL_MS) {
-    return { kind: 'renew', token, patienceMs: REFRESH_PATIENCE_MS };
+    return { kind: 'renew', token, patienceMs: refreshPatienceMs(token, situation) };
   }
   return { kind: 'issue', token };
+}
+
+/**
+ * A second, as a rule. A rejection that nobody waited for is not counted, and many services take longer than that to say
+ * no: a version that is new, or whose last request was given up, is waited for until the service has answered. So is
+ * one that there is no time to try twice.
+ */
+function refreshPatienceMs(token: StoredToken, { record, sendable, requestTimeoutMs, now }: Situation): number {
+  const isProven = sendable.kind === 'version' && sendable.version.versionId === token.credentialVersion;
+  const wasGivenUp = record.pause?.problem.type === 'token-endpoint-timeout';
+  const isLast = !isIssuable(lifeOf(token, record), now + LAST_REFRESH_MS);
+  return isProven && !wasGivenUp && !isLast ? REFRESH_PATIENCE_MS : requestTimeoutMs;
 }
 
 function livingToken(record: PairRecord, now: number): StoredToken | undefined {
@@ -101,3 +113,5 @@ const MIN_TTL_INTERVAL_MS = 30_000;
 const REFRESH_INTERVAL_MS = 15_000;
 /** How long the caller that refreshes waits before it gets the token that still lives. */
 const REFRESH_PATIENCE_MS = 1_000;
+/** That second, the pause after it, and some room. */
+const LAST_REFRESH_MS = 3_000;
