@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout } from 'node:timers/promises';
 import { createTokenBroker, type TokenBrokerOptions } from '../client/token-broker.ts';
 import { createClientList } from './aws/client-list.ts';
 import { createDynamoDBClient } from './aws/dynamodb-client.ts';
@@ -30,12 +30,14 @@ interface Options {
   /** What the checks are signed with; the function's own when left out. */
   readonly credentials?: TokenBrokerOptions['credentials'];
   readonly write?: (line: string) => void;
+  /** How the time between two checks passes. */
+  readonly sleep?: (ms: number) => Promise<unknown>;
 }
 
 /** Wires the adapters to the rules: each call of the handler is one run over all pairs, whatever the event says. */
 export function createHealthFunction(options: Options): HealthHandler {
   const { environment, url, tableName, services, topicArn, probeRoleArn, intervalSeconds } = options;
-  const { credentials, write = writeLine } = options;
+  const { credentials, write = writeLine, sleep = setTimeout } = options;
   const now = Date.now;
   const log = createHealthLog({ environment, now, write });
 

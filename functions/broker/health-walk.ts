@@ -141,7 +141,7 @@ function shuffled<Item>(items: readonly Item[], random: () => number): Item[] {
 }
 
 const AT_ONCE = 5;
-/** A few pairs need no window. */
-const MAX_GAP_MS = 1_000;
+/** A few pairs need no window: two checks a second are gentle enough. */
+const MAX_GAP_MS = 500;
 /** Longer than the broker's function can take. */
 const CHECK_TIMEOUT_MS = 20_000;
