@@ -164,9 +164,20 @@ export const COMMANDS: fc.Arbitrary<Command>[] = [
     },
   ),
   steps(client, 'promote the pending version of', (client, fleet) => fleet.world.promotePending(client)),
+  ...often(
+    2,
+    steps(
+      fc.record({ host, pair, stage: fc.constantFrom('AWSCURRENT', 'AWSPENDING', 'AWSPREVIOUS') } as const),
+      'check',
+      ({ host, pair, stage }, fleet) => {
+        const chosen = fleet.hostAt(host);
+        if (chosen !== undefined) void fleet.examine(chosen, pair, stage);
+      },
+    ),
+  ),
   steps(client, 'roll back', (client, fleet) => fleet.world.rollBack(client)),
   steps(
-    fc.record({ client, isDeleted: fc.constantFrom(true, false, false) }),
+    fc.record({ client, isDeleted: fc.constantFrom(true, false, false, false) }),
     'delete or restore',
     ({ client, isDeleted }, fleet) => fleet.world.setDeleted(client, isDeleted),
   ),
@@ -182,7 +193,7 @@ export const COMMANDS: fc.Arbitrary<Command>[] = [
     ),
   ),
   steps(
-    fc.record({ pair, isDisabled: fc.constantFrom(true, false, false) }),
+    fc.record({ pair, isDisabled: fc.constantFrom(true, false, false, false) }),
     'disable or enable',
     ({ pair, isDisabled }, fleet) => fleet.setDisabled(pair, isDisabled),
   ),

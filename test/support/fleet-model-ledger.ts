@@ -10,6 +10,8 @@ export interface Excuses {
   /** A call of this environment to the store failed since then. */
   readonly hasStoreFailed: (environment: number, since: number) => boolean;
   readonly isDead: (environment: number) => boolean;
+  /** A check asks for a request whatever lives. */
+  readonly isChecking: (environment: number, pair: Pair) => boolean;
   /** A clock of the fleet has been wrong by more than the skew. */
   readonly hasAnyClockJumped: () => boolean;
   readonly accuse: (of: string) => void;
@@ -46,6 +48,8 @@ export function keepLedger({ shared, clock, owners }: Fleet, excuses: Excuses) {
   const chargedRequests = new Set<Request>();
   let pendingRejections: Rejected[] = [];
   const uncounted: Rejected[] = [];
+  /** The pairs of which a service has refused a credential at all. */
+  const heard = new Set<string>();
   const { acquire, publish, reject } = shared;
   const { accuse } = excuses;
 
@@ -79,7 +83,7 @@ export function keepLedger({ shared, clock, owners }: Fleet, excuses: Excuses) {
   };
 
   return {
-    countOf: (pair: Pair, version: string) => counts.get(countKey(pair, version)) ?? 0,
+    hasHeardRejection: (pair: Pair) => heard.has(pairKey(pair)),
 
     /** An operator's retry. */
     forgive(pair: Pair, version: string) {
@@ -94,7 +98,7 @@ export function keepLedger({ shared, clock, owners }: Fleet, excuses: Excuses) {
       const isMine = lease !== undefined && !lease.isUsed;
       if (!isExcused) {
         if (!isMine) accuse(`environment ${from} sent ${version} of ${pairKey(pair)} without a lease`);
-        else checkUse(lease, version, from);
+        else checkUse(lease, request);
       }
       if (isMine) lease.isUsed = true;
       if (isMine && lease.chargedVersion === version) chargedRequests.add(request);
@@ -103,6 +107,7 @@ export function keepLedger({ shared, clock, owners }: Fleet, excuses: Excuses) {
     /** The environment has heard that the version is rejected. */
     seeRejection(request: Request) {
       const { from, pair, version, at } = request;
+      heard.add(pairKey(pair));
       const rejection: Rejected = { from, pair, version, at, isCounted: false };
       pendingRejections.push(rejection);
       if (chargedRequests.has(request)) count(rejection);
@@ -145,8 +150,8 @@ export function keepLedger({ shared, clock, owners }: Fleet, excuses: Excuses) {
     if (total > LOCK_OUT_BUDGET) accuse(`${key} was rejected ${total} times`);
   }
 
-  function checkUse(lease: Lease, version: string, from: number): void {
-    checkRate(lease);
+  function checkUse(lease: Lease, { pair, version, from }: Request): void {
+    if (!excuses.isChecking(from, pair)) checkRate(lease);
     const { before, chargedVersion, owner } = lease;
     const who = `environment ${from} (${owner})`;
     if (before.rejected.has(version) && chargedVersion !== version) accuse(`${who} sent ${version} without a charge`);

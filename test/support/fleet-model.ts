@@ -1,7 +1,7 @@
 import { hardMarginMs } from '../../functions/broker/freshness.ts';
 import { type Pair, pairKey } from '../../functions/broker/pair.ts';
 import { Problem } from '../../functions/broker/problem.ts';
-import type { SecretReading } from '../../functions/broker/secret.ts';
+import type { SecretReading, SecretStage } from '../../functions/broker/secret.ts';
 import type { Issue } from '../../functions/broker/token-broker.ts';
 import { createFleet, type Environment, type SeenRequest, seededRandom } from './fleet.ts';
 import { keepLedger } from './fleet-model-ledger.ts';
@@ -34,6 +34,8 @@ interface Ask {
 
 interface OpenCall {
   readonly host: Host;
+  /** The pair that it checks. */
+  readonly checks: Pair | undefined;
   readonly deadline: number;
 }
 
@@ -62,6 +64,8 @@ export function createFleetModel() {
     accuse,
     hasStoreFailed: (number, since) => (hosts[number]?.storeFailedAt ?? 0) >= since,
     isDead: (number) => hosts[number]?.isDead ?? true,
+    isChecking: (number, pair) =>
+      [...openCalls].some(({ host, checks }) => host === hosts[number] && checks && pairKey(checks) === pairKey(pair)),
     hasAnyClockJumped: () => hosts.some((host) => host.hasJumped),
   });
 
@@ -110,6 +114,7 @@ export function createFleetModel() {
     },
 
     ask,
+    examine,
 
     /** Goes on until everybody has an answer. */
     settle: () => until(() => openCalls.size === 0),
@@ -202,15 +207,9 @@ export function createFleetModel() {
     return given;
   }
 
-  function ask(host: Host, { pair, minTtlSeconds, refuses }: Ask): Promise<Issue | Problem> {
-    const refused =
-      refuses === 'nothing'
-        ? undefined
-        : refuses === 'the last token'
-          ? lastTokens.get(pairKey(pair))
-          : 'ffffffffffffffff';
-    const startedAt = clock.now();
-    const call: OpenCall = { host, deadline: startedAt + PATIENCE_MS };
+  /** Follows one call to its answer, whatever that is. */
+  function follow<Result>(host: Host, work: Promise<Result>, checks?: Pair): Promise<Result | Problem> {
+    const call: OpenCall = { host, checks, deadline: clock.now() + PATIENCE_MS };
     openCalls.add(call);
     host.openCalls += 1;
     const close = () => {
@@ -218,21 +217,51 @@ export function createFleetModel() {
       host.openCalls -= 1;
       if (clock.now() > call.deadline + ANSWER_RESERVE_MS) accuse(`an answer ${clock.now() - call.deadline} ms late`);
     };
-    return host.environment.issue({ pair, minTtlMs: minTtlSeconds * 1_000, refused }, PATIENCE_MS).then(
-      (issue) => {
+    return work.then(
+      (result) => {
         close();
-        count(`issued from ${issue.cache}`);
-        checkIssue(host, pair, issue, { refused, startedAt });
-        return issue;
+        return result;
       },
       (error: unknown) => {
         close();
         if (!(error instanceof Problem)) throw error;
         checkProblem(error);
-        count(error.type);
         return error;
       },
     );
+  }
+
+  async function ask(host: Host, { pair, minTtlSeconds, refuses }: Ask): Promise<Issue | Problem> {
+    const refused =
+      refuses === 'nothing'
+        ? undefined
+        : refuses === 'the last token'
+          ? lastTokens.get(pairKey(pair))
+          : 'ffffffffffffffff';
+    const startedAt = clock.now();
+    const request = { pair, minTtlMs: minTtlSeconds * 1_000, refused };
+    const answer = await follow(host, host.environment.issue(request, PATIENCE_MS));
+    if (!(answer instanceof Problem)) {
+      count(`issued from ${answer.cache}`);
+      checkIssue(host, pair, answer, { refused, startedAt });
+    } else {
+      count(answer.type);
+      if (answer.type === 'credential-rejected') checkBlame(pair);
+    }
+    return answer;
+  }
+
+  async function examine(host: Host, pair: Pair, stage: SecretStage): Promise<void> {
+    const result = await follow(host, host.environment.check({ pair, stage }, PATIENCE_MS), pair);
+    if (result instanceof Problem) return count(`check ${result.type}`);
+    const { finding, provenBy } = result;
+    count(`${finding} by ${provenBy}`);
+    if (finding === 'rejected') checkBlame(pair);
+  }
+
+  /** Nobody is told of a rejection that the service has not spoken. */
+  function checkBlame(pair: Pair): void {
+    if (!ledger.hasHeardRejection(pair)) accuse(`${pairKey(pair)} is said to be rejected`);
   }
 
   function checkIssue(

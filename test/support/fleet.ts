@@ -1,5 +1,7 @@
 import { newTrace, type Trace } from '../../functions/broker/audit.ts';
 import { createAuthorize } from '../../functions/broker/authorize.ts';
+import type { CheckRequest } from '../../functions/broker/check-request.ts';
+import type { CheckResult } from '../../functions/broker/checker.ts';
 import { createCredentials } from '../../functions/broker/credentials.ts';
 import type { IssueRequest } from '../../functions/broker/issue-request.ts';
 import type { Pair, ServiceName } from '../../functions/broker/pair.ts';
@@ -56,6 +58,7 @@ export interface Environment {
   readonly broker: TokenBroker;
   readonly now: () => number;
   issue(request?: Partial<IssueRequest>, deadlineMs?: number): Promise<Issue>;
+  check(request?: Partial<CheckRequest>, deadlineMs?: number): Promise<CheckResult>;
   readonly traces: Trace[];
   /** Sets its clock this far from the true time. */
   setClock(skewMs: number): void;
@@ -153,6 +156,12 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
         const trace = newTrace();
         traces.push(trace);
         return broker.issue(BILLING, { ...ISSUE_REQUEST, ...request }, now() + deadlineMs, trace);
+      },
+      check(request = {}, deadlineMs = 14_500) {
+        const trace = newTrace();
+        traces.push(trace);
+        const { pair } = ISSUE_REQUEST;
+        return broker.check(BILLING, { pair, stage: 'AWSCURRENT', ...request }, now() + deadlineMs, trace);
       },
       setClock(skewMs) {
         state.skewMs = skewMs;
