@@ -1,4 +1,4 @@
-import { TokenBrokerError } from '../client/error.ts';
+import { type FailureType, TokenBrokerError } from '../client/error.ts';
 import type { TokenBroker } from '../client/token-broker.ts';
 import type { AskAsProbe } from './broker/health-probe.ts';
 import type { CheckPair } from './broker/health-walk.ts';
@@ -11,7 +11,7 @@ export function createPairChecker(broker: Pick<TokenBroker, 'check'>): CheckPair
       return { kind: 'checked', finding, provenBy, version, checkedAt };
     } catch (error) {
       const failure = failureWord(error);
-      return { kind: 'failed', failure, retryable: !(error instanceof TokenBrokerError) || error.retryable };
+      return { kind: 'failed', failure, retryable: failure === TIMEOUT || isRetryable(error) };
     }
   };
 }
@@ -35,12 +35,19 @@ function conditionOf(error: unknown): 'denied' | 'not-denied' | 'unproven' {
   return error.type === 'internal' ? 'unproven' : 'not-denied';
 }
 
+function isRetryable(error: unknown): boolean {
+  return error instanceof TokenBrokerError && error.retryable;
+}
+
 /** One word, whoever chose it. */
 function failureWord(error: unknown): string {
   if (!(error instanceof TokenBrokerError)) return 'unexpected-error';
-  if (error.type === 'aborted') return 'timeout';
+  // The signal is only ever that of the time limit.
+  if (error.type === 'aborted') return TIMEOUT;
   return /^[a-z-]{1,64}$/.test(error.type) ? error.type : 'unknown-problem';
 }
+
+const TIMEOUT = 'timeout' satisfies FailureType;
 
 function signalAfter(timeoutMs: number): AbortSignal {
   return AbortSignal.timeout(Math.max(1, Math.floor(timeoutMs)));

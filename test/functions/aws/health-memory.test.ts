@@ -28,9 +28,10 @@ describe.each(SERVERS)('the memory of notifications on $name', ({ isInstalled, s
   const remembers = it.skipIf(!isInstalled);
 
   remembers('is empty at first', async () => {
-    const { memories } = await open();
+    const { memories, endpoint } = await open();
     expect(await memories.read('customer-insights')).toEqual(EMPTY);
     expect(await memories.read(undefined)).toEqual(EMPTY);
+    expect(endpoint.calls).toMatchObject(Array(2).fill({ operation: 'GetItem', parameters: { ConsistentRead: true } }));
   });
 
   remembers('gives back what was written', async () => {

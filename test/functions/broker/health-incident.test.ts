@@ -107,10 +107,12 @@ describe('a service that is down', () => {
 
 describe('what is no incident of a service', () => {
   it('is fewer than five pairs', async () => {
-    const { run } = createHealthWorld({ clients: clientsNamed(4), answer: () => 'unreachable' });
+    const { world, run } = createHealthWorld({ clients: clientsNamed(4), answer: () => 'unreachable' });
     const { subjects } = await run();
     expect(subjects).toHaveLength(4);
     expect(subjects).not.toContain(DOWN);
+    world.clients = clientsNamed(5);
+    expect((await run()).subjects).toEqual([DOWN]);
   });
 
   it('is less than 80 % of the pairs', async () => {

@@ -99,8 +99,11 @@ describe('what operators are told', () => {
     expect(subjects).toEqual(['[token-broker dev] service-unknown: acme on no-such-service']);
     expect((await run()).subjects).toEqual([]);
     expect(checks.map(({ pair }) => pair)).toEqual([ACME, ACME]);
+    const { clients } = world;
     world.clients = [{ client: 'acme', services: SERVICE }];
     expect((await run()).subjects).toEqual([]);
+    world.clients = clients;
+    expect((await run()).subjects).toEqual(subjects);
   });
 });
 
@@ -231,6 +234,7 @@ describe('two runs at once', () => {
     const report = (finding: 'accepted' | 'rejected', at: number) =>
       clock.run(newReporter()(SERVICE, judgePairs([checkedPair(ACME, finding, at)]), clock.now() + 60_000));
     const start = clock.now();
+    await report('rejected', start + 4);
     await report('rejected', start + 10);
     await report('accepted', start + 5);
     expect(messages.map(({ subject }) => subject)).toEqual([about('rejected')]);
