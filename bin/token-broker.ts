@@ -1,6 +1,9 @@
 import { Command, CommanderError, Option } from 'commander';
 import { parseName } from './commands/arguments.ts';
 import { addClientCommands } from './commands/client.ts';
+import { addDoctorCommand } from './commands/doctor.ts';
+import { addHealthCommand } from './commands/health.ts';
+import { addPolicyCommand } from './commands/policy.ts';
 import { addTokenCommand } from './commands/token.ts';
 
 /** The command line: data on stdout, talk on stderr; exit 0 done, 1 refused or failed, 2 wrong usage, 130 Ctrl-C. */
@@ -22,6 +25,9 @@ for (const stream of [process.stdout, process.stderr]) stream.on('error', ignore
 
 addTokenCommand(program, interrupted.signal);
 addClientCommands(program, interrupted.signal);
+addHealthCommand(program, interrupted.signal);
+addDoctorCommand(program, interrupted.signal);
+addPolicyCommand(program);
 
 try {
   await program.parseAsync();

@@ -25,6 +25,15 @@ export function parseMinTtl(text: string): number {
   return seconds;
 }
 
+/** How long to wait: a second to an hour. */
+export function parseSeconds(text: string): number {
+  const seconds = Number(text);
+  if (!/^\d{1,4}$/.test(text) || seconds < 1 || seconds > 3_600) {
+    throw new InvalidArgumentError('Give whole seconds, 1 to 3600.');
+  }
+  return seconds;
+}
+
 /** Checks a fingerprint; a token given by mistake must not be repeated in the error, as `commander` itself would do. */
 export function checkFingerprint(text: string | undefined, command: Command): void {
   if (text !== undefined && !/^[0-9a-f]{16}$/.test(text)) {

@@ -17,8 +17,7 @@ export async function readCredential(signal: AbortSignal): Promise<Redacted> {
   }
   const terminal = { input: process.stdin, output: process.stderr };
   talk('What you type is not shown.');
-  const client_id = await askHidden('client_id', terminal);
-  const secret = await askHidden('secret', terminal);
+  const [client_id, secret] = await askHidden(['client_id', 'secret'], terminal);
   return new Redacted(JSON.stringify({ client_id, secret }));
 }
 

@@ -3,45 +3,52 @@ import { aborted } from './failure.ts';
 
 /** Where a person is asked. */
 export interface Terminal {
-  readonly input: Pick<ReadStream, 'setRawMode' | 'setEncoding' | 'resume' | 'pause' | 'on' | 'off' | 'unshift'>;
+  readonly input: Pick<ReadStream, 'setRawMode' | 'setEncoding' | 'resume' | 'pause' | 'on' | 'off'>;
   readonly output: Pick<WriteStream, 'write'>;
 }
 
-/** Asks for one line and shows nothing of it; Ctrl-C, and the end of the input, reject as `aborted`. */
-export async function askHidden(question: string, { input, output }: Terminal): Promise<string> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
+/**
+ * Asks one question after the other, a line each, and shows nothing of the answers; Ctrl-C, and the end of the input,
+ * reject as `aborted`.
+ */
+export async function askHidden(questions: readonly string[], { input, output }: Terminal): Promise<readonly string[]> {
+  const { promise, resolve, reject } = Promise.withResolvers<readonly string[]>();
+  const answers: string[] = [];
   let line = '';
-  let rest = '';
-  const onData = (chunk: Buffer | string) => {
-    const keys = [...`${chunk}`.replaceAll(ESCAPE_SEQUENCES, '')];
-    for (const [index, key] of keys.entries()) {
-      if (key === CTRL_C || (key === CTRL_D && line === '')) return reject(aborted());
-      if (key === '\r' || key === '\n') {
-        rest = keys.slice(index + 1).join('');
-        return resolve();
-      }
+  const ask = () => output.write(`${questions[answers.length]}: `);
+
+  const onKey = (key: string) => {
+    if (answers.length === questions.length) return;
+    if (key === CTRL_C || (key === CTRL_D && line === '')) return reject(aborted());
+    if (key !== '\r' && key !== '\n') {
       line = edited(line, key);
+      return;
     }
+    answers.push(line);
+    line = '';
+    output.write('\n');
+    if (answers.length === questions.length) resolve(answers);
+    else ask();
+  };
+  const onData = (chunk: Buffer | string) => {
+    for (const key of `${chunk}`.replaceAll(ESCAPE_SEQUENCES, '').replaceAll('\r\n', '\r')) onKey(key);
   };
   const onEnd = () => reject(aborted());
 
-  output.write(`${question}: `);
+  // Before anything is asked, and until the last answer: what is typed or pasted in between would be shown.
   input.setRawMode(true);
-  input.setEncoding('utf8');
-  input.on('data', onData);
-  input.on('end', onEnd);
-  input.resume();
   try {
-    await promise;
-    return line;
+    input.setEncoding('utf8');
+    input.on('data', onData);
+    input.on('end', onEnd);
+    ask();
+    input.resume();
+    return await promise;
   } finally {
     input.off('data', onData);
     input.off('end', onEnd);
     input.pause();
     input.setRawMode(false);
-    // Both answers may be pasted at once: what is left is for the next question.
-    if (rest !== '') input.unshift(rest);
-    output.write('\n');
   }
 }
 

@@ -13,19 +13,21 @@ export function printMembers(data: Readonly<Record<string, unknown>>): void {
   }
 }
 
-/** Writes data for a person: a table on stdout, its columns as wide as they must be; `paint` may colour a cell. */
-export function printTable(
+/** Writes one line of data for a person on stdout. */
+export function printLine(line: string): void {
+  process.stdout.write(`${plain(line)}\n`);
+}
+
+/** Writes data for a person: a table on stdout. */
+export function printTable(header: readonly string[], rows: readonly (readonly string[])[]): void {
+  process.stdout.write(tableText(header, rows));
+}
+
+/** A table whose columns are as wide as they must be; `paint` may colour a cell. */
+export function tableText(
   header: readonly string[],
   rows: readonly (readonly string[])[],
   paint: (cell: string, padded: string) => string = (_, padded) => padded,
-): void {
-  process.stdout.write(tableText(header, rows, paint));
-}
-
-function tableText(
-  header: readonly string[],
-  rows: readonly (readonly string[])[],
-  paint: (cell: string, padded: string) => string,
 ): string {
   const table = [header, ...rows].map((row) => row.map(plain));
   const widths = header.map((_, column) => Math.max(...table.map((row) => (row[column] ?? '').length)));

@@ -10,15 +10,17 @@ export interface Finished {
 
 /** Starts the command line as a process of its own, with nothing of this machine's AWS set-up in reach. */
 export function startCommandLine(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  const isolated = {
-    HOME: '/nonexistent',
-    AWS_EC2_METADATA_DISABLED: 'true',
-    AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE',
-    AWS_SECRET_ACCESS_KEY: 'marked-secret-access-key',
-    AWS_SESSION_TOKEN: 'marked-session-token',
-  };
-  return spawn(process.execPath, [PROGRAM, ...args], { env: { ...isolated, ...env } });
+  return spawn(process.execPath, [PROGRAM, ...args], { env: { ...ISOLATED, ...env } });
 }
+
+/** The environment of a shell that has AWS credentials and no other set-up. */
+export const ISOLATED = {
+  HOME: '/nonexistent',
+  AWS_EC2_METADATA_DISABLED: 'true',
+  AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE',
+  AWS_SECRET_ACCESS_KEY: 'marked-secret-access-key',
+  AWS_SESSION_TOKEN: 'marked-session-token',
+};
 
 /** Runs the command line to its end, with `input` on its standard input. */
 export async function runCommandLine(
@@ -45,4 +47,4 @@ export async function finished(child: ChildProcessWithoutNullStreams): Promise<F
   return { exitCode, ...output };
 }
 
-const PROGRAM = fileURLToPath(new URL('../../../bin/token-broker.ts', import.meta.url));
+export const PROGRAM = fileURLToPath(new URL('../../../bin/token-broker.ts', import.meta.url));

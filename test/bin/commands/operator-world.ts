@@ -1,5 +1,6 @@
-import { onTestFinished, vi } from 'vitest';
+import { expect, onTestFinished, vi } from 'vitest';
 import { startLocalBroker } from '../../../bin/local/broker.ts';
+import type { PublishedMessage } from '../../../bin/local/sns.ts';
 import { startTokenService } from '../../../bin/local/token-service.ts';
 import { createTokenBroker } from '../../../client/token-broker.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
@@ -18,16 +19,21 @@ const STRANGER = { accessKeyId: 'AKIDSTRANGER', secretAccessKey: 'marked-strange
 
 /** A whole local broker with the client `acme`, and everything that an operator's shell needs to look after it. */
 export async function startOperatorWorld() {
-  for (const name of ['AWS_ENDPOINT_URL_SECRETS_MANAGER', 'AWS_ENDPOINT_URL_DYNAMODB']) vi.stubEnv(name, undefined);
+  for (const service of ['SECRETS_MANAGER', 'DYNAMODB', 'SNS', 'STS']) {
+    vi.stubEnv(`AWS_ENDPOINT_URL_${service}`, undefined);
+  }
   const accepted = [OLD, NEW].map((credential) => ({ client: 'acme', ...credential }));
   const tokenService = await startTokenService({
     credentials: Object.fromEntries(SERVICES.map((service) => [service, accepted])),
   });
   const role = (name: string) => `arn:aws:iam::111111111111:role/${name}`;
-  const auditLines: string[] = [];
+  const messages: PublishedMessage[] = [];
+  const failures: unknown[] = [];
   const broker = await startLocalBroker({
     port: 0,
-    write: (line) => auditLines.push(line),
+    write: () => undefined,
+    onMessage: (message) => messages.push(message),
+    onRotationFailure: (error) => failures.push(error),
     config: {
       services: Object.fromEntries(SERVICES.map((service) => [service, { authUrl: tokenService.authUrl(service) }])),
       accessRules: [
@@ -45,6 +51,8 @@ export async function startOperatorWorld() {
   const secretsManager = createSecretsManagerClient();
   onTestFinished(async () => {
     secretsManager.destroy();
+    await broker.eventsSettled();
+    expect(failures).toEqual([]);
     await broker.close();
     await tokenService.close();
     vi.unstubAllEnvs();
@@ -52,6 +60,7 @@ export async function startOperatorWorld() {
 
   const shell = {
     TOKEN_BROKER_URL: broker.url,
+    TOKEN_BROKER_CONTROL_URL: broker.controlUrl,
     AWS_ENDPOINT_URL_SECRETS_MANAGER: process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER ?? '',
     AWS_ENDPOINT_URL_DYNAMODB: process.env.AWS_ENDPOINT_URL_DYNAMODB ?? '',
     AWS_SESSION_TOKEN: '',
@@ -63,6 +72,9 @@ export async function startOperatorWorld() {
     secretsManager,
     shell,
     stranger: keysOf(STRANGER),
+    /** What operators were told by the health and the rotation function. */
+    messages,
+    eventsSettled: broker.eventsSettled,
     /** Asks for tokens as the role `billing`. */
     caller: createTokenBroker({ url: broker.url, credentials: BILLING }),
     /** Runs the command line in the operator's shell; no secret may ever be in its output. */

@@ -1,0 +1,37 @@
+import { isJsonObject, parseJson } from '../../client/json.ts';
+import { causeWord } from '../../functions/aws/cause-word.ts';
+import { aborted, CommandFailure } from './failure.ts';
+
+/** Lets the local broker run the scheduled check of all credentials, and gives its summary. */
+export async function runSchedule(signal: AbortSignal): Promise<Readonly<Record<string, unknown>>> {
+  const url = controlUrl(process.env.TOKEN_BROKER_CONTROL_URL ?? '');
+  const answer = await post(new URL('/health-run', url), signal);
+  const summary = parseJson(answer.text);
+  if (answer.status !== 200 || !isJsonObject(summary)) {
+    throw new CommandFailure('control-failed', `The local broker answered ${answer.status}`, ADVICE);
+  }
+  return summary;
+}
+
+/** Elsewhere than on this machine the schedule belongs to AWS. */
+function controlUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol !== 'http:' || !/^(127\.0\.0\.1|\[::1\]|localhost)$/.test(url.hostname)) {
+    throw new CommandFailure('control-unknown', 'TOKEN_BROKER_CONTROL_URL is not the one of a local broker', ADVICE);
+  }
+  return url;
+}
+
+async function post(url: URL, signal: AbortSignal) {
+  try {
+    const response = await fetch(url, { method: 'POST', redirect: 'manual', signal });
+    return { status: response.status, text: await response.text() };
+  } catch (error) {
+    if (signal.aborted) throw aborted();
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+    throw new CommandFailure('control-unreachable', `The local broker did not answer (${causeWord(cause)})`, ADVICE);
+  }
+}
+
+const ADVICE =
+  'npm start runs a local broker and prints what to set; in AWS the schedule runs by itself, and health without --run checks now.';

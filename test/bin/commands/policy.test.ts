@@ -1,0 +1,90 @@
+import { describe, expect, it } from 'vitest';
+import { environments } from '../../../lib/environments.ts';
+import { runCommandLine } from './command-line.ts';
+
+const REPORTING = 'arn:aws:iam::222222222222:role/reporting';
+/** Nothing of AWS is in reach. */
+const OFFLINE = {
+  AWS_ACCESS_KEY_ID: '',
+  AWS_SECRET_ACCESS_KEY: '',
+  AWS_SESSION_TOKEN: '',
+  HTTPS_PROXY: 'http://127.0.0.1:9',
+};
+
+function policy(...args: readonly string[]) {
+  return runCommandLine(['policy', ...args], OFFLINE);
+}
+
+describe('policy', () => {
+  it('prints the two permissions on the function of the environment, ready to be attached', async () => {
+    const { exitCode, stdout } = await policy(REPORTING, '--environment', 'dev');
+    expect(exitCode).toBe(0);
+    const Resource = [
+      'arn:aws:lambda:eu-west-1:111111111111:function:token-broker-dev',
+      'arn:aws:lambda:eu-west-1:111111111111:function:token-broker-dev:*',
+    ];
+    expect(JSON.parse(stdout)).toEqual({
+      Version: '2012-10-17',
+      Statement: [
+        {
+          Sid: expect.stringMatching(/^[A-Za-z0-9]+$/),
+          Effect: 'Allow',
+          Action: 'lambda:InvokeFunctionUrl',
+          Resource,
+          Condition: { StringEquals: { 'lambda:FunctionUrlAuthType': 'AWS_IAM' } },
+        },
+        {
+          Sid: expect.stringMatching(/^[A-Za-z0-9]+$/),
+          Effect: 'Allow',
+          Action: 'lambda:InvokeFunction',
+          Resource,
+          Condition: { Bool: { 'lambda:InvokedViaFunctionUrl': 'true' } },
+        },
+      ],
+    });
+  });
+
+  it.each(Object.entries(environments))('knows account and region of %s', async (name, { account, region }) => {
+    const { stdout } = await policy(REPORTING, '--environment', name);
+    expect(stdout).toContain(`arn:aws:lambda:${region}:${account}:function:token-broker-${name}"`);
+  });
+
+  it.each([
+    ['a rule covers the role', REPORTING, /of dev let it: token for acme on customer-insights\./],
+    ['a rule covers it under another path', 'arn:aws:iam::222222222222:role/team/reporting', /let it: token for acme/],
+    ['several do', 'arn:aws:iam::111111111111:role/billing', /let it: token, check for all on all\./],
+    ['none does', 'arn:aws:iam::333333333333:role/reporting', /No access rule of dev names this role.*add one/],
+  ])('says besides that %s', async (_, role, words) => {
+    const { exitCode, stderr } = await policy(role, '--environment', 'dev');
+    expect(exitCode).toBe(0);
+    expect(stderr).toMatch(words);
+  });
+
+  it('answers --json with policy and rules together', async () => {
+    const { stdout } = await policy(REPORTING, '--environment', 'dev', '--json');
+    expect(JSON.parse(stdout)).toMatchObject({
+      role: REPORTING,
+      environment: 'dev',
+      policy: { Version: '2012-10-17' },
+      access_rules: [{ clients: ['acme'], services: ['customer-insights'], operations: ['token'] }],
+    });
+  });
+
+  it.each([
+    ['a session of a role', 'arn:aws:sts::222222222222:assumed-role/reporting/me', /the role itself, not a session/],
+    ['a user', 'arn:aws:iam::222222222222:user/jane', /a role, not a user/],
+    ['an account', '222222222222', /a role, not a whole account/],
+    ['many roles', 'arn:aws:iam::222222222222:role/*', /one role/],
+    ['no ARN', 'reporting', /the ARN of an IAM role/],
+  ])('refuses %s with exit code 2', async (_, role, message) => {
+    const { exitCode, stdout, stderr } = await policy(role, '--environment', 'dev');
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+    expect(stderr).toMatch(message);
+  });
+
+  it.each(['local', 'toString'])('does not know an environment "%s"', async (environment) => {
+    const { exitCode, stdout, stderr } = await policy(REPORTING, '--environment', environment);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+    expect(stderr).toMatch(/give --environment, one of dev, prod/);
+  });
+});
