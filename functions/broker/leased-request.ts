@@ -80,7 +80,7 @@ export function createLeasedRequest(dependencies: Dependencies) {
     const mine = acquired(record, acquisition);
     memory.remember(pair, mine, takenAt);
     const isForeign = record.foreignUntil > now() && plan.store !== memory;
-    const version = isForeign ? undefined : await plan.confirm({ ...record, leaseUntil: 0 });
+    const version = isForeign ? undefined : await confirm(call, plan, record, mine.fence);
     if (version === undefined || !isCharged(record, version, chargedVersion)) {
       await tell(call, () => plan.store.release(pair, mine.fence));
       return { kind: 'stood-down' };
@@ -94,6 +94,15 @@ export function createLeasedRequest(dependencies: Dependencies) {
     await keep(call, plan, mine, renewal);
     return { kind: 'token', token: renewal.token };
   };
+
+  async function confirm(call: Call, plan: LeasePlan, record: PairRecord, fence: number) {
+    try {
+      return await plan.confirm({ ...record, leaseUntil: 0 });
+    } catch (error) {
+      await tell(call, () => plan.store.release(call.pair, fence));
+      throw error;
+    }
+  }
 
   async function attempt(call: Call, { store, forced, patienceMs }: LeasePlan, order: Order): Promise<Renewal> {
     const { mine, version, until } = order;
