@@ -64,7 +64,7 @@ export interface AwsQueryServer {
 }
 
 /** Takes the parameters of a request, gives the members of the answer. */
-export type Action = (input: URLSearchParams) => Members;
+type Action = (input: URLSearchParams) => Members;
 
 interface Options {
   readonly actions: ReadonlyMap<string, Action>;

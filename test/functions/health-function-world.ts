@@ -14,7 +14,7 @@ import { createHealthFunction } from '../../functions/health-function.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
 import { exampleRule, exampleService } from '../support/example.ts';
 
-export const PROBE = roleArn('probe');
+const PROBE = roleArn('probe');
 
 /** What the services accept; `wrong` is a credential that they do not. */
 export const CREDENTIALS = {

@@ -31,8 +31,6 @@ interface World {
   notify: (message: Message) => void;
 }
 
-export type HealthWorld = ReturnType<typeof createHealthWorld>;
-
 /** The real rules of health around a broker, a memory and a notifier that are functions, on a virtual clock. */
 export function createHealthWorld(changes: Partial<World> = {}) {
   const world: World = {

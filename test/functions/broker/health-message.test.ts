@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { CONDITIONS, type Observation } from '../../../functions/broker/health-memory.ts';
 import { messageOf } from '../../../functions/broker/health-message.ts';
+import { runCommandLine } from '../../bin/commands/command-line.ts';
 import { START } from '../../support/example.ts';
 
 const PAIR = { client: 'acme', service: 'customer-insights' };
@@ -61,6 +62,22 @@ If the credential is right after all, let it be sent again:
     expect(new Set(all.map(({ subject }) => subject)).size).toBe(all.length);
     expect(new Set(all.map(({ text }) => text)).size).toBe(all.length);
   });
+});
+
+it('names no command and no option that there is not', async () => {
+  const texts = observations().map(([, observation]) => messageOf('dev', observation, undefined).text);
+  const commands = texts.flatMap((text) =>
+    [...text.matchAll(/^ {2}npm run token-broker -- (.+)$/gm)].map(([, args]) => args),
+  );
+  expect(new Set(commands).size).toBeGreaterThanOrEqual(5);
+  for (const command of new Set(commands)) {
+    const args = `${command}`.split(' ');
+    const { exitCode, stdout } = await runCommandLine([...args, '--help']);
+    expect(exitCode).toBe(0);
+    for (const word of args.filter((arg) => arg.startsWith('--'))) expect(stdout).toContain(`  ${word} `);
+    const verbs = args.slice(0, args[0] === 'client' ? 2 : 1).join(' ');
+    expect(stdout).toMatch(new RegExp(`^Usage: token-broker ${verbs} `));
+  }
 });
 
 /** One of every condition; the pairs' names are of any length and, where nobody has checked it, of any characters. */
