@@ -1,28 +1,31 @@
 import type { Command } from 'commander';
 import type { SecretStage } from '../../functions/broker/secret.ts';
-import { addRegionOption, type ClientOptions } from './client-options.ts';
+import { addRegionOption, addTableOption, type ClientOptions } from './client-options.ts';
 import { requireStandIn } from './environment.ts';
 import { CommandFailure, explainFailure } from './failure.ts';
 import { mapFew } from './few.ts';
 import { shortVersion } from './finding.ts';
+import { type LastFindings, readLastFindings } from './last-findings.ts';
 import { printJson, printTable, talk, talkOfProgress } from './output.ts';
 import { openSecrets, type Secrets } from './secrets.ts';
 import { type ClientSecret, versionWith } from './stored-secret.ts';
 
 /** `client list`: which clients there are, and which versions of their credentials. */
 export function addListCommand(parent: Command, signal: AbortSignal): void {
-  addRegionOption(parent.command('list'))
+  addTableOption(addRegionOption(parent.command('list')))
     .description('Show the clients with their services and the versions of their credentials, never a value.')
     .option('--json', 'answer in JSON')
     .action(async (_: unknown, command: Command) => {
-      const options = command.optsWithGlobals<ClientOptions>();
+      const options = command.optsWithGlobals<ClientOptions & { readonly table?: string }>();
       requireStandIn(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
       await explainFailure(options, async () => {
         const secrets = openSecrets(options, signal);
         const addDates = async (secret: ClientSecret) => ({ ...secret, dates: await datesOf(secret, secrets) });
         const clients = await mapFew(await secrets.list(), addDates, talkOfProgress('Looking at the versions'));
-        if (options.json) printJson({ environment: options.environment, clients: clients.map(members) });
-        else print(clients, Date.now());
+        const findings = await readLastFindings(options);
+        if (options.json) {
+          printJson({ environment: options.environment, clients: clients.map((one) => members(one, findings)) });
+        } else print(clients, findings, Date.now());
       });
     });
 }
@@ -43,7 +46,7 @@ async function datesOf(secret: ClientSecret, secrets: Secrets): Promise<Listed['
   }
 }
 
-function members({ client, servicesTag, versions, deletedAt, dates }: Listed) {
+function members({ client, servicesTag, versions, deletedAt, dates }: Listed, findings: LastFindings | undefined) {
   return {
     client,
     services: servicesTag?.split(/\s+/) ?? 'all',
@@ -53,18 +56,32 @@ function members({ client, servicesTag, versions, deletedAt, dates }: Listed) {
       stored_at: iso(dates.get(versionId)),
     })),
     deleted_at: iso(deletedAt),
+    last_findings: findings && findingsOf(client, findings),
   };
 }
 
-function print(clients: readonly Listed[], now: number): void {
+/** What was last found wrong with a client, by service. */
+function findingsOf(client: string, findings: LastFindings) {
+  return [...findings].flatMap(([key, { condition, since }]) => {
+    const [named, service] = key.split('/');
+    return named === client ? [{ service, finding: condition, since: iso(since) }] : [];
+  });
+}
+
+function print(clients: readonly Listed[], findings: LastFindings | undefined, now: number): void {
   const rows = clients.map((one) => {
     const versions = STAGES.map((stage) => describeVersion(versionWith(stage, one), one, now));
-    const state = one.deletedAt === undefined ? [] : [`deleted, gone on ${iso(one.deletedAt)?.slice(0, 10)}`];
-    return [one.client, one.servicesTag ?? 'all', ...versions, ...state];
+    return [one.client, one.servicesTag ?? 'all', ...versions, stateOf(one, findings)];
   });
-  const isAnyDeleted = clients.some(({ deletedAt }) => deletedAt !== undefined);
-  printTable(['CLIENT', 'SERVICES', 'CURRENT', 'PENDING', 'PREVIOUS', ...(isAnyDeleted ? [''] : [])], rows);
+  printTable(['CLIENT', 'SERVICES', 'CURRENT', 'PENDING', 'PREVIOUS', 'LAST FINDING'], rows);
   if (clients.length === 0) talk('There is no client yet: client put makes one.');
+}
+
+function stateOf({ client, deletedAt }: Listed, findings: LastFindings | undefined): string {
+  if (deletedAt !== undefined) return `deleted, gone on ${iso(deletedAt)?.slice(0, 10)}`;
+  const wrong = findings === undefined ? [] : findingsOf(client, findings);
+  if (wrong.length === 0) return '-';
+  return wrong.map(({ service, finding, since }) => `${service}: ${finding} since ${since}`).join('; ');
 }
 
 const STAGES: readonly SecretStage[] = ['AWSCURRENT', 'AWSPENDING', 'AWSPREVIOUS'];

@@ -74,10 +74,15 @@ export function requireStandIn(
 /** The table of the environment's pairs. */
 export function tableName({ environment, table }: TableOptions, command: Command): string {
   if (table) return table;
-  if (isLocal(environment)) return 'token-broker-local';
+  if (isLocal(environment)) return localTable(environment);
   return command.error(
     'error: which table? Give --table or set TOKEN_BROKER_TABLE; docs/operations.md tells how to find its name',
   );
+}
+
+/** The one that `npm start` makes. */
+export function localTable(environment: string): string {
+  return `token-broker-${environment}`;
 }
 
 export interface TableOptions extends AwsOptions {

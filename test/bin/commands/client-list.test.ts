@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startSecretsManager } from '../../../bin/local/secrets-manager.ts';
 import { finished, runCommandLine, startCommandLine } from './command-line.ts';
+import { startOperatorWorld } from './operator-world.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 const VALUE = { SecretString: 'marked-secret' };
@@ -42,11 +43,11 @@ describe('client list', () => {
       [0, 'AWSPENDING'],
     ]);
     const { exitCode, stdout, stderr } = await run();
-    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: 'With --table the last findings are shown, too.\n' });
     expect(stdout.split('\n')).toEqual([
-      expect.stringMatching(/^CLIENT +SERVICES +CURRENT +PENDING +PREVIOUS$/),
-      expect.stringMatching(/^acme +all +token-br \(12 d\) +token-br \(0 d\) +token-br \(400 d\)$/),
-      expect.stringMatching(/^globex +customer-insights merchant-payment-cleansing +token-br \(3 d\) +- +-$/),
+      expect.stringMatching(/^CLIENT +SERVICES +CURRENT +PENDING +PREVIOUS +LAST FINDING$/),
+      expect.stringMatching(/^acme +all +token-br \(12 d\) +token-br \(0 d\) +token-br \(400 d\) +-$/),
+      expect.stringMatching(/^globex +customer-insights merchant-payment-cleansing +token-br \(3 d\) +- +- +-$/),
       '',
     ]);
   });
@@ -97,7 +98,32 @@ describe('client list', () => {
 
   it('says so when there is none', async () => {
     const { run } = await start();
-    expect(await run()).toMatchObject({ exitCode: 0, stderr: 'There is no client yet: client put makes one.\n' });
+    expect(await run()).toMatchObject({
+      exitCode: 0,
+      stderr: expect.stringMatching(/There is no client yet: client put/),
+    });
+  });
+});
+
+describe('client list with the table', () => {
+  it('shows what the scheduled checks last told the operators', async () => {
+    const world = await startOperatorWorld();
+    expect((await world.run(['client', 'list'])).stdout).toMatch(/^acme +all .* -$/m);
+    world.tokenService.respondWith('customer-insights', { status: 401 });
+    await world.run(['health', '--run']);
+
+    const { stdout } = await world.run(['client', 'list']);
+    expect(stdout).toMatch(/^acme .* customer-insights: rejected since \S+Z$/m);
+    const { clients } = JSON.parse((await world.run(['client', 'list', '--json'])).stdout);
+    expect(clients).toMatchObject([{ last_findings: [{ service: 'customer-insights', finding: 'rejected' }] }]);
+  });
+
+  it('shows the rest when the table cannot be read', async () => {
+    const world = await startOperatorWorld();
+    const { exitCode, stdout, stderr } = await world.run(['client', 'list', '--table', 'pairs']);
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/^acme .* -$/m);
+    expect(stderr).toMatch(/^The last findings cannot be read: /);
   });
 });
 

@@ -33,7 +33,7 @@ describe.skipIf(!hasTerminal)(`client put at a terminal${note}`, () => {
     ]);
     expect(exitCode).toBe(130);
     expect(screen).not.toContain('Storing');
-    expect((await world.run(['client', 'list'])).stdout).toMatch(/^acme +all +\S+ \(0 d\) +- +-$/m);
+    expect((await world.run(['client', 'list'])).stdout).toMatch(/^acme +all +\S+ \(0 d\) +- +- +-$/m);
   });
 
   it('says what is wrong with an empty answer', async () => {
