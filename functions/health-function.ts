@@ -38,13 +38,14 @@ interface Options {
 export function createHealthFunction(options: Options): HealthHandler {
   const { environment, url, tableName, services, topicArn, probeRoleArn, intervalSeconds } = options;
   const { credentials, write = writeLine, sleep = setTimeout } = options;
+  if (!(intervalSeconds > 0)) throw new TypeError('the interval of health must be a number of seconds');
   const now = Date.now;
   const log = createHealthLog({ environment, now, write });
 
   const run = createHealthRun({
     services,
     intervalMs: intervalSeconds * 1_000,
-    listClients: createClientList({ environment, secretsManager: createSecretsManagerClient(PATIENT) }),
+    listClients: createClientList({ environment, secretsManager: createSecretsManagerClient(patient(10_000)) }),
     checkPair: createPairChecker(createTokenBroker({ url, credentials })),
     askAsProbe: createProbe(
       createTokenBroker({
@@ -54,7 +55,7 @@ export function createHealthFunction(options: Options): HealthHandler {
     ),
     report: createReporter({
       environment,
-      memories: createMemoryTable({ dynamodb: createDynamoDBClient(PATIENT), tableName, now }),
+      memories: createMemoryTable({ dynamodb: createDynamoDBClient(patient(1_000)), tableName, now }),
       notify: createNotifier({ sns: createSnsClient(), topicArn }),
       now,
       sleep,
@@ -73,10 +74,9 @@ export function createHealthFunction(options: Options): HealthHandler {
 }
 
 /** A run can wait for what a caller cannot. */
-const PATIENT = {
-  maxAttempts: 5,
-  requestHandler: { connectionTimeout: 2_000, requestTimeout: 10_000, throwOnRequestTimeout: true },
-};
+function patient(requestTimeout: number) {
+  return { maxAttempts: 5, requestHandler: { requestTimeout, throwOnRequestTimeout: true } };
+}
 
 function writeLine(line: string): void {
   process.stdout.write(line);

@@ -34,19 +34,24 @@ export function judgeService({ service, pairs, walk, at }: ServiceFindings): Jud
     };
     return {
       observations: [incident, ...observationsOf(checked, isIncident)],
-      forgets: (key, { condition }) => isPairKey(key) && (!pairKeys.has(key) || (isIncident && isSilent(condition))),
+      forgets: (key, entry) =>
+        isPairKey(key) &&
+        ((isIncident && isSilent(entry.condition)) || (!pairKeys.has(key) && at - entry.at > LIST_LAG_MS)),
     };
   };
 }
 
 interface ServiceFindings {
   readonly service: ServiceName;
-  /** All that there are, of other services too; what is known of any other pair is forgotten. */
+  /** All that there are, of other services too; what is remembered of any other pair is forgotten. */
   readonly pairs: readonly Pair[];
   readonly walk: Walk;
   /** Epoch milliseconds. */
   readonly at: number;
 }
+
+/** A client that is new may have been looked at by somebody else before the list shows it. */
+const LIST_LAG_MS = 10 * 60_000;
 
 /** What a look at a few pairs found out, from which nothing follows for their service. */
 export function judgePairs(checked: readonly CheckedPair[]): Judge {

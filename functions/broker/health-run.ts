@@ -47,7 +47,13 @@ interface Dependencies {
  * the deadline, epoch milliseconds, and before the next run begins; what it did not reach by then is in `missed`.
  */
 export function createHealthRun(dependencies: Dependencies) {
-  const { services, intervalMs, listClients, askAsProbe, report, now, sleep, random } = dependencies;
+  const { services, intervalMs, listClients, askAsProbe, report, record, now, sleep, random } = dependencies;
+  const checkPair: CheckPair = async (pair, timeoutMs) => {
+    const startedAt = now();
+    const answer = await dependencies.checkPair(pair, timeoutMs);
+    record({ pair, answer, milliseconds: now() - startedAt });
+    return answer;
+  };
 
   return async (deadline: number): Promise<HealthRun> => {
     const startedAt = now();
@@ -55,7 +61,7 @@ export function createHealthRun(dependencies: Dependencies) {
     const { clients, ignored } = await listClients();
     const { pairs, unknown } = pairsOf(clients, services);
     const [walk, probe] = await Promise.all([
-      walkPairs(pairs, { windowEndsAt, endsAt: checksEndAt }, { checkPair: checkAndRecord, now, sleep, random }),
+      walkPairs(pairs, { windowEndsAt, endsAt: checksEndAt }, { checkPair, now, sleep, random }),
       probeAccess(probePair(pairs), checksEndAt, { askAsProbe, now, sleep }),
     ]);
 
@@ -67,13 +73,6 @@ export function createHealthRun(dependencies: Dependencies) {
     const reported = total(await Promise.all(reports));
     return { ...walk, clients: clients.length, ignored, unknown, probe, reported, milliseconds: now() - startedAt };
   };
-
-  async function checkAndRecord(...[pair, timeoutMs]: Parameters<CheckPair>): ReturnType<CheckPair> {
-    const startedAt = now();
-    const answer = await dependencies.checkPair(pair, timeoutMs);
-    dependencies.record({ pair, answer, milliseconds: now() - startedAt });
-    return answer;
-  }
 
   /** A pair that there is, so that nothing but the missing rule can be why the probe is refused. */
   function probePair(pairs: readonly Pair[]): Pair {
@@ -92,7 +91,7 @@ function timesOf(startedAt: number, endsAt: number) {
 /** Leaves room below ten minutes for a thousand pairs on services that need their time. */
 const WINDOW_MS = 8 * 60_000;
 const REPORTING_MS = 30_000;
-const WRITING_MS = 12_000;
+const WRITING_MS = 16_000;
 
 function total(reports: readonly Reported[]): Reported {
   return {

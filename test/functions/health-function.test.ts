@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { CREDENTIALS, probeRule, startHealthFunctionWorld } from './health-function-world.ts';
 
 const SERVICE = 'customer-insights';
@@ -204,12 +204,35 @@ it('keeps what it remembers in items of its own, and shows no secret and no toke
 const KEYS = Object.values(CREDENTIALS).map(({ secret }) => secret);
 
 describe('the entry point', () => {
-  it('needs all of its variables', async () => {
-    vi.stubEnv('TOKEN_BROKER_ENVIRONMENT', 'test');
-    vi.resetModules();
-    await expect(import('../../functions/health.ts')).rejects.toThrow(/TOKEN_BROKER_PROBE_ROLE.* must be set/);
-    vi.unstubAllEnvs();
+  const VARIABLES = {
+    TOKEN_BROKER_ENVIRONMENT: 'test',
+    TOKEN_BROKER_URL: 'http://127.0.0.1:1',
+    TOKEN_BROKER_TABLE: 'pairs',
+    TOKEN_BROKER_SERVICES: 'customer-insights other',
+    TOKEN_BROKER_TOPIC: 'arn:aws:sns:us-east-1:111111111111:token-broker-test',
+    TOKEN_BROKER_PROBE_ROLE: 'arn:aws:iam::111111111111:role/probe',
+    TOKEN_BROKER_HEALTH_INTERVAL_SECONDS: '3600',
+  };
+
+  it('begins with its variables', async () => {
+    const { handler } = await load(VARIABLES);
+    expect(handler).toBeInstanceOf(Function);
   });
+
+  it.each([
+    [{ TOKEN_BROKER_PROBE_ROLE: '' }, 'The environment variables TOKEN_BROKER_PROBE_ROLE must be set.'],
+    [{ TOKEN_BROKER_HEALTH_INTERVAL_SECONDS: 'hourly' }, 'the interval of health must be a number of seconds'],
+    [{ TOKEN_BROKER_URL: 'auth.example.com' }, 'the URL of the broker must start with https://'],
+  ])('ends at once with %j', async (wrong, message) => {
+    await expect(load({ ...VARIABLES, ...wrong })).rejects.toThrow(message);
+  });
+
+  function load(variables: Readonly<Record<string, string>>): Promise<typeof import('../../functions/health.ts')> {
+    for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    vi.resetModules();
+    return import('../../functions/health.ts');
+  }
 });
 
 /** As it is, in URL encoding, and in base64 wherever it begins. */

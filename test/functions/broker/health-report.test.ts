@@ -272,6 +272,17 @@ describe('a look at a few pairs', () => {
   });
 });
 
+it('does not forget what somebody else told of a client that the list does not show yet', async () => {
+  const { world, start, run, newReporter, clock, messages } = createHealthWorld();
+  const checked = [checkedPair(ACME, 'rejected', clock.now())];
+  await clock.run(newReporter()(SERVICE, judgePairs(checked), clock.now() + 60_000));
+  await clock.run(start());
+  world.clients = [...world.clients, { client: 'acme' }];
+  world.answer = except({ [`acme/${SERVICE}`]: 'rejected' });
+  await run();
+  expect(messages.map(({ subject }) => subject)).toEqual([about('rejected')]);
+});
+
 const EMPTY: Memory = { entries: new Map(), revision: 0, heldUntil: 0 };
 
 function checkedPair(pair: CheckedPair['pair'], finding: CheckedPair['finding'], at: number): CheckedPair {
