@@ -2,10 +2,8 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTokenService, type TokenService } from '../../bin/local/token-service.ts';
-import { type LocalBrokerProcess, runLocalBroker, shellCommands, startLocalBroker } from '../support/local-broker.ts';
+import { ask, type LocalBrokerProcess, shellCommands, startLocalBroker } from '../support/local-broker.ts';
 import { type OidcProvider, startOidcProvider } from '../support/oidc.ts';
-import { send } from '../support/requests.ts';
-import { sign } from '../support/signers.ts';
 
 const ME = { role: 'arn:aws:iam::222222222222:role/me', accessKeyId: 'AKIDME', secretAccessKey: 'marked-key' };
 
@@ -25,13 +23,6 @@ function config(services: unknown) {
     callers: [ME],
     credentials: CREDENTIALS,
   };
-}
-
-async function ask({ url }: LocalBrokerProcess, client: string, service: string) {
-  const headers = { 'content-type': 'application/json' };
-  const request = { method: 'POST', url: `${url}/token`, headers, body: JSON.stringify({ client, service }) };
-  const { status, body } = await send({ ...request, headers: await sign('aws4fetch', request, ME, new Date()) });
-  return { status, json: JSON.parse(body) };
 }
 
 describe('npm start -- --config FILE, with an OAuth server that nobody here wrote', () => {
@@ -67,7 +58,7 @@ describe('npm start -- --config FILE, with an OAuth server that nobody here wrot
     ['encoded', 'raw', 'credential-rejected'],
     ['colon', 'raw', 'credential-malformed'],
   ] as const)('asks for %s in the dialect %s, and the outcome is: %s', async (client, dialect, outcome) => {
-    const { status, json } = await ask(broker, client, dialect);
+    const { status, json } = await ask(broker, ME, { client, service: dialect });
 
     if (outcome === 'issued') {
       expect({ status, json }).toMatchObject({
@@ -96,7 +87,8 @@ describe('npm start -- --config FILE, with a service that reads the credential a
 
   it('gets tokens in its dialect, and in the other one only for a credential that looks the same in both', async () => {
     const broker = await startLocalBroker({ config: config(services()) });
-    const status = async (client: string, dialect: string) => (await ask(broker, client, dialect)).status;
+    const status = async (client: string, dialect: string) =>
+      (await ask(broker, ME, { client, service: dialect })).status;
 
     for (const client of ['plain', 'signs', 'encoded', 'unicode'])
       expect(await status(client, 'raw'), client).toBe(200);
@@ -133,76 +125,5 @@ describe('npm start -- --config FILE, with a service that reads the credential a
     expect(stdout).toMatch(/^ {2}me +may act for nobody$/m);
     expect(stdout).toContain('No access rule names a caller');
     expect(stdout).not.toContain('curl');
-  });
-});
-
-describe('npm start -- --config FILE, with a file that cannot be used', () => {
-  const authUrl = 'https://auth.example.com';
-
-  it.each<[string, unknown, string[]]>([
-    [
-      'http to somewhere else than this machine',
-      config({ mine: { authUrl: 'http://auth.example.com' } }),
-      ['services.mine.authUrl: must be an https URL (got http:)'],
-    ],
-    [
-      'http to an address that only looks like this machine',
-      config({ mine: { authUrl: 'http://127.0.0.1.example.com' } }),
-      ['services.mine.authUrl: must be an https URL (got http:)'],
-    ],
-    [
-      'several wrong places',
-      {
-        services: { mine: { authUrl, basicEncoding: 'base64', tokenUrl: '/x' } },
-        accessRules: [{ role: 'marked-role', clients: ['*'], services: ['other'] }],
-        callers: [{ ...ME, secretAccessKey: 'marked key' }],
-        credentials: { acme: { client_id: 'marked-id', secret: 12 }, globex: 'marked-secret' },
-      },
-      [
-        "services.mine.basicEncoding: must be 'raw' or 'form'",
-        expect.stringMatching(/^services\.mine\.tokenUrl: is not a known member \(known: authUrl, tokenPath, /),
-        expect.stringMatching(/^accessRules\[0\]\.role: must be the ARN of an IAM role/),
-        expect.stringMatching(/^accessRules\[0\]\.clients\[0\]: must be 1 to 63 letters/),
-        'callers[0].secretAccessKey: must be visible ASCII characters without spaces',
-        'credentials.acme.secret: must be a string',
-        'credentials.globex: must be an object',
-        'accessRules[0].services[0]: is not one of the services (mine)',
-      ],
-    ],
-    ['nothing in it', {}, expect.arrayContaining(['services: is missing', 'credentials: is missing'])],
-  ])('names every wrong place and why: %s', async (_, configuration, faults) => {
-    const { exitCode, stdout, stderr } = await runLocalBroker({ config: configuration });
-    const [heading, ...lines] = stderr.trimEnd().split('\n');
-
-    expect({ exitCode, stdout, heading }).toMatchObject({
-      exitCode: 1,
-      stdout: '',
-      heading: expect.stringMatching(/^The settings are wrong in /),
-    });
-    expect(lines).toEqual(faults);
-    expect(stderr).not.toContain('marked');
-  });
-
-  it.each([
-    ['with the place where it breaks off', '{ "credentials":\n{ "acme": "marked", } }', ' (line 2 column 21)'],
-    ['in one word', 'marked', ''],
-    ['with nothing in it', '', ''],
-  ])('says that it is not JSON, %s', async (_, text, place) => {
-    expect(await runLocalBroker({ config: text })).toMatchObject({
-      exitCode: 1,
-      stdout: '',
-      stderr: expect.stringMatching(`^\\S+/config\\.json is not valid JSON${place.replace(/[()]/g, '\\$&')}\n$`),
-    });
-  });
-
-  it.each([
-    ['is not there', '/nonexistent/config.json', 'ENOENT'],
-    ['is a folder', '/', 'EISDIR'],
-  ])('says that it cannot be read when it %s', async (_, file, reason) => {
-    expect(await runLocalBroker({ args: ['--config', file] })).toMatchObject({
-      exitCode: 1,
-      stdout: '',
-      stderr: `cannot read ${file}: ${reason}\n`,
-    });
   });
 });

@@ -10,6 +10,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { exampleConfig } from '../../bin/local/example-config.ts';
 import { listen } from '../../bin/local/function-url-wire.ts';
 import {
+  ask,
   type LocalBrokerProcess,
   printedVariables,
   runLocalBroker,
@@ -17,18 +18,11 @@ import {
   tokenServiceUrl,
 } from '../support/local-broker.ts';
 import { motoIsInstalled, startMoto } from '../support/moto.ts';
-import { send } from '../support/requests.ts';
-import { sign } from '../support/signers.ts';
 
 const BILLING = { accessKeyId: 'AKIDLOCALBILLING', secretAccessKey: 'local-billing-secret' };
 
-async function ask({ url }: LocalBrokerProcess, client: string) {
-  const headers = { 'content-type': 'application/json' };
-  const body = JSON.stringify({ client, service: 'customer-insights' });
-  const request = { method: 'POST', url: `${url}/token`, headers, body };
-  const answer = await send({ ...request, headers: await sign('aws4fetch', request, BILLING, new Date()) });
-  return { status: answer.status, json: JSON.parse(answer.body) };
-}
+const askFor = (broker: LocalBrokerProcess, client: string) =>
+  ask(broker, BILLING, { client, service: 'customer-insights' });
 
 describe('npm start', () => {
   it('says whom the callers may act for', async () => {
@@ -43,10 +37,10 @@ describe('npm start', () => {
 
   it('prints a line for each decision, with neither token nor credential', async () => {
     const broker = await startLocalBroker();
-    const { json } = await ask(broker, 'acme');
-    await ask(broker, 'acme');
-    await ask(broker, 'initech');
-    await ask(broker, 'no-such-client');
+    const { json } = await askFor(broker, 'acme');
+    await askFor(broker, 'acme');
+    await askFor(broker, 'initech');
+    await askFor(broker, 'no-such-client');
     const { stdout, stderr } = await broker.end();
     const lines = stdout.split('Ctrl-C ends it.\n')[1] ?? '';
 
@@ -76,7 +70,7 @@ describe('npm start', () => {
     const service = createServer();
     const authUrl = `http://127.0.0.1:${await listenForTest(service)}`;
     const broker = await startLocalBroker({ config: exampleConfig(() => authUrl) });
-    const unanswered = expect(ask(broker, 'acme')).rejects.toThrow('socket hang up');
+    const unanswered = expect(askFor(broker, 'acme')).rejects.toThrow('socket hang up');
     await once(service, 'request');
 
     expect(await broker.end()).toMatchObject({ exitCode: 0, signal: null, stderr: '' });
@@ -158,8 +152,8 @@ describe.skipIf(!motoIsInstalled)(`npm start with a Secrets Manager of somebody 
     for (const _ of [1, 2]) {
       const broker = await startLocalBroker({ env });
       expect(printedVariables(broker)).toMatchObject({ AWS_ENDPOINT_URL_SECRETS_MANAGER: moto.url });
-      expect(await ask(broker, 'acme')).toMatchObject({ status: 200 });
-      expect(await ask(broker, 'globex')).toMatchObject({ status: 424, json: { type: 'credential-rejected' } });
+      expect(await askFor(broker, 'acme')).toMatchObject({ status: 200 });
+      expect(await askFor(broker, 'globex')).toMatchObject({ status: 424, json: { type: 'credential-rejected' } });
       expect(await broker.end()).toMatchObject({ exitCode: 0, stderr: '' });
     }
 

@@ -2,7 +2,9 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Pair } from '../../functions/broker/pair.ts';
 import {
+  ask,
   curlCommand,
   type LocalBrokerProcess,
   printedVariables,
@@ -11,7 +13,7 @@ import {
   tokenServiceUrl,
 } from '../support/local-broker.ts';
 import { send } from '../support/requests.ts';
-import { hasSigner, runs, SIGNERS, type Signer, sign } from '../support/signers.ts';
+import { hasSigner, runs, SIGNERS } from '../support/signers.ts';
 import { runCommandLine } from './commands/command-line.ts';
 
 const SERVICES = ['customer-insights', 'merchant-payment-cleansing'] as const;
@@ -26,7 +28,6 @@ const STRANGER = { accessKeyId: 'AKIDLOCALSTRANGER', secretAccessKey: 'local-str
 const WRONG_KEY = { ...BILLING, secretAccessKey: 'wrong' };
 
 type Caller = typeof BILLING;
-type Pair = typeof ACME;
 
 /** How a caller can ask: with curl, or with one of three signers and a plain request. */
 const WAYS = ['curl', ...SIGNERS] as const;
@@ -48,15 +49,8 @@ afterAll(async () => {
   expect(await broker.end()).toMatchObject({ exitCode: 0, stderr: '' });
 });
 
-async function ask(way: Way, caller: Caller, pair: Pair) {
-  const { status, body } = way === 'curl' ? await askWithCurl(caller, pair) : await askSigned(way, caller, pair);
-  return { status, json: JSON.parse(body) };
-}
-
-async function askSigned(signer: Signer, caller: Caller, pair: Pair) {
-  const headers = { 'content-type': 'application/json' };
-  const request = { method: 'POST', url: `${broker.url}/token`, headers, body: JSON.stringify(pair) };
-  return send({ ...request, headers: await sign(signer, request, caller, new Date()) });
+function askBy(way: Way, caller: Caller, pair: Pair) {
+  return way === 'curl' ? askWithCurl(caller, pair) : ask(broker, caller, pair, way);
 }
 
 /** The very command that the greeting shows, for another caller and another pair. */
@@ -66,7 +60,7 @@ async function askWithCurl({ accessKeyId, secretAccessKey }: Caller, pair: Pair)
     .replace(JSON.stringify(ACME), JSON.stringify(pair));
   const { stdout } = await shell(`${command} --silent --write-out '\\n%{http_code}'`);
   const [, body = '', status] = /^(.*)\n(\d+)$/s.exec(stdout) ?? [];
-  return { status: Number(status), body };
+  return { status: Number(status), json: JSON.parse(body) };
 }
 
 function shell(commands: string, env: Readonly<Record<string, string | undefined>> = {}) {
@@ -84,7 +78,7 @@ async function whoAmI(token: string, service: string) {
 describe.for(WAYS)('asked with %s', (way) => {
   describe.skipIf(MISSING[way] !== '')(`the broker${MISSING[way]}`, () => {
     it.each(SERVICES)('gives a token that %s has really issued', async (service) => {
-      const { status, json } = await ask(way, BILLING, { client: 'acme', service });
+      const { status, json } = await askBy(way, BILLING, { client: 'acme', service });
 
       expect({ status, json }).toMatchObject({
         status: 200,
@@ -97,18 +91,18 @@ describe.for(WAYS)('asked with %s', (way) => {
       ['reporting', REPORTING, GLOBEX],
       ['stranger', STRANGER, ACME],
     ])('denies what no rule gives to %s', async (_, caller, pair) => {
-      expect(await ask(way, caller, pair)).toMatchObject({ status: 403, json: { type: 'access-denied' } });
+      expect(await askBy(way, caller, pair)).toMatchObject({ status: 403, json: { type: 'access-denied' } });
     });
 
     it('does not hear a wrong key: AWS says that the signature does not match', async () => {
-      expect(await ask(way, WRONG_KEY, ACME)).toEqual({
+      expect(await askBy(way, WRONG_KEY, ACME)).toEqual({
         status: 403,
         json: { message: expect.stringMatching(/^The request signature we calculated does not match/) },
       });
     });
 
     it('says that the service rejects the credential of initech', async () => {
-      expect(await ask(way, BILLING, INITECH)).toMatchObject({
+      expect(await askBy(way, BILLING, INITECH)).toMatchObject({
         status: 424,
         json: { type: 'credential-rejected', retryable: false },
       });
@@ -119,7 +113,7 @@ describe.for(WAYS)('asked with %s', (way) => {
 describe('the local broker', () => {
   it('gives the same answer to every way of asking', async () => {
     const ways = WAYS.filter((way) => MISSING[way] === '');
-    const answers = await Promise.all(ways.map((way) => ask(way, BILLING, ACME)));
+    const answers = await Promise.all(ways.map((way) => askBy(way, BILLING, ACME)));
     const lasting = answers.map(({ status, json: { expires_in: _, ...rest } }) => ({ status, ...rest }));
 
     expect(lasting).toEqual(ways.map(() => lasting[0]));
@@ -129,7 +123,7 @@ describe('the local broker', () => {
   it('lets each caller do what its rules say', async () => {
     const statuses = async (caller: Caller) => {
       const pairs = ['acme', 'globex', 'initech'].flatMap((client) => SERVICES.map((service) => ({ client, service })));
-      return Promise.all(pairs.map(async (pair) => (await ask('aws4fetch', caller, pair)).status));
+      return Promise.all(pairs.map(async (pair) => (await ask(broker, caller, pair)).status));
     };
 
     expect({
@@ -151,7 +145,7 @@ describe('the local broker', () => {
     ['an unknown service', { client: 'acme', service: 'no-such-service' }],
   ])('denies %s in the words of a forbidden client', async (_, pair) => {
     const bodies = [GLOBEX, pair].map(async (asked) => {
-      const { json } = await ask('aws4fetch', REPORTING, asked);
+      const { json } = await ask(broker, REPORTING, asked);
       return JSON.stringify({ ...json, request_id: '' });
     });
     const [forbidden, unknown] = await Promise.all(bodies);

@@ -4,6 +4,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { SigningKey } from '../../bin/local/sigv4.ts';
+import type { Pair } from '../../functions/broker/pair.ts';
+import { send } from './requests.ts';
+import { type Signer, sign } from './signers.ts';
 
 export interface LocalBrokerProcess {
   readonly url: string;
@@ -91,6 +95,19 @@ function failToStart({ exitCode, stderr }: Ended): never {
 }
 
 const PROGRAM = fileURLToPath(new URL('../../bin/local.ts', import.meta.url));
+
+/** Asks for a token as a caller does: signed, and over HTTP. */
+export async function ask(
+  { url }: LocalBrokerProcess,
+  caller: SigningKey,
+  pair: Pair,
+  signer: Signer = 'aws4fetch',
+): Promise<{ readonly status: number | undefined; readonly json: ReturnType<typeof JSON.parse> }> {
+  const headers = { 'content-type': 'application/json' };
+  const request = { method: 'POST', url: `${url}/token`, headers, body: JSON.stringify(pair) };
+  const { status, body } = await send({ ...request, headers: await sign(signer, request, caller, new Date()) });
+  return { status, json: JSON.parse(body) };
+}
 
 /** Where the services' stand-in is, as the greeting tells it. */
 export function tokenServiceUrl({ output }: LocalBrokerProcess): string {

@@ -1,0 +1,126 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { type LocalBrokerProcess, shellCommands, startLocalBroker } from './support/local-broker.ts';
+import { blocks, commands } from './support/readme.ts';
+import { runs } from './support/signers.ts';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** Commands that no test here runs, and why. */
+const ELSEWHERE = {
+  'npm ci && npm test': 'CI runs it, and this test is part of it',
+  'npm run cdk -- synth TokenBroker-dev': 'test/bin/app.test.ts runs it',
+  'npm run cdk -- deploy TokenBroker-dev': 'needs an AWS account',
+} as const;
+
+/** Commands that are run here, and what shows that they work. */
+const RUN_HERE = {
+  'npm ci && npm start': startsOnThisMachine,
+  'npm start -- --config my-config.json': startsWithTheConfiguration,
+  'npm run --silent token-broker -- token --client acme --service customer-insights': (command) =>
+    prints(command, /^fingerprint +[0-9a-f]{16}$/m),
+  'npm run --silent token-broker -- token --client acme --service customer-insights --json --reveal': (command) =>
+    prints(command, /^ {2}"access_token": "[\w-]{43}",$/m),
+  'npm run --silent token-broker -- token --help': (command) => prints(command, /^Usage: token-broker token /),
+} as const satisfies Record<string, (command: string) => Promise<void>>;
+
+const hasCurl = runs('curl', '--aws-sigv4', 'aws:amz', '--version');
+const hasAws = runs('aws', '--version');
+
+let broker: LocalBrokerProcess;
+beforeAll(async () => {
+  broker = await startLocalBroker();
+});
+afterAll(async () => {
+  expect(await broker.end()).toMatchObject({ exitCode: 0 });
+});
+
+/** Runs a command in a terminal into which the variables that `npm start` prints were copied. */
+async function inTerminal(command: string, cwd = root) {
+  const variables = shellCommands(broker).replace(/^ *npm .*$/m, '');
+  return promisify(execFile)('sh', ['-e', '-c', variables + command], { cwd });
+}
+
+async function prints(command: string, expected: RegExp) {
+  const { stdout } = await inTerminal(command);
+  expect(stdout).toMatch(expected);
+}
+
+/** The part after `npm ci`, as npm runs it; Ctrl-C in a terminal goes to all of its processes. */
+async function startsOnThisMachine(command: string) {
+  const [install, start] = command.split(' && ');
+  expect(install).toBe('npm ci');
+  const child = spawn('sh', ['-c', `exec ${start}`], { cwd: root, env: { ...process.env, PORT: '0' }, detached: true });
+  const ended = once(child, 'close');
+  onTestFinished(() => signalAll(child, 'SIGKILL'));
+  let isReady = false;
+  for await (const line of createInterface(child.stdout)) {
+    isReady ||= /^token broker ready on http:\/\/127\.0\.0\.1:\d+$/.test(line);
+    if (line === 'Ctrl-C ends it.') signalAll(child, 'SIGINT');
+  }
+  await ended;
+  expect(isReady).toBe(true);
+}
+
+function signalAll({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // Nobody is left.
+  }
+}
+
+async function startsWithTheConfiguration() {
+  const started = await startLocalBroker({ config: configurationBlock() });
+  expect(await started.end()).toMatchObject({ exitCode: 0, stderr: '' });
+}
+
+function configurationBlock(): string {
+  const [block, ...others] = blocks('json').filter((text) => text.includes('"credentials"'));
+  expect(others).toEqual([]);
+  return block ?? '';
+}
+
+describe('a command of README.md', () => {
+  it.each(Object.entries(RUN_HERE))('works: %s', async (command, show) => {
+    expect(commands()).toContain(command);
+    await show(command);
+  });
+
+  it('has a test, or a reason to have none', () => {
+    const known = [...Object.keys(RUN_HERE), ...Object.keys(ELSEWHERE)];
+    const rest = commands().filter((command) => !known.includes(command));
+
+    expect(rest).toEqual([
+      expect.stringMatching(/^curl /),
+      expect.stringMatching(/^aws secretsmanager create-secret /),
+    ]);
+    expect(commands()).toEqual(expect.arrayContaining(Object.keys(ELSEWHERE)));
+  });
+
+  it.skipIf(!hasCurl)(`works: curl${hasCurl ? '' : ' (skipped: curl is not installed, or too old)'}`, async () => {
+    const command = commands().find((each) => each.startsWith('curl ')) ?? '';
+    const { stdout } = await inTerminal(command.replace('http://127.0.0.1:8788', broker.url));
+    const [answer = ''] = blocks('json');
+
+    expect(Object.keys(JSON.parse(stdout))).toEqual(Object.keys(JSON.parse(answer)));
+  });
+
+  it.skipIf(!hasAws)(`works: aws${hasAws ? '' : ' (skipped: the AWS command line is not installed)'}`, async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'readme-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    await writeFile(join(folder, 'acme.json'), blocks('json')[1] ?? '');
+    const command = commands().find((each) => each.startsWith('aws ')) ?? '';
+    const { stdout } = await inTerminal(`export KEY_ARN=alias/example\n${command} --output json`, folder);
+
+    expect(JSON.parse(stdout)).toMatchObject({ Name: 'token-broker/dev/acme', VersionId: expect.any(String) });
+  });
+});
