@@ -71,8 +71,9 @@ export function countChange(fence: number, { version, at, goneVersions }: Reject
   return { add, remove: goneVersions.map(rejectedAttribute) } satisfies Change;
 }
 
-export function releaseChange(fence: number): Change {
-  return { remove: LEASE, ...underFence(fence) };
+export function releaseChange(fence: number, provenVersion?: string): Change {
+  const latch = provenVersion === undefined ? [] : [rejectedAttribute(provenVersion)];
+  return { remove: [...LEASE, ...latch], ...underFence(fence) };
 }
 
 /** The change in DynamoDB's words, with the date from which on the item is garbage. */

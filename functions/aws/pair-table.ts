@@ -59,7 +59,7 @@ export function createPairTable(dependencies: Dependencies): PairStore {
       if (item === undefined) await update(pair, countChange(fence, rejection));
     },
 
-    release: async (pair, fence) => void (await update(pair, releaseChange(fence))),
+    release: async (pair, fence, provenVersion) => void (await update(pair, releaseChange(fence, provenVersion))),
   };
   return store;
 

@@ -2,7 +2,7 @@ import type { Call } from './call.ts';
 import type { PairMemory } from './pair-memory.ts';
 import { capTimes, type PairRecord, type Rejection, type StoredToken } from './pair-record.ts';
 import { type PairStore, type Publication, StoreUnavailable } from './pair-store.ts';
-import { acquired, beforeMine, paused, published, rejected } from './pair-transitions.ts';
+import { acquired, beforeMine, paused, published, rejected, released } from './pair-transitions.ts';
 import { pauseAfter, pauseProblem } from './pause.ts';
 import { Problem } from './problem.ts';
 import type { Renewal, RenewToken } from './renewal.ts';
@@ -130,7 +130,9 @@ export function createLeasedRequest(dependencies: Dependencies) {
 
   async function keep(call: Call, { store, publishes }: LeasePlan, mine: PairRecord, renewal: Publication) {
     if (!publishes) {
-      await tell(call, () => store.release(call.pair, mine.fence));
+      const { credentialVersion } = renewal.token;
+      await tell(call, () => store.release(call.pair, mine.fence, credentialVersion));
+      memory.remember(call.pair, released(mine, credentialVersion), mine.attemptedAt);
       return;
     }
     const isMine = await tell(call, () => store.publish(call.pair, mine.fence, renewal));

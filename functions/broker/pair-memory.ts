@@ -87,9 +87,10 @@ export function createPairMemory(now: () => number): PairMemory {
     pause: (pair, fence, pause) => change(pair, fence, (record) => paused(record, pause)),
     reject: async (pair, fence, { version }) => {
       latch(pair, version);
-      await change(pair, fence, released);
+      await change(pair, fence, (record) => released(record));
     },
-    release: async (pair, fence) => void (await change(pair, fence, released)),
+    release: async (pair, fence, provenVersion) =>
+      void (await change(pair, fence, (record) => released(record, provenVersion))),
   };
 }
 

@@ -20,8 +20,8 @@ export interface PairStore {
   pause(pair: Pair, fence: number, pause: Pause): Promise<boolean>;
   /** Counts a rejected request whatever the fence, once per fence, and ends the lease if it is still mine. */
   reject(pair: Pair, fence: number, rejection: RejectedRequest): Promise<void>;
-  /** Ends the lease if it is still mine. */
-  release(pair: Pair, fence: number): Promise<void>;
+  /** Ends the lease if it is still mine, and with it the latch of a version that has just worked. */
+  release(pair: Pair, fence: number, provenVersion?: string): Promise<void>;
 }
 
 export interface Acquisition {

@@ -66,8 +66,10 @@ export function rejected(
   return record.fence === fence ? released(next) : next;
 }
 
-export function released(record: PairRecord): PairRecord {
-  return { ...record, leaseOwner: undefined, leaseUntil: 0 };
+/** The record without my lease, and without the latch of a version that has just worked. */
+export function released(record: PairRecord, provenVersion?: string): PairRecord {
+  const rejected = provenVersion === undefined ? record.rejected : without(record.rejected, [provenVersion]);
+  return { ...record, rejected, leaseOwner: undefined, leaseUntil: 0 };
 }
 
 function counted(rejected: PairRecord['rejected'], version: string, fence: number, at: number) {

@@ -301,10 +301,18 @@ export function describePairStore(name: string, start: () => Promise<StoreUnderT
         expect(await stored()).toEqual({ ...before, fence, attemptedAt: START + 5 });
       });
 
+      it('ends the latch of the version that has just worked', async () => {
+        for (const version of ['v1', 'v2']) {
+          await store.reject(pair, await take(), { version, at: START, goneVersions: [] });
+        }
+        await store.release(pair, await take({ chargedVersion: 'v1' }), 'v1');
+        expect(counts(await stored())).toEqual({ v2: 1 });
+      });
+
       it('leaves the lease of another alone', async () => {
         const fence = await take();
         await take({ owner: 'other' });
-        await changesNothing(() => store.release(pair, fence));
+        await changesNothing(() => store.release(pair, fence, 'v1'));
       });
     });
 

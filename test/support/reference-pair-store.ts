@@ -44,6 +44,7 @@ export function createReferencePairStore(): ReferencePairStore {
     publish: async (pair, fence, publication) => changeUnder(pair, fence, (record) => published(record, publication)),
     pause: async (pair, fence, pause) => changeUnder(pair, fence, (record) => paused(record, pause)),
     reject: async (pair, fence, request) => change(pair, (record) => rejected(record, fence, request)),
-    release: async (pair, fence) => void changeUnder(pair, fence, released),
+    release: async (pair, fence, provenVersion) =>
+      void changeUnder(pair, fence, (record) => released(record, provenVersion)),
   };
 }

@@ -94,6 +94,27 @@ describe('a record that holds a token nobody here can open', () => {
   });
 });
 
+describe('a version that was rejected', () => {
+  it.each(['AWSPENDING', 'AWSPREVIOUS'] as const)(
+    'and then works in a check of %s is not latched any more',
+    async (stage) => {
+      const { clock, requests, surroundings, environments, recordNow } = fleetOf(1, {
+        stages: { AWSCURRENT: 'v1', [stage]: 'v2' },
+        accepted: new Set(['v1']),
+      });
+      const check = () => clock.run(environments[0]?.check({ stage }) ?? Promise.reject());
+      expect(await check()).toMatchObject({ finding: 'rejected', provenBy: 'request' });
+      surroundings.accepted = new Set(['v1', 'v2']);
+      await clock.advance(16 * MINUTE_MS);
+      expect(await check()).toMatchObject({ finding: 'accepted', provenBy: 'request' });
+      expect(recordNow().rejected.size).toBe(0);
+
+      expect(await check()).toMatchObject({ finding: 'accepted' });
+      expect(requests.map(({ outcome }) => outcome)).toEqual(['rejected', 'token', 'token']);
+    },
+  );
+});
+
 describe('a store that takes no lease', () => {
   it('has everybody answered in time, and is not asked without end', async () => {
     const { shared, counts, createEnvironment, clock } = fleetOf(0);
