@@ -71,7 +71,7 @@ const EXPECTED: Readonly<Record<string, string>> = {
 };
 
 function showPath(path: Fault['path']): string {
-  return path.map((step, index) => showStep(step, index === 0)).join('');
+  return path.length === 0 ? 'the file' : path.map((step, index) => showStep(step, index === 0)).join('');
 }
 
 /** A name that holds a dot or white space is quoted, so that a path can be read in one way only. */

@@ -93,6 +93,9 @@ function metrics(definitions: readonly Metric[]) {
 /** Where an unexpected error came from, without its message: a message may quote what it stumbled over. */
 function describeCause(cause: AuditRecord['cause']) {
   if (!(cause instanceof Error)) return typeof cause === 'string' ? cause : undefined;
-  const frames = (cause.stack ?? '').split('\n').filter((line) => line.startsWith('    at '));
+  // Behind the message only: a line of the message can look like a frame.
+  const { stack = '', message } = cause;
+  const behind = stack.indexOf(message) === -1 ? '' : stack.slice(stack.indexOf(message) + message.length);
+  const frames = behind.split('\n').filter((line) => line.startsWith('    at '));
   return { name: cause.name, at: frames.slice(0, 8).map((frame) => frame.trim()) };
 }
