@@ -28,6 +28,10 @@ const RUN_HERE = {
     prints(command, /^fingerprint +[0-9a-f]{16}$/m),
   'npm run --silent token-broker -- token --client acme --service customer-insights --json --reveal': (command) =>
     prints(command, /^ {2}"access_token": "[\w-]{43}",$/m),
+  'npm run --silent token-broker -- client list': (command) => prints(asOperator(command), /^acme +all +[0-9a-f]{8} /m),
+  'npm run --silent token-broker -- client check acme': (command) =>
+    prints(asOperator(command), /^customer-insights +accepted +[0-9a-f]{8} /m),
+  'npm run --silent token-broker -- health --run': (command) => prints(asOperator(command), /acme/),
   'npm run --silent token-broker -- token --help': (command) => prints(command, /^Usage: token-broker token /),
 } as const satisfies Record<string, (command: string) => Promise<void>>;
 
@@ -44,8 +48,14 @@ afterAll(async () => {
 
 /** Runs a command in a terminal into which the variables that `npm start` prints were copied. */
 async function inTerminal(command: string, cwd = root) {
-  const variables = shellCommands(broker).replace(/^ *npm .*$/m, '');
+  const variables = shellCommands(broker).replaceAll(/^ *npm .*$/gm, '');
   return promisify(execFile)('sh', ['-e', '-c', variables + command], { cwd });
+}
+
+/** The keys that `npm start` prints for whoever looks after the clients. */
+function asOperator(command: string): string {
+  const keys = broker.output.stdout.match(/export AWS_ACCESS_KEY_ID=\S+ AWS_SECRET_ACCESS_KEY=\S+$/m);
+  return `${keys?.[0]}\n${command}`;
 }
 
 async function prints(command: string, expected: RegExp) {
