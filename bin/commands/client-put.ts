@@ -7,7 +7,7 @@ import { checkPairs } from './checks.ts';
 import { type ClientOptions, pairsOn, servicesAfter } from './client-options.ts';
 import { addConnectionOptions, type ConnectionOptions, connect } from './connect.ts';
 import { checkCredential, readCredential } from './credential-input.ts';
-import { isLocal, requireStandIn } from './environment.ts';
+import { isLocal, requireStandIn, settingsOf } from './environment.ts';
 import { CommandFailure, explainFailure } from './failure.ts';
 import { talk } from './output.ts';
 import { isAcceptedVersion, makeCurrent, printOutcome, TAKES_EFFECT } from './promotion.ts';
@@ -34,7 +34,7 @@ export function addPutCommand(parent: Command, signal: AbortSignal): void {
         refuseUnstorable(before, options, command);
         const services = servicesAfter(before?.servicesTag, options, command);
         const text = await readCredential(signal);
-        checkCredential(text, services);
+        checkCredential(text, services, settingsOf(options.environment));
 
         const version = { versionId: randomUUID(), text };
         talk(`Storing version ${version.versionId} of ${secretName(options.environment, client)}.`);

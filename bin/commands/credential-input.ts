@@ -1,6 +1,8 @@
+import { basicAuthorization } from '../../functions/broker/basic-authorization.ts';
 import { parseCredential } from '../../functions/broker/credential.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
+import type { Environment } from '../../lib/settings.ts';
 import { aborted, CommandFailure } from './failure.ts';
 import { askHidden } from './hidden-prompt.ts';
 import { talk } from './output.ts';
@@ -56,11 +58,13 @@ function decode(bytes: Buffer): string {
   }
 }
 
-/** Finds out before anything is stored whether the broker could use the text on each of the services. */
-export function checkCredential(text: Redacted, services: readonly string[]): void {
+/** Finds out before anything is stored whether the broker could send the text to each of the services. */
+export function checkCredential(text: Redacted, services: readonly string[], settings: Environment | undefined): void {
   for (const service of services) {
+    // Of a service whose settings are not at hand, what one of the encodings can carry may be right.
+    const encoding = settings?.services[service]?.basicEncoding ?? 'form';
     try {
-      parseCredential(text, service);
+      basicAuthorization(parseCredential(text, service), encoding);
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       throw unusable(error.detail.replace(/^.*cannot be used: /, '').replace(/\.$/, ''));

@@ -1,20 +1,26 @@
 import { styleText } from 'node:util';
-import { checkMembers, findingOf, type PairCheck } from './checks.ts';
+import type { Pair } from '../../functions/broker/pair.ts';
+import { findingOf, type PairCheck } from './checks.ts';
 import { tableText } from './output.ts';
 
-/** One row for each client, one column for each service. */
-export function healthText(checks: readonly PairCheck[], isColourful: boolean): string {
-  const services = [...new Set(checks.map(({ service }) => service))].toSorted();
-  const clients = [...Map.groupBy(checks, ({ client }) => client)];
-  const rows = clients.map(([client, ofClient]) => [
-    client,
-    ...services.map((service) => cell(ofClient.find((check) => check.service === service))),
-  ]);
-  return tableText(['CLIENT', ...services], rows, isColourful ? paint : undefined);
+/** How one pair is, in one word. */
+export interface PairHealth extends Pair {
+  readonly finding: string;
 }
 
-function cell(check: PairCheck | undefined): string {
-  return check === undefined ? NO_PAIR : findingOf(check);
+export function healthOf(check: PairCheck): PairHealth {
+  return { client: check.client, service: check.service, finding: findingOf(check) };
+}
+
+/** One row for each client, one column for each service. */
+export function healthText(pairs: readonly PairHealth[], isColourful: boolean): string {
+  const services = [...new Set(pairs.map(({ service }) => service))].toSorted();
+  const clients = Map.groupBy(pairs, ({ client }) => client);
+  const rows = [...clients.keys()].toSorted().map((client) => {
+    const own = new Map(clients.get(client)?.map(({ service, finding }) => [service, finding]));
+    return [client, ...services.map((service) => own.get(service) ?? NO_PAIR)];
+  });
+  return tableText(['CLIENT', ...services], rows, isColourful ? paint : undefined);
 }
 
 /** The client does not have this service. */
@@ -37,16 +43,14 @@ const COLOURS = new Map<string, 'green' | 'gray' | 'yellow' | 'red'>([
 ]);
 
 /** How many pairs there are, and how they are. */
-export function summary(checks: readonly PairCheck[]): string {
-  const groups = [...Map.groupBy(checks, findingOf)].map(([finding, { length }]) => `${length} ${finding}`);
-  return `${checks.length} ${checks.length === 1 ? 'pair' : 'pairs'}${groups.length === 0 ? '' : `: ${groups.join(', ')}`}`;
-}
-
-export function healthJson(checks: readonly PairCheck[], environment: string) {
-  return { environment, checks: checks.map(checkMembers) };
+export function summaryOf(pairs: readonly PairHealth[]): string {
+  const groups = [...Map.groupBy(pairs, ({ finding }) => finding)].map(
+    ([finding, { length }]) => `${length} ${finding}`,
+  );
+  return `${pairs.length} ${pairs.length === 1 ? 'pair' : 'pairs'}${groups.length === 0 ? '' : `: ${groups.join(', ')}`}`;
 }
 
 /** Nothing is wrong: the credential works, or an operator has stopped the client on purpose. */
-export function isHealthy(check: PairCheck): boolean {
-  return findingOf(check) === 'accepted' || findingOf(check) === 'disabled';
+export function isHealthy({ finding }: PairHealth): boolean {
+  return finding === 'accepted' || finding === 'disabled';
 }

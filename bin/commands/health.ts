@@ -2,14 +2,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
 import { TokenBrokerError } from '../../client/error.ts';
 import { parseSeconds } from './arguments.ts';
-import { checkPairs, type PairCheck } from './checks.ts';
+import { checkMembers, checkPairs, type PairCheck } from './checks.ts';
 import { type ClientOptions, checkedPairs } from './client-options.ts';
 import { addConnectionOptions, type ConnectionOptions, connect } from './connect.ts';
 import { requireStandIn } from './environment.ts';
 import { aborted, CommandFailure, explainFailure } from './failure.ts';
-import { healthJson, healthText, isHealthy, summary } from './health-table.ts';
-import { printJson, printMembers, talk, talkOfProgress } from './output.ts';
-import { runSchedule } from './schedule.ts';
+import { healthOf, healthText, isHealthy, type PairHealth, summaryOf } from './health-table.ts';
+import { printJson, talk, talkOfProgress } from './output.ts';
+import { runSchedule, type ScheduledRun } from './schedule.ts';
 import { openSecrets } from './secrets.ts';
 
 /** `health`: which credentials work, now. */
@@ -24,7 +24,7 @@ export function addHealthCommand(program: Command, signal: AbortSignal): void {
     .action(async (_: unknown, command: Command) => {
       const options = command.optsWithGlobals<HealthOptions>();
       if (options.run) {
-        await explainFailure(options, async () => (options.json ? printJson : printMembers)(await runSchedule(signal)));
+        await explainFailure(options, async () => showRun(await runSchedule(signal), options));
         return;
       }
       requireStandIn(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
@@ -50,19 +50,30 @@ type Look = () => Promise<readonly PairCheck[]>;
 
 async function showOnce(look: Look, { environment, json }: HealthOptions): Promise<void> {
   const checks = await look();
-  if (json) printJson(healthJson(checks, environment));
-  else process.stdout.write(healthText(checks, isColourful()));
-  talk(summary(checks));
-  if (!checks.every(isHealthy)) process.exitCode = 1;
+  if (json) printJson({ environment, checks: checks.map(checkMembers) });
+  else process.stdout.write(healthText(checks.map(healthOf), isColourful()));
+  conclude(checks.map(healthOf));
+}
+
+function showRun({ summary, pairs, remarks }: ScheduledRun, { json }: HealthOptions): void {
+  if (json) printJson(summary);
+  else process.stdout.write(healthText(pairs, isColourful()));
+  for (const remark of remarks) talk(remark);
+  conclude(pairs);
+}
+
+function conclude(pairs: readonly PairHealth[]): void {
+  talk(summaryOf(pairs));
+  if (!pairs.every(isHealthy)) process.exitCode = 1;
 }
 
 /** A first look that fails ends the command; after that a failure is told, and the watching goes on. */
 async function watch(look: Look, { environment, every }: HealthOptions, signal: AbortSignal): Promise<void> {
   for (let round = 1; ; round += 1) {
     try {
-      const checks = await look();
-      const title = `${environment}  ${new Date().toISOString()}  ${summary(checks)}\n`;
-      process.stdout.write(`${process.stdout.isTTY ? CLEAR : ''}${title}${healthText(checks, isColourful())}`);
+      const pairs = (await look()).map(healthOf);
+      const title = `${environment}  ${new Date().toISOString()}  ${summaryOf(pairs)}\n`;
+      process.stdout.write(`${process.stdout.isTTY ? CLEAR : ''}${title}${healthText(pairs, isColourful())}`);
     } catch (error) {
       const isOurs = error instanceof TokenBrokerError || error instanceof CommandFailure;
       if (round === 1 || !isOurs || error.type === 'aborted') throw error;

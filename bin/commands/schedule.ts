@@ -1,16 +1,46 @@
 import { isJsonObject, parseJson } from '../../client/json.ts';
 import { causeWord } from '../../functions/aws/cause-word.ts';
 import { aborted, CommandFailure } from './failure.ts';
+import type { PairHealth } from './health-table.ts';
 
-/** Lets the local broker run the scheduled check of all credentials, and gives its summary. */
-export async function runSchedule(signal: AbortSignal): Promise<Readonly<Record<string, unknown>>> {
+/** What the health function gave back, and what of it a person wants to see. */
+export interface ScheduledRun {
+  readonly summary: Readonly<Record<string, unknown>>;
+  readonly pairs: readonly PairHealth[];
+  readonly remarks: readonly string[];
+}
+
+/** Lets the local broker run the scheduled check of all credentials. */
+export async function runSchedule(signal: AbortSignal): Promise<ScheduledRun> {
   const url = controlUrl(process.env.TOKEN_BROKER_CONTROL_URL ?? '');
   const answer = await post(new URL('/health-run', url), signal);
   const summary = parseJson(answer.text);
   if (answer.status !== 200 || !isJsonObject(summary)) {
     throw new CommandFailure('control-failed', `The local broker answered ${answer.status}`, ADVICE);
   }
-  return summary;
+  const pairs = [...listOf(summary.checked), ...listOf(summary.missed)].flatMap((entry) => readPair(entry) ?? []);
+  return { summary, pairs, remarks: remarksOn(summary) };
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** A pair that the run did not reach has no finding. */
+function readPair(entry: unknown): PairHealth | undefined {
+  if (!isJsonObject(entry) || !isJsonObject(entry.pair)) return undefined;
+  const { client, service } = entry.pair;
+  if (typeof client !== 'string' || typeof service !== 'string') return undefined;
+  return { client, service, finding: typeof entry.finding === 'string' ? entry.finding : 'not-reached' };
+}
+
+function remarksOn({ probe, reported }: ScheduledRun['summary']): readonly string[] {
+  const condition = isJsonObject(probe) ? probe.condition : undefined;
+  const sent = isJsonObject(reported) ? reported.sent : undefined;
+  return [
+    ...(typeof condition === 'string' ? [`A role without an access rule: ${condition}`] : []),
+    ...(typeof sent === 'number' ? [`Messages to the operators: ${sent}`] : []),
+  ];
 }
 
 /** Elsewhere than on this machine the schedule belongs to AWS. */

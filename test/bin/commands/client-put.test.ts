@@ -170,6 +170,18 @@ describe('client put takes a credential', () => {
   });
 });
 
+describe('client put knows how a service is asked', () => {
+  it('and does not store a client id with a colon where that would be cut off', async () => {
+    const world = await startOperatorWorld();
+    const input = { client_id: 'marked-id:x', secret: 'marked-secret' };
+    const args = ['--environment', 'dev', 'client', 'put', 'new', '--kms-key-id', 'alias/keys'];
+    const { exitCode, stderr } = await world.run(args, { input });
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/credential-malformed: .*the client id holds a colon/);
+    await expect(describeSecret(world, 'new', 'dev')).rejects.toThrow(/can't find/);
+  });
+});
+
 describe('client put, interrupted or overtaken', () => {
   it('names the pending version on Ctrl-C, and what can be done with it', async () => {
     const world = await startOperatorWorld();
