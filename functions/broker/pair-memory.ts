@@ -66,7 +66,7 @@ export function createPairMemory(now: () => number): PairMemory {
         ...own,
         disabled,
         pause: pause ?? own.pause,
-        rejected: new Map([...own.rejected, ...rejected]),
+        rejected,
       });
     },
     latch,
