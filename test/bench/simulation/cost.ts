@@ -1,0 +1,44 @@
+import type { Tally } from './tally.ts';
+
+/** US dollars that AWS charges for what was counted; what the services charge is not in it. */
+export interface Cost {
+  readonly lambda: number;
+  readonly dynamodb: number;
+  readonly secretsManager: number;
+  readonly logs: number;
+}
+
+/** What a tally costs at list prices, without free tiers and without what costs the same however much is asked. */
+export function costOf(tally: Tally): Cost {
+  const gigabyteSeconds = (tally.billedMs / 1_000) * MEMORY_GB;
+  const readUnits = tally.eventualReads / 2 + tally.strongReads;
+  const writeUnits = tally.writes * ITEM_KB;
+  return {
+    lambda: tally.invocations * LAMBDA_REQUEST + gigabyteSeconds * LAMBDA_GIGABYTE_SECOND,
+    dynamodb: readUnits * DYNAMODB_READ_UNIT + writeUnits * DYNAMODB_WRITE_UNIT,
+    secretsManager: tally.secretReads * (SECRETS_MANAGER_CALL + KMS_CALL),
+    logs: tally.invocations * LOGGED_GB * LOGS_GIGABYTE,
+  };
+}
+
+/** As the stack sets it. */
+const MEMORY_GB = 0.5;
+/** An item with a token of 1 kB; a write costs a unit for each kB. */
+const ITEM_KB = 2;
+/** The audit line and Lambda's own report. */
+const LOGGED_GB = 1.5e-6;
+
+// List prices of us-east-1 in US dollars, read on 2026-11-21.
+
+/** https://aws.amazon.com/lambda/pricing, arm64; starting an environment costs the same per second as running it. */
+const LAMBDA_REQUEST = 0.2e-6;
+const LAMBDA_GIGABYTE_SECOND = 0.000_013_333_4;
+/** https://aws.amazon.com/dynamodb/pricing/on-demand; an eventually consistent read takes half a unit. */
+const DYNAMODB_READ_UNIT = 0.125e-6;
+const DYNAMODB_WRITE_UNIT = 0.625e-6;
+/** https://aws.amazon.com/secrets-manager/pricing */
+const SECRETS_MANAGER_CALL = 0.05 / 10_000;
+/** https://aws.amazon.com/kms/pricing: each read of a secret under a key of one's own is one decryption. */
+const KMS_CALL = 0.03 / 10_000;
+/** https://aws.amazon.com/cloudwatch/pricing, ingestion. */
+const LOGS_GIGABYTE = 0.5;
