@@ -44,7 +44,7 @@ const FINDINGS = [
 ] as const;
 
 /** Whether a token request told, of this check or of earlier traffic, or what kept the broker from making one. */
-export type ProvenBy = (typeof PROOFS)[number];
+type ProvenBy = (typeof PROOFS)[number];
 
 const PROOFS = ['request', 'traffic', 'latch', 'pause', 'secret', 'operator'] as const;
 

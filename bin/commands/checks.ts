@@ -8,7 +8,7 @@ import { mapFew } from './few.ts';
 /** What came of checking one pair: a finding, or why nobody could say. */
 export type PairCheck = Check | Unchecked;
 
-export interface Unchecked extends Pair {
+interface Unchecked extends Pair {
   readonly stage: SecretStage;
   readonly failure: TokenBrokerError;
 }

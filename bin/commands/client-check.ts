@@ -4,9 +4,9 @@ import type { SecretStage } from '../../client/check.ts';
 import type { Pair } from '../../functions/broker/pair.ts';
 import { parseName } from './arguments.ts';
 import { checkMembers, checkPairs, findingOf, type PairCheck } from './checks.ts';
-import { type ClientOptions, checkedPairs } from './client-options.ts';
+import { type ClientOptions, provablePairs } from './client-options.ts';
 import { addConnectionOptions, type ConnectionOptions, connect } from './connect.ts';
-import { requireStandIn } from './environment.ts';
+import { checkEndpoint } from './environment.ts';
 import { CommandFailure, explainFailure } from './failure.ts';
 import { printChecks } from './finding.ts';
 import { printJson } from './output.ts';
@@ -23,7 +23,7 @@ export function addCheckCommand(parent: Command, signal: AbortSignal): void {
     .action(async (client: string, _: unknown, command: Command) => {
       const options = command.optsWithGlobals<CheckCommandOptions>();
       const { environment, service, stage, json } = options;
-      if (service === undefined) requireStandIn(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
+      if (service === undefined) checkEndpoint(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
       const broker = connect(options, command);
       await explainFailure({ ...options, client }, async () => {
         const pairs = service === undefined ? await pairsOf(client, options, signal) : [{ client, service }];
@@ -43,10 +43,10 @@ interface CheckCommandOptions extends ClientOptions, ConnectionOptions {
   readonly stage: SecretStage;
 }
 
-export async function pairsOf(client: string, options: ClientOptions, signal: AbortSignal): Promise<readonly Pair[]> {
+async function pairsOf(client: string, options: ClientOptions, signal: AbortSignal): Promise<readonly Pair[]> {
   const secret = await openSecrets(options, signal).find(client);
   if (secret === undefined) throw noSuchClient(client);
-  return checkedPairs(secret, options.environment);
+  return provablePairs(secret, options.environment);
 }
 
 export function noSuchClient(client: string): CommandFailure {

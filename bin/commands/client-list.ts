@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { SecretStage } from '../../functions/broker/secret.ts';
 import { addRegionOption, addTableOption, type ClientOptions } from './client-options.ts';
-import { requireStandIn } from './environment.ts';
+import { checkEndpoint } from './environment.ts';
 import { CommandFailure, explainFailure } from './failure.ts';
 import { mapFew } from './few.ts';
 import { shortVersion } from './finding.ts';
@@ -17,7 +17,7 @@ export function addListCommand(parent: Command, signal: AbortSignal): void {
     .option('--json', 'answer in JSON')
     .action(async (_: unknown, command: Command) => {
       const options = command.optsWithGlobals<ClientOptions & { readonly table?: string }>();
-      requireStandIn(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
+      checkEndpoint(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
       await explainFailure(options, async () => {
         const secrets = openSecrets(options, signal);
         const addDates = async (secret: ClientSecret) => ({ ...secret, dates: await datesOf(secret, secrets) });

@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import { servicesOf } from '../../functions/broker/health-pairs.ts';
 import type { Pair } from '../../functions/broker/pair.ts';
 import { configuredServices } from './environment.ts';
+import { CommandFailure } from './failure.ts';
 import type { ClientSecret } from './stored-secret.ts';
 
 /** What every command about clients can be told. */
@@ -34,13 +35,26 @@ export function pairsOn(services: readonly string[], client: string): readonly P
   return services.map((service) => ({ client, service }));
 }
 
+/** The same for one client; without a pair nothing could be proven, and all of nothing would count as accepted. */
+export function provablePairs(secret: ClientSecret, environment: string): readonly Pair[] {
+  const pairs = checkedPairs(secret, environment);
+  if (pairs.length > 0) return pairs;
+  throw new CommandFailure(
+    'services-missing',
+    `The client ${secret.client} has no service: the tag "services" of its secret is empty`,
+    'client put with --services says which services it has.',
+  );
+}
+
 /** The services of a client once `--services` is in force; wrong usage when the environment does not have one of them. */
 export function servicesAfter(
-  tag: string | undefined,
+  before: ClientSecret | undefined,
   { environment, services }: { readonly environment: string; readonly services?: readonly string[] | 'all' },
   command: Command,
 ): readonly string[] {
-  if (services === undefined && tag !== undefined) return servicesOf(tag, []);
+  if (services === undefined && before !== undefined) {
+    return provablePairs(before, environment).map(({ service }) => service);
+  }
   const configured = configuredServices(environment);
   if (services === undefined || services === 'all') return configured;
   const unknown = services.find((service) => !configured.includes(service));

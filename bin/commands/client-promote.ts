@@ -2,9 +2,9 @@ import type { Command } from 'commander';
 import { parseName } from './arguments.ts';
 import { checkPairs } from './checks.ts';
 import { noSuchClient } from './client-check.ts';
-import { addRegionOption, type ClientOptions, checkedPairs } from './client-options.ts';
+import { addRegionOption, type ClientOptions, provablePairs } from './client-options.ts';
 import { addConnectionOptions, type ConnectionOptions, connect } from './connect.ts';
-import { requireStandIn } from './environment.ts';
+import { checkEndpoint } from './environment.ts';
 import { CommandFailure, explainFailure } from './failure.ts';
 import { isAcceptedVersion, makeCurrent, printOutcome, TAKES_EFFECT } from './promotion.ts';
 import { openSecrets, type Secrets } from './secrets.ts';
@@ -20,12 +20,12 @@ export function addPromoteCommands(parent: Command, signal: AbortSignal): void {
     .action(async (client: string, _: unknown, command: Command) => {
       const options = command.optsWithGlobals<PromoteCommandOptions>();
       const { environment, force, json } = options;
-      requireStandIn(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
+      checkEndpoint(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
       const broker = force ? undefined : connect(options, command);
       await explainFailure({ ...options, client }, async () => {
         const secrets = openSecrets(options, signal);
         const { secret, version, current } = await find(secrets, client, 'AWSPENDING');
-        const pairs = broker ? checkedPairs(secret, environment) : [];
+        const pairs = broker ? provablePairs(secret, environment) : [];
         const checks = broker ? await checkPairs(broker, pairs, { stage: 'AWSPENDING', signal }) : [];
         const outcome = { environment, client, version, checks };
         if (checks.every((check) => isAcceptedVersion(check, version))) {
@@ -45,7 +45,7 @@ export function addPromoteCommands(parent: Command, signal: AbortSignal): void {
     .action(async (client: string, _: unknown, command: Command) => {
       const options = command.optsWithGlobals<ClientOptions>();
       const { environment, json } = options;
-      requireStandIn(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
+      checkEndpoint(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
       await explainFailure({ ...options, client }, async () => {
         const secrets = openSecrets(options, signal);
         const { version, current } = await find(secrets, client, 'AWSPREVIOUS');

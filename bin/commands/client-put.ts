@@ -7,7 +7,7 @@ import { checkPairs } from './checks.ts';
 import { type ClientOptions, pairsOn, servicesAfter } from './client-options.ts';
 import { addConnectionOptions, type ConnectionOptions, connect } from './connect.ts';
 import { checkCredential, readCredential } from './credential-input.ts';
-import { isLocal, requireStandIn, settingsOf } from './environment.ts';
+import { checkEndpoint, isLocal, settingsOf } from './environment.ts';
 import { CommandFailure, explainFailure } from './failure.ts';
 import { talk } from './output.ts';
 import { isAcceptedVersion, makeCurrent, printOutcome, TAKES_EFFECT } from './promotion.ts';
@@ -26,13 +26,13 @@ export function addPutCommand(parent: Command, signal: AbortSignal): void {
     .addHelpText('after', HELP)
     .action(async (client: string, _: unknown, command: Command) => {
       const options = command.optsWithGlobals<PutOptions>();
-      requireStandIn(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
+      checkEndpoint(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
       const broker = connect(options, command);
       await explainFailure({ ...options, client }, async () => {
         const secrets = openSecrets(options, signal);
         const before = await secrets.find(client);
         refuseUnstorable(before, options, command);
-        const services = servicesAfter(before?.servicesTag, options, command);
+        const services = servicesAfter(before, options, command);
         const text = await readCredential(signal);
         checkCredential(text, services, settingsOf(options.environment));
 
@@ -46,7 +46,7 @@ export function addPutCommand(parent: Command, signal: AbortSignal): void {
             signal,
           });
         } catch (error) {
-          talk(`The version may be stored all the same: client list shows its stage. A pending one affects nobody:`);
+          talk('client list shows whether the version is stored, and its stage. A pending one affects nobody:');
           talk(`client promote ${client} checks and promotes it, another client put ${client} replaces it.`);
           throw error;
         }

@@ -5,6 +5,7 @@ import { type Environment, parseEnvironment } from '../../lib/settings.ts';
 import { SettingsError } from '../../lib/settings-error.ts';
 import { ACCEPTED_CREDENTIALS } from '../local/example-config.ts';
 import { CommandFailure } from './failure.ts';
+import { talk } from './output.ts';
 
 /** Whether it is the environment of `npm start`, all of which is on this machine. */
 export function isLocal(environment: string): boolean {
@@ -59,13 +60,18 @@ export function awsRegion({ environment, region }: AwsOptions): string | undefin
   return isLocal(environment) ? 'us-east-1' : (settingsOf(environment)?.region ?? process.env.AWS_REGION);
 }
 
-/** Keeps who forgot `--environment` from changing something in AWS that no environment will ever read. */
-export function requireStandIn(
+/**
+ * Keeps who forgot `--environment` from changing something in AWS that no environment will ever read, and tells who has
+ * left a stand-in set.
+ */
+export function checkEndpoint(
   { environment }: AwsOptions,
   variable: 'AWS_ENDPOINT_URL_SECRETS_MANAGER' | 'AWS_ENDPOINT_URL_DYNAMODB',
   command: Command,
 ): void {
-  if (!isLocal(environment) || process.env[variable]) return;
+  const isSet = Boolean(process.env[variable]);
+  if (isSet && !isLocal(environment)) talk(`${variable} is set: this is not the "${environment}" in AWS.`);
+  if (isSet || !isLocal(environment)) return;
   command.error(
     `error: the environment "${LOCAL}" is on this machine: set ${variable} as npm start prints it, or name another one with --environment`,
   );

@@ -4,8 +4,8 @@ import type { ProblemType } from '../../functions/broker/problem.ts';
 /** What a failure means and what to do about it, in one sentence for a person. */
 export function explain(type: string, { environment, client }: ExplainedFor): string {
   if (!isExplained(type)) return 'This command line does not know the problem: read its detail, or update it.';
-  const text = EXPLANATIONS[type].replace('<environment>', environment);
-  return client === undefined ? text : text.replace('<client>', client);
+  const text = EXPLANATIONS[type].replaceAll('<environment>', environment);
+  return client === undefined ? text : text.replaceAll('<client>', client);
 }
 
 export interface ExplainedFor {
@@ -27,11 +27,11 @@ const EXPLANATIONS = {
   'content-too-large': 'The request is larger than 16 KiB: shorten it.',
   'unsupported-media-type': 'The broker takes JSON or form bodies only: update this command line.',
   'credential-missing':
-    'There is no secret token-broker/<environment>/<client>: an operator must store the client_id and secret there.',
+    'There is no secret token-broker/<environment>/<client>, or an operator has disabled the client: the detail says which (client put <client> stores one, client enable <client> ends a stop).',
   'credential-malformed':
-    'The secret token-broker/<environment>/<client> cannot be used: an operator must correct what the detail names.',
+    'The secret token-broker/<environment>/<client> cannot be used: an operator must correct what the detail names (client put <client>).',
   'credential-rejected':
-    'The service does not accept what the secret token-broker/<environment>/<client> holds: an operator must store the right client_id and secret; trying again may lock the account.',
+    'The service does not accept what the secret token-broker/<environment>/<client> holds: an operator must store the right client_id and secret (client put <client>); trying again may lock the account.',
   'token-response-unusable':
     "The service answered, but no token was found in it: an operator must name the members in the service's response settings (--json shows the shape of what came).",
   'token-endpoint-error':
@@ -44,7 +44,7 @@ const EXPLANATIONS = {
     "Secrets Manager did not give the broker the credential: try again later, and check the function's permissions if it lasts.",
   internal: 'The broker itself failed: try again, and give the request id to its operators if it lasts.',
   'aws-forbidden':
-    'AWS does not let your role call the Function URL: it needs lambda:InvokeFunctionUrl and lambda:InvokeFunction, and from another account in its own policy too.',
+    'AWS does not let your role call the Function URL: it needs lambda:InvokeFunctionUrl and lambda:InvokeFunction, and its own policy must allow both (policy <role-arn> prints it, doctor tells what is missing).',
   'aws-signature-mismatch':
     'The signature is wrong: check that the secret access key belongs to the access key id, without stray spaces, and that no proxy changes the request.',
   'aws-signature-expired':

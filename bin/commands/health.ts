@@ -5,7 +5,7 @@ import { parseSeconds } from './arguments.ts';
 import { checkMembers, checkPairs, type PairCheck } from './checks.ts';
 import { type ClientOptions, checkedPairs } from './client-options.ts';
 import { addConnectionOptions, type ConnectionOptions, connect } from './connect.ts';
-import { requireStandIn } from './environment.ts';
+import { checkEndpoint } from './environment.ts';
 import { aborted, CommandFailure, explainFailure } from './failure.ts';
 import { healthOf, healthText, isHealthy, type PairHealth, summaryOf } from './health-table.ts';
 import { printJson, talk, talkOfProgress } from './output.ts';
@@ -27,7 +27,7 @@ export function addHealthCommand(program: Command, signal: AbortSignal): void {
         await explainFailure(options, async () => showRun(await runSchedule(signal), options));
         return;
       }
-      requireStandIn(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
+      checkEndpoint(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
       const broker = connect(options, command);
       const secrets = openSecrets(options, signal);
       const look = async (): Promise<readonly PairCheck[]> => {

@@ -3,7 +3,7 @@ import { createDynamoDBClient } from '../../functions/aws/dynamodb-client.ts';
 import { createPairAdmin, type PairAdmin } from '../../functions/aws/pair-admin.ts';
 import type { Pair } from '../../functions/broker/pair.ts';
 import { awsFailure } from './aws-failure.ts';
-import { awsRegion, configuredServices, requireStandIn, type TableOptions, tableName } from './environment.ts';
+import { awsRegion, checkEndpoint, configuredServices, type TableOptions, tableName } from './environment.ts';
 import { CommandFailure } from './failure.ts';
 import { talk } from './output.ts';
 
@@ -27,7 +27,7 @@ export async function changePairs<Result>(
   { command, signal }: { readonly command: Command; readonly signal: AbortSignal },
   change: (admin: PairAdmin, pair: Pair) => Promise<Result>,
 ): Promise<readonly Changed<Result>[]> {
-  requireStandIn(options, 'AWS_ENDPOINT_URL_DYNAMODB', command);
+  checkEndpoint(options, 'AWS_ENDPOINT_URL_DYNAMODB', command);
   const table = tableName(options, command);
   const region = awsRegion(options);
   const dynamodb = createDynamoDBClient({ ...(region && { region }), ...PATIENT });

@@ -13,7 +13,7 @@ export interface ClientSecret {
   readonly deletedAt: number | undefined;
 }
 
-export interface StagedVersion {
+interface StagedVersion {
   readonly versionId: string;
   readonly stages: readonly string[];
 }

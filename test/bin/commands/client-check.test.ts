@@ -1,3 +1,4 @@
+import { PutSecretValueCommand, TagResourceCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it } from 'vitest';
 import { problem } from '../../client/answers.ts';
 import { startLoopbackServer } from '../../client/loopback-server.ts';
@@ -144,5 +145,24 @@ describe('the credentials of these tests', () => {
     );
     await expect(world.run([...CHECK, '--url', broker.url])).rejects.toThrow('a secret was printed');
     await broker.close();
+  });
+});
+
+describe('a client whose tag names no service', () => {
+  it.each([
+    ['client check', ['client', 'check', 'acme']],
+    ['client promote', ['client', 'promote', 'acme']],
+    ['client put', ['client', 'put', 'acme']],
+  ])('is not taken for one that every service accepts by %s', async (_, args) => {
+    const world = await startOperatorWorld();
+    const secret = { SecretId: 'token-broker/local/acme' };
+    const SecretString = JSON.stringify(WRONG);
+    await world.secretsManager.send(
+      new PutSecretValueCommand({ ...secret, SecretString, VersionStages: ['AWSPENDING'] }),
+    );
+    await world.secretsManager.send(new TagResourceCommand({ ...secret, Tags: [{ Key: 'services', Value: ' ' }] }));
+    const { exitCode, stderr } = await world.run(args, { input: WRONG });
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/error: services-missing: /);
   });
 });

@@ -5,6 +5,8 @@ import { startOperatorWorld } from './operator-world.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 const VALUE = { SecretString: 'marked-secret' };
+/** Said because the environment of these tests is not `local`. */
+const STAND_IN = 'AWS_ENDPOINT_URL_SECRETS_MANAGER is set: this is not the "dev" in AWS.\n';
 const LIST = ['client', 'list', '--environment', 'dev'];
 
 async function start() {
@@ -43,7 +45,10 @@ describe('client list', () => {
       [0, 'AWSPENDING'],
     ]);
     const { exitCode, stdout, stderr } = await run();
-    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: 'With --table the last findings are shown, too.\n' });
+    expect({ exitCode, stderr }).toEqual({
+      exitCode: 0,
+      stderr: `${STAND_IN}With --table the last findings are shown, too.\n`,
+    });
     expect(stdout.split('\n')).toEqual([
       expect.stringMatching(/^CLIENT +SERVICES +CURRENT +PENDING +PREVIOUS +LAST FINDING$/),
       expect.stringMatching(/^acme +all +token-br \(12 d\) +token-br \(0 d\) +token-br \(400 d\) +-$/),
@@ -131,11 +136,11 @@ describe('client list, refused or failed', () => {
   it.each([
     [
       'access-denied',
-      /^error: aws-access-denied: .*secretsmanager:ListSecrets in eu-west-1 \(AccessDeniedException\)\n/,
+      /\nerror: aws-access-denied: .*secretsmanager:ListSecrets in eu-west-1 \(AccessDeniedException\)\n/,
     ],
-    ['throttled', /^error: aws-throttled: /],
-    ['reset', /^error: aws-unavailable: .*\(ECONNRESET\)\nCheck your network/],
-    ['garbage', /^error: aws-unavailable: /],
+    ['throttled', /\nerror: aws-throttled: /],
+    ['reset', /\nerror: aws-unavailable: .*\(ECONNRESET\)\nCheck your network/],
+    ['garbage', /\nerror: aws-unavailable: /],
   ] as const)('explains "%s" in its own words', async (fault, message) => {
     const { run, failWith } = await start();
     failWith(fault);
@@ -150,7 +155,7 @@ describe('client list, refused or failed', () => {
     const none = { AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '', AWS_SESSION_TOKEN: '' };
     const { exitCode, stderr } = await runCommandLine(LIST, { AWS_ENDPOINT_URL_SECRETS_MANAGER: url, ...none });
     expect(exitCode).toBe(1);
-    expect(stderr).toMatch(/^error: aws-credentials-missing: .*\nSet AWS_PROFILE/);
+    expect(stderr).toMatch(/\nerror: aws-credentials-missing: .*\nSet AWS_PROFILE/);
   });
 
   it('ends silently with 130 on Ctrl-C', async () => {
@@ -160,6 +165,6 @@ describe('client list, refused or failed', () => {
     const ending = finished(child);
     await expect.poll(() => calls.length, { timeout: 20_000 }).toBe(1);
     child.kill('SIGINT');
-    expect(await ending).toEqual({ exitCode: 130, stdout: '', stderr: '' });
+    expect(await ending).toEqual({ exitCode: 130, stdout: '', stderr: STAND_IN });
   });
 });
