@@ -8,6 +8,15 @@ describe('the command line', () => {
     expect(stdout).toMatch(/^Usage: token-broker .*\n.*--environment.*\n {2}token /s);
   });
 
+  it.each([
+    ['--help', ['token', 'client', 'health', 'doctor', 'policy']],
+    ['client --help', ['list', 'put', 'check', 'promote', 'rollback', 'disable', 'enable', 'retry']],
+  ])('lists its commands: %s', async (args, commands) => {
+    const { stdout } = await runCommandLine(args.split(' '));
+    const listed = [...stdout.slice(stdout.indexOf('Commands:')).matchAll(/^ {2}(\w+) /gm)].map(([, name]) => name);
+    expect(listed).toEqual([...commands, 'help']);
+  });
+
   it('shows how to ask for a token', async () => {
     const { exitCode, stdout, stderr } = await runCommandLine(['token', '--help']);
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
@@ -16,6 +25,7 @@ describe('the command line', () => {
 
   it.each([
     ['no command', [], /Usage: token-broker/],
+    ['no command about clients', ['client'], /Usage: token-broker client/],
     ['an unknown command', ['tokens'], /unknown command 'tokens'.*Did you mean token/s],
     ['an unknown option', ['--enviroment', 'dev'], /unknown option '--enviroment'.*Did you mean --environment/s],
     ['a bad environment', ['--environment', 'a/b', 'token'], /--environment <name>' argument 'a\/b' is invalid/],
