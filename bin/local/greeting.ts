@@ -21,6 +21,7 @@ function commandLines({ url, config, controlUrl }: LocalBroker, { caller, client
     TOKEN_BROKER_CONTROL_URL: controlUrl,
     TOKEN_BROKER_URL: url,
     TOKEN_BROKER_ENVIRONMENT: LOCAL_ENVIRONMENT,
+    TOKEN_BROKER_SERVICES: Object.keys(config.services).join(' '),
     AWS_REGION: process.env.AWS_REGION,
     // The name that the AWS CLI and Python's SDK know.
     AWS_DEFAULT_REGION: process.env.AWS_REGION,

@@ -92,7 +92,11 @@ export function updateInput({ set, add = {}, remove = [], condition, values = {}
   };
   const forgetAt = numeric(Math.ceil((now + KEPT_MS) / 1_000));
   const clauses = [
-    clause('SET', Object.entries({ ...set, forgetAt }), ([name, value]) => `${nameFor(name)} = ${valueFor(value)}`),
+    clause('SET', Object.entries({ ...set, forgetAt }), ([name, value]) => {
+      // An operator's stop outlives every write: TTL leaves alone what is no number.
+      const given = name === 'forgetAt' ? `if_not_exists(disabled, ${valueFor(value)})` : valueFor(value);
+      return `${nameFor(name)} = ${given}`;
+    }),
     clause('ADD', Object.entries(add), ([name, value]) => `${nameFor(name)} ${valueFor(value)}`),
     clause('REMOVE', remove, nameFor),
   ];

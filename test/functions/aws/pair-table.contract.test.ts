@@ -21,7 +21,8 @@ describePairStore('the store that the rules are tested with', async () => {
 describePairStore('the pair table on dynalite', () => onServer(startDynamoDB()));
 
 describe.skipIf(!motoIsInstalled)(`against an independent server${noMoto}`, () => {
-  describePairStore('the pair table on moto', () => onServer(startMoto()));
+  // moto answers from several threads and checks a condition apart from the write that it guards: it is asked in turn.
+  describePairStore('the pair table on moto', () => onServer(startMoto()), { isAtomic: false });
 });
 
 async function onServer(starting: Promise<{ readonly url: string; readonly close: () => Promise<void> }>) {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { newTrace } from '../../../functions/broker/audit.ts';
+import { Redacted } from '../../../functions/broker/redacted.ts';
 import type { SecretStage } from '../../../functions/broker/secret.ts';
 import { exchange, ISSUE_REQUEST } from '../../support/broker-world.ts';
 import { BILLING, START } from '../../support/example.ts';
@@ -155,6 +156,21 @@ describe('a check of a pending version', () => {
     const { check, requests } = setUp();
     expect(await check('AWSPENDING')).toMatchObject({ finding: 'secret-missing', provenBy: 'secret' });
     expect(requests).toHaveLength(0);
+  });
+});
+
+describe('a malformed pending version', () => {
+  it('is found without a request, and is nobody else’s problem', async () => {
+    const { check, clock, environment, surroundings, requests } = setUp({
+      stages: { AWSCURRENT: 'v1', AWSPENDING: 'v2' },
+    });
+    const text = new Redacted(JSON.stringify({ client_id: 'with:colon', secret: 's' }));
+    const pending = { outcome: 'found', secret: { versionId: 'v2', stage: 'AWSPENDING', text } } as const;
+    surroundings.secretFaults = { AWSPENDING: pending };
+
+    expect(await check('AWSPENDING')).toMatchObject({ finding: 'secret-malformed', version: 'v2', provenBy: 'secret' });
+    expect(requests).toHaveLength(0);
+    await expect(clock.run(environment.issue())).resolves.toMatchObject({ cache: 'none' });
   });
 });
 
