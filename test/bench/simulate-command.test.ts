@@ -56,6 +56,16 @@ describe('npm run simulate', () => {
     for (const { simulatedHours } of samples) expect(simulatedHours).toBeLessThan(24);
   });
 
+  it('is a script, and does what docs/scale.md says', async () => {
+    const page = await readFile(new URL('../../docs/scale.md', import.meta.url), 'utf8');
+    const manifest = await readFile(new URL('../../package.json', import.meta.url), 'utf8');
+    const commands = page.match(/(?<=^npm run simulate).*$/gm) ?? [];
+    expect(commands).toEqual(['', ' -- --charts docs/charts']);
+    expect(JSON.parse(manifest).scripts.simulate).toBe('node test/bench/simulate.ts');
+    const pictures = [...page.matchAll(/\]\(charts\/(.*?)\)/g)].map(([, name]) => name);
+    expect(await readdir(new URL('../../docs/charts', import.meta.url))).toEqual(pictures.toSorted());
+  });
+
   describe('with a folder for charts', () => {
     let folder = '';
     beforeEach(async () => {

@@ -14,7 +14,7 @@ import type { Scale } from './simulation/world.ts';
 const program = new Command('simulate')
   .description('Simulates a fleet that runs the real rules of the broker, beside the same callers without it.')
   .option('--environments <n>', 'how many environments of the function there are', wholeNumber(1, 10_000), 10_000)
-  .option('--pairs <n>', 'how many pairs of client and service', wholeNumber(1, 10_000), 2_000)
+  .option('--pairs <n>', 'how many pairs of client and service', wholeNumber(1, 10_000), 1_000)
   .option('--hours <n>', 'how long, in simulated hours', wholeNumber(1, 24), 24)
   .option('--seed <n>', 'which course of events', wholeNumber(0, 2 ** 31 - 1), 1)
   .option('--calm', 'nothing ever fails', false)
