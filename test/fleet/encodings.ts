@@ -1,0 +1,28 @@
+/** Every text in which somebody would recognise the mark, whatever surrounds it. */
+export function encodingsOf(mark: string): readonly (readonly [name: string, text: string])[] {
+  const bytes = Buffer.from(mark);
+  return [
+    ['plain', mark],
+    ['JSON', JSON.stringify(mark).slice(1, -1)],
+    ['URL', encodeURIComponent(mark)],
+    ['form', `${new URLSearchParams({ mark })}`.slice('mark='.length)],
+    ['hex', bytes.toString('hex')],
+    ['upper-case hex', bytes.toString('hex').toUpperCase()],
+    ...[0, 1, 2].map((offset) => [`base64 at ${offset}`, base64At(bytes, offset, 'base64')] as const),
+    ...[0, 1, 2].map((offset) => [`base64url at ${offset}`, base64At(bytes, offset, 'base64url')] as const),
+  ];
+}
+
+/** The names of the encodings in which the text holds the mark. */
+export function findMark(text: string, mark: string): readonly string[] {
+  return encodingsOf(mark).flatMap(([name, encoded]) => (text.includes(encoded) ? [name] : []));
+}
+
+/** What is left of the bytes in base64 when so many bytes stand before them and any number after. */
+function base64At(bytes: Buffer, offset: number, encoding: 'base64' | 'base64url'): string {
+  const first = Math.ceil((offset * 8) / 6);
+  const end = Math.floor(((offset + bytes.length) * 8) / 6);
+  return Buffer.concat([Buffer.alloc(offset), bytes])
+    .toString(encoding)
+    .slice(first, end);
+}

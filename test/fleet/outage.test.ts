@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { type CallFault, startFaultyEndpoint } from '../support/dynamodb.ts';
+import type { EnvironmentProcess } from '../support/environment-process.ts';
+import { ask, type Fleet, OTHER_SERVICE, print, startFleet } from './fleet.ts';
+
+/** Far above every budget of time, far below what any of the faults would take by itself. */
+const PATIENCE_MS = 3_000;
+/** Longer than memory is trusted. */
+const MEMORY_MS = 61_000;
+/** Longer than a secret is trusted. */
+const SECRET_MS = 301_000;
+/** Longer than a store that failed is left alone. */
+const PEACE_MS = 10_000;
+
+let fleet: Fleet;
+beforeAll(async () => {
+  fleet = await startFleet({ clients: ['acme', 'globex'] });
+});
+afterAll(() => fleet.close());
+
+describe.each(['stopped', 'hang', 'throttled', 'garbage', 'access-denied', 'key-denied', 'key-disabled'] as const)(
+  'while DynamoDB fails by "%s"',
+  (fault) => {
+    it('tokens are issued all the same, in time, and the log says so', async () => {
+      const { process, fail } = await startBehind('AWS_ENDPOINT_URL_DYNAMODB', fleet.dynamodb.url);
+      await ask(process, 1, { client: 'acme' });
+      await process.order({ advanceMs: MEMORY_MS });
+      await fail(fault);
+
+      const warm = await ask(process, 1, { client: 'acme' });
+      expect(warm).toMatchObject({ status: 200, audit: { cache: 'memory', remarks: ['shared-cache-unavailable'] } });
+      const other = await ask(process, 1, { client: 'globex' });
+      expect(other).toMatchObject({ status: 200, audit: { cache: 'none', remarks: ['shared-cache-unavailable'] } });
+      const cold = await ask(process, 2, { client: 'acme' });
+      expect(cold).toMatchObject({ status: 200, audit: { cache: 'none', remarks: ['shared-cache-unavailable'] } });
+      const again = await ask(process, 2, { client: 'acme' });
+      expect(again).toMatchObject({ status: 200, audit: { cache: 'memory', remarks: [] } });
+
+      const waits = [warm, other, cold, again].map(({ waitMs }) => Math.round(waitMs));
+      print(`DynamoDB ${fault}: warm, other pair, cold, again: ${waits.join(', ')} ms`);
+      expect(Math.max(...waits)).toBeLessThan(PATIENCE_MS);
+    });
+  },
+);
+
+it('DynamoDB is used again once it is back', async () => {
+  const { process, fail } = await startBehind('AWS_ENDPOINT_URL_DYNAMODB', fleet.dynamodb.url);
+  await ask(process, 1, { client: 'acme' });
+  await fail('throttled');
+  for (const round of [1, 2, 3, 4]) {
+    const { audit } = await ask(process, 1, { client: 'acme' });
+    await process.order({ advanceMs: round === 4 ? 0 : MEMORY_MS });
+    expect(audit.cache).toBe('memory');
+  }
+  await fail(undefined);
+  await process.order({ advanceMs: MEMORY_MS + PEACE_MS });
+  expect(await ask(process, 1, { client: 'acme' })).toMatchObject({
+    status: 200,
+    audit: { cache: 'shared', remarks: [] },
+  });
+});
+
+describe.each(['stopped', 'hang', 'throttled', 'garbage', 'internal-error'] as const)(
+  'while Secrets Manager is down by "%s"',
+  (fault) => {
+    it('a credential that is known serves, in time, and the log says so; one that is not is a 503', async () => {
+      const { process, fail } = await startBehind('AWS_ENDPOINT_URL_SECRETS_MANAGER', fleet.secretsManager.url);
+      await ask(process, 1, { client: 'acme' });
+      await process.order({ advanceMs: SECRET_MS });
+      await fail(fault);
+
+      const living = await ask(process, 1, { client: 'acme' });
+      expect(living).toMatchObject({ status: 200, audit: { TokenRequests: 0, remarks: ['secret-stale'] } });
+      const known = await ask(process, 1, { client: 'acme', service: OTHER_SERVICE });
+      expect(known.status).toBe(200);
+      expect(known.audit.remarks).toContain('secret-stale');
+      const unknown = await ask(process, 2, { client: 'globex' });
+      expect(unknown).toMatchObject({ status: 503, body: { type: expect.stringContaining('secrets-unavailable') } });
+      expect(Number(unknown.headers['retry-after'])).toBeGreaterThanOrEqual(1);
+
+      const waits = [living, known, unknown].map(({ waitMs }) => Math.round(waitMs));
+      print(`Secrets Manager ${fault}: living token, known credential, unknown: ${waits.join(', ')} ms`);
+      expect(Math.max(...waits)).toBeLessThan(PATIENCE_MS);
+    });
+  },
+);
+
+describe.each(['access-denied', 'key-denied', 'key-disabled', 'decryption-failure'] as const)(
+  'while Secrets Manager refuses by "%s"',
+  (fault) => {
+    it('nothing is issued once that is known: whoever takes a credential away means it', async () => {
+      const { process, fail } = await startBehind('AWS_ENDPOINT_URL_SECRETS_MANAGER', fleet.secretsManager.url);
+      await ask(process, 1, { client: 'acme' });
+      await fail(fault);
+      expect(await ask(process, 1, { client: 'acme' })).toMatchObject({ status: 200, audit: { cache: 'memory' } });
+
+      await process.order({ advanceMs: SECRET_MS });
+      const answer = await ask(process, 1, { client: 'acme' });
+      expect(answer).toMatchObject({ status: 503, body: { type: expect.stringContaining('secrets-unavailable') } });
+      expect(answer.waitMs).toBeLessThan(PATIENCE_MS);
+    });
+  },
+);
+
+it('while both hang, a token in memory is issued, in time', async () => {
+  const table = await startFaultyEndpoint(fleet.dynamodb.url);
+  const secrets = await startFaultyEndpoint(fleet.secretsManager.url);
+  onTestFinished(async () => {
+    await Promise.all([table.close(), secrets.close()]);
+  });
+  const process = fleet.startProcess({
+    AWS_ENDPOINT_URL_DYNAMODB: table.url,
+    AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets.url,
+  });
+  const { body } = await ask(process, 1, { client: 'acme' });
+  table.failWith('hang');
+  secrets.failWith('hang');
+  await process.order({ advanceMs: SECRET_MS });
+
+  const answer = await ask(process, 1, { client: 'acme' });
+  print(`both hang: ${Math.round(answer.waitMs)} ms`);
+  expect(answer).toMatchObject({ status: 200, audit: { cache: 'memory' }, body: { access_token: body.access_token } });
+  expect(new Set(answer.audit.remarks)).toEqual(new Set(['shared-cache-unavailable', 'secret-stale']));
+  expect(answer.waitMs).toBeLessThan(PATIENCE_MS);
+});
+
+/** A process that reaches one of the two only through an endpoint that can be made to fail. */
+async function startBehind(
+  variable: 'AWS_ENDPOINT_URL_DYNAMODB' | 'AWS_ENDPOINT_URL_SECRETS_MANAGER',
+  target: string,
+): Promise<{
+  readonly process: EnvironmentProcess;
+  readonly fail: (fault: CallFault | 'stopped' | undefined) => Promise<void>;
+}> {
+  const endpoint = await startFaultyEndpoint(target);
+  const process = fleet.startProcess({ [variable]: endpoint.url });
+  onTestFinished(async () => {
+    await process.kill();
+    await endpoint.close();
+  });
+  const fail = async (fault: CallFault | 'stopped' | undefined) => {
+    if (fault === 'stopped') await endpoint.close();
+    else endpoint.failWith(fault);
+  };
+  return { process, fail };
+}

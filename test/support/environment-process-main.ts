@@ -1,0 +1,85 @@
+import { randomUUID } from 'node:crypto';
+import { subscribe } from 'node:diagnostics_channel';
+import { ClientRequest } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { assumedRoleIdentity, functionUrlEvent } from '../../bin/local/function-url-event.ts';
+import { createTokenFunction, type TokenHandler } from '../../functions/token-function.ts';
+import {
+  type EnvironmentAnswer,
+  type Order,
+  type ProcessSettings,
+  type Report,
+  SESSION_TOKEN,
+} from './environment-process.ts';
+
+// The program of `startEnvironmentProcess`: makes environments, asks them, and reports.
+const { role, ...options }: ProcessSettings = JSON.parse(process.argv[2] ?? '');
+const identity = assumedRoleIdentity(role, 'AKIDEXAMPLE');
+const environments = new Map<number, TokenHandler>();
+const audits = new Map<string, EnvironmentAnswer['audit']>();
+const calls: Record<string, number> = {};
+
+const machineNow = Date.now;
+let aheadMs = 0;
+Date.now = () => machineNow() + aheadMs;
+
+subscribe('http.client.request.start', (message) => {
+  if (typeof message !== 'object' || message === null || !('request' in message)) return;
+  if (!(message.request instanceof ClientRequest)) return;
+  const target = message.request.getHeader('x-amz-target') ?? message.request.method;
+  const name = String(target).replace(/^.*\./, '');
+  calls[name] = (calls[name] ?? 0) + 1;
+});
+
+process.on('message', async (message) => {
+  const { id, ...order }: Order & { readonly id: number } = JSON.parse(String(message));
+  process.send?.(JSON.stringify({ id, ...(await carryOut(order)) }));
+});
+process.on('disconnect', () => process.exit());
+
+async function carryOut({ advanceMs = 0, environments: numbers = [], body, at }: Order): Promise<Report> {
+  aheadMs += advanceMs;
+  const handlers = numbers.map(environmentOf);
+  if (at !== undefined) await sleep(at - machineNow());
+  const answers = body === undefined ? [] : await Promise.all(handlers.map((handler) => ask(handler, body)));
+  return { answers, calls };
+}
+
+function environmentOf(number: number): TokenHandler {
+  const handler = environments.get(number) ?? createTokenFunction({ ...options, write });
+  environments.set(number, handler);
+  return handler;
+}
+
+function write(line: string): void {
+  process.stdout.write(line);
+  const { requestId, ...audit } = JSON.parse(line);
+  audits.set(requestId, audit);
+}
+
+async function ask(handler: TokenHandler, body: object): Promise<EnvironmentAnswer> {
+  const requestId = randomUUID();
+  const request = {
+    method: 'POST',
+    path: '/token',
+    query: '',
+    headers: [
+      ['content-type', 'application/json'],
+      ['x-amz-security-token', SESSION_TOKEN],
+    ],
+    body: Buffer.from(JSON.stringify(body)),
+  } as const;
+  const event = functionUrlEvent(request, identity, { requestId, region: 'us-east-1', receivedAt: Date.now() });
+
+  const startedAt = performance.now();
+  const getRemainingTimeInMillis = () => TIMEOUT_MS - (performance.now() - startedAt);
+  const answer = await handler(event, { getRemainingTimeInMillis });
+  const waitMs = performance.now() - startedAt;
+
+  const audit = audits.get(requestId);
+  if (audit === undefined) throw new Error('the decision left no line in the log');
+  return { status: answer.statusCode, headers: answer.headers, body: JSON.parse(answer.body), waitMs, audit };
+}
+
+/** The time-out of the token function. */
+const TIMEOUT_MS = 15_000;

@@ -1,0 +1,102 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { BrokerSettings } from '../../functions/environment.ts';
+
+/** A process that hosts environments: brokers that share nothing with each other but what AWS holds. */
+export interface EnvironmentProcess {
+  /** Carries out one order and tells what came of it. */
+  readonly order: (order: Order) => Promise<Report>;
+  /** Everything that was written so far, to standard output and standard error. */
+  readonly written: () => string;
+  /** Stops the process where it is, as Lambda does between invocations, until it is thawed. */
+  readonly freeze: () => void;
+  readonly thaw: () => void;
+  /** Ends the process at once, whatever it is doing; what it was ordered is answered with nothing. */
+  readonly kill: () => Promise<void>;
+}
+
+/** What is left out does not happen; the rest happens in this order. */
+export interface Order {
+  /** By how much the clock of the process is set forward. */
+  readonly advanceMs?: number;
+  /** Which environments, by any numbers; one with a new number is made, and is cold. */
+  readonly environments?: readonly number[];
+  /** What each of them is asked, all at once: the body of `POST /token`. */
+  readonly body?: object;
+  /** When they are asked, in epoch milliseconds of this machine. */
+  readonly at?: number;
+}
+
+export interface Report {
+  readonly answers: readonly EnvironmentAnswer[];
+  /** All HTTP requests of the process so far, by the operation of AWS; `POST` stands for token requests. */
+  readonly calls: Readonly<Record<string, number>>;
+}
+
+export interface EnvironmentAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: { readonly access_token?: string; readonly expires_in?: number; readonly type?: string };
+  /** From the event to the answer. */
+  readonly waitMs: number;
+  /** The line that the decision left in the log. */
+  readonly audit: {
+    readonly cache?: 'memory' | 'shared' | 'none';
+    readonly TokenRequests: number;
+    readonly remarks: readonly string[];
+  };
+}
+
+/** What every environment of a process is made with. */
+export interface ProcessSettings {
+  readonly environment: string;
+  readonly tableName: string;
+  readonly settings: BrokerSettings;
+  /** Who signs the requests. */
+  readonly role: string;
+}
+
+/** Part of every request, as Lambda passes it on; must never be seen again. */
+export const SESSION_TOKEN = 'marked+session/token=';
+
+/** Starts a process with these variables and nothing of this machine's AWS set-up in reach. */
+export function startEnvironmentProcess(
+  settings: ProcessSettings,
+  variables: Readonly<Record<string, string>>,
+): EnvironmentProcess {
+  const child = fork(PROGRAM, [JSON.stringify(settings)], { env: variables, execArgv: [], silent: true });
+  const ordered = new Map<number, PromiseWithResolvers<Report>>();
+  const chunks: string[] = [];
+  let orders = 0;
+
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (text: string) => chunks.push(text));
+  }
+  child.on('message', (message) => {
+    const { id, ...report }: Report & { readonly id: number } = JSON.parse(String(message));
+    ordered.get(id)?.resolve(report);
+  });
+  const ended = once(child, 'close').then(() => {
+    for (const { resolve } of ordered.values()) resolve({ answers: [], calls: {} });
+  });
+
+  return {
+    order(order) {
+      const report = Promise.withResolvers<Report>();
+      const id = orders++;
+      ordered.set(id, report);
+      child.send(JSON.stringify({ ...order, id }));
+      return report.promise;
+    },
+    written: () => chunks.join(''),
+    freeze: () => void child.kill('SIGSTOP'),
+    thaw: () => void child.kill('SIGCONT'),
+    async kill() {
+      child.kill('SIGKILL');
+      await ended;
+    },
+  };
+}
+
+const PROGRAM = fileURLToPath(new URL('./environment-process-main.ts', import.meta.url));
