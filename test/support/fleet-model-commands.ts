@@ -16,7 +16,7 @@ function step(name: string, run: Run): Command {
     check: () => true,
     async run(_, fleet) {
       await run(fleet);
-      fleet.check();
+      fleet.verify();
     },
     toString: () => name,
   };
@@ -127,7 +127,6 @@ export const COMMANDS: fc.Arbitrary<Command>[] = [
       fc.record({ service: fc.constantFrom(SERVICES[0], ...SERVICES), mood }),
       'service',
       ({ service, mood }, fleet) => {
-        if (mood.repeats) fleet.noteRepeating();
         fleet.world.setMood(service, mood);
       },
     ),
@@ -187,7 +186,7 @@ export const COMMANDS: fc.Arbitrary<Command>[] = [
       fc.record({ pair, stage: fc.constantFrom('AWSCURRENT', 'AWSPREVIOUS'), accepts: fc.boolean() } as const),
       'let the service accept',
       ({ pair, stage, accepts }, fleet) => {
-        const version = fleet.world.secretOf(pair.client).stages[stage];
+        const version = fleet.world.versionWith(pair.client, stage);
         if (version !== undefined) fleet.world.setAccepted(pair, version, accepts);
       },
     ),

@@ -1,68 +1,61 @@
-import { isIssuable } from '../../functions/broker/freshness.ts';
 import { type Pair, pairKey } from '../../functions/broker/pair.ts';
 import type { PairRecord } from '../../functions/broker/pair-record.ts';
 import type { createFleet, SeenRequest } from './fleet.ts';
+import { isSamePair, LONGEST_CALL_MS, MAX_SKEW_MS, type Witness } from './fleet-model-witness.ts';
 
 type Fleet = ReturnType<typeof createFleet>;
-
-/** What may excuse an environment at some moment: the ledger asks, and accuses only whom nothing excuses. */
-export interface Excuses {
-  /** A call of this environment to the store failed since then. */
-  readonly hasStoreFailed: (environment: number, since: number) => boolean;
-  readonly isDead: (environment: number) => boolean;
-  /** A check asks for a request whatever lives. */
-  readonly isChecking: (environment: number, pair: Pair) => boolean;
-  /** A clock of the fleet has been wrong by more than the skew. */
-  readonly hasAnyClockJumped: () => boolean;
-  readonly accuse: (of: string) => void;
-}
-
 type Request = Omit<SeenRequest, 'outcome'>;
 
-interface Lease {
+export interface Lease {
   readonly owner: string;
+  /** The record that it was taken of. */
   readonly before: PairRecord;
+  /** True time. */
   readonly takenAt: number;
   readonly forced: boolean;
   readonly chargedVersion: string | undefined;
+  /** When the pair's leases before it were taken, the last one and the last forced one. */
+  readonly previous: { readonly takenAt: number; readonly forcedAt: number };
   isUsed: boolean;
 }
 
-interface Rejected {
-  readonly from: number;
-  readonly pair: Pair;
-  readonly version: string;
-  readonly at: number;
+interface Rejected extends Request {
   isCounted: boolean;
 }
 
-/** Keeps the books of leases, token requests and rejections as they truly happened, and sees what must never happen. */
-export function keepLedger({ shared, clock, owners }: Fleet, excuses: Excuses) {
+/** Keeps the books of leases and of rejections as they truly happened: one request per lease, and the lock-out budget. */
+export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
   /** By pair and fence. */
   const granted = new Map<string, Lease>();
   /** The latest of each environment and pair. */
   const leases = new Map<string, Lease>();
+  /** The latest of each pair. */
+  const latest = new Map<string, Lease>();
   /** Rejected requests since the version last worked, by pair and version. */
   const counts = new Map<string, number>();
   /** Requests under a lease that used up a chance of their version. */
   const chargedRequests = new Set<Request>();
-  let pendingRejections: Rejected[] = [];
-  const uncounted: Rejected[] = [];
   /** The pairs of which a service has refused a credential at all. */
   const heard = new Set<string>();
-  const { acquire, publish, reject } = shared;
-  const { accuse } = excuses;
+  const uncounted: Rejected[] = [];
+  let pending: Rejected[] = [];
+  const { acquire, publish, reject, release } = shared;
+  const { accuse } = witness;
 
   shared.acquire = async (pair, acquisition) => {
     const before = await acquire(pair, acquisition);
     if (before === undefined) return undefined;
-    const { fence } = shared.peek(pair).latest;
-    const { owner, now: takenAt, forced, chargedVersion } = acquisition;
-    const lease = { owner, before, takenAt, forced, chargedVersion, isUsed: false };
-    const key = `${pairKey(pair)} ${fence}`;
-    if ((granted.get(key)?.owner ?? owner) !== owner) accuse(`two leases under fence ${key}`);
+    const { owner, forced, chargedVersion } = acquisition;
+    const key = `${pairKey(pair)} ${shared.peek(pair).latest.fence}`;
+    const holder = granted.get(key);
+    if (holder?.owner === owner) return before;
+    if (holder !== undefined) accuse(`two leases under fence ${key}`);
+
+    const previous = previousTimes(latest.get(pairKey(pair)));
+    const lease = { owner, before, takenAt: clock.now(), forced, chargedVersion, previous, isUsed: false };
     granted.set(key, lease);
     leases.set(leaseKey(owners.get(owner), pair), lease);
+    latest.set(pairKey(pair), lease);
     return before;
   };
 
@@ -72,11 +65,17 @@ export function keepLedger({ shared, clock, owners }: Fleet, excuses: Excuses) {
     return isMine;
   };
 
+  shared.release = async (pair, fence, provenVersion) => {
+    const isMine = shared.peek(pair).latest.fence === fence;
+    await release(pair, fence, provenVersion);
+    if (isMine && provenVersion !== undefined) counts.delete(countKey(pair, provenVersion));
+  };
+
   shared.reject = async (pair, fence, rejection) => {
     await reject(pair, fence, rejection);
     const from = owners.get(granted.get(`${pairKey(pair)} ${fence}`)?.owner ?? '');
-    const mine = pendingRejections.findLast(
-      (each) => each.from === from && isSame(each.pair, pair) && each.version === rejection.version,
+    const mine = pending.findLast(
+      (each) => each.from === from && isSamePair(each.pair, pair) && each.version === rejection.version,
     );
     if (mine !== undefined && !mine.isCounted) count(mine);
     for (const version of rejection.goneVersions) counts.delete(countKey(pair, version));
@@ -90,55 +89,35 @@ export function keepLedger({ shared, clock, owners }: Fleet, excuses: Excuses) {
       counts.delete(countKey(pair, version));
     },
 
-    /** A token request was sent. */
-    seeRequest(request: Request) {
+    /** A token request was sent; gives the lease that it was sent under, if any. */
+    seeRequest(request: Request): Lease | undefined {
       const { from, pair, version, at } = request;
       const lease = leases.get(leaseKey(from, pair));
-      const isExcused = excuses.hasStoreFailed(from, at - LONGEST_CALL_MS);
       const isMine = lease !== undefined && !lease.isUsed;
-      if (!isExcused) {
-        if (!isMine) accuse(`environment ${from} sent ${version} of ${pairKey(pair)} without a lease`);
-        else checkUse(lease, request);
+      if (!witness.hasStoreFailed(from, at - LONGEST_CALL_MS)) {
+        if (isMine) checkUse(lease, request);
+        else accuse(`environment ${from} sent ${version} of ${pairKey(pair)} without a lease`);
       }
-      if (isMine) lease.isUsed = true;
-      if (isMine && lease.chargedVersion === version) chargedRequests.add(request);
+      if (!isMine) return undefined;
+      lease.isUsed = true;
+      if (lease.chargedVersion === version) chargedRequests.add(request);
+      return lease;
     },
 
     /** The environment has heard that the version is rejected. */
     seeRejection(request: Request) {
-      const { from, pair, version, at } = request;
-      heard.add(pairKey(pair));
-      const rejection: Rejected = { from, pair, version, at, isCounted: false };
-      pendingRejections.push(rejection);
+      heard.add(pairKey(request.pair));
+      const rejection: Rejected = { ...request, isCounted: false };
+      pending.push(rejection);
       if (chargedRequests.has(request)) count(rejection);
     },
 
     /** Looks into the rejections that were not counted in the record although their calls are over. */
     settle() {
       const isOver = ({ at }: Rejected) => clock.now() - at > LONGEST_CALL_MS;
-      const over = pendingRejections.filter(isOver);
-      pendingRejections = pendingRejections.filter((each) => !isOver(each));
-      for (const each of over) {
-        if (each.isCounted) continue;
-        const { from, pair, version, at } = each;
-        if (excuses.isDead(from)) continue;
-        if (!excuses.hasStoreFailed(from, at - LONGEST_CALL_MS)) {
-          accuse(`environment ${from} kept the rejection of ${version} of ${pairKey(pair)} to itself`);
-        }
-        const isTooSoon = uncounted.some(
-          (other) =>
-            other.from === from &&
-            isSame(other.pair, pair) &&
-            other.version === version &&
-            // Calls that run at the same time cannot know of each other's.
-            at - other.at > LONGEST_CALL_MS &&
-            at - other.at < OWN_LATCH_MS,
-        );
-        if (isTooSoon && !excuses.hasAnyClockJumped()) {
-          accuse(`environment ${from} sent ${version} of ${pairKey(pair)} again in spite of its own latch`);
-        }
-        uncounted.push(each);
-      }
+      const over = pending.filter(isOver);
+      pending = pending.filter((each) => !isOver(each));
+      for (const each of over) if (!each.isCounted && !witness.isDead(each.from)) checkUncounted(each);
     },
   };
 
@@ -150,33 +129,42 @@ export function keepLedger({ shared, clock, owners }: Fleet, excuses: Excuses) {
     if (total > LOCK_OUT_BUDGET) accuse(`${key} was rejected ${total} times`);
   }
 
-  function checkUse(lease: Lease, { pair, version, from }: Request): void {
-    if (!excuses.isChecking(from, pair)) checkRate(lease);
-    const { before, chargedVersion, owner } = lease;
+  function checkUse({ before, chargedVersion, owner }: Lease, { version, from }: Request): void {
     const who = `environment ${from} (${owner})`;
     if (before.rejected.has(version) && chargedVersion !== version) accuse(`${who} sent ${version} without a charge`);
     if (before.disabled) accuse(`${who} sent ${version} although it is disabled`);
     const isPaused = before.pause !== undefined && before.pause.until > clock.now() + MAX_SKEW_MS;
-    if (isPaused && !excuses.hasAnyClockJumped()) accuse(`${who} sent ${version} during a pause`);
+    if (isPaused && !witness.hasAnyClockJumped()) accuse(`${who} sent ${version} during a pause`);
   }
 
-  /** At most one forced request in 30 s, and one refresh in 15 s. */
-  function checkRate({ before, owner, forced, takenAt }: Lease): void {
-    if (before.leaseOwner === owner || excuses.hasAnyClockJumped()) return;
-    const { token, lifetimeSeenMs, forcedAt, attemptedAt } = before;
-    if (forced && takenAt - forcedAt < 30_000 - MAX_SKEW_MS) accuse(`${owner} forced a request too soon`);
-    const isLiving =
-      token !== undefined && isIssuable({ expiresAt: token.expiresAt, lifetimeSeenMs }, takenAt + MAX_SKEW_MS);
-    const isTooSoon = takenAt - attemptedAt < 15_000 - MAX_SKEW_MS;
-    if (isLiving && !forced && isTooSoon) accuse(`${owner} refreshed a living token too soon`);
+  /** The store was not told: only a store that failed excuses that, and then the environment latches by itself. */
+  function checkUncounted(rejection: Rejected): void {
+    const { from, pair, version, at } = rejection;
+    const what = `${version} of ${pairKey(pair)}`;
+    if (!witness.hasStoreFailed(from, at - LONGEST_CALL_MS)) {
+      accuse(`environment ${from} kept the rejection of ${what} to itself`);
+    }
+    const isTooSoon = uncounted.some(
+      (other) =>
+        other.from === from &&
+        isSamePair(other.pair, pair) &&
+        other.version === version &&
+        // Calls that run at the same time cannot know of each other's.
+        at - other.at > LONGEST_CALL_MS &&
+        at - other.at < OWN_LATCH_MS,
+    );
+    if (isTooSoon && !witness.hasAnyClockJumped()) accuse(`environment ${from} sent ${what} in spite of its own latch`);
+    uncounted.push(rejection);
   }
+}
+
+function previousTimes(lease: Lease | undefined): Lease['previous'] {
+  if (lease === undefined) return { takenAt: Number.NEGATIVE_INFINITY, forcedAt: Number.NEGATIVE_INFINITY };
+  return { takenAt: lease.takenAt, forcedAt: lease.forced ? lease.takenAt : lease.previous.forcedAt };
 }
 
 /** Rejected requests per pair and version. */
 const LOCK_OUT_BUDGET = 3;
-/** Two environments are at most this far apart. */
-const MAX_SKEW_MS = 4_000;
-const LONGEST_CALL_MS = 20_000;
 const OWN_LATCH_MS = 15 * 60_000 - LONGEST_CALL_MS;
 
 function leaseKey(environment: number | undefined, pair: Pair): string {
@@ -185,8 +173,4 @@ function leaseKey(environment: number | undefined, pair: Pair): string {
 
 function countKey(pair: Pair, version: string): string {
   return `${pairKey(pair)} ${version}`;
-}
-
-function isSame(one: Pair, other: Pair): boolean {
-  return pairKey(one) === pairKey(other);
 }

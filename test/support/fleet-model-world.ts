@@ -38,6 +38,12 @@ interface ClientSecret {
   readonly deletedAt: number | undefined;
 }
 
+interface Reply {
+  readonly answer: TokenExchange | Problem;
+  readonly handOut?: HandOut;
+  readonly toldMs: number;
+}
+
 /** A token as its service handed it out. */
 export interface HandOut {
   readonly text: string;
@@ -72,9 +78,10 @@ export function createModelWorld(clock: VirtualClock) {
   };
 
   return {
-    secretOf,
     moodOf,
-    isAccepted: (pair: Pair, version: string) => !unwelcomeTo(pair).has(version),
+    versionWith: (client: string, stage: SecretStage) => secretOf(client).stages[stage],
+    currentOf: (client: string): string => secretOf(client).stages.AWSCURRENT ?? '',
+    deletedAt: (client: string) => secretOf(client).deletedAt,
 
     setMood(service: string, mood: ServiceMood) {
       moods.set(service, mood);
@@ -125,19 +132,26 @@ export function createModelWorld(clock: VirtualClock) {
       return { outcome: 'found', secret: { versionId, stage, text } };
     },
 
-    /** What the service answers to a token request, and the token in it. */
-    answer(pair: Pair, version: string): { readonly answer: TokenExchange | Problem; readonly handOut?: HandOut } {
+    /** What the service answers to a token request, the token in it, and how long that is said to live. */
+    answer(pair: Pair, version: string): Reply {
       const mood = moodOf(pair.service);
-      if (mood.fault !== undefined) return { answer: faultyAnswer(mood.fault, clock.now()) };
-      if (unwelcomeTo(pair).has(version)) return { answer: rejection(version) };
+      if (mood.fault !== undefined) return { answer: faultyAnswer(mood.fault, clock.now()), toldMs: 0 };
+      if (unwelcomeTo(pair).has(version)) return { answer: rejection(version), toldMs: 0 };
 
       const last = lastHandOuts.get(pairKey(pair));
       const isRepeated = mood.repeats && last !== undefined && last.endsAt - clock.now() >= 1_000;
       const handOut = isRepeated ? last : newHandOut(pair, version, mood.lifetimeSeconds || UNTOLD_SECONDS);
       lastHandOuts.set(pairKey(pair), handOut);
-      const expiresIn = Math.floor((handOut.endsAt - clock.now()) / 1_000);
-      const told = mood.lifetimeSeconds === 0 ? {} : { expires_in: expiresIn };
-      return { answer: exchange(200, { access_token: handOut.text, ...told }), handOut };
+      const isTold = mood.lifetimeSeconds > 0;
+      const seconds = isTold ? Math.floor((handOut.endsAt - clock.now()) / 1_000) : UNTOLD_SECONDS;
+      const members = { access_token: handOut.text, ...(isTold && { expires_in: seconds }) };
+      return { answer: exchange(200, members), handOut, toldMs: seconds * 1_000 };
+    },
+
+    /** The seconds that a `retry-after` of these services asks to wait. */
+    secondsOf(header: string | undefined, sentAt: number): number {
+      if (header === undefined) return 0;
+      return /^\d+$/.test(header) ? Number(header) : Math.floor((Date.parse(header) - sentAt) / 1_000);
     },
   };
 

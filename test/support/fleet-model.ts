@@ -1,10 +1,12 @@
-import { hardMarginMs } from '../../functions/broker/freshness.ts';
 import { type Pair, pairKey } from '../../functions/broker/pair.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import type { SecretReading, SecretStage } from '../../functions/broker/secret.ts';
 import type { Issue } from '../../functions/broker/token-broker.ts';
-import { createFleet, type Environment, type SeenRequest, seededRandom } from './fleet.ts';
+import { createFleet, type Environment, seededRandom } from './fleet.ts';
+import { createJudge } from './fleet-model-judge.ts';
 import { keepLedger } from './fleet-model-ledger.ts';
+import { watchPace } from './fleet-model-pace.ts';
+import { isSamePair, LONGEST_CALL_MS, type Witness } from './fleet-model-witness.ts';
 import { CALM, CLIENTS, createModelWorld, type HandOut, PAIRS, SERVICES } from './fleet-model-world.ts';
 import type { StoreFault } from './fleet-store.ts';
 
@@ -16,6 +18,12 @@ export interface Trouble<Fault> {
   readonly seed: number;
 }
 
+interface Ask {
+  readonly pair: Pair;
+  readonly minTtlSeconds: number;
+  readonly refuses: 'nothing' | 'the last token' | 'an unknown token';
+}
+
 /** One environment as the model knows it. */
 interface Host {
   readonly environment: Environment;
@@ -23,13 +31,6 @@ interface Host {
   isDead: boolean;
   hasJumped: boolean;
   storeFailedAt: number;
-  openCalls: number;
-}
-
-interface Ask {
-  readonly pair: Pair;
-  readonly minTtlSeconds: number;
-  readonly refuses: 'nothing' | 'the last token' | 'an unknown token';
 }
 
 interface OpenCall {
@@ -39,76 +40,81 @@ interface OpenCall {
   readonly deadline: number;
 }
 
-/** A fleet in a world that goes wrong in every way, watched by somebody who knows all of it. */
 export type FleetModel = ReturnType<typeof createFleetModel>;
 
+/** A fleet in a world that goes wrong in every way, watched by somebody who knows all of it. */
 export function createFleetModel() {
   const accusations: string[] = [];
-  const accuse = (of: string) => void accusations.push(of);
   const hosts: Host[] = [];
-  const outcomes: Record<string, number> = {};
-  const count = (outcome: string) => {
-    outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
-  };
   const openCalls = new Set<OpenCall>();
-  const handOuts = new Map<string, { readonly handOut: HandOut; readonly ends: Ending[] }>();
+  const outcomes: Record<string, number> = {};
   const lastTokens = new Map<string, string>();
   const disabledAt = new Map<string, number>();
   let secretsFailedAt = Number.NEGATIVE_INFINITY;
-  let hasRepeated = false;
+  let lastTroubleAt = Number.NEGATIVE_INFINITY;
 
   const fleet = createFleet({ services: { 'merchant-payment-cleansing': { singleActiveToken: true } } });
   const { clock, shared, surroundings } = fleet;
   const world = createModelWorld(clock);
-  const ledger = keepLedger(fleet, {
-    accuse,
+  const witness: Witness = {
+    accuse: (of) => void accusations.push(of),
     hasStoreFailed: (number, since) => (hosts[number]?.storeFailedAt ?? 0) >= since,
     isDead: (number) => hosts[number]?.isDead ?? true,
     isChecking: (number, pair) =>
-      [...openCalls].some(({ host, checks }) => host === hosts[number] && checks && pairKey(checks) === pairKey(pair)),
-    hasAnyClockJumped: () => hosts.some((host) => host.hasJumped),
-  });
+      [...openCalls].some(({ host, checks }) => host === hosts[number] && checks && isSamePair(checks, pair)),
+    hasAnyClockJumped: () => hosts.some(({ hasJumped }) => hasJumped),
+  };
+  const judge = createJudge(witness.accuse);
+  const ledger = keepLedger(fleet, witness);
+  const pace = watchPace(witness, fleet.services);
+  const answers = new WeakMap<object, { readonly handOut: HandOut | undefined; readonly toldMs: number }>();
 
   surroundings.secret = (client, stage) => world.read(client, stage);
   surroundings.serviceLatencyMs = ({ service }) => world.moodOf(service).latencyMs;
-  surroundings.answer = (_, request) => answer(request);
+  surroundings.answer = (_, request) => {
+    const { pair, version } = request;
+    const lease = ledger.seeRequest(request);
+    if (lease !== undefined) pace.seeRequest(request, lease, world.moodOf(pair.service).latencyMs);
+    const { answer, handOut, toldMs } = world.answer(pair, version);
+    answers.set(request, { handOut, toldMs });
+    return answer;
+  };
   surroundings.onHeard = (request, { response }) => {
-    if (response.status === 401 || response.status === 400) ledger.seeRejection(request);
+    const { status, headers } = response;
+    if (status === 401 || status === 400) ledger.seeRejection(request);
+    const seconds = world.secondsOf(headers['retry-after'], request.at);
+    if (status === 429 && seconds > 0) pace.seeRetryAfter(request, seconds, clock.now());
+    const { handOut, toldMs = 0 } = answers.get(request) ?? {};
+    const skewMs = (hosts[request.from]?.environment.now() ?? 0) - clock.now();
+    if (handOut !== undefined) judge.seeHandOut(handOut, toldMs, request.at + skewMs);
   };
 
   const living = () => hosts.filter(({ isDead }) => !isDead);
-  const hostAt = (index: number): Host | undefined => living()[index % Math.max(1, living().length)];
 
-  return {
-    stats: outcomes,
-    requests: fleet.requests,
+  const model = {
     world,
     clock,
+    /** How often calls ended in which way. */
+    outcomes,
     living,
-    hostAt,
+    hostAt: (index: number): Host | undefined => living()[index % Math.max(1, living().length)],
 
-    start(skewMs: number): Host {
-      const host: Host = {
-        environment: fleet.createEnvironment({ skewMs }),
-        skewMs,
-        isDead: false,
-        hasJumped: false,
-        storeFailedAt: Number.NEGATIVE_INFINITY,
-        openCalls: 0,
-      };
-      hosts.push(host);
-      return host;
+    start(skewMs: number) {
+      const environment = fleet.createEnvironment({ skewMs });
+      const never = Number.NEGATIVE_INFINITY;
+      hosts.push({ environment, skewMs, isDead: false, hasJumped: false, storeFailedAt: never });
     },
 
     kill(host: Host) {
       host.isDead = true;
       host.environment.kill();
+      lastTroubleAt = clock.now();
       for (const call of openCalls) if (call.host === host) openCalls.delete(call);
     },
 
     /** A clock is steady within a call. */
     async setClock(host: Host, jumpMs: number) {
-      await until(() => host.openCalls === 0);
+      await until(() => [...openCalls].every((call) => call.host !== host));
       host.environment.setClock(host.skewMs + jumpMs);
       host.hasJumped ||= jumpMs !== 0;
     },
@@ -126,7 +132,10 @@ export function createFleetModel() {
         const { fault } = trouble;
         if (fault === 'stale' && operation !== 'read') return undefined;
         const host = hosts[from];
-        if (host !== undefined && !HARMLESS.has(fault)) host.storeFailedAt = clock.now();
+        if (host !== undefined && !HARMLESS.has(fault)) {
+          host.storeFailedAt = clock.now();
+          lastTroubleAt = clock.now();
+        }
         return fault;
       };
     },
@@ -153,152 +162,119 @@ export function createFleetModel() {
       shared.change(pair, (record) => ({ ...record, rejected: new Map() }));
     },
 
-    noteRepeating() {
-      hasRepeated = true;
-    },
-
     /** Throws what has gone wrong so far. */
-    check() {
+    verify() {
       ledger.settle();
       for (const { host, deadline } of openCalls) {
-        if (clock.now() > deadline + ANSWER_RESERVE_MS) accuse(`no answer of environment ${host.environment.number}`);
+        if (clock.now() > deadline + ANSWER_RESERVE_MS) {
+          witness.accuse(`environment ${host.environment.number} does not answer`);
+        }
+      }
+      const isCalm = clock.now() - lastTroubleAt > LONGEST_CALL_MS && !witness.hasAnyClockJumped();
+      if (openCalls.size === 0 && isCalm) {
+        for (const pair of PAIRS) {
+          const { leaseOwner, leaseUntil } = shared.peek(pair).latest;
+          if (leaseOwner !== undefined && leaseUntil > clock.now())
+            witness.accuse(`nobody ends the lease of ${pairKey(pair)}`);
+        }
       }
       if (accusations.length > 0) throw new Error(accusations.join('\n'));
     },
 
     /** When all is well again, every pair whose credential is good gets a token, unless it has used up its chances. */
-    async checkRecovery() {
-      this.troubleStore(undefined);
-      this.troubleSecrets(undefined);
+    async verifyRecovery() {
+      model.troubleStore(undefined);
+      model.troubleSecrets(undefined);
       for (const service of SERVICES) world.setMood(service, CALM);
       for (const client of CLIENTS) world.setDeleted(client, false);
       for (const pair of PAIRS) {
-        this.setDisabled(pair, false);
-        world.setAccepted(pair, world.secretOf(pair.client).stages.AWSCURRENT ?? '', true);
+        model.setDisabled(pair, false);
+        world.setAccepted(pair, world.currentOf(pair.client), true);
       }
-      await until(() => openCalls.size === 0);
+      await model.settle();
       await clock.advance(LONGEST_WAIT_MS);
-      if (living().length === 0) this.start(0);
+      if (living().length === 0) model.start(0);
       for (const pair of PAIRS) {
-        const current = world.secretOf(pair.client).stages.AWSCURRENT ?? '';
-        if ((shared.peek(pair).latest.rejected.get(current)?.count ?? 0) >= 3) continue;
+        const { rejected } = shared.peek(pair).latest;
+        if ((rejected.get(world.currentOf(pair.client))?.count ?? 0) >= 3) continue;
         for (const host of living()) {
           const outcome = await clock.run(ask(host, { pair, minTtlSeconds: 0, refuses: 'nothing' }));
-          if (outcome instanceof Problem) accuse(`${pairKey(pair)} is stuck: ${outcome.message}`);
+          if (outcome instanceof Problem) witness.accuse(`${pairKey(pair)} is stuck: ${outcome.message}`);
         }
       }
+      model.verify();
     },
   };
-
-  function answer(request: Omit<SeenRequest, 'outcome'>) {
-    const { from, pair, version } = request;
-    ledger.seeRequest(request);
-    const { answer: given, handOut } = world.answer(pair, version);
-    const host = hosts[from];
-    if (handOut !== undefined && host !== undefined) {
-      const ends = handOuts.get(handOut.text)?.ends ?? [];
-      const { lifetimeSeconds } = world.moodOf(pair.service);
-      const lifetimeMs =
-        lifetimeSeconds === 0 ? ASSUMED_MS : Math.floor((handOut.endsAt - clock.now()) / 1_000) * 1_000;
-      const toldMs = Math.min(lifetimeMs, MAX_LIFETIME_MS);
-      ends.push({ expiresAt: host.environment.now() + toldMs, lifetimeMs: toldMs });
-      handOuts.set(handOut.text, { handOut, ends });
-    }
-    return given;
-  }
-
-  /** Follows one call to its answer, whatever that is. */
-  function follow<Result>(host: Host, work: Promise<Result>, checks?: Pair): Promise<Result | Problem> {
-    const call: OpenCall = { host, checks, deadline: clock.now() + PATIENCE_MS };
-    openCalls.add(call);
-    host.openCalls += 1;
-    const close = () => {
-      openCalls.delete(call);
-      host.openCalls -= 1;
-      if (clock.now() > call.deadline + ANSWER_RESERVE_MS) accuse(`an answer ${clock.now() - call.deadline} ms late`);
-    };
-    return work.then(
-      (result) => {
-        close();
-        return result;
-      },
-      (error: unknown) => {
-        close();
-        if (!(error instanceof Problem)) throw error;
-        checkProblem(error);
-        return error;
-      },
-    );
-  }
+  return model;
 
   async function ask(host: Host, { pair, minTtlSeconds, refuses }: Ask): Promise<Issue | Problem> {
-    const refused =
-      refuses === 'nothing'
-        ? undefined
-        : refuses === 'the last token'
-          ? lastTokens.get(pairKey(pair))
-          : 'ffffffffffffffff';
+    const known = {
+      nothing: undefined,
+      'the last token': lastTokens.get(pairKey(pair)),
+      'an unknown token': 'f'.repeat(16),
+    };
+    const refused = known[refuses];
     const startedAt = clock.now();
     const request = { pair, minTtlMs: minTtlSeconds * 1_000, refused };
     const answer = await follow(host, host.environment.issue(request, PATIENCE_MS));
-    if (!(answer instanceof Problem)) {
-      count(`issued from ${answer.cache}`);
-      checkIssue(host, pair, answer, { refused, startedAt });
-    } else {
-      count(answer.type);
+    if (answer instanceof Problem) {
       if (answer.type === 'credential-rejected') checkBlame(pair);
+      note(answer.type);
+      return answer;
     }
+    note(`issued from ${answer.cache}`);
+    lastTokens.set(pairKey(pair), answer.token.fingerprint);
+    judge.judgeIssue(answer, {
+      pair,
+      refused,
+      environment: host.environment.number,
+      now: host.environment.now(),
+      ...stoppedMs(host, pair, startedAt),
+      isQuiet: lastTroubleAt === Number.NEGATIVE_INFINITY && !witness.hasAnyClockJumped(),
+    });
     return answer;
   }
 
   async function examine(host: Host, pair: Pair, stage: SecretStage): Promise<void> {
     const result = await follow(host, host.environment.check({ pair, stage }, PATIENCE_MS), pair);
-    if (result instanceof Problem) return count(`check ${result.type}`);
-    const { finding, provenBy } = result;
-    count(`${finding} by ${provenBy}`);
-    if (finding === 'rejected') checkBlame(pair);
+    note(result instanceof Problem ? `check: ${result.type}` : `${result.finding} by ${result.provenBy}`);
+    if (!(result instanceof Problem) && result.finding === 'rejected') checkBlame(pair);
+  }
+
+  /** Follows one call to its answer, whatever that is. */
+  async function follow<Result>(host: Host, work: Promise<Result>, checks?: Pair): Promise<Result | Problem> {
+    const call: OpenCall = { host, checks, deadline: clock.now() + PATIENCE_MS };
+    openCalls.add(call);
+    try {
+      return await work;
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      judge.judgeProblem(error);
+      return error;
+    } finally {
+      openCalls.delete(call);
+      const lateMs = clock.now() - call.deadline;
+      if (lateMs > ANSWER_RESERVE_MS) witness.accuse(`an answer ${lateMs} ms late`);
+    }
   }
 
   /** Nobody is told of a rejection that the service has not spoken. */
   function checkBlame(pair: Pair): void {
-    if (!ledger.hasHeardRejection(pair)) accuse(`${pairKey(pair)} is said to be rejected`);
+    if (!ledger.hasHeardRejection(pair)) witness.accuse(`${pairKey(pair)} is said to be rejected`);
   }
 
-  function checkIssue(
-    host: Host,
-    pair: Pair,
-    { token }: Issue,
-    call: { refused: string | undefined; startedAt: number },
-  ) {
-    const text = token.accessToken.reveal();
-    const who = `environment ${host.environment.number}, ${text}`;
-    const known = handOuts.get(text);
-    if (known === undefined || pairKey(known.handOut.pair) !== pairKey(pair)) return accuse(`${who}: not this pair's`);
-    const now = host.environment.now();
-    const endings = known.ends.filter(({ expiresAt }) => token.expiresAt <= expiresAt);
-    if (endings.length === 0) accuse(`${who}: is said to live longer than the service said`);
-    const marginMs = Math.min(...endings.map(({ lifetimeMs }) => hardMarginMs(lifetimeMs)));
-    if (token.expiresAt - now <= marginMs) accuse(`${who}: issued ${token.expiresAt - now} ms before its end`);
-    if (token.fingerprint === call.refused && !hasRepeated) accuse(`${who}: was refused`);
-    lastTokens.set(pairKey(pair), token.fingerprint);
-    checkStopped(host, pair, call.startedAt);
+  /** For how long the environment could have known that the pair is to be stopped; a clock that jumped can tell nothing. */
+  function stoppedMs(host: Host, pair: Pair, startedAt: number) {
+    const since = (at: number | undefined, failedAt: number) =>
+      at === undefined || host.hasJumped ? 0 : startedAt - Math.max(at, failedAt);
+    return {
+      disabledMs: since(disabledAt.get(pairKey(pair)), host.storeFailedAt),
+      deletedMs: since(world.deletedAt(pair.client), secretsFailedAt),
+    };
   }
 
-  /** A disabled client is stopped within 60 s, a deleted secret within 300 s, as far as one clock can tell. */
-  function checkStopped(host: Host, pair: Pair, startedAt: number): void {
-    if (host.hasJumped) return;
-    const disabled = disabledAt.get(pairKey(pair)) ?? Number.POSITIVE_INFINITY;
-    const disabledMs = startedAt - Math.max(disabled, host.storeFailedAt);
-    if (disabledMs > 60_000 + STALE_MS) accuse(`${pairKey(pair)} is issued ${disabledMs} ms after it was disabled`);
-    const deleted = world.secretOf(pair.client).deletedAt ?? Number.POSITIVE_INFINITY;
-    const deletedMs = startedAt - Math.max(deleted, secretsFailedAt);
-    if (deletedMs > 300_000) accuse(`${pairKey(pair)} is issued ${deletedMs} ms after its secret was deleted`);
-  }
-
-  function checkProblem(problem: Problem): void {
-    const { type, retryAfterSeconds } = problem;
-    const isSane = retryAfterSeconds === undefined || (retryAfterSeconds >= 1 && retryAfterSeconds <= 300);
-    if (!isSane) accuse(`${type} asks to wait ${retryAfterSeconds} s`);
+  function note(outcome: string): void {
+    outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
   }
 
   /** Lets time pass in small pieces until something is so. */
@@ -310,19 +286,12 @@ export function createFleetModel() {
   }
 }
 
-/** What a hand-out said of the token's life, by the clock of the environment that asked. */
-interface Ending {
-  readonly expiresAt: number;
-  readonly lifetimeMs: number;
-}
-
 /** These cost a call nothing: the store answers. */
 const HARMLESS: ReadonlySet<StoreFault> = new Set(['repeated', 'stale']);
-/** A Lambda invocation may last 15 s. */
+
+/** A Lambda invocation may last 15 s, and its answer leaves half a second before. */
 const PATIENCE_MS = 14_500;
 const ANSWER_RESERVE_MS = 500;
-const STALE_MS = 1_000;
-const ASSUMED_MS = 300_000;
-const MAX_LIFETIME_MS = 86_400_000;
+
 /** The last chance of a version, by the worst clock. */
 const LONGEST_WAIT_MS = 3 * 60 * 60_000;

@@ -222,7 +222,7 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
     return exchange(200, { access_token: `token-${n}`, expires_in: surroundings.lifetimeSeconds });
   }
 
-  return { surroundings, clock, shared, requests, counts, service, owners, createEnvironment };
+  return { surroundings, clock, shared, requests, counts, service, services, owners, createEnvironment };
 }
 
 /** Far more often than 200 environments ask what time it is at one moment. */

@@ -1,0 +1,59 @@
+import { isIssuable } from '../../functions/broker/freshness.ts';
+import { pairKey } from '../../functions/broker/pair.ts';
+import type { Service } from '../../functions/broker/service.ts';
+import type { SeenRequest } from './fleet.ts';
+import type { Lease } from './fleet-model-ledger.ts';
+import { LONGEST_CALL_MS, MAX_SKEW_MS, type Witness } from './fleet-model-witness.ts';
+
+type Request = Omit<SeenRequest, 'outcome'>;
+
+/** Watches how often, and when, the fleet sends token requests; for as long as all clocks and the store are well. */
+export function watchPace(witness: Witness, services: Readonly<Record<string, Service>>) {
+  /** The last request of each pair, and when its answer comes. */
+  const lastRequests = new Map<string, Request & { readonly endsAt: number }>();
+  /** Until when a service has asked each pair to wait. */
+  const askedToWait = new Map<string, number>();
+
+  return {
+    seeRequest(request: Request, lease: Lease, latencyMs: number) {
+      const { pair, from, at } = request;
+      const key = pairKey(pair);
+      const last = lastRequests.get(key);
+      lastRequests.set(key, { ...request, endsAt: at + latencyMs });
+      const who = `environment ${from} (${lease.owner})`;
+      const isExcused = witness.hasAnyClockJumped() || witness.hasStoreFailed(from, at - LONGEST_CALL_MS);
+      if (isExcused) return;
+
+      const wasAlone = last === undefined || witness.hasStoreFailed(last.from, last.at - LONGEST_CALL_MS);
+      if (!wasAlone && last.endsAt - last.at <= SHORT_MS && at < last.endsAt) {
+        witness.accuse(`${who} sent a request of ${key} while another was under way`);
+      }
+      if (at < (askedToWait.get(key) ?? 0)) witness.accuse(`${who} sent a request of ${key} although told to wait`);
+      checkLease(lease, request, who);
+    },
+
+    /** The service has asked for patience, and the environment could tell everybody. */
+    seeRetryAfter({ pair, from, at }: Request, seconds: number, now: number) {
+      if (witness.hasAnyClockJumped() || witness.hasStoreFailed(from, at - LONGEST_CALL_MS) || now - at > SHORT_MS)
+        return;
+      askedToWait.set(pairKey(pair), now + Math.min(seconds, MAX_PAUSE_SECONDS) * 1_000 - 2 * MAX_SKEW_MS);
+    },
+  };
+
+  function checkLease({ before, forced, previous, takenAt }: Lease, { pair, from }: Request, who: string): void {
+    const { token, lifetimeSeenMs } = before;
+    const isLiving =
+      token !== undefined && isIssuable({ expiresAt: token.expiresAt, lifetimeSeenMs }, takenAt + MAX_SKEW_MS);
+    if (forced && takenAt - previous.forcedAt < 30_000 - MAX_SKEW_MS)
+      witness.accuse(`${who} forced a request too soon`);
+    if (!isLiving || forced) return;
+
+    if (services[pair.service]?.singleActiveToken) witness.accuse(`${who} ended a living token`);
+    const isQuiet = takenAt - previous.takenAt < 15_000 - MAX_SKEW_MS;
+    if (isQuiet && !witness.isChecking(from, pair)) witness.accuse(`${who} refreshed a living token too soon`);
+  }
+}
+
+/** Short enough for a lease to outlast it by everybody's clock. */
+const SHORT_MS = 1_500;
+const MAX_PAUSE_SECONDS = 300;
