@@ -142,7 +142,7 @@ export function createFleetModel() {
 
     troubleSecrets(trouble: Trouble<'unavailable' | 'denied'> | undefined) {
       const random = seededRandom(trouble?.seed ?? 0);
-      surroundings.secretsLatencyMs = trouble === undefined ? 20 : 200;
+      surroundings.secretsLatencyMs = trouble?.fault === 'unavailable' ? 1_000 : 20;
       surroundings.secret = (client, stage): SecretReading => {
         if (trouble === undefined || random() >= trouble.share) return world.read(client, stage);
         secretsFailedAt = clock.now();

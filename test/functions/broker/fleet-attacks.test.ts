@@ -115,6 +115,27 @@ describe('a version that was rejected', () => {
   );
 });
 
+describe('an answer that is lost while a lease is taken', () => {
+  const rejected = new Map([['v1', { count: 1, at: Date.UTC(2026, 0, 1), fence: 1 }]]);
+
+  it.each([
+    ['an operator’s stop', { disabled: true }, 'credential-missing'],
+    ['a late rejection', { rejected }, 'credential-rejected'],
+  ])('does not hide %s that was written meanwhile', async (_, written, type) => {
+    const { shared, requests, createEnvironment, clock } = fleetOf(0);
+    const { acquire } = shared;
+    shared.acquire = async (which, acquisition) => {
+      await acquire(which, acquisition);
+      shared.change(which, (record) => ({ ...record, ...written }));
+      return acquire(which, acquisition);
+    };
+    const { problem } = await clock.run(ask(createEnvironment()));
+
+    expect(problem?.type).toBe(type);
+    expect(requests).toHaveLength(0);
+  });
+});
+
 describe('a store that takes no lease', () => {
   it('has everybody answered in time, and is not asked without end', async () => {
     const { shared, counts, createEnvironment, clock } = fleetOf(0);

@@ -119,6 +119,18 @@ describe.each<[string, StoreFault, number]>([
   });
 });
 
+describe('a shared store that cannot be told of a rejection', () => {
+  it('has each environment remember it by itself for 15 minutes', async () => {
+    const { clock, requests, surroundings, askAll } = fleetOf(3, { accepted: new Set() });
+    surroundings.storeFault = (operation) => (operation === 'reject' ? 'unavailable' : undefined);
+    for (let minute = 0; minute < 15; minute += 1) {
+      for (const { problem } of await askAll()) expect(problem?.type).toBe('credential-rejected');
+      await clock.advance(MINUTE_MS - 2 * SECOND_MS);
+    }
+    expect(requests.map(({ from }) => from).sort()).toEqual([0, 1, 2]);
+  });
+});
+
 describe('Secrets Manager', () => {
   it.each([
     ['down', { secretsFault: SECRETS_DOWN }],

@@ -3,7 +3,7 @@ import { Problem } from '../../../functions/broker/problem.ts';
 import type { TokenExchange } from '../../../functions/broker/token-request.ts';
 import { exchange } from '../../support/broker-world.ts';
 import { seededRandom } from '../../support/fleet.ts';
-import { ask, fleetOf } from '../../support/fleet-asks.ts';
+import { type Answer, ask, fleetOf } from '../../support/fleet-asks.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -287,6 +287,38 @@ describe('a disabled client', () => {
   });
 });
 
+describe('a credential that is replaced while its token lives', () => {
+  it('costs one token request, and no caller waits but the one who makes it', async () => {
+    const { clock, requests, surroundings, askAll } = fleetOf(20);
+    await askAll();
+    surroundings.stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
+    const waits: number[] = [];
+    for (let n = 0; n < 60; n += 1) {
+      await clock.advance(10 * SECOND_MS);
+      for (const { issue, waitMs } of await askAll()) {
+        expect(issue).toBeDefined();
+        waits.push(waitMs);
+      }
+    }
+    expect(requests.map(({ version }) => version)).toEqual(['v1', 'v2']);
+    expect(waits.filter((waitMs) => waitMs > 100)).toHaveLength(1);
+  });
+
+  it('and rolled back costs one more', async () => {
+    const { clock, requests, surroundings, askAll } = fleetOf(20);
+    await askAll();
+    surroundings.stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
+    await clock.advance(6 * MINUTE_MS);
+    await askAll();
+    surroundings.stages = { AWSCURRENT: 'v1', AWSPREVIOUS: 'v2' };
+    for (let n = 0; n < 40; n += 1) {
+      await clock.advance(10 * SECOND_MS);
+      await askAll();
+    }
+    expect(requests.map(({ version }) => version)).toEqual(['v1', 'v2', 'v1']);
+  });
+});
+
 describe('a lease holder', () => {
   it.each([2, 3, 7, 50])('that is killed delays %i waiters by its lease, and costs one request', async (count) => {
     for (let seed = 1; seed <= 40; seed += 1) {
@@ -304,6 +336,22 @@ describe('a lease holder', () => {
         expect(waitMs).toBeLessThanOrEqual((6_000 + serviceLatencyMs) * 1.1);
       }
     }
+  });
+
+  it('that is killed, and the one after it too, leaves everybody an answer in time, whatever the service does', async () => {
+    const { clock, requests, environments, surroundings } = fleetOf(5);
+    surroundings.serviceLatencyMs = HOUR_MS;
+    surroundings.answer = (n, { from }) => {
+      if (n <= 2) environments[from]?.kill();
+      return undefined;
+    };
+    const answers: Answer[] = [];
+    for (const environment of environments) void ask(environment).then((answer) => answers.push(answer));
+    await clock.advance(20 * SECOND_MS);
+
+    expect(requests).toHaveLength(3);
+    expect(answers.map(({ problem }) => problem?.type)).toEqual(Array(3).fill('token-endpoint-timeout'));
+    for (const { waitMs } of answers) expect(waitMs).toBeLessThanOrEqual(14_500 + 50);
   });
 
   it('that publishes when another has the lease changes nothing', async () => {
