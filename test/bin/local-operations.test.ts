@@ -1,3 +1,4 @@
+import { DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb';
 import {
   GetSecretValueCommand,
   PutSecretValueCommand,
@@ -9,6 +10,7 @@ import { type LocalBroker, startLocalBroker } from '../../bin/local/broker.ts';
 import type { PublishedMessage } from '../../bin/local/sns.ts';
 import { startTokenService, type TokenService } from '../../bin/local/token-service.ts';
 import { createTokenBroker } from '../../client/token-broker.ts';
+import { findMark } from '../fleet/encodings.ts';
 import { runCommandLine } from './commands/command-line.ts';
 
 const SERVICES = ['customer-insights', 'merchant-payment-cleansing'];
@@ -101,6 +103,33 @@ describe('a health run on this machine', () => {
   });
 });
 
+describe('all that is written meanwhile', () => {
+  it('holds no secret and no token, in no encoding: lines, messages, output and table', async () => {
+    const world = await startWorld({ initech: WRONG });
+    const traffic = startTraffic(world.broker);
+    await traffic.everyService();
+    const put = await world.operate(['client', 'put', 'acme', '--json'], NEW);
+    const bad = await world.operate(['client', 'put', 'acme'], WRONG);
+    await world.promote(WRONG);
+    await world.broker.eventsSettled();
+    await fetch(`${world.broker.controlUrl}/health-run`, { method: 'POST' });
+    const { tokens } = await traffic.stop();
+    const table = await new DynamoDBClient({}).send(new ScanCommand({ TableName: 'token-broker-local' }));
+    const outputs = [put, bad].flatMap(({ stdout, stderr }) => [stdout, stderr]);
+    const everything = [
+      ...world.written,
+      ...outputs,
+      JSON.stringify(world.messages),
+      JSON.stringify(table.Items),
+    ].join();
+
+    const marks = [OLD.secret, NEW.secret, WRONG.secret, OLD.client_id, ...tokens];
+    expect(tokens.size).toBeGreaterThan(1);
+    expect(marks.flatMap((mark) => findMark(everything, mark))).toEqual([]);
+    expect(findMark(everything, 'customer-insights')).toContain('plain');
+  });
+});
+
 interface World {
   readonly broker: LocalBroker;
   readonly tokenService: TokenService;
@@ -188,12 +217,16 @@ async function startWorld(others: Readonly<Record<string, object>> = {}): Promis
 function startTraffic({ url }: LocalBroker) {
   const broker = createTokenBroker({ url, credentials: CALLER });
   const failures: unknown[] = [];
+  const tokens = new Set<string>();
   let answers = 0;
   let isOver = false;
   const ask = async () => {
     for (const service of SERVICES) {
       await broker.token({ client: 'acme', service }).then(
-        () => (answers += 1),
+        ({ accessToken }) => {
+          answers += 1;
+          tokens.add(accessToken);
+        },
         (error: unknown) => failures.push(error),
       );
     }
@@ -206,7 +239,7 @@ function startTraffic({ url }: LocalBroker) {
     async stop() {
       isOver = true;
       await all;
-      return { answers, failures };
+      return { answers, failures, tokens };
     },
   };
 }
