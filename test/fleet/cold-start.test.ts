@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { EnvironmentProcess } from '../support/environment-process.ts';
-import { askAtOnce, describeWaits, type Fleet, print, startFleet } from './fleet.ts';
+import { ask, askAtOnce, describeWaits, type Fleet, print, startFleet } from './fleet.ts';
 
 const PROCESSES = 8;
 const ENVIRONMENTS = 25;
@@ -12,8 +12,9 @@ let processes: readonly EnvironmentProcess[];
 beforeAll(async () => {
   fleet = await startFleet({ clients: ['warm-up', 'acme', 'globex', 'initech'] });
   processes = Array.from({ length: PROCESSES }, () => fleet.startProcess());
-  // Cold is an environment, not the compiler of its process: Lambda has a whole machine for each of them.
-  for (let environment = 0; environment < WARM_UPS; environment += 1) {
+  // Cold is an environment, not the compiler of its process: in Lambda each of them has a machine of its own.
+  for (const each of processes) await ask(each, 0, { client: 'warm-up' });
+  for (let environment = 1; environment < WARM_UPS; environment += 1) {
     await askAtOnce(processes, [environment], 'warm-up');
   }
   fleet.tokenService.latency(SERVICE_MS);
