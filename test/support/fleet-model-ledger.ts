@@ -1,11 +1,10 @@
 import { type Pair, pairKey } from '../../functions/broker/pair.ts';
 import type { PairRecord } from '../../functions/broker/pair-record.ts';
-import type { createFleet, SeenRequest } from './fleet.ts';
+import type { createFleet } from './fleet.ts';
 import { isSamePair, LONGEST_CALL_MS, MAX_SKEW_MS, type Witness } from './fleet-model-witness.ts';
+import type { SentRequest } from './fleet-surroundings.ts';
 
 type Fleet = ReturnType<typeof createFleet>;
-type Request = Omit<SeenRequest, 'outcome'>;
-
 export interface Lease {
   readonly owner: string;
   /** The record that it was taken of. */
@@ -19,7 +18,7 @@ export interface Lease {
   isUsed: boolean;
 }
 
-interface Rejected extends Request {
+interface Rejected extends SentRequest {
   isCounted: boolean;
 }
 
@@ -34,7 +33,7 @@ export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
   /** Rejected requests since the version last worked, by pair and version. */
   const counts = new Map<string, number>();
   /** Requests under a lease that used up a chance of their version. */
-  const chargedRequests = new Set<Request>();
+  const chargedRequests = new Set<SentRequest>();
   /** The pairs of which a service has refused a credential at all. */
   const heard = new Set<string>();
   const uncounted: Rejected[] = [];
@@ -90,7 +89,7 @@ export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
     },
 
     /** A token request was sent; gives the lease that it was sent under, if any. */
-    seeRequest(request: Request): Lease | undefined {
+    seeRequest(request: SentRequest): Lease | undefined {
       const { from, pair, version, at } = request;
       const lease = leases.get(leaseKey(from, pair));
       const isMine = lease !== undefined && !lease.isUsed;
@@ -105,7 +104,7 @@ export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
     },
 
     /** The environment has heard that the version is rejected. */
-    seeRejection(request: Request) {
+    seeRejection(request: SentRequest) {
       heard.add(pairKey(request.pair));
       const rejection: Rejected = { ...request, isCounted: false };
       pending.push(rejection);
@@ -129,7 +128,7 @@ export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
     if (total > LOCK_OUT_BUDGET) accuse(`${key} was rejected ${total} times`);
   }
 
-  function checkUse({ before, chargedVersion, owner }: Lease, { version, from }: Request): void {
+  function checkUse({ before, chargedVersion, owner }: Lease, { version, from }: SentRequest): void {
     const who = `environment ${from} (${owner})`;
     if (before.rejected.has(version) && chargedVersion !== version) accuse(`${who} sent ${version} without a charge`);
     if (before.disabled) accuse(`${who} sent ${version} although it is disabled`);

@@ -1,21 +1,19 @@
 import { isIssuable } from '../../functions/broker/freshness.ts';
 import { pairKey } from '../../functions/broker/pair.ts';
 import type { Service } from '../../functions/broker/service.ts';
-import type { SeenRequest } from './fleet.ts';
 import type { Lease } from './fleet-model-ledger.ts';
 import { LONGEST_CALL_MS, MAX_SKEW_MS, type Witness } from './fleet-model-witness.ts';
-
-type Request = Omit<SeenRequest, 'outcome'>;
+import type { SentRequest } from './fleet-surroundings.ts';
 
 /** Watches how often, and when, the fleet sends token requests; for as long as all clocks and the store are well. */
 export function watchPace(witness: Witness, services: Readonly<Record<string, Service>>) {
   /** The last request of each pair, and when its answer comes. */
-  const lastRequests = new Map<string, Request & { readonly endsAt: number }>();
+  const lastRequests = new Map<string, SentRequest & { readonly endsAt: number }>();
   /** Until when a service has asked each pair to wait. */
   const askedToWait = new Map<string, number>();
 
   return {
-    seeRequest(request: Request, lease: Lease, latencyMs: number) {
+    seeRequest(request: SentRequest, lease: Lease, latencyMs: number) {
       const { pair, from, at } = request;
       const key = pairKey(pair);
       const last = lastRequests.get(key);
@@ -33,14 +31,14 @@ export function watchPace(witness: Witness, services: Readonly<Record<string, Se
     },
 
     /** The service has asked for patience, and the environment could tell everybody. */
-    seeRetryAfter({ pair, from, at }: Request, seconds: number, now: number) {
+    seeRetryAfter({ pair, from, at }: SentRequest, seconds: number, now: number) {
       if (witness.hasAnyClockJumped() || witness.hasStoreFailed(from, at - LONGEST_CALL_MS) || now - at > SHORT_MS)
         return;
       askedToWait.set(pairKey(pair), now + Math.min(seconds, MAX_PAUSE_SECONDS) * 1_000 - 2 * MAX_SKEW_MS);
     },
   };
 
-  function checkLease({ before, forced, previous, takenAt }: Lease, { pair, from }: Request, who: string): void {
+  function checkLease({ before, forced, previous, takenAt }: Lease, { pair, from }: SentRequest, who: string): void {
     const { token, lifetimeSeenMs } = before;
     const isLiving =
       token !== undefined && isIssuable({ expiresAt: token.expiresAt, lifetimeSeenMs }, takenAt + MAX_SKEW_MS);

@@ -2,13 +2,14 @@ import { type Pair, pairKey } from '../../functions/broker/pair.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import type { SecretReading, SecretStage } from '../../functions/broker/secret.ts';
 import type { Issue } from '../../functions/broker/token-broker.ts';
-import { createFleet, type Environment, seededRandom } from './fleet.ts';
+import { createFleet, type Environment } from './fleet.ts';
 import { createJudge } from './fleet-model-judge.ts';
 import { keepLedger } from './fleet-model-ledger.ts';
 import { watchPace } from './fleet-model-pace.ts';
 import { isSamePair, LONGEST_CALL_MS, type Witness } from './fleet-model-witness.ts';
 import { CALM, CLIENTS, createModelWorld, type HandOut, PAIRS, SERVICES } from './fleet-model-world.ts';
 import type { StoreFault } from './fleet-store.ts';
+import { seededRandom } from './seeded-random.ts';
 
 /** What goes wrong for a share of all calls to something, drawn with a seed of its own. */
 export interface Trouble<Fault> {

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { Problem } from '../../../functions/broker/problem.ts';
 import type { TokenExchange } from '../../../functions/broker/token-request.ts';
 import { exchange } from '../../support/broker-world.ts';
-import { seededRandom } from '../../support/fleet.ts';
 import { type Answer, ask, fleetOf } from '../../support/fleet-asks.ts';
+import { seededRandom } from '../../support/seeded-random.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -210,6 +210,31 @@ describe('a refused token of an assumed life time', () => {
       expect(fleet.recordNow()).toMatchObject({ assumedLifetimeMs: 0, earlyRefusals: 0 });
       expect((fleet.recordNow().token?.expiresAt ?? 0) - (fleet.recordNow().token?.issuedAt ?? 0)).toBe(300_000);
     }
+  });
+});
+
+describe('a refused token', () => {
+  it('is compared with what the fleet has, not with what one environment remembers', async () => {
+    const { clock, requests, environments, askOne, askAll } = fleetOf(2);
+    const [one, other] = environments;
+    const [first] = await askAll();
+    const second = await askOne({ refused: first?.issue?.token.fingerprint }, one);
+    // The other one still remembers the first token: it must not give that for the second.
+    const again = await askOne({ refused: second.issue?.token.fingerprint }, other);
+    expect(again.problem).toMatchObject({ type: 'refused-again', retryAfterSeconds: 30 });
+
+    await clock.advance(31 * SECOND_MS);
+    const third = await askOne({ refused: second.issue?.token.fingerprint }, other);
+    expect(third.issue).toBeDefined();
+    expect(requests).toHaveLength(3);
+  });
+
+  it('is replaced once for all who refuse it at the same time', async () => {
+    const { requests, askAll } = fleetOf(20);
+    const [first] = await askAll();
+    const refused = first?.issue?.token.fingerprint;
+    for (const { issue } of await askAll({ refused })) expect(issue?.token.fingerprint).not.toBe(refused);
+    expect(requests).toHaveLength(2);
   });
 });
 
