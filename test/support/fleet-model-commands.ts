@@ -73,7 +73,7 @@ export const COMMANDS: fc.Arbitrary<Command>[] = [
   ...often(
     6,
     steps(fc.record({ host, request }), 'ask', ({ host, request }, fleet) => {
-      const chosen = fleet.hostAt(host);
+      const chosen = fleet.at(host);
       if (chosen !== undefined) void fleet.ask(chosen, request);
     }),
   ),
@@ -110,14 +110,14 @@ export const COMMANDS: fc.Arbitrary<Command>[] = [
     if (fleet.living().length < 5) fleet.start(skewMs);
   }),
   steps(host, 'kill', (host, fleet) => {
-    const chosen = fleet.hostAt(host);
+    const chosen = fleet.at(host);
     if (chosen !== undefined) fleet.kill(chosen);
   }),
   steps(
     fc.record({ host, jumpMs: fc.constantFrom(-10 * MINUTE_MS, 0, 10 * MINUTE_MS) }),
     'set clock',
     async ({ host, jumpMs }, fleet) => {
-      const chosen = fleet.hostAt(host);
+      const chosen = fleet.at(host);
       if (chosen !== undefined) await fleet.setClock(chosen, jumpMs);
     },
   ),
@@ -169,8 +169,8 @@ export const COMMANDS: fc.Arbitrary<Command>[] = [
       fc.record({ host, pair, stage: fc.constantFrom('AWSCURRENT', 'AWSPENDING', 'AWSPREVIOUS') } as const),
       'check',
       ({ host, pair, stage }, fleet) => {
-        const chosen = fleet.hostAt(host);
-        if (chosen !== undefined) void fleet.examine(chosen, pair, stage);
+        const chosen = fleet.at(host);
+        if (chosen !== undefined) void fleet.check(chosen, pair, stage);
       },
     ),
   ),

@@ -21,7 +21,7 @@ interface Circumstances {
   readonly disabledMs: number;
   readonly deletedMs: number;
   /** Nothing has gone wrong yet in this story but with services. */
-  readonly isQuiet: boolean;
+  readonly isUntroubled: boolean;
 }
 
 /** Judges every answer by what the services truly handed out. */
@@ -39,7 +39,7 @@ export function createJudge(accuse: (of: string) => void) {
     },
 
     judgeIssue({ token }: Issue, circumstances: Circumstances) {
-      const { pair, refused, environment, now, disabledMs, deletedMs, isQuiet } = circumstances;
+      const { pair, refused, environment, now, disabledMs, deletedMs, isUntroubled } = circumstances;
       const text = token.accessToken.reveal();
       const who = `environment ${environment}, ${text}`;
       const known = tokens.get(text);
@@ -49,8 +49,8 @@ export function createJudge(accuse: (of: string) => void) {
       const tellings = known.tellings.filter(({ expiresAt }) => token.expiresAt <= expiresAt);
       if (tellings.length === 0) accuse(`${who}: is said to live longer than the service has said`);
       // Whoever could not know of the first telling takes a later one for the whole life.
-      const lifetimes = (isQuiet ? known.tellings : tellings).map(({ lifetimeMs }) => lifetimeMs);
-      const marginMs = hardMarginMs(isQuiet ? Math.max(...lifetimes) : Math.min(...lifetimes));
+      const lifetimes = (isUntroubled ? known.tellings : tellings).map(({ lifetimeMs }) => lifetimeMs);
+      const marginMs = hardMarginMs(isUntroubled ? Math.max(...lifetimes) : Math.min(...lifetimes));
       const leftMs = token.expiresAt - now;
       if (leftMs <= marginMs) accuse(`${who}: issued ${leftMs} ms before its end, with a margin of ${marginMs} ms`);
 

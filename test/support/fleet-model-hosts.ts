@@ -1,0 +1,98 @@
+import type { Pair } from '../../functions/broker/pair.ts';
+import type { createFleet, Environment } from './fleet.ts';
+import { isSamePair, LONGEST_CALL_MS, type Witness } from './fleet-model-witness.ts';
+
+/** One environment as the model knows it. */
+export interface Host {
+  readonly environment: Environment;
+  readonly skewMs: number;
+  isDead: boolean;
+  hasJumped: boolean;
+  storeFailedAt: number;
+}
+
+export interface OpenCall {
+  readonly host: Host;
+  /** The pair that it checks. */
+  readonly checks: Pair | undefined;
+  readonly deadline: number;
+}
+
+export type Hosts = ReturnType<typeof createHosts>;
+
+/** The environments of a story, their open calls, and what has gone wrong with them. */
+export function createHosts({ clock, createEnvironment }: ReturnType<typeof createFleet>) {
+  const hosts: Host[] = [];
+  const openCalls = new Set<OpenCall>();
+  const accusations: string[] = [];
+  let lastTroubleAt = NEVER;
+
+  const living = () => hosts.filter(({ isDead }) => !isDead);
+  const hasAnyClockJumped = () => hosts.some(({ hasJumped }) => hasJumped);
+
+  const witness: Witness = {
+    accuse: (of) => void accusations.push(of),
+    hasStoreFailed: (number, since) => (hosts[number]?.storeFailedAt ?? NEVER) >= since,
+    isDead: (number) => hosts[number]?.isDead ?? true,
+    isChecking: (number, pair) =>
+      [...openCalls].some(({ host, checks }) => host === hosts[number] && checks && isSamePair(checks, pair)),
+    hasAnyClockJumped,
+  };
+
+  return {
+    openCalls,
+    accusations,
+    witness,
+    living,
+    at: (index: number): Host | undefined => living()[index % Math.max(1, living().length)],
+
+    /** The clock of an environment, dead or alive. */
+    nowOf: (number: number): number => hosts[number]?.environment.now() ?? clock.now(),
+
+    start(skewMs: number) {
+      const environment = createEnvironment({ skewMs });
+      hosts.push({ environment, skewMs, isDead: false, hasJumped: false, storeFailedAt: NEVER });
+    },
+
+    kill(host: Host) {
+      host.isDead = true;
+      host.environment.kill();
+      lastTroubleAt = clock.now();
+      for (const call of openCalls) if (call.host === host) openCalls.delete(call);
+    },
+
+    /** A clock is steady within a call. */
+    async setClock(host: Host, jumpMs: number) {
+      await until(() => [...openCalls].every((call) => call.host !== host));
+      host.environment.setClock(host.skewMs + jumpMs);
+      host.hasJumped ||= jumpMs !== 0;
+    },
+
+    /** Goes on until everybody has an answer. */
+    settle: () => until(() => openCalls.size === 0),
+
+    noteStoreFailure(number: number) {
+      lastTroubleAt = clock.now();
+      const host = hosts[number];
+      if (host !== undefined) host.storeFailedAt = clock.now();
+    },
+
+    /** Nobody has died in this story, no clock has jumped, and the store has always answered. */
+    isUntroubled: () => lastTroubleAt === NEVER && !hasAnyClockJumped(),
+
+    /** Whatever has gone wrong is over, and so is every call. */
+    isAtRest: () => openCalls.size === 0 && clock.now() - lastTroubleAt > LONGEST_CALL_MS && !hasAnyClockJumped(),
+  };
+
+  /** Lets time pass in small pieces until something is so. */
+  async function until(isSo: () => boolean): Promise<void> {
+    for (let pieces = 0; !isSo(); pieces += 1) {
+      if (pieces > MAX_PIECES) throw new Error('nobody answers any more');
+      await clock.advance(PIECE_MS);
+    }
+  }
+}
+
+const NEVER = Number.NEGATIVE_INFINITY;
+const PIECE_MS = 100;
+const MAX_PIECES = 400;
