@@ -122,7 +122,7 @@ describe('client retry', () => {
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/customer-insights +[0-9a-f]{8}\nmerchant-payment-cleansing +-\n$/);
     expect(stderr).toMatch(/up to three times: .* may lock the account/);
-    expect(await world.run(CHECK)).toMatchObject({ exitCode: 0 });
+    expect(await world.run(CHECK)).toMatchObject({ exitCode: 0, stderr: '' });
   });
 
   it('touches one service only when that is named, and tells when there was nothing', async () => {
