@@ -1,3 +1,4 @@
+import { parseEvent, toResult } from '../../functions/aws/function-url.ts';
 import type { AccessRule } from '../../functions/broker/access-rule.ts';
 import { type AuditRecord, newTrace } from '../../functions/broker/audit.ts';
 import { createAuthorize } from '../../functions/broker/authorize.ts';
@@ -11,6 +12,7 @@ import { createTokenBroker } from '../../functions/broker/token-broker.ts';
 import { type BrokerRequest, createTokenEndpoint } from '../../functions/broker/token-endpoint.ts';
 import type { TokenExchange } from '../../functions/broker/token-request.ts';
 import { BILLING, exampleRule, exampleService, START } from './example.ts';
+import { CONTEXT } from './function-url-events.ts';
 
 interface World {
   readonly services: Record<string, Service>;
@@ -78,6 +80,8 @@ export function createBrokerWorld(changes: Partial<World> = {}) {
       const response = await endpoint({ ...brokerRequest(JSON.stringify(members)), ...changes });
       return { ...response, json: JSON.parse(response.body) };
     },
+    /** As Lambda brings a request, and takes its answer. */
+    invoke: async (event: unknown) => toResult(await endpoint(parseEvent(event, CONTEXT, clock.now))),
   };
 }
 

@@ -1,0 +1,291 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { AccessRule, Operation } from '../../functions/broker/access-rule.ts';
+import { createAuthorize } from '../../functions/broker/authorize.ts';
+import { parseCaller } from '../../functions/broker/caller.ts';
+import { createBrokerWorld } from '../support/broker-world.ts';
+import { exampleRule } from '../support/example.ts';
+import { functionUrlEvent, requestContext, signedBy } from '../support/function-url-events.ts';
+
+const SEED = 8;
+const ROLES = ['billing', 'reporting', 'ledger', 'Billing', 'billing-admin', 'admin'];
+const CLIENTS = ['acme', 'globex', 'initech', 'umbrella', 'acme-2'];
+const SERVICES = ['customer-insights', 'merchant-payment-cleansing'];
+const OPERATIONS: readonly Operation[] = ['token', 'check'];
+const ALLOWED_ARN = 'arn:aws:sts::111111111111:assumed-role/billing/run-1';
+
+/** Every third of all 120, whatever is in it. */
+const EVERYTHING = ROLES.flatMap((role) =>
+  CLIENTS.flatMap((client) =>
+    SERVICES.flatMap((service) => OPERATIONS.map((operation) => ({ role, client, service, operation }))),
+  ),
+);
+const ALLOWED = new Set(EVERYTHING.filter((_, index) => index % 3 === 0));
+
+describe('of every caller, client, service and operation', () => {
+  it('exactly the configured combinations succeed, and no other one costs a call to anybody', async () => {
+    const world = createBrokerWorld({ accessRules: [...ALLOWED].map(ruleFor) });
+    for (const combination of EVERYTHING) {
+      const before = { ...world.calls };
+      const { statusCode } = await world.invoke(eventFor(combination));
+      expect({ ...combination, statusCode }).toEqual({
+        ...combination,
+        statusCode: ALLOWED.has(combination) ? 200 : 403,
+      });
+      if (!ALLOWED.has(combination)) expect(world.calls).toEqual(before);
+    }
+  });
+
+  it('the denied ones are answered with the same bytes, whether what they ask for exists or not', async () => {
+    const world = createBrokerWorld({ accessRules: [...ALLOWED].map(ruleFor) });
+    const denied = [
+      ...EVERYTHING.filter((combination) => !ALLOWED.has(combination)),
+      { role: 'billing', client: 'no-such-client', service: 'customer-insights', operation: 'token' as const },
+      { role: 'billing', client: 'acme', service: 'no-such-service', operation: 'token' as const },
+      { role: 'no-such-role', client: 'acme', service: 'customer-insights', operation: 'check' as const },
+    ];
+    const answers = await Promise.all(denied.map((combination) => world.invoke(eventFor(combination))));
+    expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
+  });
+});
+
+describe('a thousand random policies', () => {
+  it('decide as somebody else who reads the rules one by one', () => {
+    fc.assert(
+      fc.property(policy, ({ rules, services }) => {
+        const authorize = createAuthorize(rules, new Set(services));
+        const wrong = EVERYTHING.flatMap((combination) =>
+          ACCOUNTS.map((account) => ({ ...combination, account })),
+        ).filter(({ account, role, client, service, operation }) => {
+          const caller = { partition: 'aws', account, role, session: 'run-1' };
+          const expected =
+            services.includes(service) && oracle(rules, `${account}/${role}`, operation, client, service);
+          return succeeds(() => authorize(caller, operation, { client, service })) !== expected;
+        });
+        expect(wrong).toEqual([]);
+      }),
+      { numRuns: 1_000, seed: SEED },
+    );
+  });
+});
+
+describe('an ARN that is nearly the one of an access rule', () => {
+  const oneCharacterOff = [...mutations(ALLOWED_ARN)].filter((arn) => !isOtherSession(arn));
+
+  it('is itself let in, so that the others are refused for what they are', async () => {
+    expect(await statusFor(signedBy(ALLOWED_ARN))).toBe(200);
+    expect(oneCharacterOff.length).toBeGreaterThan(1_000);
+  });
+
+  it('is refused with any one character changed, added, left out or in the other case', async () => {
+    for (const arn of oneCharacterOff)
+      expect({ arn, status: await statusFor(signedBy(arn)) }).toEqual({ arn, status: 403 });
+  });
+
+  it('is refused with any one character changed while account and session stay', async () => {
+    const rest = { account: '111111111111', session: 'run-1' };
+    for (const arn of mutations(ALLOWED_ARN)) {
+      expect({ arn, status: await statusFor(signedBy(arn, rest)) }).toEqual({ arn, status: 403 });
+    }
+  });
+
+  it.each([
+    ['another account', 'arn:aws:sts::222222222222:assumed-role/billing/run-1'],
+    ['another partition', 'arn:aws-cn:sts::111111111111:assumed-role/billing/run-1'],
+    ['the GovCloud partition', 'arn:aws-us-gov:sts::111111111111:assumed-role/billing/run-1'],
+    ['a partition that there is not', 'arn:aws-moon:sts::111111111111:assumed-role/billing/run-1'],
+    ['a region', 'arn:aws:sts:eu-west-1:111111111111:assumed-role/billing/run-1'],
+    ['a session named as the role', 'arn:aws:sts::111111111111:assumed-role/other/billing'],
+    [
+      'a session that looks like an ARN',
+      'arn:aws:sts::111111111111:assumed-role/other/arn:aws:sts::1:assumed-role/billing/x',
+    ],
+    ['a session with a slash', 'arn:aws:sts::111111111111:assumed-role/other/billing/run-1'],
+    ['a role with a path', 'arn:aws:sts::111111111111:assumed-role/team/billing/run-1'],
+    ['an empty path', 'arn:aws:sts::111111111111:assumed-role//billing/run-1'],
+    ['no session', 'arn:aws:sts::111111111111:assumed-role/billing'],
+    ['an empty session', 'arn:aws:sts::111111111111:assumed-role/billing/'],
+    ['the role itself', 'arn:aws:iam::111111111111:role/billing'],
+    ['a user of that name', 'arn:aws:iam::111111111111:user/billing'],
+    ['a federated user of that name', 'arn:aws:sts::111111111111:federated-user/billing'],
+    ['the root of the account', 'arn:aws:iam::111111111111:root'],
+    ['a service', 'cloudfront.amazonaws.com'],
+    ['a wildcard', 'arn:aws:sts::111111111111:assumed-role/*/run-1'],
+    ['an escape', 'arn:aws:sts::111111111111:assumed-role/%62illing/run-1'],
+    ['a Cyrillic letter', 'arn:aws:sts::111111111111:assumed-role/b\u0456lling/run-1'],
+    ['full-width letters', 'arn:aws:sts::111111111111:assumed-role/\uff42illing/run-1'],
+    ['a letter that no one sees', 'arn:aws:sts::111111111111:assumed-role/billing\u200b/run-1'],
+    ['a combining mark', 'arn:aws:sts::111111111111:assumed-role/billing\u0301/run-1'],
+    [
+      'Arabic digits',
+      'arn:aws:sts::\u0661\u0661\u0661\u0661\u0661\u0661\u0661\u0661\u0661\u0661\u0661\u0661:assumed-role/billing/run-1',
+    ],
+    ['a line break behind', 'arn:aws:sts::111111111111:assumed-role/billing/run-1\n'],
+    ['a line break before', '\narn:aws:sts::111111111111:assumed-role/billing/run-1'],
+    ['a second line', 'x\narn:aws:sts::111111111111:assumed-role/billing/run-1'],
+    ['a NUL', 'arn:aws:sts::111111111111:assumed-role/billing\u0000/run-1'],
+    ['white space', 'arn:aws:sts::111111111111:assumed-role/billing /run-1'],
+    ['nothing', ''],
+    ['a megabyte', `arn:aws:sts::111111111111:assumed-role/${'billing'.repeat(150_000)}/run-1`],
+  ])('is refused with %s', async (_, arn) => {
+    expect(await statusFor(signedBy(arn))).toBe(403);
+    expect(await statusFor(signedBy(arn, { account: '111111111111', session: 'run-1' }))).toBe(403);
+  });
+
+  it.each<[string, unknown]>([
+    ['another account beside it', signedBy(ALLOWED_ARN, { account: '222222222222' })],
+    ['another session beside it', signedBy(ALLOWED_ARN, { session: 'run-2' })],
+    ['a session beside it that only ends alike', signedBy(ALLOWED_ARN, { session: 'x-run-1' })],
+    ['no account', { iam: { ...signedBy(ALLOWED_ARN).iam, accountId: undefined } }],
+    ['a list of ARNs', { iam: { ...signedBy(ALLOWED_ARN).iam, userArn: [ALLOWED_ARN] } }],
+    ['another kind of authorizer', { jwt: { claims: signedBy(ALLOWED_ARN).iam } }],
+    ['an authorizer that Lambda functions make', { lambda: signedBy(ALLOWED_ARN) }],
+    ['an inherited identity', JSON.parse(`{"__proto__":${JSON.stringify(signedBy(ALLOWED_ARN))}}`)],
+    ['no authorizer', undefined],
+  ])('is refused with %s', async (_, authorizer) => {
+    expect(await statusFor(authorizer)).toBe(403);
+  });
+});
+
+describe('ten thousand made-up ARNs', () => {
+  it('are refused, and none is thrown at', async () => {
+    const world = createBrokerWorld();
+    await fc.assert(
+      fc.asyncProperty(madeUpArn, async (arn) => {
+        fc.pre(!arn.startsWith('arn:aws:sts::111111111111:assumed-role/billing/'));
+        const { statusCode } = await world.invoke(
+          functionUrlEvent(ACME, { requestContext: requestContext(signedBy(arn)) }),
+        );
+        expect(statusCode).toBe(403);
+      }),
+      { numRuns: 10_000, seed: SEED },
+    );
+    expect(world.calls).toEqual({ secretReads: 0, tokenRequests: 0 });
+  });
+
+  it('come to a caller only where each part of it is one', () => {
+    fc.assert(
+      fc.property(madeUpArn, (arn) => {
+        const caller = parseCaller(arn);
+        if (caller === undefined) return;
+        const { partition, account, role, session } = caller;
+        expect(`arn:${partition}:sts::${account}:assumed-role/${role}/${session}`).toBe(arn);
+        expect([role, session].join('')).toMatch(/^[\w+=,.@-]+$/);
+      }),
+      { numRuns: 10_000, seed: SEED },
+    );
+  });
+});
+
+const ACME = { client: 'acme', service: 'customer-insights' };
+const ACCOUNTS = ['111111111111', '222222222222'];
+
+interface Combination {
+  readonly role: string;
+  readonly client: string;
+  readonly service: string;
+  readonly operation: Operation;
+}
+
+function ruleFor({ role, client, service, operation }: Combination): AccessRule {
+  const arn = `arn:aws:iam::111111111111:role/${role}`;
+  return exampleRule({ role: arn, clients: [client], services: [service], operations: [operation] });
+}
+
+function eventFor({ role, client, service, operation }: Combination) {
+  const caller = requestContext(signedBy(`arn:aws:sts::111111111111:assumed-role/${role}/run-1`));
+  return functionUrlEvent({ client, service }, { rawPath: `/${operation}`, requestContext: caller });
+}
+
+async function statusFor(authorizer: unknown) {
+  const world = createBrokerWorld();
+  const { statusCode } = await world.invoke(functionUrlEvent(ACME, { requestContext: requestContext(authorizer) }));
+  return statusCode;
+}
+
+/** The session's name is the caller's own choice, so another one is no other caller. */
+function isOtherSession(arn: string): boolean {
+  return /^arn:aws:sts::111111111111:assumed-role\/billing\/[\w+=,.@-]{1,64}$/.test(arn);
+}
+
+function* mutations(text: string) {
+  const alphabet = ['a', 'B', '7', '/', ':', '-', '*', ' ', '\n', '\u0000', '\u0430', '%'];
+  for (let at = 0; at < text.length; at += 1) {
+    const [before, own, after] = [text.slice(0, at), text.charAt(at), text.slice(at + 1)];
+    const swapped = own === own.toLowerCase() ? own.toUpperCase() : own.toLowerCase();
+    yield before + after;
+    if (swapped !== own) yield before + swapped + after;
+    for (const letter of alphabet) {
+      if (letter !== own) yield before + letter + after;
+      yield before + letter + own + after;
+    }
+  }
+}
+
+const policy = fc.record({
+  services: fc.subarray([...SERVICES, 'other-service']),
+  rules: fc.array(
+    fc.record({
+      role: fc
+        .tuple(fc.constantFrom(...ACCOUNTS), fc.constantFrom('', 'team/', 'a/billing/'), fc.constantFrom(...ROLES))
+        .map(([account, path, role]) => `arn:aws:iam::${account}:role/${path}${role}`),
+      clients: fc.oneof(fc.constant('all' as const), fc.subarray(CLIENTS)),
+      services: fc.oneof(fc.constant('all' as const), fc.subarray(SERVICES)),
+      operations: fc.subarray([...OPERATIONS]),
+    }),
+    { maxLength: 8 },
+  ),
+});
+
+/** Reads the rules as a person would: one after the other, each as a list of words. */
+function oracle(rules: readonly AccessRule[], who: string, operation: Operation, client: string, service: string) {
+  for (const rule of rules) {
+    const [, , , , account, resource = ''] = rule.role.split(':');
+    if (`${account}/${resource.slice(resource.lastIndexOf('/') + 1)}` !== who) continue;
+    if (rule.operations.indexOf(operation) < 0) continue;
+    if (rule.clients !== 'all' && rule.clients.indexOf(client) < 0) continue;
+    if (rule.services !== 'all' && rule.services.indexOf(service) < 0) continue;
+    return true;
+  }
+  return false;
+}
+
+function succeeds(act: () => void): boolean {
+  try {
+    act();
+    return true;
+  } catch (error) {
+    if (error instanceof Error && error.message.includes('access-denied')) return false;
+    throw error;
+  }
+}
+
+const part = fc.oneof(
+  fc.constantFrom(
+    'arn',
+    'aws',
+    'sts',
+    'iam',
+    '',
+    '111111111111',
+    'assumed-role',
+    'billing',
+    'run-1',
+    'role',
+    'root',
+    '*',
+  ),
+  fc.string({ maxLength: 8 }),
+  fc.string({ unit: 'binary', maxLength: 4 }),
+);
+const madeUpArn = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 90 }),
+  fc.array(fc.tuple(part, fc.constantFrom(':', '/', '::', '')), { maxLength: 9 }).map((parts) => parts.flat().join('')),
+  fc
+    .tuple(part, part, part, part, part, part)
+    .map(
+      ([partition, account, kind, role, session, more]) =>
+        `arn:${partition}:sts::${account}:${kind}/${role}/${session}${more}`,
+    ),
+  fc.tuple(part, part).map(([role, session]) => `arn:aws:sts::111111111111:assumed-role/${role}/${session}`),
+);
