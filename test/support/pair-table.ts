@@ -31,8 +31,8 @@ export function openPairTable(endpoint: string, options: Options = {}) {
     now,
     onUnreadable: (reason) => unreadable.push(reason),
   });
-  /** `unreadable`: the reasons for which tokens could not be read, in order. */
-  return { store, clock, unreadable, close: () => dynamodb.destroy() };
+  /** `through`: the client that the store uses. `unreadable`: the reasons for which tokens could not be read, in order. */
+  return { store, through: dynamodb, clock, unreadable, close: () => dynamodb.destroy() };
 }
 
 /** The same with faults on the way to the DynamoDB at `target`, and a direct way for the test. */
