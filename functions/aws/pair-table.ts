@@ -33,15 +33,15 @@ export function createPairTable(dependencies: Dependencies): PairStore {
   const store: PairStore = {
     async read(pair, consistency) {
       // Both at once: an environment's first read would otherwise wait for the sealing key as well.
-      const [item] = await Promise.all([readItem(pair, consistency === 'strong'), sealer.hasKey()]);
-      return toRecord(pair, item);
+      const [item, hasKey] = await Promise.all([readItem(pair, consistency === 'strong'), sealer.hasKey()]);
+      return toRecord(pair, item, hasKey);
     },
 
     async acquire(pair, acquisition) {
       const item = await update(pair, acquireChange(acquisition), 'ALL_OLD');
       if (item === undefined) return undefined;
       // After a repetition the old item is already mine; the fence before it is the one that I saw.
-      return { ...(await toRecord(pair, item)), fence: acquisition.seenFence };
+      return { ...(await toRecord(pair, item, await sealer.hasKey())), fence: acquisition.seenFence };
     },
 
     async publish(pair, fence, publication) {
@@ -92,9 +92,9 @@ export function createPairTable(dependencies: Dependencies): PairStore {
     return item;
   }
 
-  async function toRecord(pair: Pair, item: Item): Promise<PairRecord> {
+  async function toRecord(pair: Pair, item: Item, hasKey: boolean): Promise<PairRecord> {
     const state = readState(item);
-    if (!(await sealer.hasKey())) {
+    if (!hasKey) {
       onUnreadable('locked', pair);
       // Latch and pause can still be seen, but no lease is worth taking for a token that cannot be shared.
       return { ...state, foreignUntil: now() + LOCKED_MS };

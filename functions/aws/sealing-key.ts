@@ -2,6 +2,7 @@ import { createSecretKey, type KeyObject } from 'node:crypto';
 import { GetSecretValueCommand, type SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { MemoryCache } from '../broker/memory-cache.ts';
 import { SingleFlight } from '../broker/single-flight.ts';
+import { isRefusal } from './secrets-failure.ts';
 import { withTimeLimit } from './time-limit.ts';
 
 /** A version of the environment's sealing key. Its material exists only in here and cannot be printed. */
@@ -10,11 +11,14 @@ export interface SealingKey {
   readonly material: KeyObject;
 }
 
-/** The versions of one environment's sealing key. Never throws: a key that cannot be read is `undefined`. */
+/**
+ * The versions of one environment's sealing key. Never throws: a key that cannot be read is `undefined`. When Secrets
+ * Manager does not answer, the next one who needs the key asks again.
+ */
 export interface SealingKeys {
-  /** The version that was current when it was first asked for; kept. Asked for again 10 s after a failure. */
+  /** The version that was current when it was first asked for; kept. Asked for again 10 s after a refusal. */
   current(): Promise<SealingKey | undefined>;
-  /** The version that a record names; kept. Asked for again 60 s after a failure. */
+  /** The version that a record names; kept. Asked for again 60 s after a refusal. */
   named(version: string): Promise<SealingKey | undefined>;
 }
 
@@ -42,8 +46,8 @@ export function createSealingKeys({
     const asked = known.get(id);
     if (asked?.key !== undefined || isRecent(asked, retryMs)) return asked?.key;
     return flights.run(id, async () => {
-      const key = await read(which);
-      known.set(id, { key, at: now() });
+      const { key, isFinal } = await read(which);
+      if (isFinal) known.set(id, { key, at: now() });
       if (key !== undefined) known.set(key.version, { key, at: now() });
       return key;
     });
@@ -54,15 +58,15 @@ export function createSealingKeys({
     return asked !== undefined && now() >= asked.at && now() < asked.at + retryMs;
   }
 
-  async function read(which: Which): Promise<SealingKey | undefined> {
+  async function read(which: Which): Promise<Found> {
     const command = new GetSecretValueCommand({ SecretId: sealingKeyName(environment), ...which });
     try {
       const answer = await withTimeLimit(timeoutMs, (abortSignal) => secretsManager.send(command, { abortSignal }));
       const { VersionId: version, SecretString: text } = answer;
-      if (typeof version !== 'string' || typeof text !== 'string' || text.length < MIN_LENGTH) return undefined;
-      return { version, material: createSecretKey(text, 'utf8') };
-    } catch {
-      return undefined;
+      if (typeof version !== 'string' || typeof text !== 'string' || text.length < MIN_LENGTH) return NO_KEY;
+      return { key: { version, material: createSecretKey(text, 'utf8') }, isFinal: true };
+    } catch (error) {
+      return { key: undefined, isFinal: isRefusal(error) };
     }
   }
 }
@@ -75,12 +79,20 @@ interface Dependencies {
   readonly timeoutMs?: number;
 }
 
+interface Found {
+  readonly key: SealingKey | undefined;
+  /** Secrets Manager has answered. */
+  readonly isFinal: boolean;
+}
+
 interface Asked {
   readonly key: SealingKey | undefined;
   readonly at: number;
 }
 
 type Which = { readonly VersionStage: string } | { readonly VersionId: string };
+
+const NO_KEY: Found = { key: undefined, isFinal: true };
 
 const CURRENT = 'AWSCURRENT';
 const TIMEOUT_MS = 1_000;

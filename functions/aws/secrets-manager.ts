@@ -3,10 +3,10 @@ import {
   type GetSecretValueCommandOutput,
   SecretsManagerClient,
   type SecretsManagerClientConfig,
-  SecretsManagerServiceException,
 } from '@aws-sdk/client-secrets-manager';
 import { Redacted } from '../broker/redacted.ts';
 import { type ReadSecret, type SecretReading, type SecretStage, secretName } from '../broker/secret.ts';
+import { secretsFailure } from './secrets-failure.ts';
 
 /**
  * A client for the region and the endpoint of the standard variables (`AWS_REGION`, `AWS_ENDPOINT_URL_SECRETS_MANAGER`),
@@ -37,7 +37,7 @@ export function createSecretReader({ environment, secretsManager, timeoutMs = TI
       abort.abort();
       return { outcome: 'unavailable', cause: `no answer within ${timeoutMs} ms` };
     } catch (error) {
-      return readFailure(error);
+      return secretsFailure(error);
     } finally {
       clearTimeout(timer);
     }
@@ -59,26 +59,4 @@ function readAnswer(answer: GetSecretValueCommandOutput, stage: SecretStage): Se
     return { outcome: 'found', secret: { versionId, stage, text: new Redacted(text) } };
   }
   return binary === undefined ? { outcome: 'unavailable', cause: 'an answer without a value' } : { outcome: 'binary' };
-}
-
-/** An answer that says no is definitive; no answer, an unreadable one, throttling and 5xx say nothing about the secret. */
-function readFailure(error: unknown): SecretReading {
-  const cause = causeOf(error);
-  if (!(error instanceof SecretsManagerServiceException)) return { outcome: 'unavailable', cause };
-  const status = error.$metadata.httpStatusCode ?? 0;
-  if (status < 400 || status >= 500 || status === 429 || TRANSIENT.test(error.name)) {
-    return { outcome: 'unavailable', cause };
-  }
-  if (error.name === 'ResourceNotFoundException') return { outcome: 'missing' };
-  if (error.name === 'InvalidRequestException') return { outcome: 'deleted' };
-  return { outcome: 'denied', cause };
-}
-
-const TRANSIENT = /Throttl|LimitExceeded|TooManyRequests|Timeout/;
-
-/** The error's name or code and nothing else: the SDK's messages and hidden members quote the answer, secret included. */
-function causeOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'unknown';
-  const name = 'code' in error && typeof error.code === 'string' ? error.code : error.name;
-  return /^\w{1,64}$/.test(name) ? name : 'unknown';
 }

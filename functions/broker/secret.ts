@@ -20,9 +20,9 @@ export type SecretReading =
   /** Marked for deletion; an operator can still restore it. */
   | { readonly outcome: 'deleted' }
   | { readonly outcome: 'binary' }
-  /** Refused by IAM or by the key. `cause` names the refusal and holds nothing of the answer's text. */
+  /** The broker may not read it. `cause` names the refusal and holds nothing of the answer's text. */
   | { readonly outcome: 'denied'; readonly cause: string }
-  /** Secrets Manager is down, slow, throttling or unreadable. `cause` as above. */
+  /** Secrets Manager is down, slow, throttling or unreadable, or refused by the key. `cause` as above. */
   | { readonly outcome: 'unavailable'; readonly cause: string };
 
 /** Reads the version of a client's secret that has the stage. Never throws: every failure is a reading. */
@@ -58,11 +58,11 @@ export function secretProblem(
     case 'denied':
       return new Problem(
         'secrets-unavailable',
-        `The broker may not read the secret "${name}". Its role needs secretsmanager:GetSecretValue on it and kms:Decrypt on its key.`,
+        `The broker may not read the secret "${name}". Its role needs secretsmanager:GetSecretValue on it.`,
         { cause: reading.cause },
       );
     case 'unavailable':
-      return new Problem('secrets-unavailable', `Secrets Manager did not give the secret "${name}" in time.`, {
+      return new Problem('secrets-unavailable', `Secrets Manager could not give the secret "${name}".`, {
         retryAfterSeconds: RETRY_AFTER_SECONDS,
         cause: reading.cause,
       });

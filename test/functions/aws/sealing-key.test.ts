@@ -51,27 +51,33 @@ describe('reading the sealing key', () => {
     expect(text(await keys.named(V2))).toBe(TWO);
   });
 
-  it.each<Fault>([
-    'throttled',
-    'access-denied',
-    'key-disabled',
-    'internal-error',
-    'garbage',
-    'misshapen',
-    'reset',
-    'hang',
-  ])('does without the key for 10 seconds after: %s', async (fault) => {
-    const { keys, failWith, calls, clock } = await start({ timeoutMs: fault === 'hang' ? 50 : 5_000 });
-    failWith(fault);
-    expect(await keys.current()).toBeUndefined();
-    failWith(undefined);
-    const asked = calls.length;
-    clock.now += 9_999;
-    expect(await keys.current()).toBeUndefined();
-    expect(calls).toHaveLength(asked);
-    clock.now += 1;
-    expect(await keys.current()).toMatchObject({ version: V1 });
-  });
+  it.each<Fault>(['access-denied', 'key-denied', 'key-disabled', 'misshapen'])(
+    'does without the key for 10 seconds after: %s',
+    async (fault) => {
+      const { keys, failWith, calls, clock } = await start();
+      failWith(fault);
+      expect(await keys.current()).toBeUndefined();
+      failWith(undefined);
+      const asked = calls.length;
+      clock.now += 9_999;
+      expect(await keys.current()).toBeUndefined();
+      expect(calls).toHaveLength(asked);
+      clock.now += 1;
+      expect(await keys.current()).toMatchObject({ version: V1 });
+    },
+  );
+
+  it.each<Fault>(['throttled', 'internal-error', 'garbage', 'reset', 'hang'])(
+    'asks again when the key is needed again after: %s',
+    async (fault) => {
+      const { keys, failWith, calls } = await start({ timeoutMs: fault === 'hang' ? 50 : 5_000 });
+      failWith(fault);
+      expect(await Promise.all([keys.current(), keys.current()])).toEqual([undefined, undefined]);
+      expect(calls).toHaveLength(1);
+      failWith(undefined);
+      expect(await keys.current()).toMatchObject({ version: V1 });
+    },
+  );
 
   it('asks again at once when the clock was set back', async () => {
     const { keys, failWith, clock } = await start();

@@ -48,15 +48,21 @@ describe('reading the secret of a client', () => {
     expect(await readSecret('acme', 'AWSCURRENT')).toEqual({ outcome: 'binary' });
   });
 
+  it('takes access-denied for a no that is not asked again', async () => {
+    const { readSecret, failWith, calls } = await start();
+    failWith('access-denied');
+    expect(await readSecret('acme', 'AWSCURRENT')).toEqual({ outcome: 'denied', cause: 'AccessDeniedException' });
+    expect(calls).toEqual(['GetSecretValue']);
+  });
+
   it.each([
-    ['access-denied', 'AccessDeniedException'],
-    ['key-denied', 'AccessDeniedException'],
+    ['key-denied', 'KMSAccessDenied'],
     ['key-disabled', 'KMSInvalidStateException'],
     ['decryption-failure', 'DecryptionFailure'],
-  ] satisfies [Fault, string][])('takes %s for a no that is not asked again', async (fault, cause) => {
+  ] satisfies [Fault, string][])('takes %s for being down: nobody has taken the secret away', async (fault, cause) => {
     const { readSecret, failWith, calls } = await start();
     failWith(fault);
-    expect(await readSecret('acme', 'AWSCURRENT')).toEqual({ outcome: 'denied', cause });
+    expect(await readSecret('acme', 'AWSCURRENT')).toEqual({ outcome: 'unavailable', cause });
     expect(calls).toEqual(['GetSecretValue']);
   });
 

@@ -30,7 +30,7 @@ describe('the secret of a client', () => {
   });
 
   it('keeps what went wrong for the log, not for the caller', () => {
-    const problem = secretProblem({ outcome: 'denied', cause: 'KMSInvalidStateException' }, NAME, 'AWSCURRENT');
+    const problem = secretProblem({ outcome: 'unavailable', cause: 'KMSInvalidStateException' }, NAME, 'AWSCURRENT');
     expect(problem.cause).toBe('KMSInvalidStateException');
     expect(problem.detail).not.toContain('KMSInvalidStateException');
   });
