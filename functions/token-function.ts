@@ -28,18 +28,20 @@ interface Options {
   readonly settings: BrokerSettings;
   /** ARNs of the roles that may check every client on every service, beside what the access rules say. */
   readonly checkerRoles?: readonly string[];
+  /** The version of the function that runs, as Lambda calls it. */
+  readonly version?: string | undefined;
   readonly write?: (line: string) => void;
 }
 
 /** Wires the adapters to the rules; each call makes a broker that shares nothing with another but what AWS holds. */
 export function createTokenFunction(options: Options): TokenHandler {
-  const { environment, tableName, settings, checkerRoles = [], write = writeLine } = options;
+  const { environment, tableName, settings, checkerRoles = [], version, write = writeLine } = options;
   const now = Date.now;
   const random = Math.random;
   const secretsManager = createSecretsManagerClient();
   const services = new Set(Object.keys(settings.services));
   const accessRules = [...settings.accessRules, ...checkerRoles.map(checkerRule)];
-  const log = { environment, services, now, write };
+  const log = { environment, version, services, now, write };
 
   const store = createPairTable({
     dynamodb: createDynamoDBClient(),

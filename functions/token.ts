@@ -12,4 +12,5 @@ export const handler = createTokenFunction({
   // Written by the stack from checked settings in the same deployment, so it is not checked again at each cold start.
   settings: JSON.parse(readFileSync(TOKEN_BROKER_SETTINGS, 'utf8')),
   checkerRoles: TOKEN_BROKER_CHECKER_ROLES.split(' '),
+  version: process.env.AWS_LAMBDA_FUNCTION_VERSION,
 });

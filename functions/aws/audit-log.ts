@@ -1,45 +1,44 @@
 import type { Audit, AuditRecord, Remark } from '../broker/audit.ts';
 import type { Pair } from '../broker/pair.ts';
+import { BY_ENVIRONMENT, BY_OUTCOME, BY_SERVICE, BY_SERVICE_AND_OUTCOME, emfLine, type MetricSet } from './emf.ts';
 import type { Unreadable } from './pair-table.ts';
 
 interface Dependencies {
   readonly environment: string;
+  /** The version of the function that runs, as Lambda calls it. */
+  readonly version?: string | undefined;
   /** Service names are a metric dimension only when they are configured: what a caller makes up must not become a metric. */
   readonly services: ReadonlySet<string>;
   readonly now: () => number;
   readonly write: (line: string) => void;
 }
 
-/**
- * Writes each record as one JSON line that is a CloudWatch EMF document as well. `write` is `process.stdout.write`:
- * what `console.log` prints is nested by Lambda's JSON log format, and no metric appears.
- *
- * @see https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
- */
-export function createAuditLog({ environment, services, now, write }: Dependencies): Audit {
+/** Writes each record as one JSON line with its metrics. */
+export function createAuditLog({ environment, version, services, now, write }: Dependencies): Audit {
   return (record) => {
     const { requestId, operation, outcome, milliseconds, caller, pair, cache, trace, cause, ...proof } = record;
-    const remarks = [...trace.remarks];
+    const remarks = [...trace.remarks].map((remark) => REMARK_METRICS[remark]);
     const line = {
-      _aws: { Timestamp: now(), CloudWatchMetrics: metrics([...METRICS, ...remarks.map(remarkMetric)]) },
       environment,
+      version,
       service: pair !== undefined && services.has(pair.service) ? pair.service : 'none',
       outcome,
       Requests: 1,
       Duration: milliseconds,
       CacheHits: cache === 'memory' || cache === 'shared' ? 1 : 0,
       TokenRequests: trace.tokenRequests,
-      ...Object.fromEntries(remarks.map((remark) => [REMARK_METRICS[remark], 1])),
+      ...Object.fromEntries(remarks.map((name) => [name, 1])),
       requestId,
       operation,
       caller: caller && `${caller.partition}:${caller.account}:${caller.role}/${caller.session}`,
       pair: pair && `${pair.client}/${pair.service}`,
       cache,
       ...proof,
-      remarks,
+      remarks: [...trace.remarks],
       cause: describeCause(cause),
     };
-    write(`${JSON.stringify(line)}\n`);
+    const isBug = outcome === 'internal' && version !== undefined;
+    write(emfLine(now(), [...METRICS, ...(isBug ? BUG_METRICS : []), ...remarkMetrics(remarks)], line));
   };
 }
 
@@ -47,23 +46,24 @@ export function createAuditLog({ environment, services, now, write }: Dependenci
 export function createUnreadableLog({ environment, now, write }: Dependencies) {
   return (reason: Unreadable, pair: Pair): void => {
     const line = {
-      _aws: { Timestamp: now(), CloudWatchMetrics: UNREADABLE_METRICS },
       environment,
       service: pair.service,
       outcome: reason,
       UnreadableRecords: 1,
       pair: `${pair.client}/${pair.service}`,
     };
-    write(`${JSON.stringify(line)}\n`);
+    write(emfLine(now(), UNREADABLE_METRICS, line));
   };
 }
 
-const METRICS: readonly Metric[] = [
-  { Name: 'Requests', Unit: 'Count' },
-  { Name: 'Duration', Unit: 'Milliseconds' },
-  { Name: 'CacheHits', Unit: 'Count' },
-  { Name: 'TokenRequests', Unit: 'Count' },
+const METRICS: readonly MetricSet[] = [
+  { by: [BY_OUTCOME, BY_SERVICE_AND_OUTCOME], counts: ['Requests'] },
+  { by: [BY_SERVICE_AND_OUTCOME], milliseconds: ['Duration'] },
+  { by: [BY_SERVICE], counts: ['CacheHits', 'TokenRequests'] },
 ];
+
+/** Of a new version while only some of the requests go there: its bugs, and not its predecessor's, take it back. */
+const BUG_METRICS: readonly MetricSet[] = [{ by: [[...BY_OUTCOME, 'version']], counts: ['Requests'] }];
 
 /** What an operator is told by an alarm rather than by reading lines. */
 const REMARK_METRICS = {
@@ -75,20 +75,11 @@ const REMARK_METRICS = {
   'assumed-lifetime-halved': 'AssumedLifetimeHalved',
 } as const satisfies Record<Remark, string>;
 
-function remarkMetric(remark: Remark): Metric {
-  return { Name: REMARK_METRICS[remark], Unit: 'Count' };
+function remarkMetrics(counts: readonly string[]): readonly MetricSet[] {
+  return counts.length === 0 ? [] : [{ by: [BY_ENVIRONMENT, BY_SERVICE], counts }];
 }
 
-const UNREADABLE_METRICS = metrics([{ Name: 'UnreadableRecords', Unit: 'Count' }]);
-
-interface Metric {
-  readonly Name: string;
-  readonly Unit: 'Count' | 'Milliseconds';
-}
-
-function metrics(definitions: readonly Metric[]) {
-  return [{ Namespace: 'TokenBroker', Dimensions: [['environment', 'service', 'outcome']], Metrics: definitions }];
-}
+const UNREADABLE_METRICS: readonly MetricSet[] = [{ by: [BY_SERVICE_AND_OUTCOME], counts: ['UnreadableRecords'] }];
 
 /** Where an unexpected error came from, without its message: a message may quote what it stumbled over. */
 function describeCause(cause: AuditRecord['cause']) {

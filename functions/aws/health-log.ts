@@ -1,6 +1,7 @@
 import type { CheckRecord, HealthRun } from '../broker/health-run.ts';
 import type { MissedPair } from '../broker/health-walk.ts';
 import { pairKey } from '../broker/pair.ts';
+import { BY_ENVIRONMENT, BY_SERVICE, BY_SERVICE_AND_OUTCOME, emfLine, type MetricSet } from './emf.ts';
 
 interface Dependencies {
   readonly environment: string;
@@ -8,17 +9,11 @@ interface Dependencies {
   readonly write: (line: string) => void;
 }
 
-/**
- * Writes one line per check and one per run, each a CloudWatch EMF document as well; see `audit-log.ts`. A run's metrics
- * also stand under the environment alone, for the alarms: whatever came of a run, it has shown that there are runs.
- */
+/** Writes one line per check and one per run, with their metrics. */
 export function createHealthLog({ environment, now, write }: Dependencies) {
-  const writeLine = (line: object) => write(`${JSON.stringify(line)}\n`);
-
   return {
     check({ pair, answer, milliseconds }: CheckRecord): void {
-      writeLine({
-        _aws: emf(now(), [BY_OUTCOME], CHECK_METRICS),
+      const line = {
         environment,
         service: pair.service,
         outcome: answer.kind === 'checked' ? answer.finding : 'failed',
@@ -28,64 +23,60 @@ export function createHealthLog({ environment, now, write }: Dependencies) {
         operation: 'health',
         pair: pairKey(pair),
         ...answer,
-      });
+      };
+      write(emfLine(now(), CHECK_METRICS, line));
     },
 
-    run({ clients, checked, missed, ignored, unknown, probe, reported, milliseconds }: HealthRun): void {
-      writeLine({
-        _aws: emf(now(), [['environment'], BY_OUTCOME], RUN_METRICS),
+    run(run: HealthRun): void {
+      const { clients, checked, missed, ignored, unknown, incidents, probe, reported, milliseconds } = run;
+      const line = {
         environment,
-        service: 'none',
         outcome: missed.length === 0 ? 'complete' : 'incomplete',
         Heartbeat: 1,
         RunDuration: milliseconds,
         PairsChecked: checked.length,
         PairsNotReached: missed.length,
         PairsFailed: missed.filter(({ reason }) => reason === 'failed').length,
+        PairsRejected: checked.filter(({ finding }) => finding === 'rejected').length,
+        ServiceIncidents: incidents.length,
         Notifications: reported.sent,
         NotificationFailures: Math.max(reported.unsent, reported.failures.length),
         ProbeNotDenied: probe.condition === 'denied' ? 0 : 1,
         operation: 'health',
         clients,
         probe: probe.said,
+        incidents,
         notReached: notReached(missed),
         unknownServices: unknown.slice(0, MAX_NAMES).map(pairKey),
         ignoredSecrets: ignored.slice(0, MAX_NAMES),
         failures: [...new Set(reported.failures)],
-      });
+      };
+      write(emfLine(now(), RUN_METRICS, line));
     },
   };
 }
 
-function emf(timestamp: number, dimensions: readonly (readonly string[])[], metrics: readonly Metric[]) {
-  return {
-    Timestamp: timestamp,
-    CloudWatchMetrics: [{ Namespace: 'TokenBroker', Dimensions: dimensions, Metrics: metrics }],
-  };
-}
-
-interface Metric {
-  readonly Name: string;
-  readonly Unit: 'Count' | 'Milliseconds';
-}
-
-const BY_OUTCOME = ['environment', 'service', 'outcome'];
-
-const CHECK_METRICS: readonly Metric[] = [
-  { Name: 'Findings', Unit: 'Count' },
-  { Name: 'CheckFailures', Unit: 'Count' },
-  { Name: 'CheckDuration', Unit: 'Milliseconds' },
+const CHECK_METRICS: readonly MetricSet[] = [
+  { by: [BY_SERVICE_AND_OUTCOME], counts: ['Findings'] },
+  { by: [BY_SERVICE], counts: ['CheckFailures'], milliseconds: ['CheckDuration'] },
 ];
 
-const RUN_METRICS: readonly Metric[] = [
-  { Name: 'Heartbeat', Unit: 'Count' },
-  { Name: 'RunDuration', Unit: 'Milliseconds' },
-  { Name: 'PairsChecked', Unit: 'Count' },
-  { Name: 'PairsNotReached', Unit: 'Count' },
-  { Name: 'PairsFailed', Unit: 'Count' },
-  { Name: 'Notifications', Unit: 'Count' },
-  { Name: 'NotificationFailures', Unit: 'Count' },
-  { Name: 'ProbeNotDenied', Unit: 'Count' },
+const RUN_METRICS: readonly MetricSet[] = [
+  {
+    by: [BY_ENVIRONMENT],
+    counts: [
+      'Heartbeat',
+      'PairsChecked',
+      'PairsNotReached',
+      'PairsFailed',
+      'PairsRejected',
+      'ServiceIncidents',
+      'Notifications',
+      'NotificationFailures',
+      'ProbeNotDenied',
+    ],
+    milliseconds: ['RunDuration'],
+  },
 ];
 
 /** At most 200 for each reason: a line of the log ends at 256 kB, and `PairsNotReached` tells how many there are. */

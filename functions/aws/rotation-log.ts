@@ -1,5 +1,6 @@
 import { pairKey } from '../broker/pair.ts';
 import type { RotationRecord } from '../broker/rotation.ts';
+import { BY_OUTCOME, BY_SERVICE, BY_SERVICE_AND_OUTCOME, emfLine, type MetricSet } from './emf.ts';
 
 interface Dependencies {
   readonly environment: string;
@@ -10,14 +11,10 @@ interface Dependencies {
 /** Why an event led to no check: it concerns somebody else, cannot be read, or its client has no pairs (any more). */
 export type Ignored = 'foreign' | 'malformed' | 'no-pairs';
 
-/** Writes what the rotation function did, one JSON line each, which are CloudWatch EMF documents as well. */
+/** Writes what the rotation function did, one JSON line each, with its metrics. */
 export function createRotationLog({ environment, now, write }: Dependencies) {
-  const writeLine = (metrics: readonly Metric[], line: object) => {
-    const CloudWatchMetrics = [
-      { Namespace: 'TokenBroker', Dimensions: [['environment', 'service', 'outcome']], Metrics: metrics },
-    ];
-    write(`${JSON.stringify({ _aws: { Timestamp: now(), CloudWatchMetrics }, environment, ...line })}\n`);
-  };
+  const writeLine = (metrics: readonly MetricSet[], line: object) =>
+    write(emfLine(now(), metrics, { environment, ...line }));
 
   return {
     record({ pair, promoted, answer, milliseconds }: RotationRecord): void {
@@ -34,19 +31,14 @@ export function createRotationLog({ environment, now, write }: Dependencies) {
     },
 
     ignore(reason: Ignored): void {
-      writeLine(EVENT_METRICS, { service: 'none', outcome: reason, IgnoredEvents: 1, operation: 'rotation' });
+      writeLine(EVENT_METRICS, { outcome: reason, IgnoredEvents: 1, operation: 'rotation' });
     },
   };
 }
 
-interface Metric {
-  readonly Name: string;
-  readonly Unit: string;
-}
-
-const CHECK_METRICS: readonly Metric[] = [
-  { Name: 'RotationChecks', Unit: 'Count' },
-  { Name: 'RotationDuration', Unit: 'Milliseconds' },
+const CHECK_METRICS: readonly MetricSet[] = [
+  { by: [BY_SERVICE_AND_OUTCOME], counts: ['RotationChecks'] },
+  { by: [BY_SERVICE], milliseconds: ['RotationDuration'] },
 ];
 
-const EVENT_METRICS: readonly Metric[] = [{ Name: 'IgnoredEvents', Unit: 'Count' }];
+const EVENT_METRICS: readonly MetricSet[] = [{ by: [BY_OUTCOME], counts: ['IgnoredEvents'] }];

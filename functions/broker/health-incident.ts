@@ -53,6 +53,11 @@ interface ServiceFindings {
 /** A client that is new may have been looked at by somebody else before the list shows it. */
 const LIST_LAG_MS = 10 * 60_000;
 
+/** Whether a run by itself is enough for an incident of the service to begin. */
+export function hasIncident(service: ServiceName, { checked }: Walk): boolean {
+  return hasBegun(checked.filter(({ pair }) => pair.service === service));
+}
+
 /** What a look at a few pairs found out, from which nothing follows for their service. */
 export function judgePairs(checked: readonly CheckedPair[]): Judge {
   return (entries) => ({

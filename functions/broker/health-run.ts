@@ -1,4 +1,4 @@
-import { judgeService } from './health-incident.ts';
+import { hasIncident, judgeService } from './health-incident.ts';
 import { judgeOverall } from './health-overall.ts';
 import { type ClientList, pairsOf } from './health-pairs.ts';
 import { type AskAsProbe, type ProbeAnswer, probeAccess } from './health-probe.ts';
@@ -13,6 +13,8 @@ export interface HealthRun extends Walk {
   readonly ignored: readonly string[];
   /** Pairs that a client's tag names and nobody configured. */
   readonly unknown: readonly Pair[];
+  /** Services that answered hardly anybody in this run, whatever is remembered of earlier ones. */
+  readonly incidents: readonly ServiceName[];
   readonly probe: ProbeAnswer;
   readonly reported: Reported;
   readonly milliseconds: number;
@@ -71,7 +73,9 @@ export function createHealthRun(dependencies: Dependencies) {
       report(undefined, judgeOverall({ walk, unknown, probe, at }), reportsEndAt),
     ];
     const reported = total(await Promise.all(reports));
-    return { ...walk, clients: clients.length, ignored, unknown, probe, reported, milliseconds: now() - startedAt };
+    const incidents = services.filter((service) => hasIncident(service, walk));
+    const milliseconds = now() - startedAt;
+    return { ...walk, clients: clients.length, ignored, unknown, incidents, probe, reported, milliseconds };
   };
 
   /** A pair that there is, so that nothing but the missing rule can be why the probe is refused. */

@@ -51,6 +51,7 @@ describe('the alarms of health', () => {
       missed: [],
       ignored: [],
       unknown: [],
+      incidents: [],
       probe: { condition: 'denied', said: 'access-denied' },
       reported: { sent: 0, unsent: 0, failures: [] },
       milliseconds: 0,

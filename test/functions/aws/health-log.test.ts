@@ -43,7 +43,8 @@ describe('the line of a run', () => {
       { pair: { ...PAIR, client: 'globex' }, reason: 'sampled' },
       { pair: { ...PAIR, client: 'initech' }, reason: 'failed', failure: 'timeout' },
     ];
-    log.run({ ...RUN, missed, reported: { sent: 2, unsent: 1, failures: ['notifier-down', 'notifier-down'] } });
+    const reported = { sent: 2, unsent: 1, failures: ['notifier-down', 'notifier-down'] };
+    log.run({ ...RUN, missed, incidents: ['customer-insights'], reported });
     expect(lines()).toMatchObject([
       {
         outcome: 'incomplete',
@@ -51,6 +52,8 @@ describe('the line of a run', () => {
         RunDuration: 1_234,
         PairsNotReached: 3,
         PairsFailed: 1,
+        PairsRejected: 0,
+        ServiceIncidents: 1,
         Notifications: 2,
         NotificationFailures: 2,
         ProbeNotDenied: 0,
@@ -62,6 +65,17 @@ describe('the line of a run', () => {
         failures: ['notifier-down'],
       },
     ]);
+  });
+
+  it('counts the pairs whose credential is rejected', () => {
+    const { log, lines } = createLog();
+    const found = { pair: PAIR, provenBy: 'latch', checkedAt: START, at: START } as const;
+    const checked = (['rejected', 'accepted', 'rejected', 'disabled'] as const).map((finding) => ({
+      ...found,
+      finding,
+    }));
+    log.run({ ...RUN, checked });
+    expect(lines()).toMatchObject([{ PairsChecked: 4, PairsRejected: 2 }]);
   });
 
   it('fits into the log, however much was not reached', () => {
@@ -77,18 +91,19 @@ describe('the line of a run', () => {
   });
 });
 
-it('has metrics that can be read by an alarm, without a client or caller as a dimension', () => {
+it('has metrics, without a client or caller as a dimension', () => {
   const { log, lines } = createLog();
   log.check({ pair: PAIR, answer: { kind: 'failed', failure: 'timeout', retryable: true }, milliseconds: 12 });
   log.run(RUN);
-  const [check, run] = lines();
-  expect(check._aws.CloudWatchMetrics[0].Dimensions).toEqual([['environment', 'service', 'outcome']]);
-  expect(run._aws.CloudWatchMetrics[0].Dimensions).toEqual([['environment'], ['environment', 'service', 'outcome']]);
-  for (const line of [check, run]) {
-    const [{ Namespace, Dimensions, Metrics }] = line._aws.CloudWatchMetrics;
-    expect(Namespace).toBe('TokenBroker');
-    for (const dimension of Dimensions.flat()) expect(line[dimension]).toEqual(expect.any(String));
-    for (const { Name } of Metrics) expect(line[Name]).toEqual(expect.any(Number));
+  for (const line of lines()) {
+    for (const { Namespace, Dimensions, Metrics } of line._aws.CloudWatchMetrics) {
+      expect(Namespace).toBe('TokenBroker');
+      for (const dimension of Dimensions.flat()) {
+        expect(['environment', 'service', 'outcome']).toContain(dimension);
+        expect(line[dimension]).toEqual(expect.any(String));
+      }
+      for (const { Name } of Metrics) expect(line[Name]).toEqual(expect.any(Number));
+    }
   }
 });
 
@@ -98,6 +113,7 @@ const RUN: HealthRun = {
   unknown: [],
   checked: [],
   missed: [],
+  incidents: [],
   probe: { condition: 'denied', said: 'access-denied' },
   reported: { sent: 0, unsent: 0, failures: [] },
   milliseconds: 1_234,

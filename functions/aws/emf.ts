@@ -1,0 +1,33 @@
+/** Metrics of one line, and the sets of its members under each of which CloudWatch keeps them. */
+export interface MetricSet {
+  readonly by: readonly (readonly string[])[];
+  readonly counts?: readonly string[];
+  readonly milliseconds?: readonly string[];
+}
+
+/**
+ * One line of JSON that is a CloudWatch EMF document as well. An alarm reads a metric under exactly the dimensions that it
+ * names and cannot add up others, so whatever an alarm or the dashboard shows is kept under just these. Never by client or
+ * caller: each combination of values is a metric that is paid for.
+ *
+ * It must be written with `process.stdout.write`: what `console.log` prints is nested by Lambda's JSON log format, and no
+ * metric appears.
+ *
+ * @see https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
+ */
+export function emfLine(timestamp: number, sets: readonly MetricSet[], members: object): string {
+  const CloudWatchMetrics = sets.map(({ by, counts = [], milliseconds = [] }) => ({
+    Namespace: 'TokenBroker',
+    Dimensions: by,
+    Metrics: [
+      ...counts.map((Name) => ({ Name, Unit: 'Count' })),
+      ...milliseconds.map((Name) => ({ Name, Unit: 'Milliseconds' })),
+    ],
+  }));
+  return `${JSON.stringify({ _aws: { Timestamp: timestamp, CloudWatchMetrics }, ...members })}\n`;
+}
+
+export const BY_ENVIRONMENT = ['environment'];
+export const BY_SERVICE = ['environment', 'service'];
+export const BY_OUTCOME = ['environment', 'outcome'];
+export const BY_SERVICE_AND_OUTCOME = ['environment', 'service', 'outcome'];
