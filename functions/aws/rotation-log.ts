@@ -31,7 +31,7 @@ export function createRotationLog({ environment, now, write }: Dependencies) {
     },
 
     ignore(reason: Ignored): void {
-      writeLine(EVENT_METRICS, { outcome: reason, IgnoredEvents: 1, operation: 'rotation' });
+      writeLine(EVENT_METRICS, { service: 'none', outcome: reason, IgnoredEvents: 1, operation: 'rotation' });
     },
   };
 }
