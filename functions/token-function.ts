@@ -10,6 +10,7 @@ import { createSealer } from './aws/sealing.ts';
 import { createSealingKeys } from './aws/sealing-key.ts';
 import { createSecretReader, createSecretsManagerClient } from './aws/secrets-manager.ts';
 import { createTimeBudget } from './aws/time-budget.ts';
+import { warmUp } from './aws/warm-up.ts';
 import type { AccessRule } from './broker/access-rule.ts';
 import { createAuthorize } from './broker/authorize.ts';
 import { createCredentials } from './broker/credentials.ts';
@@ -33,20 +34,28 @@ interface Options {
   readonly write?: (line: string) => void;
 }
 
+interface TokenFunction {
+  readonly handler: TokenHandler;
+  /** To be awaited before the first call, see `warmUp`. */
+  readonly warmUp: () => Promise<void>;
+}
+
 /** Wires the adapters to the rules; each call makes a broker that shares nothing with another but what AWS holds. */
-export function createTokenFunction(options: Options): TokenHandler {
+export function createTokenFunction(options: Options): TokenFunction {
   const { environment, tableName, settings, checkerRoles = [], version, write = writeLine } = options;
   const now = Date.now;
   const random = Math.random;
   const secretsManager = createSecretsManagerClient();
+  const dynamodb = createDynamoDBClient();
+  const keys = createSealingKeys({ secretsManager, environment, now });
   const services = new Set(Object.keys(settings.services));
   const accessRules = [...settings.accessRules, ...checkerRoles.map(checkerRule)];
   const log = { environment, version, services, now, write };
 
   const store = createPairTable({
-    dynamodb: createDynamoDBClient(),
+    dynamodb,
     tableName,
-    sealer: createSealer({ environment, keys: createSealingKeys({ secretsManager, environment, now }) }),
+    sealer: createSealer({ environment, keys }),
     withinBudget: createTimeBudget({ now }),
     now,
     onUnreadable: createUnreadableLog(log),
@@ -67,7 +76,10 @@ export function createTokenFunction(options: Options): TokenHandler {
   });
   const endpoint = createTokenEndpoint({ broker, audit: createAuditLog(log), now });
 
-  return async (event, context) => toResult(await endpoint(parseEvent(event, context, now())));
+  return {
+    handler: async (event, context) => toResult(await endpoint(parseEvent(event, context, now()))),
+    warmUp: () => warmUp({ dynamodb, tableName, keys }),
+  };
 }
 
 function checkerRule(role: string): AccessRule {

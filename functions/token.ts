@@ -5,8 +5,7 @@ import { createTokenFunction } from './token-function.ts';
 const { TOKEN_BROKER_ENVIRONMENT, TOKEN_BROKER_TABLE, TOKEN_BROKER_SETTINGS, TOKEN_BROKER_CHECKER_ROLES } =
   parseEnvironment(process.env);
 
-/** Lambda's entry point of the token function. */
-export const handler = createTokenFunction({
+const tokenFunction = createTokenFunction({
   environment: TOKEN_BROKER_ENVIRONMENT,
   tableName: TOKEN_BROKER_TABLE,
   // Written by the stack from checked settings in the same deployment, so it is not checked again at each cold start.
@@ -14,3 +13,9 @@ export const handler = createTokenFunction({
   checkerRoles: TOKEN_BROKER_CHECKER_ROLES.split(' '),
   version: process.env.AWS_LAMBDA_FUNCTION_VERSION,
 });
+
+// While an environment starts it has a whole processor, and nobody waits for it yet.
+await tokenFunction.warmUp();
+
+/** Lambda's entry point of the token function. */
+export const { handler } = tokenFunction;

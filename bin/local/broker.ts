@@ -67,7 +67,7 @@ export async function startLocalBroker(options: Options): Promise<LocalBroker> {
     await ensureSealingKey(createSecretsManagerClient(), LOCAL_ENVIRONMENT);
 
     const { services, accessRules, provenForSeconds, callers } = config;
-    const handler = createTokenFunction({
+    const { handler } = createTokenFunction({
       environment: LOCAL_ENVIRONMENT,
       tableName: TABLE_NAME,
       settings: { services, accessRules, provenForSeconds },

@@ -1,4 +1,4 @@
-import type { ClientRequest, RequestOptions } from 'node:http';
+import http, { type ClientRequest, type RequestOptions } from 'node:http';
 import https from 'node:https';
 import { isIP } from 'node:net';
 
@@ -61,9 +61,6 @@ export function createConnections({ ca, now }: Options): Connections {
     }
   }
 }
-
-// Importing node:http as a module touches all its exports, and one of them loads undici.
-const http = process.getBuiltinModule('node:http');
 
 /** Below what load balancers commonly allow an idle connection. */
 const MAX_IDLE_MS = 30_000;

@@ -87,7 +87,7 @@ export async function startHealthFunctionWorld(options: Options = {}) {
       },
       checkerRoles: [HEALTH.role],
       write: (line) => lines.push(line),
-    }),
+    }).handler,
     callers: [HEALTH, { ...PROBE_KEY, mayInvoke: probeMayInvoke }],
     port: 0,
   });

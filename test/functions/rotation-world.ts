@@ -70,7 +70,7 @@ export async function startRotationWorld() {
       },
       checkerRoles: [ROTATION.role],
       write: (line) => lines.push(line),
-    }),
+    }).handler,
     callers: [ROTATION, BILLING],
     port: 0,
     onAnswer: ({ path, status }) => path === '/check' && checks.push(status),

@@ -13,13 +13,13 @@ const stack = bundle(exampleForm());
 describe('the code asset of the token function', () => {
   it('holds the code and the settings, and nothing else', () => {
     const asset = assetOf(stack, 'token-broker-test');
-    expect(Object.keys(asset)).toEqual(['index.js', 'settings.json']);
+    expect(Object.keys(asset)).toEqual(['index.mjs', 'settings.json']);
     expect(JSON.parse(asset['settings.json'] ?? '')).toEqual(toBrokerSettings(parseEnvironment('test', exampleForm())));
   });
 
   it('alone changes with an access rule', () => {
     const other = bundle(changed(exampleForm(), 'accessRules/0/clients', ['acme', 'globex']));
-    expect(digests(other)['token-broker-test/index.js']).toBe(digests(stack)['token-broker-test/index.js']);
+    expect(digests(other)['token-broker-test/index.mjs']).toBe(digests(stack)['token-broker-test/index.mjs']);
     expect(codeKey(other)).not.toBe(codeKey(stack));
     expect(other.text.replace(codeKey(other), codeKey(stack))).toBe(stack.text);
   });
@@ -50,7 +50,7 @@ describe('the code asset of the token function', () => {
 
 describe('the code assets', () => {
   it.each(['token-broker-health-test', 'token-broker-rotation-test'])('of %s hold code and nothing else', (name) => {
-    expect(Object.keys(assetOf(stack, name))).toEqual(['index.js']);
+    expect(Object.keys(assetOf(stack, name))).toEqual(['index.mjs']);
   });
 
   it.each(['token-broker-test', 'token-broker-health-test', 'token-broker-rotation-test'])(
@@ -96,7 +96,7 @@ function loadAsset(functionName: string): string {
     for (const [name, content] of Object.entries(assetOf(stack, functionName))) {
       writeFileSync(path.join(directory, name), content);
     }
-    const script = `process.stdout.write(typeof require('./index.js').handler)`;
+    const script = `import('./index.mjs').then(({ handler }) => process.stdout.write(typeof handler))`;
     const env = {
       ...variablesOf(functionName),
       TOKEN_BROKER_SETTINGS: path.join(directory, 'settings.json'),

@@ -46,7 +46,7 @@ async function carryOut({ advanceMs = 0, environments: numbers = [], body, at }:
 }
 
 function environmentOf(number: number): TokenHandler {
-  const handler = environments.get(number) ?? createTokenFunction({ ...options, write });
+  const handler = environments.get(number) ?? createTokenFunction({ ...options, write }).handler;
   environments.set(number, handler);
   return handler;
 }
