@@ -33,6 +33,9 @@ export function createHttpsSender({ ca, now = Date.now }: Options = {}): Send {
   };
 }
 
+/** Each answer of 1xx costs memory; a service has no more to say before its answer than a proxy or two on the way. */
+const MAX_INTERIM_ANSWERS = 16;
+
 function revealed(headers: HttpRequest['headers']): OutgoingHttpHeaders {
   return Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name, typeof value === 'string' ? value : value.reveal()]),
@@ -55,6 +58,11 @@ function exchange(
     outgoing.on('error', (error) => fail(errorFailure(error, progress, head)));
     // What ends without an error: an answer that is cut off, a switch of protocols.
     outgoing.on('close', () => fail(new SendFailure('broken', 'ECONNRESET', head)));
+    let interimAnswers = 0;
+    outgoing.on('information', () => {
+      interimAnswers += 1;
+      if (interimAnswers > MAX_INTERIM_ANSWERS) fail(new SendFailure('too-large', 'TOO_MANY_INTERIM_ANSWERS'));
+    });
     outgoing.on('response', (incoming) => {
       const answer = headOf(incoming);
       head = answer;

@@ -10,7 +10,7 @@ import type { SecretReading, SecretStage } from '../../functions/broker/secret.t
 import type { Service } from '../../functions/broker/service.ts';
 import { createTokenBroker } from '../../functions/broker/token-broker.ts';
 import { type BrokerRequest, createTokenEndpoint } from '../../functions/broker/token-endpoint.ts';
-import type { TokenExchange } from '../../functions/broker/token-request.ts';
+import type { RequestToken, TokenExchange } from '../../functions/broker/token-request.ts';
 import { BILLING, exampleRule, exampleService, START } from './example.ts';
 import { CONTEXT } from './function-url-events.ts';
 
@@ -18,7 +18,7 @@ interface World {
   readonly services: Record<string, Service>;
   readonly accessRules: AccessRule[];
   /** What the token endpoint answers to the n-th token request (from 1); may throw. */
-  answer: (n: number) => TokenExchange | Promise<TokenExchange>;
+  answer: (n: number, ...request: Parameters<RequestToken>) => TokenExchange | Promise<TokenExchange>;
   /** What Secrets Manager answers; may be changed while the world runs. */
   secret: (client: string, stage: SecretStage) => SecretReading | Promise<SecretReading>;
 }
@@ -50,9 +50,9 @@ export function createBrokerWorld(changes: Partial<World> = {}) {
       },
     }),
     renewToken: createTokenRenewer({
-      requestToken: async () => {
+      requestToken: async (...request) => {
         calls.tokenRequests += 1;
-        const answered = await world.answer(calls.tokenRequests);
+        const answered = await world.answer(calls.tokenRequests, ...request);
         return { ...answered, requestStartedAt: clock.now, receivedAt: clock.now };
       },
       fingerprint: (token) => token.padEnd(16, '0').slice(0, 16),

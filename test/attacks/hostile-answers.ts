@@ -1,0 +1,37 @@
+import type { Socket } from 'node:net';
+
+/** What a service does to the connection of a complete request. */
+export type Reply = (socket: Socket) => void;
+
+export function write(text: string): Reply {
+  return (socket) => void socket.write(text, 'latin1');
+}
+
+/** Writes and ends its side of the connection. */
+export function end(text: string): Reply {
+  return (socket) => void socket.end(text, 'latin1');
+}
+
+/** Writes until the other side has gone, at most 64 MB. */
+export function endless(start: string, more = 'x'.repeat(4_096)): Reply {
+  return (socket) => {
+    let left = 64_000_000;
+    const pump = () => {
+      while (left > 0 && !socket.destroyed) {
+        left -= more.length;
+        if (!socket.write(more, 'latin1')) return;
+      }
+    };
+    socket.on('drain', pump).write(start, 'latin1');
+    pump();
+  };
+}
+
+/** Writes one byte every 50 ms until the other side has gone. */
+export function drip(text: string): Reply {
+  return (socket) => {
+    let at = 0;
+    const timer = setInterval(() => socket.write(text.charAt(at++), 'latin1'), 50);
+    socket.on('close', () => clearInterval(timer));
+  };
+}

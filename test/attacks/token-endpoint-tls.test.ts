@@ -1,0 +1,84 @@
+import { once } from 'node:events';
+import { connect, type SecureVersion } from 'node:tls';
+import { beforeAll, expect, it, onTestFinished } from 'vitest';
+import { createHttpsSender } from '../../functions/aws/https-sender.ts';
+import { createTokenRequester } from '../../functions/broker/token-request.ts';
+import { createBrokerWorld } from '../support/broker-world.ts';
+import { type CertificateAuthority, createCertificateAuthority } from '../support/certificates.ts';
+import { exampleService, START } from '../support/example.ts';
+import { startRawServer } from '../support/raw-server.ts';
+
+const DAY_MS = 86_400_000;
+const ANSWER = '{"access_token":"a-good-token","expires_in":3600}';
+
+interface Endpoint {
+  readonly certificate?: Parameters<CertificateAuthority['issue']>[0];
+  readonly signedBy?: 'known' | 'unknown';
+  readonly tls?: {
+    readonly maxVersion?: SecureVersion;
+    readonly minVersion?: SecureVersion;
+    readonly ciphers?: string;
+  };
+  readonly host?: string;
+}
+
+let known: CertificateAuthority;
+let unknown: CertificateAuthority;
+beforeAll(async () => {
+  [known, unknown] = await Promise.all([createCertificateAuthority(), createCertificateAuthority()]);
+});
+
+it('gives the credential to a token endpoint with a certificate for its host, of an authority that is known', async () => {
+  expect(await issueFrom({})).toEqual({ status: 200, type: undefined, requests: 1 });
+});
+
+it.each<[string, Endpoint]>([
+  ['is signed by nobody that is known', { signedBy: 'unknown' }],
+  [
+    'is over',
+    { certificate: { notAfter: new Date(Date.now() - DAY_MS), notBefore: new Date(Date.now() - 2 * DAY_MS) } },
+  ],
+  [
+    'is not yet valid',
+    { certificate: { notBefore: new Date(Date.now() + DAY_MS), notAfter: new Date(Date.now() + 2 * DAY_MS) } },
+  ],
+  ['is for another host', { certificate: { host: 'auth.example.com' } }],
+  ['is for all hosts below this one', { certificate: { host: '*.localhost' } }],
+  ['is for its host, asked for by its address', { host: '127.0.0.1' }],
+  ['is good, over TLS 1.1', { tls: { minVersion: 'TLSv1', maxVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' } }],
+  ['is good, over TLS 1.0', { tls: { minVersion: 'TLSv1', maxVersion: 'TLSv1', ciphers: 'DEFAULT@SECLEVEL=0' } }],
+  ['is good, over TLS without encryption', { tls: { maxVersion: 'TLSv1.2', ciphers: 'eNULL@SECLEVEL=0' } }],
+])('sends nothing to a token endpoint whose certificate %s', async (_, endpoint) => {
+  expect(await issueFrom(endpoint)).toEqual({ status: 503, type: 'token-endpoint-unavailable', requests: 0 });
+});
+
+async function issueFrom({ certificate, signedBy = 'known', tls, host = 'localhost' }: Endpoint) {
+  const issued = await { known, unknown }[signedBy].issue(certificate);
+  const service = await startRawServer({
+    certificate: { ...issued, ...tls },
+    onRequest: (socket) => socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${ANSWER.length}\r\n\r\n${ANSWER}`),
+  });
+  onTestFinished(service.close);
+  await connectCarelessly(service.port);
+
+  const requestToken = createTokenRequester({
+    send: createHttpsSender({ ca: known.ca }),
+    now: () => START,
+    sleep: async () => {},
+    random: () => 0,
+  });
+  const { post } = createBrokerWorld({
+    services: { 'customer-insights': exampleService({ authUrl: `https://${host}:${service.port}` }) },
+    answer: (_, ...order) => requestToken(...order),
+  });
+  const { status, json } = await post({ client: 'acme', service: 'customer-insights' });
+  return { status, type: json.type, requests: service.requests.length };
+}
+
+/** Proves that the server works, and that only care keeps a client away from it. */
+async function connectCarelessly(port: number): Promise<void> {
+  const careless = { rejectUnauthorized: false, minVersion: 'TLSv1', ciphers: 'ALL:eNULL@SECLEVEL=0' } as const;
+  const socket = connect({ host: '127.0.0.1', port, ...careless });
+  await once(socket, 'secureConnect');
+  socket.destroy();
+}

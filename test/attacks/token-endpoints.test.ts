@@ -1,0 +1,331 @@
+import type { Socket } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createHttpsSender } from '../../functions/aws/https-sender.ts';
+import { createTokenRequester } from '../../functions/broker/token-request.ts';
+import { createBrokerWorld } from '../support/broker-world.ts';
+import { exampleRule, exampleService, START } from '../support/example.ts';
+import { type RawServer, startRawServer } from '../support/raw-server.ts';
+import { drip, end, endless, write } from './hostile-answers.ts';
+
+/** In every answer that must not be shown to anybody. */
+const MARKED = 'marked-by-the-service';
+const CHUNK = `1000\r\n${'x'.repeat(4_096)}\r\n`;
+const TOKEN = JSON.stringify({ access_token: 'a-good-token', expires_in: 3_600 });
+
+interface Attack {
+  readonly attack: string;
+  /** What the service does with a complete request, counted from 1. */
+  readonly onRequest?: (socket: Socket, count: number) => void;
+  readonly onConnection?: (socket: Socket) => void;
+  readonly status: number;
+  readonly type?: string;
+}
+
+const UNUSABLE = { status: 424, type: 'token-response-unusable' };
+const ODD = { status: 424, type: 'token-endpoint-error' };
+const UNAVAILABLE = { status: 503, type: 'token-endpoint-unavailable' };
+const TIMEOUT = { status: 504, type: 'token-endpoint-timeout' };
+const REJECTED = { status: 424, type: 'credential-rejected' };
+
+const BODIES: readonly Attack[] = [
+  { attack: 'a gzip bomb', onRequest: write(http(200, bomb(), 'content-encoding: gzip')), ...UNUSABLE },
+  { attack: 'a gzip bomb that says nothing of it', onRequest: write(http(200, bomb())), ...UNUSABLE },
+  { attack: 'a body without an end', onRequest: endless(chunkedHead(200), CHUNK), ...UNUSABLE },
+  {
+    attack: 'a body of ten gigabytes',
+    onRequest: endless(`${head(200)}content-length: 10737418240\r\n\r\n`),
+    ...UNUSABLE,
+  },
+  { attack: 'a body without an end or a length', onRequest: endless(`${head(200)}\r\n`), ...UNUSABLE },
+  {
+    attack: 'one byte and then another',
+    onRequest: drip(`${head(200)}content-length: 99999\r\n\r\n${TOKEN}`),
+    ...TIMEOUT,
+  },
+  {
+    attack: 'one byte of the headers and then another',
+    onRequest: drip(`${head(200)}x: ${'y'.repeat(9_999)}`),
+    ...TIMEOUT,
+  },
+  {
+    attack: 'a chunk whose extension has no end',
+    onRequest: endless(`${chunkedHead(200)}1;x=`, 'y'.repeat(4_096)),
+    ...ODD,
+  },
+  {
+    attack: 'a chunk of a size beyond numbers',
+    onRequest: write(`${chunkedHead(200)}ffffffffffffffffff\r\nx`),
+    ...ODD,
+  },
+  { attack: 'a chunk with a size below nothing', onRequest: write(`${chunkedHead(200)}-1\r\nx\r\n0\r\n\r\n`), ...ODD },
+  { attack: 'a length below nothing', onRequest: write(`${head(200)}content-length: -1\r\n\r\n${TOKEN}`), ...ODD },
+  { attack: 'two lengths', onRequest: write(`${head(200)}content-length: 3\r\ncontent-length: 4\r\n\r\nabcd`), ...ODD },
+  {
+    attack: 'a length and chunks',
+    onRequest: write(`${head(200)}content-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`),
+    ...ODD,
+  },
+  {
+    attack: 'a length that is too long',
+    onRequest: end(`${head(200)}content-length: 999\r\n\r\n${TOKEN}`),
+    ...UNAVAILABLE,
+  },
+  {
+    attack: 'a length that is too short',
+    onRequest: write(`${head(200)}content-length: 9\r\n\r\n${TOKEN}`),
+    ...ODD,
+  },
+  { attack: 'a hundred thousand brackets', onRequest: write(http(200, '['.repeat(100_000))), ...UNUSABLE },
+  { attack: 'a hundred thousand objects in each other', onRequest: write(http(200, nested(30_000))), ...UNUSABLE },
+  { attack: 'a token with a line break', onRequest: write(http(200, tokenBody('a\r\nx-evil: 1'))), ...UNUSABLE },
+  { attack: 'a token with a NUL', onRequest: write(http(200, tokenBody('a\u0000b'))), ...UNUSABLE },
+  { attack: 'a token of 200 kB', onRequest: write(http(200, tokenBody('a'.repeat(200_000)))), ...UNUSABLE },
+  {
+    attack: 'a token that is over already',
+    onRequest: write(http(200, '{"access_token":"x","expires_in":0}')),
+    ...UNUSABLE,
+  },
+  { attack: 'a page', onRequest: write(http(200, `<html>${MARKED}</html>`, 'content-type: text/html')), ...UNUSABLE },
+  { attack: 'nothing', onRequest: write(http(200, '')), ...UNUSABLE },
+];
+
+const CONNECTIONS: readonly Attack[] = [
+  { attack: 'never answers', onRequest: () => {}, ...TIMEOUT },
+  {
+    attack: 'says for ever that it goes on',
+    onRequest: endless('', 'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(100)),
+    ...UNUSABLE,
+  },
+  { attack: 'closes before it answers', onRequest: (socket) => socket.destroy(), ...UNAVAILABLE },
+  { attack: 'resets before it answers', onRequest: (socket) => socket.resetAndDestroy(), ...UNAVAILABLE },
+  { attack: 'half-closes before it answers', onRequest: (socket) => socket.end(), ...UNAVAILABLE },
+  { attack: 'closes after a byte', onRequest: end('H'), ...UNAVAILABLE },
+  { attack: 'closes in the headers', onRequest: end('HTTP/1.1 200 OK\r\nx: y'), ...UNAVAILABLE },
+  {
+    attack: 'closes in the middle of a body',
+    onRequest: end(`${head(200)}content-length: 99\r\n\r\n{"access_`),
+    ...UNAVAILABLE,
+  },
+  { attack: 'closes before the last chunk', onRequest: end(`${chunkedHead(200)}3\r\n{"a\r\n`), ...UNAVAILABLE },
+  {
+    attack: 'wants another protocol',
+    onRequest: write('HTTP/1.1 101 X\r\nupgrade: h2c\r\nconnection: upgrade\r\n\r\n'),
+    ...UNAVAILABLE,
+  },
+  {
+    attack: 'speaks another protocol',
+    onRequest: write('220 mail.example.com ESMTP\r\n'),
+    ...ODD,
+  },
+  { attack: 'answers as HTTP/0.9 did', onRequest: end(TOKEN), ...ODD },
+  { attack: 'has 100 kB of headers', onRequest: write(`${head(200)}x: ${MARKED.repeat(5_000)}\r\n\r\n`), ...UNUSABLE },
+  { attack: 'has 10 000 headers', onRequest: write(`${head(200)}${'x: y\r\n'.repeat(10_000)}\r\n`), ...UNUSABLE },
+  { attack: 'folds a header', onRequest: write(`${head(200)}x: a\r\n b\r\ncontent-length: 0\r\n\r\n`), ...ODD },
+  { attack: 'ends headers with bare line feeds', onRequest: write(`HTTP/1.1 200 OK\ncontent-length: 2\n\n{}`), ...ODD },
+];
+
+const STATUSES: readonly Attack[] = [
+  { attack: '401 and a body without an end', onRequest: endless(chunkedHead(401), CHUNK), ...REJECTED },
+  { attack: '401 and a gzip bomb', onRequest: write(http(401, bomb(), 'content-encoding: gzip')), ...REJECTED },
+  { attack: '401 and half a body', onRequest: end(`${head(401)}content-length: 99\r\n\r\n{`), ...REJECTED },
+  {
+    attack: '429 and a pause of a million years',
+    onRequest: write(http(429, '', 'retry-after: 31536000000000')),
+    ...UNAVAILABLE,
+  },
+  {
+    attack: '429 and a pause that ended before',
+    onRequest: write(http(429, '', 'retry-after: Thu, 01 Jan 1970 00:00:00 GMT')),
+    ...UNAVAILABLE,
+  },
+  {
+    attack: '400 with line breaks and NUL in its description',
+    onRequest: write(describedError(`${MARKED}\r\nx: y\u0000\u001b[2J`)),
+    ...ODD,
+  },
+  { attack: '400 with 200 kB of description', onRequest: write(describedError(MARKED.repeat(10_000))), ...ODD },
+  { attack: '400 with a megabyte of description', onRequest: write(describedError(MARKED.repeat(50_000))), ...ODD },
+  {
+    attack: '400 with an error that is text of its own',
+    onRequest: write(http(400, JSON.stringify({ error: MARKED }))),
+    ...ODD,
+  },
+  {
+    attack: 'a reason that is text of its own',
+    onRequest: write(`HTTP/1.1 500 ${MARKED}\r\ncontent-length: 0\r\n\r\n`),
+    ...UNAVAILABLE,
+  },
+  { attack: 'a status that there is not', onRequest: write(http(999, TOKEN)), ...ODD },
+  { attack: 'no content, and a token', onRequest: write(`${head(204)}\r\n`), ...UNUSABLE },
+];
+
+describe.each([
+  ['a token endpoint that answers', BODIES],
+  ['a token endpoint that', CONNECTIONS],
+  ['a token endpoint that answers', STATUSES],
+])('%s', (_, attacks) => {
+  it.each(attacks)('$attack gets the credential once, and the caller the right problem', async (attack) => {
+    const { world, service } = await startWorld(attack);
+
+    const { status, headers, json, body } = await world.post(ACME);
+    expect({ status, type: json.type }).toEqual({
+      status: attack.status,
+      type: expect.stringContaining(`${attack.type}`),
+    });
+    expect(service.requests).toHaveLength(1);
+    expect(body + JSON.stringify(world.audited)).not.toContain(MARKED);
+    expect(body.length).toBeLessThan(8_192);
+    expect(Number(headers['retry-after'] ?? 0)).toBeLessThanOrEqual(300);
+  });
+});
+
+describe('a redirect', () => {
+  const PLACES = ['the same origin', 'another origin'];
+  it.each([301, 302, 303, 307, 308].flatMap((status) => PLACES.map((place) => [status, place] as const)))(
+    'with %i to %s is not followed',
+    async (status, place) => {
+      const trap = await serve({ onRequest: write(http(200, TOKEN)) });
+      const { world, service } = await startWorld({
+        onRequest: (socket, count) => {
+          const port = place === 'another origin' ? trap.port : Number(socket.localPort);
+          write(count === 1 ? http(status, '', `location: http://127.0.0.1:${port}/${MARKED}`) : http(200, TOKEN))(
+            socket,
+          );
+        },
+      });
+      const answer = await world.post(ACME);
+      expect(answer).toMatchObject({ status: 424, json: { type: expect.stringContaining('token-endpoint-error') } });
+      expect({ asked: service.requests.length, trapped: trap.connections() }).toEqual({ asked: 1, trapped: 0 });
+      expect(answer.body + JSON.stringify(world.audited)).not.toContain(MARKED);
+    },
+  );
+});
+
+describe('a kept connection', () => {
+  it('with two answers on it gives nobody the answer that was not asked for', async () => {
+    const { world, service } = await startWorld({
+      onRequest: (socket, count) =>
+        socket.write(http(200, tokenBody(`answer-${count}`)) + (count === 1 ? http(200, tokenBody('poison')) : '')),
+    });
+    expect((await world.post(ACME)).json.access_token).toBe('answer-1');
+    expect((await world.post(GLOBEX)).json.access_token).toBe('answer-2');
+    expect(service.connections()).toBe(2);
+  });
+
+  it('on which the next answer comes before the next request gives nobody that answer', async () => {
+    const { world, service } = await startWorld({
+      onRequest: (socket, count) => {
+        socket.write(http(200, tokenBody(`answer-${count}`)), () => {
+          if (count === 1) socket.write(http(200, tokenBody('poison')));
+        });
+      },
+    });
+    expect((await world.post(ACME)).json.access_token).toBe('answer-1');
+    await settled();
+    expect((await world.post(GLOBEX)).json.access_token).toBe('answer-2');
+    expect(service.requests).toHaveLength(2);
+  });
+
+  it.each([
+    ['FIN', (socket: Socket) => socket.end()],
+    ['RST', (socket: Socket) => socket.resetAndDestroy()],
+  ])('that ends by %s between two requests costs nobody an answer, and no request is sent twice', async (_, kill) => {
+    const { world, service } = await startWorld({
+      onRequest: (socket, count) =>
+        socket.write(http(200, tokenBody(`answer-${count}`)), () => setImmediate(kill, socket)),
+    });
+    expect((await world.post(ACME)).json.access_token).toBe('answer-1');
+    await settled();
+    expect((await world.post(GLOBEX)).json.access_token).toBe('answer-2');
+    expect(service.requests).toHaveLength(2);
+  });
+
+  it.each([
+    ['without a byte of an answer', '', 200, 3],
+    ['after one byte of an answer', 'H', 503, 2],
+    ['after the headers', `${head(200)}content-length: 9\r\n\r\n`, 503, 2],
+  ])(
+    'that dies with the request on it %s has it sent again only when nothing was answered',
+    async (_, bytes, status, requests) => {
+      const { world, service } = await startWorld({
+        onRequest: (socket, count) => {
+          if (count === 2) socket.write(bytes, () => socket.destroy());
+          else socket.write(http(200, tokenBody(`answer-${count}`)));
+        },
+      });
+      expect((await world.post(ACME)).status).toBe(200);
+      expect((await world.post(GLOBEX)).status).toBe(status);
+      expect(service.requests).toHaveLength(requests);
+    },
+  );
+});
+
+describe('an old but honest server', () => {
+  it.each([
+    ['HTTP/1.0 and the end of the connection', end(`HTTP/1.0 200 OK\r\n\r\n${TOKEN}`)],
+    ['HTTP/1.1 and the end of the connection', end(`${head(200)}\r\n${TOKEN}`)],
+    ['its answer before it has read the request', undefined],
+  ])('with %s is understood', async (_, onRequest) => {
+    const early = (socket: Socket) => socket.write(http(200, TOKEN));
+    const { world } = await startWorld(onRequest === undefined ? { onConnection: early } : { onRequest });
+    expect(await world.post(ACME)).toMatchObject({ status: 200, json: { access_token: 'a-good-token' } });
+  });
+});
+
+const ACME = { client: 'acme', service: 'customer-insights' };
+const GLOBEX = { client: 'globex', service: 'customer-insights' };
+
+/** The whole broker in front of one service, with a real socket between them. */
+async function startWorld(behaviour: Pick<Attack, 'onRequest' | 'onConnection'>) {
+  const service = await serve(behaviour);
+  const authUrl = `http://127.0.0.1:${service.port}`;
+  const clock = { now: () => START, sleep: async () => {}, random: () => 0 };
+  const request = createTokenRequester({ send: createHttpsSender(), ...clock });
+  const world = createBrokerWorld({
+    services: { 'customer-insights': exampleService({ authUrl, attemptTimeoutMs: 500, requestTimeoutMs: 1_000 }) },
+    accessRules: [exampleRule({ clients: 'all' })],
+    answer: (_, ...order) => request(...order),
+  });
+  return { world, service };
+}
+
+async function serve(behaviour: Pick<Attack, 'onRequest' | 'onConnection'>): Promise<RawServer> {
+  const server = await startRawServer(behaviour);
+  onTestFinished(server.close);
+  return server;
+}
+
+/** Both ends of a connection have seen what the other one did. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+function head(status: number): string {
+  return `HTTP/1.1 ${status} X\r\n`;
+}
+
+function chunkedHead(status: number): string {
+  return `${head(status)}transfer-encoding: chunked\r\n\r\n`;
+}
+
+function http(status: number, body: string, header = 'content-type: application/json'): string {
+  return `${head(status)}${header}\r\ncontent-length: ${Buffer.byteLength(body, 'latin1')}\r\n\r\n${body}`;
+}
+
+function tokenBody(token: string): string {
+  return JSON.stringify({ access_token: token, expires_in: 3_600 });
+}
+
+function describedError(description: string): string {
+  return http(400, JSON.stringify({ error: 'invalid_request', error_description: description }));
+}
+
+function nested(depth: number): string {
+  return `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
+}
+
+/** Fifty megabytes of nothing. */
+function bomb(): string {
+  return gzipSync(Buffer.alloc(50_000_000)).toString('latin1');
+}
