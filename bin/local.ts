@@ -3,25 +3,51 @@ import { Command, CommanderError } from 'commander';
 import { causeWord } from '../functions/aws/cause-word.ts';
 import { startLocalBroker } from './local/broker.ts';
 import { greeting } from './local/greeting.ts';
+import { createPageCalls } from './local/page/calls.ts';
+import { createRequestFeed } from './local/page/feed.ts';
+import { describeBroker, type Surroundings } from './local/page/overview.ts';
+import { startPage } from './local/page.ts';
+import { readPorts } from './local/ports.ts';
 import { requestLine } from './local/request-line.ts';
 
 /** Runs the whole broker on this machine until Ctrl-C. */
 async function main(): Promise<void> {
   const { config: file } = parseArguments();
+  const { port, pagePort } = readPorts(process.env);
+  const feed = createRequestFeed();
+  const surroundings = awsVariables();
   const broker = await startLocalBroker({
-    port: parsePort(process.env.PORT),
+    port,
     config: file === undefined ? undefined : readConfig(file),
-    write: (line) => process.stdout.write(requestLine(line)),
-    onAnswer: ({ failure }) => {
+    write: (line) => {
+      process.stdout.write(requestLine(line));
+      feed.audit(line);
+    },
+    onAnswer: (answered) => {
+      feed.answered(answered);
+      const { failure } = answered;
       if (failure !== undefined) process.stderr.write(`the function failed: ${String(failure)}\n`);
     },
     onMessage: ({ subject, text }) => process.stdout.write(notification(subject, text)),
     onRotationFailure: (error) => process.stderr.write(`the rotation function failed: ${String(error)}\n`),
   });
-  const end = () => void broker.close().then(() => process.exit(0));
+  const { url, config } = broker;
+  const calls = createPageCalls({ url, callers: config.callers });
+  const page = await startPage({ port: pagePort, overview: describeBroker(broker, surroundings()), feed, calls });
+  const end = () => void Promise.all([page.close(), broker.close()]).then(() => process.exit(0));
   process.once('SIGINT', end).once('SIGTERM', end);
 
-  process.stdout.write(greeting(broker));
+  process.stdout.write(greeting(broker, page.url));
+}
+
+/** Which AWS services are somebody's own is only known before the stand-ins take their place. */
+function awsVariables(): () => Surroundings {
+  const secretsManagerIsOwn = !process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER;
+  const dynamodbIsOwn = !process.env.AWS_ENDPOINT_URL_DYNAMODB;
+  return () => ({
+    secretsManager: { url: process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER ?? '', isOwn: secretsManagerIsOwn },
+    dynamodb: { url: process.env.AWS_ENDPOINT_URL_DYNAMODB ?? '', isOwn: dynamodbIsOwn },
+  });
 }
 
 /** A message to the operators, set off from the lines of the requests. */
@@ -39,6 +65,7 @@ function parseArguments(): { readonly config?: string } {
       `
 Environment:
   PORT                              where the broker listens (default: 8788)
+  PAGE_PORT                         where its page is (default: 8789, or a free port when PORT is set)
   AWS_ENDPOINT_URL_SECRETS_MANAGER  a Secrets Manager to use instead of the stand-in; what it holds is left as it is
   AWS_ENDPOINT_URL_DYNAMODB         a DynamoDB to use instead of the stand-in; the table is made if it is missing
 
@@ -51,11 +78,6 @@ Example of a configuration:
     .exitOverride()
     .parse()
     .opts();
-}
-
-function parsePort(port = '8788'): number {
-  if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) throw new Error(`PORT must be a port number, not "${port}"`);
-  return Number(port);
 }
 
 function readConfig(file: string): unknown {

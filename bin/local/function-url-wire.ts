@@ -31,12 +31,12 @@ export function send(response: ServerResponse, { status, headers, body }: HttpAn
   response.end(body);
 }
 
-/** Listens on 127.0.0.1 alone and tells on which port; a taken one is a clear error. */
-export async function listen(server: Server, port: number): Promise<number> {
+/** Listens on 127.0.0.1 alone and tells on which port; a taken one is a clear error that names the variable to set. */
+export async function listen(server: Server, port: number, variable = 'PORT'): Promise<number> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
       const inUse = error.code === 'EADDRINUSE';
-      reject(inUse ? new Error(`port ${port} is in use; set PORT to another one`, { cause: error }) : error);
+      reject(inUse ? new Error(`port ${port} is in use; set ${variable} to another one`, { cause: error }) : error);
     });
     server.listen(port, '127.0.0.1', resolve);
   });

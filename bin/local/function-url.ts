@@ -43,7 +43,7 @@ export async function startFunctionUrl(settings: FunctionUrlSettings): Promise<F
     response.setHeader('x-amzn-requestid', requestId);
     send(response, answer);
     const { method, path } = request;
-    settings.onAnswer?.({ method, path, status: answer.status, ...(failure !== undefined && { failure }) });
+    settings.onAnswer?.({ requestId, method, path, status: answer.status, ...(failure !== undefined && { failure }) });
   }
 
   async function answerTo(request: ReceivedRequest, requestId: string): Promise<HttpAnswer> {
@@ -109,6 +109,7 @@ interface FunctionUrlCaller {
 }
 
 export interface AnsweredRequest {
+  readonly requestId: string;
   readonly method: string;
   readonly path: string;
   readonly status: number;

@@ -1,11 +1,12 @@
 import type { LocalCaller } from '../../lib/local-config.ts';
 import type { ExampleCall, LocalBroker } from './broker.ts';
 import { exampleCall, LOCAL_ENVIRONMENT } from './broker.ts';
+import { quote } from './shell-quote.ts';
 
 /** What `npm start` says when it is ready: where, and commands to copy and paste. */
-export function greeting(broker: LocalBroker): string {
+export function greeting(broker: LocalBroker, pageUrl: string): string {
   const { url, config, tokenServiceUrl } = broker;
-  const lines = [`token broker ready on ${url}`, '', ...callerLines({ config })];
+  const lines = [`token broker ready on ${url}`, `watch and try it on ${pageUrl}`, '', ...callerLines({ config })];
   if (tokenServiceUrl !== undefined) lines.push('', `The services' stand-in is ${tokenServiceUrl}`);
   const call = exampleCall(config);
   lines.push('', ...(call ? commandLines(broker, call) : ['No access rule names a caller, so nobody gets a token.']));
@@ -68,9 +69,4 @@ function callerLines({ config }: Pick<LocalBroker, 'config'>): string[] {
 
 function roleName(role: string): string {
   return role.slice(role.lastIndexOf('/') + 1);
-}
-
-/** For a POSIX shell; what needs no quotes gets none. */
-function quote(text: string): string {
-  return /^[\w.:/-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -9,9 +9,11 @@ import {
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { exampleConfig } from '../../bin/local/example-config.ts';
 import { listen } from '../../bin/local/function-url-wire.ts';
+import { readPorts } from '../../bin/local/ports.ts';
 import {
   ask,
   type LocalBrokerProcess,
+  pageUrl,
   printedVariables,
   runLocalBroker,
   startLocalBroker,
@@ -63,7 +65,54 @@ describe('npm start', () => {
     const { TOKEN_BROKER_URL: url = '', AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets = '' } = printedVariables(broker);
 
     expect(await broker.end()).toMatchObject({ exitCode: 0, signal: null, stderr: '' });
-    for (const ended of [url, secrets, tokenServiceUrl(broker)]) await expectFreePort(ended);
+    for (const ended of [url, secrets, tokenServiceUrl(broker), pageUrl(broker)]) await expectFreePort(ended);
+  });
+
+  it('ends on Ctrl-C while somebody looks at its page', async () => {
+    const broker = await startLocalBroker();
+    const stream = await fetch(`${pageUrl(broker)}/events`);
+    const reader = stream.body?.getReader();
+    await reader?.read();
+    const cutOff = expect(reader?.read()).rejects.toThrow('terminated');
+
+    expect(await broker.end()).toMatchObject({ exitCode: 0, signal: null, stderr: '' });
+    await cutOff;
+  });
+
+  it('has its page on 8789, or on a free port when the broker is elsewhere, or where it is told', () => {
+    expect(readPorts({})).toEqual({ port: 8788, pagePort: 8789 });
+    expect(readPorts({ PORT: '9000' })).toEqual({ port: 9000, pagePort: 0 });
+    expect(readPorts({ PAGE_PORT: '9001' })).toEqual({ port: 8788, pagePort: 9001 });
+    expect(readPorts({ PORT: '9000', PAGE_PORT: '9001' })).toEqual({ port: 9000, pagePort: 9001 });
+  });
+
+  it('shows on its page what is running and who may ask for what, but no key and no credential', async () => {
+    const broker = await startLocalBroker();
+    const overview = await (await fetch(`${pageUrl(broker)}/overview`)).text();
+    await broker.end();
+    const { AWS_ENDPOINT_URL_DYNAMODB: dynamodb, AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets } = printedVariables(broker);
+
+    expect(JSON.parse(overview)).toMatchObject({
+      running: [
+        { name: 'Broker', url: broker.url },
+        { name: 'Services', url: tokenServiceUrl(broker), detail: 'stand-in' },
+        { name: 'Secrets Manager', url: secrets, detail: 'stand-in' },
+        { name: 'DynamoDB', url: dynamodb, detail: 'stand-in' },
+        { name: 'Schedule' },
+      ],
+      callers: [
+        { name: 'billing', allowed: expect.arrayContaining(['token initech/merchant-payment-cleansing']) },
+        { name: 'reporting', allowed: ['token acme/customer-insights'] },
+        { name: 'operator', allowed: expect.arrayContaining(['check globex/customer-insights']) },
+        { name: 'stranger', allowed: [] },
+      ],
+      clients: ['acme', 'globex', 'initech'],
+      services: [
+        { name: 'customer-insights', url: `${tokenServiceUrl(broker)}/customer-insights/auth/v1/token` },
+        { name: 'merchant-payment-cleansing' },
+      ],
+    });
+    for (const hidden of ['local-secret', 'billing-secret', 'acme-id']) expect(overview).not.toContain(hidden);
   });
 
   it('ends on Ctrl-C in the middle of a token request', async () => {
@@ -81,7 +130,7 @@ describe('npm start', () => {
     const { exitCode, stdout, stderr } = await runLocalBroker({ args: ['--help'] });
 
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
-    expect(stdout).toMatch(/--config <file>.*PORT .*8788.*AWS_ENDPOINT_URL_SECRETS_MANAGER/s);
+    expect(stdout).toMatch(/--config <file>.*PORT .*8788.*PAGE_PORT .*8789.*AWS_ENDPOINT_URL_SECRETS_MANAGER/s);
   });
 });
 
@@ -97,13 +146,27 @@ describe('npm start, wrongly used', () => {
     });
   });
 
-  it.each(['abc', '65536', ''])('refuses "%s" as PORT', async (port) => {
-    expect(await runLocalBroker({ env: { PORT: port } })).toMatchObject({
+  it('says that the port of its page is taken', async () => {
+    const port = await listenForTest(createServer());
+
+    expect(await runLocalBroker({ env: { PAGE_PORT: `${port}` } })).toEqual({
       exitCode: 1,
+      signal: null,
       stdout: '',
-      stderr: `PORT must be a port number, not "${port}"\n`,
+      stderr: `port ${port} is in use; set PAGE_PORT to another one\n`,
     });
   });
+
+  it.each(['PORT', 'PAGE_PORT'].flatMap((name) => ['abc', '65536', ''].map((port) => [port, name] as const)))(
+    'refuses "%s" as %s',
+    async (port, name) => {
+      expect(await runLocalBroker({ env: { [name]: port } })).toMatchObject({
+        exitCode: 1,
+        stdout: '',
+        stderr: `${name} must be a port number, not "${port}"\n`,
+      });
+    },
+  );
 
   it.each([
     ['an unknown option', ['--confg', 'file.json'], /unknown option '--confg'.*Did you mean --config/s],

@@ -114,6 +114,11 @@ export function tokenServiceUrl({ output }: LocalBrokerProcess): string {
   return printed(output, /^The services' stand-in is (\S+)$/m);
 }
 
+/** Where the page is, as the greeting tells it. */
+export function pageUrl({ output }: LocalBrokerProcess): string {
+  return printed(output, /^watch and try it on (\S+)$/m);
+}
+
 /** The command that the greeting offers to ask with curl. */
 export function curlCommand({ output }: LocalBrokerProcess): string {
   return printed(output, /^ {2}(curl .*)$/m);

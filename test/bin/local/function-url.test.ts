@@ -77,7 +77,9 @@ describe('a result of the function', () => {
     const answered: AnsweredRequest[] = [];
     const functionUrl = await start({ handler, timeoutMs: 20, onAnswer: (answer) => answered.push(answer) });
     expect(await call(functionUrl)).toMatchObject({ status: 502, body: 'Internal Server Error' });
-    expect(answered).toEqual([{ method: 'POST', path: '/path', status: 502, failure: expect.any(Error) }]);
+    expect(answered).toEqual([
+      { requestId: expect.any(String), method: 'POST', path: '/path', status: 502, failure: expect.any(Error) },
+    ]);
   });
 });
 

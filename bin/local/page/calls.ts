@@ -1,0 +1,97 @@
+import { parseEndpoint } from '../../../client/endpoint.ts';
+import { isJsonObject, parseJson } from '../../../client/json.ts';
+import { sign } from '../../../client/sign.ts';
+import type { LocalCaller } from '../../../lib/local-config.ts';
+import { quote } from '../shell-quote.ts';
+import { createHiddenAnswers, pretty } from './hidden-answer.ts';
+import type { CallForm, CallReport } from './messages.ts';
+import { outcomeOf } from './outcome.ts';
+import { roleName } from './overview.ts';
+
+export interface PageCalls {
+  /** Signs and sends one request; `undefined` when there is no such caller. Throws when there is no answer. */
+  readonly call: (form: CallForm) => Promise<CallReport | undefined>;
+  /** A hidden answer with its token, unless it is too long ago. */
+  readonly reveal: (hidden: string) => string | undefined;
+}
+
+interface Options {
+  /** The broker's Function URL. */
+  readonly url: string;
+  readonly callers: readonly LocalCaller[];
+}
+
+/** Calls the broker as one of its local callers, whose keys stay here, and tells what was sent and what came back. */
+export function createPageCalls({ url, callers }: Options): PageCalls {
+  const endpoint = parseEndpoint(url, undefined);
+  const answers = createHiddenAnswers();
+
+  async function call({ caller: id, operation, ...members }: CallForm): Promise<CallReport | undefined> {
+    const caller = callers.find(({ accessKeyId }) => accessKeyId === id);
+    if (caller === undefined) return undefined;
+    const path = `/${operation}`;
+    const body = JSON.stringify(members);
+    const headers = await sign({ endpoint, credentials: async () => caller, now: Date.now }, path, body);
+
+    const startedAt = performance.now();
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    const response = await fetch(url + path, { method: 'POST', headers, body, redirect: 'manual', signal });
+    const text = await response.text();
+    const milliseconds = Math.round(performance.now() - startedAt);
+
+    const { status } = response;
+    const { word, fingerprint } = wordOf(response, parseJson(text));
+    const { client, service } = members;
+    const head = answerHead(response);
+    return {
+      outcome: outcomeOf(word),
+      summary: `: ${roleName(caller.role)} asked for ${client} on ${service}, ${status} in ${milliseconds} ms`,
+      request: [`POST ${url}${path}`, ...requestHeaders(headers), '', pretty(body)].join('\n'),
+      ...(operation === 'token' && response.ok ? answers.hide(head, text) : { answer: head + pretty(text) }),
+      curl: curlCommand(`${url}${path}`, body),
+      fingerprint,
+    };
+  }
+
+  return { call, reveal: answers.reveal };
+}
+
+/** Five seconds beyond the time limit of the broker's function. */
+const TIMEOUT_MS = 20_000;
+
+/** A signature is not a key, but whoever has it can send this request again for five minutes. */
+function requestHeaders(headers: Readonly<Record<string, string>>): readonly string[] {
+  return Object.entries(headers).map(([name, value]) => `${name}: ${value.replace(/(Signature=)\w+/, '$1(hidden)')}`);
+}
+
+/** What the broker, or AWS in front of it, has to say; not what every HTTP server adds. */
+const TOLD_HEADERS = [
+  'content-type',
+  'cache-control',
+  'cache-status',
+  'server-timing',
+  'retry-after',
+  'x-amzn-errortype',
+  'x-amzn-requestid',
+];
+
+function answerHead({ status, statusText, headers }: Response): string {
+  const told = TOLD_HEADERS.filter((name) => headers.has(name)).map((name) => `${name}: ${headers.get(name)}`);
+  return [`${status} ${statusText}`, ...told, '', ''].join('\n');
+}
+
+function wordOf({ status, ok }: Response, body: unknown): { readonly word: string; readonly fingerprint?: string } {
+  const { type, finding, fingerprint } = isJsonObject(body) ? body : {};
+  if (ok && typeof fingerprint === 'string') return { word: 'issued', fingerprint };
+  const word = ok ? finding : type;
+  return { word: typeof word === 'string' ? word : `AWS answered ${status}` };
+}
+
+/** For a terminal whose variables hold the caller's keys, as every AWS tool expects them. */
+function curlCommand(url: string, body: string): string {
+  return [
+    'curl --aws-sigv4 aws:amz:us-east-1:lambda --user "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY"',
+    `-H 'content-type: application/json' -d ${quote(body)}`,
+    url,
+  ].join(' \\\n  ');
+}

@@ -1,0 +1,85 @@
+/** What the page and the server behind it tell each other in JSON: types alone, so that the page's script has them too. */
+
+export type PageOperation = 'token' | 'check';
+
+/** `GET /overview`: what is running, and what can be asked. */
+export interface Overview {
+  readonly running: readonly Part[];
+  readonly callers: readonly PageCaller[];
+  readonly clients: readonly string[];
+  readonly services: readonly Part[];
+}
+
+export interface Part {
+  readonly name: string;
+  readonly url: string;
+  readonly detail: string;
+}
+
+interface PageCaller {
+  /** Its access key id: no two callers have the same. */
+  readonly id: string;
+  readonly name: string;
+  readonly role: string;
+  /** `<operation> <client>/<service>` for everything that an access rule covers. */
+  readonly allowed: readonly string[];
+}
+
+/** `POST /call`: what to ask the broker, and as whom. The broker judges the members, wrong ones too. */
+export interface CallForm {
+  readonly caller: string;
+  readonly operation: PageOperation;
+  readonly client: string;
+  readonly service: string;
+  readonly min_ttl?: number | undefined;
+  readonly refused?: string | undefined;
+}
+
+/** What became of a call; nothing in it is a token, a key or a signature. */
+export interface CallReport {
+  readonly outcome: Outcome;
+  /** What follows the outcome in a sentence. */
+  readonly summary: string;
+  /** As they went over the wire, with the body's members on lines of their own. */
+  readonly request: string;
+  readonly answer: string;
+  readonly curl: string;
+  /** For `POST /reveal`; absent when nothing of the answer is hidden. */
+  readonly hidden?: string | undefined;
+  /** Of the token that was issued. */
+  readonly fingerprint?: string | undefined;
+}
+
+/** `POST /reveal`: which hidden answer to show. */
+export interface RevealForm {
+  readonly hidden: string;
+}
+
+export interface RevealedAnswer {
+  readonly answer: string;
+}
+
+/** Any answer that is no 200. */
+export interface Refusal {
+  readonly message: string;
+}
+
+/** `GET /events` sends lists of them, oldest first: at once the last ones, then each that comes. */
+export interface SeenRequest {
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly outcome: Outcome;
+  /** The name of a role; absent when the broker did not hear of it. */
+  readonly caller?: string | undefined;
+  /** A pair, or what was asked for instead. */
+  readonly subject: string;
+  /** Where the token came from. */
+  readonly origin?: string | undefined;
+  readonly milliseconds?: number | undefined;
+}
+
+export interface Outcome {
+  /** `issued`, a finding, the type of a problem, or what AWS answered. */
+  readonly word: string;
+  readonly kind: 'good' | 'refused' | 'bad';
+}

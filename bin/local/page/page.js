@@ -1,0 +1,210 @@
+// @ts-check
+/** @import { CallForm, CallReport, Outcome, Overview, RevealedAnswer, SeenRequest } from './messages.ts' */
+
+// Whatever is shown comes in as text and stays text: nothing here writes HTML.
+
+const MAX_ROWS = 30;
+const ask = /** @type {HTMLFormElement} */ (find('ask'));
+const pause = /** @type {HTMLInputElement} */ (find('pause'));
+/** @type {Overview} */
+let overview = { running: [], callers: [], clients: [], services: [] };
+/** @type {{ form: CallForm, report: CallReport } | undefined} */
+let shown;
+/** @type {EventSource | undefined} */
+let events;
+let calls = 0;
+/** What each call came to the last time, by `keyOf`. @type {Map<string, Outcome>} */
+const outcomes = new Map();
+/** Where that is shown. @type {Map<string, HTMLElement>} */
+const notes = new Map();
+
+ask.addEventListener('change', showPairs);
+ask.addEventListener('submit', (event) => {
+  event.preventDefault();
+  call(formOf(value('client'), value('service')));
+});
+find('reveal').addEventListener('click', () => (find('reveal').ariaPressed === 'true' ? showAnswer() : reveal()));
+find('refuse').addEventListener('click', () => {
+  if (shown) call({ ...shown.form, min_ttl: undefined, refused: shown.report.fingerprint });
+});
+find('copy').addEventListener('click', async () => {
+  await navigator.clipboard.writeText(shown?.report.curl ?? '');
+  say('The command is copied.');
+});
+pause.addEventListener('change', connect);
+// A browser opens six connections to one place: pages that nobody looks at must not hold them all.
+document.addEventListener('visibilitychange', connect);
+connect();
+
+/** Listens to the broker unless told not to. */
+function connect() {
+  events?.close();
+  if (document.hidden || pause.checked) return showConnection('paused');
+  showConnection('connecting');
+  events = new EventSource('/events');
+  events.addEventListener('open', loadOverview);
+  events.addEventListener('error', () => showConnection('not running'));
+  events.addEventListener('message', ({ data }) => {
+    for (const request of JSON.parse(data)) find('requests').prepend(requestRow(request));
+    while (find('requests').childElementCount > MAX_ROWS) find('requests').lastElementChild?.remove();
+  });
+}
+
+/** @param {'connecting' | 'live' | 'paused' | 'not running'} state */
+function showConnection(state) {
+  find('connection').textContent = state;
+  find('connection').className = state.replace(' ', '-');
+}
+
+/** @param {SeenRequest} request */
+function requestRow({ at, outcome, caller, subject, origin, milliseconds }) {
+  const time = element('time', { dateTime: new Date(at).toISOString() }, new Date(at).toLocaleTimeString('en-GB'));
+  return element(
+    'tr',
+    {},
+    element('td', {}, mark(outcome), element('small', {}, caller ?? '')),
+    element('td', {}, subject, element('small', {}, origin ?? '')),
+    element('td', {}, milliseconds === undefined ? '' : `${milliseconds} ms`, element('small', {}, time)),
+  );
+}
+
+/** @param {Outcome} outcome */
+function mark({ word, kind }) {
+  return element('span', { className: `outcome ${kind}` }, word);
+}
+
+/** Upon each connection: it may be another broker than before, and all of its requests come once more. */
+async function loadOverview() {
+  find('requests').replaceChildren();
+  const loaded = await (await fetch('/overview')).json();
+  showConnection('live');
+  if (JSON.stringify(loaded) === JSON.stringify(overview)) return;
+  overview = loaded;
+  const radios = overview.callers.map(({ id, name }, index) => {
+    const radio = element('input', { type: 'radio', name: 'caller', value: id, checked: index === 0 });
+    return element('label', {}, radio, name);
+  });
+  find('callers').replaceChildren(...radios);
+  find('running').replaceChildren(...overview.running.flatMap(entry));
+  find('services').replaceChildren(...overview.services.flatMap(entry));
+  showPairs();
+}
+
+/** @param {Overview['running'][number]} part */
+function entry({ name, url, detail }) {
+  return [element('dt', {}, name), element('dd', {}, element('code', {}, url), element('small', {}, detail))];
+}
+
+/** Shows what the chosen caller may ask for, and what came of it. */
+function showPairs() {
+  notes.clear();
+  const services = overview.services.map(({ name }) => name);
+  const heads = ['Client', ...services].map((name) => element('th', { scope: 'col' }, name));
+  const rows = overview.clients.map((client) => {
+    const cells = services.map((service) => pairCell(formOf(client, service)));
+    return element('tr', {}, element('th', { scope: 'row' }, client), ...cells);
+  });
+  find('pair-heads').replaceChildren(element('tr', {}, ...heads));
+  find('pairs').replaceChildren(...rows);
+  find('role').textContent = callerOf(value('caller'))?.role ?? '';
+  find('min-ttl').hidden = value('operation') !== 'token';
+}
+
+/** @param {CallForm} form */
+function pairCell({ caller, operation, client, service }) {
+  const button = element('button', { type: 'button', ariaLabel: `Ask for ${client} on ${service}` }, 'Ask');
+  button.addEventListener('click', () => call(formOf(client, service)));
+  const isAllowed = callerOf(caller)?.allowed.includes(`${operation} ${client}/${service}`);
+  const key = keyOf({ caller, operation, client, service });
+  const outcome = outcomes.get(key);
+  const note = element('small', {}, outcome ? mark(outcome) : isAllowed ? 'a rule covers it' : 'no rule covers it');
+  notes.set(key, note);
+  return element('td', {}, button, note);
+}
+
+/** @param {CallForm} form */
+async function call(form) {
+  calls += 1;
+  const turn = calls;
+  say('Asking …');
+  const report = /** @type {CallReport | undefined} */ (await post('/call', form));
+  if (report === undefined) return;
+  outcomes.set(keyOf(form), report.outcome);
+  notes.get(keyOf(form))?.replaceChildren(mark(report.outcome));
+  // A slower answer to an earlier question does not take the place of this one.
+  if (turn !== calls) return;
+  shown = { form, report };
+  find('curl').textContent = report.curl;
+  find('request').textContent = report.request;
+  find('report').hidden = false;
+  showAnswer();
+  say(mark(report.outcome), report.summary);
+}
+
+/** Without its token. */
+function showAnswer() {
+  find('reveal').ariaPressed = 'false';
+  find('answer').textContent = shown?.report.answer ?? '';
+  find('token-actions').hidden = shown?.report.hidden === undefined;
+}
+
+/** Only now the token comes to the page. */
+async function reveal() {
+  const asked = shown;
+  const revealed = /** @type {RevealedAnswer | undefined} */ (await post('/reveal', { hidden: asked?.report.hidden }));
+  if (revealed === undefined || asked !== shown) return;
+  find('reveal').ariaPressed = 'true';
+  find('answer').textContent = revealed.answer;
+}
+
+/** Says what went wrong instead of failing. @param {string} path @param {object} form @returns {Promise<unknown>} */
+async function post(path, form) {
+  const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(form) };
+  try {
+    const response = await fetch(path, init);
+    if (response.ok) return await response.json();
+    say((await response.json()).message);
+  } catch {
+    say('Nobody answers: is npm start still running?');
+  }
+  return undefined;
+}
+
+/** @param {string} client @param {string} service @returns {CallForm} */
+function formOf(client, service) {
+  const operation = value('operation') === 'check' ? 'check' : 'token';
+  const seconds = operation === 'token' ? value('min_ttl') : '';
+  return { caller: value('caller'), operation, client, service, min_ttl: seconds === '' ? undefined : Number(seconds) };
+}
+
+/** @param {CallForm} form */
+function keyOf({ caller, operation, client, service }) {
+  return [caller, operation, client, service].join(' ');
+}
+
+/** @param {string} id */
+function callerOf(id) {
+  return overview.callers.find((caller) => caller.id === id);
+}
+
+/** @param {string} name */
+function value(name) {
+  return `${new FormData(ask).get(name) ?? ''}`;
+}
+
+/** @param {(Node | string)[]} words */
+function say(...words) {
+  find('summary').replaceChildren(...words);
+}
+
+/** @param {string} id @returns {HTMLElement} */
+function find(id) {
+  return /** @type {HTMLElement} */ (document.getElementById(id));
+}
+
+/** @param {string} tag @param {Record<string, string | boolean>} properties @param {(Node | string)[]} children */
+function element(tag, properties, ...children) {
+  const created = Object.assign(document.createElement(tag), properties);
+  created.append(...children);
+  return created;
+}

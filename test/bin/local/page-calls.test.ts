@@ -1,0 +1,153 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { runs } from '../../support/signers.ts';
+import { BILLING, CALL, startPageWorld, TOKEN } from './page-world.ts';
+
+const DENIED = { type: 'access-denied', title: 'No', detail: 'No rule.', status: 403, retryable: false };
+const ACCEPTED = { client: 'acme', service: 'customer-insights', stage: 'AWSCURRENT', finding: 'accepted' };
+
+const hasCurl = runs('curl', '--aws-sigv4', 'aws:amz', '--version');
+
+describe('a call of the page', () => {
+  it('is signed as the caller, and tells what was sent and what came back', async () => {
+    const { call, asked } = await startPageWorld();
+    const report = await call({ min_ttl: 60 });
+
+    expect(asked).toEqual(['{"client":"acme","service":"customer-insights","min_ttl":60}']);
+    expect(report).toMatchObject({
+      outcome: { word: 'issued', kind: 'good' },
+      summary: expect.stringMatching(/^: billing asked for acme on customer-insights, 200 in \d+ ms$/),
+      fingerprint: '0123456789abcdef',
+      hidden: expect.any(String),
+    });
+    expect(report.request).toMatch(
+      /^POST http:\/\/127\.0\.0\.1:\d+\/token\n.*Credential=AKIDBILLING\/.*"min_ttl": 60\n}$/s,
+    );
+    expect(report.answer).toMatch(/^200 OK\ncontent-type: application\/json\n.*"fingerprint": "0123456789abcdef"\n}$/s);
+  });
+
+  it.each([
+    ['a problem', 403, DENIED, { word: 'access-denied', kind: 'refused' }],
+    ['a failure', 503, { ...DENIED, type: 'secrets-unavailable' }, { word: 'secrets-unavailable', kind: 'bad' }],
+    ['what AWS says', 429, { message: 'Rate Exceeded.' }, { word: 'AWS answered 429', kind: 'bad' }],
+    ['what is no JSON', 502, '<html>', { word: 'AWS answered 502', kind: 'bad' }],
+  ])('shows %s as it is', async (_, statusCode, body, outcome) => {
+    const { call } = await startPageWorld({ statusCode, body });
+    const report = await call();
+
+    expect(report).toMatchObject({ outcome });
+    expect(report.hidden).toBeUndefined();
+    expect(report.answer).toContain(typeof body === 'string' ? body : JSON.stringify(body, undefined, 2));
+  });
+
+  it('shows the finding of a check', async () => {
+    const { call } = await startPageWorld({ statusCode: 200, body: ACCEPTED });
+    const report = await call({ operation: 'check' });
+
+    expect(report).toMatchObject({ outcome: { word: 'accepted', kind: 'good' } });
+    expect(report.answer).toContain('"finding": "accepted"');
+    expect(report.request).toMatch(/^POST \S+\/check\n/);
+  });
+
+  it('leaves it to the broker to judge names', async () => {
+    const { call, asked } = await startPageWorld();
+    await call({ client: `o'neil "<b>`, service: '' });
+
+    expect(asked).toEqual([JSON.stringify({ client: `o'neil "<b>`, service: '' })]);
+  });
+
+  it.each([
+    ['another caller', { ...CALL, caller: 'AKIDOTHER' }],
+    ['another operation', { ...CALL, operation: 'health-run' }],
+    ['an unknown member', { ...CALL, url: 'http://example.com' }],
+    ['a missing member', { ...CALL, client: undefined }],
+    ['no object', '[]'],
+    ['no JSON', '{'],
+  ])('is not made for %s', async (_, form) => {
+    const { post, asked } = await startPageWorld();
+    expect(await post('/call', form)).toMatchObject({ status: 400 });
+    expect(asked).toEqual([]);
+  });
+
+  it('is not made when it is too long', async () => {
+    const { post, asked } = await startPageWorld();
+    expect(await post('/call', 'x'.repeat(20_000))).toMatchObject({ status: 413 });
+    expect(asked).toEqual([]);
+  });
+
+  it('says so when the broker is gone', async () => {
+    const { post, closeBroker } = await startPageWorld();
+    await closeBroker();
+    expect(await post('/call', CALL)).toMatchObject({ status: 502, body: '{"message":"The broker gave no answer."}' });
+  });
+
+  it.skipIf(!hasCurl)(
+    `can be repeated with curl${hasCurl ? '' : ' (skipped: curl is missing or too old)'}`,
+    async () => {
+      const { call, asked } = await startPageWorld();
+      const { curl } = await call({ client: `o'neil $(false) "` });
+      const keys = { AWS_ACCESS_KEY_ID: BILLING.accessKeyId, AWS_SECRET_ACCESS_KEY: BILLING.secretAccessKey };
+      const { stdout } = await promisify(execFile)('sh', ['-c', curl], { env: { ...process.env, ...keys } });
+
+      expect(JSON.parse(stdout)).toMatchObject({ access_token: TOKEN });
+      expect(asked[1]).toBe(asked[0]);
+    },
+  );
+});
+
+describe('a token', () => {
+  it('does not come to the page before it is asked for', async () => {
+    const { call, post } = await startPageWorld();
+    const report = await call();
+
+    expect(JSON.stringify(report)).not.toContain(TOKEN);
+    expect(report.answer).toContain(`"access_token": "(${TOKEN.length} characters, hidden)"`);
+    const revealed = await post('/reveal', { hidden: report.hidden });
+    expect(JSON.parse(revealed.body).answer).toBe(report.answer.replace(`(${TOKEN.length} characters, hidden)`, TOKEN));
+  });
+
+  it.each([
+    ['in a member that a service is set to hand on', { access_token: 'a', refresh: { deep: [TOKEN] }, number: 1 }],
+    ['in an answer that is no object', [TOKEN]],
+    ['in an answer that is no JSON', `token=${TOKEN}`],
+  ])('is hidden %s', async (_, body) => {
+    const { call } = await startPageWorld({ statusCode: 200, body });
+    const report = await call();
+
+    expect(JSON.stringify(report)).not.toContain(TOKEN);
+    expect(report.hidden).toEqual(expect.any(String));
+  });
+
+  it('is kept for the last twenty answers', async () => {
+    const { call, post } = await startPageWorld();
+    const hidden: (string | undefined)[] = [];
+    for (let count = 0; count < 21; count++) hidden.push((await call()).hidden);
+    const statuses = await Promise.all(
+      [0, 1, 20].map(async (index) => (await post('/reveal', { hidden: hidden[index] })).status),
+    );
+
+    expect(statuses).toEqual([404, 200, 200]);
+  });
+
+  it.each(['', 'no-such-answer', 'constructor'])('is not told for "%s"', async (hidden) => {
+    const { call, post } = await startPageWorld();
+    await call();
+    expect(await post('/reveal', { hidden })).toMatchObject({ status: 404 });
+  });
+});
+
+it('sends the page neither key nor signature', async () => {
+  const { call, get, post, own } = await startPageWorld();
+  const report = await call();
+  const sent = [
+    JSON.stringify(report),
+    (await post('/reveal', { hidden: report.hidden })).body,
+    (await post('/call', { ...CALL, caller: BILLING.secretAccessKey })).body,
+    ...(await Promise.all(['/', '/page.js', '/overview'].map(async (path) => (await get(path, own)).body))),
+  ].join('\n');
+
+  expect(sent).not.toContain(BILLING.secretAccessKey);
+  expect(sent).not.toMatch(/Signature=[0-9a-f]/);
+  expect(sent).toContain('Signature=(hidden)');
+});
