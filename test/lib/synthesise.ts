@@ -23,7 +23,7 @@ export interface Synthesised {
 
 export type Asset = Readonly<Record<string, string>>;
 
-interface Template {
+export interface Template {
   readonly Resources: Readonly<Record<string, Resource>>;
   readonly Outputs: Readonly<Record<string, { readonly Value: unknown }>>;
 }

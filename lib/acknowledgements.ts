@@ -1,0 +1,91 @@
+import type { Stack } from 'aws-cdk-lib';
+
+/** The findings that stay in the stack of an environment. A test fails when one of these is no longer found. */
+export function acknowledgements({ region, account }: Stack, environment: string): readonly Acknowledgement[] {
+  const everySecret = `Resource::arn:aws:secretsmanager:${region}:${account}:secret:token-broker/${environment}/*`;
+  return [
+    {
+      construct: 'TokenEndpoint/Role',
+      id: `AwsSolutions::AwsSolutions-IAM5[${everySecret}]`,
+      reason: 'Which clients there are is known to the operator who stores their secrets, not to the template',
+    },
+    {
+      construct: 'Rotation/Role',
+      id: `AwsSolutions::AwsSolutions-IAM5[${everySecret}]`,
+      reason: 'As the token function: clients come and go without a deployment; and it is DescribeSecret alone',
+    },
+    {
+      construct: 'CredentialHealth/Role',
+      id: 'AwsSolutions::AwsSolutions-IAM5[Resource::*]',
+      reason: 'The Guard rule resource_is_named lets through only what actionsOnEverything gives a reason for',
+    },
+    {
+      construct: 'PairTable/SealingKey',
+      id: 'AwsSolutions::AwsSolutions-SMG4',
+      reason:
+        'A new version is made by hand when a leak is feared; by itself it would only make every cached token a miss',
+    },
+    {
+      construct: 'PairTable/Table',
+      id: 'AwsSolutions::AwsSolutions-DDB3',
+      reason: 'The table is a cache: what is lost is requested again, and a restored token may be long over',
+    },
+    {
+      construct: 'FailedEvents/Queue',
+      id: 'AwsSolutions::AwsSolutions-SQS3',
+      reason: 'It is the end of the way: events that failed for good lie in it until an operator has read them',
+    },
+    {
+      construct: 'FailedEvents/Queue',
+      id: 'Serverless::Serverless-SQSRedrivePolicy',
+      reason: 'Nothing but operators reads it, so no message is received again and again',
+    },
+    {
+      construct: 'TokenEndpoint/Function',
+      id: 'Serverless::Serverless-LambdaDLQ',
+      reason: 'It is only called synchronously, through its URL: its caller is told what went wrong',
+    },
+    {
+      construct: 'CredentialHealth/Function',
+      id: 'Serverless::Serverless-LambdaDLQ',
+      reason:
+        'Failures go to FailedEvents as an onFailure destination, which tells the cause and a dead-letter queue does not',
+    },
+    {
+      construct: 'Rotation/Function',
+      id: 'Serverless::Serverless-LambdaDLQ',
+      reason:
+        'Failures go to FailedEvents as an onFailure destination, which tells the cause and a dead-letter queue does not',
+    },
+    {
+      construct: 'Rotation/Rule',
+      id: 'Serverless::Serverless-EventBusDLQ',
+      reason:
+        'What is not delivered within an hour has been found by traffic or by health; failures of the function itself go to FailedEvents',
+    },
+    ...['TokenEndpoint/Function', 'CredentialHealth/Function', 'Rotation/Function'].map((construct) => ({
+      construct,
+      id: 'Serverless::Serverless-LambdaTracing',
+      reason: 'The audit line tells where the time went, for less than a trace',
+    })),
+    {
+      construct: 'OperatorTopic/Topic',
+      id: 'Serverless::Serverless-SNSRedrivePolicy',
+      reason: 'Mail that cannot be delivered would have to be told by mail; the alarm stays red in the console',
+    },
+  ];
+}
+
+/** The actions that a role may have on every resource, each with the reason why there is no narrower one. */
+export const actionsOnEverything: Readonly<Record<string, string>> = {
+  'secretsmanager:ListSecrets': 'Secrets Manager lists all secrets of an account or none; a list holds no values',
+};
+
+/** A finding of `checkTemplates` that stays. */
+export interface Acknowledgement {
+  /** Where it is, from the stack on; whatever is below is covered too. */
+  readonly construct: string;
+  /** As the checks tell it, to the letter. */
+  readonly id: string;
+  readonly reason: string;
+}
