@@ -7,7 +7,6 @@ import { Construct } from 'constructs';
 import type { HealthEnvironment } from '../functions/environment.ts';
 import type { ClientSecrets } from './client-secrets.ts';
 import type { FailedEvents } from './failed-events.ts';
-import { HealthAlarms } from './health-alarms.ts';
 import { rateSeconds } from './health-schema.ts';
 import { createLambdaFunction } from './lambda-function.ts';
 import type { OperatorTopic } from './operator-topic.ts';
@@ -75,7 +74,6 @@ export class CredentialHealth extends Construct {
         maxEventAge: Duration.minutes(5),
       }),
     });
-    new HealthAlarms(this, 'Alarms', { environment, intervalSeconds: rateSeconds(every), operators });
   }
 
   /** Made here, because the CDK's own may invoke every version of the function too. */

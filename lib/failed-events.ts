@@ -1,16 +1,12 @@
 import { Duration, Stack } from 'aws-cdk-lib';
-import { Alarm, ComparisonOperator, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch';
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { DestinationConfig, IDestination, IFunction } from 'aws-cdk-lib/aws-lambda';
 import { type IQueue, Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
-import type { OperatorTopic } from './operator-topic.ts';
 
 interface FailedEventsProps {
-  readonly environment: string;
   readonly key: IKey;
-  readonly operators: OperatorTopic;
 }
 
 /**
@@ -21,7 +17,7 @@ export class FailedEvents extends Construct implements IDestination {
   readonly queue: IQueue;
   readonly #key: IKey;
 
-  constructor(scope: Construct, id: string, { environment, key, operators }: FailedEventsProps) {
+  constructor(scope: Construct, id: string, { key }: FailedEventsProps) {
     super(scope, id);
     this.#key = key;
     this.queue = new Queue(this, 'Queue', {
@@ -30,21 +26,6 @@ export class FailedEvents extends Construct implements IDestination {
       enforceSSL: true,
       retentionPeriod: Duration.days(14),
     });
-    const alarm = new Alarm(this, 'Alarm', {
-      alarmName: `token-broker-failed-events-${environment}`,
-      alarmDescription:
-        `The health or the rotation function of environment ${environment} failed. The messages of the queue say at what ` +
-        'and why. The next run of health checks what was left; delete the messages when you have read them.',
-      metric: this.queue.metricApproximateNumberOfMessagesVisible({
-        period: Duration.minutes(5),
-        statistic: 'Maximum',
-      }),
-      threshold: 0,
-      comparisonOperator: ComparisonOperator.GREATER_THAN_THRESHOLD,
-      evaluationPeriods: 1,
-      treatMissingData: TreatMissingData.NOT_BREACHING,
-    });
-    operators.tellOf(alarm);
   }
 
   /** Makes this a function's `onFailure`; Lambda writes to the queue with the rights of the function's own role. */

@@ -1,47 +1,51 @@
 import { Duration } from 'aws-cdk-lib';
-import { Alarm, ComparisonOperator, Metric, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch';
-import { Construct } from 'constructs';
-import type { OperatorTopic } from './operator-topic.ts';
+import { ComparisonOperator, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch';
+import type { AlarmDefinition } from './alarm.ts';
+import type { AlarmSettings } from './alarm-schema.ts';
+import type { BrokerMetric } from './broker-metric.ts';
 
-interface HealthAlarmsProps {
-  readonly environment: string;
-  /** From one run of health to the next. */
-  readonly intervalSeconds: number;
-  readonly operators: OperatorTopic;
-}
+type HealthAlarm = 'latchActive' | 'serviceIncident' | 'healthSilent' | 'probeNotDenied';
 
-/** What health cannot be trusted to tell by itself: that it does not run, and that the broker's door stands open. */
-export class HealthAlarms extends Construct {
-  constructor(scope: Construct, id: string, { environment, intervalSeconds, operators }: HealthAlarmsProps) {
-    super(scope, id);
-    const period = Duration.seconds(intervalSeconds);
-    const sum = (metricName: string) =>
-      new Metric({ namespace: 'TokenBroker', metricName, dimensionsMap: { environment }, statistic: 'Sum', period });
+/** What the runs of health find, and that there are runs. Each looks at whole intervals between two of them. */
+export function healthAlarms(
+  { latchActive, serviceIncident, healthSilent, probeNotDenied }: AlarmSettings,
+  metric: BrokerMetric,
+  intervalSeconds: number,
+): Readonly<Record<HealthAlarm, AlarmDefinition | false>> {
+  const ofRuns = (metricName: string, threshold: number) => ({
+    metric: metric(metricName, {}, { statistic: 'Maximum' }).with({ period: Duration.seconds(intervalSeconds) }),
+    threshold,
+    comparison: ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+    periods: 1,
+    breaching: 1,
+    // Until a run says something else it is as the last one found it; for silence there is an alarm of its own.
+    missing: TreatMissingData.IGNORE,
+  });
 
-    const silence = new Alarm(this, 'Silence', {
-      alarmName: `token-broker-health-silent-${environment}`,
-      alarmDescription:
-        `No run of health came to its end in environment ${environment}, so nobody knows whether the credentials work. ` +
-        `Look at the schedule and the log of token-broker-health-${environment}.`,
-      metric: sum('Heartbeat'),
-      threshold: 1,
-      comparisonOperator: ComparisonOperator.LESS_THAN_THRESHOLD,
-      // Runs take different times, so that one period may well see none of them end.
-      evaluationPeriods: 2,
-      treatMissingData: TreatMissingData.BREACHING,
-    });
-    const openDoor = new Alarm(this, 'OpenDoor', {
-      alarmName: `token-broker-probe-not-denied-${environment}`,
-      alarmDescription:
-        `A role without an access rule was not refused by the broker of environment ${environment}, or could not try. ` +
-        'The message of health says which; until then, take it for a breach.',
-      metric: sum('ProbeNotDenied'),
-      threshold: 0,
-      comparisonOperator: ComparisonOperator.GREATER_THAN_THRESHOLD,
-      evaluationPeriods: 1,
-      // For silence there is the other alarm.
-      treatMissingData: TreatMissingData.IGNORE,
-    });
-    for (const alarm of [silence, openDoor]) operators.tellOf(alarm);
-  }
+  return {
+    latchActive: latchActive && {
+      ...ofRuns('PairsRejected', latchActive.threshold),
+      means: 'Credentials are latched: their services rejected them, and they are not sent any more.',
+      act: 'Find them with `client list` and follow "A rejected credential". It ends with the run of health that finds none.',
+    },
+    serviceIncident: serviceIncident && {
+      ...ofRuns('ServiceIncidents', serviceIncident.threshold),
+      means: 'A service answers hardly anybody.',
+      act: 'Leave the credentials as they are and follow "A service incident".',
+    },
+    healthSilent: healthSilent && {
+      ...ofRuns('Heartbeat', 1),
+      comparison: ComparisonOperator.LESS_THAN_THRESHOLD,
+      periods: healthSilent.intervals,
+      breaching: healthSilent.intervals,
+      missing: TreatMissingData.BREACHING,
+      means: 'No run of health came to its end, so nobody knows whether the credentials work.',
+      act: 'Look at the schedule and at the log of the health function.',
+    },
+    probeNotDenied: probeNotDenied && {
+      ...ofRuns('ProbeNotDenied', 1),
+      means: 'A role without an access rule was not refused by the broker, or could not try.',
+      act: 'The message of health says which; until you know, take it for a breach and look at what was deployed last.',
+    },
+  };
 }

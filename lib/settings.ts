@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { BrokerSettings } from '../functions/environment.ts';
 import { accessRuleFaults } from './access-rule-faults.ts';
 import { accessRuleSchema } from './access-rule-schema.ts';
+import { alarmSchema } from './alarm-schema.ts';
 import { healthSchema, rateSeconds } from './health-schema.ts';
 import { nameFault, recordOf, text } from './schema.ts';
 import { serviceSchema } from './service-schema.ts';
@@ -61,6 +62,7 @@ const environmentSchema = z.strictObject({
   account: accountSchema,
   region: regionSchema,
   ...brokerMembers({ allowLoopback: false }),
+  alarms: alarmSchema.prefault({}),
 });
 
 function readEnvironment(name: string, input: unknown): Reading {

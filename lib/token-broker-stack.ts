@@ -3,6 +3,7 @@ import type { Construct } from 'constructs';
 import { ClientSecrets } from './client-secrets.ts';
 import { CredentialHealth } from './credential-health.ts';
 import { FailedEvents } from './failed-events.ts';
+import { Monitoring } from './monitoring.ts';
 import { OperatorTopic } from './operator-topic.ts';
 import { PairTable } from './pair-table.ts';
 import { Rotation } from './rotation.ts';
@@ -40,11 +41,7 @@ export class TokenBrokerStack extends Stack {
       key: secrets.key,
       notify: environment.health.notify,
     });
-    const failedEvents = new FailedEvents(this, 'FailedEvents', {
-      environment: environment.name,
-      key: secrets.key,
-      operators,
-    });
+    const failedEvents = new FailedEvents(this, 'FailedEvents', { key: secrets.key });
     const checking = {
       environment: environment.name,
       services: Object.keys(environment.services),
@@ -56,6 +53,12 @@ export class TokenBrokerStack extends Stack {
     };
     new CredentialHealth(this, 'CredentialHealth', { ...checking, every: environment.health.every });
     new Rotation(this, 'Rotation', checking);
+    new Monitoring(this, 'Monitoring', {
+      environment,
+      called: endpoint.called,
+      failedEvents: failedEvents.queue,
+      operators,
+    });
 
     new CfnOutput(this, 'Url', { value: endpoint.url, description: 'Where callers send their requests' });
     new CfnOutput(this, 'KeyArn', { value: secrets.key.keyArn, description: 'Encrypts the client secrets' });

@@ -3,6 +3,7 @@ import { AccountPrincipal, type IRole, PolicyStatement } from 'aws-cdk-lib/aws-i
 import { FunctionUrlAuthType, type Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
 import type { BrokerEnvironment, BrokerSettings } from '../functions/environment.ts';
+import type { CalledFunction } from './function-alarms.ts';
 import { SETTINGS_PATH } from './function-bundle.ts';
 import { createLambdaFunction } from './lambda-function.ts';
 import { parseRoleArn } from './role-arn.ts';
@@ -18,6 +19,8 @@ export class TokenEndpoint extends Construct {
   readonly url: string;
   /** What the function may do; it starts with nothing but its own log. */
   readonly role: IRole;
+  /** What is called: its metrics are those of all calls. */
+  readonly called: CalledFunction;
   readonly #function: LambdaFunction;
   readonly #checkers: IRole[] = [];
 
@@ -42,6 +45,7 @@ export class TokenEndpoint extends Construct {
       environment: { ...variables },
     });
     this.role = role;
+    this.called = lambdaFunction;
     this.#function = lambdaFunction;
     this.url = lambdaFunction.addFunctionUrl({ authType: FunctionUrlAuthType.AWS_IAM }).url;
     for (const account of callerAccounts(settings)) allowCallsFrom(lambdaFunction, account);

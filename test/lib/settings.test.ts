@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createAuthorize } from '../../functions/broker/authorize.ts';
 import { NAME_PATTERN as BROKERS_NAME_PATTERN } from '../../functions/broker/pair.ts';
+import { alarmSchema } from '../../lib/alarm-schema.ts';
 import { environments } from '../../lib/environments.ts';
 import { NAME_PATTERN } from '../../lib/schema.ts';
 import { parseEnvironment, parseEnvironments, toBrokerSettings } from '../../lib/settings.ts';
@@ -16,6 +17,7 @@ describe('settings', () => {
       services: { 'customer-insights': exampleService(), 'merchant-payment-cleansing': exampleService() },
       accessRules: [exampleRule()],
       health: { every: 'rate(1 hour)', notify: [] },
+      alarms: alarmSchema.parse({}),
     });
   });
 

@@ -67,7 +67,7 @@ export function resourcesOf({ template }: Pick<Synthesised, 'template'>, type: s
 
 /** The one resource of the type within the construct that is called so in the stack, with its own id. */
 export function resourceOf(
-  synthesised: Synthesised,
+  synthesised: Pick<Synthesised, 'template'>,
   construct: string,
   type: string,
 ): Resource & { readonly id: string } {

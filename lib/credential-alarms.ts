@@ -1,0 +1,35 @@
+import type { AlarmDefinition } from './alarm.ts';
+import { tooMuch } from './alarm.ts';
+import type { AlarmSettings } from './alarm-schema.ts';
+import type { BrokerMetric } from './broker-metric.ts';
+
+type CredentialAlarm = 'credentialRejected' | 'assumedLifetimeTooLong' | 'sharedCacheDegraded' | 'secretsStale';
+
+/** What traffic shows of credentials, tokens and the stores that the broker keeps them in. */
+export function credentialAlarms(
+  { credentialRejected, assumedLifetimeTooLong, sharedCacheDegraded, secretsStale }: AlarmSettings,
+  metric: BrokerMetric,
+): Readonly<Record<CredentialAlarm, AlarmDefinition | false>> {
+  return {
+    credentialRejected: credentialRejected && {
+      ...tooMuch(credentialRejected, metric('CredentialRejected')),
+      means: 'A service rejected a credential.',
+      act: 'Find it with `client list` and follow "A rejected credential". It ends by itself: the credential is not sent again.',
+    },
+    assumedLifetimeTooLong: assumedLifetimeTooLong && {
+      ...tooMuch(assumedLifetimeTooLong, metric('AssumedLifetimeHalved')),
+      means: 'A service refuses tokens in the first half of the life time that is assumed, since it tells none.',
+      act: 'Ask its operators how long tokens live and set `tokenLifetimeSeconds`; until then the broker assumes less.',
+    },
+    sharedCacheDegraded: sharedCacheDegraded && {
+      ...tooMuch(sharedCacheDegraded, metric('SharedCacheUnavailable')),
+      means: 'DynamoDB is down, slow or throttled: every instance of the function requests tokens for itself.',
+      act: 'Callers get their tokens. Look at the table and the state of AWS, and at whether the services bear more requests.',
+    },
+    secretsStale: secretsStale && {
+      ...tooMuch(secretsStale, metric('SecretStale')),
+      means: 'Secrets Manager cannot be read: the credentials known last serve, for 24 hours at most.',
+      act: 'Look at the state of AWS and at what the function may do with secrets and key. Rotate nothing until it is over.',
+    },
+  };
+}

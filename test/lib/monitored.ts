@@ -1,0 +1,34 @@
+import { App, Stack } from 'aws-cdk-lib';
+import { Template } from 'aws-cdk-lib/assertions';
+import { Key } from 'aws-cdk-lib/aws-kms';
+import { Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda';
+import { Queue } from 'aws-cdk-lib/aws-sqs';
+import { Monitoring } from '../../lib/monitoring.ts';
+import { NewVersionAlarms } from '../../lib/new-version-alarms.ts';
+import { OperatorTopic } from '../../lib/operator-topic.ts';
+import { parseEnvironment } from '../../lib/settings.ts';
+import { exampleForm } from './example-form.ts';
+import type { Synthesised } from './synthesise.ts';
+
+/** What watches an environment, around a function that does nothing: quicker than the whole stack. */
+export function synthesiseMonitoring(changes: object = {}): Pick<Synthesised, 'template'> {
+  const environment = parseEnvironment('test', { ...exampleForm(), ...changes });
+  const stack = new Stack(new App({ analyticsReporting: false }), 'Monitored', {
+    env: { account: environment.account, region: environment.region },
+  });
+  const key = new Key(stack, 'Key');
+  const tokenFunction = new LambdaFunction(stack, 'Function', {
+    runtime: Runtime.NODEJS_24_X,
+    handler: 'index.handler',
+    code: Code.fromInline('exports.handler = () => {}'),
+  });
+  const alias = tokenFunction.addAlias('live');
+  new Monitoring(stack, 'Monitoring', {
+    environment,
+    called: alias,
+    failedEvents: new Queue(stack, 'Queue'),
+    operators: new OperatorTopic(stack, 'OperatorTopic', { environment: environment.name, key, notify: [] }),
+  });
+  new NewVersionAlarms(stack, 'NewVersionAlarms', { environment, alias });
+  return { template: JSON.parse(JSON.stringify(Template.fromStack(stack).toJSON())) };
+}
