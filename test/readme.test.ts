@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { exampleConfig } from '../bin/local/example-config.ts';
+import { PROBLEM_GUIDE } from '../bin/openapi/problem-guide.ts';
 import { PROBLEMS } from '../functions/broker/problem.ts';
 import { parseEnvironment } from '../lib/settings.ts';
 import { exampleForm } from './lib/example-form.ts';
@@ -13,6 +14,12 @@ import { blocks, commands, layout, README, table } from './support/readme.ts';
 const root = fileURLToPath(new URL('..', import.meta.url));
 
 describe('README.md', () => {
+  it('says of every problem what the contract says of it', () => {
+    expect(Object.fromEntries(table('type').map(([type = '', , means, advice]) => [type, { means, advice }]))).toEqual(
+      Object.fromEntries(Object.entries(PROBLEM_GUIDE).map(([type, { means, advice }]) => [type, { means, advice }])),
+    );
+  });
+
   it('has the two commands at its top', () => {
     expect(commands().slice(0, 2)).toEqual(['npm ci && npm start', 'npm ci && npm test']);
     expect(README.indexOf('```sh')).toBeLessThan(400);

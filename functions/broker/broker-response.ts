@@ -1,3 +1,4 @@
+import type { ProblemAnswer } from './broker-answer.ts';
 import { PROBLEMS, type Problem } from './problem.ts';
 
 /** One answer of the broker, free of the host that carries it. */
@@ -24,6 +25,15 @@ export function jsonResponse(members: object, headers: Readonly<Record<string, s
 export function problemResponse(problem: Problem, requestId: string): BrokerResponse {
   const { status, retryable, title } = PROBLEMS[problem.type];
   const { type, detail, retryAfterSeconds, shape } = problem;
+  const members: ProblemAnswer = {
+    type,
+    title,
+    status,
+    detail,
+    retryable,
+    request_id: requestId,
+    response_shape: shape,
+  };
   return {
     status,
     headers: {
@@ -32,7 +42,7 @@ export function problemResponse(problem: Problem, requestId: string): BrokerResp
       ...(retryAfterSeconds !== undefined && { 'retry-after': String(retryAfterSeconds) }),
       ...(type === 'method-not-allowed' && { allow: 'POST' }),
     },
-    body: JSON.stringify({ type, title, status, detail, retryable, request_id: requestId, response_shape: shape }),
+    body: JSON.stringify(members),
   };
 }
 

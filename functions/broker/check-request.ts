@@ -11,7 +11,7 @@ export interface CheckRequest {
 }
 
 /** The members of `POST /check`, as they stand in JSON. */
-const checkRequestSchema = z.strictObject({
+export const checkRequestSchema = z.strictObject({
   client: nameSchema,
   service: nameSchema,
   stage: z.optional(

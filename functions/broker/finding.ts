@@ -3,7 +3,7 @@ import type { ProblemType, ShapeReport } from './problem.ts';
 /** What a check says of a pair. */
 export type Finding = (typeof FINDINGS)[number];
 
-const FINDINGS = [
+export const FINDINGS = [
   'accepted',
   'rejected',
   /** The service asks for patience. */
@@ -19,7 +19,7 @@ const FINDINGS = [
 /** How a finding came about: a token request of this check, or of traffic before it, or what keeps it from being made. */
 export type ProvenBy = (typeof PROOFS)[number];
 
-const PROOFS = ['request', 'traffic', 'latch', 'pause', 'secret', 'operator'] as const;
+export const PROOFS = ['request', 'traffic', 'latch', 'pause', 'secret', 'operator'] as const;
 
 /** What a failed token request says of the pair; `undefined` when the failure is the broker's own. */
 export function findingOfProblem(type: ProblemType, shape: ShapeReport | undefined): Finding | undefined {

@@ -26,7 +26,7 @@ const fingerprint = z
   .check(z.regex(/^[0-9a-f]{16}$/, 'must be the fingerprint of an issued token: 16 hexadecimal digits in lower case'));
 
 /** The members of `POST /token`, as they stand in JSON. */
-const issueRequestSchema = z.strictObject({
+export const issueRequestSchema = z.strictObject({
   client: nameSchema,
   service: nameSchema,
   min_ttl: z.optional(minTtl),

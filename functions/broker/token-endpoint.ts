@@ -1,5 +1,6 @@
 import { type Audit, type AuditRecord, newTrace } from './audit.ts';
 import { accessDenied } from './authorize.ts';
+import type { CheckAnswer, TokenAnswer } from './broker-answer.ts';
 import { type BrokerResponse, jsonResponse, problemResponse } from './broker-response.ts';
 import type { Caller } from './caller.ts';
 import { type CheckRequest, parseCheckRequest } from './check-request.ts';
@@ -105,7 +106,7 @@ function readBody({ body }: BrokerRequest): Uint8Array {
 }
 
 /** Only what the contract names: nothing else of the service's answer leaves the broker. */
-function issueMembers(token: IssuedToken, now: number) {
+function issueMembers(token: IssuedToken, now: number): TokenAnswer {
   return {
     ...token.passThrough,
     access_token: token.accessToken.reveal(),
@@ -119,7 +120,7 @@ function issueMembers(token: IssuedToken, now: number) {
 }
 
 /** What a check may tell: never a token. */
-function checkMembers({ pair, stage }: CheckRequest, result: CheckResult, now: number) {
+function checkMembers({ pair, stage }: CheckRequest, result: CheckResult, now: number): CheckAnswer {
   const { finding, version, checkedAt, provenBy, expiresAt } = result;
   return {
     ...pair,

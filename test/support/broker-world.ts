@@ -1,3 +1,4 @@
+import { fingerprint } from '../../functions/aws/fingerprint.ts';
 import { parseEvent, toResult } from '../../functions/aws/function-url.ts';
 import type { AccessRule } from '../../functions/broker/access-rule.ts';
 import { type AuditRecord, newTrace } from '../../functions/broker/audit.ts';
@@ -55,7 +56,7 @@ export function createBrokerWorld(changes: Partial<World> = {}) {
         const answered = await world.answer(calls.tokenRequests, ...request);
         return { ...answered, requestStartedAt: clock.now, receivedAt: clock.now };
       },
-      fingerprint: (token) => token.padEnd(16, '0').slice(0, 16),
+      fingerprint,
       random: () => 0.5,
       now,
     }),

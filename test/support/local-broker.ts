@@ -68,7 +68,7 @@ function launch({ args = [], config, env = {} }: Options) {
   const options = config === undefined ? args : ['--config', file, ...args];
 
   const isolated = { PORT: '0', HOME: folder, AWS_EC2_METADATA_DISABLED: 'true' };
-  const child = spawn(process.execPath, [PROGRAM, ...options], { env: { ...isolated, ...env } });
+  const child = spawn(process.execPath, [...WATCHED, PROGRAM, ...options], { env: { ...isolated, ...env } });
   running.add(child);
   const output: Output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
@@ -93,6 +93,9 @@ process.once('exit', () => {
 function failToStart({ exitCode, stderr }: Ended): never {
   throw new Error(`The broker ended with ${exitCode} before it was ready: ${stderr}`);
 }
+
+/** Ends the process upon an answer that docs/openapi.yaml does not describe. */
+const WATCHED = ['--import', new URL('./contract-preload.ts', import.meta.url).href];
 
 const PROGRAM = fileURLToPath(new URL('../../bin/local.ts', import.meta.url));
 

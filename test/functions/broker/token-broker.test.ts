@@ -40,9 +40,9 @@ describe('the token broker', () => {
     await issue();
 
     clock.now += (lifetime - margin) * SECOND_MS - 1;
-    expect((await issue()).token.fingerprint).toContain('token-1');
+    expect((await issue()).token.accessToken.reveal()).toBe('token-1');
     clock.now += 1;
-    expect((await issue()).token.fingerprint).toContain('token-2');
+    expect((await issue()).token.accessToken.reveal()).toBe('token-2');
   });
 
   it('asks a service that failed again when the pause is over, and answers at once until then', async () => {
@@ -110,7 +110,7 @@ describe('a refused token', () => {
     await issue();
     const { token } = await issue({ refused: 'someone-elses-12' });
 
-    expect(token.fingerprint).toContain('token-1');
+    expect(token.accessToken.reveal()).toBe('token-1');
     expect(calls.tokenRequests).toBe(1);
   });
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { fingerprint } from '../../../functions/aws/fingerprint.ts';
 import type { BrokerRequest } from '../../../functions/broker/token-endpoint.ts';
 import { createBrokerWorld, exchange } from '../../support/broker-world.ts';
 import { BILLING, exampleRule, exampleService } from '../../support/example.ts';
@@ -24,7 +25,7 @@ describe('POST /token', () => {
         expires_in: 3_600,
         expires_at: '2026-01-01T01:00:00.000Z',
         expiry_source: 'response',
-        fingerprint: 'token-1000000000',
+        fingerprint: fingerprint('token-1'),
       },
     });
   });

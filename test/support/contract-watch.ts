@@ -1,0 +1,26 @@
+import { readFileSync } from 'node:fs';
+import type { createTokenEndpoint } from '../../functions/broker/token-endpoint.ts';
+import { createContract, type Exchange } from './contract.ts';
+
+type CreateTokenEndpoint = typeof createTokenEndpoint;
+
+/** The same token endpoint; tells how one of its answers differs from docs/openapi.yaml. */
+export function watched(create: CreateTokenEndpoint, onFault: (fault: string) => void): CreateTokenEndpoint {
+  return (dependencies) => {
+    const endpoint = create(dependencies);
+    return async (request) => {
+      const answer = await endpoint(request);
+      for (const fault of faultsOf({ ...answer, method: request.method, path: request.path })) onFault(fault);
+      return answer;
+    };
+  };
+}
+
+/** How an answer differs from docs/openapi.yaml. */
+export function faultsOf(exchange: Exchange): readonly string[] {
+  contract ??= createContract(readFileSync(new URL('../../docs/openapi.yaml', import.meta.url), 'utf8'));
+  return contract(exchange).map((fault) => `${exchange.method} ${exchange.path}: ${fault}`);
+}
+
+/** Made when it is needed first: most tests ask nothing of the broker. */
+let contract: ReturnType<typeof createContract> | undefined;

@@ -1,0 +1,106 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import { parse } from 'yaml';
+
+/** One answer of the broker, and what it answers. */
+export interface Exchange {
+  readonly method: string;
+  readonly path: string;
+  readonly status: number;
+  /** With names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** Makes what says how an answer differs from an OpenAPI description, and nothing of one that is as described. */
+export function createContract(yaml: string): (exchange: Exchange) => readonly string[] {
+  const { paths, components }: Description = parse(yaml);
+  const ajv = new Ajv2020({ strict: false, allErrors: true });
+  formats.default(ajv);
+  ajv.addSchema({ paths: closed(paths), components: closed(components) }, 'contract');
+
+  return (exchange) => {
+    const { method, path, status } = exchange;
+    const isKnown = Object.hasOwn(paths, path);
+    const describedAt = isKnown ? path : '/token';
+    const response = paths[describedAt]?.post.responses[status];
+    const isPossible = isOfAws(exchange) || canBe(status, method, isKnown);
+    if (response === undefined || !isPossible) return [`${status} is not described for ${method} ${path}`];
+    const pointer = `#/paths/${escaped(describedAt)}/post/responses/${status}`;
+    return [...headerFaults(response, exchange), ...bodyFaults(response, pointer, exchange)];
+  };
+
+  function headerFaults({ headers: described = {} }: Response, exchange: Exchange): readonly string[] {
+    const { headers } = exchange;
+    const references = new Map(Object.entries(described).map(([name, { $ref }]) => [name.toLowerCase(), $ref]));
+    const expected = isOfAws(exchange) ? [] : [...references.keys()].filter((name) => !NOT_ALWAYS.has(name));
+    const missing = expected.filter((name) => !Object.hasOwn(headers, name));
+    const wrong = Object.entries(headers).flatMap(([name, value]) => {
+      if (name === 'content-type') return [];
+      const reference = references.get(name);
+      if (reference === undefined) return [`the header ${name} is not described`];
+      return faults(`${reference}/schema`, /^\d+$/.test(value) ? Number(value) : value, `the header ${name}`);
+    });
+    return [...missing.map((name) => `the header ${name} is missing`), ...wrong];
+  }
+
+  function bodyFaults({ content = {} }: Response, pointer: string, { headers, body }: Exchange): readonly string[] {
+    const type = headers['content-type'] ?? 'no content type';
+    if (!Object.hasOwn(content, type)) return [`${type} is not described`];
+    return faults(`${pointer}/content/${escaped(type)}/schema`, parsed(body), 'the body');
+  }
+
+  function faults(pointer: string, value: unknown, what: string): readonly string[] {
+    const validate = ajv.getSchema(`contract${pointer}`);
+    if (validate === undefined) return [`there is no schema at ${pointer}`];
+    if (validate(value) === true) return [];
+    return (validate.errors ?? []).map(({ instancePath, message }) => `${what}${instancePath} ${message}`);
+  }
+}
+
+/** The 404 and 405 of an operation are for other paths and methods; who may not ask is refused there, too. */
+function canBe(status: number, method: string, isKnown: boolean): boolean {
+  if (!isKnown) return status === 403 || status === 404;
+  return method === 'POST' ? status !== 404 && status !== 405 : status === 403 || status === 405;
+}
+
+/** AWS answers before anybody looks at the path. */
+function isOfAws({ headers, status }: Exchange): boolean {
+  return Object.hasOwn(headers, 'x-amzn-errortype') || status === 502;
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return body;
+  }
+}
+
+/** Callers are to expect further members one day; here, each has to be described today. */
+function closed(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(closed);
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.fromEntries(Object.entries(value).map(([name, one]) => [name, closed(one)]));
+  const isObjectSchema = members.type === 'object' && members.properties !== undefined;
+  return isObjectSchema ? { additionalProperties: false, ...members } : members;
+}
+
+/** RFC 6901 §3. */
+function escaped(step: string): string {
+  return step.replaceAll('~', '~0').replaceAll('/', '~1');
+}
+
+const NOT_ALWAYS: ReadonlySet<string> = new Set(['retry-after', 'x-amzn-errortype']);
+
+interface Description {
+  readonly paths: Readonly<
+    Record<string, { readonly post: { readonly responses: Readonly<Record<string, Response>> } }>
+  >;
+  readonly components: object;
+}
+
+interface Response {
+  readonly headers?: Readonly<Record<string, { readonly $ref: string }>>;
+  readonly content?: object;
+}

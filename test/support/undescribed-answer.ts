@@ -1,0 +1,35 @@
+import type { IssuedToken } from '../../functions/broker/issued-token.ts';
+import { Redacted } from '../../functions/broker/redacted.ts';
+import { createTokenEndpoint } from '../../functions/broker/token-endpoint.ts';
+import { BILLING, START } from './example.ts';
+
+/** Makes the token endpoint answer what docs/openapi.yaml does not describe: a token whose name is none. */
+export async function answerUndescribed(): Promise<void> {
+  const token: IssuedToken = {
+    accessToken: new Redacted('token'),
+    tokenType: 'Bearer',
+    expiresAt: START,
+    expirySource: 'response',
+    passThrough: {},
+    fingerprint: 'no-fingerprint',
+    credentialVersion: 'v1',
+  };
+  const endpoint = createTokenEndpoint({
+    broker: {
+      issue: async () => ({ token, cache: 'none' }),
+      check: () => Promise.reject(new Error('nobody checks')),
+    },
+    audit: () => undefined,
+    now: () => START,
+  });
+  await endpoint({
+    requestId: 'request-1',
+    method: 'POST',
+    path: '/token',
+    query: '',
+    contentType: 'application/json',
+    body: Buffer.from('{"client":"acme","service":"customer-insights"}'),
+    caller: BILLING,
+    deadline: START,
+  });
+}

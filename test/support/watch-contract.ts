@@ -1,0 +1,37 @@
+import { afterAll, afterEach, expect, vi } from 'vitest';
+import type * as wire from '../../bin/local/function-url-wire.ts';
+import type * as tokenEndpoint from '../../functions/broker/token-endpoint.ts';
+
+/**
+ * Before every test file: whatever the broker answers in it is held against docs/openapi.yaml, and so is what the
+ * Function URL stand-in answers by itself. `test/support/contract-preload.ts` does it in processes of their own.
+ */
+const undescribed: string[] = [];
+
+vi.mock('../../functions/broker/token-endpoint.ts', async (importOriginal) => {
+  const original = await importOriginal<typeof tokenEndpoint>();
+  const { watched } = await import('./contract-watch.ts');
+  const createTokenEndpoint = watched(original.createTokenEndpoint, (fault) => void undescribed.push(fault));
+  return { ...original, createTokenEndpoint };
+});
+
+vi.mock('../../bin/local/function-url-wire.ts', async (importOriginal) => {
+  const original = await importOriginal<typeof wire>();
+  const { faultsOf } = await import('./contract-watch.ts');
+  const send: typeof wire.send = (response, answer) => {
+    if ('x-amzn-errortype' in answer.headers) undescribed.push(...faultsOf(exchangeOf(response, answer)));
+    original.send(response, answer);
+  };
+  return { ...original, send };
+});
+
+function expectNoneUndescribed(): void {
+  expect(undescribed.splice(0), 'answers that docs/openapi.yaml does not describe').toEqual([]);
+}
+afterEach(expectNoneUndescribed);
+afterAll(expectNoneUndescribed);
+
+function exchangeOf({ req }: Parameters<typeof wire.send>[0], answer: Parameters<typeof wire.send>[1]) {
+  const headers = Object.fromEntries(Object.entries(answer.headers).map(([name, value]) => [name, String(value)]));
+  return { method: req.method ?? '', path: req.url ?? '', status: answer.status, headers, body: String(answer.body) };
+}
