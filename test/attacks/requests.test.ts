@@ -1,0 +1,271 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { PROBLEMS, type ProblemType } from '../../functions/broker/problem.ts';
+import { createBrokerWorld } from '../support/broker-world.ts';
+import { exampleRule } from '../support/example.ts';
+import { functionUrlEvent, requestContext, signedBy } from '../support/function-url-events.ts';
+
+const SEED = 8;
+const EVENTS = 6_000;
+const MAX_CPU_MS = 50;
+
+/** All that a caller may be told when the request itself is at fault. */
+const REFUSALS: readonly ProblemType[] = [
+  'invalid-request',
+  'access-denied',
+  'not-found',
+  'method-not-allowed',
+  'content-too-large',
+  'unsupported-media-type',
+];
+
+describe(`${EVENTS} made-up events`, () => {
+  it('get a documented answer each, at once, and only a good one makes the broker ask anybody', async () => {
+    const world = createBrokerWorld({ accessRules: [exampleRule({ operations: ['token', 'check'] })] });
+    const counts: Record<string, number> = {};
+    for (const event of fc.sample(madeUpEvent, { numRuns: EVENTS, seed: SEED })) {
+      const before = { ...world.calls };
+      const startedAt = cpuMs();
+      const answer = await world.invoke(event);
+      const spentMs = cpuMs() - startedAt;
+
+      const { type = 'none', status = 200 } = JSON.parse(answer.body);
+      counts[type] = (counts[type] ?? 0) + 1;
+      expect(answer.headers['cache-control']).toBe('no-store');
+      expect({ event, spentMs: Math.max(spentMs, MAX_CPU_MS) }).toEqual({ event, spentMs: MAX_CPU_MS });
+      if (type === 'none') {
+        expect([answer.statusCode, isGood(event)]).toEqual([200, true]);
+        continue;
+      }
+      expect({ event, type: REFUSALS.includes(type) }).toEqual({ event, type: true });
+      expect([answer.statusCode, status]).toEqual([PROBLEMS[type as ProblemType].status, answer.statusCode]);
+      expect(answer.headers['content-type']).toBe('application/problem+json');
+      expect(world.calls).toEqual(before);
+    }
+    // Nothing is proven by events that are all turned away for the same reason.
+    for (const type of [...REFUSALS, 'none'])
+      expect([type, counts[type] ?? 0]).toEqual([type, expect.toSatisfy(atLeast(50))]);
+  });
+});
+
+describe('an event that is none', () => {
+  it.each([
+    undefined,
+    null,
+    true,
+    0,
+    Number.NaN,
+    'event',
+    '',
+    [],
+    {},
+    [functionUrlEvent({})],
+    Symbol.iterator,
+    () => undefined,
+    { requestContext: null },
+    { requestContext: {}, headers: {} },
+    { Records: [{ body: '{}' }] },
+    { source: 'aws.events', detail: {} },
+    { httpMethod: 'POST', path: '/token', body: '{}', headers: {} },
+  ])('is refused: %o', async (event) => {
+    const world = createBrokerWorld();
+    const { statusCode, body, headers } = await world.invoke(event);
+    expect([statusCode, JSON.parse(body).type, headers['cache-control']]).toEqual([
+      403,
+      expect.stringContaining('access-denied'),
+      'no-store',
+    ]);
+    expect(world.calls).toEqual({ secretReads: 0, tokenRequests: 0 });
+  });
+});
+
+const ARN = 'arn:aws:sts::111111111111:assumed-role/billing/run-1';
+const GOOD = { client: 'acme', service: 'customer-insights' };
+const FORM = 'application/x-www-form-urlencoded';
+
+/** Every member of an event, mostly as it should be, else of any type, spelling or size. */
+const anything = fc.oneof(
+  fc.string({ unit: 'binary' }),
+  fc.anything({ withNullPrototype: true, withObjectString: true, maxDepth: 2 }),
+  fc.constantFrom(null, undefined, '', 0, [], {}, '__proto__', 'x'.repeat(70_000)),
+);
+
+const member = fc.oneof(
+  { weight: 6, arbitrary: fc.constantFrom('acme', 'customer-insights') },
+  {
+    weight: 2,
+    arbitrary: fc.constantFrom(
+      'globex',
+      'no-such',
+      'merchant-payment-cleansing',
+      '',
+      '../acme',
+      'acme\u0000',
+      'ACME',
+      '__proto__',
+    ),
+  },
+  { weight: 1, arbitrary: anything },
+);
+
+const members = fc.oneof(
+  { weight: 4, arbitrary: fc.constant(GOOD) },
+  {
+    weight: 4,
+    arbitrary: fc.record(
+      {
+        client: member,
+        service: member,
+        min_ttl: fc.oneof(fc.integer(), fc.double(), fc.constantFrom('30', '1e3', '-1', '٣', '0x10', 86_401), anything),
+        refused: fc.oneof(fc.constantFrom('0123456789abcdef', '0123456789ABCDEF', 'short'), anything),
+        stage: fc.oneof(fc.constantFrom('AWSCURRENT', 'AWSPENDING', 'AWSPREVIOUS', 'awscurrent'), anything),
+      },
+      { requiredKeys: [] },
+    ),
+  },
+  { weight: 1, arbitrary: anything },
+);
+
+const text = fc.oneof(
+  { weight: 6, arbitrary: members.map((value) => stringify(value)) },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(
+      '{"client":"acme","client":"globex","service":"customer-insights"}',
+      '\ufeff{}',
+      '{',
+      'null',
+      '"',
+      '['.repeat(5_000),
+      `{"a":${'1'.repeat(16_000)}}`,
+    ),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(
+      'client=acme&service=customer-insights',
+      'client=acme&client=globex&service=x',
+      'client=%zz',
+      '%',
+      '&'.repeat(5_000),
+      'client[]=acme',
+    ),
+  },
+  { weight: 1, arbitrary: fc.nat({ max: 40_000 }).map((length) => `{"client":"${'a'.repeat(length)}"}`) },
+  { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 200 }) },
+);
+
+const madeUpEvent = fc
+  .record({
+    rawPath: mostly(
+      '/token',
+      fc.oneof(
+        fc.constantFrom(
+          '/check',
+          '/check',
+          '/',
+          '',
+          '//token',
+          '/token/',
+          '/Token',
+          '/token?',
+          '/constructor',
+          '/__proto__',
+          '/%74oken',
+          '/../token',
+        ),
+        anything,
+      ),
+    ),
+    rawQueryString: mostly('', fc.oneof(fc.constantFrom('client=acme', '=', '%'), anything)),
+    headers: mostly(
+      { 'content-type': 'application/json' },
+      fc.oneof(
+        fc.constantFrom(
+          {},
+          { 'content-type': FORM },
+          { 'content-type': FORM },
+          { 'content-type': 'text/plain' },
+          { 'content-type': 'APPLICATION/JSON; charset=utf-8' },
+          { 'content-type': 'application/json; charset=utf-16' },
+        ),
+        fc.dictionary(fc.string(), fc.string()),
+        fc.string({ unit: 'binary' }).map((value) => ({ 'content-type': value })),
+        anything,
+      ),
+    ),
+    body: text,
+    isBase64Encoded: mostly(false, fc.oneof(fc.constant(true), anything)),
+    requestContext: mostly(
+      requestContext(signedBy(ARN)),
+      fc.oneof(
+        fc
+          .constantFrom('GET', 'post', 'PUT', 'DELETE', 'HEAD', '', 'POST ')
+          .map((method) => requestContext(signedBy(ARN), method)),
+        fc.string({ unit: 'binary' }).map((arn) => requestContext(signedBy(arn))),
+        anything.map((authorizer) => requestContext(authorizer)),
+        anything,
+      ),
+    ),
+  })
+  .chain((event) =>
+    fc
+      .tuple(fc.constant(event), fc.boolean(), fc.nat({ max: 30 }))
+      .map(([made, isEncoded, dropped]) => vary(made, isEncoded, dropped)),
+  );
+
+interface MadeUpEvent {
+  readonly rawPath: unknown;
+  readonly rawQueryString: unknown;
+  readonly headers: unknown;
+  readonly body: string;
+  readonly isBase64Encoded: unknown;
+  readonly requestContext: unknown;
+}
+
+function mostly(usual: unknown, other: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> {
+  return fc.oneof({ weight: 9, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: other });
+}
+
+/** Some bodies come in base64, and now and then a member is not there at all. */
+function vary(event: MadeUpEvent, isEncoded: boolean, dropped: number): Readonly<Record<string, unknown>> {
+  const encoded = isEncoded ? { body: Buffer.from(event.body).toString('base64'), isBase64Encoded: true } : {};
+  const name = Object.keys(event)[dropped];
+  return Object.fromEntries(Object.entries({ ...event, ...encoded }).filter(([own]) => own !== name));
+}
+
+function stringify(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? '';
+  } catch {
+    return 'no JSON';
+  }
+}
+
+/** Whether the one configured caller asks, in a well-formed way, for the one pair that it may have. */
+function isGood(event: unknown): boolean {
+  const { rawPath, rawQueryString, headers, requestContext: context, body, isBase64Encoded } = Object(event);
+  const type = String(headers['content-type']).toLowerCase();
+  const content = isBase64Encoded === true ? Buffer.from(body, 'base64').toString() : body;
+  const { client, service } = type.startsWith(FORM)
+    ? Object.fromEntries(new URLSearchParams(content))
+    : JSON.parse(content);
+  return (
+    ['/token', '/check'].includes(rawPath) &&
+    rawQueryString === '' &&
+    context.http.method === 'POST' &&
+    context.authorizer.iam.userArn === ARN &&
+    client === 'acme' &&
+    service === 'customer-insights'
+  );
+}
+
+/** Time that this thread had the processor: a busy machine does not make an answer slow. */
+function cpuMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1_000;
+}
+
+function atLeast(least: number) {
+  return (count: number) => count >= least;
+}
