@@ -18,6 +18,8 @@ const ELSEWHERE = {
   'npm ci && npm test': 'CI runs it, and this test is part of it',
   'npm run cdk -- synth TokenBroker-dev': 'test/bin/app.test.ts runs it',
   'npm run cdk -- deploy TokenBroker-dev': 'needs an AWS account',
+  'npm run bench': 'takes minutes; test/bench/bench.test.ts runs a short one',
+  'npm run --silent bench -- --json': 'takes minutes; test/bench/bench.test.ts runs a short one',
 } as const;
 
 /** Commands that are run here, and what shows that they work. */

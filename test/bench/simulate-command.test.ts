@@ -63,7 +63,7 @@ describe('npm run simulate', () => {
     expect(commands).toEqual(['', ' -- --charts docs/charts']);
     expect(JSON.parse(manifest).scripts.simulate).toBe('node test/bench/simulate.ts');
     const pictures = [...page.matchAll(/\]\(charts\/(.*?)\)/g)].map(([, name]) => name);
-    expect(await readdir(new URL('../../docs/charts', import.meta.url))).toEqual(pictures.toSorted());
+    expect(await readdir(new URL('../../docs/charts', import.meta.url))).toEqual(expect.arrayContaining(pictures));
   });
 
   describe('with a folder for charts', () => {

@@ -1,0 +1,114 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { printJson, talk } from '../../bin/commands/output.ts';
+import { makeBundles } from './speed/bundles.ts';
+import { speedChart } from './speed/chart.ts';
+import { whyNoCpuLimit } from './speed/cpu-limit.ts';
+import { measureFleet } from './speed/fleet-waves.ts';
+import { GOALS, goalsOf, type Skipped } from './speed/goals.ts';
+import { measure } from './speed/measure.ts';
+import { reportOf } from './speed/report.ts';
+import { runtimeClients } from './speed/runtime-clients.ts';
+import type { Samples } from './speed/samples.ts';
+import { startStandIns } from './speed/stand-ins.ts';
+
+/** `npm run bench`: data on stdout, talk on stderr; exit 0 measured, whether or not goals are met, 1 failed, 2 wrong usage. */
+const program = new Command('bench')
+  .description('Measures the token function as `cdk synth` bundles it, beside references. Takes at most 10 minutes.')
+  .option('--rounds <n>', 'how many cold starts of each kind', wholeNumber(1, 500), 60)
+  .option('--hits <n>', 'how many answers from memory in each of 5 series', wholeNumber(1, 100_000), 2_000)
+  .option('--no-fleet', 'leave out the fleet of 200 environments')
+  .option('--chart <folder>', 'draw bench.svg there')
+  .option('--json', 'answer in JSON', false)
+  .showHelpAfterError('(--help shows how)')
+  .exitOverride()
+  .action(run);
+
+interface Options {
+  readonly rounds: number;
+  readonly hits: number;
+  readonly fleet: boolean;
+  readonly chart?: string;
+  readonly json: boolean;
+}
+
+/** Of the ten minutes, what is left after the bundles, for the memory hits and for the fleet. */
+const ROUNDS_MS = 7 * 60_000;
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (!(error instanceof CommanderError)) throw error;
+  process.exitCode = error.exitCode === 0 ? 0 : 2;
+}
+
+async function run(options: Options): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'token-broker-bench-'));
+  try {
+    const runs = await measureAll(folder, options);
+    const [first] = runs;
+    if (first === undefined) throw new Error('There is no runtime client.');
+    const goals = goalsOf(first);
+    const skipped = skippedOf(
+      goals.map(({ id }) => id),
+      options,
+    );
+    if (options.json) printJson({ goals, skipped, samples: runs });
+    else process.stdout.write(`${runs.map((each) => reportOf(each, goalsOf(each), skipped)).join('\n')}\n`);
+    if (options.chart === undefined) return;
+    await mkdir(options.chart, { recursive: true });
+    await writeFile(join(options.chart, 'bench.svg'), speedChart(first));
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+/** The samples under every runtime client, the plain one first. */
+async function measureAll(folder: string, { rounds, hits, fleet }: Options): Promise<readonly Samples[]> {
+  talk('Synthesising the stack, and bundling the references beside it.');
+  const standIns = await startStandIns(folder);
+  try {
+    const bundles = await makeBundles(folder, standIns.authUrl);
+    const clients = runtimeClients(bundles.runtimeClient);
+    const runs: Samples[] = [];
+    for (const { name, command } of clients) {
+      const until = performance.now() + ROUNDS_MS / clients.length;
+      const onRound = (done: number) => talk(`Under ${name}: round ${done} of ${rounds}.`);
+      const measured = await measure({ bundles, standIns, command }, { rounds, hits, until, onRound });
+      runs.push({ node: process.versions.node, runtimeClient: name, ...measured });
+    }
+    if (!fleet) return runs;
+    talk('A fleet of 200 environments, in processes of their own on this machine, asks for the token of one pair.');
+    const waves = await measureFleet();
+    return runs.map((each) => ({ ...each, fleet: waves }));
+  } finally {
+    await standIns.close();
+  }
+}
+
+/** Every goal that has no value, and why. */
+function skippedOf(known: readonly string[], { fleet }: Options): readonly Skipped[] {
+  const missing = GOALS.map(({ id }) => id).filter((id) => !known.includes(id));
+  return [
+    ...missing.map((id) => ({ id, why: whyMissing(id, fleet) })),
+    { id: 'simulated-fleet', why: '`npm run simulate` measures it' },
+  ];
+}
+
+function whyMissing(id: string, fleet: boolean): string {
+  if (id.endsWith('-limited')) return whyNoCpuLimit() ?? 'not measured';
+  if (!fleet && /fleet|soft/.test(id)) return 'left out by --no-fleet';
+  return 'this machine does not tell';
+}
+
+function wholeNumber(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (!/^\d{1,10}$/.test(text) || value < least || value > most) {
+      throw new InvalidArgumentError(`Give a whole number from ${least} to ${most}.`);
+    }
+    return value;
+  };
+}

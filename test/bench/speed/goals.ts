@@ -1,0 +1,126 @@
+import type { Variant } from './bundles.ts';
+import type { ColdStart } from './cold-start.ts';
+import type { FleetWaves } from './fleet-waves.ts';
+import type { Round, Samples } from './samples.ts';
+import { median, quantile } from './statistics.ts';
+
+export interface Goal {
+  readonly id: string;
+  readonly value: number;
+  readonly goal: number;
+  readonly met: boolean;
+}
+
+export interface Skipped {
+  readonly id: string;
+  readonly why: string;
+}
+
+/** One line of the table of goals: what is measured, how little it shall be, and what it consists of. */
+interface Definition {
+  readonly id: string;
+  readonly name: string;
+  readonly goal: number;
+  /** `undefined` when the samples do not tell. */
+  readonly measure: (samples: Samples) => number | undefined;
+  /** What a reader needs to see why a goal is missed. */
+  readonly parts: (samples: Samples) => string;
+}
+
+/** The goals whose measure the samples tell. */
+export function goalsOf(samples: Samples): readonly Goal[] {
+  return GOALS.flatMap(({ id, goal, measure }) => {
+    const value = measure(samples);
+    return value === undefined || Number.isNaN(value) ? [] : { id, value, goal, met: value <= goal };
+  });
+}
+
+const toFirstToken = ({ initMs, firstMs }: ColdStart) => initMs + firstMs;
+
+export const GOALS: readonly Definition[] = [
+  {
+    id: 'init',
+    name: 'init ÷ empty, first reads excluded',
+    goal: 1.95,
+    measure: ({ rounds }) => median(rounds.map((round) => round.initWithoutReadsMs / round.full.empty.initMs)),
+    parts: ({ rounds }) =>
+      `${ms(rounds.map((round) => round.initWithoutReadsMs))} against ${ms(rounds.map((round) => round.full.empty.initMs))}`,
+  },
+  ratio('first-token-sdk', 'start to first token ÷ sdk', 0.85, toFirstToken, 'full', 'sdk'),
+  ratio('first-token-sdk-limited', 'the same with 0.29 CPU', 0.6, toFirstToken, 'limited', 'sdk'),
+  ratio('first-token-stack', 'start to first token ÷ stack', 0.5, toFirstToken, 'full', 'stack'),
+  ratio('first-token-stack-limited', 'the same with 0.29 CPU', 0.4, toFirstToken, 'limited', 'stack'),
+  ratio('first-miss-sdk', 'first invocation, a miss ÷ sdk', 0.35, ({ firstMs }) => firstMs, 'full', 'sdk'),
+  {
+    id: 'memory-hit-microseconds',
+    name: 'memory hit p50 − empty p50, in µs',
+    goal: 40,
+    measure: ({ hits }) => 1_000 * median(hits.map(({ broker, empty }) => median(broker) - median(empty))),
+    parts: ({ hits }) => hitParts(hits, 0.5),
+  },
+  {
+    id: 'memory-hit-p99',
+    name: 'memory hit p99 ÷ empty p99',
+    goal: 1.3,
+    measure: ({ hits }) => median(hits.map(({ broker, empty }) => quantile(broker, 0.99) / quantile(empty, 0.99))),
+    parts: ({ hits }) => hitParts(hits, 0.99),
+  },
+  ratio('resident-memory', 'memory after the first token ÷ empty', 1.35, residentMegabytes, 'full', 'empty'),
+  fleet('cold-fleet', '200 cold environments, one pair: token requests', 1, 'coldTokenRequests'),
+  fleet('soft-window', '200 in the soft window: token requests', 1, 'softWindowTokenRequests'),
+  fleet('soft-window-waiting', '200 in the soft window: waiting for the refresher', 0, 'softWindowWaiting'),
+];
+
+function residentMegabytes({ residentBytes }: ColdStart): number {
+  return (residentBytes ?? Number.NaN) / 1e6;
+}
+
+/** The median of the ratios within the rounds: what slows a machine down for a moment slows both sides of a ratio. */
+function ratio(
+  id: string,
+  name: string,
+  goal: number,
+  of: (start: ColdStart) => number,
+  share: 'full' | 'limited',
+  reference: Variant,
+): Definition {
+  const startsOf = ({ rounds }: Samples) => rounds.flatMap((round: Round) => round[share] ?? []);
+  return {
+    id,
+    name,
+    goal,
+    measure: (samples) => median(startsOf(samples).map((starts) => of(starts.broker) / of(starts[reference]))),
+    parts(samples) {
+      const starts = startsOf(samples);
+      if (of === residentMegabytes) {
+        return `${median(starts.map(({ broker }) => of(broker))).toFixed(1)} MB against ${median(starts.map((each) => of(each[reference]))).toFixed(1)} MB`;
+      }
+      const sides = (['broker', reference] as const).map((side) => {
+        const init = ms(starts.map((each) => each[side].initMs));
+        return `${init} to start and ${ms(starts.map((each) => each[side].firstMs))} for the first invocation`;
+      });
+      return sides.join(' against ');
+    },
+  };
+}
+
+function fleet(id: string, name: string, goal: number, count: keyof FleetWaves): Definition {
+  return {
+    id,
+    name,
+    goal,
+    measure: (samples) => samples.fleet?.[count],
+    parts: () => 'whoever does not get an answer of DynamoDB in time goes by itself',
+  };
+}
+
+function hitParts(hits: Samples['hits'], share: number): string {
+  const [broker, empty] = (['broker', 'empty'] as const).map((side) =>
+    median(hits.map((each) => quantile(each[side], share))),
+  );
+  return `${broker?.toFixed(3)} ms against ${empty?.toFixed(3)} ms`;
+}
+
+function ms(values: readonly number[]): string {
+  return `${median(values).toFixed(1)} ms`;
+}

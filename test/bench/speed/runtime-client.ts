@@ -1,0 +1,53 @@
+// The program of an environment: what Lambda's own runtime client does, and nothing else.
+
+const http = process.getBuiltinModule('node:http');
+const { existsSync } = process.getBuiltinModule('node:fs');
+const { createRequire } = process.getBuiltinModule('node:module');
+
+const { AWS_LAMBDA_RUNTIME_API, LAMBDA_TASK_ROOT, AWS_LAMBDA_FUNCTION_NAME } = process.env;
+const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+
+const handler = await loadHandler();
+for (;;) {
+  const { headers, body } = await call('GET', 'next');
+  const requestId = headers['lambda-runtime-aws-request-id'];
+  const deadline = Number(headers['lambda-runtime-deadline-ms']);
+  const context = {
+    awsRequestId: requestId,
+    functionName: AWS_LAMBDA_FUNCTION_NAME,
+    getRemainingTimeInMillis: () => deadline - Date.now(),
+  };
+  try {
+    const result = await handler(JSON.parse(body), context);
+    await call('POST', `${requestId}/response`, JSON.stringify(result));
+  } catch (error) {
+    await call('POST', `${requestId}/error`, JSON.stringify({ errorMessage: String(error) }));
+  }
+}
+
+/** An ES module is imported, so that it can wait for something first; anything else is required. */
+async function loadHandler(): Promise<Handler> {
+  const file = `${LAMBDA_TASK_ROOT}/index`;
+  if (existsSync(`${file}.mjs`)) return (await import(`${file}.mjs`)).handler;
+  return createRequire(import.meta.url)(`${file}.js`).handler;
+}
+
+type Handler = (event: unknown, context: object) => Promise<unknown>;
+
+function call(method: string, path: string, sent?: string): Promise<{ headers: Headers; body: string }> {
+  return new Promise((resolve, reject) => {
+    const url = `http://${AWS_LAMBDA_RUNTIME_API}/2018-06-01/runtime/invocation/${path}`;
+    const outgoing = http.request(url, { method, agent }, (incoming) => {
+      let body = '';
+      incoming.setEncoding('utf8');
+      incoming.on('data', (text: string) => {
+        body += text;
+      });
+      incoming.on('end', () => resolve({ headers: incoming.headers, body }));
+    });
+    outgoing.on('error', reject);
+    outgoing.end(sent);
+  });
+}
+
+type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;

@@ -1,0 +1,25 @@
+import type { Variant } from './bundles.ts';
+import type { ColdStart } from './cold-start.ts';
+import type { FleetWaves } from './fleet-waves.ts';
+import type { Hits } from './memory-hits.ts';
+
+/** Everything that one run has measured; what it could not measure is missing. */
+export interface Samples {
+  readonly node: string;
+  readonly runtimeClient: string;
+  /** The first one, in which files come from the disk, is not among them. */
+  readonly rounds: readonly Round[];
+  readonly hits: readonly Hits[];
+  readonly fleet?: FleetWaves | undefined;
+}
+
+/** The cold starts of all variants, close to each other in time. */
+export interface Round {
+  readonly full: ColdStarts;
+  /** With the share of a processor that 512 MB have, for the invocation. */
+  readonly limited?: ColdStarts | undefined;
+  /** Of the broker, first reads excluded. */
+  readonly initWithoutReadsMs: number;
+}
+
+export type ColdStarts = Readonly<Record<Variant, ColdStart>>;
