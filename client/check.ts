@@ -1,16 +1,13 @@
 import { failure } from './error.ts';
+import { type Connection, exchange, type Patience } from './exchange.ts';
 import { isJsonObject, parseJson } from './json.ts';
 import { isLifetime } from './lifetime.ts';
-import { readFailure } from './read-failure.ts';
-import { type Answer, type Connection, send } from './send.ts';
+import type { Answer } from './send.ts';
+import type { Pair } from './token.ts';
 
-export interface CheckOptions {
-  readonly client: string;
-  readonly service: string;
+export interface CheckRequest extends Pair {
   /** Which version of the credential: `AWSCURRENT` when left out. */
   readonly stage?: SecretStage | undefined;
-  /** Ends the waiting; the error is `aborted`, with the signal's reason as its cause. */
-  readonly signal?: AbortSignal | undefined;
 }
 
 export type SecretStage = 'AWSCURRENT' | 'AWSPENDING' | 'AWSPREVIOUS';
@@ -48,13 +45,15 @@ type ProvenBy = (typeof PROOFS)[number];
 
 const PROOFS = ['request', 'traffic', 'latch', 'pause', 'secret', 'operator'] as const;
 
-/** Asks the broker, once, whether the credential of one client works on one service. */
-export async function askForCheck(connection: Connection, options: CheckOptions): Promise<Check> {
-  const { client, service, stage = 'AWSCURRENT', signal } = options;
-  const startedAt = connection.now();
-  const answer = await send(connection, '/check', JSON.stringify({ client, service, stage }), signal);
-  if (answer.status !== 200) throw readFailure(answer);
-  return readCheck(answer, { client, service, stage }, startedAt);
+/** Asks the broker whether the credential of one client works on one service. */
+export async function askForCheck(
+  connection: Connection,
+  { client, service, stage = 'AWSCURRENT' }: CheckRequest,
+  patience: Patience,
+): Promise<Check> {
+  const asked = { client, service, stage };
+  const { answer, startedAt } = await exchange(connection, '/check', asked, patience);
+  return readCheck(answer, asked, startedAt);
 }
 
 type Asked = Pick<Check, 'client' | 'service' | 'stage'>;

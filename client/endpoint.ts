@@ -43,6 +43,7 @@ function regionOf(url: URL): string | undefined {
 /** What the broker on a developer's machine verifies against, whatever region the developer has set. */
 const LOCAL_REGION = 'us-east-1';
 
-function isLoopback({ hostname }: URL): boolean {
+/** Whether the URL leads to this machine. */
+export function isLoopback({ hostname }: URL): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
 }

@@ -15,6 +15,8 @@ export class TokenBrokerError extends Error {
   readonly retryable: boolean;
   /** Whole seconds after which trying again makes sense. */
   readonly retryAfterSeconds: number | undefined;
+  /** What to do about it, when it is no problem of the broker: those say it in their detail. */
+  readonly advice: string | undefined;
   /** What the broker answered, when the failure is one of its problems. */
   readonly problem: BrokerProblem | undefined;
 
@@ -25,6 +27,7 @@ export class TokenBrokerError extends Error {
     this.status = options.status;
     this.retryable = options.retryable;
     this.retryAfterSeconds = options.retryAfterSeconds;
+    this.advice = options.advice;
     this.problem = options.problem;
   }
 }
@@ -33,6 +36,7 @@ export interface TokenBrokerErrorOptions {
   readonly retryable: boolean;
   readonly status?: number | undefined;
   readonly retryAfterSeconds?: number | undefined;
+  readonly advice?: string | undefined;
   readonly problem?: BrokerProblem | undefined;
   readonly cause?: unknown;
 }
@@ -50,30 +54,93 @@ export interface BrokerProblem {
 
 /** The failures that are not problems of the broker. `aws-…` were answered by AWS before the broker saw the request. */
 export const FAILURES = {
-  'aws-forbidden': { retryable: false, detail: 'AWS does not let this identity call the Function URL' },
-  'aws-signature-mismatch': { retryable: false, detail: 'AWS calculated another signature than the request carries' },
-  'aws-signature-expired': { retryable: false, detail: 'AWS finds the signature too old: this clock is behind' },
+  'aws-forbidden': {
+    retryable: false,
+    detail: 'AWS does not let this identity call the Function URL',
+    advice:
+      'Allow lambda:InvokeFunctionUrl and lambda:InvokeFunction in the role, and have an access rule for it deployed.',
+  },
+  'aws-signature-mismatch': {
+    retryable: false,
+    detail: 'AWS calculated another signature than the request carries',
+    advice: 'Check the secret access key, and that nothing changes the request on its way.',
+  },
+  'aws-signature-expired': {
+    retryable: false,
+    detail: 'AWS finds the signature too old: this clock is behind',
+    advice: 'Set the clock of this machine forward.',
+  },
   'aws-signature-not-yet-current': {
     retryable: false,
     detail: 'AWS finds the signature in the future: this clock is ahead',
+    advice: 'Set the clock of this machine back.',
   },
-  'aws-security-token-invalid': { retryable: false, detail: 'AWS does not know these AWS credentials' },
-  'aws-security-token-expired': { retryable: false, detail: 'The temporary AWS credentials have expired' },
-  'aws-wrong-scope': { retryable: false, detail: 'The request was signed for another region or AWS service' },
-  'aws-refused': { retryable: false, detail: 'AWS refused the request for a reason that the client does not know' },
-  'aws-throttled': { retryable: true, detail: 'AWS throttled the request: too many at the same time' },
-  'aws-function-failed': { retryable: true, detail: 'AWS got no answer from the function behind the Function URL' },
-  'aws-credentials-unavailable': { retryable: false, detail: 'There are no usable AWS credentials to sign with' },
-  'unexpected-answer': { retryable: false, detail: 'The answer is not one of the broker' },
-  'network-error': { retryable: true, detail: 'There was no answer' },
-  timeout: { retryable: true, detail: 'There was no answer in time' },
-  aborted: { retryable: false, detail: 'The caller gave up waiting' },
-} as const satisfies Record<string, { readonly retryable: boolean; readonly detail: string }>;
+  'aws-security-token-invalid': {
+    retryable: false,
+    detail: 'AWS does not know these AWS credentials',
+    advice: 'Use an access key and a session token that were given out together.',
+  },
+  'aws-security-token-expired': {
+    retryable: false,
+    detail: 'The temporary AWS credentials have expired',
+    advice: 'Renew them: give a function as `credentials`, or none, instead of fixed ones.',
+  },
+  'aws-wrong-scope': {
+    retryable: false,
+    detail: 'The request was signed for another region or AWS service',
+    advice: 'Give the `region` of the Function URL, or none.',
+  },
+  'aws-refused': {
+    retryable: false,
+    detail: 'AWS refused the request for a reason that the client does not know',
+    advice: 'Check the URL, the region and the AWS identity.',
+  },
+  'aws-throttled': {
+    retryable: true,
+    detail: 'AWS throttled the request: too many at the same time',
+    advice: 'Try again in a moment; if it lasts, raise the concurrency of the function.',
+  },
+  'aws-function-failed': {
+    retryable: true,
+    detail: 'AWS got no answer from the function behind the Function URL',
+    advice: 'Try again; if it lasts, read the log of the function.',
+  },
+  'aws-function-timeout': {
+    retryable: true,
+    detail: 'The function behind the Function URL did not answer AWS in time',
+    advice: 'Try again; if it lasts, see in the log of the function what it waits for.',
+  },
+  'aws-credentials-unavailable': {
+    retryable: false,
+    detail: 'There are no usable AWS credentials to sign with',
+    advice: 'Attach a role, or set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.',
+  },
+  'unexpected-answer': {
+    retryable: false,
+    detail: 'The answer is not one of the broker',
+    advice: 'Check that the URL is the Function URL of a broker, and that no proxy answers instead.',
+  },
+  'network-error': {
+    retryable: true,
+    detail: 'There was no answer',
+    advice: 'Try again; if it lasts, check the URL, the network and the proxy.',
+  },
+  timeout: {
+    retryable: true,
+    detail: 'There was no answer in time',
+    advice: 'Try again, or allow more time.',
+  },
+  aborted: { retryable: false, detail: 'The caller gave up waiting', advice: 'Nothing has to be done.' },
+} as const satisfies Record<string, { readonly retryable: boolean; readonly detail: string; readonly advice: string }>;
 
 export type FailureType = keyof typeof FAILURES;
 
 /** The error for a failure of `FAILURES`; `more` ends its sentence and must not quote what a peer sent. */
-export function failure(type: FailureType, more = '', options: Omit<TokenBrokerErrorOptions, 'retryable'> = {}) {
-  const { retryable, detail } = FAILURES[type];
-  return new TokenBrokerError(type, more === '' ? detail : `${detail}: ${more}`, { ...options, retryable });
+export function failure(
+  type: FailureType,
+  more = '',
+  options: Omit<TokenBrokerErrorOptions, 'retryable' | 'advice'> = {},
+) {
+  const { retryable, detail, advice } = FAILURES[type];
+  return new TokenBrokerError(type, more === '' ? detail : `${detail}: ${more}`, { ...options, retryable, advice });
 }

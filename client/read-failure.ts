@@ -30,6 +30,7 @@ function readProblem({ status, headers }: Answer, body: unknown): BrokerProblem 
 
 function answeredByAws({ status, headers }: Answer, body: unknown): FailureType | undefined {
   if (status === 429) return 'aws-throttled';
+  if (status === 504) return 'aws-function-timeout';
   if (status >= 500) return 'aws-function-failed';
   if (status !== 403) return undefined;
   const said = `${headers.get('x-amzn-errortype') ?? ''} ${messageOf(body)}`;

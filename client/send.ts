@@ -1,10 +1,9 @@
 import { failure, TokenBrokerError } from './error.ts';
+import { type Limits, within } from './limits.ts';
 import { type Signing, sign } from './sign.ts';
 
-export interface Connection extends Signing {
+export interface Sending extends Signing {
   readonly fetch: typeof globalThis.fetch;
-  /** How long one attempt may take, credentials and body included. */
-  readonly timeoutMs: number;
 }
 
 /** What the broker, or AWS in front of it, answered: complete and unread. */
@@ -19,22 +18,13 @@ export interface Answer {
  *
  * @throws TokenBrokerError `aws-credentials-unavailable`, `network-error`, `timeout`, `aborted`, `unexpected-answer`
  */
-export async function send(connection: Connection, path: string, body: string, signal?: AbortSignal): Promise<Answer> {
-  if (signal?.aborted) throw failure('aborted', '', { cause: signal.reason });
-  const deadline = AbortSignal.timeout(connection.timeoutMs);
-  const stop = signal === undefined ? deadline : AbortSignal.any([signal, deadline]);
-  try {
-    return await until(stop, attempt(connection, path, body, stop));
-  } catch (error) {
-    if (signal?.aborted) throw failure('aborted', '', { cause: signal.reason });
-    if (deadline.aborted) throw failure('timeout', `${connection.timeoutMs} ms`);
-    throw error;
-  }
+export function send(sending: Sending, path: string, body: string, limits: Limits): Promise<Answer> {
+  return within(limits, (signal) => attempt(sending, path, body, signal));
 }
 
-async function attempt(connection: Connection, path: string, body: string, signal: AbortSignal): Promise<Answer> {
-  const { fetch, endpoint } = connection;
-  const headers = await sign(connection, path, body);
+async function attempt(sending: Sending, path: string, body: string, signal: AbortSignal): Promise<Answer> {
+  const { fetch, endpoint } = sending;
+  const headers = await sign(sending, path, body);
   try {
     // A redirect is not followed: the signature is only meant for the broker.
     const request = { method: 'POST', headers, body, redirect: 'manual', signal } as const;
@@ -60,15 +50,6 @@ async function readText(response: Response): Promise<string> {
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
-}
-
-/** The credential chain knows no signal, so its waiting is left behind rather than ended. */
-function until<T>(stop: AbortSignal, work: Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const giveUp = () => reject(stop.reason);
-    stop.addEventListener('abort', giveUp, { once: true });
-    work.then(resolve, reject).finally(() => stop.removeEventListener('abort', giveUp));
-  });
 }
 
 /** Only the code of a network failure (`ECONNREFUSED`) is told: messages may quote what was sent. */

@@ -3,12 +3,12 @@ import { SignatureV4 } from '@smithy/signature-v4';
 import type { ReadAwsCredentials } from './credentials.ts';
 import type { Endpoint } from './endpoint.ts';
 import { failure } from './error.ts';
+import type { SigningClock } from './signing-clock.ts';
 
 export interface Signing {
   readonly endpoint: Endpoint;
   readonly credentials: ReadAwsCredentials;
-  /** Epoch milliseconds. */
-  readonly now: () => number;
+  readonly clock: Pick<SigningClock, 'now'>;
 }
 
 /**
@@ -28,7 +28,7 @@ export async function sign(signing: Signing, path: string, body: string): Promis
     headers: { host: url.host, 'content-type': 'application/json', accept: ACCEPTED },
     body,
   };
-  const { headers } = await signer.sign(unsigned, { signingDate: new Date(signing.now()) });
+  const { headers } = await signer.sign(unsigned, { signingDate: new Date(signing.clock.now()) });
   const { host: _writtenByFetch, ...sent } = headers;
   return sent;
 }

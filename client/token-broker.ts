@@ -1,47 +1,126 @@
-import { askForCheck, type Check, type CheckOptions } from './check.ts';
+import { askForCheck, type Check, type CheckRequest } from './check.ts';
 import { type AwsCredentials, type ReadAwsCredentials, standardAwsCredentials } from './credentials.ts';
 import { parseEndpoint } from './endpoint.ts';
-import { askForToken, type IssuedToken, type TokenOptions } from './token.ts';
+import { type Connection, sleepFor } from './exchange.ts';
+import type { IssuedToken } from './issued-token.ts';
+import { within } from './limits.ts';
+import { fetchWithToken } from './service-fetch.ts';
+import type { Waiting } from './shared-flights.ts';
+import { SigningClock } from './signing-clock.ts';
+import type { TokenRequest } from './token.ts';
+import { createAskingSource, createCachingSource } from './token-source.ts';
+import { type TokenWish, useToken } from './with-token.ts';
 
 export interface TokenBrokerOptions {
   /** The broker's Function URL. */
   readonly url: string;
   /** Where the Function URL is; read from its host when left out. */
   readonly region?: string | undefined;
-  /** What to sign with; the standard credential chain of the AWS SDK when left out. */
+  /** What to sign with, asked for each attempt; the standard credential chain of the AWS SDK when left out. */
   readonly credentials?: AwsCredentials | ReadAwsCredentials | undefined;
-  readonly fetch?: typeof globalThis.fetch | undefined;
-  readonly now?: (() => number) | undefined;
-  /** How long one attempt may take; the default is longer than the broker itself can take. */
+  /** `false`: ask the broker for every token anew. */
+  readonly cache?: boolean | undefined;
+  /** How often a request is sent at most, 4 when left out; 1: nothing is repeated, and this clock is trusted. */
+  readonly maxAttempts?: number | undefined;
+  /** How long one attempt may take; the default, 20 s, is longer than the broker itself can take. */
   readonly timeoutMs?: number | undefined;
+  /** How long a call may take, all attempts together, that names no `deadline`; 30 s when left out. */
+  readonly patienceMs?: number | undefined;
+  /** What requests are sent with, those of `TokenBroker.fetch` too; Node's own when left out. */
+  readonly fetch?: typeof globalThis.fetch | undefined;
+  /** Epoch milliseconds; for tests, as are the next two. */
+  readonly now?: (() => number) | undefined;
+  /** Waits before a repetition; ends with the signal. */
+  readonly sleep?: ((ms: number, signal: AbortSignal) => Promise<unknown>) | undefined;
+  /** From 0 to below 1. */
+  readonly random?: (() => number) | undefined;
 }
 
+/** How long a call may take. */
+export interface CallOptions {
+  /** Ends the waiting; the error is `aborted`, with the signal's reason as its cause. */
+  readonly signal?: AbortSignal | undefined;
+  /** When the waiting ends at the latest: epoch milliseconds. */
+  readonly deadline?: number | undefined;
+}
+
+export interface TokenOptions extends TokenRequest, CallOptions {}
+
+export interface UseOptions extends TokenWish, CallOptions {}
+
+export interface CheckOptions extends CheckRequest, CallOptions {}
+
 export interface TokenBroker {
-  /** A token of one client on one service. @throws TokenBrokerError */
+  /** A token of one client on one service, which lives long enough to be used. @throws TokenBrokerError */
   readonly token: (options: TokenOptions) => Promise<IssuedToken>;
+  /**
+   * Runs `use` with a token. When `use` throws `TokenRefused`, the token is reported and `use` runs once more with its
+   * successor; the second refusal, or the first when there is no successor, is thrown.
+   *
+   * @throws TokenBrokerError, and whatever `use` throws
+   */
+  readonly withToken: <Result>(
+    options: UseOptions,
+    use: (token: IssuedToken) => Result | Promise<Result>,
+  ) => Promise<Result>;
+  /**
+   * `fetch` with `Authorization: Bearer`. A 401 reports the token as refused, and the request is repeated once with the
+   * successor. It is not, and the 401 is the answer, when there is no successor or when the body is a stream or that of
+   * a `Request`. A signal in `init` ends the waiting for the token, too.
+   *
+   * @throws TokenBrokerError when there is no token; TypeError for a URL without TLS; whatever `fetch` throws
+   */
+  readonly fetch: (
+    input: Parameters<typeof globalThis.fetch>[0],
+    init: RequestInit | undefined,
+    options: UseOptions,
+  ) => Promise<Response>;
   /** Whether the credential of one client works on one service. @throws TokenBrokerError when nobody can say */
   readonly check: (options: CheckOptions) => Promise<Check>;
 }
 
 /**
- * The way to a token broker. Sends nothing and reads no credentials before it is asked for something.
+ * The way to a token broker; make one and share it, because it remembers the tokens. It sends nothing and reads no AWS
+ * credentials before it is asked for something.
  *
  * @throws TypeError when `url` or `region` cannot be used
  */
 export function createTokenBroker(options: TokenBrokerOptions): TokenBroker {
-  const { url, region, credentials = standardAwsCredentials(), fetch = globalThis.fetch, now = Date.now } = options;
-  const connection = {
-    endpoint: parseEndpoint(url, region),
-    credentials: typeof credentials === 'function' ? credentials : async () => credentials,
-    fetch,
-    now,
-    timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
-  };
+  const connection = connect(options);
+  const source = options.cache === false ? createAskingSource(connection) : createCachingSource(connection);
+
+  const waitingOf = ({ signal, deadline }: CallOptions): Waiting => ({
+    signal,
+    deadline: deadline ?? connection.now() + connection.patienceMs,
+  });
   return {
-    token: (tokenOptions) => askForToken(connection, tokenOptions),
-    check: (checkOptions) => askForCheck(connection, checkOptions),
+    token: async (asked) => source(asked, waitingOf(asked)),
+    withToken: (asked, use) => useToken(source, asked, waitingOf(asked), use),
+    fetch: (input, init, asked) => {
+      const signal = asked.signal ?? init?.signal ?? (input instanceof Request ? input.signal : undefined);
+      return fetchWithToken(connection.fetch, source, [input, init], asked, waitingOf({ ...asked, signal }));
+    },
+    check: (asked) => {
+      const { signal, deadline } = waitingOf(asked);
+      return within({ signal, timeoutMs: deadline - connection.now() }, (stop) =>
+        askForCheck(connection, asked, { signal: stop, deadline: () => deadline }),
+      );
+    },
   };
 }
 
-/** Five seconds beyond the time limit of the broker's function. */
-const DEFAULT_TIMEOUT_MS = 20_000;
+function connect(options: TokenBrokerOptions): Connection {
+  const { url, region, credentials = standardAwsCredentials(), now = Date.now } = options;
+  return {
+    endpoint: parseEndpoint(url, region),
+    credentials: typeof credentials === 'function' ? credentials : async () => credentials,
+    clock: new SigningClock(now),
+    now,
+    fetch: options.fetch ?? globalThis.fetch,
+    timeoutMs: options.timeoutMs ?? 20_000,
+    patienceMs: options.patienceMs ?? 30_000,
+    maxAttempts: options.maxAttempts ?? 4,
+    sleep: options.sleep ?? sleepFor,
+    random: options.random ?? Math.random,
+  };
+}

@@ -46,9 +46,10 @@ export function createHealthFunction(options: Options): HealthHandler {
     services,
     intervalMs: intervalSeconds * 1_000,
     listClients: createClientList({ environment, secretsManager: createSecretsManagerClient(patient(10_000)) }),
-    checkPair: createPairChecker(createTokenBroker({ url, credentials })),
+    checkPair: createPairChecker(createTokenBroker({ ...ONCE, url, credentials })),
     askAsProbe: createProbe(
       createTokenBroker({
+        ...ONCE,
         url,
         credentials: createProbeCredentials({ sts: createStsClient(), roleArn: probeRoleArn }),
       }),
@@ -72,6 +73,9 @@ export function createHealthFunction(options: Options): HealthHandler {
     return result;
   };
 }
+
+/** A run sees what a request sees, and repeats its checks by its own rules. */
+const ONCE = { cache: false, maxAttempts: 1 };
 
 /** A run can wait for what a caller cannot. */
 function patient(requestTimeout: number) {

@@ -39,7 +39,7 @@ export function createRotationFunction(options: Options): RotationHandler {
   const rotate = createRotation({
     services,
     findClient: createClientFinder({ environment, secretsManager: createSecretsManagerClient(PATIENT) }),
-    checkPair: createPairChecker(createTokenBroker({ url, credentials })),
+    checkPair: createPairChecker(createTokenBroker({ url, credentials, cache: false, maxAttempts: 1 })),
     notify: createNotifier({ sns: createSnsClient(), topicArn }),
     createReport: (notify) => createReporter({ environment, memories, notify, now, sleep }),
     record: log.record,

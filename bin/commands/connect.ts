@@ -20,7 +20,8 @@ export function connect({ url = '', region }: ConnectionOptions, command: Comman
     return command.error('error: where is the broker? Give --url or set TOKEN_BROKER_URL to its Function URL');
   }
   try {
-    return createTokenBroker({ url, region });
+    // A person sees the first failure, and every command asks for what is true now.
+    return createTokenBroker({ url, region, cache: false, maxAttempts: 1 });
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
     return command.error(`error: ${error.message}`);

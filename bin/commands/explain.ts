@@ -60,8 +60,9 @@ const EXPLANATIONS = {
     'AWS refused the request for an unknown reason: check the URL, the region and aws sts get-caller-identity.',
   'aws-throttled':
     'Too many requests run at the same time: try again in a moment, and raise the reserved concurrency if it lasts.',
-  'aws-function-failed':
-    'The function behind the URL crashed or ran out of time: try again, and read its log if it lasts.',
+  'aws-function-failed': 'The function behind the URL crashed: try again, and read its log if it lasts.',
+  'aws-function-timeout':
+    'The function behind the URL ran out of time: try again, and see in its log what it waits for if it lasts.',
   'aws-credentials-unavailable':
     'No usable AWS credentials were found: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in again (aws sso login).',
   'unexpected-answer': "Something other than a broker answered: check that the URL is the broker's Function URL.",

@@ -41,6 +41,7 @@ export async function startFunctionUrl(settings: FunctionUrlSettings): Promise<F
       return FUNCTION_FAILED;
     });
     response.setHeader('x-amzn-requestid', requestId);
+    response.setHeader('date', new Date(now()).toUTCString());
     send(response, answer);
     const { method, path } = request;
     settings.onAnswer?.({ requestId, method, path, status: answer.status, ...(failure !== undefined && { failure }) });

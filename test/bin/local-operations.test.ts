@@ -215,7 +215,7 @@ async function startWorld(others: Readonly<Record<string, object>> = {}): Promis
 
 /** A caller that never rests. */
 function startTraffic({ url }: LocalBroker) {
-  const broker = createTokenBroker({ url, credentials: CALLER });
+  const broker = createTokenBroker({ url, credentials: CALLER, cache: false });
   const failures: unknown[] = [];
   const tokens = new Set<string>();
   let answers = 0;

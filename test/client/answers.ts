@@ -118,7 +118,7 @@ export const AWS_ANSWERS: readonly { readonly type: FailureType; readonly name: 
     ),
   },
   { type: 'aws-function-failed', name: 'a function that crashed', answer: answerWith(502, 'Internal Server Error') },
-  { type: 'aws-function-failed', name: 'a function out of time', answer: answerWith(504, '') },
+  { type: 'aws-function-timeout', name: 'a function out of time', answer: answerWith(504, '') },
 ];
 
 function signatureRefused(message: string): Answer {

@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { CheckOptions } from '../../client/check.ts';
-import { createTokenBroker } from '../../client/token-broker.ts';
+import { type CheckOptions, createTokenBroker } from '../../client/token-broker.ts';
 import type { Finding, ProvenBy } from '../../functions/broker/finding.ts';
 import { checked, problem } from './answers.ts';
 import { type Answer, answerWith, type LoopbackServer, startLoopbackServer } from './loopback-server.ts';
@@ -36,7 +35,7 @@ afterEach(async () => {
 async function ask(answer: Answer, options: CheckOptions = PAIR) {
   server = await startLoopbackServer(answer);
   const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'marked-secret-access-key' };
-  return createTokenBroker({ url: server.url, credentials, now: () => NOW }).check(options);
+  return createTokenBroker({ url: server.url, credentials, now: () => NOW, maxAttempts: 1 }).check(options);
 }
 
 describe('asking for a check', () => {

@@ -24,7 +24,7 @@ async function failureOf(
   { signal, ...options }: Partial<TokenBrokerOptions> & { signal?: AbortSignal } = {},
 ): Promise<TokenBrokerError> {
   server = await startLoopbackServer(answer);
-  const broker = createTokenBroker({ url: server.url, credentials: CREDENTIALS, ...options });
+  const broker = createTokenBroker({ url: server.url, credentials: CREDENTIALS, maxAttempts: 1, ...options });
   const error = await broker.token({ client: 'acme', service: 'customer-insights', signal }).catch((reason) => reason);
   expect(error).toBeInstanceOf(TokenBrokerError);
   expect(inspect(error, { depth: 9 })).not.toMatch(/marked/i);
@@ -57,7 +57,8 @@ describe("AWS's own answers", () => {
     const error = await failureOf(answer);
     expect(error.type).toBe(type);
     expect(error.problem).toBeUndefined();
-    expect(error.retryable).toBe(type === 'aws-throttled' || type === 'aws-function-failed');
+    expect(error.retryable).toBe(['aws-throttled', 'aws-function-failed', 'aws-function-timeout'].includes(type));
+    expect(error.advice).toMatch(/^[A-Z].*\.$/);
   });
 
   it('are never quoted, because they may repeat what was signed', async () => {

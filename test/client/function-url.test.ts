@@ -15,7 +15,12 @@ describe('behind a Function URL with IAM auth', () => {
 
   beforeEach(async () => {
     events = [];
-    functionUrl = await startFunctionUrl({
+    functionUrl = await start();
+  });
+  afterEach(() => functionUrl.close());
+
+  function start(onStatus?: (status: number) => void): Promise<FunctionUrl> {
+    return startFunctionUrl({
       port: 0,
       now: () => NOW,
       callers: [
@@ -26,12 +31,18 @@ describe('behind a Function URL with IAM auth', () => {
         events.push(event);
         return { statusCode: 200, body: JSON.stringify(issued(NOW)) };
       },
+      onAnswer: ({ status }) => onStatus?.(status),
     });
-  });
-  afterEach(() => functionUrl.close());
+  }
 
   function ask(options: Partial<TokenBrokerOptions> = {}) {
-    return createTokenBroker({ url: functionUrl.url, credentials: KEY, now: () => NOW, ...options }).token(PAIR);
+    return createTokenBroker({
+      url: functionUrl.url,
+      credentials: KEY,
+      now: () => NOW,
+      maxAttempts: 1,
+      ...options,
+    }).token(PAIR);
   }
 
   it('gets its request through', async () => {
@@ -51,6 +62,24 @@ describe('behind a Function URL with IAM auth', () => {
     await expect(ask(options)).rejects.toMatchObject({ name: 'TokenBrokerError', type, status: 403 });
     expect(events).toEqual([]);
   });
+
+  it.each([-6, 6])(
+    'gets its request through although its clock is %d minutes off, and remembers that',
+    async (minutes) => {
+      const statuses: number[] = [];
+      await functionUrl.close();
+      functionUrl = await start((status) => statuses.push(status));
+      const clock = { now: NOW + minutes * MINUTE_MS };
+      const broker = createTokenBroker({ url: functionUrl.url, credentials: KEY, now: () => clock.now, cache: false });
+      expect(await broker.token(PAIR)).toMatchObject({ expiresAt: clock.now + 3_599_000 });
+      await broker.token(PAIR);
+      expect(statuses).toEqual([403, 200, 200]);
+
+      clock.now = NOW;
+      await broker.token(PAIR);
+      expect(statuses).toEqual([403, 200, 200, 403, 200]);
+    },
+  );
 
   it('is told "aws-throttled" while no concurrency is free', async () => {
     functionUrl.throttle(true);

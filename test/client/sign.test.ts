@@ -37,7 +37,10 @@ describe('the signature', () => {
   it('is made anew for every attempt, with the credentials and the time of that attempt', async () => {
     let attempts = 0;
     const credentials = async () => ({ accessKeyId: `AKID${attempts}`, secretAccessKey: SECRET });
-    const broker = createTokenBroker({ url: server.url, credentials, now: () => NOW + attempts * 1_000 });
+    const broker = createTokenBroker({
+      ...{ url: server.url, credentials, cache: false },
+      now: () => NOW + attempts * 1_000,
+    });
     for (attempts of [1, 2]) await broker.token(PAIR);
 
     const [first, second] = server.requests.map(({ headers }) => headers);

@@ -103,7 +103,7 @@ export async function startRotationWorld() {
     checks,
     rotate: (event: unknown) => handler(event, { getRemainingTimeInMillis: () => 60_000 }),
     /** Asks for tokens as the role `billing`. */
-    caller: createTokenBroker({ url: broker.url, credentials: BILLING }),
+    caller: createTokenBroker({ url: broker.url, credentials: BILLING, cache: false }),
     /** Stores a first credential; gives the event that would tell of it. */
     create: async (credential: object, Tags: Tag[] = []) => {
       const SecretString = JSON.stringify(credential);

@@ -64,6 +64,7 @@ const CAUSE_OF = {
   'aws-refused': 'unexplained',
   'aws-throttled': 'aws-throttled',
   'aws-function-failed': 'aws-function-failed',
+  'aws-function-timeout': 'aws-function-failed',
   'aws-credentials-unavailable': 'aws-credentials-malformed',
   'unexpected-answer': 'not-a-broker',
   'network-error': 'connection-failed',

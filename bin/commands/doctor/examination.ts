@@ -46,7 +46,7 @@ export async function* examine(complaint: Complaint, signal: AbortSignal): Async
   if (identity.outcome === 'failed') return;
 
   const { region } = endpoint;
-  const broker = createTokenBroker({ url: endpoint.url.href, region, credentials });
+  const broker = createTokenBroker({ url: endpoint.url.href, region, credentials, cache: false, maxAttempts: 1 });
   const step = await call(broker, pair, signal);
   yield step;
   switch (step.cause) {

@@ -31,7 +31,7 @@ export function createPageCalls({ url, callers }: Options): PageCalls {
     if (caller === undefined) return undefined;
     const path = `/${operation}`;
     const body = JSON.stringify(members);
-    const headers = await sign({ endpoint, credentials: async () => caller, now: Date.now }, path, body);
+    const headers = await sign({ endpoint, credentials: async () => caller, clock: Date }, path, body);
 
     const startedAt = performance.now();
     const signal = AbortSignal.timeout(TIMEOUT_MS);

@@ -76,7 +76,7 @@ export async function startOperatorWorld() {
     messages,
     eventsSettled: broker.eventsSettled,
     /** Asks for tokens as the role `billing`. */
-    caller: createTokenBroker({ url: broker.url, credentials: BILLING }),
+    caller: createTokenBroker({ url: broker.url, credentials: BILLING, cache: false }),
     /** Runs the command line in the operator's shell; no secret may ever be in its output. */
     async run(args: readonly string[], { input, env }: RunOptions = {}): Promise<Finished> {
       const text = typeof input === 'string' || input === undefined ? input : JSON.stringify(input);

@@ -1,0 +1,46 @@
+import { inspect } from 'node:util';
+import { expect, it } from 'vitest';
+import { issuedToken } from '../../client/issued-token.ts';
+
+const TOKEN = issuedToken({
+  accessToken: 'marked-access-token',
+  tokenType: 'Bearer',
+  expiresAt: 1_000,
+  expirySource: 'response',
+  fingerprint: '0123456789abcdef',
+  scope: 'read',
+  passThrough: { refresh_token: 'marked-refresh-token' },
+});
+const SHOWN = {
+  accessToken: '[redacted]',
+  tokenType: 'Bearer',
+  expiresAt: 1_000,
+  expirySource: 'response',
+  fingerprint: '0123456789abcdef',
+  scope: 'read',
+};
+
+it('gives itself away to whoever asks for it', () => {
+  expect(TOKEN.accessToken).toBe('marked-access-token');
+  expect(TOKEN.passThrough).toEqual({ refresh_token: 'marked-refresh-token' });
+});
+
+it('shows the rest of it as JSON', () => {
+  expect(JSON.parse(JSON.stringify({ TOKEN }))).toEqual({ TOKEN: SHOWN });
+});
+
+it.each([
+  ['a template', () => `${TOKEN}`],
+  ['JSON', () => JSON.stringify([TOKEN])],
+  ['inspection', () => inspect({ TOKEN }, { depth: 9 })],
+  ['inspection that ignores what objects wish', () => inspect(TOKEN, { customInspect: false })],
+  ['a copy', () => inspect({ ...TOKEN })],
+  ['a deep copy', () => inspect(structuredClone({ ...TOKEN }))],
+  ['a list of its members', () => inspect(Object.entries(TOKEN))],
+])('is not in %s', (_, print) => {
+  expect(print()).not.toContain('marked');
+});
+
+it.each([() => `${TOKEN}`, () => JSON.stringify(TOKEN), () => inspect(TOKEN)])('says that it is redacted', (print) => {
+  expect(print()).toContain('[redacted]');
+});

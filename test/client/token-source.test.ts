@@ -1,0 +1,305 @@
+import { describe, expect, it } from 'vitest';
+import { problem } from './answers.ts';
+import {
+  fingerprint,
+  GOOD,
+  goodAnswer,
+  heldBack,
+  MINUTE_MS,
+  NOW,
+  PAIR,
+  startClientWorld,
+  tokenText,
+} from './client-world.ts';
+
+const SECOND_MS = 1_000;
+
+describe('a token that lives', () => {
+  it('is handed out again, to the same pair only', async () => {
+    const { broker, asked } = await startClientWorld([goodAnswer(1), goodAnswer(2), goodAnswer(3)]);
+    const first = await broker.token(PAIR);
+    expect(await broker.token(PAIR)).toBe(first);
+    await broker.token({ ...PAIR, service: 'merchant-payment-cleansing' });
+    await broker.token({ ...PAIR, client: 'globex' });
+    expect(asked().map(({ client, service }) => `${client} ${service}`)).toEqual([
+      'acme customer-insights',
+      'acme merchant-payment-cleansing',
+      'globex customer-insights',
+    ]);
+  });
+
+  it('is asked for each time when the cache is off', async () => {
+    const { broker, asked } = await startClientWorld([goodAnswer(1), goodAnswer(2)], { cache: false });
+    await broker.token(PAIR);
+    expect(await broker.token(PAIR)).toMatchObject({ accessToken: tokenText(2) });
+    expect(asked()).toHaveLength(2);
+  });
+
+  it.each([
+    [10, 7, 7.6],
+    [60, 42, 45.6],
+    [300, 255, 264],
+    [3_600, 3_060, 3_168],
+    [86_400, 73_440, 76_032],
+  ])('of %d s is renewed no earlier than after %d s and no later than after %d s', async (lifetime, from, to) => {
+    for (const random of [0, 1 - Number.EPSILON]) {
+      const { broker, clock, asked } = await startClientWorld([goodAnswer(1, lifetime), goodAnswer(2, lifetime)], {
+        random: () => random,
+      });
+      await broker.token(PAIR);
+      clock.now = NOW + from * SECOND_MS - 500;
+      await broker.token(PAIR);
+      expect(asked()).toHaveLength(1);
+      clock.now = NOW + to * SECOND_MS;
+      expect(await broker.token(PAIR)).toMatchObject({ fingerprint: fingerprint(2) });
+    }
+  });
+
+  it('is still handed out while one caller waits for its successor', async () => {
+    const successor = heldBack(goodAnswer(2));
+    const { broker, clock, asked } = await startClientWorld([goodAnswer(1), successor.answer]);
+    await broker.token(PAIR);
+    clock.now += 55 * MINUTE_MS;
+    const renewing = broker.token(PAIR);
+    await successor.arrived;
+    const others = await Promise.all(Array.from({ length: 49 }, () => broker.token(PAIR)));
+    expect(new Set(others.map((token) => token.fingerprint))).toEqual(new Set([fingerprint(1)]));
+    successor.release();
+    expect(await renewing).toMatchObject({ fingerprint: fingerprint(2) });
+    expect(await broker.token(PAIR)).toMatchObject({ fingerprint: fingerprint(2) });
+    expect(asked()).toHaveLength(2);
+  });
+
+  it('is handed out when its successor cannot be had, and few try', async () => {
+    const { broker, clock, answer, asked, waits } = await startClientWorld(goodAnswer(1));
+    await broker.token(PAIR);
+    answer(problem('token-endpoint-unavailable', { 'retry-after': '1' }));
+    for (clock.now += 50 * MINUTE_MS; clock.now < NOW + 3_570_000; clock.now += SECOND_MS) {
+      expect(await broker.token(PAIR)).toMatchObject({ fingerprint: fingerprint(1) });
+    }
+    expect(asked().length).toBeLessThanOrEqual(7);
+    expect(waits).toEqual([]);
+    await expect(broker.token(PAIR)).rejects.toMatchObject({ type: 'token-endpoint-unavailable' });
+  });
+
+  it('is asked for only now and then when the broker gives the same again and again', async () => {
+    const { broker, clock, answer, asked } = await startClientWorld(goodAnswer(1));
+    await broker.token(PAIR);
+    for (let second = 0; second < 3_570; second += 1) {
+      clock.now = NOW + second * SECOND_MS;
+      answer(goodAnswer(1, 3_600 - second));
+      const { expiresAt } = await broker.token(PAIR);
+      expect(expiresAt).toBeGreaterThan(clock.now);
+    }
+    expect(asked().length).toBeLessThanOrEqual(4);
+  });
+
+  it('is handed out when its successor takes too long, after five seconds at the most', async () => {
+    const { broker, clock, answer } = await startClientWorld(goodAnswer(1), { timeoutMs: 50 });
+    await broker.token(PAIR);
+    clock.now += 55 * MINUTE_MS;
+    answer(() => undefined);
+    expect(await broker.token(PAIR)).toMatchObject({ fingerprint: fingerprint(1) });
+  });
+
+  it('is not what a caller gets who gave up on the successor', async () => {
+    const controller = new AbortController();
+    const { broker, clock, answer } = await startClientWorld(goodAnswer(1));
+    await broker.token(PAIR);
+    clock.now += 55 * MINUTE_MS;
+    answer(() => controller.abort());
+    await expect(broker.token({ ...PAIR, signal: controller.signal })).rejects.toMatchObject({ type: 'aborted' });
+    expect(await broker.token(PAIR)).toMatchObject({ fingerprint: fingerprint(1) });
+  });
+});
+
+describe('a token that is over', () => {
+  it.each([
+    ['a long life, 30 s before its end', 3_600, 3_569, 3_570],
+    ['a short life, when a fifth is left', 60, 47, 48],
+    ['a very short life, when a fifth is left', 5, 3, 4],
+  ])('is not handed out any more: %s', async (_, lifetime, lastSecond, endSecond) => {
+    const { broker, clock, answer, asked } = await startClientWorld(goodAnswer(1, lifetime));
+    await broker.token(PAIR);
+    answer(problem('internal'));
+    clock.now = NOW + lastSecond * SECOND_MS;
+    await broker.token(PAIR);
+    clock.now = NOW + endSecond * SECOND_MS;
+    await expect(broker.token(PAIR)).rejects.toMatchObject({ type: 'internal' });
+    expect(asked().length).toBeGreaterThan(2);
+  });
+
+  it('is counted from when it was asked for, whatever the clock of the broker says', async () => {
+    const late = heldBack(goodAnswer(1, 60));
+    const { broker, clock } = await startClientWorld([late.answer, goodAnswer(2)]);
+    const asking = broker.token(PAIR);
+    await late.arrived;
+    clock.now += 10 * SECOND_MS;
+    late.release();
+    expect(await asking).toMatchObject({ expiresAt: NOW + 60 * SECOND_MS });
+    clock.now = NOW + 51 * SECOND_MS;
+    expect(await broker.token(PAIR)).toMatchObject({ fingerprint: fingerprint(2) });
+  });
+
+  it('might be one whose clock was set back: it is not handed out', async () => {
+    const { broker, clock } = await startClientWorld([goodAnswer(1), goodAnswer(2)]);
+    await broker.token(PAIR);
+    clock.now -= SECOND_MS;
+    expect(await broker.token(PAIR)).toMatchObject({ fingerprint: fingerprint(2) });
+  });
+});
+
+describe('callers at the same time', () => {
+  it('share one request for a pair', async () => {
+    const { broker, asked } = await startClientWorld([goodAnswer(1), goodAnswer(2)]);
+    const tokens = await Promise.all(Array.from({ length: 50 }, () => broker.token(PAIR)));
+    expect(asked()).toHaveLength(1);
+    expect(new Set(tokens).size).toBe(1);
+  });
+
+  it('share its failure, and the next caller asks again', async () => {
+    const { broker, asked, answer } = await startClientWorld(problem('credential-rejected'));
+    const outcomes = await Promise.allSettled(Array.from({ length: 50 }, () => broker.token(PAIR)));
+    expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(['rejected']));
+    expect(asked()).toHaveLength(1);
+    answer(GOOD);
+    await broker.token(PAIR);
+    expect(asked()).toHaveLength(2);
+  });
+
+  it('give up by themselves: the others get their token', async () => {
+    const slow = heldBack(goodAnswer(1));
+    const { broker, asked } = await startClientWorld(slow.answer);
+    const controller = new AbortController();
+    const first = broker.token({ ...PAIR, signal: controller.signal });
+    const second = broker.token(PAIR);
+    const third = broker.token({ ...PAIR, deadline: NOW + 20 });
+    await slow.arrived;
+    controller.abort();
+    await expect(first).rejects.toMatchObject({ type: 'aborted' });
+    await expect(third).rejects.toMatchObject({ type: 'timeout' });
+    slow.release();
+    expect(await second).toMatchObject({ fingerprint: fingerprint(1) });
+    expect(asked()).toHaveLength(1);
+  });
+
+  it('end the request when the last one gives up, and whoever comes then starts anew', async () => {
+    const slow = heldBack(goodAnswer(1));
+    const { broker, server } = await startClientWorld([slow.answer, goodAnswer(2)]);
+    const controller = new AbortController();
+    const waiting = [1, 2].map(() => broker.token({ ...PAIR, signal: controller.signal }));
+    await slow.arrived;
+    controller.abort();
+    expect((await Promise.allSettled(waiting)).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    expect(await broker.token(PAIR)).toMatchObject({ fingerprint: fingerprint(2) });
+    expect(server.requests).toHaveLength(2);
+    slow.release();
+  });
+
+  it('let the request go on until the latest of their deadlines', async () => {
+    const world = await startClientWorld(problem('token-endpoint-unavailable', { 'retry-after': '7' }));
+    const impatient = broker(world, NOW + 5_000);
+    const patient = broker(world, NOW + 25_000);
+    const outcomes = await Promise.allSettled([impatient, patient]);
+    expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    expect(world.server.requests).toHaveLength(4);
+  });
+});
+
+describe('a wish for a longer life', () => {
+  it('is met by a token that has it, and else asked for', async () => {
+    const { broker, clock, asked } = await startClientWorld([goodAnswer(1), goodAnswer(2)]);
+    await broker.token(PAIR);
+    clock.now += 20 * MINUTE_MS;
+    expect(await broker.token({ ...PAIR, minTtl: 2_400 })).toMatchObject({ fingerprint: fingerprint(1) });
+    expect(await broker.token({ ...PAIR, minTtl: 2_401 })).toMatchObject({ fingerprint: fingerprint(2) });
+    expect(asked()).toEqual([PAIR, { ...PAIR, min_ttl: 2_401 }]);
+  });
+
+  it('is asked for every 30 s at most when the service cannot meet it', async () => {
+    const { broker, clock, asked } = await startClientWorld(goodAnswer(1));
+    for (let second = 0; second < 61; second += 1) {
+      clock.now = NOW + second * SECOND_MS;
+      await broker.token({ ...PAIR, minTtl: 7_200 });
+    }
+    expect(asked()).toHaveLength(3);
+  });
+
+  it('is asked for by one caller, and shared by all who have it', async () => {
+    const longer = heldBack(goodAnswer(2, 7_200));
+    const { broker, asked } = await startClientWorld([goodAnswer(1), longer.answer]);
+    await broker.token(PAIR);
+    const wishing = Array.from({ length: 20 }, () => broker.token({ ...PAIR, minTtl: 7_000 }));
+    await longer.arrived;
+    expect(await broker.token(PAIR)).toMatchObject({ fingerprint: fingerprint(1) });
+    longer.release();
+    expect(new Set((await Promise.all(wishing)).map((token) => token.fingerprint))).toEqual(new Set([fingerprint(2)]));
+    expect(asked()).toHaveLength(2);
+  });
+
+  it('leaves nobody without a token', async () => {
+    const { broker, answer } = await startClientWorld(goodAnswer(1));
+    await broker.token(PAIR);
+    answer(problem('internal'));
+    expect(await broker.token({ ...PAIR, minTtl: 7_200 })).toMatchObject({ fingerprint: fingerprint(1) });
+  });
+});
+
+describe('a refused token', () => {
+  it('is reported by one caller, and nobody is given it meanwhile', async () => {
+    const successor = heldBack(goodAnswer(2));
+    const { broker, asked } = await startClientWorld([goodAnswer(1), successor.answer]);
+    await broker.token(PAIR);
+    const reports = Array.from({ length: 20 }, () => broker.token({ ...PAIR, refused: fingerprint(1) }));
+    const others = Array.from({ length: 20 }, () => broker.token(PAIR));
+    await successor.arrived;
+    successor.release();
+    const tokens = await Promise.all([...reports, ...others]);
+    expect(new Set(tokens.map((token) => token.fingerprint))).toEqual(new Set([fingerprint(2)]));
+    expect(asked()).toEqual([PAIR, { ...PAIR, refused: fingerprint(1) }]);
+  });
+
+  it('that was replaced already costs no request', async () => {
+    const { broker, asked } = await startClientWorld([goodAnswer(1), goodAnswer(2)]);
+    await broker.token(PAIR);
+    await broker.token({ ...PAIR, refused: fingerprint(1) });
+    expect(await broker.token({ ...PAIR, refused: fingerprint(1) })).toMatchObject({ fingerprint: fingerprint(2) });
+    expect(asked()).toHaveLength(2);
+  });
+
+  it('is not handed out again when there is no successor', async () => {
+    const { broker, answer, asked } = await startClientWorld(goodAnswer(1), { maxAttempts: 1 });
+    await broker.token(PAIR);
+    answer(problem('internal'), goodAnswer(2));
+    await expect(broker.token({ ...PAIR, refused: fingerprint(1) })).rejects.toMatchObject({ type: 'internal' });
+    expect(await broker.token(PAIR)).toMatchObject({ fingerprint: fingerprint(2) });
+    expect(asked()).toHaveLength(3);
+  });
+
+  it('is handed out to others when the broker stands by it, and the report is not repeated', async () => {
+    const { broker, answer, asked } = await startClientWorld(goodAnswer(1));
+    await broker.token(PAIR);
+    answer(problem('refused-again', { 'retry-after': '3' }));
+    const report = broker.token({ ...PAIR, refused: fingerprint(1) });
+    const other = broker.token(PAIR);
+    await expect(report).rejects.toMatchObject({ type: 'refused-again', retryAfterSeconds: 3 });
+    expect(await other).toMatchObject({ fingerprint: fingerprint(1) });
+    expect(asked()).toHaveLength(2);
+  });
+
+  it('does not come back with an answer that was overtaken', async () => {
+    const late = heldBack(goodAnswer(1));
+    const { broker, answer } = await startClientWorld(late.answer);
+    const early = broker.token(PAIR);
+    await late.arrived;
+    answer(goodAnswer(2));
+    await broker.token({ ...PAIR, refused: fingerprint(1) });
+    late.release();
+    expect(await early).toMatchObject({ fingerprint: fingerprint(1) });
+    expect(await broker.token(PAIR)).toMatchObject({ fingerprint: fingerprint(2) });
+  });
+});
+
+function broker(world: Awaited<ReturnType<typeof startClientWorld>>, deadline: number) {
+  return world.broker.token({ ...PAIR, deadline });
+}
