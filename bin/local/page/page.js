@@ -18,7 +18,10 @@ const outcomes = new Map();
 /** Where that is shown. @type {Map<string, HTMLElement>} */
 const notes = new Map();
 
-ask.addEventListener('change', showPairs);
+ask.addEventListener('change', ({ target }) => {
+  // A field changes when a button beside it is pressed, which must then still be there.
+  if (target instanceof HTMLInputElement && target.type === 'radio') showPairs();
+});
 ask.addEventListener('submit', (event) => {
   event.preventDefault();
   call(formOf(value('client'), value('service')));
