@@ -9,7 +9,7 @@ import { createPairTable } from './aws/pair-table.ts';
 import { createSealer } from './aws/sealing.ts';
 import { createSealingKeys } from './aws/sealing-key.ts';
 import { createSecretReader, createSecretsManagerClient } from './aws/secrets-manager.ts';
-import { createTimeBudget } from './aws/time-budget.ts';
+import { createTimeBudgets } from './aws/time-budget.ts';
 import { warmUp } from './aws/warm-up.ts';
 import type { AccessRule } from './broker/access-rule.ts';
 import { createAuthorize } from './broker/authorize.ts';
@@ -52,20 +52,21 @@ export function createTokenFunction(options: Options): TokenFunction {
   const accessRules = [...settings.accessRules, ...checkerRoles.map(checkerRule)];
   const log = { environment, version, services, now, write };
 
-  const store = createPairTable({
+  const table = {
     dynamodb,
     tableName,
     sealer: createSealer({ environment, keys }),
-    withinBudget: createTimeBudget({ now }),
     now,
     onUnreadable: createUnreadableLog(log),
-  });
+  };
+  const { brief, patient } = createTimeBudgets({ now });
   const requestToken = createTokenRequester({ send: createHttpsSender(), now, sleep, random });
   const broker = createTokenBroker({
     environment,
     services: settings.services,
     authorize: createAuthorize(accessRules, services),
-    store,
+    store: createPairTable({ ...table, withinBudget: brief }),
+    patientStore: createPairTable({ ...table, withinBudget: patient }),
     credentials: createCredentials({ readSecret: createSecretReader({ environment, secretsManager }), now }),
     renewToken: createTokenRenewer({ requestToken, fingerprint, random, now }),
     provenForMs: settings.provenForSeconds * 1_000,

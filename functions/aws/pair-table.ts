@@ -21,6 +21,7 @@ import {
   updateInput,
 } from './pair-table-update.ts';
 import type { Sealer, Unopened } from './sealing.ts';
+import { withSecondTry } from './second-try.ts';
 import { type TimeBudget, unavailable } from './time-budget.ts';
 
 /** Why a stored token could not be used. `locked`: there is no sealing key, so none can be stored either. */
@@ -65,15 +66,19 @@ export function createPairTable(dependencies: Dependencies): PairStore {
 
   function readItem(pair: Pair, isStrong: boolean): Promise<Item> {
     const command = new GetItemCommand({ ...keyOf(pair), ConsistentRead: isStrong });
-    return withinBudget(async (limits) => itemOf(pair, (await dynamodb.send(command, limits)).Item));
+    return withinBudget(async ({ abortSignal, timeoutMs }) => {
+      const { Item: item } = await withSecondTry(timeoutMs, () => dynamodb.send(command, { abortSignal }));
+      return itemOf(pair, item);
+    });
   }
 
   /** The item before the change if that was asked for, else an empty one; `undefined` when the condition failed. */
   function update(pair: Pair, change: Change, returned: 'ALL_OLD' | 'NONE' = 'NONE'): Promise<Item | undefined> {
     const command = new UpdateItemCommand({ ...keyOf(pair), ...updateInput(change, now()), ReturnValues: returned });
-    return withinBudget(async (limits) => {
+    return withinBudget(async ({ abortSignal, timeoutMs }) => {
       try {
-        return itemOf(pair, (await dynamodb.send(command, limits)).Attributes);
+        const answer = await withSecondTry(timeoutMs, () => dynamodb.send(command, { abortSignal }));
+        return itemOf(pair, answer.Attributes);
       } catch (error) {
         if (error instanceof ConditionalCheckFailedException) return undefined;
         throw error;
@@ -96,8 +101,7 @@ export function createPairTable(dependencies: Dependencies): PairStore {
     const state = readState(item);
     if (!hasKey) {
       onUnreadable('locked', pair);
-      // Latch and pause can still be seen, but no lease is worth taking for a token that cannot be shared.
-      return { ...state, foreignUntil: now() + LOCKED_MS };
+      return { ...state, isLocked: true };
     }
     const seal = readSeal(item);
     if (seal === undefined) return state;
@@ -120,6 +124,3 @@ interface Dependencies {
   /** Called each time that a record is read without its token; for a metric. Must not throw. */
   readonly onUnreadable: (reason: Unreadable, pair: Pair) => void;
 }
-
-/** How long it takes until the key is asked for again. */
-const LOCKED_MS = 10_000;

@@ -2,7 +2,8 @@ import { createSecretKey, type KeyObject } from 'node:crypto';
 import { GetSecretValueCommand, type SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { MemoryCache } from '../broker/memory-cache.ts';
 import { SingleFlight } from '../broker/single-flight.ts';
-import { isRefusal } from './secrets-failure.ts';
+import { isRefusal } from './refusal.ts';
+import { withSecondTry } from './second-try.ts';
 import { withTimeLimit } from './time-limit.ts';
 
 /** A version of the environment's sealing key. Its material exists only in here and cannot be printed. */
@@ -61,7 +62,9 @@ export function createSealingKeys({
   async function read(which: Which): Promise<Found> {
     const command = new GetSecretValueCommand({ SecretId: sealingKeyName(environment), ...which });
     try {
-      const answer = await withTimeLimit(timeoutMs, (abortSignal) => secretsManager.send(command, { abortSignal }));
+      const answer = await withTimeLimit(timeoutMs, (abortSignal) =>
+        withSecondTry(timeoutMs, () => secretsManager.send(command, { abortSignal })),
+      );
       const { VersionId: version, SecretString: text } = answer;
       if (typeof version !== 'string' || typeof text !== 'string' || text.length < MIN_LENGTH) return NO_KEY;
       return { key: { version, material: createSecretKey(text, 'utf8') }, isFinal: true };

@@ -1,6 +1,7 @@
 import { SecretsManagerServiceException } from '@aws-sdk/client-secrets-manager';
 import type { SecretReading } from '../broker/secret.ts';
 import { causeWord } from './cause-word.ts';
+import { isRefusal } from './refusal.ts';
 
 /**
  * What a failed reading says about the secret. An answer that says no is definitive. No answer, an unreadable one,
@@ -8,7 +9,7 @@ import { causeWord } from './cause-word.ts';
  */
 export function secretsFailure(error: unknown): Exclude<SecretReading, { outcome: 'found' }> {
   const cause = causeWord(error);
-  if (!isRefusal(error)) return { outcome: 'unavailable', cause };
+  if (!(error instanceof SecretsManagerServiceException) || !isRefusal(error)) return { outcome: 'unavailable', cause };
   if (KEY_FAILURES.has(error.name)) return { outcome: 'unavailable', cause };
   if (isRefusalByKey(error)) return { outcome: 'unavailable', cause: 'KMSAccessDenied' };
   if (error.name === 'ResourceNotFoundException') return { outcome: 'missing' };
@@ -16,18 +17,9 @@ export function secretsFailure(error: unknown): Exclude<SecretReading, { outcome
   return { outcome: 'denied', cause };
 }
 
-/** Secrets Manager has answered, and asking again at once would give the same answer. */
-export function isRefusal(error: unknown): error is SecretsManagerServiceException {
-  if (!(error instanceof SecretsManagerServiceException)) return false;
-  const status = error.$metadata.httpStatusCode ?? 0;
-  return status >= 400 && status < 500 && status !== 429 && !TRANSIENT.test(error.name);
-}
-
 /** The same error as for a secret that may not be read; only the words differ. Other words count as the stricter case. */
 function isRefusalByKey({ name, message }: SecretsManagerServiceException): boolean {
   return name === 'AccessDeniedException' && message.startsWith('Access to KMS is not allowed');
 }
-
-const TRANSIENT = /Throttl|LimitExceeded|TooManyRequests|Timeout/;
 
 const KEY_FAILURES: ReadonlySet<string> = new Set(['DecryptionFailure', 'KMSInvalidStateException']);

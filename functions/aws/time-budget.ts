@@ -10,25 +10,31 @@ import { withTimeLimit } from './time-limit.ts';
  */
 export type TimeBudget = <Answer>(call: (limits: CallLimits) => Promise<Answer>) => Promise<Answer>;
 
-/** What the SDK takes beside a command. */
 export interface CallLimits {
   readonly abortSignal: AbortSignal;
-  /** For one attempt, in milliseconds: a connection that died unnoticed leaves time for a second one. */
-  readonly requestTimeout: number;
+  readonly timeoutMs: number;
+}
+
+interface TimeBudgets {
+  /** For a call of which nobody knows yet whether the store answers. */
+  readonly brief: TimeBudget;
+  /** For what follows an answer of the store: the one token request of all depends on it. */
+  readonly patient: TimeBudget;
 }
 
 interface Options {
   /** Epoch milliseconds. */
   readonly now: () => number;
-  readonly firstCallMs?: number;
-  readonly callMs?: number;
+  readonly briefMs?: number;
+  readonly patientMs?: number;
 }
 
 /**
- * 150 ms for a call, 1 s for the first one and for the one that tries again after ten seconds of peace, which follow
- * three failures in a row. One budget for all calls of an environment.
+ * The budgets of one environment. Patient is 1 s; brief is 150 ms, and 1 s until the environment's first call has ended,
+ * which may have to connect and comes when the fleet needs the store most. After three failures in a row brief calls
+ * leave the store alone for ten seconds; then a single one finds out, and has 1 s as well.
  */
-export function createTimeBudget({ now, firstCallMs = FIRST_CALL_MS, callMs = CALL_MS }: Options): TimeBudget {
+export function createTimeBudgets({ now, briefMs = BRIEF_MS, patientMs = PATIENT_MS }: Options): TimeBudgets {
   let isCold = true;
   let isProbing = false;
   let failures = 0;
@@ -37,16 +43,25 @@ export function createTimeBudget({ now, firstCallMs = FIRST_CALL_MS, callMs = CA
   /** A clock that was set back must not make the peace longer. */
   const isLeftAlone = () => isProbing || (now() >= failedAt && now() < failedAt + PEACE_MS);
 
-  return async (call) => {
+  const patient: TimeBudget = (call) => run(patientMs, call);
+
+  const brief: TimeBudget = async (call) => {
     // After the peace one call finds out, and has the time to connect: the store that comes back is not missed.
     const isProbe = failures >= MAX_FAILURES;
     if (isProbe && isLeftAlone()) throw unavailable('left-alone');
     if (isProbe) isProbing = true;
-
-    const timeoutMs = isCold || isProbe ? firstCallMs : callMs;
-    const requestTimeout = timeoutMs * ATTEMPT_SHARE;
     try {
-      const answer = await withTimeLimit(timeoutMs, (abortSignal) => call({ abortSignal, requestTimeout }));
+      return await run(isCold || isProbe ? patientMs : briefMs, call);
+    } finally {
+      if (isProbe) isProbing = false;
+    }
+  };
+
+  return { brief, patient };
+
+  async function run<Answer>(timeoutMs: number, call: (limits: CallLimits) => Promise<Answer>): Promise<Answer> {
+    try {
+      const answer = await withTimeLimit(timeoutMs, (abortSignal) => call({ abortSignal, timeoutMs }));
       failures = 0;
       return answer;
     } catch (error) {
@@ -55,9 +70,8 @@ export function createTimeBudget({ now, firstCallMs = FIRST_CALL_MS, callMs = CA
       throw unavailable(causeWord(error));
     } finally {
       isCold = false;
-      if (isProbe) isProbing = false;
     }
-  };
+  }
 }
 
 /** For whoever finds out otherwise that the store is of no use; `cause` is one word. */
@@ -65,8 +79,7 @@ export function unavailable(cause: string): StoreUnavailable {
   return new StoreUnavailable('The shared cache is not available', { cause });
 }
 
-const FIRST_CALL_MS = 1_000;
-const CALL_MS = 150;
-const ATTEMPT_SHARE = 0.6;
+const BRIEF_MS = 150;
+const PATIENT_MS = 1_000;
 const MAX_FAILURES = 3;
 const PEACE_MS = 10_000;

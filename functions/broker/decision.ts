@@ -38,8 +38,9 @@ export function decide(situation: Situation): Step {
   if (token !== undefined && !isRefused) return issueOrRenew(token, situation);
 
   if (record.pause !== undefined && now < record.pause.until) return fail(pauseProblem(record.pause, now));
-  if (sendable.kind === 'none') return fail(sendable.problem);
-  if (!leaseIsOver) return { kind: 'wait' };
+  const isOutOfReach = sendable.kind === 'none' && sendable.problem.type === 'secrets-unavailable';
+  if (sendable.kind === 'none' && (leaseIsOver || !isOutOfReach)) return fail(sendable.problem);
+  if (sendable.kind === 'none' || !leaseIsOver) return { kind: 'wait' };
   const forceableAt = record.forcedAt + FORCE_INTERVAL_MS;
   if (isRefused && now < forceableAt) return fail(refusedAgain(forceableAt - now));
   return { kind: 'request', forced: isRefused };

@@ -79,7 +79,7 @@ export function createLeasedRequest(dependencies: Dependencies) {
     const record = memory.withOwnLatches(pair, capTimes(found, now()));
     const mine = acquired(record, acquisition);
     memory.remember(pair, mine, takenAt);
-    const isForeign = record.foreignUntil > now() && plan.store !== memory;
+    const isForeign = (record.isLocked || record.foreignUntil > now()) && plan.store !== memory;
     const version = isForeign ? undefined : await confirm(call, plan, record, mine.fence);
     if (version === undefined || !isCharged(record, version, chargedVersion)) {
       await tell(call, () => plan.store.release(pair, mine.fence));

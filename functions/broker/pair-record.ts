@@ -14,6 +14,8 @@ export interface PairRecord {
   readonly token: StoredToken | undefined;
   /** Until then the record holds a token that this code or its key cannot open and must not replace; else 0. */
   readonly foreignUntil: number;
+  /** Without the sealing key the token can be neither opened nor replaced; all the rest is there. */
+  readonly isLocked: boolean;
   /** The longest life time seen for the pair. */
   readonly lifetimeSeenMs: number;
   /** When the last lease was taken. */
@@ -69,6 +71,7 @@ export const EMPTY_RECORD: PairRecord = {
   leaseUntil: 0,
   token: undefined,
   foreignUntil: 0,
+  isLocked: false,
   lifetimeSeenMs: 0,
   attemptedAt: 0,
   forcedAt: 0,

@@ -42,6 +42,8 @@ interface Dependencies {
   readonly memory: PairMemory;
   /** The shared cache; left out, this environment is by itself. */
   readonly store?: PairStore | undefined;
+  /** The same with more time for a call, for whom the store has answered already; left out, there is no more. */
+  readonly patientStore?: PairStore | undefined;
   readonly renewToken: RenewToken;
   readonly stagedVersions: (call: Call) => Promise<ReadonlySet<string> | undefined>;
   /** Epoch milliseconds. */
@@ -59,29 +61,36 @@ export type Pursue = <Result, Prepared>(
 
 /** Looks and acts until the goal is reached; every round begins with what all environments share. */
 export function createPursuit(dependencies: Dependencies): Pursue {
-  const { memory, now, sleep, random } = dependencies;
+  const { memory, store: shared = memory, patientStore = shared, now, sleep, random } = dependencies;
   const requestUnderLease = createLeasedRequest(dependencies);
 
   return async (call, goal, since = -Infinity) => {
     const watch = createLeaseWatch(call.owner, leaseMs(call.service), now);
-    let store = dependencies.store ?? memory;
+    let store = shared;
     let consistency: 'eventual' | 'strong' = 'eventual';
     let readSince = since;
+    let preparation: ReturnType<typeof goal.prepare> | undefined;
     let polls = 0;
     let failures = 0;
+    let lostAnswers = 0;
+    let lockedLooks = 0;
 
     while (now() < call.deadline) {
-      const [record, prepared] = await Promise.all([readRecord(call, store, consistency), goal.prepare(readSince)]);
+      const preparing = preparation ?? goal.prepare(readSince);
+      preparation = undefined;
+      const [record, prepared] = await Promise.all([readRecord(call, store, consistency), preparing]);
       if (record === undefined && watch.remainingMs() > 0) {
         await poll(call, polls++, watch.remainingMs());
         continue;
       }
-      if (record === undefined || isForeign(record, store)) {
+      if (record === undefined || isForeign(record, store) || (await isOutdone(call, record))) {
         if (record !== undefined) memory.adopt(call.pair, record);
         store = memory;
+        preparation = preparing;
         continue;
       }
 
+      if (store === shared) store = patientStore;
       watch.see(record);
       const isAlone = store === memory;
       const move = await goal.look({ record, prepared, leaseIsOver: watch.isOver(record), readSince, isAlone });
@@ -91,13 +100,32 @@ export function createPursuit(dependencies: Dependencies): Pursue {
         consistency = 'eventual';
         continue;
       }
+      if (record.isLocked) {
+        // No lease is worth taking for a token that cannot be shared. The key may have been late; others may be on it.
+        lockedLooks += 1;
+        if (lockedLooks < MAX_LOCKED_LOOKS) {
+          await poll(call, polls++);
+          continue;
+        }
+        memory.adopt(call.pair, record);
+        store = memory;
+        continue;
+      }
 
-      const plan = { ...move, store, seen: record, outwaited: watch.isOutwaited(record) };
-      const outcome = await tryLease(call, plan, move.otherwise !== undefined);
+      // Whoever has something else to serve does not wait long for the store.
+      const isOptional = move.otherwise !== undefined;
+      const plan = {
+        ...move,
+        store: isOptional && !isAlone ? shared : store,
+        seen: record,
+        outwaited: watch.isOutwaited(record),
+      };
+      const outcome = await tryLease(call, plan, isOptional);
       if (outcome.kind === 'token') return move.onToken(outcome.token);
       const fallback = move.otherwise?.();
       if (fallback !== undefined) return fallback;
-      if (outcome.kind === 'unavailable') store = memory;
+      // The lease may be mine although I was not told: one more look before I go alone and the others wait for it.
+      if (outcome.kind === 'unavailable' && lostAnswers++ > 0) store = memory;
       if (outcome.kind === 'rejected') readSince = now();
       consistency = 'strong';
       failures += 1;
@@ -111,12 +139,17 @@ export function createPursuit(dependencies: Dependencies): Pursue {
     return store !== memory && record.foreignUntil > now();
   }
 
+  /** It cannot be opened, and this environment has a token of its own. */
+  async function isOutdone(call: Call, record: PairRecord): Promise<boolean> {
+    return record.isLocked && (await memory.read(call.pair, 'strong')).token !== undefined;
+  }
+
   /** The record with its times capped; `undefined` when the store is not available. */
   async function readRecord(call: Call, store: PairStore, consistency: 'eventual' | 'strong') {
     try {
       const record = capTimes(await store.read(call.pair, consistency), now());
       if (store === memory || isForeign(record, store)) return record;
-      memory.remember(call.pair, record);
+      if (!record.isLocked) memory.remember(call.pair, record);
       return memory.withOwnLatches(call.pair, record);
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error;
@@ -153,6 +186,8 @@ interface Unavailable {
 
 /** A store that contradicts itself must not be asked again and again without a breath. */
 const MAX_FAILURES_AT_ONCE = 3;
+
+const MAX_LOCKED_LOOKS = 2;
 
 const FIRST_POLL_MS = 50;
 const MAX_POLL_MS = 500;

@@ -48,6 +48,8 @@ interface Dependencies {
   readonly authorize: Authorize;
   /** The shared cache; left out, this environment is by itself. */
   readonly store?: PairStore | undefined;
+  /** The same with more time for a call, for whom the store has answered already. */
+  readonly patientStore?: PairStore | undefined;
   readonly credentials: Credentials;
   readonly renewToken: RenewToken;
   /** How long a token that traffic obtained proves its credential to a check. */

@@ -77,14 +77,14 @@ async function simulated(way: Way, changes: Partial<Scale> = {}): Promise<Outcom
 /** What a change of the rules changes here, it changes in the world: look at the numbers before recording new ones. */
 const RECORDED: Readonly<Record<Way, Partial<Outcome>>> = {
   broker: {
-    tokensIssued: 14355,
+    tokensIssued: 14354,
     problems: { all: 0, toCallersWithoutToken: 0 },
-    waitMs: { p50: 18.42, p99: 477.48, max: 1025.14 },
-    tokenRequests: { all: 2319, ofChecks: 495, failedAttempts: 3, rejected: 4, needless: 3 },
-    dynamodb: { reads: 16836, writes: 4649 },
-    secretsManagerReads: 16575,
-    function: { invocations: 16762, checks: 2406, memoryHits: 74, coldStarts: 2318, throttled: 0, crashes: 1 },
-    goal: { tokenRequests: 2319, atMost: 2693, met: true },
+    waitMs: { p50: 18.4, p99: 472.67, max: 1025.14 },
+    tokenRequests: { all: 2320, ofChecks: 495, failedAttempts: 3, rejected: 4, needless: 4 },
+    dynamodb: { reads: 16836, writes: 4653 },
+    secretsManagerReads: 16564,
+    function: { invocations: 16761, checks: 2406, memoryHits: 74, coldStarts: 2328, throttled: 0, crashes: 1 },
+    goal: { tokenRequests: 2320, atMost: 2690, met: true },
   },
   'memory-only': {
     tokensIssued: 12741,

@@ -1,6 +1,5 @@
 import { CreateSecretCommand } from '@aws-sdk/client-secrets-manager';
-import { ensurePairTable, ensureSealingKey, startDynamoDB } from '../../bin/local/dynamodb.ts';
-import { startSecretsManager } from '../../bin/local/secrets-manager.ts';
+import { ensurePairTable, ensureSealingKey } from '../../bin/local/dynamodb.ts';
 import { startTokenService } from '../../bin/local/token-service.ts';
 import { createDynamoDBClient } from '../../functions/aws/dynamodb-client.ts';
 import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
@@ -11,6 +10,7 @@ import {
   startEnvironmentProcess,
 } from '../support/environment-process.ts';
 import { exampleRule, exampleService } from '../support/example.ts';
+import { startStandInProcess } from '../support/stand-in-process.ts';
 
 export const SERVICE = 'customer-insights';
 export const OTHER_SERVICE = 'merchant-payment-cleansing';
@@ -31,8 +31,8 @@ export async function startFleet({ clients, lifetimeSeconds = 3_600 }: Options) 
     credentials: { [SERVICE]: credentials, [OTHER_SERVICE]: credentials },
     lifetimeSeconds,
   });
-  const dynamodb = await startDynamoDB();
-  const secretsManager = await startSecretsManager();
+  const dynamodb = await startStandInProcess('dynamodb');
+  const secretsManager = await startStandInProcess('secrets-manager');
   const dynamodbClient = createDynamoDBClient({ endpoint: dynamodb.url, ...ACCESS });
   const secretsClient = createSecretsManagerClient({ endpoint: secretsManager.url, ...ACCESS });
   const storeSecret = async (client: string, SecretString: string) => {

@@ -67,7 +67,7 @@ export function createFleetModel() {
       surroundings.storeFault = (operation, from) => {
         if (trouble === undefined || random() >= trouble.share) return undefined;
         const { fault } = trouble;
-        if (fault === 'stale' && operation !== 'read') return undefined;
+        if ((fault === 'stale' || fault === 'locked') && operation !== 'read') return undefined;
         if (!HARMLESS.has(fault)) hosts.noteStoreFailure(from);
         return fault;
       };

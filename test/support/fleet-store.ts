@@ -17,7 +17,9 @@ export type StoreFault =
   /** No answer within the time budget; the effect comes two seconds later. */
   | 'late'
   /** An eventually consistent read sees the record as it was before a write of the last second. */
-  | 'stale';
+  | 'stale'
+  /** A read sees the record without what is sealed in it: the environment has no key. */
+  | 'locked';
 
 interface Options {
   readonly shared: ReferencePairStore;
@@ -40,7 +42,7 @@ export function createStoreAccess({ shared, clock, latencyMs }: Options): (way: 
       <Rest extends unknown[], Result>(
         operation: keyof PairStore,
         call: (pair: Pair, ...rest: Rest) => Promise<Result>,
-        older?: (result: Result, pair: Pair, ...rest: Rest) => Result,
+        distort?: (fault: StoreFault | undefined, result: Result, pair: Pair, ...rest: Rest) => Result,
       ) =>
       async (pair: Pair, ...rest: Rest): Promise<Result> => {
         const fault = faultOf(operation);
@@ -54,14 +56,14 @@ export function createStoreAccess({ shared, clock, latencyMs }: Options): (way: 
         if (fault === 'unavailable') throw new StoreUnavailable('down');
         if (fault === 'repeated') await happen();
         const latest = await happen();
-        const result = fault === 'stale' && older ? older(latest, pair, ...rest) : latest;
+        const result = distort?.(fault, latest, pair, ...rest) ?? latest;
         await sleep(latencyMs() / 2);
         if (fault === 'answer-lost') throw new StoreUnavailable('answer lost');
         return result;
       };
 
     return {
-      read: remote('read', shared.read, olderRecord),
+      read: remote('read', shared.read, recordAsSeen),
       acquire: remote('acquire', shared.acquire),
       publish: remote('publish', shared.publish),
       pause: remote('pause', shared.pause),
@@ -77,11 +79,20 @@ export function createStoreAccess({ shared, clock, latencyMs }: Options): (way: 
     return result;
   }
 
-  function olderRecord(latest: PairRecord, pair: Pair, consistency: 'eventual' | 'strong'): PairRecord {
+  function recordAsSeen(
+    fault: StoreFault | undefined,
+    latest: PairRecord,
+    pair: Pair,
+    consistency: 'eventual' | 'strong',
+  ): PairRecord {
+    if (fault === 'locked') return { ...latest, ...NOTHING_SEALED, isLocked: true };
+    if (fault !== 'stale') return latest;
     const age = clock.now() - (writtenAt.get(pairKey(pair)) ?? Number.NEGATIVE_INFINITY);
     return consistency === 'eventual' && age < STALE_MS ? shared.peek(pair).before : latest;
   }
 }
+
+const NOTHING_SEALED = { token: undefined, lifetimeSeenMs: 0, earlyRefusals: 0, assumedLifetimeMs: 0 };
 
 /** What the adapter gives the store on an open connection. */
 const STORE_BUDGET_MS = 150;

@@ -5,7 +5,7 @@ import { createDynamoDBClient } from '../../functions/aws/dynamodb-client.ts';
 import { createPairTable, type Unreadable } from '../../functions/aws/pair-table.ts';
 import { createSealer } from '../../functions/aws/sealing.ts';
 import type { SealingKey, SealingKeys } from '../../functions/aws/sealing-key.ts';
-import { createTimeBudget } from '../../functions/aws/time-budget.ts';
+import { createTimeBudgets } from '../../functions/aws/time-budget.ts';
 import { startFaultyEndpoint } from './dynamodb.ts';
 import { START } from './example.ts';
 
@@ -27,7 +27,7 @@ export function openPairTable(endpoint: string, options: Options = {}) {
     dynamodb,
     tableName,
     sealer: createSealer({ environment: 'dev', keys }),
-    withinBudget: createTimeBudget({ now, firstCallMs: callMs, callMs }),
+    withinBudget: createTimeBudgets({ now, briefMs: callMs, patientMs: callMs }).brief,
     now,
     onUnreadable: (reason) => unreadable.push(reason),
   });

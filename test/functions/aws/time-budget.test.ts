@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type CallLimits, createTimeBudget, type TimeBudget } from '../../../functions/aws/time-budget.ts';
+import { type CallLimits, createTimeBudgets, type TimeBudget } from '../../../functions/aws/time-budget.ts';
 import { StoreUnavailable } from '../../../functions/broker/pair-store.ts';
 
 let withinBudget: TimeBudget;
 beforeEach(() => {
   vi.useFakeTimers();
-  withinBudget = createTimeBudget({ now: Date.now });
+  withinBudget = createTimeBudgets({ now: Date.now }).brief;
 });
 afterEach(() => {
   vi.useRealTimers();
@@ -32,7 +32,7 @@ describe('the time that a call to the store may take', () => {
     expect(call.cause).toBe('OutOfTime');
   });
 
-  it('ends for the call as well, which gets 60 % of it for one attempt', async () => {
+  it('ends for the call as well', async () => {
     const limits: CallLimits[] = [];
     const call = outcome(
       withinBudget((given) => {
@@ -40,7 +40,7 @@ describe('the time that a call to the store may take', () => {
         return never();
       }),
     );
-    expect(limits[0]?.requestTimeout).toBe(600);
+    expect(limits[0]?.timeoutMs).toBe(1_000);
     expect(limits[0]?.abortSignal.aborted).toBe(false);
     await vi.advanceTimersByTimeAsync(1_000);
     expect(limits[0]?.abortSignal.aborted).toBe(true);

@@ -1,0 +1,31 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isRefusal } from './refusal.ts';
+import { OutOfTime, withTimeLimit } from './time-limit.ts';
+
+/**
+ * Makes a call that can be repeated, and a second time after a failure that says nothing about it. A second call also
+ * begins beside the first when that has no answer after 60 % of the time: a kept-alive connection can die unnoticed
+ * while the environment is frozen. The first answer counts.
+ */
+export async function withSecondTry<Answer>(timeoutMs: number, call: () => Promise<Answer>): Promise<Answer> {
+  const first = call();
+  try {
+    return await withTimeLimit(timeoutMs * FIRST_SHARE, () => first);
+  } catch (error) {
+    if (isRefusal(error)) throw error;
+    if (error instanceof OutOfTime) return firstAnswer([first, call()]);
+  }
+  await sleep(Math.random() * MAX_BREATH_MS);
+  return call();
+}
+
+async function firstAnswer<Answer>(calls: readonly Promise<Answer>[]): Promise<Answer> {
+  try {
+    return await Promise.any(calls);
+  } catch (error) {
+    throw error instanceof AggregateError ? error.errors[0] : error;
+  }
+}
+
+const FIRST_SHARE = 0.6;
+const MAX_BREATH_MS = 50;

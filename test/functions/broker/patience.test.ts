@@ -1,0 +1,121 @@
+import { describe, expect, it } from 'vitest';
+import type { PairRecord } from '../../../functions/broker/pair-record.ts';
+import type { PairStore } from '../../../functions/broker/pair-store.ts';
+import { ISSUE_REQUEST } from '../../support/broker-world.ts';
+import { START } from '../../support/example.ts';
+import { createFleet } from '../../support/fleet.ts';
+import type { StoreFault } from '../../support/fleet-store.ts';
+
+const SECOND_MS = 1_000;
+const { pair } = ISSUE_REQUEST;
+const ANOTHERS_LEASE = { fence: 4, leaseOwner: 'another', leaseUntil: START + 6 * SECOND_MS };
+const DOWN = { outcome: 'unavailable', cause: 'OutOfTime' } as const;
+
+describe('the answer to taking the lease', () => {
+  it('that is lost costs one more look: nobody waits for the lease, and nobody goes alone', async () => {
+    const fleet = createFleet({ storeFault: failing('answer-lost', { acquire: 1 }) });
+    await fleet.clock.run(Promise.all([fleet.createEnvironment().issue(), fleet.createEnvironment().issue()]));
+    expect(fleet.requests).toHaveLength(1);
+    expect(fleet.clock.now() - START).toBeLessThan(SECOND_MS);
+  });
+
+  it('that is lost twice is not waited for a third time', async () => {
+    const { clock, requests, counts, createEnvironment } = createFleet({
+      storeFault: failing('unavailable', { acquire: Number.POSITIVE_INFINITY }),
+    });
+    await clock.run(createEnvironment().issue());
+    expect(requests).toHaveLength(1);
+    expect(counts.storeCalls).toMatchObject({ acquire: 2, read: 2 });
+  });
+});
+
+describe('an environment that cannot read the sealing key', () => {
+  it('waits for the others while one of them holds the lease, and uses what they bring', async () => {
+    const { clock, requests, createEnvironment, locked } = fleetWithLock({});
+    const holder = createEnvironment().issue();
+    await clock.advance(50);
+    const late = createEnvironment();
+    locked.add(late.number);
+    const waiting = late.issue();
+    await clock.advance(100);
+    locked.clear();
+
+    const [first, second] = await clock.run(Promise.all([holder, waiting]));
+    expect(second.token.fingerprint).toBe(first.token.fingerprint);
+    expect(requests).toHaveLength(1);
+  });
+
+  it('looks once more, then goes by itself and takes no lease', async () => {
+    const { clock, requests, counts, createEnvironment, locked } = fleetWithLock({});
+    const environment = createEnvironment();
+    locked.add(environment.number);
+    await clock.run(environment.issue());
+    expect(requests).toHaveLength(1);
+    expect(counts.storeCalls).toEqual({ read: 2 });
+  });
+
+  it('does not wait when it has a token of its own, not even for a lease', async () => {
+    const { clock, shared, requests, createEnvironment, locked } = fleetWithLock({});
+    const environment = createEnvironment();
+    locked.add(environment.number);
+    await clock.run(environment.issue());
+    shared.change(pair, (record) => ({ ...record, ...ANOTHERS_LEASE, leaseUntil: clock.now() + 120 * SECOND_MS }));
+    await clock.advance(61 * SECOND_MS);
+
+    const before = clock.now();
+    await clock.run(environment.issue());
+    expect(clock.now() - before).toBeLessThan(SECOND_MS);
+    expect(requests).toHaveLength(1);
+  });
+
+  it('still heeds what the record says: a pause', async () => {
+    const pause = { until: START + 60 * SECOND_MS, step: 1, problem: { type: 'internal', detail: '' } } as const;
+    const { clock, requests, createEnvironment, locked } = fleetWithLock({ pause });
+    const environment = createEnvironment();
+    locked.add(environment.number);
+    await expect(clock.run(environment.issue())).rejects.toMatchObject({ type: 'internal' });
+    expect(requests).toHaveLength(0);
+  });
+});
+
+describe('an environment that cannot read the credential', () => {
+  it('waits for the others while one of them holds the lease', async () => {
+    const { clock, requests, surroundings, createEnvironment } = createFleet({ serviceLatencyMs: 500 });
+    const holder = createEnvironment().issue();
+    await clock.advance(100);
+    surroundings.secretsFault = DOWN;
+    const [first, second] = await clock.run(Promise.all([holder, createEnvironment().issue()]));
+    expect(second.token.fingerprint).toBe(first.token.fingerprint);
+    expect(requests).toHaveLength(1);
+  });
+
+  it('says so at once when nobody does, having tried once, although the store is down as well', async () => {
+    const { clock, counts, createEnvironment } = createFleet({
+      secretsFault: DOWN,
+      storeFault: () => 'unavailable',
+    });
+    await expect(clock.run(createEnvironment().issue())).rejects.toMatchObject({ type: 'secrets-unavailable' });
+    expect(counts.secretReads).toBe(1);
+  });
+});
+
+/** The first calls of each operation go wrong. */
+function failing(fault: StoreFault, times: Partial<Record<keyof PairStore, number>>) {
+  const left = new Map(Object.entries(times));
+  return (operation: keyof PairStore): StoreFault | undefined => {
+    const rest = left.get(operation) ?? 0;
+    left.set(operation, rest - 1);
+    return rest > 0 ? fault : undefined;
+  };
+}
+
+/** A fleet of which some environments have no sealing key: they see all of a record but its token. */
+function fleetWithLock(record: Partial<PairRecord>) {
+  const locked = new Set<number>();
+  const fleet = createFleet({
+    serviceLatencyMs: 500,
+    storeFault: (operation, from) => (operation === 'read' && locked.has(from) ? 'locked' : undefined),
+  });
+  fleet.shared.change(pair, (empty) => ({ ...empty, ...record }));
+  return { ...fleet, locked };
+}
