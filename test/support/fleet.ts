@@ -49,7 +49,12 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
   const clock = new VirtualClock(START);
   const shared = createReferencePairStore();
   const requests: SeenRequest[] = [];
-  const counts = { secretReads: 0, storeCalls: {} as Record<string, number> };
+  /** `patientCalls`: those of all `storeCalls` that had the longer time. */
+  const counts = {
+    secretReads: 0,
+    storeCalls: {} as Record<string, number>,
+    patientCalls: {} as Record<string, number>,
+  };
   const random = seededRandom(seed);
   const outside = createOutside({ surroundings, services, clock, requests });
   const accessStore = createStoreAccess({ shared, clock, latencyMs: () => surroundings.storeLatencyMs });
@@ -74,6 +79,10 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
       counts.storeCalls[operation] = (counts.storeCalls[operation] ?? 0) + 1;
       return surroundings.storeFault?.(operation, number);
     };
+    const patientFaultOf = (operation: keyof PairStore) => {
+      counts.patientCalls[operation] = (counts.patientCalls[operation] ?? 0) + 1;
+      return faultOf(operation);
+    };
     const readSecret: ReadSecret = (client, stage) => {
       counts.secretReads += 1;
       return outside.readSecret(client, stage, { number, now, sleep });
@@ -87,6 +96,7 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
         new Set(SERVICE_NAMES),
       ),
       store: accessStore({ sleep, faultOf }),
+      patientStore: accessStore({ sleep, faultOf: patientFaultOf }),
       credentials: createCredentials({ now, readSecret }),
       renewToken: createTokenRenewer({
         requestToken: outside.requestToken({ number, now, sleep }),

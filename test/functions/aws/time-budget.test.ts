@@ -3,9 +3,12 @@ import { type CallLimits, createTimeBudgets, type TimeBudget } from '../../../fu
 import { StoreUnavailable } from '../../../functions/broker/pair-store.ts';
 
 let withinBudget: TimeBudget;
+let patiently: TimeBudget;
 beforeEach(() => {
   vi.useFakeTimers();
-  withinBudget = createTimeBudgets({ now: Date.now }).brief;
+  const budgets = createTimeBudgets({ now: Date.now });
+  withinBudget = budgets.brief;
+  patiently = budgets.patient;
 });
 afterEach(() => {
   vi.useRealTimers();
@@ -102,6 +105,30 @@ describe('a store that keeps failing', () => {
     await fail(3);
     vi.setSystemTime(Date.now() - 600_000);
     expect(await withinBudget(async () => 'answer')).toBe('answer');
+  });
+});
+
+describe('a call of somebody whom the store has answered', () => {
+  it('has one second, however long the environment has lived', async () => {
+    await withinBudget(async () => 'answer');
+    const call = outcome(patiently(never));
+    await vi.advanceTimersByTimeAsync(999);
+    expect(call.cause).toBeUndefined();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(call.cause).toBe('OutOfTime');
+  });
+
+  it('is made although the store is left alone, and ends that when it is answered', async () => {
+    await fail(3);
+    await expect(withinBudget(async () => 'answer')).rejects.toMatchObject({ cause: 'left-alone' });
+    expect(await patiently(async () => 'answer')).toBe('answer');
+    expect(await withinBudget(async () => 'answer')).toBe('answer');
+  });
+
+  it('counts when it fails', async () => {
+    await fail(2);
+    await expect(patiently(failing)).rejects.toMatchObject({ cause: 'TypeError' });
+    await expect(withinBudget(async () => 'answer')).rejects.toMatchObject({ cause: 'left-alone' });
   });
 });
 

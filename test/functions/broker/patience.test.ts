@@ -11,6 +11,35 @@ const { pair } = ISSUE_REQUEST;
 const ANOTHERS_LEASE = { fence: 4, leaseOwner: 'another', leaseUntil: START + 6 * SECOND_MS };
 const DOWN = { outcome: 'unavailable', cause: 'OutOfTime' } as const;
 
+describe('the longer time for a call to the store', () => {
+  it('is for all that follows its first answer, when a caller waits for a token', async () => {
+    const { clock, counts, createEnvironment } = createFleet();
+    await clock.run(createEnvironment().issue());
+    expect(counts.storeCalls).toEqual({ read: 1, acquire: 1, publish: 1 });
+    expect(counts.patientCalls).toEqual({ acquire: 1, publish: 1 });
+  });
+
+  it('is for those who wait as well', async () => {
+    const { clock, counts, createEnvironment } = createFleet({ serviceLatencyMs: 500 });
+    const holder = createEnvironment().issue();
+    await clock.advance(100);
+    await clock.run(Promise.all([holder, createEnvironment().issue()]));
+    expect((counts.storeCalls.read ?? 0) - (counts.patientCalls.read ?? 0)).toBe(2);
+    expect(counts.patientCalls.read).toBeGreaterThan(1);
+  });
+
+  it('is not for a renewal: its caller has a token already', async () => {
+    const { clock, counts, requests, createEnvironment } = createFleet({ lifetimeSeconds: 3_600 });
+    const environment = createEnvironment();
+    await clock.run(environment.issue());
+    await clock.advance(3_500 * SECOND_MS);
+    counts.patientCalls = {};
+    await clock.run(environment.issue());
+    expect(requests).toHaveLength(2);
+    expect(counts.patientCalls).toEqual({});
+  });
+});
+
 describe('the answer to taking the lease', () => {
   it('that is lost costs one more look: nobody waits for the lease, and nobody goes alone', async () => {
     const fleet = createFleet({ storeFault: failing('answer-lost', { acquire: 1 }) });

@@ -1,0 +1,73 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { withSecondTry } from '../../../functions/aws/second-try.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const answered = (status: number, name = 'SomeException') =>
+  Object.assign(new Error('no'), { name, $fault: 'client', $metadata: { httpStatusCode: status } });
+
+describe('a second try', () => {
+  it('is not made after an answer', async () => {
+    const call = vi.fn(async () => 'answer');
+    expect(await withSecondTry(100, call)).toBe('answer');
+    expect(call).toHaveBeenCalledTimes(1);
+  });
+
+  it.each([answered(400), answered(403), answered(404)])('is not made after a no', async (refusal) => {
+    const call = vi.fn(() => Promise.reject(refusal));
+    await expect(withSecondTry(100, call)).rejects.toBe(refusal);
+    expect(call).toHaveBeenCalledTimes(1);
+  });
+
+  it.each([
+    ['a broken connection', Object.assign(new Error('no'), { code: 'ECONNRESET' })],
+    ['an error of the service', answered(500)],
+    ['too many requests', answered(429)],
+    ['throttling', answered(400, 'ThrottlingException')],
+    ['throttling of a table', answered(400, 'ProvisionedThroughputExceededException')],
+    ['an answer that cannot be read', Object.assign(new SyntaxError('no'), { $metadata: { httpStatusCode: 400 } })],
+  ])('is made once after %s', async (_what, failure) => {
+    const call = vi.fn<() => Promise<string>>().mockRejectedValueOnce(failure).mockResolvedValueOnce('answer');
+    expect(await withSecondTry(100, call)).toBe('answer');
+    const failing = vi.fn(() => Promise.reject(failure));
+    await expect(withSecondTry(100, failing)).rejects.toBe(failure);
+    expect(failing).toHaveBeenCalledTimes(2);
+  });
+
+  it.each([0, 1])(
+    'begins beside the first when that is silent; the first answer counts, here of call %d',
+    async (which) => {
+      const calls: PromiseWithResolvers<string>[] = [];
+      const answer = withSecondTry(100, () => {
+        const call = Promise.withResolvers<string>();
+        calls.push(call);
+        return call.promise;
+      });
+      await vi.advanceTimersByTimeAsync(59);
+      expect(calls).toHaveLength(1);
+      await vi.advanceTimersByTimeAsync(1);
+      expect(calls).toHaveLength(2);
+      calls[which]?.resolve('answer');
+      calls[1 - which]?.reject(new Error('late'));
+      expect(await answer).toBe('answer');
+    },
+  );
+
+  it('that fails as well as the silent first one fails as that does', async () => {
+    const calls: PromiseWithResolvers<string>[] = [];
+    const answer = withSecondTry(100, () => {
+      const call = Promise.withResolvers<string>();
+      calls.push(call);
+      return call.promise;
+    });
+    await vi.advanceTimersByTimeAsync(60);
+    calls[1]?.reject(new Error('second'));
+    calls[0]?.reject(new Error('first'));
+    await expect(answer).rejects.toThrow('first');
+  });
+});
