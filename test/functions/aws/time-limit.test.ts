@@ -33,9 +33,18 @@ describe('a time limit', () => {
   });
 
   it('does not count what the process could not use: an answer that came while it stood still is in time', async () => {
-    const answer = withTimeLimit(100, () => stat(import.meta.filename));
+    const answer = withTimeLimit(200, () => stat(import.meta.filename));
     standStill(300);
     expect((await answer).isFile()).toBe(true);
+  });
+
+  it('goes on afterwards nearly where it was', async () => {
+    const answer = withTimeLimit(500, async () => {
+      await stat(import.meta.filename);
+      return new Promise((resolve) => setTimeout(() => resolve('answer'), 50));
+    });
+    standStill(600);
+    expect(await answer).toBe('answer');
   });
 
   it('counts a process that stands still again and again, a little each time', async () => {
