@@ -81,6 +81,12 @@ export const actionsOnEverything: Readonly<Record<string, string>> = {
   'secretsmanager:ListSecrets': 'Secrets Manager lists all secrets of an account or none; a list holds no values',
 };
 
+/** The rules of cfn-lint whose findings stay. */
+export const cfnLintRules: Readonly<Record<string, string>> = {
+  I1022: 'The CDK writes a text with a reference in it as Fn::Join',
+  W3005: 'The CDK lets a function wait for the policies of its role, and for the role itself, which it names anyway',
+};
+
 /** A finding of `checkTemplates` that stays. */
 export interface Acknowledgement {
   /** Where it is, from the stack on; whatever is below is covered too. */
