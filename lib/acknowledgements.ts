@@ -14,10 +14,22 @@ export function acknowledgements({ region, account }: Stack, environment: string
       id: `AwsSolutions::AwsSolutions-IAM5[${everySecret}]`,
       reason: 'As the token function: clients come and go without a deployment; and it is DescribeSecret alone',
     },
-    {
-      construct: 'CredentialHealth/Role',
+    ...['CredentialHealth/Role', 'Rotation/Role', 'TokenEndpoint/Role'].map((construct) => ({
+      construct,
       id: 'AwsSolutions::AwsSolutions-IAM5[Resource::*]',
       reason: 'The Guard rule resource_is_named lets through only what actionsOnEverything gives a reason for',
+    })),
+    {
+      // With a canary.
+      construct: 'TokenEndpoint',
+      id: `AwsSolutions::AwsSolutions-IAM5[Resource::arn:aws:cloudwatch:${region}:${account}:alarm:*]`,
+      reason: 'CodeDeploy asks CloudWatch for alarms as it likes; it learns their state and changes nothing',
+    },
+    {
+      // In a VPC.
+      construct: 'TokenEndpoint/Role',
+      id: `AwsSolutions::AwsSolutions-IAM5[Resource::arn:aws:ec2:${region}:${account}:network-interface/*]`,
+      reason: 'Lambda gives the interfaces their ids; a Deny keeps the code of the function from using this',
     },
     {
       construct: 'PairTable/SealingKey',
@@ -79,6 +91,10 @@ export function acknowledgements({ region, account }: Stack, environment: string
 /** The actions that a role may have on every resource, each with the reason why there is no narrower one. */
 export const actionsOnEverything: Readonly<Record<string, string>> = {
   'secretsmanager:ListSecrets': 'Secrets Manager lists all secrets of an account or none; a list holds no values',
+  'xray:PutTraceSegments': 'X-Ray has no resource that a trace could be written to',
+  'xray:PutTelemetryRecords': 'X-Ray has no resource that a trace could be written to',
+  'ec2:DescribeNetworkInterfaces': 'EC2 describes all network interfaces of a region or none',
+  'ec2:DescribeSubnets': 'EC2 describes all subnets of a region or none',
 };
 
 /** The rules of cfn-lint whose findings stay. */

@@ -1,10 +1,13 @@
-import { ArnFormat, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { ArnFormat, Stack } from 'aws-cdk-lib';
 import { type IRole, PolicyStatement } from 'aws-cdk-lib/aws-iam';
-import { type IKey, Key } from 'aws-cdk-lib/aws-kms';
+import type { IKey } from 'aws-cdk-lib/aws-kms';
 import { Construct } from 'constructs';
+import { createBrokerKey, viaService } from './broker-key.ts';
 
 interface ClientSecretsProps {
   readonly environment: string;
+  /** The key that an earlier stack of this environment left behind. */
+  readonly keyArn?: string | undefined;
 }
 
 /**
@@ -17,18 +20,13 @@ export class ClientSecrets extends Construct {
   /** What the name of every client's secret starts with. */
   readonly namePrefix: string;
 
-  constructor(scope: Construct, id: string, { environment }: ClientSecretsProps) {
+  constructor(scope: Construct, id: string, { environment, keyArn }: ClientSecretsProps) {
     super(scope, id);
     this.namePrefix = `token-broker/${environment}/`;
-    this.key = new Key(this, 'Key', {
-      description: `Encrypts the client secrets ${this.namePrefix}*`,
-      enableKeyRotation: true,
-      // The secrets outlive the stack, and without their key they are lost.
-      removalPolicy: RemovalPolicy.RETAIN,
-    });
+    this.key = createBrokerKey(this, 'Key', { environment, keyArn });
   }
 
-  /** Lets a role read every client's secret of this environment, and nothing else with the key. */
+  /** Lets a role read every client's secret of this environment, and use the key for nothing else. */
   allowReading(role: IRole): void {
     const { region } = Stack.of(this);
     role.addToPrincipalPolicy(
@@ -38,7 +36,10 @@ export class ClientSecrets extends Construct {
       new PolicyStatement({
         actions: ['kms:Decrypt'],
         resources: [this.key.keyArn],
-        conditions: { StringEquals: { 'kms:ViaService': `secretsmanager.${region}.amazonaws.com` } },
+        conditions: {
+          StringEquals: { 'kms:ViaService': viaService('secretsmanager', region) },
+          ArnLike: { 'kms:EncryptionContext:SecretARN': this.#secretArns() },
+        },
       }),
     );
   }

@@ -8,7 +8,7 @@ import type { HealthEnvironment } from '../functions/environment.ts';
 import type { ClientSecrets } from './client-secrets.ts';
 import type { FailedEvents } from './failed-events.ts';
 import { rateSeconds } from './health-schema.ts';
-import { createLambdaFunction } from './lambda-function.ts';
+import { createLambdaFunction, type Observation } from './lambda-function.ts';
 import type { OperatorTopic } from './operator-topic.ts';
 import type { PairTable } from './pair-table.ts';
 import type { TokenEndpoint } from './token-endpoint.ts';
@@ -23,13 +23,14 @@ interface CredentialHealthProps {
   readonly endpoint: TokenEndpoint;
   readonly operators: OperatorTopic;
   readonly failedEvents: FailedEvents;
+  readonly observation: Observation;
 }
 
 /** Proves on a schedule that every credential works, and that a role without an access rule is refused. */
 export class CredentialHealth extends Construct {
   constructor(scope: Construct, id: string, props: CredentialHealthProps) {
     super(scope, id);
-    const { environment, every, services, secrets, pairs, endpoint, operators, failedEvents } = props;
+    const { environment, every, services, secrets, pairs, endpoint, operators, failedEvents, observation } = props;
     const variables: HealthEnvironment = {
       TOKEN_BROKER_ENVIRONMENT: environment,
       TOKEN_BROKER_URL: endpoint.url,
@@ -47,6 +48,7 @@ export class CredentialHealth extends Construct {
       memorySize: 256,
       timeout: Duration.minutes(12),
       environment: { ...variables },
+      observation,
       onFailure: failedEvents,
       // The next run is the retry.
       retryAttempts: 0,

@@ -4,6 +4,7 @@ import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { DestinationConfig, IDestination, IFunction } from 'aws-cdk-lib/aws-lambda';
 import { type IQueue, Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
+import { viaService } from './broker-key.ts';
 
 interface FailedEventsProps {
   readonly key: IKey;
@@ -37,7 +38,12 @@ export class FailedEvents extends Construct implements IDestination {
       new PolicyStatement({
         actions: ['kms:Decrypt', 'kms:GenerateDataKey'],
         resources: [this.#key.keyArn],
-        conditions: { StringEquals: { 'kms:ViaService': `sqs.${Stack.of(this).region}.amazonaws.com` } },
+        conditions: {
+          StringEquals: {
+            'kms:ViaService': viaService('sqs', Stack.of(this).region),
+            'kms:EncryptionContext:aws:sqs:arn': this.queue.queueArn,
+          },
+        },
       }),
     );
     return { destination: this.queue.queueArn };

@@ -1,29 +1,48 @@
 import { fileURLToPath } from 'node:url';
 import { RemovalPolicy } from 'aws-cdk-lib';
 import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
-import { Architecture, type Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda';
+import type { IKey } from 'aws-cdk-lib/aws-kms';
+import { Architecture, type Function as LambdaFunction, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda';
 import { NodejsFunction, type NodejsFunctionProps } from 'aws-cdk-lib/aws-lambda-nodejs';
-import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs';
+import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
 import { functionBundle } from './function-bundle.ts';
 
+/** What every function of an environment has in common. */
+export interface Observation {
+  /** Encrypts the logs. */
+  readonly key: IKey;
+  readonly logRetentionDays: RetentionDays;
+  /** Whether Lambda itself writes a trace of each call; there is no tracing library in the code. */
+  readonly tracing: boolean;
+}
+
 interface Props
   extends Pick<NodejsFunctionProps, 'functionName' | 'description' | 'memorySize' | 'timeout'>,
-    Pick<NodejsFunctionProps, 'onFailure' | 'retryAttempts' | 'maxEventAge'> {
+    Pick<NodejsFunctionProps, 'onFailure' | 'retryAttempts' | 'maxEventAge' | 'reservedConcurrentExecutions'> {
   readonly entry: 'token.ts' | 'health.ts' | 'rotation.ts';
   /** Laid beside the code as JSON, see `SETTINGS_PATH`. */
   readonly settings?: object;
   readonly environment: Readonly<Record<string, string>>;
+  readonly observation: Observation;
+  readonly roleName?: string;
 }
 
-/** A function of `functions/` on Node 24 and arm64; its role may do nothing but write its log. */
-export function createLambdaFunction(scope: Construct, { entry, settings, ...props }: Props): RunningFunction {
+/** A function of `functions/` on Node 24 and arm64; its role may do nothing but write its log, and traces if there are any. */
+export function createLambdaFunction(
+  scope: Construct,
+  { entry, settings, observation, roleName, ...props }: Props,
+): RunningFunction {
   // The lines in it say who asked for what and how it ended: they are kept when the stack goes.
   const logGroup = new LogGroup(scope, 'Log', {
-    retention: RetentionDays.ONE_YEAR,
+    encryptionKey: observation.key,
+    retention: observation.logRetentionDays,
     removalPolicy: RemovalPolicy.RETAIN,
   });
-  const role = new Role(scope, 'Role', { assumedBy: new ServicePrincipal('lambda.amazonaws.com') });
+  const role = new Role(scope, 'Role', {
+    ...(roleName !== undefined && { roleName }),
+    assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
+  });
   role.addToPrincipalPolicy(
     new PolicyStatement({
       actions: ['logs:CreateLogStream', 'logs:PutLogEvents'],
@@ -38,6 +57,8 @@ export function createLambdaFunction(scope: Construct, { entry, settings, ...pro
     bundling: functionBundle(scope, settings),
     runtime: Runtime.NODEJS_24_X,
     architecture: Architecture.ARM_64,
+    // With this the CDK lets the role write traces: to `*`, since X-Ray has no resources to name.
+    ...(observation.tracing && { tracing: Tracing.ACTIVE }),
     // Else the CDK adds a variable that only version 2 of the SDK reads.
     awsSdkConnectionReuse: false,
     role,

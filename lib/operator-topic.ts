@@ -6,6 +6,8 @@ import type { IKey } from 'aws-cdk-lib/aws-kms';
 import { type ITopic, Topic } from 'aws-cdk-lib/aws-sns';
 import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
 import { Construct } from 'constructs';
+import { viaService } from './broker-key.ts';
+import { topicName } from './names.ts';
 
 interface OperatorTopicProps {
   readonly environment: string;
@@ -24,7 +26,7 @@ export class OperatorTopic extends Construct {
     this.#key = key;
     this.topic = new Topic(this, 'Topic', {
       // A fixed name, so that chats and pagers can subscribe too.
-      topicName: `token-broker-${environment}`,
+      topicName: topicName(environment),
       displayName: `Token broker ${environment}`,
       masterKey: key,
       enforceSSL: true,
@@ -38,9 +40,15 @@ export class OperatorTopic extends Construct {
     role.addToPrincipalPolicy(new PolicyStatement({ actions: ['sns:Publish'], resources: [this.topic.topicArn] }));
     role.addToPrincipalPolicy(
       new PolicyStatement({
-        actions: [...KEY_ACTIONS],
+        // @see https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html
+        actions: ['kms:Decrypt', 'kms:GenerateDataKey'],
         resources: [this.#key.keyArn],
-        conditions: { StringEquals: { 'kms:ViaService': `sns.${Stack.of(this).region}.amazonaws.com` } },
+        conditions: {
+          StringEquals: {
+            'kms:ViaService': viaService('sns', Stack.of(this).region),
+            'kms:EncryptionContext:aws:sns:topicArn': this.topic.topicArn,
+          },
+        },
       }),
     );
   }
@@ -52,18 +60,15 @@ export class OperatorTopic extends Construct {
     alarm.addOkAction(action);
   }
 
-  /** An alarm publishes as CloudWatch, which no policy of this account's roles covers: neither on the topic nor on its key. */
+  /** An alarm publishes as CloudWatch; the key's policy lets it use the key for this topic. */
   #allowAlarms(): void {
-    const cloudWatch = {
-      principals: [new ServicePrincipal('cloudwatch.amazonaws.com')],
-      conditions: { StringEquals: { 'aws:SourceAccount': Stack.of(this).account } },
-    };
     this.topic.addToResourcePolicy(
-      new PolicyStatement({ ...cloudWatch, actions: ['sns:Publish'], resources: [this.topic.topicArn] }),
+      new PolicyStatement({
+        principals: [new ServicePrincipal('cloudwatch.amazonaws.com')],
+        actions: ['sns:Publish'],
+        resources: [this.topic.topicArn],
+        conditions: { StringEquals: { 'aws:SourceAccount': Stack.of(this).account } },
+      }),
     );
-    this.#key.addToResourcePolicy(new PolicyStatement({ ...cloudWatch, actions: [...KEY_ACTIONS], resources: ['*'] }));
   }
 }
-
-/** @see https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html */
-const KEY_ACTIONS = ['kms:Decrypt', 'kms:GenerateDataKey'];

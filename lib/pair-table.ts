@@ -1,9 +1,11 @@
 import { RemovalPolicy, Stack } from 'aws-cdk-lib';
 import { AttributeType, BillingMode, Table, TableEncryption } from 'aws-cdk-lib/aws-dynamodb';
-import { type IRole, PolicyStatement } from 'aws-cdk-lib/aws-iam';
+import { AnyPrincipal, Effect, type IRole, PolicyDocument, PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
-import { Secret } from 'aws-cdk-lib/aws-secretsmanager';
+import { CfnResourcePolicy, CfnSecret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
+import { viaService } from './broker-key.ts';
+import { tableName } from './names.ts';
 
 interface PairTableProps {
   readonly environment: string;
@@ -24,6 +26,7 @@ export class PairTable extends Construct {
     super(scope, id);
     this.#key = key;
     this.#table = new Table(this, 'Table', {
+      tableName: tableName(environment),
       partitionKey: { name: 'pair', type: AttributeType.STRING },
       billingMode: BillingMode.PAY_PER_REQUEST,
       encryption: TableEncryption.CUSTOMER_MANAGED,
@@ -33,24 +36,41 @@ export class PairTable extends Construct {
     });
     this.tableName = this.#table.tableName;
 
-    const sealingKey = new Secret(this, 'SealingKey', {
+    // The CDK's own construct would add wildcards to the policy of the key.
+    const sealingKey = new CfnSecret(this, 'SealingKey', {
       // Outside of the clients' prefix: whoever may read or list client secrets sees nothing of it.
-      secretName: `token-broker-keys/${environment}/sealing`,
+      name: `token-broker-keys/${environment}/sealing`,
       description: `Seals the tokens in the table of environment ${environment}`,
-      encryptionKey: key,
+      kmsKeyId: key.keyArn,
       generateSecretString: { passwordLength: 64, excludePunctuation: true },
-      removalPolicy: RemovalPolicy.DESTROY,
     });
-    this.#sealingKeyArn = sealingKey.secretArn;
+    sealingKey.applyRemovalPolicy(RemovalPolicy.DESTROY);
+    this.#sealingKeyArn = sealingKey.ref;
   }
 
-  /** Lets a role read and change the pairs, and open their tokens. Reading the key itself needs `ClientSecrets`' grant too. */
+  /** Lets one role, and nobody else in the account, open the tokens of the pairs, and read and change the pairs. */
   allowSharing(role: IRole): void {
     role.addToPrincipalPolicy(new PolicyStatement({ actions: [...ITEM_ACTIONS], resources: [this.#table.tableArn] }));
-    this.#allowKey(role);
+    this.#allowTableKey(role);
     role.addToPrincipalPolicy(
       new PolicyStatement({ actions: ['secretsmanager:GetSecretValue'], resources: [this.#sealingKeyArn] }),
     );
+    this.#allowKey(role, ['kms:Decrypt'], 'secretsmanager', { 'kms:EncryptionContext:SecretARN': this.#sealingKeyArn });
+    new CfnResourcePolicy(this, 'SealingKeyPolicy', {
+      secretId: this.#sealingKeyArn,
+      blockPublicPolicy: true,
+      resourcePolicy: new PolicyDocument({
+        statements: [
+          new PolicyStatement({
+            effect: Effect.DENY,
+            principals: [new AnyPrincipal()],
+            actions: ['secretsmanager:GetSecretValue'],
+            resources: ['*'],
+            conditions: { ArnNotEquals: { 'aws:PrincipalArn': role.roleArn } },
+          }),
+        ],
+      }),
+    });
   }
 
   /** Lets a role remember what the operators were told, in items beside the pairs; no pair is within its reach. */
@@ -63,16 +83,25 @@ export class PairTable extends Construct {
         conditions: { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['notify:*'] } },
       }),
     );
-    this.#allowKey(role);
+    this.#allowTableKey(role);
   }
 
-  #allowKey(role: IRole): void {
-    const { region } = Stack.of(this);
+  #allowTableKey(role: IRole): void {
+    this.#allowKey(role, ['kms:Decrypt', 'kms:Encrypt', 'kms:GenerateDataKey'], 'dynamodb', {
+      'kms:EncryptionContext:aws:dynamodb:tableName': this.tableName,
+      'kms:EncryptionContext:aws:dynamodb:subscriberId': Stack.of(this).account,
+    });
+    // A call without an encryption context.
+    this.#allowKey(role, ['kms:DescribeKey'], 'dynamodb', {});
+  }
+
+  #allowKey(role: IRole, actions: string[], service: string, context: Readonly<Record<string, string>>): void {
+    const throughService = { 'kms:ViaService': viaService(service, Stack.of(this).region) };
     role.addToPrincipalPolicy(
       new PolicyStatement({
-        actions: ['kms:Decrypt', 'kms:DescribeKey', 'kms:Encrypt', 'kms:GenerateDataKey'],
+        actions,
         resources: [this.#key.keyArn],
-        conditions: { StringEquals: { 'kms:ViaService': `dynamodb.${region}.amazonaws.com` } },
+        conditions: { StringEquals: { ...throughService, ...context } },
       }),
     );
   }

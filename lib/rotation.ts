@@ -5,7 +5,7 @@ import { Construct } from 'constructs';
 import type { RotationEnvironment } from '../functions/environment.ts';
 import type { ClientSecrets } from './client-secrets.ts';
 import type { FailedEvents } from './failed-events.ts';
-import { createLambdaFunction } from './lambda-function.ts';
+import { createLambdaFunction, type Observation } from './lambda-function.ts';
 import type { OperatorTopic } from './operator-topic.ts';
 import type { PairTable } from './pair-table.ts';
 import type { TokenEndpoint } from './token-endpoint.ts';
@@ -18,13 +18,14 @@ interface RotationProps {
   readonly endpoint: TokenEndpoint;
   readonly operators: OperatorTopic;
   readonly failedEvents: FailedEvents;
+  readonly observation: Observation;
 }
 
 /** Checks a client's new credential as soon as it is put into use, so that callers never notice that it changed. */
 export class Rotation extends Construct {
   constructor(scope: Construct, id: string, props: RotationProps) {
     super(scope, id);
-    const { environment, services, secrets, pairs, endpoint, operators, failedEvents } = props;
+    const { environment, services, secrets, pairs, endpoint, operators, failedEvents, observation } = props;
     const variables: RotationEnvironment = {
       TOKEN_BROKER_ENVIRONMENT: environment,
       TOKEN_BROKER_URL: endpoint.url,
@@ -39,6 +40,7 @@ export class Rotation extends Construct {
       memorySize: 256,
       timeout: Duration.minutes(1),
       environment: { ...variables },
+      observation,
       onFailure: failedEvents,
       // After an hour traffic has long found the new version by itself.
       retryAttempts: 2,

@@ -3,7 +3,9 @@ import type { BrokerSettings } from '../functions/environment.ts';
 import { accessRuleFaults } from './access-rule-faults.ts';
 import { accessRuleSchema } from './access-rule-schema.ts';
 import { alarmSchema } from './alarm-schema.ts';
+import { callerAccountFaults } from './caller-accounts.ts';
 import { healthSchema, rateSeconds } from './health-schema.ts';
+import { operationFaults, operationMembers } from './operation-schema.ts';
 import { nameFault, recordOf, text } from './schema.ts';
 import { serviceSchema } from './service-schema.ts';
 import { check, type Fault, SettingsError } from './settings-error.ts';
@@ -63,11 +65,18 @@ const environmentSchema = z.strictObject({
   region: regionSchema,
   ...brokerMembers({ allowLoopback: false }),
   alarms: alarmSchema.prefault({}),
+  ...operationMembers(),
 });
 
 function readEnvironment(name: string, input: unknown): Reading {
   const { data, faults } = check(environmentSchema, input);
-  const all = [...environmentNameFaults(name), ...faults, ...accessRuleFaults(input)];
+  const all = [
+    ...environmentNameFaults(name),
+    ...faults,
+    ...accessRuleFaults(input),
+    ...operationFaults(input),
+    ...(data === undefined ? [] : callerAccountFaults({ name, ...data })),
+  ];
   return all.length === 0 && data !== undefined
     ? { environment: { name, ...data }, faults: [] }
     : {

@@ -7,7 +7,7 @@ import { Monitoring } from './monitoring.ts';
 import { OperatorTopic } from './operator-topic.ts';
 import { PairTable } from './pair-table.ts';
 import { Rotation } from './rotation.ts';
-import { type Environment, toBrokerSettings } from './settings.ts';
+import type { Environment } from './settings.ts';
 import { TokenEndpoint } from './token-endpoint.ts';
 
 interface TokenBrokerStackProps {
@@ -26,32 +26,22 @@ export class TokenBrokerStack extends Stack {
     Tags.of(this).add('application', 'token-broker');
     Tags.of(this).add('environment', environment.name);
 
-    const secrets = new ClientSecrets(this, 'ClientSecrets', { environment: environment.name });
-    const pairs = new PairTable(this, 'PairTable', { environment: environment.name, key: secrets.key });
-    const endpoint = new TokenEndpoint(this, 'TokenEndpoint', {
-      environment: environment.name,
-      tableName: pairs.tableName,
-      settings: toBrokerSettings(environment),
-    });
+    const { name, keyArn, health, logRetentionDays, tracing } = environment;
+    const secrets = new ClientSecrets(this, 'ClientSecrets', { environment: name, keyArn });
+    const { key } = secrets;
+    const observation = { key, logRetentionDays, tracing };
+    const operators = new OperatorTopic(this, 'OperatorTopic', { environment: name, key, notify: health.notify });
+    const failedEvents = new FailedEvents(this, 'FailedEvents', { key });
+
+    const pairs = new PairTable(this, 'PairTable', { environment: name, key });
+    const { tableName } = pairs;
+    const endpoint = new TokenEndpoint(this, 'TokenEndpoint', { environment, tableName, observation });
     secrets.allowReading(endpoint.role);
     pairs.allowSharing(endpoint.role);
 
-    const operators = new OperatorTopic(this, 'OperatorTopic', {
-      environment: environment.name,
-      key: secrets.key,
-      notify: environment.health.notify,
-    });
-    const failedEvents = new FailedEvents(this, 'FailedEvents', { key: secrets.key });
-    const checking = {
-      environment: environment.name,
-      services: Object.keys(environment.services),
-      secrets,
-      pairs,
-      endpoint,
-      operators,
-      failedEvents,
-    };
-    new CredentialHealth(this, 'CredentialHealth', { ...checking, every: environment.health.every });
+    const services = Object.keys(environment.services);
+    const checking = { environment: name, services, secrets, pairs, endpoint, operators, failedEvents, observation };
+    new CredentialHealth(this, 'CredentialHealth', { ...checking, every: health.every });
     new Rotation(this, 'Rotation', checking);
     new Monitoring(this, 'Monitoring', {
       environment,
@@ -61,6 +51,7 @@ export class TokenBrokerStack extends Stack {
     });
 
     new CfnOutput(this, 'Url', { value: endpoint.url, description: 'Where callers send their requests' });
+    new CfnOutput(this, 'TableName', { value: tableName, description: 'Holds the state of every pair' });
     new CfnOutput(this, 'KeyArn', { value: secrets.key.keyArn, description: 'Encrypts the client secrets' });
     new CfnOutput(this, 'TopicArn', {
       value: operators.topic.topicArn,

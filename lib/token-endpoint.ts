@@ -1,17 +1,21 @@
 import { Duration, Lazy } from 'aws-cdk-lib';
 import { AccountPrincipal, type IRole, PolicyStatement } from 'aws-cdk-lib/aws-iam';
-import { FunctionUrlAuthType, type Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
+import { type Alias, FunctionUrlAuthType } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
-import type { BrokerEnvironment, BrokerSettings } from '../functions/environment.ts';
+import type { BrokerEnvironment } from '../functions/environment.ts';
+import { callerAccounts } from './caller-accounts.ts';
+import { Canary } from './canary.ts';
 import type { CalledFunction } from './function-alarms.ts';
 import { SETTINGS_PATH } from './function-bundle.ts';
-import { createLambdaFunction } from './lambda-function.ts';
-import { parseRoleArn } from './role-arn.ts';
+import { createLambdaFunction, type Observation } from './lambda-function.ts';
+import { ALIAS, functionName, tokenRoleName } from './names.ts';
+import { type Environment, toBrokerSettings } from './settings.ts';
+import { placeIntoVpc } from './vpc-access.ts';
 
 interface TokenEndpointProps {
-  readonly environment: string;
-  readonly settings: BrokerSettings;
+  readonly environment: Environment;
   readonly tableName: string;
+  readonly observation: Observation;
 }
 
 /** The function that issues tokens, behind a URL that only the accounts of the access rules and this stack can call. */
@@ -21,13 +25,16 @@ export class TokenEndpoint extends Construct {
   readonly role: IRole;
   /** What is called: its metrics are those of all calls. */
   readonly called: CalledFunction;
-  readonly #function: LambdaFunction;
+  /** The version in use. Nobody may call any other one, or the function by its name alone. */
+  readonly #alias: Alias;
   readonly #checkers: IRole[] = [];
 
-  constructor(scope: Construct, id: string, { environment, settings, tableName }: TokenEndpointProps) {
+  constructor(scope: Construct, id: string, props: TokenEndpointProps) {
     super(scope, id);
+    const { environment, tableName, observation } = props;
+    const { name, canary, reservedConcurrency, provisionedConcurrency, vpc } = environment;
     const variables: BrokerEnvironment = {
-      TOKEN_BROKER_ENVIRONMENT: environment,
+      TOKEN_BROKER_ENVIRONMENT: name,
       TOKEN_BROKER_TABLE: tableName,
       TOKEN_BROKER_SETTINGS: SETTINGS_PATH,
       TOKEN_BROKER_CHECKER_ROLES: Lazy.string({
@@ -35,20 +42,30 @@ export class TokenEndpoint extends Construct {
       }),
     };
     const { lambdaFunction, role } = createLambdaFunction(this, {
-      // A fixed name, so that dashboards, alarms and other accounts can rely on it.
-      functionName: `token-broker-${environment}`,
-      description: `Issues tokens to the callers of environment ${environment}`,
+      functionName: functionName(name),
+      roleName: tokenRoleName(name),
+      description: `Issues tokens to the callers of environment ${name}`,
       entry: 'token.ts',
-      settings,
+      settings: toBrokerSettings(environment),
       memorySize: 512,
       timeout: Duration.seconds(15),
       environment: { ...variables },
+      observation,
+      ...(reservedConcurrency !== 'none' && { reservedConcurrentExecutions: reservedConcurrency }),
     });
     this.role = role;
-    this.called = lambdaFunction;
-    this.#function = lambdaFunction;
-    this.url = lambdaFunction.addFunctionUrl({ authType: FunctionUrlAuthType.AWS_IAM }).url;
-    for (const account of callerAccounts(settings)) allowCallsFrom(lambdaFunction, account);
+    if (vpc !== undefined) placeIntoVpc(lambdaFunction, role, name, vpc);
+
+    this.#alias = lambdaFunction.addAlias(
+      ALIAS,
+      provisionedConcurrency > 0 ? { provisionedConcurrentExecutions: provisionedConcurrency } : {},
+    );
+    this.called = this.#alias;
+    this.url = this.#alias.addFunctionUrl({ authType: FunctionUrlAuthType.AWS_IAM }).url;
+    for (const account of callerAccounts(environment)) allowCallsFrom(this.#alias, account);
+    if (canary !== 'off') {
+      new Canary(this, 'Canary', { ...canary, environment, alias: this.#alias });
+    }
   }
 
   /** Lets a role of this stack check the credential of every client on every service. */
@@ -62,37 +79,32 @@ export class TokenEndpoint extends Construct {
     role.addToPrincipalPolicy(
       new PolicyStatement({
         actions: ['lambda:InvokeFunctionUrl'],
-        resources: [this.#function.functionArn],
+        resources: [this.#alias.functionArn],
         conditions: { StringEquals: { 'lambda:FunctionUrlAuthType': FunctionUrlAuthType.AWS_IAM } },
       }),
     );
     role.addToPrincipalPolicy(
       new PolicyStatement({
         actions: ['lambda:InvokeFunction'],
-        resources: [this.#function.functionArn],
+        resources: [this.#alias.functionArn],
         conditions: { Bool: { 'lambda:InvokedViaFunctionUrl': 'true' } },
       }),
     );
   }
 }
 
-function callerAccounts({ accessRules }: BrokerSettings): readonly string[] {
-  const accounts = accessRules.map(({ role }) => parseRoleArn(role)?.account ?? '');
-  return [...new Set(accounts)].toSorted();
-}
-
 /**
  * A resource policy has room for accounts, not for every role: the account decides which of its roles may call, and the
  * access rules what they get. Nobody may invoke the function but through its URL: a direct event can claim any caller.
  */
-function allowCallsFrom(tokenFunction: LambdaFunction, account: string): void {
+function allowCallsFrom(alias: Alias, account: string): void {
   const principal = new AccountPrincipal(account);
-  tokenFunction.addPermission(`CallUrl${account}`, {
+  alias.addPermission(`CallUrl${account}`, {
     principal,
     action: 'lambda:InvokeFunctionUrl',
     functionUrlAuthType: FunctionUrlAuthType.AWS_IAM,
   });
-  tokenFunction.addPermission(`InvokeThroughUrl${account}`, {
+  alias.addPermission(`InvokeThroughUrl${account}`, {
     principal,
     action: 'lambda:InvokeFunction',
     invokedViaFunctionUrl: true,

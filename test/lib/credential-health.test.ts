@@ -6,19 +6,22 @@ const stack = synthesise('test', changed(exampleForm(), 'health', { every: 'rate
 const healthFunction = inHealth('Function', 'AWS::Lambda::Function');
 const role = inHealth('Role', 'AWS::IAM::Role');
 const probe = inHealth('Probe', 'AWS::IAM::Role');
-const TOKEN_FUNCTION_ARN = arnOf('TokenEndpoint', 'AWS::Lambda::Function');
+const ALIAS_ARN = { Ref: resourceOf(stack, 'TokenEndpoint', 'AWS::Lambda::Alias').id };
+const QUEUE_ARN = arnOf('FailedEvents', 'AWS::SQS::Queue');
+const TOPIC_ARN = { Ref: resourceOf(stack, 'OperatorTopic', 'AWS::SNS::Topic').id };
+const TABLE = { Ref: resourceOf(stack, 'PairTable', 'AWS::DynamoDB::Table').id };
 const KEY_ARN = arnOf('ClientSecrets', 'AWS::KMS::Key');
 const CALL_THE_URL = [
   {
     Effect: 'Allow',
     Action: 'lambda:InvokeFunctionUrl',
-    Resource: TOKEN_FUNCTION_ARN,
+    Resource: ALIAS_ARN,
     Condition: { StringEquals: { 'lambda:FunctionUrlAuthType': 'AWS_IAM' } },
   },
   {
     Effect: 'Allow',
     Action: 'lambda:InvokeFunction',
-    Resource: TOKEN_FUNCTION_ARN,
+    Resource: ALIAS_ARN,
     Condition: { Bool: { 'lambda:InvokedViaFunctionUrl': 'true' } },
   },
 ];
@@ -40,9 +43,9 @@ describe('the health function', () => {
       TOKEN_BROKER_URL: {
         'Fn::GetAtt': [resourceOf(stack, 'TokenEndpoint', 'AWS::Lambda::Url').id, 'FunctionUrl'],
       },
-      TOKEN_BROKER_TABLE: { Ref: resourceOf(stack, 'PairTable', 'AWS::DynamoDB::Table').id },
+      TOKEN_BROKER_TABLE: TABLE,
       TOKEN_BROKER_SERVICES: 'customer-insights merchant-payment-cleansing',
-      TOKEN_BROKER_TOPIC: { Ref: resourceOf(stack, 'OperatorTopic', 'AWS::SNS::Topic').id },
+      TOKEN_BROKER_TOPIC: TOPIC_ARN,
       TOKEN_BROKER_PROBE_ROLE: { 'Fn::GetAtt': [probe.id, 'Arn'] },
       TOKEN_BROKER_HEALTH_INTERVAL_SECONDS: '1800',
     });
@@ -55,8 +58,8 @@ describe('the health function', () => {
         Action: ['logs:CreateLogStream', 'logs:PutLogEvents'],
         Resource: { 'Fn::GetAtt': [inHealth('Log', 'AWS::Logs::LogGroup').id, 'Arn'] },
       },
-      { Effect: 'Allow', Action: 'sqs:SendMessage', Resource: arnOf('FailedEvents', 'AWS::SQS::Queue') },
-      keyUse('sqs', ['kms:Decrypt', 'kms:GenerateDataKey']),
+      { Effect: 'Allow', Action: 'sqs:SendMessage', Resource: QUEUE_ARN },
+      keyUse('sqs', ['kms:Decrypt', 'kms:GenerateDataKey'], { 'kms:EncryptionContext:aws:sqs:arn': QUEUE_ARN }),
       ...CALL_THE_URL,
       { Effect: 'Allow', Action: 'secretsmanager:ListSecrets', Resource: '*' },
       {
@@ -65,13 +68,13 @@ describe('the health function', () => {
         Resource: arnOf('PairTable', 'AWS::DynamoDB::Table'),
         Condition: { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['notify:*'] } },
       },
-      keyUse('dynamodb', ['kms:Decrypt', 'kms:DescribeKey', 'kms:Encrypt', 'kms:GenerateDataKey']),
-      {
-        Effect: 'Allow',
-        Action: 'sns:Publish',
-        Resource: { Ref: resourceOf(stack, 'OperatorTopic', 'AWS::SNS::Topic').id },
-      },
-      keyUse('sns', ['kms:Decrypt', 'kms:GenerateDataKey']),
+      keyUse('dynamodb', ['kms:Decrypt', 'kms:Encrypt', 'kms:GenerateDataKey'], {
+        'kms:EncryptionContext:aws:dynamodb:tableName': TABLE,
+        'kms:EncryptionContext:aws:dynamodb:subscriberId': '111111111111',
+      }),
+      keyUse('dynamodb', 'kms:DescribeKey', {}),
+      { Effect: 'Allow', Action: 'sns:Publish', Resource: TOPIC_ARN },
+      keyUse('sns', ['kms:Decrypt', 'kms:GenerateDataKey'], { 'kms:EncryptionContext:aws:sns:topicArn': TOPIC_ARN }),
       { Effect: 'Allow', Action: 'sts:AssumeRole', Resource: { 'Fn::GetAtt': [probe.id, 'Arn'] } },
     ]);
   });
@@ -80,7 +83,7 @@ describe('the health function', () => {
     expect(inHealth('Function', 'AWS::Lambda::EventInvokeConfig').Properties).toMatchObject({
       FunctionName: { Ref: healthFunction.id },
       MaximumRetryAttempts: 0,
-      DestinationConfig: { OnFailure: { Destination: arnOf('FailedEvents', 'AWS::SQS::Queue') } },
+      DestinationConfig: { OnFailure: { Destination: QUEUE_ARN } },
     });
   });
 });
@@ -158,11 +161,11 @@ function statementsOf(construct: string): readonly Statement[] {
   return inHealth(`${construct}DefaultPolicy`, 'AWS::IAM::Policy').Properties.PolicyDocument.Statement;
 }
 
-function keyUse(service: string, Action: readonly string[]) {
+function keyUse(service: string, Action: string | readonly string[], context: object) {
   return {
     Effect: 'Allow',
     Action,
     Resource: KEY_ARN,
-    Condition: { StringEquals: { 'kms:ViaService': `${service}.eu-west-1.amazonaws.com` } },
+    Condition: { StringEquals: { 'kms:ViaService': `${service}.eu-west-1.amazonaws.com`, ...context } },
   };
 }

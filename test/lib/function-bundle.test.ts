@@ -6,7 +6,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseEnvironment, toBrokerSettings } from '../../lib/settings.ts';
 import { changed, exampleForm } from './example-form.ts';
-import { type Asset, resourceOf, resourcesOf, type Synthesised, synthesise } from './synthesise.ts';
+import { type Asset, type Resource, resourceOf, resourcesOf, type Synthesised, synthesise } from './synthesise.ts';
 
 const stack = bundle(exampleForm());
 
@@ -17,24 +17,32 @@ describe('the code asset of the token function', () => {
     expect(JSON.parse(asset['settings.json'] ?? '')).toEqual(toBrokerSettings(parseEnvironment('test', exampleForm())));
   });
 
-  it('alone changes with an access rule', () => {
+  it('is the same each time, as the whole template is', () => {
+    expect(bundle(exampleForm())).toEqual(stack);
+  });
+
+  it('changes with an access rule, and so does the version that the alias names: nothing else', () => {
     const other = bundle(changed(exampleForm(), 'accessRules/0/clients', ['acme', 'globex']));
     expect(digests(other)['token-broker-test/index.mjs']).toBe(digests(stack)['token-broker-test/index.mjs']);
     expect(codeKey(other)).not.toBe(codeKey(stack));
-    expect(other.text.replace(codeKey(other), codeKey(stack))).toBe(stack.text);
+    expect(versionOf(other)).not.toBe(versionOf(stack));
+    expect(withCodeOf(stack, other, other.text)).toBe(stack.text);
   });
 
-  it('changes together with the permissions when the access rule is for another account', () => {
+  it('changes together with the permissions of an account that comes, or goes, with an access rule', () => {
     const rule = { role: 'arn:aws:iam::222222222222:role/billing', clients: 'all', services: 'all' };
     const other = bundle(changed(exampleForm(), 'accessRules/1', rule));
-    const added = Object.entries(other.template.Resources).filter(([id]) => !(id in stack.template.Resources));
+    const { Resources: before } = stack.template;
+    const { Resources: after, ...rest }: typeof stack.template = JSON.parse(withCodeOf(stack, other, other.text));
+    const [kept, added] = Object.entries(after).reduce<[Entry[], Entry[]]>(
+      ([old, fresh], entry) => (entry[0] in before ? [[...old, entry], fresh] : [old, [...fresh, entry]]),
+      [[], []],
+    );
     expect(added.map(([, { Type, Properties }]) => [Type, Properties.Principal])).toEqual([
       ['AWS::Lambda::Permission', '222222222222'],
       ['AWS::Lambda::Permission', '222222222222'],
     ]);
-    const kept = Object.entries(other.template.Resources).filter(([id]) => id in stack.template.Resources);
-    const withOldCode = JSON.stringify(Object.fromEntries(kept)).replace(codeKey(other), codeKey(stack));
-    expect(JSON.parse(withOldCode)).toEqual(stack.template.Resources);
+    expect({ ...rest, Resources: Object.fromEntries(kept) }).toEqual(stack.template);
   });
 
   it('has room for 2 000 access rules', () => {
@@ -83,6 +91,18 @@ function digests({ assets }: Synthesised): Readonly<Record<string, string>> {
       Object.entries(asset).map(([file, content]) => [`${name}/${file}`, digest(content)]),
     ),
   );
+}
+
+type Entry = [id: string, resource: Resource];
+
+/** A template's text as if its code were that of another one. */
+function withCodeOf(code: Synthesised, own: Synthesised, text: string): string {
+  return text.replaceAll(codeKey(own), codeKey(code)).replaceAll(versionOf(own), versionOf(code));
+}
+
+/** The id of the version that the alias names. */
+function versionOf(synthesised: Synthesised): string {
+  return resourceOf(synthesised, 'TokenEndpoint', 'AWS::Lambda::Alias').Properties.FunctionVersion['Fn::GetAtt'][0];
 }
 
 function codeKey(synthesised: Synthesised): string {

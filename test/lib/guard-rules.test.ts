@@ -48,7 +48,7 @@ const faults: Readonly<Record<string, readonly Fault[]>> = {
     ],
   ],
   principal_is_named: [
-    ['TokenEndpointFunctionCallUrl', 'AWS::Lambda::Permission', 'Principal', '*'],
+    ['TokenEndpointFunctionAliasliveCallUrl', 'AWS::Lambda::Permission', 'Principal', '*'],
     ...['*', { AWS: '*' }, { AWS: [ROOT, '*'] }, { Service: '*' }, { AWS: 'arn:aws:iam::*:root' }].flatMap(
       (Principal): readonly Fault[] => [
         ['ClientSecrets', 'AWS::KMS::Key', 'KeyPolicy/Statement/0', { ...statement, Principal }],

@@ -18,6 +18,11 @@ describe('settings', () => {
       accessRules: [exampleRule()],
       health: { every: 'rate(1 hour)', notify: [] },
       alarms: alarmSchema.parse({}),
+      canary: { percent: 10, minutes: 5 },
+      reservedConcurrency: 'none',
+      provisionedConcurrency: 0,
+      logRetentionDays: 365,
+      tracing: false,
     });
   });
 

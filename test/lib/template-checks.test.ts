@@ -19,6 +19,14 @@ const STACK = 'TokenBroker';
 const forms = {
   ...environments,
   'all-defaults': exampleForm(),
+  'all-options': {
+    ...exampleForm(),
+    tracing: true,
+    reservedConcurrency: 10,
+    provisionedConcurrency: 2,
+    vpc: { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'] },
+  },
+  'all-options-off': { ...exampleForm(), canary: 'off', reservedConcurrency: 0 },
 };
 const checked = Object.entries(forms).map(([name, form]) => ({ name, ...check(name, form) }));
 

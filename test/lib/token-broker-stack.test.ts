@@ -13,6 +13,7 @@ const tokenFunction = inEndpoint('AWS::Lambda::Function').Properties;
 const key = resourceOf(stack, 'ClientSecrets', 'AWS::KMS::Key');
 const table = resourceOf(stack, 'PairTable', 'AWS::DynamoDB::Table');
 const sealingKey = resourceOf(stack, 'PairTable', 'AWS::SecretsManager::Secret');
+const role = resourceOf(stack, 'TokenEndpointRole', 'AWS::IAM::Role');
 const KEY_ARN = { 'Fn::GetAtt': [key.id, 'Arn'] };
 const TABLE_ARN = { 'Fn::GetAtt': [table.id, 'Arn'] };
 
@@ -56,7 +57,7 @@ describe('the token function', () => {
 });
 
 describe('who may call the token function', () => {
-  const FunctionName = { 'Fn::GetAtt': [inEndpoint('AWS::Lambda::Function').id, 'Arn'] };
+  const FunctionName = { Ref: inEndpoint('AWS::Lambda::Alias').id };
   const permissionsIn = (synthesised: Synthesised) =>
     resourcesOf(synthesised, 'AWS::Lambda::Permission')
       .map(({ Properties }) => Properties)
@@ -64,7 +65,9 @@ describe('who may call the token function', () => {
   const permissions = permissionsIn(stack);
 
   it('must sign: the URL has IAM authentication', () => {
-    expect(resourcesOf(stack, 'AWS::Lambda::Url')).toMatchObject([{ Properties: { AuthType: 'AWS_IAM' } }]);
+    expect(resourcesOf(stack, 'AWS::Lambda::Url')).toMatchObject([
+      { Properties: { AuthType: 'AWS_IAM', Qualifier: 'live' } },
+    ]);
   });
 
   it.each(['111111111111', '222222222222'])('is account %s, once and through the URL only', (account) => {
@@ -90,8 +93,8 @@ describe('who may call the token function', () => {
 
 describe('what the token function may do', () => {
   it('is to write its log, read its secrets and share its pairs, and to use their key for nothing else', () => {
-    const { Roles, PolicyDocument } = inEndpoint('AWS::IAM::Policy').Properties;
-    expect(Roles).toEqual([{ Ref: inEndpoint('AWS::IAM::Role').id }]);
+    const { Roles, PolicyDocument } = resourceOf(stack, 'TokenEndpointRole', 'AWS::IAM::Policy').Properties;
+    expect(Roles).toEqual([{ Ref: role.id }]);
     expect(PolicyDocument.Statement).toEqual([
       {
         Effect: 'Allow',
@@ -107,7 +110,13 @@ describe('what the token function may do', () => {
         Effect: 'Allow',
         Action: 'kms:Decrypt',
         Resource: KEY_ARN,
-        Condition: { StringEquals: { 'kms:ViaService': 'secretsmanager.eu-west-1.amazonaws.com' } },
+        Condition: {
+          StringEquals: { 'kms:ViaService': 'secretsmanager.eu-west-1.amazonaws.com' },
+          ArnLike: {
+            'kms:EncryptionContext:SecretARN':
+              'arn:aws:secretsmanager:eu-west-1:111111111111:secret:token-broker/test/*',
+          },
+        },
       },
       {
         Effect: 'Allow',
@@ -116,21 +125,43 @@ describe('what the token function may do', () => {
       },
       {
         Effect: 'Allow',
-        Action: ['kms:Decrypt', 'kms:DescribeKey', 'kms:Encrypt', 'kms:GenerateDataKey'],
+        Action: ['kms:Decrypt', 'kms:Encrypt', 'kms:GenerateDataKey'],
+        Resource: KEY_ARN,
+        Condition: {
+          StringEquals: {
+            'kms:ViaService': 'dynamodb.eu-west-1.amazonaws.com',
+            'kms:EncryptionContext:aws:dynamodb:tableName': { Ref: table.id },
+            'kms:EncryptionContext:aws:dynamodb:subscriberId': '111111111111',
+          },
+        },
+      },
+      {
+        Effect: 'Allow',
+        Action: 'kms:DescribeKey',
         Resource: KEY_ARN,
         Condition: { StringEquals: { 'kms:ViaService': 'dynamodb.eu-west-1.amazonaws.com' } },
+      },
+      {
+        Effect: 'Allow',
+        Action: 'kms:Decrypt',
+        Resource: KEY_ARN,
+        Condition: {
+          StringEquals: {
+            'kms:ViaService': 'secretsmanager.eu-west-1.amazonaws.com',
+            'kms:EncryptionContext:SecretARN': { Ref: sealingKey.id },
+          },
+        },
       },
     ]);
   });
 
   it('comes from that policy alone: its role has no managed and no inline ones', () => {
-    const role = inEndpoint('AWS::IAM::Role');
     expect(tokenFunction.Role).toEqual({ 'Fn::GetAtt': [role.id, 'Arn'] });
-    expect(Object.keys(role.Properties).toSorted()).toEqual(['AssumeRolePolicyDocument', 'Tags']);
+    expect(Object.keys(role.Properties).toSorted()).toEqual(['AssumeRolePolicyDocument', 'RoleName', 'Tags']);
   });
 
   it('is for the Lambda service alone to take on', () => {
-    expect(inEndpoint('AWS::IAM::Role').Properties.AssumeRolePolicyDocument.Statement).toEqual([
+    expect(role.Properties.AssumeRolePolicyDocument.Statement).toEqual([
       { Effect: 'Allow', Action: 'sts:AssumeRole', Principal: { Service: 'lambda.amazonaws.com' } },
     ]);
   });
@@ -141,18 +172,60 @@ describe('the key of the client secrets', () => {
     expect(key).toMatchObject({ DeletionPolicy: 'Retain', Properties: { EnableKeyRotation: true } });
   });
 
-  it('is in the hands of its own account, and of the alarms of that account', () => {
-    const statements: Statement[] = key.Properties.KeyPolicy.Statement;
-    const others = statements.filter(
-      ({ Principal }) => JSON.stringify(Principal) !== '{"AWS":"arn:aws:iam::111111111111:root"}',
+  it('is administered by its account, and used by it through AWS services only', () => {
+    const account = { AWS: 'arn:aws:iam::111111111111:root' };
+    const ofAccount = key.Properties.KeyPolicy.Statement.filter(
+      ({ Principal }: Statement) => JSON.stringify(Principal) === JSON.stringify(account),
     );
-    expect(others).toEqual([
+    const unconditional: Statement[] = ofAccount.filter(({ Condition }: Statement) => Condition === undefined);
+    const uses = /^kms:(Decrypt|Encrypt|ReEncrypt|GenerateDataKey|CreateGrant|\*)/;
+    expect(unconditional.flatMap(({ Action }) => Action).filter((action) => uses.test(action))).toEqual([]);
+    const conditional: Statement[] = ofAccount.filter(({ Condition }: Statement) => Condition !== undefined);
+    expect(conditional.map(({ Condition }) => Condition)).toEqual([
       {
-        Effect: 'Allow',
+        StringEquals: {
+          'kms:CallerAccount': '111111111111',
+          'kms:ViaService': ['dynamodb', 'secretsmanager', 'sns', 'sqs'].map(
+            (name) => `${name}.eu-west-1.amazonaws.com`,
+          ),
+        },
+      },
+      {
+        StringEquals: {
+          'kms:CallerAccount': '111111111111',
+          'kms:ViaService': 'dynamodb.eu-west-1.amazonaws.com',
+        },
+      },
+    ]);
+  });
+
+  it('can still be administered, so that nobody locks it for good', () => {
+    const actions = key.Properties.KeyPolicy.Statement.flatMap(({ Action }: Statement) => Action);
+    expect(actions).toEqual(expect.arrayContaining(['kms:PutKeyPolicy', 'kms:DescribeKey', 'kms:CancelKeyDeletion']));
+  });
+
+  it('is used by alarms for the topic of the operators, and by the logs of this stack', () => {
+    const services = key.Properties.KeyPolicy.Statement.filter(({ Principal }: Statement) =>
+      JSON.stringify(Principal).includes('Service'),
+    );
+    expect(services).toMatchObject([
+      {
         Principal: { Service: 'cloudwatch.amazonaws.com' },
         Action: ['kms:Decrypt', 'kms:GenerateDataKey'],
-        Resource: '*',
-        Condition: { StringEquals: { 'aws:SourceAccount': '111111111111' } },
+        Condition: {
+          StringEquals: {
+            'aws:SourceAccount': '111111111111',
+            'kms:EncryptionContext:aws:sns:topicArn': 'arn:aws:sns:eu-west-1:111111111111:token-broker-test',
+          },
+        },
+      },
+      {
+        Principal: { Service: 'logs.eu-west-1.amazonaws.com' },
+        Condition: {
+          ArnLike: {
+            'kms:EncryptionContext:aws:logs:arn': 'arn:aws:logs:eu-west-1:111111111111:log-group:TokenBroker-test-*',
+          },
+        },
       },
     ]);
   });
@@ -163,6 +236,7 @@ describe('the table of pairs', () => {
     expect(table).toMatchObject({
       DeletionPolicy: 'Delete',
       Properties: {
+        TableName: 'token-broker-test',
         BillingMode: 'PAY_PER_REQUEST',
         KeySchema: [{ AttributeName: 'pair', KeyType: 'HASH' }],
         TimeToLiveSpecification: { AttributeName: 'forgetAt', Enabled: true },
@@ -186,9 +260,10 @@ describe('the stack', () => {
     expect(stack.text).not.toMatch(/\{\{resolve:|client_secret|"SecretString"/);
   });
 
-  it('tells the URL, the key and the topic', () => {
+  it('tells the URL, the table, the key and the topic', () => {
     expect(stack.template.Outputs).toMatchObject({
       Url: { Value: { 'Fn::GetAtt': [inEndpoint('AWS::Lambda::Url').id, 'FunctionUrl'] } },
+      TableName: { Value: { Ref: table.id } },
       KeyArn: { Value: KEY_ARN },
       TopicArn: { Value: { Ref: resourceOf(stack, 'OperatorTopic', 'AWS::SNS::Topic').id } },
     });
@@ -226,10 +301,16 @@ describe('the stack', () => {
   });
 
   it.each(Object.entries(environments))('for %s is what was agreed on', async (name, form) => {
-    const text = synthesise(name, form).text.replace(/\b[0-9a-f]{64}\b/g, '<hash>');
-    await expect(text).toMatchFileSnapshot(`__snapshots__/TokenBroker-${name}.template.json`);
+    await expect(blanked(synthesise(name, form).text)).toMatchFileSnapshot(
+      `__snapshots__/TokenBroker-${name}.template.json`,
+    );
   });
 });
+
+/** Without the hashes of the code, of which the name of a function's version holds one too. */
+function blanked(text: string): string {
+  return text.replace(/\b[0-9a-f]{64}\b/g, '<hash>').replace(/(?<=CurrentVersion)[0-9A-F]{8}[0-9a-f]{32}/g, '<hash>');
+}
 
 function inEndpoint(type: string) {
   return resourceOf(stack, 'TokenEndpoint', type);

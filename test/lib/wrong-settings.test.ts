@@ -16,7 +16,11 @@ describe('wrong settings', () => {
     ['account', 111111111111, 'account: must be a string'],
     ['account', '11111111111', 'account: must be 12 digits in quotes'],
     ['region', 'Europe', 'region: must be an AWS region such as eu-west-1'],
-    ['acount', '1', 'acount: is not a known member (known: account, region, services, accessRules, health, alarms)'],
+    [
+      'acount',
+      '1',
+      'acount: is not a known member (known: account, region, services, accessRules, health, alarms, canary, reservedConcurrency, provisionedConcurrency, logRetentionDays, tracing, vpc, keyArn)',
+    ],
     ['services', undefined, 'services: is missing'],
     ['services', {}, 'services: must have at least one service'],
     ['services', [], 'services: must be an object'],

@@ -1,0 +1,95 @@
+import { z } from 'zod';
+import { listOf, text } from './schema.ts';
+import type { Fault } from './settings-error.ts';
+
+/** How an environment is deployed, how much of it runs, and what it keeps. Every default of these stands here. */
+export function operationMembers() {
+  return {
+    // Which part of the calls a new version gets at first, and for how long; 'off': all of them at once.
+    canary: z
+      .union([z.literal('off'), canarySchema], { error: "must be 'off' or an object with percent and minutes" })
+      .prefault({}),
+    // How many calls of the token function may run at a time, × 10 requests a second; 0 turns the broker off.
+    reservedConcurrency: z
+      .union([z.literal('none'), concurrency], { error: `must be 'none' or a whole number, 0 to ${MAX_CONCURRENCY}` })
+      .default('none'),
+    // How many instances of the token function stand ready, paid for while they wait.
+    provisionedConcurrency: concurrency.default(0),
+    // How long the lines are kept that say who asked for what.
+    logRetentionDays: z.literal(LOG_RETENTION_DAYS).default(365),
+    // Whether Lambda writes a trace of each call to X-Ray.
+    tracing: z.boolean().default(false),
+    // Where the token function runs, when a service knows its callers by their addresses.
+    vpc: vpcSchema.optional(),
+    // The key that an earlier stack of this environment left behind; without it a new one is made.
+    keyArn: text(keyArnFault).optional(),
+  };
+}
+
+export type Vpc = z.output<typeof vpcSchema>;
+
+/** What is wrong between these settings, and with the account and the region beside them. */
+export function operationFaults(settings: unknown): Fault[] {
+  const { account, region, keyArn, reservedConcurrency, provisionedConcurrency } = readable.parse(settings);
+  const { account: keyAccount = account, region: keyRegion = region } = KEY_ARN.exec(keyArn)?.groups ?? {};
+  return [
+    provisionedConcurrency > reservedConcurrency && {
+      path: ['provisionedConcurrency'],
+      reason: 'must not be more than reservedConcurrency',
+    },
+    keyAccount !== account && { path: ['keyArn'], reason: 'belongs to another account than the environment' },
+    keyRegion !== region && { path: ['keyArn'], reason: 'is in another region than the environment' },
+  ].filter((fault) => fault !== false);
+}
+
+const canarySchema = z.strictObject({
+  percent: z.int().min(1).max(99).default(10),
+  minutes: z.int().min(1).max(60).default(5),
+});
+
+const MAX_CONCURRENCY = 10_000;
+const concurrency = z.int().min(0).max(MAX_CONCURRENCY);
+
+const notEmpty = { error: 'must not be empty' };
+
+const vpcSchema = z.strictObject({
+  // The quota of a network interface is five groups, that of a function 16 subnets.
+  subnetIds: listOf(text(idFault('subnet')))
+    .min(1, notEmpty)
+    .max(16),
+  securityGroupIds: listOf(text(idFault('sg')))
+    .min(1, notEmpty)
+    .max(5),
+});
+
+function idFault(prefix: string): (id: string) => string | undefined {
+  return (id) =>
+    new RegExp(`^${prefix}-(?:[0-9a-f]{8}|[0-9a-f]{17})$`).test(id)
+      ? undefined
+      : `must be an id such as ${prefix}-0123456789abcdef0`;
+}
+
+function keyArnFault(arn: string): string | undefined {
+  if (/:alias\//.test(arn)) return 'must name the key itself, not an alias of it';
+  return KEY_ARN.test(arn) ? undefined : 'must be the ARN of a KMS key: arn:aws:kms:<region>:<account>:key/<id>';
+}
+
+const KEY_ARN =
+  /^arn:(?:aws|aws-cn|aws-us-gov):kms:(?<region>[a-z0-9-]+):(?<account>\d{12}):key\/(?:mrk-[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
+
+/** What can be read of settings of which nothing is known. */
+const unreadable = { account: '', region: '', keyArn: '', reservedConcurrency: Number.NaN, provisionedConcurrency: 0 };
+const readable = z
+  .object({
+    account: z.string().catch(unreadable.account),
+    region: z.string().catch(unreadable.region),
+    keyArn: z.string().catch(unreadable.keyArn),
+    reservedConcurrency: z.number().catch(unreadable.reservedConcurrency),
+    provisionedConcurrency: z.number().catch(unreadable.provisionedConcurrency),
+  })
+  .catch(unreadable);
+
+/** What CloudWatch Logs knows; a test compares it with the CDK's list. */
+const LOG_RETENTION_DAYS = [
+  1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653,
+] as const;
