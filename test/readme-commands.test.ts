@@ -35,6 +35,7 @@ const RUN_HERE = {
     prints(asOperator(command), /^customer-insights +accepted +[0-9a-f]{8} /m),
   'npm run --silent token-broker -- health --run': (command) =>
     prints(asOperator(`${command} || test $? = 1`), /^acme +accepted/m),
+  'npm run --silent token-broker -- policy arn:aws:iam::222222222222:role/invoicing --environment dev': printsThePolicy,
   'npm run --silent token-broker -- token --help': (command) => prints(command, /^Usage: token-broker token /),
 } as const satisfies Record<string, (command: string) => Promise<void>>;
 
@@ -64,6 +65,13 @@ function asOperator(command: string): string {
 async function prints(command: string, expected: RegExp) {
   const { stdout } = await inTerminal(command);
   expect(stdout).toMatch(expected);
+}
+
+async function printsThePolicy(command: string) {
+  const [policy, ...others] = blocks('json').filter((text) => text.includes('"Statement"'));
+  expect(others).toEqual([]);
+  const { stdout } = await inTerminal(command);
+  expect(JSON.parse(stdout)).toEqual(JSON.parse(policy ?? ''));
 }
 
 /** The part after `npm ci`, as npm runs it; Ctrl-C in a terminal goes to all of its processes. */

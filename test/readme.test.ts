@@ -53,8 +53,9 @@ describe('README.md', () => {
     expect(() => parseEnvironment('dev', { ...exampleForm(), ...settings })).not.toThrow();
   });
 
-  it('lets a caller do what the stack lets its account do, and only through the Function URL', async () => {
-    const statements: { Action: string; Resource: string; Condition?: object }[] = JSON.parse(blocks('json')[2] ?? '');
+  it('lets a caller do what the stack lets its account do, and names the function and its alias', async () => {
+    const policy = blocks('json').find((text) => text.includes('"Statement"'));
+    const statements: { Action: string; Resource: string }[] = JSON.parse(policy ?? '').Statement;
     const template = await readFile(join(root, 'test/lib/__snapshots__/TokenBroker-dev.template.json'), 'utf8');
     const { Resources }: Template = JSON.parse(template);
     const ofAccounts = Object.values(Resources)
@@ -62,10 +63,10 @@ describe('README.md', () => {
       .filter(({ Principal }) => typeof Principal === 'string' && /^\d{12}$/.test(Principal));
 
     expect(new Set(statements.map(({ Action }) => Action))).toEqual(new Set(ofAccounts.map(({ Action }) => Action)));
-    for (const { Action, Resource, Condition } of statements) {
-      expect(template).toContain(`"FunctionName": "${Resource.split(':').at(-1)}"`);
-      const throughUrl = { Bool: { 'lambda:InvokedViaFunctionUrl': 'true' } };
-      expect(Condition).toEqual(Action === 'lambda:InvokeFunction' ? throughUrl : undefined);
+    for (const { Resource } of statements) {
+      const [functionName, alias] = Resource.split(':').slice(-2);
+      expect(template).toContain(`"FunctionName": "${functionName}"`);
+      expect(template).toContain(`"Qualifier": "${alias}"`);
     }
   });
 

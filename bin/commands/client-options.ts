@@ -21,7 +21,9 @@ export function addRegionOption(command: Command): Command {
 
 export function addTableOption(command: Command): Command {
   return command.addOption(
-    new Option('--table <name>', "the table of the environment's pairs").env('TOKEN_BROKER_TABLE'),
+    new Option('--table <name>', "the environment's table of pairs (default: token-broker-<environment>)").env(
+      'TOKEN_BROKER_TABLE',
+    ),
   );
 }
 

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { NAME_PATTERN } from '../../functions/broker/pair.ts';
 import { environments } from '../../lib/environments.ts';
+import { tableName } from '../../lib/names.ts';
 import { type Environment, parseEnvironment } from '../../lib/settings.ts';
 import { SettingsError } from '../../lib/settings-error.ts';
 import { ACCEPTED_CREDENTIALS } from '../local/example-config.ts';
@@ -77,18 +78,9 @@ export function checkEndpoint(
   );
 }
 
-/** The table of the environment's pairs. */
-export function tableName({ environment, table }: TableOptions, command: Command): string {
-  if (table) return table;
-  if (isLocal(environment)) return localTable(environment);
-  return command.error(
-    'error: which table? Give --table or set TOKEN_BROKER_TABLE; docs/operations.md tells how to find its name',
-  );
-}
-
-/** The one that `npm start` makes. */
-export function localTable(environment: string): string {
-  return `token-broker-${environment}`;
+/** The table of the environment's pairs: the one that the stack makes, or `npm start`, unless another one is meant. */
+export function pairTable({ environment, table }: TableOptions): string {
+  return table || tableName(environment);
 }
 
 export interface TableOptions extends AwsOptions {

@@ -2,7 +2,7 @@ import { createDynamoDBClient } from '../../functions/aws/dynamodb-client.ts';
 import { createMemoryTable } from '../../functions/aws/health-memory.ts';
 import type { Entry } from '../../functions/broker/health-memory.ts';
 import { ReportFailure } from '../../functions/broker/health-report.ts';
-import { awsRegion, configuredServices, isLocal, localTable, type TableOptions } from './environment.ts';
+import { awsRegion, configuredServices, isLocal, pairTable, type TableOptions } from './environment.ts';
 import { CommandFailure } from './failure.ts';
 import { talk } from './output.ts';
 
@@ -12,11 +12,11 @@ export type LastFindings = ReadonlyMap<string, Entry>;
 /** What the scheduled checks last told the operators; `undefined`, with a word why, when it cannot be read. */
 export async function readLastFindings(options: TableOptions): Promise<LastFindings | undefined> {
   const { environment } = options;
-  const tableName = options.table ?? (isLocal(environment) ? localTable(environment) : undefined);
-  if (tableName === undefined || (isLocal(environment) && !process.env.AWS_ENDPOINT_URL_DYNAMODB)) {
-    talk('With --table the last findings are shown, too.');
+  if (isLocal(environment) && !process.env.AWS_ENDPOINT_URL_DYNAMODB) {
+    talk('With AWS_ENDPOINT_URL_DYNAMODB as npm start prints it the last findings are shown, too.');
     return undefined;
   }
+  const tableName = pairTable(options);
   const region = awsRegion(options);
   const dynamodb = createDynamoDBClient(region === undefined ? {} : { region });
   const memory = createMemoryTable({ dynamodb, tableName, now: Date.now });

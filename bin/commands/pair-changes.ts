@@ -3,7 +3,7 @@ import { createDynamoDBClient } from '../../functions/aws/dynamodb-client.ts';
 import { createPairAdmin, type PairAdmin } from '../../functions/aws/pair-admin.ts';
 import type { Pair } from '../../functions/broker/pair.ts';
 import { awsFailure } from './aws-failure.ts';
-import { awsRegion, checkEndpoint, configuredServices, type TableOptions, tableName } from './environment.ts';
+import { awsRegion, checkEndpoint, configuredServices, pairTable, type TableOptions } from './environment.ts';
 import { CommandFailure } from './failure.ts';
 import { talk } from './output.ts';
 
@@ -28,7 +28,7 @@ export async function changePairs<Result>(
   change: (admin: PairAdmin, pair: Pair) => Promise<Result>,
 ): Promise<readonly Changed<Result>[]> {
   checkEndpoint(options, 'AWS_ENDPOINT_URL_DYNAMODB', command);
-  const table = tableName(options, command);
+  const table = pairTable(options);
   const region = awsRegion(options);
   const dynamodb = createDynamoDBClient({ ...(region && { region }), ...PATIENT });
   const admin = createPairAdmin({ dynamodb, tableName: table, now: Date.now, signal });
@@ -66,7 +66,7 @@ function tableFailure(error: unknown, table: string, region: string | undefined)
     return new CommandFailure(
       'table-missing',
       `There is no table ${table}${place}`,
-      'Give the right --table and --region; docs/operations.md tells how to find them.',
+      'Check --environment and --region, and whether the stack is deployed; --table names another table.',
     );
   }
   return awsFailure(error, { action: 'dynamodb:UpdateItem', region });

@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import type { AccessRule } from '../../functions/broker/access-rule.ts';
 import { environments } from '../../lib/environments.ts';
+import { ALIAS, functionName } from '../../lib/names.ts';
 import { parseRoleArn, roleArnFault } from '../../lib/role-arn.ts';
 import type { Environment } from '../../lib/settings.ts';
 import { settingsOf } from './environment.ts';
@@ -42,15 +43,13 @@ function unknownEnvironment(environment: string, command: Command): never {
 }
 
 /**
- * Both permissions that calling a Function URL takes. The second form of the function's name is that of an alias, which
- * may carry the URL in its place.
+ * Both permissions that calling a Function URL takes, on the alias that carries the URL.
  *
  * @see https://docs.aws.amazon.com/lambda/latest/dg/urls-auth.html
  */
 function identityPolicy(role: string, { name, account, region }: Pick<Environment, 'name' | 'account' | 'region'>) {
   const partition = parseRoleArn(role)?.partition ?? 'aws';
-  const functionArn = `arn:${partition}:lambda:${region}:${account}:function:token-broker-${name}`;
-  const Resource = [functionArn, `${functionArn}:*`];
+  const Resource = `arn:${partition}:lambda:${region}:${account}:function:${functionName(name)}:${ALIAS}`;
   return {
     Version: '2012-10-17',
     Statement: [

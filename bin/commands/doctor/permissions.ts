@@ -3,6 +3,7 @@ import { SignatureV4 } from '@smithy/signature-v4';
 import type { AwsCredentials } from '../../../client/credentials.ts';
 import { isJsonObject, parseJson } from '../../../client/json.ts';
 import type { Caller } from '../../../functions/broker/caller.ts';
+import { ALIAS, functionName } from '../../../lib/names.ts';
 import { aborted } from '../failure.ts';
 import { failed, type Step } from './causes.ts';
 import { forSdk } from './identity.ts';
@@ -38,7 +39,7 @@ export async function examinePermissions(question: Question, signal: AbortSignal
 
 type Statement = Readonly<Record<string, unknown>>;
 
-/** The statements of the function's resource policy, none when it has none; `undefined` when it cannot be read. */
+/** The statements of the policy on the function's alias, none when it has none; `undefined` when it cannot be read. */
 async function readPolicy(question: Question, signal: AbortSignal): Promise<readonly Statement[] | undefined> {
   try {
     const response = await askLambda(question, AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]));
@@ -56,12 +57,14 @@ async function readPolicy(question: Question, signal: AbortSignal): Promise<read
 async function askLambda({ environment, region, credentials }: Question, signal: AbortSignal): Promise<Response> {
   const suffix = region.startsWith('cn-') ? '.cn' : '';
   const url = new URL(process.env.AWS_ENDPOINT_URL_LAMBDA ?? `https://lambda.${region}.amazonaws.com${suffix}`);
-  const path = `/2015-03-31/functions/token-broker-${environment}/policy`;
+  const path = `/2015-03-31/functions/${functionName(environment)}/policy`;
+  const query = { Qualifier: ALIAS };
   const signer = new SignatureV4({ service: 'lambda', region, credentials: forSdk(credentials), sha256: Sha256 });
-  const request = { method: 'GET', protocol: url.protocol, hostname: url.hostname, path, headers: { host: url.host } };
+  const { protocol, hostname, host } = url;
+  const request = { method: 'GET', protocol, hostname, path, query, headers: { host } };
   const { headers } = await signer.sign(request);
   const { host: _writtenByFetch, ...sent } = headers;
-  return fetch(new URL(path, url), { headers: sent, redirect: 'manual', signal });
+  return fetch(new URL(`${path}?${new URLSearchParams(query)}`, url), { headers: sent, redirect: 'manual', signal });
 }
 
 const TIMEOUT_MS = 10_000;

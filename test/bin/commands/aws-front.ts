@@ -25,7 +25,8 @@ export async function startFront(front: Front) {
     const { url, method, headers, body } = request;
     response.setHeader('date', new Date(Date.now() + (front.clockMs ?? 0)).toUTCString());
     if (body.includes('Action=GetCallerIdentity')) answerIdentity(response, identity);
-    else if (url.endsWith('/policy')) answerPolicy(policy)(response, request);
+    else if (url.endsWith('/functions/token-broker-local/policy?Qualifier=live'))
+      answerPolicy(policy)(response, request);
     else if (url === '/base/oauth/token') answerWith(401, '')(response, request);
     else if (headers.authorization !== undefined) answerCall(front)(response, request);
     else if (method === 'POST') answerWith(404, '')(response, request);

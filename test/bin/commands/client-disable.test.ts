@@ -54,6 +54,13 @@ describe('client disable', () => {
 });
 
 describe('client disable, refused or failed', () => {
+  it('knows the table of an environment by its name', async () => {
+    const world = await startOperatorWorld();
+    const { exitCode, stdout } = await world.run(['client', 'disable', 'acme', '--environment', 'dev', '--json']);
+    expect(exitCode).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({ detail: 'There is no table token-broker-dev in eu-west-1' });
+  });
+
   it('says when the table does not exist', async () => {
     const world = await startOperatorWorld();
     const { exitCode, stdout, stderr } = await world.run(['client', 'disable', 'acme', '--table', 'pairs', '--json']);
@@ -72,22 +79,15 @@ describe('client disable, refused or failed', () => {
   });
 
   it.each([
-    ['which table it is', ['--environment', 'prod'], {}, 2, /which table\?.*TOKEN_BROKER_TABLE/],
     ['where the local table is', [], {}, 2, /"local" is on this machine: set AWS_ENDPOINT_URL_DYNAMODB/],
     [
       'which services there are',
-      ['--environment', 'staging', '--table', 'pairs'],
+      ['--environment', 'unknown'],
       {},
       1,
-      /services-unknown: .*"staging" has\nCheck --environment, or set TOKEN_BROKER_SERVICES/,
+      /services-unknown: .*"unknown" has\nCheck --environment, or set TOKEN_BROKER_SERVICES/,
     ],
-    [
-      'services by their names',
-      ['--environment', 'staging', '--table', 'pairs'],
-      { TOKEN_BROKER_SERVICES: 'a,b' },
-      1,
-      /services-wrong/,
-    ],
+    ['services by their names', ['--environment', 'unknown'], { TOKEN_BROKER_SERVICES: 'a,b' }, 1, /services-wrong/],
   ])('asks for %s', async (_, args, env, expected, message) => {
     const { exitCode, stdout, stderr } = await runCommandLine(['client', 'disable', 'acme', ...args], env);
     expect({ exitCode, stdout }).toEqual({ exitCode: expected, stdout: '' });

@@ -27,7 +27,7 @@ async function start() {
       return secret;
     },
     async run(...args: readonly string[]) {
-      const env = { AWS_ENDPOINT_URL_SECRETS_MANAGER: standIn.url };
+      const env = { AWS_ENDPOINT_URL_SECRETS_MANAGER: standIn.url, AWS_ENDPOINT_URL_DYNAMODB: 'http://127.0.0.1:9' };
       const result = await runCommandLine([...LIST, ...args], env);
       expect(result.stdout + result.stderr).not.toMatch(/marked-|garbage/);
       return result;
@@ -45,10 +45,8 @@ describe('client list', () => {
       [0, 'AWSPENDING'],
     ]);
     const { exitCode, stdout, stderr } = await run();
-    expect({ exitCode, stderr }).toEqual({
-      exitCode: 0,
-      stderr: `${STAND_IN}With --table the last findings are shown, too.\n`,
-    });
+    expect(exitCode).toBe(0);
+    expect(stderr).toMatch(new RegExp(`^${STAND_IN}The last findings cannot be read: .*\n$`));
     expect(stdout.split('\n')).toEqual([
       expect.stringMatching(/^CLIENT +SERVICES +CURRENT +PENDING +PREVIOUS +LAST FINDING$/),
       expect.stringMatching(/^acme +all +token-br \(12 d\) +token-br \(0 d\) +token-br \(400 d\) +-$/),

@@ -19,10 +19,7 @@ describe('policy', () => {
   it('prints the two permissions on the function of the environment, ready to be attached', async () => {
     const { exitCode, stdout } = await policy(REPORTING, '--environment', 'dev');
     expect(exitCode).toBe(0);
-    const Resource = [
-      'arn:aws:lambda:eu-west-1:111111111111:function:token-broker-dev',
-      'arn:aws:lambda:eu-west-1:111111111111:function:token-broker-dev:*',
-    ];
+    const Resource = 'arn:aws:lambda:eu-west-1:111111111111:function:token-broker-dev:live';
     expect(JSON.parse(stdout)).toEqual({
       Version: '2012-10-17',
       Statement: [
@@ -46,7 +43,7 @@ describe('policy', () => {
 
   it.each(Object.entries(environments))('knows account and region of %s', async (name, { account, region }) => {
     const { stdout } = await policy(REPORTING, '--environment', name);
-    expect(stdout).toContain(`arn:aws:lambda:${region}:${account}:function:token-broker-${name}"`);
+    expect(stdout).toContain(`arn:aws:lambda:${region}:${account}:function:token-broker-${name}:live"`);
   });
 
   it.each([
