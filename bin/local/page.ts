@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { z } from 'zod';
 import { listen, receive } from './function-url-wire.ts';
 import type { PageCalls } from './page/calls.ts';
-import { streamRequests } from './page/events.ts';
+import { streamEvents } from './page/events.ts';
 import type { RequestFeed } from './page/feed.ts';
 import { readPageFile } from './page/files.ts';
 import { createGuard } from './page/guard.ts';
@@ -41,8 +41,7 @@ export async function startPage({ port, overview, feed, calls }: Options): Promi
   }
 
   async function answerGet(path: string, response: ServerResponse): Promise<void> {
-    if (path === '/overview') return answer(response, 200, overview);
-    if (path === '/events') return streamRequests(response, feed);
+    if (path === '/events') return streamEvents(response, overview, feed);
     const file = await readPageFile(path);
     if (file === undefined) return refusal(response, 404, 'There is nothing here.');
     response.writeHead(200, { 'content-type': file.type }).end(file.content);

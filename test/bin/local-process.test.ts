@@ -88,7 +88,7 @@ describe('npm start', () => {
 
   it('shows on its page what is running and who may ask for what, but no key and no credential', async () => {
     const broker = await startLocalBroker();
-    const overview = await (await fetch(`${pageUrl(broker)}/overview`)).text();
+    const overview = await overviewOf(broker);
     await broker.end();
     const { AWS_ENDPOINT_URL_DYNAMODB: dynamodb, AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets } = printedVariables(broker);
 
@@ -226,6 +226,18 @@ describe.skipIf(!motoIsInstalled)(`npm start with a Secrets Manager of somebody 
     expect(versions.Versions).toHaveLength(1);
   });
 });
+
+/** What the page's stream of events begins with. */
+async function overviewOf(broker: LocalBrokerProcess): Promise<string> {
+  const { body } = await fetch(`${pageUrl(broker)}/events`);
+  let text = '';
+  for await (const chunk of body ?? []) {
+    text += Buffer.from(chunk).toString('utf8');
+    const overview = /^event: overview\ndata: (.*)\n/m.exec(text)?.[1];
+    if (overview !== undefined) return overview;
+  }
+  return text;
+}
 
 function secretOf(client: string): string {
   return `token-broker/local/${client}`;

@@ -2,7 +2,7 @@
 
 export type PageOperation = 'token' | 'check';
 
-/** `GET /overview`: what is running, and what can be asked. */
+/** What `GET /events` begins with: what is running, and what can be asked. */
 export interface Overview {
   readonly running: readonly Part[];
   readonly callers: readonly PageCaller[];
@@ -64,7 +64,7 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** `GET /events` sends lists of them, oldest first: at once the last ones, then each that comes. */
+/** What `GET /events` goes on with, in lists and oldest first: the last ones, then each that comes. */
 export interface SeenRequest {
   /** Epoch milliseconds. */
   readonly at: number;

@@ -1,27 +1,18 @@
-// @ts-check
 /** @import { CallForm, CallReport, Outcome, Overview, RevealedAnswer, SeenRequest } from './messages.ts' */
 
 // Whatever is shown comes in as text and stays text: nothing here writes HTML.
 
-const MAX_ROWS = 30;
 const ask = /** @type {HTMLFormElement} */ (find('ask'));
-const pause = /** @type {HTMLInputElement} */ (find('pause'));
 /** @type {Overview} */
 let overview = { running: [], callers: [], clients: [], services: [] };
-/** @type {{ form: CallForm, report: CallReport } | undefined} */
-let shown;
-/** @type {EventSource | undefined} */
-let events;
-let calls = 0;
+let events = /** @type {EventSource | undefined} */ (undefined);
+let asked = /** @type {CallForm | undefined} */ (undefined);
+let shown = /** @type {{ form: CallForm, report: CallReport } | undefined} */ (undefined);
 /** What each call came to the last time, by `keyOf`. @type {Map<string, Outcome>} */
 const outcomes = new Map();
-/** Where that is shown. @type {Map<string, HTMLElement>} */
-const notes = new Map();
 
-ask.addEventListener('change', ({ target }) => {
-  // A field changes when a button beside it is pressed, which must then still be there.
-  if (target instanceof HTMLInputElement && target.type === 'radio') showPairs();
-});
+find('callers').addEventListener('change', showPairs);
+find('operations').addEventListener('change', showPairs);
 ask.addEventListener('submit', (event) => {
   event.preventDefault();
   call(formOf(value('client'), value('service')));
@@ -34,7 +25,7 @@ find('copy').addEventListener('click', async () => {
   await navigator.clipboard.writeText(shown?.report.curl ?? '');
   say('The command is copied.');
 });
-pause.addEventListener('change', connect);
+find('pause').addEventListener('change', connect);
 // A browser opens six connections to one place: pages that nobody looks at must not hold them all.
 document.addEventListener('visibilitychange', connect);
 connect();
@@ -42,14 +33,14 @@ connect();
 /** Listens to the broker unless told not to. */
 function connect() {
   events?.close();
-  if (document.hidden || pause.checked) return showConnection('paused');
+  if (document.hidden || /** @type {HTMLInputElement} */ (find('pause')).checked) return showConnection('paused');
   showConnection('connecting');
   events = new EventSource('/events');
-  events.addEventListener('open', loadOverview);
+  events.addEventListener('overview', ({ data }) => showOverview(JSON.parse(data)));
   events.addEventListener('error', () => showConnection('not running'));
   events.addEventListener('message', ({ data }) => {
     for (const request of JSON.parse(data)) find('requests').prepend(requestRow(request));
-    while (find('requests').childElementCount > MAX_ROWS) find('requests').lastElementChild?.remove();
+    while (find('requests').childElementCount > 30) find('requests').lastElementChild?.remove();
   });
 }
 
@@ -76,13 +67,13 @@ function mark({ word, kind }) {
   return element('span', { className: `outcome ${kind}` }, word);
 }
 
-/** Upon each connection: it may be another broker than before, and all of its requests come once more. */
-async function loadOverview() {
-  find('requests').replaceChildren();
-  const loaded = await (await fetch('/overview')).json();
+/** Upon each connection, which may be to another broker than before; all of its requests come once more. @param {Overview} told */
+function showOverview(told) {
   showConnection('live');
-  if (JSON.stringify(loaded) === JSON.stringify(overview)) return;
-  overview = loaded;
+  find('requests').replaceChildren();
+  if (JSON.stringify(told) === JSON.stringify(overview)) return;
+  overview = told;
+  outcomes.clear();
   const radios = overview.callers.map(({ id, name }, index) => {
     const radio = element('input', { type: 'radio', name: 'caller', value: id, checked: index === 0 });
     return element('label', {}, radio, name);
@@ -100,7 +91,6 @@ function entry({ name, url, detail }) {
 
 /** Shows what the chosen caller may ask for, and what came of it. */
 function showPairs() {
-  notes.clear();
   const services = overview.services.map(({ name }) => name);
   const heads = ['Client', ...services].map((name) => element('th', { scope: 'col' }, name));
   const rows = overview.clients.map((client) => {
@@ -109,33 +99,31 @@ function showPairs() {
   });
   find('pair-heads').replaceChildren(element('tr', {}, ...heads));
   find('pairs').replaceChildren(...rows);
-  find('role').textContent = callerOf(value('caller'))?.role ?? '';
+  find('role').textContent = chosenCaller()?.role ?? '';
   find('min-ttl').hidden = value('operation') !== 'token';
 }
 
 /** @param {CallForm} form */
-function pairCell({ caller, operation, client, service }) {
+function pairCell(form) {
+  const { operation, client, service } = form;
   const button = element('button', { type: 'button', ariaLabel: `Ask for ${client} on ${service}` }, 'Ask');
   button.addEventListener('click', () => call(formOf(client, service)));
-  const isAllowed = callerOf(caller)?.allowed.includes(`${operation} ${client}/${service}`);
-  const key = keyOf({ caller, operation, client, service });
-  const outcome = outcomes.get(key);
-  const note = element('small', {}, outcome ? mark(outcome) : isAllowed ? 'a rule covers it' : 'no rule covers it');
-  notes.set(key, note);
-  return element('td', {}, button, note);
+  const isAllowed = chosenCaller()?.allowed.includes(`${operation} ${client}/${service}`);
+  const outcome = outcomes.get(keyOf(form));
+  const note = outcome ? mark(outcome) : isAllowed ? 'a rule covers it' : 'no rule covers it';
+  return element('td', {}, button, element('small', { id: keyOf(form) }, note));
 }
 
 /** @param {CallForm} form */
 async function call(form) {
-  calls += 1;
-  const turn = calls;
+  asked = form;
   say('Asking …');
   const report = /** @type {CallReport | undefined} */ (await post('/call', form));
   if (report === undefined) return;
   outcomes.set(keyOf(form), report.outcome);
-  notes.get(keyOf(form))?.replaceChildren(mark(report.outcome));
+  document.getElementById(keyOf(form))?.replaceChildren(mark(report.outcome));
   // A slower answer to an earlier question does not take the place of this one.
-  if (turn !== calls) return;
+  if (form !== asked) return;
   shown = { form, report };
   find('curl').textContent = report.curl;
   find('request').textContent = report.request;
@@ -153,24 +141,23 @@ function showAnswer() {
 
 /** Only now the token comes to the page. */
 async function reveal() {
-  const asked = shown;
-  const revealed = /** @type {RevealedAnswer | undefined} */ (await post('/reveal', { hidden: asked?.report.hidden }));
-  if (revealed === undefined || asked !== shown) return;
+  const before = shown;
+  const revealed = /** @type {RevealedAnswer | undefined} */ (await post('/reveal', { hidden: before?.report.hidden }));
+  if (revealed === undefined || before !== shown) return;
   find('reveal').ariaPressed = 'true';
   find('answer').textContent = revealed.answer;
 }
 
 /** Says what went wrong instead of failing. @param {string} path @param {object} form @returns {Promise<unknown>} */
 async function post(path, form) {
-  const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(form) };
+  const headers = { 'content-type': 'application/json' };
   try {
-    const response = await fetch(path, init);
-    if (response.ok) return await response.json();
-    say((await response.json()).message);
+    const response = await fetch(path, { method: 'POST', headers, body: JSON.stringify(form) });
+    const answer = await response.json();
+    return response.ok ? answer : say(answer.message);
   } catch {
-    say('Nobody answers: is npm start still running?');
+    return say('Nobody answers: is npm start still running?');
   }
-  return undefined;
 }
 
 /** @param {string} client @param {string} service @returns {CallForm} */
@@ -182,12 +169,11 @@ function formOf(client, service) {
 
 /** @param {CallForm} form */
 function keyOf({ caller, operation, client, service }) {
-  return [caller, operation, client, service].join(' ');
+  return [caller, operation, client, service].join('/');
 }
 
-/** @param {string} id */
-function callerOf(id) {
-  return overview.callers.find((caller) => caller.id === id);
+function chosenCaller() {
+  return overview.callers.find(({ id }) => id === value('caller'));
 }
 
 /** @param {string} name */

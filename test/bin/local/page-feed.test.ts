@@ -3,7 +3,6 @@ import { get as httpGet, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { createRequestFeed, FEED_LENGTH } from '../../../bin/local/page/feed.ts';
-import type { SeenRequest } from '../../../bin/local/page/messages.ts';
 import { type PageWorld, startPageWorld } from './page-world.ts';
 
 /** An audit line as the broker writes it. */
@@ -94,6 +93,7 @@ describe('the stream of requests', () => {
     const world = await startPageWorld();
     world.feed.audit(line());
     const { next } = await listenTo(world);
+    expect(await next()).toMatchObject({ running: [{ name: 'Broker' }], clients: ['acme'] });
     expect(await next()).toEqual([SEEN]);
 
     world.feed.audit(line({ requestId: 'request-2', cache: 'memory' }));
@@ -103,6 +103,7 @@ describe('the stream of requests', () => {
   it('tells of a call of the page itself', async () => {
     const world = await startPageWorld();
     const { next } = await listenTo(world);
+    await next();
     expect(await next()).toEqual([]);
     await world.call();
 
@@ -113,6 +114,7 @@ describe('the stream of requests', () => {
   it('ends at once when the page is closed', async () => {
     const world = await startPageWorld();
     const { next } = await listenTo(world);
+    await next();
     await next();
     const ended = expect(next()).rejects.toThrow('aborted');
     await world.close();
@@ -137,7 +139,7 @@ describe('the stream of requests', () => {
 });
 
 /** Reads the stream event by event. */
-async function listenTo({ url }: PageWorld): Promise<{ readonly next: () => Promise<readonly SeenRequest[]> }> {
+async function listenTo({ url }: PageWorld): Promise<{ readonly next: () => Promise<unknown> }> {
   const response = await new Promise<IncomingMessage>((resolve) => httpGet(`${url}/events`, resolve));
   expect(response.headers['content-type']).toBe('text/event-stream');
   const chunks = response.setEncoding('utf8')[Symbol.asyncIterator]();
@@ -145,7 +147,7 @@ async function listenTo({ url }: PageWorld): Promise<{ readonly next: () => Prom
   return {
     async next() {
       for (;;) {
-        const [event, found] = /^(?:retry: \d+\n)?data: (.*)\n\n/.exec(text) ?? [];
+        const [event, found] = /^(?:retry: \d+\n)?(?:event: overview\n)?data: (.*)\n\n/.exec(text) ?? [];
         if (event !== undefined && found !== undefined) {
           text = text.slice(event.length);
           return JSON.parse(found);

@@ -10,7 +10,6 @@ describe('the page', () => {
     ['/page.css', 'text/css; charset=utf-8'],
     ['/page.js', 'text/javascript; charset=utf-8'],
     ['/icon.svg', 'image/svg+xml'],
-    ['/overview', 'application/json'],
   ])('has %s', async (path, type) => {
     const { get } = await startPageWorld();
     expect(await get(path)).toMatchObject({ status: 200, headers: { 'content-type': type } });
@@ -27,7 +26,7 @@ describe('the page', () => {
   it('lets only its own files run, and is neither kept, nor framed, nor read by others', async () => {
     const { get, post } = await startPageWorld();
     const answers = [
-      ...(await Promise.all([...FILES, '/overview', '/nothing'].map((path) => get(path)))),
+      ...(await Promise.all([...FILES, '/nothing'].map((path) => get(path)))),
       await post('/call', CALL),
       await post('/call', 'no call'),
       await get('/', { host: 'example.com' }),
@@ -64,7 +63,7 @@ describe('the page', () => {
 describe('a name that leads to this machine', () => {
   it.each(['127.0.0.1', 'localhost', '[::1]', 'LOCALHOST'])('is fine when it is %s with the port', async (name) => {
     const { url, get } = await startPageWorld();
-    expect(await get('/overview', { host: `${name}:${new URL(url).port}` })).toMatchObject({ status: 200 });
+    expect(await get('/', { host: `${name}:${new URL(url).port}` })).toMatchObject({ status: 200 });
   });
 
   it.each([
@@ -80,7 +79,7 @@ describe('a name that leads to this machine', () => {
     const { url, get, post, own, asked } = await startPageWorld();
     const host = name.replace('PORT', new URL(url).port);
     const answers = [
-      ...(await Promise.all([...FILES, '/overview', '/events'].map((path) => get(path, { host })))),
+      ...(await Promise.all([...FILES, '/events'].map((path) => get(path, { host })))),
       await post('/call', CALL, { ...own, host }),
       await post('/call', CALL, { ...own, host, origin: `http://${host}` }),
     ];
@@ -120,7 +119,7 @@ describe('the page of another site', () => {
     const { get, post, own } = await startPageWorld();
     const headers = { 'sec-fetch-site': site, 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'script' };
     const answers = [
-      ...(await Promise.all([...FILES, '/overview', '/events'].map((path) => get(path, headers)))),
+      ...(await Promise.all([...FILES, '/events'].map((path) => get(path, headers)))),
       await get('/', { ...headers, 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' }),
       await post('/call', CALL, { ...own, ...headers }),
     ];
