@@ -1,5 +1,12 @@
 import { Duration } from 'aws-cdk-lib';
-import { Alarm, ComparisonOperator, type IMetric, type Metric, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch';
+import {
+  Alarm,
+  ComparisonOperator,
+  type IMetric,
+  MathExpression,
+  type Metric,
+  TreatMissingData,
+} from 'aws-cdk-lib/aws-cloudwatch';
 import type { Construct } from 'constructs';
 
 /** When an alarm rings, and what it tells whoever is woken by it. */
@@ -38,8 +45,9 @@ export function createAlarm(scope: Construct, name: string, environment: string,
 
 /** Rings when there is too much of something that is counted or measured whenever it happens. */
 export function tooMuch({ threshold, minutes, periods, breaching }: Tuning, metric: Metric): Rule {
+  const period = Duration.minutes(minutes);
   return {
-    metric: metric.with({ period: Duration.minutes(minutes) }),
+    metric: minutes < MAX_DELAY_MINUTES ? metric.with({ period }) : zeroWhenSilent(metric, period),
     threshold,
     comparison: ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
     periods,
@@ -48,6 +56,17 @@ export function tooMuch({ threshold, minutes, periods, breaching }: Tuning, metr
     missing: TreatMissingData.NOT_BREACHING,
   };
 }
+
+/**
+ * Where there are no values CloudWatch looks for older ones: an alarm would come and go after its cause is over, or be
+ * late when it waits for silence.
+ */
+export function zeroWhenSilent(metric: Metric, period: Duration): MathExpression {
+  return new MathExpression({ expression: 'FILL(found, 0)', usingMetrics: { found: metric }, period });
+}
+
+/** Values come this late at the most; a shorter period would be taken for silent, and would not be looked at again. */
+const MAX_DELAY_MINUTES = 5;
 
 /** As the settings say it. */
 interface Tuning {

@@ -55,7 +55,7 @@ export function functionAlarms(
       ...tooMuch({ ...clientErrorSurge, threshold: clientErrorSurge.percent }, called.metric('Url4xxCount')),
       metric: new MathExpression({
         label: 'Percent of the calls that end in a 4xx',
-        expression: `IF(requests >= ${clientErrorSurge.minimumRequests}, 100 * refused / requests, 0)`,
+        expression: `IF(FILL(requests, 0) >= ${clientErrorSurge.minimumRequests}, 100 * refused / requests, 0)`,
         usingMetrics: {
           refused: called.metric('Url4xxCount', { statistic: 'Sum' }),
           requests: called.metric('UrlRequestCount', { statistic: 'Sum' }),

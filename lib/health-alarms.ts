@@ -1,6 +1,6 @@
 import { Duration } from 'aws-cdk-lib';
 import { ComparisonOperator, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch';
-import type { AlarmDefinition } from './alarm.ts';
+import { type AlarmDefinition, zeroWhenSilent } from './alarm.ts';
 import type { AlarmSettings } from './alarm-schema.ts';
 import type { BrokerMetric } from './broker-metric.ts';
 
@@ -12,8 +12,9 @@ export function healthAlarms(
   metric: BrokerMetric,
   intervalSeconds: number,
 ): Readonly<Record<HealthAlarm, AlarmDefinition | false>> {
+  const period = Duration.seconds(intervalSeconds);
   const ofRuns = (metricName: string, threshold: number) => ({
-    metric: metric(metricName, {}, { statistic: 'Maximum' }).with({ period: Duration.seconds(intervalSeconds) }),
+    metric: metric(metricName, {}, { statistic: 'Maximum' }).with({ period }),
     threshold,
     comparison: ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
     periods: 1,
@@ -35,6 +36,7 @@ export function healthAlarms(
     },
     healthSilent: healthSilent && {
       ...ofRuns('Heartbeat', 1),
+      metric: zeroWhenSilent(metric('Heartbeat'), period),
       comparison: ComparisonOperator.LESS_THAN_THRESHOLD,
       periods: healthSilent.intervals,
       breaching: healthSilent.intervals,

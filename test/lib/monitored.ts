@@ -18,6 +18,7 @@ export function synthesiseMonitoring(changes: object = {}): Pick<Synthesised, 't
   });
   const key = new Key(stack, 'Key');
   const tokenFunction = new LambdaFunction(stack, 'Function', {
+    functionName: `token-broker-${environment.name}`,
     runtime: Runtime.NODEJS_24_X,
     handler: 'index.handler',
     code: Code.fromInline('exports.handler = () => {}'),

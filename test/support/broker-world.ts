@@ -1,10 +1,11 @@
 import { fingerprint } from '../../functions/aws/fingerprint.ts';
 import { parseEvent, toResult } from '../../functions/aws/function-url.ts';
 import type { AccessRule } from '../../functions/broker/access-rule.ts';
-import { type AuditRecord, newTrace } from '../../functions/broker/audit.ts';
+import { type Audit, type AuditRecord, newTrace } from '../../functions/broker/audit.ts';
 import { createAuthorize } from '../../functions/broker/authorize.ts';
 import { createCredentials } from '../../functions/broker/credentials.ts';
 import type { IssueRequest } from '../../functions/broker/issue-request.ts';
+import type { PairStore } from '../../functions/broker/pair-store.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
 import { createTokenRenewer } from '../../functions/broker/renewal.ts';
 import type { SecretReading, SecretStage } from '../../functions/broker/secret.ts';
@@ -22,6 +23,10 @@ interface World {
   answer: (n: number, ...request: Parameters<RequestToken>) => TokenExchange | Promise<TokenExchange>;
   /** What Secrets Manager answers; may be changed while the world runs. */
   secret: (client: string, stage: SecretStage) => SecretReading | Promise<SecretReading>;
+  /** The shared cache; without it the broker is by itself. */
+  readonly store?: PairStore;
+  /** Sees every audit record when it is made. */
+  readonly audit?: Audit;
 }
 
 /** The real rules around a token endpoint and a Secrets Manager that are functions, and a clock that stands still. */
@@ -42,6 +47,7 @@ export function createBrokerWorld(changes: Partial<World> = {}) {
   const broker = createTokenBroker({
     environment: 'test',
     services: world.services,
+    store: world.store,
     authorize: createAuthorize(world.accessRules, new Set(Object.keys(world.services))),
     credentials: createCredentials({
       now,
@@ -68,7 +74,11 @@ export function createBrokerWorld(changes: Partial<World> = {}) {
     },
     random: () => 0.5,
   });
-  const endpoint = createTokenEndpoint({ broker, audit: (record) => void audited.push(record), now });
+  const audit: Audit = (record) => {
+    audited.push(record);
+    world.audit?.(record);
+  };
+  const endpoint = createTokenEndpoint({ broker, audit, now });
 
   return {
     world,
