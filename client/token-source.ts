@@ -72,9 +72,8 @@ export function createCachingSource(connection: Connection): TokenSource {
     try {
       return await ask(pair, request, { ...waiting, deadline }, 'renew');
     } catch (error) {
-      const held = cache.recall(pair);
-      if (held === undefined || waiting.signal?.aborted || !(error instanceof TokenBrokerError)) throw error;
-      return held.token;
+      if (waiting.signal?.aborted || !(error instanceof TokenBrokerError)) throw error;
+      return cache.recall(pair)?.token ?? ask(pair, request, waiting);
     }
   }
 

@@ -114,6 +114,19 @@ describe('a token that lives', () => {
 });
 
 describe('a token that is over', () => {
+  it('before its successor could be had is asked for with all patience', async () => {
+    const failing = heldBack(problem('internal'));
+    const { broker, clock, answer } = await startClientWorld(goodAnswer(1, 60));
+    await broker.token(PAIR);
+    clock.now += 47 * SECOND_MS;
+    answer(failing.answer, problem('internal'), goodAnswer(2));
+    const renewing = broker.token(PAIR);
+    await failing.arrived;
+    clock.now += 2 * SECOND_MS;
+    failing.release();
+    expect(await renewing).toMatchObject({ fingerprint: fingerprint(2) });
+  });
+
   it.each([
     ['a long life, 30 s before its end', 3_600, 3_569, 3_570],
     ['a short life, when a fifth is left', 60, 47, 48],
