@@ -25,6 +25,7 @@ export const alarmDefinition = z.strictObject({
   AlarmDescription: z.string().optional(),
   AlarmActions: z.array(z.string()).optional(),
   OKActions: z.array(z.string()).optional(),
+  Tags: z.array(z.object({})).optional(),
   Metrics: z.array(metricQuery).optional(),
   Namespace: z.string().optional(),
   MetricName: z.string().optional(),
