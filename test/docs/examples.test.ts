@@ -4,14 +4,20 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startFunctionUrl } from '../../bin/local/function-url.ts';
-import { type LocalBrokerProcess, printedVariables, startLocalBroker } from '../support/local-broker.ts';
+import { openapiDocument } from '../../bin/openapi/document.ts';
+import {
+  type LocalBrokerProcess,
+  printedVariables,
+  startLocalBroker,
+  tokenServiceUrl,
+} from '../support/local-broker.ts';
 import { hasSigner, runs } from '../support/signers.ts';
 
 const FOLDER = fileURLToPath(new URL('../../docs/examples', import.meta.url));
 
 interface Example {
   readonly file: string;
-  readonly command: string;
+  readonly command: readonly [string, ...string[]];
   /** Why it cannot be run here. */
   readonly missing: string;
   /** Whether it repeats at once when `Retry-After` says so; curl takes 0 for nothing, and waits. */
@@ -23,15 +29,27 @@ const noCurl = runs('curl', '--aws-sigv4', 'aws:amz', '--fail-with-body', '--ver
   : ' (skipped: curl is not installed, or too old)';
 const noBotocore = hasSigner('botocore') ? '' : ' (skipped: python3 with botocore is not installed)';
 
+const WITH_CLIENT: Example = {
+  file: 'with-client.ts',
+  command: [process.execPath, '--import', new URL('../support/client-package.ts', import.meta.url).href],
+  missing: '',
+  repeatsAtOnce: true,
+};
+
 const EXAMPLES: readonly Example[] = [
-  { file: 'with-curl.sh', command: 'sh', missing: noCurl, repeatsAtOnce: false },
-  { file: 'with-botocore.py', command: 'python3', missing: noBotocore, repeatsAtOnce: true },
-  { file: 'with-aws4fetch.js', command: process.execPath, missing: '', repeatsAtOnce: true },
+  { file: 'with-curl.sh', command: ['sh'], missing: noCurl, repeatsAtOnce: false },
+  { file: 'with-botocore.py', command: ['python3'], missing: noBotocore, repeatsAtOnce: true },
+  { file: 'with-aws4fetch.js', command: [process.execPath], missing: '', repeatsAtOnce: true },
+  WITH_CLIENT,
 ];
 
 it('every example has a test', () => {
   expect(readdirSync(FOLDER).toSorted()).toEqual(EXAMPLES.map(({ file }) => file).toSorted());
 });
+
+const { responses } = openapiDocument().paths['/token'].post as ReturnType<typeof JSON.parse>;
+
+const TOKEN = answered(200, 'application/json', 'token');
 
 let broker: LocalBrokerProcess;
 beforeAll(async () => {
@@ -63,11 +81,8 @@ describe.each(EXAMPLES)('docs/examples/$file', (example) => {
     });
 
     it.each([
-      [
-        'a problem that no repetition solves',
-        { statusCode: 424, body: '{"type":"credential-missing","retryable":false}' },
-      ],
-      ['a refusal by AWS', { statusCode: 403, body: '{"Message":"Forbidden."}' }],
+      ['a problem that no repetition solves', answered(424, 'application/problem+json', 'credential-missing')],
+      ['a refusal by AWS', answered(403, 'application/json', 'policy')],
     ])('does not repeat %s', async (_, answer) => {
       const { variables, requests } = await startScriptedBroker([answer, TOKEN]);
       expect(await run(example, 'acme', variables)).toMatchObject({ error: { code: expect.any(Number) } });
@@ -77,7 +92,7 @@ describe.each(EXAMPLES)('docs/examples/$file', (example) => {
     if (!example.repeatsAtOnce) return;
 
     it('repeats what is retryable, after `Retry-After`', async () => {
-      const unavailable = { statusCode: 503, headers: { 'retry-after': '0' }, body: '{"retryable":true}' };
+      const unavailable = answered(503, 'application/problem+json', 'secrets-unavailable', { 'retry-after': '0' });
       const { variables, requests } = await startScriptedBroker([unavailable, TOKEN]);
       const { stdout } = await run(example, 'acme', variables);
       expect(stdout).toContain('0123456789abcdef');
@@ -86,10 +101,17 @@ describe.each(EXAMPLES)('docs/examples/$file', (example) => {
   });
 });
 
-const TOKEN = {
-  statusCode: 200,
-  body: '{"access_token":"token","token_type":"Bearer","expires_in":60,"fingerprint":"0123456789abcdef"}',
-};
+it('docs/examples/with-client.ts calls a service with its token', async () => {
+  const service = `${tokenServiceUrl(broker)}/customer-insights/v1/whoami`;
+  const { stdout, stderr } = await run(WITH_CLIENT, 'acme', printedVariables(broker), service);
+  expect(stdout + stderr).toContain('the service answered 200');
+});
+
+/** What the contract gives as an example of an answer. */
+function answered(status: number, mediaType: string, example: string, headers: object = {}) {
+  const { value } = responses[status].content[mediaType].examples[example];
+  return { statusCode: status, headers: { 'content-type': mediaType, ...headers }, body: JSON.stringify(value) };
+}
 
 const ROLE = {
   role: 'arn:aws:iam::111111111111:role/billing',
@@ -115,12 +137,22 @@ async function startScriptedBroker(answers: readonly object[]) {
   return { variables, requests };
 }
 
+type Variables = Readonly<Record<string, string>>;
+
 /** With nothing of this machine's AWS set-up in reach. */
-function run({ file, command }: Example, client: string, variables: Readonly<Record<string, string>>) {
+function run(
+  { file, command: [command, ...options] }: Example,
+  client: string,
+  variables: Variables,
+  ...more: string[]
+) {
   const env = { PATH: process.env.PATH, HOME: '/nonexistent', AWS_EC2_METADATA_DISABLED: 'true', ...variables };
   return new Promise<{ error: unknown; stdout: string; stderr: string }>((resolve) => {
-    execFile(command, [join(FOLDER, file), client, 'customer-insights'], { env }, (error, stdout, stderr) =>
-      resolve({ error, stdout, stderr }),
+    execFile(
+      command,
+      [...options, join(FOLDER, file), client, 'customer-insights', ...more],
+      { env },
+      (error, stdout, stderr) => resolve({ error, stdout, stderr }),
     );
   });
 }

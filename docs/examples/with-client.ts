@@ -1,0 +1,23 @@
+// Asks the token broker for a token with its client, which signs, caches, renews and repeats.
+//
+// Usage: node with-client.ts <client> <service> [URL of the service to be called with the token]
+// Needs TOKEN_BROKER_URL, and what the AWS SDK needs to find its credentials.
+import { createTokenBroker, TokenBrokerError } from 'token-broker-client';
+
+const [client = '', service = '', serviceUrl] = process.argv.slice(2);
+const broker = createTokenBroker({ url: process.env.TOKEN_BROKER_URL ?? '' });
+
+try {
+  const { fingerprint, expiresAt } = await broker.token({ client, service });
+  process.stdout.write(`${fingerprint} lives until ${new Date(expiresAt).toISOString()}\n`);
+
+  if (serviceUrl !== undefined) {
+    // With `Authorization: Bearer`; a token that the service turns away is replaced, once.
+    const { status } = await broker.fetch(serviceUrl, { method: 'GET' }, { client, service });
+    process.stdout.write(`the service answered ${status}\n`);
+  }
+} catch (error) {
+  if (!(error instanceof TokenBrokerError)) throw error;
+  process.stderr.write(`${error.message}\n`);
+  process.exitCode = 1;
+}
