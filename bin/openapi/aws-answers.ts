@@ -29,7 +29,7 @@ export const AWS_ERROR_SCHEMA = {
   type: 'object',
   properties: {
     message: { type: 'string', description: 'What AWS says of the request or its signature.' },
-    Message: { type: 'string', description: 'What AWS says of whoever signed.' },
+    Message: { type: ['string', 'null'], description: 'What AWS says of whoever signed, or of a URL that is no more.' },
     Reason: { type: 'string', description: 'Why AWS throttled the request.' },
     Type: { type: 'string', description: 'Whose limit it was.' },
   },
@@ -59,9 +59,17 @@ const AWS_ANSWERS: Readonly<Record<string, { readonly about: string; readonly ex
             'Signature expired: 20260101T000000Z is now earlier than 20260101T000100Z (20260101T000600Z - 5 min.)',
         },
       },
+      scope: {
+        summary: 'Signed for another region',
+        value: { message: "Credential should be scoped to a valid region, not 'us-east-1'. " },
+      },
       keys: {
         summary: 'Keys that AWS does not know',
         value: { message: 'The security token included in the request is invalid.' },
+      },
+      role: {
+        summary: "A role's keys that are over",
+        value: { message: 'The security token included in the request is expired' },
       },
     },
   },
@@ -91,6 +99,7 @@ const AWS_ANSWERS: Readonly<Record<string, { readonly about: string; readonly ex
 
 /** Lambda calls this text JSON. */
 const FUNCTION_FAILED: DocumentedResponse = {
-  description: 'From AWS: the function gave no usable answer. The body is a text whatever its type says. Try again.',
+  description:
+    'From AWS: the function gave no usable answer. The body is a text whatever its type says. Try again. Any other 5xx without a `type` means the same.',
   content: { 'application/json': { schema: {}, example: 'Internal Server Error' } },
 };

@@ -11,13 +11,14 @@ import {
   startLocalBroker,
   tokenServiceUrl,
 } from '../support/local-broker.ts';
+import { blocks } from '../support/readme.ts';
 import { hasSigner, runs } from '../support/signers.ts';
 
 const FOLDER = fileURLToPath(new URL('../../docs/examples', import.meta.url));
 
 interface Example {
   readonly file: string;
-  readonly command: readonly [string, ...string[]];
+  readonly command: readonly string[];
   /** Why it cannot be run here. */
   readonly missing: string;
   /** Whether it repeats at once when `Retry-After` says so; curl takes 0 for nothing, and waits. */
@@ -107,6 +108,21 @@ it('docs/examples/with-client.ts calls a service with its token', async () => {
   expect(stdout + stderr).toContain('the service answered 200');
 });
 
+it('the three lines of README.md call a service with a token', async () => {
+  const [lines = '', ...others] = blocks('js');
+  expect(others).toEqual([]);
+  const script = `${lines}\nprocess.stdout.write(String(answer.status));`;
+  const variables = {
+    ...printedVariables(broker),
+    SERVICE_URL: `${tokenServiceUrl(broker)}/customer-insights/v1/whoami`,
+  };
+  const { stdout, stderr } = await execute(
+    [...WITH_CLIENT.command, '--input-type=module', '--eval', script],
+    variables,
+  );
+  expect({ stdout, stderr }).toEqual({ stdout: '200', stderr: '' });
+});
+
 /** What the contract gives as an example of an answer. */
 function answered(status: number, mediaType: string, example: string, headers: object = {}) {
   const { value } = responses[status].content[mediaType].examples[example];
@@ -139,20 +155,14 @@ async function startScriptedBroker(answers: readonly object[]) {
 
 type Variables = Readonly<Record<string, string>>;
 
+function run({ file, command }: Example, client: string, variables: Variables, ...more: string[]) {
+  return execute([...command, join(FOLDER, file), client, 'customer-insights', ...more], variables);
+}
+
 /** With nothing of this machine's AWS set-up in reach. */
-function run(
-  { file, command: [command, ...options] }: Example,
-  client: string,
-  variables: Variables,
-  ...more: string[]
-) {
+function execute([command = '', ...args]: readonly string[], variables: Variables) {
   const env = { PATH: process.env.PATH, HOME: '/nonexistent', AWS_EC2_METADATA_DISABLED: 'true', ...variables };
   return new Promise<{ error: unknown; stdout: string; stderr: string }>((resolve) => {
-    execFile(
-      command,
-      [...options, join(FOLDER, file), client, 'customer-insights', ...more],
-      { env },
-      (error, stdout, stderr) => resolve({ error, stdout, stderr }),
-    );
+    execFile(command, args, { env }, (error, stdout, stderr) => resolve({ error, stdout, stderr }));
   });
 }

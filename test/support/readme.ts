@@ -4,21 +4,21 @@ import { readFileSync } from 'node:fs';
 export const README = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
 
 /** The blocks of code in one language, in their order. */
-export function blocks(language: string): readonly string[] {
-  return [...README.matchAll(/^```(\w+)\n(.*?)^```$/gms)].flatMap(([, name, text = '']) =>
+export function blocks(language: string, page = README): readonly string[] {
+  return [...page.matchAll(/^```(\w+)\n(.*?)^```$/gms)].flatMap(([, name, text = '']) =>
     name === language ? text : [],
   );
 }
 
 /** Every command of the shell blocks as one line, without its comment. */
-export function commands(): readonly string[] {
-  const lines = blocks('sh').flatMap((block) => block.replaceAll(/\\\n\s*/g, '').split('\n'));
+export function commands(page = README): readonly string[] {
+  const lines = blocks('sh', page).flatMap((block) => block.replaceAll(/\\\n\s*/g, '').split('\n'));
   return lines.map((line) => line.replace(/\s+#.*$/, '')).filter((line) => line !== '');
 }
 
 /** The rows of the table whose first heading is given, as cells without their code marks. */
-export function table(firstHeading: string): readonly (readonly string[])[] {
-  const [, rows = ''] = new RegExp(`^\\| ${firstHeading} +\\|.*\\n\\|[-| ]+\\n((?:\\|.*\\n)+)`, 'm').exec(README) ?? [];
+export function table(firstHeading: string, page = README): readonly (readonly string[])[] {
+  const [, rows = ''] = new RegExp(`^\\| ${firstHeading} +\\|.*\\n\\|[-| ]+\\n((?:\\|.*\\n)+)`, 'm').exec(page) ?? [];
   return rows
     .trimEnd()
     .split('\n')
