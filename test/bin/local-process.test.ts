@@ -194,6 +194,37 @@ describe('npm start, wrongly used', () => {
   });
 });
 
+describe('npm start with the Secrets Manager and the DynamoDB of another one', () => {
+  it('says on its page whose they are, and asks from there', async () => {
+    const first = await startLocalBroker();
+    const { AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets = '', AWS_ENDPOINT_URL_DYNAMODB: dynamodb = '' } =
+      printedVariables(first);
+    const second = await startLocalBroker({
+      env: {
+        AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets,
+        AWS_ENDPOINT_URL_DYNAMODB: dynamodb,
+        AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE',
+        AWS_SECRET_ACCESS_KEY: 'marked-key',
+      },
+    });
+    const { json } = await askFor(first, 'acme');
+    const overview = await overviewOf(second);
+    const report = await callFromPage(second, { caller: 'AKIDLOCALBILLING', client: 'acme' });
+
+    expect(JSON.parse(overview).running).toMatchObject([
+      { name: 'Broker', url: second.url },
+      { name: 'Services' },
+      { name: 'Secrets Manager', url: secrets, detail: 'yours' },
+      { name: 'DynamoDB', url: dynamodb, detail: 'yours' },
+      { name: 'Schedule' },
+    ]);
+    // The shared cache gives it the very token of the first one.
+    expect(report).toMatchObject({ outcome: { word: 'issued' }, fingerprint: json.fingerprint });
+    expect(overview + JSON.stringify(report)).not.toContain('marked-key');
+    for (const broker of [second, first]) expect(await broker.end()).toMatchObject({ exitCode: 0, stderr: '' });
+  });
+});
+
 const missing = motoIsInstalled ? '' : ' (skipped: moto_server is not installed)';
 
 describe.skipIf(!motoIsInstalled)(`npm start with a Secrets Manager of somebody else${missing}`, () => {
@@ -237,6 +268,16 @@ async function overviewOf(broker: LocalBrokerProcess): Promise<string> {
     if (overview !== undefined) return overview;
   }
   return text;
+}
+
+async function callFromPage(broker: LocalBrokerProcess, form: object): Promise<unknown> {
+  const url = pageUrl(broker);
+  const answer = await fetch(`${url}/call`, {
+    method: 'POST',
+    headers: { origin: url, 'content-type': 'application/json' },
+    body: JSON.stringify({ operation: 'token', service: 'customer-insights', ...form }),
+  });
+  return answer.json();
 }
 
 function secretOf(client: string): string {

@@ -203,6 +203,18 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     await newest.filter({ hasText: 'acme/customer-insights' }).waitFor();
   });
 
+  it('lets go of the stream while nobody looks at it', async () => {
+    const { page } = await open();
+    const look = (hidden: boolean) =>
+      page.evaluate(
+        `Object.defineProperty(document, 'hidden', { value: ${hidden}, configurable: true }); document.dispatchEvent(new Event('visibilitychange'))`,
+      );
+    await look(true);
+    await page.getByText('paused', { exact: true }).waitFor();
+    await look(false);
+    await connected(page);
+  });
+
   it('comes back to a broker that was started again', async () => {
     const first = await startLocalBroker();
     const url = pageUrl(first);
