@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
+import { FUNCTION_FAILED } from '../bin/local/function-url-answer.ts';
 import type { Exchange } from './support/contract.ts';
 import { faultsOf } from './support/contract-watch.ts';
 import { answerUndescribed } from './support/undescribed-answer.ts';
@@ -30,6 +31,13 @@ function answered(changes: Partial<Exchange> = {}, members: object = {}): Exchan
 describe('an answer that docs/openapi.yaml describes', () => {
   it('has no fault', () => {
     expect(faultsOf(answered())).toEqual([]);
+  });
+
+  it('has no fault when AWS gives it for a function that failed', () => {
+    const { headers, body } = FUNCTION_FAILED;
+    expect(
+      faultsOf({ ...answered(), status: 502, headers: { ...headers } as Exchange['headers'], body: `${body}` }),
+    ).toEqual([]);
   });
 
   it.each<[string, Exchange, string]>([

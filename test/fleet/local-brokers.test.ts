@@ -9,6 +9,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startDynamoDB } from '../../bin/local/dynamodb.ts';
 import { startSecretsManager } from '../../bin/local/secrets-manager.ts';
 import { startTokenService } from '../../bin/local/token-service.ts';
+import { WATCHED } from '../support/local-broker.ts';
 import { send } from '../support/requests.ts';
 import { sign } from '../support/signers.ts';
 
@@ -72,7 +73,7 @@ it('two local brokers that share a table and a sealing key make one token reques
 
 /** Starts what `npm start -- --config FILE` starts, and says where it listens. */
 async function startBroker(config: string, variables: Readonly<Record<string, string>>): Promise<string> {
-  const child = spawn(process.execPath, [PROGRAM, '--config', config], {
+  const child = spawn(process.execPath, [...WATCHED, PROGRAM, '--config', config], {
     env: variables,
     stdio: ['ignore', 'pipe', 'inherit'],
   });

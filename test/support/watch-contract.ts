@@ -2,10 +2,10 @@ import { afterAll, afterEach, expect, vi } from 'vitest';
 import type * as wire from '../../bin/local/function-url-wire.ts';
 import type * as tokenEndpoint from '../../functions/broker/token-endpoint.ts';
 
-/**
- * Before every test file: whatever the broker answers in it is held against docs/openapi.yaml, and so is what the
- * Function URL stand-in answers by itself. `test/support/contract-preload.ts` does it in processes of their own.
- */
+// Vitest runs this before every test file: whatever the broker answers in it is held against docs/openapi.yaml, and so
+// is what the Function URL stand-in refuses by itself. A process of its own needs `contract-preload.ts`.
+
+/** Since the last test. */
 const undescribed: string[] = [];
 
 vi.mock('../../functions/broker/token-endpoint.ts', async (importOriginal) => {
