@@ -3,12 +3,14 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { App } from 'aws-cdk-lib';
 import cdkJson from '../../cdk.json' with { type: 'json' };
-import { parseEnvironment } from '../../lib/settings.ts';
+import { type Environment, parseEnvironment } from '../../lib/settings.ts';
 import { TokenBrokerStack } from '../../lib/token-broker-stack.ts';
 
 interface Options {
   /** Bundling the code takes seconds; without it the asset is not the function's code. */
-  readonly bundled: boolean;
+  readonly bundled?: boolean;
+  /** Changes the settings after they were checked, to what they would not let through. */
+  readonly change?: (environment: Environment) => Environment;
 }
 
 /** What one environment becomes. */
@@ -45,12 +47,13 @@ export interface Statement {
 }
 
 /** Synthesises the stack of one environment as the CDK's command line does, with the flags of `cdk.json`. */
-export function synthesise(name: string, form: unknown, { bundled }: Options = { bundled: false }): Synthesised {
+export function synthesise(name: string, form: unknown, options: Options = {}): Synthesised {
+  const { bundled = false, change = (environment) => environment } = options;
   const outdir = mkdtempSync(path.join(tmpdir(), 'token-broker-test-'));
   try {
     const context = { ...cdkJson.context, ...(!bundled && { 'aws:cdk:bundling-stacks': [] }) };
     const app = new App({ analyticsReporting: false, outdir, context });
-    new TokenBrokerStack(app, `TokenBroker-${name}`, { environment: parseEnvironment(name, form) });
+    new TokenBrokerStack(app, `TokenBroker-${name}`, { environment: change(parseEnvironment(name, form)) });
     const artifact = app.synth().getStackByName(`TokenBroker-${name}`);
     const text = readFileSync(artifact.templateFullPath, 'utf8');
     const template: Template = JSON.parse(text);

@@ -1,0 +1,112 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** A function of a template, deployed to a process of this machine. */
+export interface LambdaProcess {
+  /** Calls the handler and gives what it returned; throws what it threw. */
+  readonly invoke: (event: unknown) => Promise<unknown>;
+  /** All that it wrote. */
+  readonly written: () => string;
+  readonly stop: () => Promise<void>;
+}
+
+interface LambdaFunction {
+  /** The files of its code asset. */
+  readonly asset: Readonly<Record<string, string>>;
+  /** Its resource in the template, with all references resolved. */
+  readonly properties: {
+    readonly FunctionName: string;
+    readonly Handler: string;
+    readonly MemorySize: number;
+    readonly Timeout: number;
+  };
+  /** Those that the template gives it. */
+  readonly variables: Readonly<Record<string, string>>;
+  readonly region: string;
+  /** What Lambda gives it of its role. */
+  readonly credentials: {
+    readonly accessKeyId: string;
+    readonly secretAccessKey: string;
+    readonly sessionToken: string;
+  };
+  /** Where this machine's AWS is: `AWS_ENDPOINT_URL_…`. */
+  readonly endpoints: Readonly<Record<string, string>>;
+}
+
+/**
+ * Starts a function from its code asset alone, where nothing is installed, with the variables of the template, those that
+ * Lambda itself sets, and no others. Throws with what the process wrote when it does not come up.
+ */
+export async function startLambda(lambdaFunction: LambdaFunction): Promise<LambdaProcess> {
+  const { asset, properties } = lambdaFunction;
+  const directory = mkdtempSync(path.join(tmpdir(), 'token-broker-test-'));
+  for (const [name, content] of Object.entries(asset)) writeFileSync(path.join(directory, name), content);
+
+  const env = variablesOf(lambdaFunction, directory);
+  const child = fork(PROGRAM, { cwd: directory, env, execArgv: [], silent: true });
+  const chunks: string[] = [];
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (text: string) => chunks.push(text));
+  }
+  const calls = new Map<number, PromiseWithResolvers<unknown>>();
+  const call = (id: number) => {
+    const answer = Promise.withResolvers<unknown>();
+    calls.set(id, answer);
+    return answer.promise;
+  };
+  child.on('message', (message) => {
+    const { id, result, failure } = JSON.parse(String(message));
+    if (failure === undefined) calls.get(id)?.resolve(result);
+    else calls.get(id)?.reject(new Error(failure));
+  });
+  const closed = once(child, 'close').then(() => {
+    rmSync(directory, { recursive: true });
+    for (const { reject } of calls.values()) reject(new Error(`${properties.FunctionName} ended: ${chunks.join('')}`));
+  });
+
+  await call(0);
+  return {
+    invoke(event) {
+      const id = calls.size;
+      child.send(JSON.stringify({ id, event, timeoutMs: properties.Timeout * 1_000 }));
+      return call(id);
+    },
+    written: () => chunks.join(''),
+    async stop() {
+      child.kill('SIGKILL');
+      await closed;
+    },
+  };
+}
+
+/** @see https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html#configuration-envvars-runtime */
+function variablesOf(lambdaFunction: LambdaFunction, directory: string): Record<string, string> {
+  const { properties, variables, region, credentials, endpoints } = lambdaFunction;
+  const declared = Object.entries(variables);
+  return {
+    // Where Lambda unpacks an asset is not for a test to write to.
+    ...Object.fromEntries(declared.map(([name, value]) => [name, value.replace(/^\/var\/task(?=\/)/, directory)])),
+    ...endpoints,
+    _HANDLER: properties.Handler,
+    AWS_ACCESS_KEY_ID: credentials.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
+    AWS_SESSION_TOKEN: credentials.sessionToken,
+    AWS_REGION: region,
+    AWS_DEFAULT_REGION: region,
+    AWS_EXECUTION_ENV: 'AWS_Lambda_nodejs24.x',
+    AWS_LAMBDA_FUNCTION_NAME: properties.FunctionName,
+    AWS_LAMBDA_FUNCTION_MEMORY_SIZE: `${properties.MemorySize}`,
+    AWS_LAMBDA_FUNCTION_VERSION: '1',
+    AWS_LAMBDA_INITIALIZATION_TYPE: 'on-demand',
+    LAMBDA_TASK_ROOT: directory,
+    TZ: ':UTC',
+    LANG: 'en_US.UTF-8',
+    PATH: '/usr/local/bin:/usr/bin:/bin',
+  };
+}
+
+const PROGRAM = fileURLToPath(new URL('./lambda-process-main.ts', import.meta.url));
