@@ -2,7 +2,8 @@ import type { EnvironmentForm } from './settings.ts';
 
 /**
  * The settings of every environment: the one file to edit. `npm run cdk -- synth` checks it and names every wrong place.
- * README.md tells how to add a client, a caller or a service; `service-schema.ts` holds every other setting and its default.
+ * README.md tells how to add a client, a caller or a service. `npm run token-broker -- config <environment>` shows every
+ * setting with its default; `service-schema.ts`, `operation-schema.ts` and `alarm-schema.ts` say what they mean.
  */
 export const environments: Readonly<Record<string, EnvironmentForm>> = {
   dev: {
@@ -30,6 +31,30 @@ export const environments: Readonly<Record<string, EnvironmentForm>> = {
 
     // How often every credential is proven. Who is told: nobody by e-mail, in development.
     health: { every: 'rate(1 hour)' },
+
+    // A new version gets all calls at once.
+    canary: 'off',
+    logRetentionDays: 30,
+  },
+
+  staging: {
+    account: '333333333333',
+    region: 'eu-west-1',
+
+    services: {
+      'customer-insights': { authUrl: 'https://auth.customer-insights.staging.example.com' },
+      'merchant-payment-cleansing': { authUrl: 'https://auth.merchant-payment-cleansing.staging.example.com' },
+    },
+
+    accessRules: [
+      { role: 'arn:aws:iam::333333333333:role/billing', clients: ['acme', 'globex'], services: 'all' },
+      { role: 'arn:aws:iam::333333333333:role/reporting', clients: ['acme'], services: ['customer-insights'] },
+    ],
+
+    // As often as in production, and deployed as there: what fails shall fail here first.
+    health: { every: 'rate(30 minutes)', notify: ['ops@example.com'] },
+    canary: { percent: 10, minutes: 5 },
+    logRetentionDays: 90,
   },
 
   prod: {
@@ -53,5 +78,10 @@ export const environments: Readonly<Record<string, EnvironmentForm>> = {
 
     // Each address gets a message of AWS first, to confirm that it wants to be told.
     health: { every: 'rate(30 minutes)', notify: ['ops@example.com'] },
+
+    // A new version gets 10 % of the calls for 5 minutes first. What else there is to set for production, such as
+    // reservedConcurrency and vpc, is told in docs/operations.md.
+    canary: { percent: 10, minutes: 5 },
+    logRetentionDays: 365,
   },
 };

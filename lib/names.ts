@@ -1,4 +1,9 @@
 /** What AWS calls the parts of an environment: fixed, so that callers, operators and policies can rely on it. */
+export function stackName(environment: string): string {
+  return `TokenBroker-${environment}`;
+}
+
+/** The function that issues tokens. */
 export function functionName(environment: string): string {
   return `token-broker-${environment}`;
 }

@@ -84,7 +84,7 @@ const readable = z
     account: z.string().catch(unreadable.account),
     region: z.string().catch(unreadable.region),
     keyArn: z.string().catch(unreadable.keyArn),
-    reservedConcurrency: z.number().catch(unreadable.reservedConcurrency),
+    reservedConcurrency: z.number().min(0).catch(unreadable.reservedConcurrency),
     provisionedConcurrency: z.number().catch(unreadable.provisionedConcurrency),
   })
   .catch(unreadable);

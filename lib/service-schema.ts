@@ -26,11 +26,11 @@ export function serviceSchema({ allowLoopback }: { readonly allowLoopback: boole
     .superRefine(membersAgree, ALWAYS);
 }
 
-/** From what a fifth of is still a useful margin, to a month. */
+/** From what is still of use after a fifth for the margin and the longest request, to a month. */
 const lifetimeSeconds = z.int().min(10).max(2_592_000);
 
-/** The broker itself has 15 s for the whole of a request. */
-const timeoutMs = z.int().min(100).max(10_000);
+/** In the 15 s of a call fit the lease of another one, which lasts 2 s longer than its request, and a request of its own. */
+const timeoutMs = z.int().min(100).max(6_000);
 
 /** The settings are no place for secrets, and a part of a credential differs between clients. */
 function parameterFault(name: string): string | undefined {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { nearestName } from './nearest-name.ts';
 
 /** One wrong place in the settings. */
 export interface Fault {
@@ -32,14 +33,23 @@ interface Checked<Data> {
 function faultsOfIssue(issue: z.core.$ZodIssue, outer: Fault['path']): Fault[] {
   const path = [...outer, ...issue.path];
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => ({ path: [...path, key], reason: issue.message }));
+    return issue.keys.map((key) => ({ path: [...path, key], reason: unknownMember(key, issue.message) }));
   }
   if (issue.code === 'invalid_union') {
     // A form that fits but for something inside it says more than "none of the forms fits".
-    const nearest = issue.errors.find((issues) => issues.every((inner) => inner.path.length > 0));
+    const nearest = issue.errors.find((issues) =>
+      issues.every((inner) => inner.path.length > 0 || inner.code === 'unrecognized_keys'),
+    );
     if (nearest !== undefined) return nearest.flatMap((inner) => faultsOfIssue(inner, path));
   }
   return [{ path, reason: issue.message }];
+}
+
+/** @param known the names of the members that there are, with commas between; nothing when they are not known */
+function unknownMember(key: string, known: string): string {
+  if (known === '') return 'is not a known member';
+  const meant = nearestName(key, known.split(', '));
+  return `is not a known member${meant === undefined ? '' : `, did you mean ${meant}?`} (known: ${known})`;
 }
 
 /** The reasons that are the same wherever they occur; the schema says the others. */
@@ -48,13 +58,14 @@ function reasonFor(issue: z.core.$ZodRawIssue): string | undefined {
     case 'invalid_type':
       return issue.input === undefined ? 'is missing' : `must be ${EXPECTED[issue.expected] ?? issue.expected}`;
     case 'invalid_value':
-      return `must be ${issue.values.map((value) => `'${String(value)}'`).join(' or ')}`;
+      return `must be ${issue.values.map((value) => (typeof value === 'string' ? `'${value}'` : String(value))).join(' or ')}`;
     case 'too_small':
       return `must ${issue.origin === 'number' ? 'be' : 'have'} at least ${issue.minimum}`;
     case 'too_big':
       return `must ${issue.origin === 'number' ? 'be' : 'have'} at most ${issue.maximum}`;
     case 'unrecognized_keys':
-      return `is not a known member${issue.inst instanceof z.ZodObject ? ` (known: ${Object.keys(issue.inst.shape).join(', ')})` : ''}`;
+      // Completed by `unknownMember`, which knows the keys one by one.
+      return issue.inst instanceof z.ZodObject ? Object.keys(issue.inst.shape).join(', ') : '';
     default:
       return undefined;
   }

@@ -6,7 +6,7 @@ import { alarmSchema } from './alarm-schema.ts';
 import { callerAccountFaults } from './caller-accounts.ts';
 import { healthSchema, rateSeconds } from './health-schema.ts';
 import { operationFaults, operationMembers } from './operation-schema.ts';
-import { nameFault, recordOf, text } from './schema.ts';
+import { listOf, nameFault, recordOf, text } from './schema.ts';
 import { serviceSchema } from './service-schema.ts';
 import { check, type Fault, SettingsError } from './settings-error.ts';
 
@@ -66,6 +66,8 @@ const environmentSchema = z.strictObject({
   ...brokerMembers({ allowLoopback: false }),
   alarms: alarmSchema.prefault({}),
   ...operationMembers(),
+  // The accounts, beside its own, whose credentials may deploy the environment.
+  deployFrom: listOf(accountSchema).default([]),
 });
 
 function readEnvironment(name: string, input: unknown): Reading {

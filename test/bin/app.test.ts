@@ -17,15 +17,16 @@ beforeAll(async () => {
 afterAll(() => rm(work, { recursive: true }));
 
 describe('cdk synth, with no AWS credentials and no network', () => {
-  it('gives every environment its stack, with its own settings in the code asset', async () => {
+  it('gives every environment its stack, with its own settings in the code asset', { timeout: 120_000 }, async () => {
     const out = path.join(work, 'all');
     const { code, stderr } = await cdkSynth('--output', out);
     expect(code, stderr).toBe(0);
     expect((await readdir(out)).filter((file) => file.endsWith('.template.json')).toSorted()).toEqual([
       'TokenBroker-dev.template.json',
       'TokenBroker-prod.template.json',
+      'TokenBroker-staging.template.json',
     ]);
-    for (const name of ['dev', 'prod']) {
+    for (const name of ['dev', 'staging', 'prod']) {
       const settings = toBrokerSettings(parseEnvironment(name, environments[name]));
       expect(await settingsBesideCode(out, name)).toEqual(settings);
     }
@@ -44,6 +45,22 @@ describe('cdk synth, with no AWS credentials and no network', () => {
     expect(code, stderr).toBe(0);
     expect(stdout).toContain('FunctionName: token-broker-dev');
     expect(stdout).not.toContain('token-broker-prod');
+  });
+});
+
+describe('AWS credentials for another account', () => {
+  it('stop the stack that is named before anything is built', async () => {
+    const variables = {
+      CDK_OUTDIR: path.join(work, 'elsewhere'),
+      CDK_DEFAULT_ACCOUNT: '999999999999',
+      // As the CDK's command line tells which stacks it was asked for.
+      CDK_CONTEXT_JSON: '{"aws:cdk:bundling-stacks":["TokenBroker-dev"]}',
+    };
+    const { code, stderr } = await run(['bin/app.ts'], { cwd: root, variables });
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(/\nenvironments\.dev\.account: is not the account of your AWS credentials, 9{12}/),
+    });
   });
 });
 

@@ -12,7 +12,7 @@ describe('the settings of an alarm', () => {
     [{ errors: 'off' }, `errors: ${OBJECT_OR_FALSE}`],
     [
       { errors: { treshold: 2 } },
-      'errors.treshold: is not a known member (known: threshold, minutes, periods, breaching)',
+      'errors.treshold: is not a known member, did you mean threshold? (known: threshold, minutes, periods, breaching)',
     ],
     [{ errors: { threshold: 0 } }, 'errors.threshold: must be at least 1'],
     [{ errors: { threshold: 1.5 } }, 'errors.threshold: must be a whole number'],

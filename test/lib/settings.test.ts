@@ -23,6 +23,7 @@ describe('settings', () => {
       provisionedConcurrency: 0,
       logRetentionDays: 365,
       tracing: false,
+      deployFrom: [],
     });
   });
 
@@ -41,7 +42,7 @@ describe('settings', () => {
       rejectedOn403: true,
       singleActiveToken: true,
       attemptTimeoutMs: 1_000,
-      requestTimeoutMs: 10_000,
+      requestTimeoutMs: 6_000,
     });
     const form = changed(exampleForm(), 'services/customer-insights', service);
     expect(parseEnvironment('test', form).services['customer-insights']).toEqual(service);
@@ -73,7 +74,7 @@ describe('settings', () => {
   });
 
   it('are right in the environments of this repository', () => {
-    expect(parseEnvironments(environments).map(({ name }) => name)).toEqual(['dev', 'prod']);
+    expect(parseEnvironments(environments).map(({ name }) => name)).toEqual(['dev', 'staging', 'prod']);
   });
 });
 
