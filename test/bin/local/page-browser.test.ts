@@ -235,5 +235,6 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     await connected(page);
     await page.getByRole('rowheader', { name: 'other' }).waitFor();
     expect(await page.locator('#requests tr').count()).toBe(0);
+    expect(await page.locator('#pairs small').allInnerTexts()).not.toContain('issued');
   });
 });
