@@ -21,6 +21,12 @@ it('gives up when the corrected time is refused, too', async () => {
   expect(signedAt(world)).toEqual(dates);
 });
 
+it('is corrected once for a call, whatever the answers say', async () => {
+  const world = await startClientWorld([refusal('aws-signature-expired', 6), refusal('aws-signature-expired', 20)]);
+  await expect(world.broker.token(PAIR)).rejects.toMatchObject({ type: 'aws-signature-expired' });
+  expect(signedAt(world)).toEqual(dates);
+});
+
 it.each([
   ['says the same time as this clock', refusal('aws-signature-expired', 0)],
   ['says none', refusal('aws-signature-expired', undefined)],
