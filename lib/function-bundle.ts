@@ -31,6 +31,8 @@ export function functionBundle(scope: Construct, settings?: object): BundlingOpt
 /** What starts slowly, and what takes its place. */
 const STAND_INS = [
   ['@aws-sdk/credential-provider-node', 'credential-provider-node.ts'],
+  ['@aws-sdk/middleware-endpoint-discovery', 'middleware-endpoint-discovery.ts'],
+  ['@smithy/core/config', 'smithy-core-config.ts'],
   ['node:http', 'node-http.ts'],
 ] as const;
 
