@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import type { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { createAuditLog, createUnreadableLog } from './aws/audit-log.ts';
 import { createDynamoDBClient } from './aws/dynamodb-client.ts';
 import { fingerprint } from './aws/fingerprint.ts';
@@ -18,6 +20,7 @@ import { createTokenRenewer } from './broker/renewal.ts';
 import { createTokenBroker } from './broker/token-broker.ts';
 import { createTokenEndpoint } from './broker/token-endpoint.ts';
 import { createTokenRequester } from './broker/token-request.ts';
+import type { Send } from './broker/token-request-send.ts';
 import type { BrokerSettings } from './environment.ts';
 
 export type TokenHandler = (event: unknown, context: InvocationContext) => Promise<FunctionUrlResult>;
@@ -32,9 +35,13 @@ interface Options {
   /** The version of the function that runs, as Lambda calls it. */
   readonly version?: string | undefined;
   readonly write?: (line: string) => void;
+  readonly secretsManager?: SecretsManagerClient;
+  readonly dynamodb?: DynamoDBClient;
+  /** Sends token requests. */
+  readonly send?: Send;
 }
 
-interface TokenFunction {
+export interface TokenFunction {
   readonly handler: TokenHandler;
   /** To be awaited before the first call, see `warmUp`. */
   readonly warmUp: () => Promise<void>;
@@ -45,8 +52,8 @@ export function createTokenFunction(options: Options): TokenFunction {
   const { environment, tableName, settings, checkerRoles = [], version, write = writeLine } = options;
   const now = Date.now;
   const random = Math.random;
-  const secretsManager = createSecretsManagerClient();
-  const dynamodb = createDynamoDBClient();
+  const { secretsManager = createSecretsManagerClient(), dynamodb = createDynamoDBClient() } = options;
+  const { send = createHttpsSender() } = options;
   const keys = createSealingKeys({ secretsManager, environment, now });
   const services = new Set(Object.keys(settings.services));
   const accessRules = [...settings.accessRules, ...checkerRoles.map(checkerRule)];
@@ -60,7 +67,7 @@ export function createTokenFunction(options: Options): TokenFunction {
     onUnreadable: createUnreadableLog(log),
   };
   const { brief, patient } = createTimeBudgets({ now });
-  const requestToken = createTokenRequester({ send: createHttpsSender(), now, sleep, random });
+  const requestToken = createTokenRequester({ send, now, sleep, random });
   const broker = createTokenBroker({
     environment,
     services: settings.services,

@@ -92,7 +92,7 @@ export async function invoke(environment: Environment): Promise<number> {
 const REGION = 'eu-west-1';
 const TABLE = 'pairs';
 
-const EVENT = functionUrlEvent(
+export const EVENT = functionUrlEvent(
   {
     method: 'POST',
     path: '/token',
