@@ -35,7 +35,7 @@ function startCountdown(timeoutMs: number) {
 
   const next = () => {
     if (leftMs <= 0) return end.reject(new OutOfTime());
-    const partMs = leftMs > LAST_PART_MS ? Math.min(timeoutMs / PARTS, leftMs - LAST_PART_MS) : leftMs;
+    const partMs = leftMs > LAST_PART_MS ? Math.min(PART_MS, leftMs - LAST_PART_MS) : leftMs;
     leftMs -= partMs;
     timer = setTimeout(next, partMs);
   };
@@ -43,5 +43,5 @@ function startCountdown(timeoutMs: number) {
   return { end: end.promise, stop: () => clearTimeout(timer) };
 }
 
-const PARTS = 10;
+const PART_MS = 25;
 const LAST_PART_MS = 1;
