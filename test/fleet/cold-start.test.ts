@@ -6,18 +6,20 @@ const PROCESSES = 8;
 const ENVIRONMENTS = 25;
 const SERVICE_MS = 150;
 const WARM_UPS = 25;
+/** Without slow motion, 200 machines are to fit into this one: that is for a machine that does nothing else. */
+const SLOWNESS = Number(process.env.FLEET_SLOWNESS ?? 10);
 
 let fleet: Fleet;
 let processes: readonly EnvironmentProcess[];
 beforeAll(async () => {
-  fleet = await startFleet({ clients: ['warm-up', 'acme', 'globex', 'initech'] });
+  fleet = await startFleet({ clients: ['warm-up', 'acme', 'globex', 'initech'], slowness: SLOWNESS });
   processes = Array.from({ length: PROCESSES }, () => fleet.startProcess());
   // Cold is an environment, not the compiler of its process: in Lambda each of them has a machine of its own.
   for (const each of processes) await ask(each, 0, { client: 'warm-up' });
   for (let environment = 1; environment < WARM_UPS; environment += 1) {
     await askAtOnce(processes, [environment], 'warm-up');
   }
-  fleet.tokenService.latency(SERVICE_MS);
+  fleet.tokenService.latency(SERVICE_MS * SLOWNESS);
 });
 afterAll(() => fleet.close());
 

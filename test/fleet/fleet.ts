@@ -20,12 +20,14 @@ interface Options {
   /** Whose credentials exist, and are accepted by both services. */
   readonly clients: readonly string[];
   readonly lifetimeSeconds?: number;
+  /** How many times slower the environments are than this machine. */
+  readonly slowness?: number;
 }
 
 export type Fleet = Awaited<ReturnType<typeof startFleet>>;
 
 /** What the processes of a fleet share, all on this machine: DynamoDB, Secrets Manager and the token service. */
-export async function startFleet({ clients, lifetimeSeconds = 3_600 }: Options) {
+export async function startFleet({ clients, lifetimeSeconds = 3_600, slowness = 1 }: Options) {
   const credentials = clients.map((client) => ({ client, client_id: `${client}-id`, secret: `${client}-secret` }));
   const tokenService = await startTokenService({
     credentials: { [SERVICE]: credentials, [OTHER_SERVICE]: credentials },
@@ -48,6 +50,7 @@ export async function startFleet({ clients, lifetimeSeconds = 3_600 }: Options) 
     environment: ENVIRONMENT,
     tableName: TABLE,
     role: accessRule.role,
+    slowMotion: { factor: slowness, since: Date.now() },
     settings: {
       services: Object.fromEntries(
         [SERVICE, OTHER_SERVICE].map((name) => [name, exampleService({ authUrl: tokenService.authUrl(name) })]),

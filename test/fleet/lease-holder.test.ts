@@ -4,12 +4,13 @@ import { ask, askAtOnce, describeWaits, type Fleet, print, SERVICE, startFleet, 
 
 const LEASE_MS = 6_000;
 const SERVICE_MS = 2_000;
+const SLOWNESS = 3;
 const ENVIRONMENTS = [1, 2, 3, 4, 5];
 const OTHERS = 3 * ENVIRONMENTS.length;
 
 let fleet: Fleet;
 beforeAll(async () => {
-  fleet = await startFleet({ clients: ['warm-up', 'acme', 'globex'] });
+  fleet = await startFleet({ clients: ['warm-up', 'acme', 'globex'], slowness: SLOWNESS });
 });
 afterAll(() => fleet.close());
 
@@ -56,7 +57,7 @@ async function askWhileRequested(client: string) {
   if (holder === undefined) throw new Error('no process');
   for (const each of [holder, ...processes]) await ask(each, 0, { client: 'warm-up' });
 
-  fleet.tokenService.latency(SERVICE_MS, { client, service: SERVICE });
+  fleet.tokenService.latency(SERVICE_MS * SLOWNESS, { client, service: SERVICE });
   const ofHolder = holder.order({ environments: [1], body: { client, service: SERVICE } });
   await vi.waitFor(() => expect(requestsOf(client)).toBe(1), { timeout: 15_000, interval: 20 });
   return { holder, ofHolder, others: askAtOnce(processes, ENVIRONMENTS, client) };

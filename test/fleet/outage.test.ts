@@ -5,6 +5,7 @@ import { ask, type Fleet, OTHER_SERVICE, print, startFleet } from './fleet.ts';
 
 /** Far above every budget of time, far below what any of the faults would take by itself. */
 const PATIENCE_MS = 3_000;
+const SLOWNESS = 3;
 /** Longer than memory is trusted. */
 const MEMORY_MS = 61_000;
 /** Longer than a secret is trusted. */
@@ -14,7 +15,7 @@ const PEACE_MS = 10_000;
 
 let fleet: Fleet;
 beforeAll(async () => {
-  fleet = await startFleet({ clients: ['acme', 'globex'] });
+  fleet = await startFleet({ clients: ['acme', 'globex'], slowness: SLOWNESS });
 });
 afterAll(() => fleet.close());
 

@@ -4,6 +4,7 @@ import { ask, describeWaits, type Fleet, print, startFleet } from './fleet.ts';
 
 const PROCESSES = 8;
 const ENVIRONMENTS = 25;
+const SLOWNESS = 10;
 const LIFETIME_SECONDS = 3_600;
 /** Between the end of what is surely before the soft window and the beginning of what is surely in it. */
 const WINDOW_SECONDS = 200;
@@ -14,7 +15,7 @@ describe('200 warm environments, and a token of one hour that', () => {
   let fleet: Fleet;
   let processes: readonly EnvironmentProcess[];
   beforeAll(async () => {
-    fleet = await startFleet({ clients: ['acme'], lifetimeSeconds: LIFETIME_SECONDS });
+    fleet = await startFleet({ clients: ['acme'], lifetimeSeconds: LIFETIME_SECONDS, slowness: SLOWNESS });
     processes = Array.from({ length: PROCESSES }, () => fleet.startProcess());
     for (const each of processes) await ask(each, 0, { client: 'acme' });
     await askAllAfter(0);
@@ -25,15 +26,15 @@ describe('200 warm environments, and a token of one hour that', () => {
     expect(requestersOf(await askAllAfter(2_780))).toEqual([]);
   });
 
-  it('enters its soft window: at most one environment tries, for a second; nobody else waits', async () => {
+  it('enters its soft window: one environment tries, for a second; nobody else waits', async () => {
     fleet.tokenService.fault('hang');
     const answers = await askAllAfter(WINDOW_SECONDS);
     const requesters = requestersOf(answers);
     const others = answers.filter((answer) => !requesters.includes(answer));
     print(`soft window: the refresher: ${describeWaits(requesters)}; the others: ${describeWaits(others)}`);
 
-    expect(requesters.length).toBeLessThanOrEqual(1);
-    expect(medianOf(others)).toBeLessThan(REFRESHER_WAITS_MS);
+    expect(requesters).toHaveLength(1);
+    expect(Math.max(...others.map(({ waitMs }) => waitMs))).toBeLessThan(REFRESHER_WAITS_MS);
     for (const { status } of answers) expect(status).toBe(200);
   });
 
@@ -80,8 +81,8 @@ describe('200 warm environments, and a token of one hour that', () => {
       return answers;
     };
     const answers = (await Promise.all(processes.map(answersOf))).flat();
-    // On a busy machine DynamoDB can be too slow for an environment, which then goes by itself: that is another story.
-    return answers.filter(({ audit }) => !audit.remarks.includes('shared-cache-unavailable'));
+    expect(answers.flatMap(({ audit }) => audit.remarks)).not.toContain('shared-cache-unavailable');
+    return answers;
   }
 });
 
@@ -92,8 +93,4 @@ function requestersOf(answers: readonly EnvironmentAnswer[]): readonly Environme
 /** How many seconds the token that ends first still lives. */
 function restOf(answers: readonly EnvironmentAnswer[]): number {
   return answers.length === 0 ? 0 : Math.min(...answers.map(({ body }) => body.expires_in ?? 0));
-}
-
-function medianOf(answers: readonly EnvironmentAnswer[]): number {
-  return answers.map(({ waitMs }) => waitMs).sort((a, b) => a - b)[Math.floor(answers.length / 2)] ?? Number.NaN;
 }

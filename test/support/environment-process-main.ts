@@ -11,17 +11,20 @@ import {
   type Report,
   SESSION_TOKEN,
 } from './environment-process.ts';
+import { slowDown } from './slow-motion.ts';
 
 // The program of `startEnvironmentProcess`: makes environments, asks them, and reports.
-const { role, ...options }: ProcessSettings = JSON.parse(process.argv[2] ?? '');
+const { role, slowMotion, ...options }: ProcessSettings = JSON.parse(process.argv[2] ?? '');
 const identity = assumedRoleIdentity(role, 'AKIDEXAMPLE');
 const environments = new Map<number, TokenHandler>();
 const audits = new Map<string, EnvironmentAnswer['audit']>();
 const calls: Record<string, number> = {};
 
-const machineNow = Date.now;
+const machine = { now: Date.now, sleep };
+slowDown(slowMotion.factor, slowMotion.since);
+const slowNow = Date.now;
 let aheadMs = 0;
-Date.now = () => machineNow() + aheadMs;
+Date.now = () => slowNow() + aheadMs;
 
 subscribe('http.client.request.start', (message) => {
   if (typeof message !== 'object' || message === null || !('request' in message)) return;
@@ -39,15 +42,19 @@ process.on('disconnect', () => process.exit());
 
 async function carryOut({ advanceMs = 0, environments: numbers = [], body, at }: Order): Promise<Report> {
   aheadMs += advanceMs;
-  const handlers = numbers.map(environmentOf);
-  if (at !== undefined) await sleep(at - machineNow());
+  const handlers = await Promise.all(numbers.map(environmentOf));
+  if (at !== undefined) await machine.sleep(at - machine.now());
   const answers = body === undefined ? [] : await Promise.all(handlers.map((handler) => ask(handler, body)));
   return { answers, calls };
 }
 
-function environmentOf(number: number): TokenHandler {
-  const handler = environments.get(number) ?? createTokenFunction({ ...options, write }).handler;
+/** Like Lambda, which starts an environment before it passes on the first event. */
+async function environmentOf(number: number): Promise<TokenHandler> {
+  const known = environments.get(number);
+  if (known !== undefined) return known;
+  const { handler, warmUp } = createTokenFunction({ ...options, write });
   environments.set(number, handler);
+  await warmUp();
   return handler;
 }
 
@@ -72,9 +79,9 @@ async function ask(handler: TokenHandler, body: object): Promise<EnvironmentAnsw
   const event = functionUrlEvent(request, identity, { requestId, region: 'us-east-1', receivedAt: Date.now() });
 
   const startedAt = performance.now();
-  const getRemainingTimeInMillis = () => TIMEOUT_MS - (performance.now() - startedAt);
-  const answer = await handler(event, { getRemainingTimeInMillis });
-  const waitMs = performance.now() - startedAt;
+  const passedMs = () => (performance.now() - startedAt) / slowMotion.factor;
+  const answer = await handler(event, { getRemainingTimeInMillis: () => TIMEOUT_MS - passedMs() });
+  const waitMs = passedMs();
 
   const audit = audits.get(requestId);
   if (audit === undefined) throw new Error('the decision left no line in the log');

@@ -24,7 +24,7 @@ export interface Order {
   readonly environments?: readonly number[];
   /** What each of them is asked, all at once: the body of `POST /token`. */
   readonly body?: object;
-  /** When they are asked, in epoch milliseconds of this machine. */
+  /** When they are asked, in epoch milliseconds of this machine, however slow the process is. */
   readonly at?: number;
 }
 
@@ -38,7 +38,7 @@ export interface EnvironmentAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: { readonly access_token?: string; readonly expires_in?: number; readonly type?: string };
-  /** From the event to the answer. */
+  /** From the event to the answer, in the time of the process. */
   readonly waitMs: number;
   /** The line that the decision left in the log. */
   readonly audit: {
@@ -55,6 +55,8 @@ export interface ProcessSettings {
   readonly settings: BrokerSettings;
   /** Who signs the requests. */
   readonly role: string;
+  /** See `slowDown`. */
+  readonly slowMotion: { readonly factor: number; readonly since: number };
 }
 
 /** Part of every request, as Lambda passes it on; must never be seen again. */
