@@ -1,10 +1,10 @@
-// Tells what came of a test run: every skipped test, every file that failed as a whole, and the line that .ci/run ends with.
+// Tells what came of test runs, each given as its report and its exit code: every skipped test, every file that failed as a whole, and the line that .ci/run ends with.
 // Plain JavaScript: it runs on whatever Node is on the PATH.
 import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 
-const [file = '', exitCode = ''] = process.argv.slice(2);
-const { testResults } = readReport(file);
+const runs = pairsOf(process.argv.slice(2)).map(([file, exitCode]) => ({ exitCode, ...readReport(file) }));
+const testResults = runs.flatMap((run) => run.testResults);
 const tests = testResults.flatMap(({ name, assertionResults }) => assertionResults.map((test) => ({ ...test, name })));
 
 const passed = tests.filter(({ status }) => status === 'passed');
@@ -12,15 +12,23 @@ const failed = tests.filter(({ status }) => status === 'failed');
 const skipped = tests.filter((test) => !passed.includes(test) && !failed.includes(test));
 
 const failures = testResults.filter(brokeAsAWhole).map(({ name, message }) => `${shown(name)}: ${message}`);
-if (passed.length + failed.length + failures.length === 0) failures.push('no test ran');
-// An error outside of every test, for example.
-if (exitCode !== '0' && failed.length + failures.length === 0) failures.push(`the test run ended with ${exitCode}`);
+for (const { exitCode, testResults: files } of runs) {
+  const has = (status) => files.some(({ assertionResults }) => assertionResults.some((test) => test.status === status));
+  const isBroken = files.some(brokeAsAWhole);
+  if (!has('passed') && !has('failed') && !isBroken) failures.push('no test ran');
+  // An error outside of every test, for example.
+  else if (exitCode !== '0' && !has('failed') && !isBroken) failures.push(`the test run ended with ${exitCode}`);
+}
 
 for (const { name, fullName } of skipped) say(`skipped: ${shown(name)}: ${fullName}`);
 for (const failure of failures) say(`failed: ${failure}`);
 const failedCount = failed.length + failures.length;
 say(`${passed.length} passed, ${failedCount} failed${skipped.length > 0 ? `, ${skipped.length} skipped` : ''}`);
 process.exitCode = failedCount === 0 ? 0 : 1;
+
+function pairsOf(given) {
+  return given.length <= 2 ? [given] : [given.slice(0, 2), ...pairsOf(given.slice(2))];
+}
 
 function readReport(path) {
   try {

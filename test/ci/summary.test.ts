@@ -16,15 +16,21 @@ function file(assertionResults: readonly object[], changes: object = {}) {
 
 /** What the summary says about a report, and whether CI is content. */
 async function summarise(report: string, status = 0) {
-  const folder = await mkdtemp(join(tmpdir(), 'summary-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  await writeFile(join(folder, 'report.json'), report);
-  return run(join(folder, 'report.json'), status);
+  return summariseAll([report, status]);
 }
 
-function run(report: string, status: number): Promise<{ readonly code: unknown; readonly lines: readonly string[] }> {
+/** The same of several runs. */
+async function summariseAll(...runs: readonly (readonly [report: string, status: number])[]) {
+  const folder = await mkdtemp(join(tmpdir(), 'summary-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const given = runs.map(([report, status], index) => ({ report, status, path: join(folder, `${index}.json`) }));
+  for (const { path, report } of given) await writeFile(path, report);
+  return run(...given.flatMap(({ path, status }) => [path, `${status}`]));
+}
+
+function run(...given: readonly string[]): Promise<{ readonly code: unknown; readonly lines: readonly string[] }> {
   return new Promise((resolve) => {
-    execFile(process.execPath, ['.ci/summary.js', report, `${status}`], (error, stdout) => {
+    execFile(process.execPath, ['.ci/summary.js', ...given], (error, stdout) => {
       resolve({ code: error?.code ?? 0, lines: stdout.trimEnd().split('\n') });
     });
   });
@@ -93,7 +99,27 @@ describe('the summary of a test run', () => {
     });
   });
 
+  it('adds up several runs', async () => {
+    const [good, bad] = [[file([PASSED])], [file([PASSED, FAILED])]].map((files) =>
+      JSON.stringify({ testResults: files }),
+    );
+    expect(await summariseAll([good ?? '', 0], [bad ?? '', 1])).toEqual({ code: 1, lines: ['2 passed, 1 failed'] });
+    expect(await summariseAll([good ?? '', 0], [good ?? '', 0])).toEqual({ code: 0, lines: ['2 passed, 0 failed'] });
+  });
+
+  it('does not let one run hide that another one tested nothing, or ended badly', async () => {
+    const good = JSON.stringify({ testResults: [file([PASSED])] });
+    expect(await summariseAll([good, 0], ['', 1])).toEqual({
+      code: 1,
+      lines: ['failed: no test ran', '1 passed, 1 failed'],
+    });
+    expect(await summariseAll([good, 3], [good, 0])).toEqual({
+      code: 1,
+      lines: ['failed: the test run ended with 3', '2 passed, 1 failed'],
+    });
+  });
+
   it('fails without a report', async () => {
-    expect(await run('/nonexistent/report.json', 0)).toMatchObject({ code: 1 });
+    expect(await run('/nonexistent/report.json', '0')).toMatchObject({ code: 1 });
   });
 });
