@@ -268,6 +268,30 @@ describe('a denial', () => {
   });
 });
 
+describe('an answer of the service without a token', () => {
+  it.each<[number, string, boolean]>([
+    [200, 'token-response-unusable', false],
+    [404, 'token-endpoint-error', false],
+    [503, 'token-endpoint-unavailable', true],
+  ])('is shown in its shape, and none of its values: %i', async (status, type, retryable) => {
+    const { post } = createBrokerWorld({ answer: () => exchange(status, { state: 'marked-value', count: 1 }) });
+    const { body, json } = await post(MEMBERS);
+
+    expect(json).toMatchObject({ type, retryable });
+    expect(json.response_shape).toEqual({
+      status,
+      contentType: 'application/json',
+      bytes: 34,
+      members: [
+        { path: '$', type: 'object', length: 2 },
+        { path: 'state', type: 'string', length: 12 },
+        { path: 'count', type: 'number' },
+      ],
+    });
+    expect(body).not.toContain('marked-value');
+  });
+});
+
 describe('a bug', () => {
   it('stays opaque to the caller and is written down for the operator', async () => {
     const { post, audited } = createBrokerWorld({
