@@ -1,6 +1,7 @@
 import { Command, CommanderError, Option } from 'commander';
 import { parseName } from './commands/arguments.ts';
 import { addClientCommands } from './commands/client.ts';
+import { addConfigCommand } from './commands/config.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
 import { addHealthCommand } from './commands/health.ts';
 import { addPolicyCommand } from './commands/policy.ts';
@@ -28,6 +29,7 @@ addClientCommands(program, interrupted.signal);
 addHealthCommand(program, interrupted.signal);
 addDoctorCommand(program, interrupted.signal);
 addPolicyCommand(program);
+addConfigCommand(program);
 
 try {
   await program.parseAsync();

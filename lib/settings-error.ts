@@ -81,7 +81,8 @@ const EXPECTED: Readonly<Record<string, string>> = {
   record: 'an object',
 };
 
-function showPath(path: Fault['path']): string {
+/** A place in the settings, as messages name it. */
+export function showPath(path: Fault['path']): string {
   return path.length === 0 ? 'the file' : path.map((step, index) => showStep(step, index === 0)).join('');
 }
 

@@ -60,7 +60,8 @@ export const regionSchema = text((name) =>
   /^[a-z]{2}(-[a-z]+){1,2}-\d{1,2}$/.test(name) ? undefined : 'must be an AWS region such as eu-west-1',
 );
 
-const environmentSchema = z.strictObject({
+/** Everything that an environment can have; `parseEnvironment` also checks how it fits together. */
+export const environmentSchema = z.strictObject({
   account: accountSchema,
   region: regionSchema,
   ...brokerMembers({ allowLoopback: false }),

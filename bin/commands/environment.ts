@@ -30,6 +30,16 @@ export function settingsOf(environment: string): Environment | undefined {
   }
 }
 
+/** As `settingsOf`; wrong usage when there is no such environment. */
+export function knownSettings(environment: string, command: Command): Environment {
+  const settings = settingsOf(environment);
+  if (settings !== undefined) return settings;
+  const names = Object.keys(environments).join(', ');
+  return command.error(
+    `error: lib/environments.ts has no environment "${environment}": name another one with --environment, one of ${names}`,
+  );
+}
+
 /** The services that the environment has: as `TOKEN_BROKER_SERVICES` says, else as `lib/environments.ts` says. */
 export function configuredServices(environment: string): readonly string[] {
   const named = (process.env.TOKEN_BROKER_SERVICES ?? '').split(/\s+/).filter((name) => name !== '');

@@ -1,10 +1,9 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import type { AccessRule } from '../../functions/broker/access-rule.ts';
-import { environments } from '../../lib/environments.ts';
 import { ALIAS, functionName } from '../../lib/names.ts';
 import { parseRoleArn, roleArnFault } from '../../lib/role-arn.ts';
 import type { Environment } from '../../lib/settings.ts';
-import { settingsOf } from './environment.ts';
+import { knownSettings } from './environment.ts';
 import { explainFailure } from './failure.ts';
 import { printJson, talk } from './output.ts';
 
@@ -19,8 +18,7 @@ export function addPolicyCommand(program: Command): void {
       const options = command.optsWithGlobals<{ readonly environment: string; readonly json?: boolean }>();
       await explainFailure(options, async () => {
         const { environment, json } = options;
-        const settings = settingsOf(environment);
-        if (settings === undefined) return unknownEnvironment(environment, command);
+        const settings = knownSettings(environment, command);
         const policy = identityPolicy(role, settings);
         const rules = rulesOf(role, settings);
         printJson(json ? { role, environment, policy, access_rules: rules } : policy);
@@ -33,13 +31,6 @@ function parseRole(text: string): string {
   const fault = roleArnFault(text);
   if (fault !== undefined) throw new InvalidArgumentError(`It ${fault}.`);
   return text;
-}
-
-function unknownEnvironment(environment: string, command: Command): never {
-  const names = Object.keys(environments).join(', ');
-  return command.error(
-    `error: lib/environments.ts has no environment "${environment}": give --environment, one of ${names}`,
-  );
 }
 
 /**

@@ -82,6 +82,6 @@ describe('policy', () => {
   it.each(['local', 'toString'])('does not know an environment "%s"', async (environment) => {
     const { exitCode, stdout, stderr } = await policy(REPORTING, '--environment', environment);
     expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
-    expect(stderr).toMatch(/give --environment, one of dev, staging, prod/);
+    expect(stderr).toMatch(/--environment, one of dev, staging, prod/);
   });
 });

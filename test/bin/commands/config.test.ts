@@ -1,0 +1,49 @@
+import { describe, expect, it } from 'vitest';
+import { environments } from '../../../lib/environments.ts';
+import { parseEnvironment } from '../../../lib/settings.ts';
+import { runCommandLine } from './command-line.ts';
+
+function config(...args: readonly string[]) {
+  return runCommandLine(['config', ...args], { HTTPS_PROXY: 'http://127.0.0.1:9' });
+}
+
+describe('config', () => {
+  it('prints every setting of an environment, and where it is from', async () => {
+    const { exitCode, stdout, stderr } = await config('dev');
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    for (const line of [
+      /^SETTING +VALUE +FROM$/m,
+      /^account +111111111111 +written$/m,
+      /^services\.customer-insights\.tokenPath +\/auth\/v1\/token +default$/m,
+      /^services\.customer-insights\.response\.tokenMember +- +not set$/m,
+      /^accessRules\[0\]\.operations +token, check +written$/m,
+      /^accessRules\[1\]\.operations +token +default$/m,
+      /^health\.notify +\[\] +default$/m,
+      /^alarms\.errors\.threshold +1 +default$/m,
+      /^canary +off +written$/m,
+      /^reservedConcurrency +none +default$/m,
+      /^vpc +- +not set$/m,
+    ]) {
+      expect(stdout).toMatch(line);
+    }
+  });
+
+  it.each(Object.entries(environments))('answers --json with what %s is deployed with', async (name, form) => {
+    const { stdout } = await config(name, '--json');
+    const { name: _name, ...settings } = parseEnvironment(name, form);
+    const answer = JSON.parse(stdout);
+    expect(answer).toMatchObject({ environment: name, settings });
+    expect(answer.defaults).toContain('services.customer-insights.tokenPath');
+    expect(answer.defaults).not.toContain('account');
+  });
+
+  it('takes the environment of --environment when none is named', async () => {
+    expect((await config('--environment', 'prod')).stdout).toMatch(/^account +222222222222 +written$/m);
+  });
+
+  it.each(['local', 'toString'])('does not know an environment "%s"', async (name) => {
+    const { exitCode, stdout, stderr } = await config(name);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+    expect(stderr).toMatch(/no environment ".*one of dev, staging, prod/);
+  });
+});
