@@ -53,13 +53,12 @@ export async function exchange(
 
   for (let attempt = 1; ; attempt += 1) {
     const startedAt = now();
-    const outcome = await send(connection, path, body, { signal, timeoutMs }).catch(asFailure);
-    if (!(outcome instanceof TokenBrokerError) && outcome.status === 200) return { answer: outcome, startedAt };
+    const { answer, error } = await send(connection, path, body, { signal, timeoutMs }).then(judge, asOutcome);
+    if (error === undefined) return { answer, startedAt };
 
-    const error = outcome instanceof TokenBrokerError ? outcome : readFailure(outcome);
     if (attempt >= maxAttempts) throw error;
-    if (!(outcome instanceof TokenBrokerError) && !hasCorrectedClock && CLOCK_FAILURES.has(error.type)) {
-      hasCorrectedClock = connection.clock.correct(outcome.headers.get('date'));
+    if (!hasCorrectedClock && CLOCK_FAILURES.has(error.type)) {
+      hasCorrectedClock = connection.clock.correct(answer?.headers.get('date'));
       if (hasCorrectedClock) continue;
     }
     if (!isWorthRepeating(error)) throw error;
@@ -69,8 +68,17 @@ export async function exchange(
   }
 }
 
-function asFailure(error: unknown): TokenBrokerError {
-  if (error instanceof TokenBrokerError) return error;
+/** What came of an attempt. */
+type Outcome =
+  | { readonly answer: Answer; readonly error?: undefined }
+  | { readonly answer?: Answer; readonly error: TokenBrokerError };
+
+function judge(answer: Answer): Outcome {
+  return answer.status === 200 ? { answer } : { answer, error: readFailure(answer) };
+}
+
+function asOutcome(error: unknown): Outcome {
+  if (error instanceof TokenBrokerError) return { error };
   throw error;
 }
 

@@ -9,22 +9,24 @@ type Fetch = typeof globalThis.fetch;
 /**
  * `fetch` with a token of the pair. After a 401 the token is reported as refused, and the request repeated once with
  * its successor, when there is one and the body can be sent again; otherwise the 401 is the answer.
+ *
+ * @param patience asked for each token: what the service takes is not a part of the wait
  */
 export async function fetchWithToken(
   fetch: Fetch,
   source: TokenSource,
   [input, init]: Parameters<Fetch>,
   wish: TokenWish,
-  waiting: Waiting,
+  patience: () => Waiting,
 ): Promise<Response> {
   refusePlainHttp(input);
   const send = (token: IssuedToken) => fetch(input, { ...init, headers: withBearer(input, init, token) });
 
-  const token = await source(wish, waiting);
+  const token = await source(wish, patience());
   const response = await send(token);
   if (response.status !== 401) return response;
 
-  const replacement = successorOf(token, source, wish, waiting);
+  const replacement = successorOf(token, source, wish, patience());
   if (!isRepeatable(input, init)) {
     // Reported for whoever comes next.
     await replacement.catch(() => undefined);

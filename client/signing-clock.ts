@@ -13,7 +13,7 @@ export class SigningClock {
   }
 
   /** Takes over the time of an answer's `Date` header; tells whether that makes a difference to a signature. */
-  correct(date: string | null): boolean {
+  correct(date: string | null | undefined): boolean {
     const told = Date.parse(date ?? '');
     if (Number.isNaN(told) || Math.abs(told - this.now()) < WORTH_CORRECTING_MS) return false;
     this.#offsetMs = told - this.#now();

@@ -95,10 +95,10 @@ export function createTokenBroker(options: TokenBrokerOptions): TokenBroker {
   });
   return {
     token: async (asked) => source(asked, waitingOf(asked)),
-    withToken: (asked, use) => useToken(source, asked, waitingOf(asked), use),
+    withToken: (asked, use) => useToken(source, asked, () => waitingOf(asked), use),
     fetch: (input, init, asked) => {
       const signal = asked.signal ?? init?.signal ?? (input instanceof Request ? input.signal : undefined);
-      return fetchWithToken(connection.fetch, source, [input, init], asked, waitingOf({ ...asked, signal }));
+      return fetchWithToken(connection.fetch, source, [input, init], asked, () => waitingOf({ ...asked, signal }));
     },
     check: (asked) => {
       const { signal, deadline } = waitingOf(asked);

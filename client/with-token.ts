@@ -18,19 +18,23 @@ export interface TokenWish extends Pair {
   readonly minTtl?: number | undefined;
 }
 
-/** Runs `use` with a token; when it throws `TokenRefused`, once more with the successor, if there is one. */
+/**
+ * Runs `use` with a token; when it throws `TokenRefused`, once more with the successor, if there is one.
+ *
+ * @param patience asked for each token: what `use` takes is not a part of the wait
+ */
 export async function useToken<Result>(
   source: TokenSource,
   wish: TokenWish,
-  waiting: Waiting,
+  patience: () => Waiting,
   use: (token: IssuedToken) => Result | Promise<Result>,
 ): Promise<Result> {
-  const token = await source(wish, waiting);
+  const token = await source(wish, patience());
   try {
     return await use(token);
   } catch (error) {
     if (!(error instanceof TokenRefused)) throw error;
-    const successor = await successorOf(token, source, wish, waiting);
+    const successor = await successorOf(token, source, wish, patience());
     if (successor === undefined) throw error;
     return use(successor);
   }

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { TokenRefused } from '../../client/with-token.ts';
 import { problem } from './answers.ts';
-import { fingerprint, goodAnswer, PAIR, startClientWorld, tokenText } from './client-world.ts';
+import { fingerprint, goodAnswer, MINUTE_MS, PAIR, startClientWorld, tokenText } from './client-world.ts';
 import { type Answer, answerWith, startLoopbackServer } from './loopback-server.ts';
 
 /** A broker that gives one token after the other, and a service that takes the tokens in `accepted`. */
@@ -145,6 +145,17 @@ describe('withToken', () => {
     expect(result).toBe('done');
     expect(used).toEqual([fingerprint(1), fingerprint(2)]);
     expect(asked()).toEqual([PAIR, { ...PAIR, refused: fingerprint(1) }]);
+  });
+
+  it('waits for the successor as long as for the first token, whatever was done with that', async () => {
+    const { broker, clock } = await startWorlds([]);
+    const used: string[] = [];
+    await broker.withToken(PAIR, (token) => {
+      used.push(token.fingerprint);
+      clock.now += 10 * MINUTE_MS;
+      if (used.length === 1) throw new TokenRefused();
+    });
+    expect(used).toEqual([fingerprint(1), fingerprint(2)]);
   });
 
   it('throws the second refusal', async () => {
