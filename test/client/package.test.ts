@@ -46,7 +46,7 @@ beforeAll(async () => {
   writeFileSync(join(project, 'package.json'), '{ "type": "module" }');
   const typings = `@types/node@${versionOf('@types/node')}`;
   await npm(project, 'install', '--ignore-scripts', '--no-audit', '--no-fund', tarball, typings);
-});
+}, 180_000);
 afterAll(async () => {
   await Promise.all([registry?.close(), broker?.end()]);
   if (folder !== undefined) rmSync(folder, { recursive: true });

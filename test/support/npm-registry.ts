@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { cp, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,20 +15,25 @@ export interface NpmRegistry {
 /** A registry on loopback that has exactly what is installed here: `npm install` as ever, without a network. */
 export async function startNpmRegistry(): Promise<NpmRegistry> {
   const installed = await readInstalled();
+  const tarballs = new Map<string, Promise<Buffer>>();
   const server = createServer(async (request, response) => {
     const [name = '', folder] = decodeURIComponent(request.url ?? '')
       .slice(1)
       .split('?');
-    try {
-      const answer = folder === undefined ? await packument(name) : await packed(join(ROOT, folder));
-      response.end(answer);
-    } catch {
-      response.writeHead(404).end('{}');
-    }
+    const answer = await (folder === undefined ? packument(name) : packed(folder)).catch(() => undefined);
+    response.writeHead(answer === undefined ? 404 : 200).end(answer ?? '{}');
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();
   const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
+
+  /** Made once, so that it is what its integrity says. */
+  async function packed(folder: string): Promise<Buffer> {
+    if (!installed.includes(folder)) throw new Error(`nothing is installed in ${folder}`);
+    const known = tarballs.get(folder) ?? pack(join(ROOT, folder));
+    tarballs.set(folder, known);
+    return known;
+  }
 
   /** Every version of a package, in the form of the npm registry. */
   async function packument(name: string): Promise<string> {
@@ -37,10 +42,9 @@ export async function startNpmRegistry(): Promise<NpmRegistry> {
     const versions: Record<string, unknown> = {};
     for (const folder of folders) {
       const manifest = JSON.parse(await readFile(join(ROOT, folder, 'package.json'), 'utf8'));
-      const integrity = `sha512-${createHash('sha512')
-        .update(await packed(join(ROOT, folder)))
-        .digest('base64')}`;
-      versions[manifest.version] = { ...manifest, dist: { tarball: `${url}/${name}?${folder}`, integrity } };
+      const digest = createHash('sha512').update(await packed(folder));
+      const dist = { tarball: `${url}/${name}?${folder}`, integrity: `sha512-${digest.digest('base64')}` };
+      versions[manifest.version] = { ...manifest, dist };
     }
     return JSON.stringify({ name, versions, 'dist-tags': { latest: Object.keys(versions)[0] } });
   }
@@ -63,26 +67,12 @@ async function readInstalled(): Promise<readonly string[]> {
   return Object.keys(packages);
 }
 
-/** The tarball of a package, the same each time. */
-function packed(folder: string): Promise<Buffer> {
-  const known = tarballs.get(folder) ?? pack(folder);
-  tarballs.set(folder, known);
-  return known;
-}
-
-const tarballs = new Map<string, Promise<Buffer>>();
-
 async function pack(folder: string): Promise<Buffer> {
   const work = await mkdtemp(join(tmpdir(), 'npm-registry-'));
   try {
-    await cp(folder, join(work, 'package'), {
-      recursive: true,
-      filter: (path) => !path.slice(folder.length).includes('node_modules'),
-    });
-    const { stdout } = await promisify(execFile)('tar', ['-czf', '-', '-C', work, 'package'], {
-      encoding: 'buffer',
-      maxBuffer: 100 * 1024 * 1024,
-    });
+    await symlink(folder, join(work, 'package'));
+    const args = ['-czhf', '-', '--exclude=node_modules', '-C', work, 'package'];
+    const { stdout } = await promisify(execFile)('tar', args, { encoding: 'buffer', maxBuffer: 100 * 1024 * 1024 });
     return stdout;
   } finally {
     await rm(work, { recursive: true });
