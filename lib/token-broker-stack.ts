@@ -43,9 +43,10 @@ export class TokenBrokerStack extends Stack {
     const checking = { environment: name, services, secrets, pairs, endpoint, operators, failedEvents, observation };
     new CredentialHealth(this, 'CredentialHealth', { ...checking, every: health.every });
     new Rotation(this, 'Rotation', checking);
-    new Monitoring(this, 'Monitoring', {
+    const { dashboardUrl } = new Monitoring(this, 'Monitoring', {
       environment,
       called: endpoint.called,
+      log: endpoint.log,
       failedEvents: failedEvents.queue,
       operators,
     });
@@ -57,5 +58,6 @@ export class TokenBrokerStack extends Stack {
       value: operators.topic.topicArn,
       description: 'Tells the operators what to act on',
     });
+    new CfnOutput(this, 'DashboardUrl', { value: dashboardUrl, description: 'Shows the operators how the broker is' });
   }
 }

@@ -1,6 +1,7 @@
 import { Duration, Lazy } from 'aws-cdk-lib';
 import { AccountPrincipal, type IRole, PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { type Alias, FunctionUrlAuthType } from 'aws-cdk-lib/aws-lambda';
+import type { ILogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import type { BrokerEnvironment } from '../functions/environment.ts';
 import { callerAccounts } from './caller-accounts.ts';
@@ -25,6 +26,8 @@ export class TokenEndpoint extends Construct {
   readonly role: IRole;
   /** What is called: its metrics are those of all calls. */
   readonly called: CalledFunction;
+  /** Who asked for what, and how it ended. */
+  readonly log: ILogGroup;
   /** The version in use. Nobody may call any other one, or the function by its name alone. */
   readonly #alias: Alias;
   readonly #checkers: IRole[] = [];
@@ -54,6 +57,7 @@ export class TokenEndpoint extends Construct {
       ...(reservedConcurrency !== 'none' && { reservedConcurrentExecutions: reservedConcurrency }),
     });
     this.role = role;
+    this.log = lambdaFunction.logGroup;
     if (vpc !== undefined) placeIntoVpc(lambdaFunction, role, name, vpc);
 
     this.#alias = lambdaFunction.addAlias(

@@ -1,5 +1,5 @@
 import type { Point } from '../support/cloudwatch/metric-points.ts';
-import { DEPLOYED } from '../support/cloudwatch/template-alarms.ts';
+import { DEPLOYED } from '../support/cloudwatch/resolve.ts';
 
 /**
  * What AWS's own metrics look like, minute by minute, as CloudWatch shows them for a function behind a Function URL: one

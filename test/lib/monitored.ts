@@ -2,6 +2,7 @@ import { App, Stack } from 'aws-cdk-lib';
 import { Template } from 'aws-cdk-lib/assertions';
 import { Key } from 'aws-cdk-lib/aws-kms';
 import { Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda';
+import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Monitoring } from '../../lib/monitoring.ts';
 import { NewVersionAlarms } from '../../lib/new-version-alarms.ts';
@@ -22,11 +23,13 @@ export function synthesiseMonitoring(changes: object = {}): Pick<Synthesised, 't
     runtime: Runtime.NODEJS_24_X,
     handler: 'index.handler',
     code: Code.fromInline('exports.handler = () => {}'),
+    logGroup: new LogGroup(stack, 'Log'),
   });
   const alias = tokenFunction.addAlias('live');
   new Monitoring(stack, 'Monitoring', {
     environment,
     called: alias,
+    log: tokenFunction.logGroup,
     failedEvents: new Queue(stack, 'Queue'),
     operators: new OperatorTopic(stack, 'OperatorTopic', { environment: environment.name, key, notify: [] }),
   });

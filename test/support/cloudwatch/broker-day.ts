@@ -4,7 +4,7 @@ import { createBrokerWorld, exchange } from '../broker-world.ts';
 import { exampleRule } from '../example.ts';
 import { createReferencePairStore, type ReferencePairStore } from '../reference-pair-store.ts';
 import { MINUTE_MS } from './alarm.ts';
-import { DEPLOYED } from './template-alarms.ts';
+import { DEPLOYED } from './resolve.ts';
 
 /** The real rules of the broker for as long as a test wants, and the lines that their audit log writes meanwhile. */
 export function createBrokerDay() {

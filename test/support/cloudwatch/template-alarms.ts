@@ -1,34 +1,9 @@
-import type { Resource } from '../../lib/synthesise.ts';
 import { type Alarm, alarmDefinition } from './alarm-definition.ts';
-
-/** What deployment would give to what a template only refers to. */
-export const DEPLOYED = { version: '7', queue: 'failed-events' } as const;
-
-type Resources = Readonly<Record<string, Resource>>;
+import { type Resources, resolve } from './resolve.ts';
 
 /** The alarms of a template as CloudWatch gets them. */
 export function alarmsOf({ template }: { readonly template: { readonly Resources: Resources } }): readonly Alarm[] {
   const { Resources } = template;
   const alarms = Object.values(Resources).filter(({ Type }) => Type === 'AWS::CloudWatch::Alarm');
   return alarms.map(({ Properties }) => alarmDefinition.parse(resolve(Properties, Resources)));
-}
-
-/** Puts the names of resources in the place of references. */
-function resolve(value: unknown, resources: Resources): unknown {
-  if (Array.isArray(value)) return value.map((item) => resolve(item, resources));
-  if (typeof value !== 'object' || value === null) return value;
-  const [[key, inner] = ['', undefined], ...others] = Object.entries(value);
-  if (others.length === 0 && key === 'Ref') return resources[String(inner)]?.Properties.FunctionName ?? inner;
-  if (others.length === 0 && key === 'Fn::GetAtt' && Array.isArray(inner)) return attribute(String(inner[1]));
-  if (others.length === 0 && key === 'Fn::Join' && Array.isArray(inner)) {
-    const [separator, parts] = inner;
-    return parts.map((part: unknown) => resolve(part, resources)).join(separator);
-  }
-  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, resolve(item, resources)]));
-}
-
-function attribute(name: string): string {
-  if (name === 'Version') return DEPLOYED.version;
-  if (name === 'QueueName') return DEPLOYED.queue;
-  throw new TypeError(`an alarm refers to ${name}`);
 }
