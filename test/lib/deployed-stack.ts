@@ -1,3 +1,4 @@
+import type { EnvironmentForm } from '../../lib/settings.ts';
 import { type Deployed, deploy } from '../support/cloudformation.ts';
 import { synthesise } from './synthesise.ts';
 
@@ -10,12 +11,7 @@ export interface DeployedStack {
   readonly urlTarget: string;
 }
 
-interface Form {
-  readonly account: string;
-  readonly region: string;
-}
-
-export function deployStack(name: string, form: Form): DeployedStack {
+export function deployStack(name: string, form: EnvironmentForm): DeployedStack {
   const { account, region } = form;
   const stackName = `TokenBroker-${name}`;
   const resources = deploy(synthesise(name, form).template, { stackName, account, region, partition: 'aws' });
