@@ -4,6 +4,7 @@ import type { Asked, Targets } from './iam-requests.ts';
 /** Around functions and their logs, and the network that they may be in. */
 export function computeRequests(targets: Targets): Record<string, Asked> {
   const { account, region, alias, functions, ownLog, otherLog } = targets;
+  const iamUrl = { 'lambda:FunctionUrlAuthType': 'AWS_IAM' };
   const throughUrl = { 'lambda:InvokedViaFunctionUrl': 'true' };
   const pastUrl = { 'lambda:InvokedViaFunctionUrl': 'false' };
   const ec2 = (resource: string) => `arn:aws:ec2:${region}:${account}:${resource}`;
@@ -19,7 +20,7 @@ export function computeRequests(targets: Targets): Record<string, Asked> {
     'create a log': ask('logs:CreateLogGroup', ownLog),
     'write to another log': ask('logs:PutLogEvents', logStream(otherLog)),
 
-    'call the URL': ask('lambda:InvokeFunctionUrl', alias, { 'lambda:FunctionUrlAuthType': 'AWS_IAM' }),
+    'call the URL': ask('lambda:InvokeFunctionUrl', alias, iamUrl),
     'call it without a signature': ask('lambda:InvokeFunctionUrl', alias, { 'lambda:FunctionUrlAuthType': 'NONE' }),
     'be invoked through the URL': ask('lambda:InvokeFunction', alias, throughUrl),
     'invoke the token function': ask('lambda:InvokeFunction', functions.token, pastUrl),
@@ -37,6 +38,14 @@ export function computeRequests(targets: Targets): Record<string, Asked> {
     'read the alias': ask('lambda:GetAlias', functions.token),
     'move the alias': ask('lambda:UpdateAlias', functions.token),
     'move an alias of another function': ask('lambda:UpdateAlias', functions.health),
+    'move another alias of it': ask('lambda:UpdateAlias', `${functions.token}:other`),
+    'move the alias of a function with a longer name': ask('lambda:UpdateAlias', `${functions.token}-2`),
+    'call the URL of a function with a longer name': ask(
+      'lambda:InvokeFunctionUrl',
+      `${functions.token}-2:live`,
+      iamUrl,
+    ),
+    'start a function with a longer name': ask('lambda:InvokeFunction', `${functions.health}-2`, pastUrl),
     'read the provisioned concurrency': ask('lambda:GetProvisionedConcurrencyConfig', alias),
 
     'make a network interface': ask('ec2:CreateNetworkInterface', anInterface),

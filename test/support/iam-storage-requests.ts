@@ -55,6 +55,7 @@ export function tableRequests({ account, region, table }: Targets): Record<strin
     'read an index of the table': ask('Query', ['notify:acme'], `${table}/index/any`),
     'read another table': ask('GetItem', ['notify:acme'], otherTable),
     'write another table': ask('UpdateItem', ['notify:acme'], otherTable),
+    'read a table with a longer name': ask('GetItem', ['notify:acme'], `${table}-2`),
     'run PartiQL on the table': ask('PartiQLSelect'),
   };
 }
