@@ -34,6 +34,7 @@ const STAND_INS = [
   ['@aws-sdk/middleware-endpoint-discovery', 'middleware-endpoint-discovery.ts'],
   ['@smithy/core/config', 'smithy-core-config.ts'],
   ['node:http', 'node-http.ts'],
+  ['node:process', 'node-process.ts'],
 ] as const;
 
 function inBundle(file: string): string {

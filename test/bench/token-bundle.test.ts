@@ -90,7 +90,7 @@ const PACKAGES = [
   'zod',
 ];
 
-const MODULES = ['crypto', 'dns', 'https', 'os', 'process', 'timers/promises', 'tls'];
+const MODULES = ['crypto', 'dns', 'https', 'os', 'timers/promises', 'tls'];
 
 /** Stands before a function, and tells instead of calling it what Node has loaded. */
 const TELL_MODULES = `
