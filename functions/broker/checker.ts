@@ -5,11 +5,11 @@ import { parseCredential } from './credential.ts';
 import type { CredentialReading, Credentials } from './credentials.ts';
 import { type Finding, findingOfProblem, type ProvenBy } from './finding.ts';
 import { isIssuable } from './freshness.ts';
+import type { Goal, Move, Pursue, Round } from './goal.ts';
 import { isLatched } from './latch.ts';
 import { pairKey } from './pair.ts';
 import type { PairRecord, StoredToken } from './pair-record.ts';
 import { PROBLEMS, Problem } from './problem.ts';
-import type { Goal, Move, Pursue, Round } from './pursuit.ts';
 import { type SecretVersion, secretName, secretProblem } from './secret.ts';
 import { SingleFlight } from './single-flight.ts';
 

@@ -1,8 +1,9 @@
 import type { Call } from './call.ts';
+import { createLeaseEnding, type HeldLease } from './lease-ending.ts';
 import type { PairMemory } from './pair-memory.ts';
-import { capTimes, type PairRecord, type Rejection, type StoredToken } from './pair-record.ts';
-import { type PairStore, type Publication, StoreUnavailable } from './pair-store.ts';
-import { acquired, beforeMine, paused, published, rejected, released } from './pair-transitions.ts';
+import { capTimes, type PairRecord, type StoredToken } from './pair-record.ts';
+import type { PairStore } from './pair-store.ts';
+import { acquired, beforeMine } from './pair-transitions.ts';
 import { pauseAfter, pauseProblem } from './pause.ts';
 import { Problem } from './problem.ts';
 import type { Renewal, RenewToken } from './renewal.ts';
@@ -57,7 +58,8 @@ export function leaseMs({ requestTimeoutMs }: Service): number {
  * @throws StoreUnavailable nobody knows whether the lease was taken; nothing was sent
  */
 export function createLeasedRequest(dependencies: Dependencies) {
-  const { memory, store: shared, renewToken, stagedVersions, random, now } = dependencies;
+  const { memory, renewToken, now } = dependencies;
+  const ending = createLeaseEnding(dependencies);
 
   return async (call: Call, plan: LeasePlan): Promise<LeaseOutcome> => {
     const { pair, service, owner } = call;
@@ -79,33 +81,36 @@ export function createLeasedRequest(dependencies: Dependencies) {
     const record = memory.withOwnLatches(pair, capTimes(found, now()));
     const mine = acquired(record, acquisition);
     memory.remember(pair, mine, takenAt);
+    const lease = { store: plan.store, mine };
     const isForeign = (record.isLocked || record.foreignUntil > now()) && plan.store !== memory;
-    const version = isForeign ? undefined : await confirm(call, plan, record, mine.fence);
+    const version = isForeign ? undefined : await confirm(call, plan, record, lease);
     if (version === undefined || !isCharged(record, version, chargedVersion)) {
-      await tell(call, () => plan.store.release(pair, mine.fence));
+      await ending.release(call, lease);
       return { kind: 'stood-down' };
     }
 
-    const renewal = await attempt(call, plan, { version, mine, until: acquisition.until });
+    const renewal = await attempt(call, plan, { version, lease, until: acquisition.until });
     if (renewal === 'rejected') {
-      await reject(call, plan.store, mine, version);
+      await ending.reject(call, lease, version);
       return { kind: 'rejected' };
     }
-    await keep(call, plan, mine, renewal);
+    if (plan.publishes) await ending.publish(call, lease, renewal);
+    else await ending.prove(call, lease, renewal.token.credentialVersion);
     return { kind: 'token', token: renewal.token };
   };
 
-  async function confirm(call: Call, plan: LeasePlan, record: PairRecord, fence: number) {
+  async function confirm(call: Call, plan: LeasePlan, record: PairRecord, lease: HeldLease) {
     try {
       return await plan.confirm({ ...record, leaseUntil: 0 });
     } catch (error) {
-      await tell(call, () => plan.store.release(call.pair, fence));
+      await ending.release(call, lease);
       throw error;
     }
   }
 
-  async function attempt(call: Call, { store, forced, patienceMs }: LeasePlan, order: Order): Promise<Renewal> {
-    const { mine, version, until } = order;
+  async function attempt(call: Call, { forced, patienceMs }: LeasePlan, order: Order): Promise<Renewal> {
+    const { lease, version, until } = order;
+    const { mine } = lease;
     try {
       return await renewToken({
         pair: call.pair,
@@ -118,62 +123,19 @@ export function createLeasedRequest(dependencies: Dependencies) {
       });
     } catch (error) {
       if (!(error instanceof Problem)) {
-        await tell(call, () => store.release(call.pair, mine.fence));
+        await ending.release(call, lease);
         throw error;
       }
       const pause = pauseAfter(error, mine.pause, now());
-      const isMine = await tell(call, () => store.pause(call.pair, mine.fence, pause));
-      if (isMine !== false) memory.remember(call.pair, paused(mine, pause), mine.attemptedAt);
+      await ending.pause(call, lease, pause);
       throw pauseProblem(pause, now(), error.cause);
-    }
-  }
-
-  async function keep(call: Call, { store, publishes }: LeasePlan, mine: PairRecord, renewal: Publication) {
-    if (!publishes) {
-      const { credentialVersion } = renewal.token;
-      await tell(call, () => store.release(call.pair, mine.fence, credentialVersion));
-      memory.remember(call.pair, released(mine, credentialVersion), mine.attemptedAt);
-      return;
-    }
-    const isMine = await tell(call, () => store.publish(call.pair, mine.fence, renewal));
-    if (isMine !== false) memory.remember(call.pair, published(mine, renewal), mine.attemptedAt);
-  }
-
-  async function reject(call: Call, store: PairStore, mine: PairRecord, { versionId }: SecretVersion): Promise<void> {
-    const isCrowded = mine.rejected.size >= MAX_LATCHES;
-    const staged = isCrowded ? await stagedVersions(call) : undefined;
-    const isGone = ([id, { at }]: readonly [string, Rejection]) => !staged?.has(id) && now() - at > KEPT_LATCH_MS;
-    const goneVersions = staged === undefined ? [] : [...mine.rejected].filter(isGone).map(([id]) => id);
-    const request = { version: versionId, at: now(), goneVersions };
-    memory.remember(call.pair, rejected(mine, mine.fence, request), mine.attemptedAt);
-    const isTold = await tell(call, async () => {
-      await store.reject(call.pair, mine.fence, request);
-      return true;
-    });
-    if (isTold === undefined) memory.latch(call.pair, versionId);
-    // The others must know as well, although this environment went by itself; the fence is one that nobody has.
-    if (store === memory && shared !== undefined) {
-      const fence = -1 - Math.floor(random() * MAX_FENCE);
-      await tell(call, () => shared.reject(call.pair, fence, request));
-    }
-  }
-
-  /** A write whose failure changes nothing for this caller; `undefined` when nobody knows whether it has happened. */
-  async function tell<Result>(call: Call, write: () => Promise<Result>): Promise<Result | undefined> {
-    try {
-      return await write();
-    } catch (error) {
-      if (!(error instanceof StoreUnavailable)) throw error;
-      call.trace.remarks.add('shared-cache-unavailable');
-      return undefined;
     }
   }
 }
 
 interface Order {
   readonly version: SecretVersion;
-  /** The record under my lease. */
-  readonly mine: PairRecord;
+  readonly lease: HeldLease;
   readonly until: number;
 }
 
@@ -182,13 +144,5 @@ function isCharged(record: PairRecord, { versionId }: SecretVersion, chargedVers
   return versionId === chargedVersion || !record.rejected.has(versionId);
 }
 
-const MAX_FENCE = 2 ** 40;
-
 /** Publishing fits before the lease ends, with half a second for clocks that differ. */
 const PUBLISH_RESERVE_MS = 650;
-
-/** Latches of the last hour count as checks of pending versions, whatever has become of the version. */
-const KEPT_LATCH_MS = 60 * 60_000;
-
-/** Above this many latches the ones of versions without a stage are forgotten. */
-const MAX_LATCHES = 4;

@@ -19,6 +19,20 @@ describe('the longer time for a call to the store', () => {
     expect(counts.patientCalls).toEqual({ acquire: 1, publish: 1 });
   });
 
+  it('is not for the last write of a lease that ends soon', async () => {
+    const { clock, counts, surroundings, createEnvironment } = createFleet({
+      serviceLatencyMs: 3_900,
+      lifetimeSeconds: 60,
+    });
+    const environment = createEnvironment();
+    await clock.run(environment.issue());
+    await clock.advance(60 * SECOND_MS);
+    surroundings.secretsLatencyMs = 950;
+    counts.patientCalls = {};
+    await clock.run(environment.issue());
+    expect(counts.patientCalls).toEqual({ acquire: 1 });
+  });
+
   it('is for those who wait as well', async () => {
     const { clock, counts, createEnvironment } = createFleet({ serviceLatencyMs: 500 });
     const holder = createEnvironment().issue();
