@@ -144,3 +144,8 @@ export function failure(
   const { retryable, detail, advice } = FAILURES[type];
   return new TokenBrokerError(type, more === '' ? detail : `${detail}: ${more}`, { ...options, retryable, advice });
 }
+
+/** Whether the broker stands by a token that it was told to be refused: its predecessor was replaced just before. */
+export function isRefusedAgain(error: unknown): boolean {
+  return error instanceof TokenBrokerError && error.type === 'refused-again';
+}

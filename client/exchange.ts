@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { TokenBrokerError } from './error.ts';
+import { isRefusedAgain, TokenBrokerError } from './error.ts';
 import { readFailure } from './read-failure.ts';
 import { type Answer, type Sending, send } from './send.ts';
 import type { SigningClock } from './signing-clock.ts';
@@ -84,9 +84,9 @@ function asOutcome(error: unknown): Outcome {
 
 const CLOCK_FAILURES: ReadonlySet<string> = new Set(['aws-signature-expired', 'aws-signature-not-yet-current']);
 
-/** A successor that was refused, too, is current until the broker may force another: that is for the caller to decide. */
-function isWorthRepeating({ retryable, type }: TokenBrokerError): boolean {
-  return retryable && type !== 'refused-again';
+/** Whether to try once more a refusal that the broker does not believe is for the caller to decide. */
+function isWorthRepeating(error: TokenBrokerError): boolean {
+  return error.retryable && !isRefusedAgain(error);
 }
 
 /** Full jitter; beyond what the broker asks for, so that not everybody comes back at the same moment. */

@@ -26,8 +26,9 @@ export class SharedFlights<Value> {
     this.#now = now;
   }
 
-  isRunning(key: string): boolean {
-    return this.#flights.has(key);
+  /** What the work under the key will give, while it goes on. */
+  running(key: string): Promise<Value> | undefined {
+    return this.#flights.get(key)?.outcome;
   }
 
   /** Joins the work under the key, or starts it. @throws TokenBrokerError `aborted`, `timeout`, or its failure */

@@ -1,4 +1,4 @@
-import { TokenBrokerError } from './error.ts';
+import { isRefusedAgain, TokenBrokerError } from './error.ts';
 import type { Connection } from './exchange.ts';
 import type { IssuedToken } from './issued-token.ts';
 import { within } from './limits.ts';
@@ -29,22 +29,22 @@ export function createCachingSource(connection: Connection): TokenSource {
   const cache = new TokenCache(connection);
   const flights = new SharedFlights<IssuedToken>(now);
   const minTtls = new MinTtlMemory(now);
-  /** By pair. */
-  const replacements = new Map<string, Promise<unknown>>();
+  /** By pair: the flight that reports, or has reported, a refused token. */
+  const reports = new Map<string, string>();
   let requests = 0;
 
   return async (request, waiting) => {
     const pair = pairKey(request);
-    if (request.refused !== undefined) return replace(pair, request, request.refused, waiting);
+    if (request.refused !== undefined) return replace(pair, request, waiting);
 
-    // Until it ends, the token that is handed out would be the refused one.
-    const replacement = replacements.get(pair);
-    if (replacement !== undefined) await waitFor(replacement, waiting);
+    // Until its end, the token at hand would be the refused one.
+    const report = flights.running(reports.get(pair) ?? '');
+    if (report !== undefined) await waitFor(report, waiting);
 
     const held = cache.recall(pair);
     if (held === undefined) return ask(pair, request, waiting);
     if (isTooShort(held.token, request)) {
-      const isAsking = flights.isRunning(flightKey('renew', pair, request));
+      const isAsking = flights.running(flightKey('renew', pair, request)) !== undefined;
       return isAsking || minTtls.mayAsk(pair, request) ? renew(pair, request, waiting) : held.token;
     }
     if (!held.isDue) return held.token;
@@ -53,16 +53,19 @@ export function createCachingSource(connection: Connection): TokenSource {
   };
 
   function ask(pair: string, request: TokenRequest, waiting: Waiting, way: Way = 'ask'): Promise<IssuedToken> {
+    const times = way === 'renew' ? { ...connection, maxAttempts: 1 } : connection;
     return flights.join(flightKey(way, pair, request), waiting, async (patience) => {
       minTtls.note(pair, request);
       const number = ++requests;
-      const token = await askForToken(
-        way === 'renew' ? { ...connection, maxAttempts: 1 } : connection,
-        request,
-        patience,
-      );
-      cache.keep(pair, token, number);
-      return token;
+      try {
+        const token = await askForToken(times, request, patience);
+        cache.keep(pair, token, number);
+        return token;
+      } catch (error) {
+        // Unless the broker stands by it: then the service refused the call for another reason.
+        if (request.refused !== undefined && !isRefusedAgain(error)) cache.forget(pair, request.refused);
+        throw error;
+      }
     });
   }
 
@@ -77,21 +80,11 @@ export function createCachingSource(connection: Connection): TokenSource {
     }
   }
 
-  async function replace(pair: string, request: TokenRequest, refused: string, waiting: Waiting): Promise<IssuedToken> {
+  async function replace(pair: string, request: TokenRequest, waiting: Waiting): Promise<IssuedToken> {
     const held = cache.recall(pair);
-    if (held !== undefined && held.token.fingerprint !== refused) return held.token;
-
-    const outcome = ask(pair, request, waiting);
-    replacements.set(pair, outcome);
-    try {
-      return await outcome;
-    } catch (error) {
-      // The broker stands by it: the service may have refused the call for another reason.
-      if (!(error instanceof TokenBrokerError && error.type === 'refused-again')) cache.forget(pair, refused);
-      throw error;
-    } finally {
-      if (replacements.get(pair) === outcome) replacements.delete(pair);
-    }
+    if (held !== undefined && held.token.fingerprint !== request.refused) return held.token;
+    reports.set(pair, flightKey('ask', pair, request));
+    return ask(pair, request, waiting);
   }
 
   function isTooShort({ expiresAt }: IssuedToken, { minTtl = 0 }: TokenRequest): boolean {

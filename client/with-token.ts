@@ -1,4 +1,4 @@
-import { TokenBrokerError } from './error.ts';
+import { isRefusedAgain } from './error.ts';
 import type { IssuedToken } from './issued-token.ts';
 import type { Waiting } from './shared-flights.ts';
 import type { Pair } from './token.ts';
@@ -51,7 +51,7 @@ export async function successorOf(
     const successor = await source({ ...wish, refused: fingerprint }, waiting);
     return successor.fingerprint === fingerprint ? undefined : successor;
   } catch (error) {
-    if (error instanceof TokenBrokerError && error.type === 'refused-again') return undefined;
+    if (isRefusedAgain(error)) return undefined;
     throw error;
   }
 }

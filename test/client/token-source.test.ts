@@ -301,6 +301,37 @@ describe('a refused token', () => {
     expect(asked()).toHaveLength(3);
   });
 
+  it('is not handed out to those who waited for a report that failed', async () => {
+    const failing = heldBack(problem('internal'));
+    const { broker, answer } = await startClientWorld(goodAnswer(1), { maxAttempts: 1 });
+    await broker.token(PAIR);
+    answer(failing.answer, goodAnswer(2));
+    const report = broker.token({ ...PAIR, refused: fingerprint(1) });
+    const others = [1, 2, 3].map(() => broker.token(PAIR));
+    await failing.arrived;
+    failing.release();
+    await expect(report).rejects.toMatchObject({ type: 'internal' });
+    const given = await Promise.all(others);
+    expect(given.map((token) => token.fingerprint)).toEqual([2, 2, 2].map(fingerprint));
+  });
+
+  it('is reported by the others when the first who does gives up', async () => {
+    const successor = heldBack(goodAnswer(2));
+    const controller = new AbortController();
+    const { broker, answer, asked } = await startClientWorld(goodAnswer(1));
+    await broker.token(PAIR);
+    answer(successor.answer);
+    const first = broker.token({ ...PAIR, refused: fingerprint(1), signal: controller.signal });
+    const second = broker.token({ ...PAIR, refused: fingerprint(1) });
+    await successor.arrived;
+    controller.abort();
+    await expect(first).rejects.toMatchObject({ type: 'aborted' });
+    const other = broker.token(PAIR);
+    successor.release();
+    expect((await Promise.all([second, other])).map((token) => token.fingerprint)).toEqual([2, 2].map(fingerprint));
+    expect(asked()).toHaveLength(2);
+  });
+
   it('is handed out to others when the broker stands by it, and the report is not repeated', async () => {
     const { broker, answer, asked } = await startClientWorld(goodAnswer(1));
     await broker.token(PAIR);
