@@ -35,6 +35,9 @@ export interface Resource {
   // biome-ignore lint/suspicious/noExplicitAny: a template has a thousand shapes, and an assertion looks at one of them
   readonly Properties: any;
   readonly DeletionPolicy?: string;
+  readonly UpdateReplacePolicy?: string;
+  readonly UpdatePolicy?: unknown;
+  readonly DependsOn?: readonly string[];
 }
 
 /** A statement of a policy, of a role or of a resource. */
