@@ -13,6 +13,7 @@ export type Variant = 'broker' | (typeof REFERENCES)[number];
 export interface Bundles {
   readonly folders: Readonly<Record<Variant, string>>;
   readonly runtimeClient: string;
+  readonly brokerBytes: number;
   /** The broker's settings, which name the token endpoint. */
   readonly settings: string;
 }
@@ -28,9 +29,8 @@ export async function makeBundles(folder: string, authUrl: string): Promise<Bund
   await Promise.all(Object.values(folders).map((each) => mkdir(each)));
 
   const { assets } = synthesise('prod', environments.prod, { bundled: true });
-  for (const [name, content] of Object.entries(assets['token-broker-prod'] ?? {})) {
-    await writeFile(join(folders.broker, name), content);
-  }
+  const asset = assets['token-broker-prod'] ?? {};
+  for (const [name, content] of Object.entries(asset)) await writeFile(join(folders.broker, name), content);
   await Promise.all(REFERENCES.map((name) => bundle(`references/${name}.ts`, join(folders[name], 'index.js'), 'cjs')));
   const runtimeClient = join(folder, 'runtime-client.mjs');
   await bundle('runtime-client.ts', runtimeClient, 'esm');
@@ -38,7 +38,7 @@ export async function makeBundles(folder: string, authUrl: string): Promise<Bund
   const settings = join(folder, 'settings.json');
   const services = { [PAIR.service]: exampleService({ authUrl }) };
   await writeFile(settings, JSON.stringify({ services, accessRules: [exampleRule()], provenForSeconds: 3_600 }));
-  return { folders, runtimeClient, settings };
+  return { folders, runtimeClient, brokerBytes: Buffer.byteLength(asset['index.mjs'] ?? ''), settings };
 }
 
 /** The pair that is asked for. */

@@ -69,6 +69,20 @@ export const GOALS: readonly Definition[] = [
   fleet('cold-fleet', '200 cold environments, one pair: token requests', 1, 'coldTokenRequests'),
   fleet('soft-window', '200 in the soft window: token requests', 1, 'softWindowTokenRequests'),
   fleet('soft-window-waiting', '200 in the soft window: waiting for the refresher', 0, 'softWindowWaiting'),
+  {
+    id: 'simulated-fleet',
+    name: 'simulated fleet of 10 000: token requests ÷ what it may make',
+    goal: 1,
+    measure: ({ simulated }) => simulated && simulated.tokenRequests / simulated.atMost,
+    parts: ({ simulated }) => `${simulated?.tokenRequests} against ${simulated?.atMost}`,
+  },
+  {
+    id: 'bundle-kilobytes',
+    name: 'bundle of the token function, in kB',
+    goal: 260,
+    measure: ({ bundleBytes }) => bundleBytes / 1_000,
+    parts: () => 'two clients of the SDK are two thirds of it, and cannot be left out piece by piece',
+  },
 ];
 
 function residentMegabytes({ residentBytes }: ColdStart): number {

@@ -1,3 +1,4 @@
+import type { Goal as SimulationGoal } from '../simulation/goal.ts';
 import type { Variant } from './bundles.ts';
 import type { ColdStart } from './cold-start.ts';
 import type { FleetWaves } from './fleet-waves.ts';
@@ -10,7 +11,9 @@ export interface Samples {
   /** The first one, in which files come from the disk, is not among them. */
   readonly rounds: readonly Round[];
   readonly hits: readonly Hits[];
+  readonly bundleBytes: number;
   readonly fleet?: FleetWaves | undefined;
+  readonly simulated?: SimulationGoal | undefined;
 }
 
 /** The cold starts of all variants, close to each other in time. */
