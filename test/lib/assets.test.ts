@@ -6,9 +6,10 @@ import { createTokenBroker } from '../../client/token-broker.ts';
 import { ADMINISTRATOR, BILLING, deployWorld, NEXT_CREDENTIAL } from '../support/deployed-world.ts';
 
 let world: Awaited<ReturnType<typeof deployWorld>>;
+// The CDK bundles three functions.
 beforeAll(async () => {
   world = await deployWorld();
-});
+}, 180_000);
 afterAll(() => world.close());
 
 const PAIR = { client: 'acme', service: 'customer-insights' };
