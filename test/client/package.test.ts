@@ -1,27 +1,10 @@
-import { execFile, execFileSync, spawnSync } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FAILURES } from '../../client/error.ts';
-import { type LocalBrokerProcess, startLocalBroker } from '../support/local-broker.ts';
-import { type NpmRegistry, startNpmRegistry } from '../support/npm-registry.ts';
+import { installPackedClient, type PackedClient, ROOT, versionOf } from './packed-client.ts';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const README = readFileSync(join(ROOT, 'client/README.md'), 'utf8');
 
 /** The Node of the machine, as against the one that `npm ci` brings along. */
@@ -31,31 +14,16 @@ const node20 = (process.env.PATH ?? '')
   .map((folder) => join(folder, 'node'))
   .find((file) => spawnSync(file, ['--version'], { encoding: 'utf8' }).stdout?.startsWith('v20.'));
 
-let folder: string;
-let project: string;
-let tarball: string;
-let registry: NpmRegistry;
-let broker: LocalBrokerProcess;
-
+let packed: PackedClient;
 beforeAll(async () => {
-  folder = realpathSync(mkdtempSync(join(tmpdir(), 'client-package-')));
-  [registry, broker] = await Promise.all([startNpmRegistry(), startLocalBroker()]);
-  tarball = await packFreshClone(join(folder, 'clone'));
-  project = join(folder, 'project');
-  mkdirSync(project);
-  writeFileSync(join(project, 'package.json'), '{ "type": "module" }');
-  const typings = `@types/node@${versionOf('@types/node')}`;
-  await npm(project, 'install', '--ignore-scripts', '--no-audit', '--no-fund', tarball, typings);
+  packed = await installPackedClient();
 }, 180_000);
-afterAll(async () => {
-  await Promise.all([registry?.close(), broker?.end()]);
-  if (folder !== undefined) rmSync(folder, { recursive: true });
-});
+afterAll(() => packed?.close());
 
 describe('the packed client', () => {
   it('is built by packing, is small, and has nothing but what callers need', () => {
-    expect(statSync(tarball).size).toBeLessThanOrEqual(50_000);
-    const files = execFileSync('tar', ['-tzf', tarball], { encoding: 'utf8' }).trim().split('\n');
+    expect(statSync(packed.tarball).size).toBeLessThanOrEqual(50_000);
+    const files = execFileSync('tar', ['-tzf', packed.tarball], { encoding: 'utf8' }).trim().split('\n');
     const others = files.filter((file) => !/^package\/dist\/[a-z-]+(\.d\.ts|\.js)$/.test(file));
     expect(others.toSorted()).toEqual(['package/README.md', 'package/package.json']);
     expect(files).toEqual(expect.arrayContaining(['package/dist/index.js', 'package/dist/index.d.ts']));
@@ -76,7 +44,7 @@ describe('the packed client', () => {
 
     describe.skipIf(node === undefined)(`on Node ${version}${skipped}`, () => {
       it('asks the broker as the AWS identity of the process', async () => {
-        const told = await run(node, 'print({ token: await createTokenBroker({ url }).token(PAIR) });', {
+        const told = await packed.run(node, 'print({ token: await createTokenBroker({ url }).token(PAIR) });', {
           AWS_ACCESS_KEY_ID: 'AKIDLOCALBILLING',
           AWS_SECRET_ACCESS_KEY: 'local-billing-secret',
         });
@@ -92,7 +60,7 @@ describe('the packed client', () => {
       });
 
       it('loads no credential chain when it is given credentials, and ends by itself', async () => {
-        const told = await run(
+        const told = await packed.run(
           node,
           `const broker = createTokenBroker({ url, credentials: { accessKeyId: 'AKIDLOCALBILLING', secretAccessKey: 'local-billing-secret' } });
           const { fingerprint } = await broker.token(PAIR);
@@ -116,13 +84,13 @@ describe('the types of the client', () => {
   ])('let the examples of its README and correct calls pass, and nothing else: %s', async (_, options) => {
     const compilerOptions = { ...STRICT, ...options };
     writeFileSync(
-      join(project, 'tsconfig.json'),
+      join(packed.project, 'tsconfig.json'),
       JSON.stringify({ compilerOptions, files: ['calls.ts', ...names(examples)] }),
     );
-    writeFileSync(join(project, 'calls.ts'), CALLS);
-    for (const [n, code] of examples.entries()) writeFileSync(join(project, `example-${n}.ts`), code);
+    writeFileSync(join(packed.project, 'calls.ts'), CALLS);
+    for (const [n, code] of examples.entries()) writeFileSync(join(packed.project, `example-${n}.ts`), code);
     const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
-    const { status, stdout } = spawnSync(process.execPath, [tsc, '-p', project], { encoding: 'utf8' });
+    const { status, stdout } = spawnSync(process.execPath, [tsc, '-p', packed.project], { encoding: 'utf8' });
     expect(stdout).toBe('');
     expect(status).toBe(0);
     expect(examples).toHaveLength(4);
@@ -182,48 +150,4 @@ createTokenBroker({});
 
 function names(examples: readonly string[]): readonly string[] {
   return examples.map((_, n) => `example-${n}.ts`);
-}
-
-/** Packs what git knows of, with nothing built, as after `git clone` and `npm ci`. */
-async function packFreshClone(clone: string): Promise<string> {
-  const known = ['ls-files', '-z', '--cached', '--others', '--exclude-standard', 'client', 'tsconfig.json'];
-  for (const file of execFileSync('git', known, { cwd: ROOT, encoding: 'utf8' }).split('\0').filter(Boolean)) {
-    mkdirSync(dirname(join(clone, file)), { recursive: true });
-    if (existsSync(join(ROOT, file))) cpSync(join(ROOT, file), join(clone, file));
-  }
-  symlinkSync(join(ROOT, 'node_modules'), join(clone, 'node_modules'));
-  await npm(join(clone, 'client'), 'pack', '--pack-destination', folder);
-  return join(folder, readdirSync(folder).find((file) => file.endsWith('.tgz')) ?? '');
-}
-
-/** With nothing of this machine's npm set-up, and nothing of what it has stored. */
-function npm(cwd: string, ...args: readonly string[]) {
-  const userConfig = join(folder, 'npmrc');
-  writeFileSync(userConfig, '');
-  const isolated = ['--registry', registry.url, '--cache', join(folder, 'cache'), '--userconfig', userConfig];
-  return promisify(execFile)('npm', [...args, ...isolated], { cwd, env: { PATH: process.env.PATH, HOME: folder } });
-}
-
-function versionOf(name: string): string {
-  return JSON.parse(readFileSync(join(ROOT, 'node_modules', name, 'package.json'), 'utf8')).version;
-}
-
-/** Runs lines of JavaScript in the project; gives what they print. */
-async function run(node = '', lines: string, env: Readonly<Record<string, string>> = {}) {
-  const script = `
-    import Module from 'node:module';
-    import { createTokenBroker } from 'token-broker-client';
-    const PAIR = { client: 'acme', service: 'customer-insights' };
-    const url = ${JSON.stringify(broker.url)};
-    const node = process.versions.node.split('.')[0];
-    function print(told) {
-      const hasLoadedChain = Object.keys(Module._cache).some((file) => file.includes('credential-provider-node'));
-      console.log(JSON.stringify({ node, hasLoadedChain, ...told }));
-    }
-    ${lines}`;
-  writeFileSync(join(project, 'script.js'), script);
-  const isolated = { HOME: folder, AWS_EC2_METADATA_DISABLED: 'true', ...env };
-  const { stdout, stderr } = await promisify(execFile)(node, ['script.js'], { cwd: project, env: isolated });
-  expect(stderr).toBe('');
-  return JSON.parse(stdout);
 }
