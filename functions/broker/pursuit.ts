@@ -103,9 +103,11 @@ export function createPursuit(dependencies: Dependencies): Pursue {
     return store !== memory && record.foreignUntil > now();
   }
 
-  /** It cannot be opened, and this environment has a token of its own. */
+  /** It cannot be opened, and this environment has a living token of its own. */
   async function isOutdone(call: Call, record: PairRecord): Promise<boolean> {
-    return record.isLocked && (await memory.read(call.pair, 'strong')).token !== undefined;
+    if (!record.isLocked) return false;
+    const { token } = await memory.read(call.pair, 'strong');
+    return token !== undefined && now() < token.expiresAt;
   }
 
   /** The record with its times capped; `undefined` when the store is not available. */

@@ -111,6 +111,22 @@ describe('an environment that cannot read the sealing key', () => {
     expect(requests).toHaveLength(1);
   });
 
+  it('waits for a lease when its own token has lapsed', async () => {
+    const { clock, requests, surroundings, createEnvironment, locked } = fleetWithLock({});
+    const [alone, holder] = [createEnvironment(), createEnvironment()];
+    surroundings.lifetimeSeconds = 30;
+    locked.add(alone.number);
+    await clock.run(alone.issue());
+    await clock.advance(61 * SECOND_MS);
+    const held = holder.issue();
+    await clock.advance(100);
+    const waiting = alone.issue();
+    await clock.advance(100);
+    locked.clear();
+    await clock.run(Promise.all([held, waiting]));
+    expect(requests).toHaveLength(2);
+  });
+
   it('still heeds what the record says: a pause', async () => {
     const pause = { until: START + 60 * SECOND_MS, step: 1, problem: { type: 'internal', detail: '' } } as const;
     const { clock, requests, createEnvironment, locked } = fleetWithLock({ pause });
