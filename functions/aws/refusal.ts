@@ -12,4 +12,8 @@ function statusOf(error: Error): number {
   return isNumbered ? Number(metadata.httpStatusCode) : 0;
 }
 
-const TRANSIENT = /^[^:]*(Throttl|LimitExceeded|TooManyRequests|Timeout|ThroughputExceeded)/;
+/** After the errors of the last line the SDK has set its clock by the answer: the next call is signed with the right time. */
+const TRANSIENT = new RegExp(
+  '^[^:]*(Throttl|LimitExceeded|TooManyRequests|Timeout|ThroughputExceeded|' +
+    'TimeTooSkewed|RequestExpired|RequestInTheFuture|InvalidSignature|SignatureDoesNotMatch)',
+);

@@ -30,6 +30,7 @@ describe('a second try', () => {
     ['too many requests', answered(429)],
     ['throttling', answered(400, 'ThrottlingException')],
     ['throttling of a table', answered(400, 'ProvisionedThroughputExceededException')],
+    ['a clock that was wrong', answered(403, 'InvalidSignatureException')],
     ['an answer that cannot be read', Object.assign(new SyntaxError('no'), { $metadata: { httpStatusCode: 400 } })],
   ])('is made once after %s', async (_what, failure) => {
     const call = vi.fn<() => Promise<string>>().mockRejectedValueOnce(failure).mockResolvedValueOnce('answer');
