@@ -18,7 +18,7 @@ export async function readLastFindings(options: TableOptions): Promise<LastFindi
   }
   const tableName = pairTable(options);
   const region = awsRegion(options);
-  const dynamodb = createDynamoDBClient(region === undefined ? {} : { region });
+  const dynamodb = createDynamoDBClient({ maxAttempts: 2, ...(region && { region }) });
   const memory = createMemoryTable({ dynamodb, tableName, now: Date.now });
   try {
     const ofServices = await Promise.all(configuredServices(environment).map((service) => memory.read(service)));

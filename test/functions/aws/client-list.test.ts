@@ -128,7 +128,7 @@ async function start({ timeoutMs = 10_000 } = {}) {
 }
 
 function connect(endpoint: string, timeoutMs = 10_000) {
-  const secretsManager = createSecretsManagerClient({ endpoint, ...ACCESS });
+  const secretsManager = createSecretsManagerClient({ endpoint, maxAttempts: 2, ...ACCESS });
   onTestFinished(() => secretsManager.destroy());
   return createClientList({ environment: 'dev', secretsManager, timeoutMs });
 }

@@ -156,7 +156,7 @@ describe.each(SERVERS)('the memory of notifications on $name', ({ isInstalled, i
 
   async function open({ timeoutMs = 10_000 } = {}) {
     const endpoint = await startFaultyEndpoint(server.url);
-    const dynamodb = createDynamoDBClient({ endpoint: endpoint.url, ...ACCESS });
+    const dynamodb = createDynamoDBClient({ endpoint: endpoint.url, maxAttempts: 2, ...ACCESS });
     const direct = createDynamoDBClient({ endpoint: server.url, ...ACCESS });
     onTestFinished(async () => {
       dynamodb.destroy();
