@@ -36,6 +36,12 @@ const RUN_HERE = {
   'npm run --silent token-broker -- health --run': (command) =>
     prints(asOperator(`${command} || test $? = 1`), /^acme +accepted/m),
   'npm run --silent token-broker -- policy arn:aws:iam::222222222222:role/invoicing --environment dev': printsThePolicy,
+  'npm run --silent token-broker -- client put hooli --services customer-insights': (command) =>
+    prints(
+      asOperator(`echo '{"client_id":"id","secret":"unknown"}' | ${command} || test $? = 1`),
+      /^customer-insights +rejected/m,
+    ),
+  'npm run --silent token-broker -- config dev': (command) => prints(command, /^account +\d{12} +written$/m),
   'npm run --silent token-broker -- token --help': (command) => prints(command, /^Usage: token-broker token /),
 } as const satisfies Record<string, (command: string) => Promise<void>>;
 
