@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { MINUTE_MS, metricsOf, watch } from '../support/cloudwatch/alarm.ts';
-import { metricKey } from '../support/cloudwatch/metric-points.ts';
+import { createHealthDay } from '../support/cloudwatch/health-day.ts';
+import { metricKey, pointsOf } from '../support/cloudwatch/metric-points.ts';
 import { alarmsOf } from '../support/cloudwatch/template-alarms.ts';
 import { START } from '../support/example.ts';
 import { ALARM_CASES } from './alarm-cases.ts';
@@ -40,4 +41,17 @@ describe('the alarms of the template', () => {
       for (const key of metricsOf(alarm)) expect(keys).toContain(key);
     },
   );
+});
+
+describe('when health falls silent', () => {
+  it('what its last run found rings on, and nothing but the silence begins to', async () => {
+    const day = createHealthDay();
+    day.world.answer = () => ({ finding: 'rejected', provenBy: 'latch' });
+    await day.runs(2);
+    await day.silence(6);
+    const ringing = alarms.filter((alarm) => {
+      return watch(alarm, pointsOf(day.lines), START + MINUTE_MS, day.clock.now()).at(-1) === 'ALARM';
+    });
+    expect(ringing.map(({ AlarmName }) => caseNameOf(AlarmName)).toSorted()).toEqual(['health-silent', 'latch-active']);
+  });
 });
