@@ -59,7 +59,7 @@ const NO_REQUEST = {
 const eventSchema = z.object({
   rawPath: z.string(),
   rawQueryString: z.string(),
-  headers: z.record(z.string(), z.string()),
+  headers: z.object({ 'content-type': z.optional(z.string()) }),
   body: z.optional(z.string()),
   isBase64Encoded: z.optional(z.boolean()),
   requestContext: z.object({
