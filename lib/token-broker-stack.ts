@@ -23,8 +23,10 @@ export class TokenBrokerStack extends Stack {
       // The URL that every caller knows is gone for good with the function.
       terminationProtection: true,
     });
-    Tags.of(this).add('application', 'token-broker');
-    Tags.of(this).add('environment', environment.name);
+    // Tags on a dashboard are so new that cfn-lint takes them for a mistake.
+    const untagged = { excludeResourceTypes: ['AWS::CloudWatch::Dashboard'] };
+    Tags.of(this).add('application', 'token-broker', untagged);
+    Tags.of(this).add('environment', environment.name, untagged);
 
     const { name, keyArn, health, logRetentionDays, tracing } = environment;
     const secrets = new ClientSecrets(this, 'ClientSecrets', { environment: name, keyArn });
