@@ -71,7 +71,7 @@ function keyPolicy(stack: Stack, environment: string): PolicyStatement[] {
     }),
     new PolicyStatement({
       sid: 'UseForLogs',
-      principals: [new ServicePrincipal(`logs.${region}.amazonaws.com`)],
+      principals: [new ServicePrincipal(`logs.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`)],
       actions: [...ENVELOPE_USE],
       ...THIS_KEY,
       conditions: { ArnLike: { 'kms:EncryptionContext:aws:logs:arn': logGroups } },

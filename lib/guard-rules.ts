@@ -2,8 +2,6 @@ import { actionsOnEverything } from './acknowledgements.ts';
 
 /** Where policies are. */
 const POLICIES = ['KeyPolicy', 'PolicyDocument', 'ResourcePolicy', 'AssumeRolePolicyDocument'];
-/** A key's policy must hand `kms:*` to the account, or nobody can ever change it again. */
-const POLICIES_BUT_OF_KEYS = POLICIES.filter((policy) => policy !== 'KeyPolicy');
 /** Only in these a resource `*` means everything; the policy of a resource means the resource with it. */
 const ROLE_POLICIES = `Resources.*[ Type in ['AWS::IAM::Policy', 'AWS::IAM::ManagedPolicy', 'AWS::IAM::RolePolicy'] ]`;
 
@@ -42,8 +40,8 @@ rule principal_is_named {
 }
 
 rule action_is_named {
-  ${inPolicies(POLICIES_BUT_OF_KEYS, 'some Action[*] == /[*?]/', 'An Allow must name its actions')}
-  ${inPolicies(POLICIES_BUT_OF_KEYS, 'NotAction exists', 'An Allow must name its actions')}
+  ${inPolicies(POLICIES, 'some Action[*] == /[*?]/', 'An Allow must name its actions')}
+  ${inPolicies(POLICIES, 'NotAction exists', 'An Allow must name its actions')}
 }
 
 rule resource_is_named {

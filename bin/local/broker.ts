@@ -2,6 +2,7 @@ import { createDynamoDBClient } from '../../functions/aws/dynamodb-client.ts';
 import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
 import { type LocalCaller, type LocalConfig, parseLocalConfig } from '../../lib/local-config.ts';
+import { tableName } from '../../lib/names.ts';
 import { CHECKER_ROLES, CHECKERS, type LocalCheckers, startCheckers } from './checkers.ts';
 import { ensurePairTable, ensureSealingKey, startDynamoDB } from './dynamodb.ts';
 import { ACCEPTED_CREDENTIALS, exampleConfig } from './example-config.ts';
@@ -15,7 +16,7 @@ import { startTokenService } from './token-service.ts';
 /** The environment's name: a client's secret is `token-broker/local/<client>`. */
 export const LOCAL_ENVIRONMENT = 'local';
 
-const TABLE_NAME = 'token-broker-local';
+const TABLE_NAME = tableName(LOCAL_ENVIRONMENT);
 
 export interface LocalBroker {
   readonly url: string;

@@ -76,6 +76,7 @@ const faults: Readonly<Record<string, readonly Fault[]>> = {
       { Effect: 'Allow', NotAction: 'iam:PassRole', Resource: 'arn:aws:x:::y' },
     ],
     ['OperatorTopic', 'AWS::SNS::TopicPolicy', 'PolicyDocument/Statement/0', { ...statement, Action: 'sns:*' }],
+    ['ClientSecrets', 'AWS::KMS::Key', 'KeyPolicy/Statement/0', { ...statement, Action: 'kms:*' }],
   ],
   resource_is_named: [
     ...['*', ['arn:aws:x:::y', '*']].map(

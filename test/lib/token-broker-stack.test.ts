@@ -297,6 +297,7 @@ describe('the stack', () => {
     const form = changed(changed(exampleForm(), 'accessRules/0/role', role), 'region', 'cn-north-1');
     const { text } = synthesise('test', form);
     expect(text).toContain('arn:aws-cn:secretsmanager:cn-north-1:111111111111:secret:token-broker/test/*');
+    expect(text).toContain('"logs.cn-north-1.amazonaws.com.cn"');
     expect(text).not.toContain('arn:aws:');
   });
 
