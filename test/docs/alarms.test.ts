@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { parseEnvironment } from '../../lib/settings.ts';
 import { exampleForm } from '../lib/example-form.ts';
-import { synthesise } from '../lib/synthesise.ts';
+import { synthesiseMonitoring } from '../lib/monitored.ts';
 import { alarmsOf } from '../support/cloudwatch/template-alarms.ts';
 
 const PAGE = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
@@ -11,7 +11,7 @@ const SECTION = PAGE.split(/^## /m).find((section) => section.startsWith('Alarms
 it('the page about operations says of every alarm what the alarm says itself, and knows no other', () => {
   const rows = [...SECTION.matchAll(/^\| `([a-z0-9-]+)` +\| (.*?) +\| (.*?) +\|$/gm)];
   const told = rows.map(([, name, means, act]) => [`token-broker-${name}-test`, `${means} ${act}`]);
-  const alarms = alarmsOf(synthesise('test', exampleForm()));
+  const alarms = alarmsOf(synthesiseMonitoring());
   expect(Object.fromEntries(told)).toEqual(
     Object.fromEntries(alarms.map(({ AlarmName, AlarmDescription }) => [AlarmName, AlarmDescription])),
   );
