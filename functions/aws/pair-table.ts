@@ -66,8 +66,8 @@ export function createPairTable(dependencies: Dependencies): PairStore {
 
   function readItem(pair: Pair, isStrong: boolean): Promise<Item> {
     const command = new GetItemCommand({ ...keyOf(pair), ConsistentRead: isStrong });
-    return withinBudget(async ({ abortSignal, timeoutMs }) => {
-      const { Item: item } = await withSecondTry(timeoutMs, () => dynamodb.send(command, { abortSignal }));
+    return withinBudget(async ({ abortSignal, timeoutMs, isConnected }) => {
+      const { Item: item } = await withSecondTry(timeoutMs, () => dynamodb.send(command, { abortSignal }), isConnected);
       return itemOf(pair, item);
     });
   }
@@ -75,9 +75,9 @@ export function createPairTable(dependencies: Dependencies): PairStore {
   /** The item before the change if that was asked for, else an empty one; `undefined` when the condition failed. */
   function update(pair: Pair, change: Change, returned: 'ALL_OLD' | 'NONE' = 'NONE'): Promise<Item | undefined> {
     const command = new UpdateItemCommand({ ...keyOf(pair), ...updateInput(change, now()), ReturnValues: returned });
-    return withinBudget(async ({ abortSignal, timeoutMs }) => {
+    return withinBudget(async ({ abortSignal, timeoutMs, isConnected }) => {
       try {
-        const answer = await withSecondTry(timeoutMs, () => dynamodb.send(command, { abortSignal }));
+        const answer = await withSecondTry(timeoutMs, () => dynamodb.send(command, { abortSignal }), isConnected);
         return itemOf(pair, answer.Attributes);
       } catch (error) {
         if (error instanceof ConditionalCheckFailedException) return undefined;

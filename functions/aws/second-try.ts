@@ -3,14 +3,18 @@ import { isRefusal } from './refusal.ts';
 import { OutOfTime, withTimeLimit } from './time-limit.ts';
 
 /**
- * Makes a call that can be repeated, and a second time after a failure that says nothing about it. A second call also
- * begins beside the first when that has no answer after 60 % of the time: a kept-alive connection can die unnoticed
- * while the environment is frozen. The first answer counts.
+ * Makes a call that can be repeated, and a second time after a failure that says nothing about it. Unless it is known to
+ * be connected, a second call also begins beside the first when that has no answer after 60 % of the time: a kept-alive
+ * connection can die unnoticed while the environment is frozen. The first answer counts.
  */
-export async function withSecondTry<Answer>(timeoutMs: number, call: () => Promise<Answer>): Promise<Answer> {
+export async function withSecondTry<Answer>(
+  timeoutMs: number,
+  call: () => Promise<Answer>,
+  isConnected = false,
+): Promise<Answer> {
   const first = call();
   try {
-    return await withTimeLimit(timeoutMs * FIRST_SHARE, () => first);
+    return await (isConnected ? first : withTimeLimit(timeoutMs * FIRST_SHARE, () => first));
   } catch (error) {
     if (isRefusal(error)) throw error;
     if (error instanceof OutOfTime) return firstAnswer([first, call()]);

@@ -13,6 +13,8 @@ export type TimeBudget = <Answer>(call: (limits: CallLimits) => Promise<Answer>)
 export interface CallLimits {
   readonly abortSignal: AbortSignal;
   readonly timeoutMs: number;
+  /** The store has just answered, so its connection is alive: a second call beside this one would only be a burden. */
+  readonly isConnected: boolean;
 }
 
 interface TimeBudgets {
@@ -43,7 +45,7 @@ export function createTimeBudgets({ now, briefMs = BRIEF_MS, patientMs = PATIENT
   /** A clock that was set back must not make the peace longer. */
   const isLeftAlone = () => isProbing || (now() >= failedAt && now() < failedAt + PEACE_MS);
 
-  const patient: TimeBudget = (call) => run(patientMs, call);
+  const patient: TimeBudget = (call) => run(patientMs, true, call);
 
   const brief: TimeBudget = async (call) => {
     // After the peace one call finds out, and has the time to connect: the store that comes back is not missed.
@@ -51,7 +53,7 @@ export function createTimeBudgets({ now, briefMs = BRIEF_MS, patientMs = PATIENT
     if (isProbe && isLeftAlone()) throw unavailable('left-alone');
     if (isProbe) isProbing = true;
     try {
-      return await run(isCold || isProbe ? patientMs : briefMs, call);
+      return await run(isCold || isProbe ? patientMs : briefMs, false, call);
     } finally {
       if (isProbe) isProbing = false;
     }
@@ -59,9 +61,13 @@ export function createTimeBudgets({ now, briefMs = BRIEF_MS, patientMs = PATIENT
 
   return { brief, patient };
 
-  async function run<Answer>(timeoutMs: number, call: (limits: CallLimits) => Promise<Answer>): Promise<Answer> {
+  async function run<Answer>(
+    timeoutMs: number,
+    isConnected: boolean,
+    call: (limits: CallLimits) => Promise<Answer>,
+  ): Promise<Answer> {
     try {
-      const answer = await withTimeLimit(timeoutMs, (abortSignal) => call({ abortSignal, timeoutMs }));
+      const answer = await withTimeLimit(timeoutMs, (abortSignal) => call({ abortSignal, timeoutMs, isConnected }));
       failures = 0;
       return answer;
     } catch (error) {

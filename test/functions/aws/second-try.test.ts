@@ -59,6 +59,16 @@ describe('a second try', () => {
     },
   );
 
+  it('does not begin beside the first when that is connected', async () => {
+    const first = Promise.withResolvers<string>();
+    const call = vi.fn(() => first.promise);
+    const answer = withSecondTry(100, call, true);
+    await vi.advanceTimersByTimeAsync(100);
+    first.resolve('answer');
+    expect(await answer).toBe('answer');
+    expect(call).toHaveBeenCalledTimes(1);
+  });
+
   it('that fails as well as the silent first one fails as that does', async () => {
     const calls: PromiseWithResolvers<string>[] = [];
     const answer = withSecondTry(100, () => {

@@ -125,6 +125,15 @@ describe('a call of somebody whom the store has answered', () => {
     expect(await withinBudget(async () => 'answer')).toBe('answer');
   });
 
+  it('is known to be connected, other calls are not', async () => {
+    const known = ({ isConnected }: CallLimits) => Promise.resolve(isConnected);
+    expect([await withinBudget(known), await patiently(known), await withinBudget(known)]).toEqual([
+      false,
+      true,
+      false,
+    ]);
+  });
+
   it('counts when it fails', async () => {
     await fail(2);
     await expect(patiently(failing)).rejects.toMatchObject({ cause: 'TypeError' });
