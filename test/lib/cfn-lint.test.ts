@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cfnLintRules } from '../../lib/acknowledgements.ts';
-import { environments } from '../../lib/environments.ts';
+import { everyForm } from './every-form.ts';
 import { changed, exampleForm } from './example-form.ts';
 import { resourceOf, synthesise } from './synthesise.ts';
 
@@ -21,7 +21,7 @@ describe.skipIf(!isInstalled)('cfn-lint (skipped where it is not installed)', ()
   const stack = synthesise('broken', exampleForm());
   const { id } = resourceOf(stack, 'TokenEndpoint', 'AWS::Lambda::Function');
   const templates = {
-    ...Object.fromEntries(Object.entries(environments).map(([name, form]) => [name, synthesise(name, form).template])),
+    ...Object.fromEntries(Object.entries(everyForm).map(([name, form]) => [name, synthesise(name, form).template])),
     broken: changed(stack.template, `Resources/${id}/Properties/MemorySize`, 64),
   };
   let findings: readonly Finding[];
@@ -32,15 +32,15 @@ describe.skipIf(!isInstalled)('cfn-lint (skipped where it is not installed)', ()
       return file;
     });
     findings = await lint(files);
-  });
+  }, 180_000);
 
-  it.each(Object.keys(environments))('has nothing more to say about %s', (name) => {
+  it.each(Object.keys(everyForm))('has nothing more to say about %s', (name) => {
     const open = findings.filter(({ Filename, Rule }) => isAbout(Filename, name) && !(Rule.Id in cfnLintRules));
     expect(open).toEqual([]);
   });
 
   it.each(Object.keys(cfnLintRules))('still finds what is acknowledged: %s', (rule) => {
-    const [name = ''] = Object.keys(environments);
+    const [name = ''] = Object.keys(everyForm);
     expect(findings.filter(({ Filename, Rule }) => isAbout(Filename, name) && Rule.Id === rule)).not.toEqual([]);
   });
 

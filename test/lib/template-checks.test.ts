@@ -8,27 +8,15 @@ import { CfnQueue } from 'aws-cdk-lib/aws-sqs';
 import { describe, expect, it } from 'vitest';
 import cdkJson from '../../cdk.json' with { type: 'json' };
 import { type Acknowledgement, acknowledgements, actionsOnEverything } from '../../lib/acknowledgements.ts';
-import { environments } from '../../lib/environments.ts';
 import { parseEnvironment } from '../../lib/settings.ts';
 import { acknowledge, checkTemplates } from '../../lib/template-checks.ts';
 import { TokenBrokerStack } from '../../lib/token-broker-stack.ts';
+import { everyForm } from './every-form.ts';
 import { exampleForm } from './example-form.ts';
 import { resourcesOf, type Statement, type Template } from './synthesise.ts';
 
 const STACK = 'TokenBroker';
-const forms = {
-  ...environments,
-  'all-defaults': exampleForm(),
-  'all-options': {
-    ...exampleForm(),
-    tracing: true,
-    reservedConcurrency: 10,
-    provisionedConcurrency: 2,
-    vpc: { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'] },
-  },
-  'all-options-off': { ...exampleForm(), canary: 'off', reservedConcurrency: 0 },
-};
-const checked = Object.entries(forms).map(([name, form]) => ({ name, ...check(name, form) }));
+const checked = Object.entries(everyForm).map(([name, form]) => ({ name, ...check(name, form) }));
 
 describe('the template of', () => {
   it.each(checked)('$name is without a finding that nobody acknowledged', ({ open, stopped }) => {
