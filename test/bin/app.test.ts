@@ -40,7 +40,7 @@ describe('cdk synth, with no AWS credentials and no network', () => {
     expect(JSON.parse(await readFile(path.join(out, 'manifest.json'), 'utf8'))).not.toHaveProperty('missing');
   });
 
-  it('shows the template of the stack that is named', async () => {
+  it('shows the template of the stack that is named', { timeout: 120_000 }, async () => {
     const { code, stdout, stderr } = await cdkSynth('TokenBroker-dev', '--output', path.join(work, 'one'));
     expect(code, stderr).toBe(0);
     expect(stdout).toContain('FunctionName: token-broker-dev');
