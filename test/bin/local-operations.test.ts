@@ -10,7 +10,7 @@ import { type LocalBroker, startLocalBroker } from '../../bin/local/broker.ts';
 import type { PublishedMessage } from '../../bin/local/sns.ts';
 import { startTokenService, type TokenService } from '../../bin/local/token-service.ts';
 import { createTokenBroker } from '../../client/token-broker.ts';
-import { findMark } from '../fleet/encodings.ts';
+import { findMark } from '../support/encodings.ts';
 import { runCommandLine } from './commands/command-line.ts';
 
 const SERVICES = ['customer-insights', 'merchant-payment-cleansing'];

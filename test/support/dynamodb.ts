@@ -1,11 +1,14 @@
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, request as send } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { FAULTS, type Fault } from '../../bin/local/aws-fault.ts';
 
 /** What can be done to a call on its way; `lost-answer` lets it reach its target. */
-export type CallFault = Fault | 'lost-answer' | keyof typeof STRANGE_ANSWERS;
+export type CallFault = Fault | 'lost-answer' | keyof typeof STRANGE_ANSWERS | Reply;
+
+/** Answers in the place of the target. */
+type Reply = (response: ServerResponse) => void;
 
 export interface FaultyEndpoint {
   readonly url: string;
@@ -13,8 +16,12 @@ export interface FaultyEndpoint {
   readonly calls: readonly Call[];
   /** Lets the next `times` calls fail, all of them when left out; `undefined` ends it. */
   readonly failWith: (fault: CallFault | undefined, times?: number) => void;
+  /** Lets all calls fail for which there is a fault, until it is called again. */
+  readonly failWhere: (faultOf: FaultOf) => void;
   readonly close: () => Promise<void>;
 }
+
+export type FaultOf = (call: Call) => CallFault | undefined;
 
 interface Call {
   readonly operation: string;
@@ -26,15 +33,18 @@ export async function startFaultyEndpoint(target: string): Promise<FaultyEndpoin
   const calls: Call[] = [];
   let fault: CallFault | undefined;
   let faultsLeft = 0;
+  let faultOf: FaultOf = () => undefined;
 
   const server = createServer(async (request, response) => {
     const body = await buffer(request);
-    calls.push({
+    const call = {
       operation: `${request.headers['x-amz-target']}`.split('.')[1] ?? '',
       parameters: JSON.parse(`${body}`),
-    });
-    const own = faultsLeft > 0 ? fault : undefined;
+    };
+    calls.push(call);
+    const own = faultsLeft > 0 ? fault : faultOf(call);
     faultsLeft -= 1;
+    if (typeof own === 'function') return own(response);
     if (own === 'no-item' || own === 'another-item') return void response.end(STRANGE_ANSWERS[own]);
     if (own !== undefined && own !== 'lost-answer') return FAULTS[own](response);
 
@@ -52,6 +62,9 @@ export async function startFaultyEndpoint(target: string): Promise<FaultyEndpoin
     failWith: (next, times = Number.POSITIVE_INFINITY) => {
       fault = next;
       faultsLeft = times;
+    },
+    failWhere: (next) => {
+      faultOf = next;
     },
     close: async () => {
       const closed = new Promise((resolve) => server.close(resolve));

@@ -8,6 +8,8 @@ export function encodingsOf(mark: string): readonly (readonly [name: string, tex
     ['form', `${new URLSearchParams({ mark })}`.slice('mark='.length)],
     ['hex', bytes.toString('hex')],
     ['upper-case hex', bytes.toString('hex').toUpperCase()],
+    ['inspected bytes', [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join(' ')],
+    ['bytes in JSON', bytes.toJSON().data.join(',')],
     ...[0, 1, 2].map((offset) => [`base64 at ${offset}`, base64At(bytes, offset, 'base64')] as const),
     ...[0, 1, 2].map((offset) => [`base64url at ${offset}`, base64At(bytes, offset, 'base64url')] as const),
   ];
