@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
 import { NAME_PATTERN, type Pair } from './pair.ts';
 import { Problem } from './problem.ts';
-import { parseBody } from './request-body.ts';
+import { parseBody, shownName } from './request-body.ts';
 
 /** What a caller asks for with `POST /token`. */
 export interface IssueRequest {
@@ -47,14 +47,9 @@ export function parseMembers<Schema extends z.ZodMiniType>(schema: Schema, membe
 }
 
 function explain(issue: z.core.$ZodIssue): string {
-  if (issue.code === 'unrecognized_keys') return `unknown member ${issue.keys.map(shown).join(', ')}`;
+  if (issue.code === 'unrecognized_keys') return `unknown member ${issue.keys.map(shownName).join(', ')}`;
   if (issue.path.length === 0) return 'the body must be an object';
   return `${issue.path.join('.')}: ${issue.message}`;
-}
-
-/** A name that the caller chose goes back to it shortened and with everything escaped. */
-function shown(name: string): string {
-  return JSON.stringify(name.length > 32 ? `${name.slice(0, 32)}…` : name);
 }
 
 function requiredOr(message: string) {

@@ -1,5 +1,6 @@
 import { plainName } from './answer-members.ts';
 import { expiryNameOf } from './expiry-name.ts';
+import { isPlainWord } from './plain-word.ts';
 import { isTokenName } from './token-name.ts';
 import type { PrintPath } from './unusable-answer.ts';
 
@@ -10,7 +11,8 @@ import type { PrintPath } from './unusable-answer.ts';
  */
 export function createPathPrinter(answer: unknown): PrintPath {
   const texts = shortTexts(answer);
-  const print = (name: string) => (isKnownName(name) || (isPlainWord(name) && !holdsText(name, texts)) ? name : '*');
+  const print = (name: string) =>
+    isKnownName(name) || (isPlainWord(name, MAX_NAME_LENGTH) && !holdsText(name, texts)) ? name : '*';
   return (path) => (path.length === 0 ? '$' : path.map(print).join('.'));
 }
 
@@ -26,10 +28,6 @@ const KNOWN_NAMES: ReadonlySet<string> = new Set([
 
 function isKnownName(name: string): boolean {
   return KNOWN_NAMES.has(plainName(name)) || isTokenName(name) || expiryNameOf(name) !== undefined;
-}
-
-function isPlainWord(name: string): boolean {
-  return name.length <= MAX_NAME_LENGTH && /^[\w.-]+$/.test(name) && name.replace(/\D/g, '').length <= 2;
 }
 
 function holdsText(name: string, texts: ReadonlySet<string>): boolean {

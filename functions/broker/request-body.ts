@@ -1,3 +1,4 @@
+import { isPlainWord } from './plain-word.ts';
 import { Problem } from './problem.ts';
 
 /** 16 KiB: far more than a request needs, far less than a parser could be hurt with. */
@@ -51,10 +52,18 @@ function parseJson(text: string): unknown {
 function parseForm(text: string): unknown {
   const members = new Map<string, string | number>();
   for (const [name, value] of new URLSearchParams(text)) {
-    if (members.has(name)) throw new Problem('invalid-request', `${JSON.stringify(name)}: is given more than once.`);
+    if (members.has(name)) throw new Problem('invalid-request', `${shownName(name)}: is given more than once.`);
     members.set(name, NUMERIC_MEMBERS.has(name) && /^\d{1,9}$/.test(value) ? Number(value) : value);
   }
   return Object.fromEntries(members);
+}
+
+/**
+ * How the name of a member that a caller chose goes back to it: one that is no word may be a token that was sent as a
+ * whole form, and callers write our problems into their logs.
+ */
+export function shownName(name: string): string {
+  return isPlainWord(name) ? `"${name}"` : 'whose name is not shown';
 }
 
 const NUMERIC_MEMBERS: ReadonlySet<string> = new Set(['min_ttl']);

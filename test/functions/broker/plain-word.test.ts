@@ -1,0 +1,27 @@
+import { expect, it } from 'vitest';
+import { isPlainWord } from '../../../functions/broker/plain-word.ts';
+
+it.each([
+  ...['a', '0', 'id', 'eTag', 'x', 'URL', 'expiresIn', 'expires_in', 'access-token', 'data.token', 'oauth2_token'],
+  ...['sessionID', 'OAuthToken', 'address1', 'ECONNRESET', 'ERR_HTTP2_STREAM_ERROR', 'EAI_AGAIN', 'E2BIG', 'EPIPE'],
+  ...['AbortError', 'TimeoutError', 'AccessDeniedException', 'KMSInvalidStateException', 'OutOfTime'],
+  ...['UnrecognizedClientException', 'ERR_TLS_CERT_ALTNAME_INVALID', 'InvalidClientTokenId', 'TypeError'],
+])('"%s" is a word', (text) => {
+  expect(isPlainWord(text, 64)).toBe(true);
+});
+
+it.each([
+  ...['', ' ', 'two words', 'a:b', 'a/b', '"', 'é', 'word\n', '\u0000'],
+  ...['Se9ZpR4S', 'a1b2c3', '123456', 'deadbeef01234567', 'AKIDEXAMPLE123', 'QzXkRwPvTnMa', 'xQzRkW'],
+  ...['eyJhbGciOiJub25lIn0', 'hunter2hunter22', 'wJalrXUtnFEMIK7MDENGbPxRfiCY', 'cGFzc3dvcmQxMjM'],
+])('"%s" is none', (text) => {
+  expect(isPlainWord(text, 64)).toBe(false);
+});
+
+it('a text that is longer than allowed is none', () => {
+  expect([isPlainWord('a'.repeat(32)), isPlainWord('a'.repeat(33)), isPlainWord('a'.repeat(64), 64)]).toEqual([
+    true,
+    false,
+    true,
+  ]);
+});
