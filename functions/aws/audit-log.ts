@@ -1,5 +1,6 @@
-import type { Audit, AuditRecord, Remark } from '../broker/audit.ts';
+import type { Audit, Remark } from '../broker/audit.ts';
 import type { Pair } from '../broker/pair.ts';
+import { bugPlace } from './bug-place.ts';
 import { BY_ENVIRONMENT, BY_OUTCOME, BY_SERVICE, BY_SERVICE_AND_OUTCOME, emfLine, type MetricSet } from './emf.ts';
 import type { Unreadable } from './pair-table.ts';
 
@@ -35,7 +36,7 @@ export function createAuditLog({ environment, version, services, now, write }: D
       cache,
       ...proof,
       remarks: [...trace.remarks],
-      cause: describeCause(cause),
+      cause: outcome === 'internal' ? bugPlace(cause) : wordOf(cause),
     };
     const isBug = outcome === 'internal' && version !== undefined;
     write(emfLine(now(), [...METRICS, ...(isBug ? BUG_METRICS : []), ...remarkMetrics(remarks)], line));
@@ -81,12 +82,7 @@ function remarkMetrics(counts: readonly string[]): readonly MetricSet[] {
 
 const UNREADABLE_METRICS: readonly MetricSet[] = [{ by: [BY_SERVICE_AND_OUTCOME], counts: ['UnreadableRecords'] }];
 
-/** Where an unexpected error came from, without its message: a message may quote what it stumbled over. */
-function describeCause(cause: AuditRecord['cause']) {
-  if (!(cause instanceof Error)) return typeof cause === 'string' ? cause : undefined;
-  // Behind the message only: a line of the message can look like a frame.
-  const { stack = '', message } = cause;
-  const behind = stack.indexOf(message) === -1 ? '' : stack.slice(stack.indexOf(message) + message.length);
-  const frames = behind.split('\n').filter((line) => line.startsWith('    at '));
-  return { name: cause.name, at: frames.slice(0, 8).map((frame) => frame.trim()) };
+/** A problem's cause is a word that the rules gave it. */
+function wordOf(cause: unknown): string | undefined {
+  return typeof cause === 'string' ? cause : undefined;
 }

@@ -130,7 +130,8 @@ describe('the audit line', () => {
 });
 
 describe('the cause of a problem', () => {
-  const causeOf = (cause: unknown) => JSON.parse(written({ ...DENIED, outcome: 'internal', cause })).cause;
+  const causeOf = (cause: unknown, outcome: AuditRecord['outcome'] = 'internal') =>
+    JSON.parse(written({ ...DENIED, outcome, cause })).cause;
 
   it('is shown by name and place, without its message', () => {
     const cause = new TypeError('marked-secret', { cause: new Error('marked-cause') });
@@ -149,10 +150,20 @@ describe('the cause of a problem', () => {
   });
 
   it('is shown whole when the rules gave it as a word', () => {
-    expect(causeOf('AccessDeniedException')).toBe('AccessDeniedException');
+    expect(causeOf('AccessDeniedException', 'secrets-unavailable')).toBe('AccessDeniedException');
   });
 
-  it.each([[{ token: 'marked' }], [['marked']], [7], [null]])('is left out when it is something else: %j', (cause) => {
-    expect(causeOf(cause)).toBeUndefined();
-  });
+  it.each([[new Error('marked')], [{ token: 'marked' }], [7], [null]])(
+    'is left out when it is something else that the rules gave: %j',
+    (cause) => {
+      expect(causeOf(cause, 'secrets-unavailable')).toBeUndefined();
+    },
+  );
+
+  it.each([['marked-secret'], [{ token: 'marked' }], [['marked']], [7], [null], [undefined]])(
+    'is shown by nothing but its type when what was thrown is no error: %j',
+    (cause) => {
+      expect(causeOf(cause)).toEqual({ name: typeof cause, at: [] });
+    },
+  );
 });
