@@ -1,5 +1,6 @@
 import type { Trace } from './audit.ts';
 import { parseCredential } from './credential.ts';
+import { withoutCredential } from './credential-echo.ts';
 import { isIssuable, refreshAt } from './freshness.ts';
 import type { Pair } from './pair.ts';
 import type { PairRecord, StoredToken } from './pair-record.ts';
@@ -8,7 +9,9 @@ import { Problem } from './problem.ts';
 import type { SecretVersion } from './secret.ts';
 import type { Service } from './service.ts';
 import type { RequestToken } from './token-request.ts';
-import { readTokenResponse, type ServiceToken } from './token-response.ts';
+import { readTokenResponse, type ServiceToken, type TokenResponse } from './token-response.ts';
+import { decodeBody } from './token-response-body.ts';
+import { shapeOf } from './token-response-shape.ts';
 
 /** What one token request brought: something to publish, or the news that the service rejected the version. */
 export type Renewal = Publication | 'rejected';
@@ -60,13 +63,15 @@ export function createTokenRenewer({ requestToken, fingerprint, random, now }: D
       return 'rejected';
     }
 
-    const name = fingerprint(reading.token.accessToken.reveal());
+    const served = withoutCredential(reading.token, credential, service.basicEncoding);
+    if (served === undefined) throw credentialAsToken(pair, response);
+    const name = fingerprint(served.accessToken.reveal());
     const isSame = record.token?.fingerprint === name;
     if (isSame && forced) trace.remarks.add('refusal-idle');
-    const life = lifeOf(reading.token, times.requestStartedAt, isSame ? record.lifetimeSeenMs : 0);
+    const life = lifeOf(served, times.requestStartedAt, isSame ? record.lifetimeSeenMs : 0);
     if (!isIssuable(life, now())) throw tooShort(pair, life.expiresAt - now());
     const token: StoredToken = {
-      ...reading.token,
+      ...served,
       fingerprint: name,
       credentialVersion: version.versionId,
       issuedAt: times.requestStartedAt,
@@ -102,6 +107,12 @@ function assumedLifetime(record: PairRecord, service: Service, forced: boolean, 
 
 const EARLY_REFUSALS = 2;
 const MIN_ASSUMED_MS = 30_000;
+
+/** Whoever got this token would have the credential. */
+function credentialAsToken({ client, service }: Pair, response: TokenResponse): Problem {
+  const detail = `Where its token should be, the service ${service} repeats the credential of ${client}.`;
+  return new Problem('token-response-unusable', detail, { shape: shapeOf(response, decodeBody(response)) });
+}
 
 /** The service hands out a token that nobody may receive any more; its successor comes when it has lapsed. */
 function tooShort({ service }: Pair, restMs: number): Problem {

@@ -1,22 +1,24 @@
 import { type Level, memberAt, plainName } from './answer-members.ts';
+import { shows } from './secret-text.ts';
 
 /**
- * The token type, `Bearer` when the answer tells none or no word. It is case-insensitive, so `bearer` becomes `Bearer`;
- * any other type is passed on as its service wrote it, because only its callers know what to do with it.
+ * The token type, `Bearer` when the answer tells none, no word, or the token. It is case-insensitive, so `bearer` becomes
+ * `Bearer`; any other type is passed on as its service wrote it, because only its callers know what to do with it.
  *
  * @see RFC 6749 §7.1, RFC 9110 §11.1
  */
-export function readTokenType(around: readonly Level[]): string {
+export function readTokenType(around: readonly Level[], token: string): string {
   const type = nearest(around, 'tokentype');
   const word = typeof type === 'string' ? type.trim() : '';
-  return AUTH_SCHEME.test(word) && word.toLowerCase() !== 'bearer' ? word : 'Bearer';
+  return AUTH_SCHEME.test(word) && word.toLowerCase() !== 'bearer' && !shows(word, token) ? word : 'Bearer';
 }
 
-/** The granted scope, also when it comes as an array; undefined when the answer tells none (RFC 6749 §3.3). */
-export function readScope(around: readonly Level[]): string | undefined {
+/** The granted scope, also when it comes as an array; undefined when the answer tells none that may be shown (RFC 6749 §3.3). */
+export function readScope(around: readonly Level[], token: string): string | undefined {
   const told = nearest(around, 'scope') ?? nearest(around, 'scopes');
   const scope = Array.isArray(told) && told.every((one) => typeof one === 'string') ? told.join(' ') : told;
-  return typeof scope === 'string' && scope.length <= MAX_SCOPE_LENGTH && SCOPE.test(scope) ? scope : undefined;
+  if (typeof scope !== 'string' || scope.length > MAX_SCOPE_LENGTH || !SCOPE.test(scope)) return undefined;
+  return shows(scope, token) ? undefined : scope;
 }
 
 /**
@@ -54,8 +56,7 @@ function isSecretName(name: string): boolean {
 
 function isPassable(value: unknown, token: string): boolean {
   if (!isFlatAndOpen(value, 0)) return false;
-  const json = JSON.stringify(value);
-  return json.length <= MAX_PASSED_LENGTH && !json.includes(JSON.stringify(token).slice(1, -1));
+  return JSON.stringify(value).length <= MAX_PASSED_LENGTH && !shows(value, token);
 }
 
 /** Not so deep that writing it as JSON could fail, and without a member that names a secret. */

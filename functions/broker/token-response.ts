@@ -86,9 +86,9 @@ function readToken(
   const token = findToken(body.value, tokenMember);
   return {
     accessToken: new Redacted(token.value),
-    tokenType: readTokenType(token.around),
+    tokenType: readTokenType(token.around, token.value),
     ...readExpiry({ token, body: body.value, headers }, times, service),
-    scope: readScope(token.around),
+    scope: readScope(token.around, token.value),
     passThrough: readPassThrough(body.value, passThrough, token.value),
   };
 }

@@ -128,7 +128,7 @@ export function createModelWorld(clock: VirtualClock) {
       if (deletedAt !== undefined) return { outcome: 'deleted' };
       const versionId = stages[stage];
       if (versionId === undefined) return { outcome: 'missing' };
-      const text = new Redacted(JSON.stringify({ client_id: client, secret: versionId }));
+      const text = new Redacted(JSON.stringify({ client_id: client, secret: `secret of ${versionId}` }));
       return { outcome: 'found', secret: { versionId, stage, text } };
     },
 

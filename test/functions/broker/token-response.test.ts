@@ -33,6 +33,22 @@ describe('reading a good answer', () => {
   });
 });
 
+describe('a member beside the token that holds the token', () => {
+  const token = 'marked-token';
+
+  it.each([
+    ['token_type', { token_type: token }, { tokenType: 'Bearer' }],
+    ['token_type, within a word', { token_type: `x-${token}` }, { tokenType: 'Bearer' }],
+    ['scope', { scope: `read ${token}` }, { scope: undefined }],
+    ['scope, as a list', { scope: ['read', token] }, { scope: undefined }],
+    ['a member to be passed on', { instance: { a: [token] } }, { passThrough: {} }],
+  ])('is not told: %s', (name, members, expected) => {
+    const body = JSON.stringify({ access_token: token, ...members });
+    const reading = read({ name, body, settings: { response: { passThrough: ['instance'] } } });
+    expect(reading).toMatchObject({ outcome: 'token', token: expected });
+  });
+});
+
 describe('reading a bad answer', () => {
   it.each(badAnswers(STARTED_AT))('says what is wrong: $name', (answer) => {
     const { type, detail, shape } = problemOf(answer);
