@@ -35,3 +35,13 @@ export function drip(text: string): Reply {
     socket.on('close', () => clearInterval(timer));
   };
 }
+
+/** A whole answer, with the length of its body. */
+export function http(status: number, body: string, header = 'content-type: application/json'): string {
+  return `${head(status)}${header}\r\ncontent-length: ${Buffer.byteLength(body, 'latin1')}\r\n\r\n${body}`;
+}
+
+/** The first line of an answer. */
+export function head(status: number): string {
+  return `HTTP/1.1 ${status} X\r\n`;
+}

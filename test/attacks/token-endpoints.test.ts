@@ -6,7 +6,7 @@ import { createTokenRequester } from '../../functions/broker/token-request.ts';
 import { createBrokerWorld } from '../support/broker-world.ts';
 import { exampleRule, exampleService, START } from '../support/example.ts';
 import { type RawServer, startRawServer } from '../support/raw-server.ts';
-import { drip, end, endless, write } from './hostile-answers.ts';
+import { drip, end, endless, head, http, write } from './hostile-answers.ts';
 
 /** In every answer that must not be shown to anybody. */
 const MARKED = 'marked-by-the-service';
@@ -301,16 +301,8 @@ async function settled(): Promise<void> {
   for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
-function head(status: number): string {
-  return `HTTP/1.1 ${status} X\r\n`;
-}
-
 function chunkedHead(status: number): string {
   return `${head(status)}transfer-encoding: chunked\r\n\r\n`;
-}
-
-function http(status: number, body: string, header = 'content-type: application/json'): string {
-  return `${head(status)}${header}\r\ncontent-length: ${Buffer.byteLength(body, 'latin1')}\r\n\r\n${body}`;
 }
 
 function tokenBody(token: string): string {

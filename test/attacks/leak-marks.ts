@@ -1,0 +1,57 @@
+import { findMark } from '../support/encodings.ts';
+
+/** What nobody may ever see, so that it is recognised wherever it turns up. */
+export type Marks = Readonly<Record<MarkName, string>>;
+
+type MarkName = 'clientId' | 'secret' | 'token' | 'sessionToken' | 'sealingKey';
+
+/**
+ * The same marks with the characters that encodings and quotations treat in their own ways, and as words, which pass
+ * where only words may.
+ */
+export const SPELLINGS = ['odd', 'wordy'] as const;
+
+export type Spelling = (typeof SPELLINGS)[number];
+
+/** Each mark is one short text several times over: messages quote a part of what they stumble over. */
+export function marksOf(spelling: Spelling): Marks {
+  const core = CORES[spelling];
+  return {
+    clientId: core.clientId.repeat(4),
+    secret: core.secret.repeat(4),
+    token: core.token.repeat(4),
+    sessionToken: core.sessionToken.repeat(4),
+    // One that is shorter is none.
+    sealingKey: core.sealingKey.repeat(8),
+  };
+}
+
+/** The value that a credential has in the header of a token request, by the encoding of Basic. */
+export function basicOf({ clientId, secret }: Marks, encoding: 'raw' | 'form' = 'raw'): string {
+  const encode = (text: string) => (encoding === 'form' ? `${new URLSearchParams({ '': text })}`.slice(1) : text);
+  return Buffer.from(`${encode(clientId)}:${encode(secret)}`).toString('base64');
+}
+
+/** All marks of a credential and a token in one line: what somebody writes who repeats what he heard and what he has. */
+export function echoOf(marks: Marks): string {
+  return `${marks.secret} ${marks.token} ${marks.clientId} Basic ${basicOf(marks)}`;
+}
+
+/** Every mark that stands in a text, with the text's name and the encoding; the shortest part of it is enough. */
+export function findLeaks(texts: Readonly<Record<string, string>>, spelling: Spelling): readonly string[] {
+  const marks = marksOf(spelling);
+  const searched = [
+    ...Object.entries(CORES[spelling]),
+    ['Basic value', basicOf(marks)] as const,
+    ['Basic value in form encoding', basicOf(marks, 'form')] as const,
+  ];
+  return Object.entries(texts).flatMap(([place, text]) =>
+    searched.flatMap(([name, mark]) => findMark(text, mark).map((encoding) => `${place}: ${name}, ${encoding}`)),
+  );
+}
+
+/** No quotes and no backslashes, which would look different each time that JSON is put into JSON. */
+const CORES: Readonly<Record<Spelling, Marks>> = {
+  odd: { clientId: 'i~$+/6Y', secret: 's$+/=9Z', token: 't.~-$7K', sessionToken: 'n+/=8Wq', sealingKey: 'k+/=5Xv' },
+  wordy: { clientId: 'Id6YwQ3', secret: 'Se9ZpR4', token: 'Tk7KxJ5', sessionToken: 'Sn8WqM2', sealingKey: 'Sk5XvB8' },
+};

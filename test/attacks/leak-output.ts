@@ -1,0 +1,47 @@
+import { format, inspect } from 'node:util';
+import { onTestFinished, vi } from 'vitest';
+
+/** Everything that a process can say besides its answers. */
+export interface Output {
+  /** By where it was written. */
+  readonly written: Readonly<Record<string, string>>;
+  /** Rejections that nobody handled, and warnings of Node. */
+  readonly unhandled: () => number;
+}
+
+/** Takes down, until the test ends, what this process writes to its streams and its console, and what Node says of it. */
+export function captureOutput(): Output {
+  const written = { stdout: '', stderr: '', console: '', unhandled: '', warnings: '' };
+  let unhandled = 0;
+
+  for (const name of ['stdout', 'stderr'] as const) {
+    vi.spyOn(process[name], 'write').mockImplementation((chunk) => {
+      written[name] += typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString('latin1');
+      return true;
+    });
+  }
+  for (const method of ['debug', 'dir', 'error', 'info', 'log', 'table', 'trace', 'warn'] as const) {
+    vi.spyOn(console, method).mockImplementation((...values: unknown[]) => {
+      written.console += `${format(...values)}\n${values.map(inspectAll).join('\n')}\n`;
+    });
+  }
+  const onUnhandled = (reason: unknown) => {
+    unhandled += 1;
+    written.unhandled += inspectAll(reason);
+  };
+  const onWarning = (warning: Error) => {
+    written.warnings += inspectAll(warning);
+  };
+  process.on('unhandledRejection', onUnhandled).on('warning', onWarning);
+
+  onTestFinished(() => {
+    process.off('unhandledRejection', onUnhandled).off('warning', onWarning);
+    vi.restoreAllMocks();
+  });
+  return { written, unhandled: () => unhandled };
+}
+
+/** As much of a value as anybody could print, hidden members too. */
+function inspectAll(value: unknown): string {
+  return inspect(value, { depth: null, showHidden: true, maxStringLength: null, maxArrayLength: null });
+}
