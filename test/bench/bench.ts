@@ -1,5 +1,5 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { availableParallelism, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { printJson, talk } from '../../bin/commands/output.ts';
@@ -79,8 +79,8 @@ async function measureAll(folder: string, { rounds, hits, fleet }: Options): Pro
       const until = performance.now() + ROUNDS_MS / clients.length;
       const onRound = (done: number) => talk(`Under ${name}: round ${done} of ${rounds}.`);
       const measured = await measure({ bundles, standIns, command }, { rounds, hits, until, onRound });
-      const { node } = process.versions;
-      runs.push({ node, runtimeClient: name, bundleBytes: bundles.brokerBytes, ...measured, ...fleets });
+      const machine = { node: process.versions.node, processors: availableParallelism(), load: loadavg()[1] ?? 0 };
+      runs.push({ ...machine, runtimeClient: name, bundleBytes: bundles.brokerBytes, ...measured, ...fleets });
     }
     return runs;
   } finally {

@@ -5,8 +5,10 @@ import { median, quantile } from './statistics.ts';
 
 /** What came of a run, for a person: the variants side by side, then every goal. */
 export function reportOf(samples: Samples, goals: readonly Goal[], skipped: readonly Skipped[]): string {
+  const { rounds, node, runtimeClient, processors, load } = samples;
   return [
-    `${samples.rounds.length} rounds on Node ${samples.node} under ${samples.runtimeClient}, median (p99) in ms`,
+    `${rounds.length} rounds on Node ${node} under ${runtimeClient}, median (p99) in ms`,
+    `${processors} processors with work for ${load.toFixed(1)}${load > processors ? ': ratios hold better than times' : ''}`,
     tableText(
       HEADER,
       VARIANTS.map((variant) => rowOf(samples, variant)),

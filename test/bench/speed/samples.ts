@@ -8,6 +8,9 @@ import type { Hits } from './memory-hits.ts';
 export interface Samples {
   readonly node: string;
   readonly runtimeClient: string;
+  /** How many processors the machine has, and how many it would have needed in the last minutes. */
+  readonly processors: number;
+  readonly load: number;
   /** The first one, in which files come from the disk, is not among them. */
   readonly rounds: readonly Round[];
   readonly hits: readonly Hits[];
