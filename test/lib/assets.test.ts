@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { assumedRoleIdentity, functionUrlEvent } from '../../bin/local/function-url-event.ts';
 import { createTokenBroker } from '../../client/token-broker.ts';
-import { ADMINISTRATOR, BILLING, deployWorld, NEXT_CREDENTIAL } from '../support/deployed-world.ts';
+import { ADMINISTRATOR, BILLING, deployWorld, NEXT_CREDENTIAL } from './deployed-world.ts';
 
 let world: Awaited<ReturnType<typeof deployWorld>>;
 // The CDK bundles three functions.

@@ -7,10 +7,10 @@ import { type PublishedMessage, startSns } from '../../bin/local/sns.ts';
 import { startSts } from '../../bin/local/sts.ts';
 import { startTokenService } from '../../bin/local/token-service.ts';
 import type { Environment } from '../../lib/settings.ts';
-import { exampleForm } from '../lib/example-form.ts';
-import { synthesise } from '../lib/synthesise.ts';
-import { deploy } from './cloudformation.ts';
-import { type LambdaProcess, startLambda } from './lambda-process.ts';
+import { deploy } from '../support/cloudformation.ts';
+import { type LambdaProcess, startLambda } from '../support/lambda-process.ts';
+import { exampleForm } from './example-form.ts';
+import { synthesise } from './synthesise.ts';
 
 const ENVIRONMENT = 'test';
 const { account, region, services } = exampleForm();
