@@ -107,7 +107,8 @@ const faults: Readonly<Record<string, readonly Fault[]>> = {
 };
 
 describe('a template', () => {
-  it('of the stack keeps to every rule', () => {
+  // The first one to ask waits until the rules are compiled.
+  it('of the stack keeps to every rule', { timeout: 120_000 }, () => {
     expect(findingsIn(stack.template)).toEqual([]);
   });
 

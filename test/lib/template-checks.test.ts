@@ -76,7 +76,7 @@ describe('a finding that nobody acknowledged', () => {
     expect(stopped).toBe(true);
   });
 
-  it('stops synth even if it is only a warning', () => {
+  it('stops synth even if it is only a warning', { timeout: 120_000 }, () => {
     const butOne = check('test', exampleForm(), {
       kept: ({ id }) => id !== 'AwsSolutions::AwsSolutions-DDB3',
     });
