@@ -12,6 +12,7 @@ import { createSealer } from './aws/sealing.ts';
 import { createSealingKeys } from './aws/sealing-key.ts';
 import { createSecretReader, createSecretsManagerClient } from './aws/secrets-manager.ts';
 import { createTimeBudgets } from './aws/time-budget.ts';
+import { inTime } from './aws/time-limit.ts';
 import { warmUp } from './aws/warm-up.ts';
 import type { AccessRule } from './broker/access-rule.ts';
 import { createAuthorize } from './broker/authorize.ts';
@@ -74,7 +75,7 @@ export function createTokenFunction(options: Options): TokenFunction {
     authorize: createAuthorize(accessRules, services),
     store: createPairTable({ ...table, withinBudget: brief }),
     patientStore: createPairTable({ ...table, withinBudget: patient }),
-    credentials: createCredentials({ readSecret: createSecretReader({ environment, secretsManager }), now }),
+    credentials: createCredentials({ readSecret: createSecretReader({ environment, secretsManager, now }), now }),
     renewToken: createTokenRenewer({ requestToken, fingerprint, random, now }),
     provenForMs: settings.provenForSeconds * 1_000,
     uniqueId: randomUUID,
@@ -82,11 +83,11 @@ export function createTokenFunction(options: Options): TokenFunction {
     sleep,
     random,
   });
-  const endpoint = createTokenEndpoint({ broker, audit: createAuditLog(log), now });
+  const endpoint = createTokenEndpoint({ broker, audit: createAuditLog(log), inTime, now });
 
   return {
     handler: async (event, context) => toResult(await endpoint(parseEvent(event, context, now()))),
-    warmUp: () => warmUp({ dynamodb, tableName, keys }),
+    warmUp: () => warmUp({ dynamodb, tableName, keys, now }),
   };
 }
 

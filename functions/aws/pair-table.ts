@@ -31,59 +31,77 @@ export type Unreadable = Unopened | 'locked';
 export function createPairTable(dependencies: Dependencies): PairStore {
   const { dynamodb, tableName, sealer, withinBudget, now, onUnreadable } = dependencies;
 
-  const store: PairStore = {
-    async read(pair, consistency) {
-      // Both at once: an environment's first read would otherwise wait for the sealing key as well.
-      const [item, hasKey] = await Promise.all([readItem(pair, consistency === 'strong'), sealer.hasKey()]);
-      return toRecord(pair, item, hasKey);
-    },
+  return until(Infinity);
 
-    async acquire(pair, acquisition) {
-      const item = await update(pair, acquireChange(acquisition), 'ALL_OLD');
-      if (item === undefined) return undefined;
-      // After a repetition the old item is already mine; the fence before it is the one that I saw.
-      return { ...(await toRecord(pair, item, await sealer.hasKey())), fence: acquisition.seenFence };
-    },
+  function until(deadline: number): PairStore {
+    const store: PairStore = {
+      until,
 
-    async publish(pair, fence, publication) {
-      const sealed = await sealer.seal(pair, publication);
-      if (sealed !== undefined) return (await update(pair, publishChange(fence, sealed))) !== undefined;
-      await store.release(pair, fence);
-      throw unavailable('no-sealing-key');
-    },
+      async read(pair, consistency) {
+        const isStrong = consistency === 'strong';
+        // Both at once: an environment's first read would otherwise wait for the sealing key as well.
+        const hasKey = sealer.hasKey(deadline);
+        // After a failure too: nothing of this is under way any more when it ends.
+        const item = await readItem(pair, isStrong, deadline).finally(() => hasKey);
+        return toRecord(pair, item, await hasKey, deadline);
+      },
 
-    pause: async (pair, fence, pause) => (await update(pair, pauseChange(fence, pause))) !== undefined,
+      async acquire(pair, acquisition) {
+        const item = await update(pair, acquireChange(acquisition), deadline, 'ALL_OLD');
+        if (item === undefined) return undefined;
+        const hasKey = await sealer.hasKey(deadline);
+        // After a repetition the old item is already mine; the fence before it is the one that I saw.
+        return { ...(await toRecord(pair, item, hasKey, deadline)), fence: acquisition.seenFence };
+      },
 
-    /** Two updates and nothing between them that matters: a fence that is no longer mine never becomes mine again. */
-    async reject(pair, fence, rejection) {
-      const item = await update(pair, rejectChange(fence, rejection));
-      if (item === undefined) await update(pair, countChange(fence, rejection));
-    },
+      async publish(pair, fence, publication) {
+        const sealed = await sealer.seal(pair, publication, deadline);
+        if (sealed !== undefined) return (await update(pair, publishChange(fence, sealed), deadline)) !== undefined;
+        await store.release(pair, fence);
+        throw unavailable('no-sealing-key');
+      },
 
-    release: async (pair, fence, provenVersion) => void (await update(pair, releaseChange(fence, provenVersion))),
-  };
-  return store;
+      pause: async (pair, fence, pause) => (await update(pair, pauseChange(fence, pause), deadline)) !== undefined,
 
-  function readItem(pair: Pair, isStrong: boolean): Promise<Item> {
+      /** Two updates and nothing between them that matters: a fence that is no longer mine never becomes mine again. */
+      async reject(pair, fence, rejection) {
+        const item = await update(pair, rejectChange(fence, rejection), deadline);
+        if (item === undefined) await update(pair, countChange(fence, rejection), deadline);
+      },
+
+      release: async (pair, fence, provenVersion) =>
+        void (await update(pair, releaseChange(fence, provenVersion), deadline)),
+    };
+    return store;
+  }
+
+  function readItem(pair: Pair, isStrong: boolean, deadline: number): Promise<Item> {
     const command = new GetItemCommand({ ...keyOf(pair), ConsistentRead: isStrong });
-    return withinBudget(async ({ abortSignal, timeoutMs, isConnected }) => {
-      const { Item: item } = await withSecondTry(timeoutMs, () => dynamodb.send(command, { abortSignal }), isConnected);
+    return withinBudget(async (limits) => {
+      const { abortSignal } = limits;
+      const { Item: item } = await withSecondTry(limits, () => dynamodb.send(command, { abortSignal }));
       return itemOf(pair, item);
-    });
+    }, deadline);
   }
 
   /** The item before the change if that was asked for, else an empty one; `undefined` when the condition failed. */
-  function update(pair: Pair, change: Change, returned: 'ALL_OLD' | 'NONE' = 'NONE'): Promise<Item | undefined> {
+  function update(
+    pair: Pair,
+    change: Change,
+    deadline: number,
+    returned: 'ALL_OLD' | 'NONE' = 'NONE',
+  ): Promise<Item | undefined> {
     const command = new UpdateItemCommand({ ...keyOf(pair), ...updateInput(change, now()), ReturnValues: returned });
-    return withinBudget(async ({ abortSignal, timeoutMs, isConnected }) => {
+    return withinBudget(async (limits) => {
+      const { abortSignal } = limits;
       try {
-        const answer = await withSecondTry(timeoutMs, () => dynamodb.send(command, { abortSignal }), isConnected);
+        const answer = await withSecondTry(limits, () => dynamodb.send(command, { abortSignal }));
         return itemOf(pair, answer.Attributes);
       } catch (error) {
         if (error instanceof ConditionalCheckFailedException) return undefined;
         throw error;
       }
-    });
+    }, deadline);
   }
 
   function keyOf(pair: Pair) {
@@ -97,7 +115,7 @@ export function createPairTable(dependencies: Dependencies): PairStore {
     return item;
   }
 
-  async function toRecord(pair: Pair, item: Item, hasKey: boolean): Promise<PairRecord> {
+  async function toRecord(pair: Pair, item: Item, hasKey: boolean, deadline: number): Promise<PairRecord> {
     const state = readState(item);
     if (!hasKey) {
       onUnreadable('locked', pair);
@@ -105,7 +123,7 @@ export function createPairTable(dependencies: Dependencies): PairStore {
     }
     const seal = readSeal(item);
     if (seal === undefined) return state;
-    const opened = await sealer.open(pair, seal);
+    const opened = await sealer.open(pair, seal, deadline);
     if (typeof opened === 'object') return { ...state, ...opened };
     const foreignUntil = opened === 'foreign' ? readForeignUntil(item, now()) : 0;
     onUnreadable(opened, pair);

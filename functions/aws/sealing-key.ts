@@ -13,14 +13,15 @@ export interface SealingKey {
 }
 
 /**
- * The versions of one environment's sealing key. Never throws: a key that cannot be read is `undefined`. When Secrets
- * Manager does not answer, the next one who needs the key asks again.
+ * The versions of one environment's sealing key. Never throws: a key that cannot be read, or not by the
+ * deadline (epoch milliseconds), is `undefined`. When Secrets Manager does not answer, the next one who needs the key
+ * asks again.
  */
 export interface SealingKeys {
   /** The version that was current when it was first asked for; kept. Asked for again 10 s after a refusal. */
-  current(): Promise<SealingKey | undefined>;
+  current(deadline?: number): Promise<SealingKey | undefined>;
   /** The version that a record names; kept. Asked for again 60 s after a refusal. */
-  named(version: string): Promise<SealingKey | undefined>;
+  named(version: string, deadline?: number): Promise<SealingKey | undefined>;
 }
 
 /** The only place that says where an environment's sealing key is stored: outside of the clients' secrets. */
@@ -39,15 +40,15 @@ export function createSealingKeys({
   const flights = new SingleFlight<SealingKey | undefined>();
 
   return {
-    current: () => find(CURRENT, { VersionStage: CURRENT }, CURRENT_RETRY_MS),
-    named: (version) => find(version, { VersionId: version }, NAMED_RETRY_MS),
+    current: (deadline) => find(CURRENT, { VersionStage: CURRENT }, CURRENT_RETRY_MS, deadline),
+    named: (version, deadline) => find(version, { VersionId: version }, NAMED_RETRY_MS, deadline),
   };
 
-  async function find(id: string, which: Which, retryMs: number): Promise<SealingKey | undefined> {
+  async function find(id: string, which: Which, retryMs: number, deadline?: number): Promise<SealingKey | undefined> {
     const asked = known.get(id);
     if (asked?.key !== undefined || isRecent(asked, retryMs)) return asked?.key;
     return flights.run(id, async () => {
-      const { key, isFinal } = await read(which);
+      const { key, isFinal } = await read(which, deadline);
       if (isFinal) known.set(id, { key, at: now() });
       if (key !== undefined) known.set(key.version, { key, at: now() });
       return key;
@@ -59,11 +60,13 @@ export function createSealingKeys({
     return asked !== undefined && now() >= asked.at && now() < asked.at + retryMs;
   }
 
-  async function read(which: Which): Promise<Found> {
+  async function read(which: Which, deadline = Infinity): Promise<Found> {
     const command = new GetSecretValueCommand({ SecretId: sealingKeyName(environment), ...which });
     try {
-      const answer = await withTimeLimit(timeoutMs, (abortSignal) =>
-        withSecondTry(timeoutMs, () => secretsManager.send(command, { abortSignal })),
+      const answer = await withTimeLimit(
+        timeoutMs,
+        (abortSignal, limits) => withSecondTry(limits, () => secretsManager.send(command, { abortSignal })),
+        deadline - now(),
       );
       const { VersionId: version, SecretString: text } = answer;
       if (typeof version !== 'string' || typeof text !== 'string' || text.length < MIN_LENGTH) return NO_KEY;

@@ -5,14 +5,17 @@ import type { Publication } from '../broker/pair-store.ts';
 import { Redacted } from '../broker/redacted.ts';
 import type { SealingKey, SealingKeys } from './sealing-key.ts';
 
-/** Keeps tokens from everyone who can read or write the table but may not read the environment's sealing key. */
+/**
+ * Keeps tokens from everyone who can read or write the table but may not read the environment's sealing key. For a key
+ * that has to be read nobody waits beyond the deadline (epoch milliseconds).
+ */
 export interface Sealer {
   /** Whether there is a key at all; without one nothing can be sealed or opened. */
-  hasKey(): Promise<boolean>;
+  hasKey(deadline?: number): Promise<boolean>;
   /** `undefined` when there is no key. */
-  seal(pair: Pair, publication: Publication): Promise<SealedPublication | undefined>;
+  seal(pair: Pair, publication: Publication, deadline?: number): Promise<SealedPublication | undefined>;
   /** Gives only what was sealed in this environment, for this pair, with exactly these visible values. */
-  open(pair: Pair, sealed: StoredSeal): Promise<Publication | Unopened>;
+  open(pair: Pair, sealed: StoredSeal, deadline?: number): Promise<Publication | Unopened>;
 }
 
 /** `broken`: altered or swapped. `foreign`: made with a key or a format that I do not know, maybe by newer code. */
@@ -40,10 +43,10 @@ type HiddenToken = Pick<StoredToken, 'accessToken' | 'scope' | 'passThrough'>;
 /** AES-256-GCM under a key of its own for each record, derived with HKDF-SHA-256 (RFC 5869) from a random salt. */
 export function createSealer({ environment, keys }: Dependencies): Sealer {
   return {
-    hasKey: async () => (await keys.current()) !== undefined,
+    hasKey: async (deadline) => (await keys.current(deadline)) !== undefined,
 
-    async seal(pair, { token, ...rest }) {
-      const key = await keys.current();
+    async seal(pair, { token, ...rest }, deadline) {
+      const key = await keys.current(deadline);
       if (key === undefined) return undefined;
 
       const { accessToken, scope, passThrough, ...visibleToken } = token;
@@ -58,9 +61,9 @@ export function createSealer({ environment, keys }: Dependencies): Sealer {
       return { bytes, keyVersion: key.version, visible };
     },
 
-    async open(pair, { bytes, keyVersion, visible }) {
+    async open(pair, { bytes, keyVersion, visible }, deadline) {
       if (bytes.length > 0 && bytes[0] !== FORMAT) return 'foreign';
-      const key = await keys.named(keyVersion);
+      const key = await keys.named(keyVersion, deadline);
       if (key === undefined) return 'foreign';
       if (visible === undefined || bytes.length < SALT_END + TAG_BYTES) return 'broken';
 

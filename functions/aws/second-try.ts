@@ -1,25 +1,26 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isRefusal } from './refusal.ts';
-import { OutOfTime, withTimeLimit } from './time-limit.ts';
+import { type CallLimits, OutOfTime, withTimeLimit } from './time-limit.ts';
 
 /**
  * Makes a call that can be repeated, and a second time after a failure that says nothing about it. Unless it is known to
  * be connected, a second call also begins beside the first when that has no answer after 60 % of the time: a kept-alive
- * connection can die unnoticed while the environment is frozen. The first answer counts.
+ * connection can die unnoticed while the environment is frozen. The first answer counts. Nothing begins any more once
+ * the signal has come.
  */
 export async function withSecondTry<Answer>(
-  timeoutMs: number,
+  { timeoutMs, abortSignal, isConnected = false }: CallLimits,
   call: () => Promise<Answer>,
-  isConnected = false,
 ): Promise<Answer> {
   const first = call();
   try {
     return await (isConnected ? first : withTimeLimit(timeoutMs * FIRST_SHARE, () => first));
   } catch (error) {
     if (isRefusal(error)) throw error;
+    abortSignal.throwIfAborted();
     if (error instanceof OutOfTime) return firstAnswer([first, call()]);
   }
-  await sleep(Math.random() * MAX_BREATH_MS);
+  await sleep(Math.random() * MAX_BREATH_MS, undefined, { signal: abortSignal });
   return call();
 }
 

@@ -19,12 +19,19 @@ export function createSecretsManagerClient(config: SecretsManagerClientConfig = 
 }
 
 /** Reads clients' secrets by name and stage; everything together, repetitions too, takes at most `timeoutMs`. */
-export function createSecretReader({ environment, secretsManager, timeoutMs = TIMEOUT_MS }: Dependencies): ReadSecret {
-  return async (client, stage) => {
+export function createSecretReader({
+  environment,
+  secretsManager,
+  now,
+  timeoutMs = TIMEOUT_MS,
+}: Dependencies): ReadSecret {
+  return async (client, stage, deadline = Infinity) => {
     const command = new GetSecretValueCommand({ SecretId: secretName(environment, client), VersionStage: stage });
     try {
-      const answer = await withTimeLimit(timeoutMs, (abortSignal) =>
-        withSecondTry(timeoutMs, () => secretsManager.send(command, { abortSignal })),
+      const answer = await withTimeLimit(
+        timeoutMs,
+        (abortSignal, limits) => withSecondTry(limits, () => secretsManager.send(command, { abortSignal })),
+        deadline - now(),
       );
       return readAnswer(answer, stage);
     } catch (error) {
@@ -36,6 +43,8 @@ export function createSecretReader({ environment, secretsManager, timeoutMs = TI
 interface Dependencies {
   readonly environment: string;
   readonly secretsManager: SecretsManagerClient;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
   readonly timeoutMs?: number;
 }
 

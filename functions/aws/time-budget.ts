@@ -1,21 +1,15 @@
 import { StoreUnavailable } from '../broker/pair-store.ts';
 import { causeWord } from './cause-word.ts';
-import { withTimeLimit } from './time-limit.ts';
+import { type CallLimits, OutOfTime, withTimeLimit } from './time-limit.ts';
 
 /**
  * Runs a call to the store within the time that the store is worth: without it the broker still works, so waiting for
  * it must never cost more than doing without it.
  *
+ * @param deadline epoch milliseconds; a call that is cut off by it says nothing of the store
  * @throws StoreUnavailable for every failure of the call, at once while the store is left alone
  */
-export type TimeBudget = <Answer>(call: (limits: CallLimits) => Promise<Answer>) => Promise<Answer>;
-
-export interface CallLimits {
-  readonly abortSignal: AbortSignal;
-  readonly timeoutMs: number;
-  /** The store has just answered, so its connection is alive: a second call beside this one would only be a burden. */
-  readonly isConnected: boolean;
-}
+export type TimeBudget = <Answer>(call: (limits: CallLimits) => Promise<Answer>, deadline?: number) => Promise<Answer>;
 
 interface TimeBudgets {
   /** For a call of which nobody knows yet whether the store answers. */
@@ -45,15 +39,15 @@ export function createTimeBudgets({ now, briefMs = BRIEF_MS, patientMs = PATIENT
   /** A clock that was set back must not make the peace longer. */
   const isLeftAlone = () => isProbing || (now() >= failedAt && now() < failedAt + PEACE_MS);
 
-  const patient: TimeBudget = (call) => run(patientMs, true, call);
+  const patient: TimeBudget = (call, deadline) => run({ timeoutMs: patientMs, isConnected: true, deadline }, call);
 
-  const brief: TimeBudget = async (call) => {
+  const brief: TimeBudget = async (call, deadline) => {
     // After the peace one call finds out, and has the time to connect: the store that comes back is not missed.
     const isProbe = failures >= MAX_FAILURES;
     if (isProbe && isLeftAlone()) throw unavailable('left-alone');
     if (isProbe) isProbing = true;
     try {
-      return await run(isCold || isProbe ? patientMs : briefMs, false, call);
+      return await run({ timeoutMs: isCold || isProbe ? patientMs : briefMs, isConnected: false, deadline }, call);
     } finally {
       if (isProbe) isProbing = false;
     }
@@ -62,22 +56,30 @@ export function createTimeBudgets({ now, briefMs = BRIEF_MS, patientMs = PATIENT
   return { brief, patient };
 
   async function run<Answer>(
-    timeoutMs: number,
-    isConnected: boolean,
+    { timeoutMs, isConnected, deadline = Infinity }: Terms,
     call: (limits: CallLimits) => Promise<Answer>,
   ): Promise<Answer> {
+    const clockMs = deadline - now();
     try {
-      const answer = await withTimeLimit(timeoutMs, (abortSignal) => call({ abortSignal, timeoutMs, isConnected }));
+      const answer = await withTimeLimit(timeoutMs, (_, limits) => call({ ...limits, isConnected }), clockMs);
       failures = 0;
+      isCold = false;
       return answer;
     } catch (error) {
-      failures += 1;
-      failedAt = now();
+      if (!(clockMs < timeoutMs && error instanceof OutOfTime)) {
+        failures += 1;
+        failedAt = now();
+        isCold = false;
+      }
       throw unavailable(causeWord(error));
-    } finally {
-      isCold = false;
     }
   }
+}
+
+interface Terms {
+  readonly timeoutMs: number;
+  readonly isConnected: boolean;
+  readonly deadline: number | undefined;
 }
 
 /** For whoever finds out otherwise that the store is of no use; `cause` is one word. */

@@ -7,11 +7,11 @@ import { withTimeLimit } from './time-limit.ts';
  * opens the connections to both. Ends after `timeoutMs` at the latest and never fails: what has not come by then, the
  * first call asks for again. It is no call of a `TimeBudget`, so the first call still has the time of a first call.
  */
-export async function warmUp({ dynamodb, tableName, keys, timeoutMs = TIMEOUT_MS }: Dependencies): Promise<void> {
+export async function warmUp({ dynamodb, tableName, keys, now, timeoutMs = TIMEOUT_MS }: Dependencies): Promise<void> {
   const look = new GetItemCommand({ TableName: tableName, Key: { pair: { S: NO_PAIR } } });
   await Promise.allSettled([
     withTimeLimit(timeoutMs, (abortSignal) => dynamodb.send(look, { abortSignal })),
-    withTimeLimit(timeoutMs, () => keys.current()),
+    withTimeLimit(timeoutMs, () => keys.current(now() + timeoutMs)),
   ]);
 }
 
@@ -20,6 +20,8 @@ interface Dependencies {
   readonly tableName: string;
   /** The very ones that the environment goes on with. */
   readonly keys: SealingKeys;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
   readonly timeoutMs?: number;
 }
 

@@ -59,7 +59,8 @@ export function createChecker({ environment, credentials, pursue, provenForMs, n
   }
 
   function goal(call: Call, stage: CheckRequest['stage']): Goal<CheckResult, CredentialReading> {
-    const read = (readSince: number) => credentials.read(call.pair.client, stage, readSince);
+    const { deadline } = call;
+    const read = (readSince: number) => credentials.read(call.pair.client, stage, { readSince, deadline });
     const look = async (round: Round<CredentialReading>): Promise<Move<CheckResult>> => {
       const known = findingWithoutRequest(call, stage, round);
       if (known !== undefined) return { kind: 'done', result: known };

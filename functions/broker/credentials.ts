@@ -14,11 +14,18 @@ export interface Credentials {
   /** What was read of this stage as long as it is trusted; asks nobody. */
   known(client: ClientName, stage: SecretStage): CredentialReading | undefined;
   /**
-   * The version with this stage: trusted for 300 s when there is one, for 5 s when there is none. `readSince` (epoch ms)
-   * asks for a reading that is not older. While Secrets Manager is down, the last version that it gave serves for 24 h;
-   * never when it says missing, deleted or denied.
+   * The version with this stage: trusted for 300 s when there is one, for 5 s when there is none. While Secrets Manager is
+   * down, the last version that it gave serves for 24 h; never when it says missing, deleted or denied.
    */
-  read(client: ClientName, stage: SecretStage, readSince?: number): Promise<CredentialReading>;
+  read(client: ClientName, stage: SecretStage, bounds?: ReadBounds): Promise<CredentialReading>;
+}
+
+/** Epoch milliseconds. */
+interface ReadBounds {
+  /** A reading that is older does not count. */
+  readonly readSince?: number;
+  /** Nobody waits longer. A reading that this cut off says nothing of Secrets Manager, so it is not kept. */
+  readonly deadline?: number;
 }
 
 /** `stale`: Secrets Manager is down, and this is the last version that it gave. */
@@ -26,7 +33,11 @@ export type CredentialReading = SecretReading | { readonly outcome: 'stale'; rea
 
 export function createCredentials({ readSecret, now }: Dependencies): Credentials {
   const held = new MemoryCache<Held>(MAX_SECRETS);
-  const flights = new SingleFlight<{ readonly reading: SecretReading; readonly readAt: number }>();
+  const flights = new SingleFlight<{
+    readonly reading: SecretReading;
+    readonly readAt: number;
+    readonly deadline: number;
+  }>();
 
   const trusted = (key: string, readSince: number) => {
     const entry = held.get(key);
@@ -37,27 +48,30 @@ export function createCredentials({ readSecret, now }: Dependencies): Credential
   return {
     known: (client, stage) => trusted(secretKey(client, stage), -Infinity),
 
-    async read(client, stage, readSince = -Infinity) {
+    async read(client, stage, { readSince = -Infinity, deadline = Infinity } = {}) {
       const key = secretKey(client, stage);
       const known = trusted(key, readSince);
       if (known !== undefined) return known;
 
-      const { reading, readAt } = await readAfter(readSince, client, stage, key);
+      const { reading, readAt } = await readAfter({ readSince, deadline }, client, stage, key);
       const entry = successor(held.get(key), reading, readAt);
       if (entry === undefined) return reading;
-      held.set(key, entry);
+      const isCutOff = reading.outcome === 'unavailable' && now() >= deadline;
+      if (!isCutOff) held.set(key, entry);
       return entry.reading;
     },
   };
 
-  /** Shares a read that is under way, unless it began too early to count. */
-  async function readAfter(readSince: number, client: ClientName, stage: SecretStage, key: string) {
+  /** Shares a read that is under way, unless it began too early to count, or somebody in a hurry has given it up. */
+  async function readAfter(bounds: Required<ReadBounds>, client: ClientName, stage: SecretStage, key: string) {
+    const { readSince, deadline } = bounds;
     const read = async () => {
       const readAt = now();
-      return { reading: await readSecret(client, stage), readAt };
+      return { reading: await readSecret(client, stage, deadline), readAt, deadline };
     };
     const shared = await flights.run(key, read);
-    return shared.readAt >= readSince ? shared : flights.run(key, read);
+    const isGivenUp = shared.reading.outcome === 'unavailable' && shared.deadline < Math.min(now(), deadline);
+    return shared.readAt >= readSince && !isGivenUp ? shared : flights.run(key, read);
   }
 }
 

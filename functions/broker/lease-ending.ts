@@ -1,7 +1,7 @@
 import type { Call } from './call.ts';
 import type { PairMemory } from './pair-memory.ts';
 import type { PairRecord, Pause, Rejection } from './pair-record.ts';
-import { type PairStore, type Publication, StoreUnavailable } from './pair-store.ts';
+import { type PairStore, type Publication, StoreUnavailable, storeUntil } from './pair-store.ts';
 import { paused, published, rejected, released } from './pair-transitions.ts';
 import type { SecretVersion } from './secret.ts';
 
@@ -29,22 +29,24 @@ export function createLeaseEnding({ memory, store: shared, stagedVersions, rando
   return {
     /** For whatever ended without a result. */
     async release(call: Call, { store, mine }: HeldLease): Promise<void> {
-      await tell(call, () => store.release(call.pair, mine.fence));
+      await tell(call, () => storeUntil(store, lastWriteEnd(call)).release(call.pair, mine.fence));
     },
 
     /** The token is for nobody, but its version has worked. */
     async prove(call: Call, { store, mine }: HeldLease, version: string): Promise<void> {
-      await tell(call, () => lastStore(store, mine).release(call.pair, mine.fence, version));
+      await tell(call, () => lastStore(call, { store, mine }).release(call.pair, mine.fence, version));
       memory.remember(call.pair, released(mine, version), mine.attemptedAt);
     },
 
     async publish(call: Call, { store, mine }: HeldLease, publication: Publication): Promise<void> {
-      const isMine = await tell(call, () => lastStore(store, mine).publish(call.pair, mine.fence, publication));
+      const isMine = await tell(call, () =>
+        lastStore(call, { store, mine }).publish(call.pair, mine.fence, publication),
+      );
       if (isMine !== false) memory.remember(call.pair, published(mine, publication), mine.attemptedAt);
     },
 
     async pause(call: Call, { store, mine }: HeldLease, pause: Pause): Promise<void> {
-      const isMine = await tell(call, () => lastStore(store, mine).pause(call.pair, mine.fence, pause));
+      const isMine = await tell(call, () => lastStore(call, { store, mine }).pause(call.pair, mine.fence, pause));
       if (isMine !== false) memory.remember(call.pair, paused(mine, pause), mine.attemptedAt);
     },
 
@@ -56,22 +58,22 @@ export function createLeaseEnding({ memory, store: shared, stagedVersions, rando
       const request = { version: versionId, at: now(), goneVersions };
       memory.remember(call.pair, rejected(mine, mine.fence, request), mine.attemptedAt);
       const isTold = await tell(call, async () => {
-        await lastStore(store, mine).reject(call.pair, mine.fence, request);
+        await lastStore(call, { store, mine }).reject(call.pair, mine.fence, request);
         return true;
       });
       if (isTold === undefined) memory.latch(call.pair, versionId);
       // The others must know as well, although this environment went by itself; the fence is one that nobody has.
       if (store === memory && shared !== undefined) {
         const fence = -1 - Math.floor(random() * MAX_FENCE);
-        await tell(call, () => shared.reject(call.pair, fence, request));
+        await tell(call, () => storeUntil(shared, lastWriteEnd(call)).reject(call.pair, fence, request));
       }
     },
   };
 
   /** Only a lease that lasts so long has the longer time for its last write, so that all ends half a second before it. */
-  function lastStore(store: PairStore, { leaseUntil }: PairRecord): PairStore {
+  function lastStore(call: Call, { store, mine: { leaseUntil } }: HeldLease): PairStore {
     const hasTime = leaseUntil - now() >= LONG_WRITE_RESERVE_MS;
-    return hasTime || store === memory ? store : (shared ?? store);
+    return storeUntil(hasTime || store === memory ? store : (shared ?? store), lastWriteEnd(call));
   }
 
   /** A write whose failure changes nothing for this caller; `undefined` when nobody knows whether it has happened. */
@@ -85,6 +87,14 @@ export function createLeaseEnding({ memory, store: shared, stagedVersions, rando
     }
   }
 }
+
+/** What a token request has brought is told even when it took the last of the call's time. */
+function lastWriteEnd({ deadline }: Call): number {
+  return deadline + LAST_WRITE_MS;
+}
+
+/** Within what `Call.deadline` leaves of the time until the answer must be out. */
+const LAST_WRITE_MS = 200;
 
 const LONG_WRITE_RESERVE_MS = 1_500;
 

@@ -2,7 +2,7 @@ import type { Call } from './call.ts';
 import { createLeaseEnding, type HeldLease } from './lease-ending.ts';
 import type { PairMemory } from './pair-memory.ts';
 import { capTimes, type PairRecord, type StoredToken } from './pair-record.ts';
-import type { PairStore } from './pair-store.ts';
+import { type PairStore, storeUntil } from './pair-store.ts';
 import { acquired, beforeMine } from './pair-transitions.ts';
 import { pauseAfter, pauseProblem } from './pause.ts';
 import { Problem } from './problem.ts';
@@ -63,6 +63,7 @@ export function createLeasedRequest(dependencies: Dependencies) {
 
   return async (call: Call, plan: LeasePlan): Promise<LeaseOutcome> => {
     const { pair, service, owner } = call;
+    if (!hasTime(call)) return { kind: 'stood-down' };
     const takenAt = now();
     const chargedVersion = plan.seen.rejected.has(plan.version.versionId) ? plan.version.versionId : undefined;
     const acquisition = {
@@ -74,7 +75,7 @@ export function createLeasedRequest(dependencies: Dependencies) {
       forced: plan.forced,
       chargedVersion,
     };
-    const before = await plan.store.acquire(pair, acquisition);
+    const before = await storeUntil(plan.store, call.deadline).acquire(pair, acquisition);
     if (before === undefined) return { kind: 'stood-down' };
 
     const found = beforeMine(before, plan.seen, acquisition);
@@ -84,7 +85,7 @@ export function createLeasedRequest(dependencies: Dependencies) {
     const lease = { store: plan.store, mine };
     const isForeign = (record.isLocked || record.foreignUntil > now()) && plan.store !== memory;
     const version = isForeign ? undefined : await confirm(call, plan, record, lease);
-    if (version === undefined || !isCharged(record, version, chargedVersion)) {
+    if (version === undefined || !isCharged(record, version, chargedVersion) || !hasTime(call)) {
       await ending.release(call, lease);
       return { kind: 'stood-down' };
     }
@@ -98,6 +99,11 @@ export function createLeasedRequest(dependencies: Dependencies) {
     else await ending.prove(call, lease, renewal.token.credentialVersion);
     return { kind: 'token', token: renewal.token };
   };
+
+  /** A request that nobody waits for would be sent in vain, and its pause would keep the others waiting. */
+  function hasTime(call: Call): boolean {
+    return call.deadline - now() >= MIN_REQUEST_MS;
+  }
 
   async function confirm(call: Call, plan: LeasePlan, record: PairRecord, lease: HeldLease) {
     try {
@@ -146,3 +152,5 @@ function isCharged(record: PairRecord, { versionId }: SecretVersion, chargedVers
 
 /** Publishing fits before the lease ends, with half a second for clocks that differ. */
 const PUBLISH_RESERVE_MS = 650;
+
+const MIN_REQUEST_MS = 250;

@@ -38,7 +38,7 @@ export function createOutlook({ environment, credentials, now }: Dependencies) {
     options: { readonly readSince: number; readonly leaseIsOver: boolean },
   ): Promise<Outlook> => {
     const isNeeded = needsPrevious(current, record.rejected, now());
-    const previous = isNeeded ? await credentials.read(call.pair.client, 'AWSPREVIOUS', options.readSince) : undefined;
+    const previous = isNeeded ? await readStage(call, 'AWSPREVIOUS', options.readSince) : undefined;
     return look(call, record, { current, previous }, options.leaseIsOver);
   };
 
@@ -48,19 +48,21 @@ export function createOutlook({ environment, credentials, now }: Dependencies) {
 
     /** Under the lease: with a secret that was read since the call began. */
     async reconsider(call: IssueCall, record: PairRecord): Promise<Outlook> {
-      const current = await credentials.read(call.pair.client, 'AWSCURRENT', call.startedAt);
+      const current = await readStage(call, 'AWSCURRENT', call.startedAt);
       return read(call, record, current, { readSince: call.startedAt, leaseIsOver: true });
     },
 
     /** All versions of the client's secret that carry a stage; `undefined` when not every stage could be read. */
     async stagedVersions(call: Call): Promise<ReadonlySet<string> | undefined> {
-      const readings = await Promise.all(
-        STAGES.map((stage) => credentials.read(call.pair.client, stage, call.startedAt)),
-      );
+      const readings = await Promise.all(STAGES.map((stage) => readStage(call, stage, call.startedAt)));
       if (readings.some(({ outcome }) => outcome !== 'found' && outcome !== 'missing')) return undefined;
       return new Set(readings.flatMap((reading) => ('secret' in reading ? [reading.secret.versionId] : [])));
     },
   };
+
+  function readStage({ pair, deadline }: Call, stage: SecretStage, readSince: number): Promise<CredentialReading> {
+    return credentials.read(pair.client, stage, { readSince, deadline });
+  }
 
   function look(call: IssueCall, record: PairRecord, versions: StagedVersions, leaseIsOver = true): Outlook {
     const { pair, service, request, trace } = call;

@@ -22,6 +22,13 @@ export interface PairStore {
   reject(pair: Pair, fence: number, rejection: RejectedRequest): Promise<void>;
   /** Ends the lease if it is still mine, and with it the latch of a version that has just worked. */
   release(pair: Pair, fence: number, provenVersion?: string): Promise<void>;
+  /** The same store, whose calls are over by `deadline` (epoch milliseconds); left out by one that needs no time. */
+  readonly until?: (deadline: number) => PairStore;
+}
+
+/** The store for one call: whatever it does ends by `deadline` (epoch milliseconds). */
+export function storeUntil(store: PairStore, deadline: number): PairStore {
+  return store.until?.(deadline) ?? store;
 }
 
 export interface Acquisition {

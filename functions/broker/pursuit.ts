@@ -1,10 +1,10 @@
 import type { Call } from './call.ts';
-import type { Pursue } from './goal.ts';
+import type { Goal, Pursue } from './goal.ts';
 import { createLeaseWatch } from './lease-watch.ts';
 import { createLeasedRequest, type LeaseOutcome, type LeasePlan, leaseMs } from './leased-request.ts';
 import type { PairMemory } from './pair-memory.ts';
 import { capTimes, type PairRecord } from './pair-record.ts';
-import { type PairStore, StoreUnavailable } from './pair-store.ts';
+import { type PairStore, StoreUnavailable, storeUntil } from './pair-store.ts';
 import { Problem } from './problem.ts';
 import type { RenewToken } from './renewal.ts';
 
@@ -34,6 +34,7 @@ export function createPursuit(dependencies: Dependencies): Pursue {
     let consistency: 'eventual' | 'strong' = 'eventual';
     let readSince = since;
     let preparation: ReturnType<typeof goal.prepare> | undefined;
+    let latest: typeof preparation;
     let polls = 0;
     let failures = 0;
     let lostAnswers = 0;
@@ -42,6 +43,7 @@ export function createPursuit(dependencies: Dependencies): Pursue {
     while (now() < call.deadline) {
       const preparing = preparation ?? goal.prepare(readSince);
       preparation = undefined;
+      latest = preparing;
       const [record, prepared] = await Promise.all([readRecord(call, store, consistency), preparing]);
       if (record === undefined && watch.remainingMs() > 0) {
         await poll(call, polls++, watch.remainingMs());
@@ -95,8 +97,23 @@ export function createPursuit(dependencies: Dependencies): Pursue {
       failures += 1;
       if (failures > MAX_FAILURES_AT_ONCE) await poll(call, polls++);
     }
+    const rest = latest && (await lookAlone(call, goal, await latest, readSince));
+    if (rest !== undefined) return rest;
     throw new Problem('token-endpoint-timeout', 'No token came in time.', { retryAfterSeconds: 1 });
   };
+
+  /** Out of time: what this environment knows by itself may still serve, or tells why nothing does. */
+  async function lookAlone<Result, Prepared>(
+    call: Call,
+    goal: Goal<Result, Prepared>,
+    prepared: Prepared,
+    readSince: number,
+  ): Promise<Result | undefined> {
+    const record = capTimes(await memory.read(call.pair, 'strong'), now());
+    const move = await goal.look({ record, prepared, leaseIsOver: true, readSince, isAlone: true });
+    if (move.kind === 'done') return move.result;
+    return move.kind === 'lease' ? move.otherwise?.() : undefined;
+  }
 
   /** It holds a token that this environment cannot open and must not replace. */
   function isForeign(record: PairRecord, store: PairStore): boolean {
@@ -113,7 +130,7 @@ export function createPursuit(dependencies: Dependencies): Pursue {
   /** The record with its times capped; `undefined` when the store is not available. */
   async function readRecord(call: Call, store: PairStore, consistency: 'eventual' | 'strong') {
     try {
-      const record = capTimes(await store.read(call.pair, consistency), now());
+      const record = capTimes(await storeUntil(store, call.deadline).read(call.pair, consistency), now());
       if (store === memory || isForeign(record, store)) return record;
       if (!record.isLocked) memory.remember(call.pair, record);
       return memory.withOwnLatches(call.pair, record);

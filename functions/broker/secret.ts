@@ -25,8 +25,12 @@ export type SecretReading =
   /** Secrets Manager is down, slow, throttling or unreadable, or refused by the key. `cause` as above. */
   | { readonly outcome: 'unavailable'; readonly cause: string };
 
-/** Reads the version of a client's secret that has the stage. Never throws: every failure is a reading. */
-export type ReadSecret = (client: ClientName, stage: SecretStage) => Promise<SecretReading>;
+/**
+ * Reads the version of a client's secret that has the stage. Never throws: every failure is a reading.
+ *
+ * @param deadline epoch milliseconds; what has not come by then is `unavailable`
+ */
+export type ReadSecret = (client: ClientName, stage: SecretStage, deadline?: number) => Promise<SecretReading>;
 
 /** The only place that says under which name a client's secret is stored. */
 export function secretName(environment: string, client: ClientName): string {

@@ -106,7 +106,7 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
 
   function goal(call: IssueCall): Goal<Issue, CredentialReading> {
     return {
-      prepare: (readSince) => credentials.read(call.pair.client, 'AWSCURRENT', readSince),
+      prepare: (readSince) => credentials.read(call.pair.client, 'AWSCURRENT', { readSince, deadline: call.deadline }),
       async look({ record, prepared, leaseIsOver, readSince, isAlone }) {
         const { step, version } = await outlook.read(call, record, prepared, { readSince, leaseIsOver });
         if (step.kind === 'fail') throw step.problem;

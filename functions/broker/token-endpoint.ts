@@ -29,19 +29,23 @@ export interface BrokerRequest {
 interface Dependencies {
   readonly broker: TokenBroker;
   readonly audit: Audit;
+  /** Gives what the work gives, `undefined` when that has not come in so many milliseconds. */
+  readonly inTime: <Result>(ms: number, work: Promise<Result>) => Promise<Result | undefined>;
   /** Epoch milliseconds. */
   readonly now: () => number;
 }
 
 /** Parses, issues or checks, answers, and writes one audit record; the only place where a problem becomes HTTP. Never throws. */
-export function createTokenEndpoint({ broker, audit, now }: Dependencies) {
+export function createTokenEndpoint({ broker, audit, inTime, now }: Dependencies) {
   const operations: Readonly<Record<string, Operation>> = { '/token': issue, '/check': check };
 
   return async (request: BrokerRequest): Promise<BrokerResponse> => {
     const startedAt = now();
     const record: Draft = { requestId: request.requestId, caller: request.caller, trace: newTrace() };
     try {
-      const answer = await answerTo(request, record);
+      // The deadline binds all that a call begins; this also ends its wait for what another call has begun.
+      const answer = await inTime(request.deadline + GRACE_MS - startedAt, answerTo(request, record));
+      if (answer === undefined) throw new Problem('token-endpoint-timeout', LATE_DETAIL, { retryAfterSeconds: 1 });
       audit({ outcome: 'issued', ...record, milliseconds: now() - startedAt });
       return answer;
     } catch (error) {
@@ -51,7 +55,7 @@ export function createTokenEndpoint({ broker, audit, now }: Dependencies) {
     }
   };
 
-  function answerTo(request: BrokerRequest, record: Draft): Promise<BrokerResponse> {
+  async function answerTo(request: BrokerRequest, record: Draft): Promise<BrokerResponse> {
     const { caller, method, path, query } = request;
     if (caller === undefined) throw accessDenied();
     const operation = Object.hasOwn(operations, path) ? operations[path] : undefined;
@@ -95,6 +99,11 @@ type SignedRequest = BrokerRequest & { readonly caller: Caller };
 type Draft = Pick<AuditRecord, 'requestId' | 'trace'> & {
   -readonly [Member in keyof AuditRecord]?: AuditRecord[Member];
 };
+
+/** Half of what the deadline leaves of Lambda's time: the answer is out before Lambda ends the invocation. */
+const GRACE_MS = 250;
+
+const LATE_DETAIL = 'No answer came in time.';
 
 const INTERNAL_DETAIL = 'The broker failed. Tell its operators the request_id.';
 

@@ -1,5 +1,6 @@
 import { fingerprint } from '../../functions/aws/fingerprint.ts';
 import { parseEvent, toResult } from '../../functions/aws/function-url.ts';
+import { inTime } from '../../functions/aws/time-limit.ts';
 import type { AccessRule } from '../../functions/broker/access-rule.ts';
 import { type Audit, type AuditRecord, newTrace } from '../../functions/broker/audit.ts';
 import { createAuthorize } from '../../functions/broker/authorize.ts';
@@ -78,7 +79,7 @@ export function createBrokerWorld(changes: Partial<World> = {}) {
     audited.push(record);
     world.audit?.(record);
   };
-  const endpoint = createTokenEndpoint({ broker, audit, now });
+  const endpoint = createTokenEndpoint({ broker, audit, inTime, now });
 
   return {
     world,

@@ -8,19 +8,21 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
+const limits = { timeoutMs: 100, abortSignal: new AbortController().signal };
+
 const answered = (status: number, name = 'SomeException') =>
   Object.assign(new Error('no'), { name, $fault: 'client', $metadata: { httpStatusCode: status } });
 
 describe('a second try', () => {
   it('is not made after an answer', async () => {
     const call = vi.fn(async () => 'answer');
-    expect(await withSecondTry(100, call)).toBe('answer');
+    expect(await withSecondTry(limits, call)).toBe('answer');
     expect(call).toHaveBeenCalledTimes(1);
   });
 
   it.each([answered(400), answered(403), answered(404)])('is not made after a no', async (refusal) => {
     const call = vi.fn(() => Promise.reject(refusal));
-    await expect(withSecondTry(100, call)).rejects.toBe(refusal);
+    await expect(withSecondTry(limits, call)).rejects.toBe(refusal);
     expect(call).toHaveBeenCalledTimes(1);
   });
 
@@ -34,9 +36,9 @@ describe('a second try', () => {
     ['an answer that cannot be read', Object.assign(new SyntaxError('no'), { $metadata: { httpStatusCode: 400 } })],
   ])('is made once after %s', async (_what, failure) => {
     const call = vi.fn<() => Promise<string>>().mockRejectedValueOnce(failure).mockResolvedValueOnce('answer');
-    expect(await withSecondTry(100, call)).toBe('answer');
+    expect(await withSecondTry(limits, call)).toBe('answer');
     const failing = vi.fn(() => Promise.reject(failure));
-    await expect(withSecondTry(100, failing)).rejects.toBe(failure);
+    await expect(withSecondTry(limits, failing)).rejects.toBe(failure);
     expect(failing).toHaveBeenCalledTimes(2);
   });
 
@@ -44,7 +46,7 @@ describe('a second try', () => {
     'begins beside the first when that is silent; the first answer counts, here of call %d',
     async (which) => {
       const calls: PromiseWithResolvers<string>[] = [];
-      const answer = withSecondTry(100, () => {
+      const answer = withSecondTry(limits, () => {
         const call = Promise.withResolvers<string>();
         calls.push(call);
         return call.promise;
@@ -62,7 +64,7 @@ describe('a second try', () => {
   it('does not begin beside the first when that is connected', async () => {
     const first = Promise.withResolvers<string>();
     const call = vi.fn(() => first.promise);
-    const answer = withSecondTry(100, call, true);
+    const answer = withSecondTry({ ...limits, isConnected: true }, call);
     await vi.advanceTimersByTimeAsync(100);
     first.resolve('answer');
     expect(await answer).toBe('answer');
@@ -71,7 +73,7 @@ describe('a second try', () => {
 
   it('that fails as well as the silent first one fails as that does', async () => {
     const calls: PromiseWithResolvers<string>[] = [];
-    const answer = withSecondTry(100, () => {
+    const answer = withSecondTry(limits, () => {
       const call = Promise.withResolvers<string>();
       calls.push(call);
       return call.promise;

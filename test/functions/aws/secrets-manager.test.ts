@@ -172,6 +172,6 @@ async function start({ timeoutMs, ...config }: SecretsManagerClientConfig & { ti
     close,
     acme,
     secretsManager,
-    readSecret: createSecretReader({ environment: 'dev', secretsManager, ...limit }),
+    readSecret: createSecretReader({ environment: 'dev', secretsManager, now: Date.now, ...limit }),
   };
 }

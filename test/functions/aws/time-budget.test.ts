@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type CallLimits, createTimeBudgets, type TimeBudget } from '../../../functions/aws/time-budget.ts';
+import { createTimeBudgets, type TimeBudget } from '../../../functions/aws/time-budget.ts';
+import type { CallLimits } from '../../../functions/aws/time-limit.ts';
 import { StoreUnavailable } from '../../../functions/broker/pair-store.ts';
 
 let withinBudget: TimeBudget;

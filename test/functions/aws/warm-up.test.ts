@@ -18,7 +18,7 @@ it('looks into the table, once, and reads the sealing key', async () => {
   const { endpoint } = table;
   const asked: string[] = [];
   const keys = { ...keysOf(exampleKey()), current: async () => void asked.push('current') };
-  await warmUp({ dynamodb: table.through, tableName: TABLE, keys, timeoutMs: 10_000 });
+  await warmUp({ dynamodb: table.through, tableName: TABLE, keys, now: Date.now, timeoutMs: 10_000 });
   expect(asked).toEqual(['current']);
   expect(endpoint.calls.map(({ operation }) => operation)).toEqual(['GetItem']);
   expect(endpoint.calls[0]?.parameters).toMatchObject({ TableName: TABLE, Key: { pair: { S: 'warm-up' } } });
@@ -27,13 +27,13 @@ it('looks into the table, once, and reads the sealing key', async () => {
 it.each(['throttled', 'garbage', 'reset'] as const)('does not fail when DynamoDB does: %s', async (fault) => {
   table.endpoint.failWith(fault);
   const keys = { ...keysOf(exampleKey()), current: () => Promise.reject(new Error('no')) };
-  await warmUp({ dynamodb: table.through, tableName: TABLE, keys, timeoutMs: 10_000 });
+  await warmUp({ dynamodb: table.through, tableName: TABLE, keys, now: Date.now, timeoutMs: 10_000 });
   table.endpoint.failWith(undefined);
 });
 
 it('does not wait for what does not come', async () => {
   table.endpoint.failWith('hang');
   const keys = { ...keysOf(exampleKey()), current: () => new Promise<undefined>(() => undefined) };
-  await warmUp({ dynamodb: table.through, tableName: TABLE, keys, timeoutMs: 20 });
+  await warmUp({ dynamodb: table.through, tableName: TABLE, keys, now: Date.now, timeoutMs: 20 });
   table.endpoint.failWith(undefined);
 });

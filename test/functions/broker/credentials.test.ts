@@ -17,7 +17,7 @@ function setUp() {
       return state.reading;
     },
   });
-  return { state, credentials, read: (readSince?: number) => credentials.read('acme', 'AWSCURRENT', readSince) };
+  return { state, credentials, read: (readSince = -Infinity) => credentials.read('acme', 'AWSCURRENT', { readSince }) };
 }
 
 describe('credentials', () => {

@@ -1,0 +1,119 @@
+import fc from 'fast-check';
+import { afterEach, describe, expect, it } from 'vitest';
+import { sealAttributes } from '../../functions/aws/pair-table-seal.ts';
+import { createSealer } from '../../functions/aws/sealing.ts';
+import { START } from '../support/example.ts';
+import { examplePublication, exampleToken } from '../support/pair-examples.ts';
+import { exampleKey, keysOf } from '../support/pair-table.ts';
+import { NEVER, SEALING_KEY, startDeadlineWorld, WELL, type Weather, type Weathers } from './deadline-world.ts';
+
+/** An answer leaves at least this long before Lambda would end the invocation. */
+const MARGIN_MS = 200;
+
+let world: ReturnType<typeof startDeadlineWorld> | undefined;
+afterEach(() => end());
+
+describe('whatever is slow, silent or broken, and however little time is left', () => {
+  it.each(['/token', '/check'] as const)('%s answers in time, and nothing goes on after it', async (path) => {
+    await fc.assert(
+      fc.asyncProperty(scenarios, async ({ history, table, weathers, remainingMs, seed }) => {
+        const { state, warmUp, invoke, expectSilence } = await begin(history, table, seed);
+        state.weathers = weathers;
+        if (history === 'starting') await warmUp();
+        const answer = await invoke(remainingMs, path);
+        expect(answer.leftMs).toBeGreaterThanOrEqual(MARGIN_MS);
+        expect(ANSWERS).toContain(answer.json.type ?? answer.status);
+        await expectSilence();
+      }),
+      { numRuns: 250, seed: 7 },
+    );
+  });
+
+  it('a token that lives and is at hand is issued all the same', async () => {
+    const histories = scenarios.filter(({ history, table }) => history === 'memory' || table === 'living');
+    await fc.assert(
+      fc.asyncProperty(histories, async ({ history, table, weathers, remainingMs, seed }) => {
+        const { state, invoke } = await begin(history, table, seed);
+        const isRead = history !== 'memory' && table === 'living';
+        state.weathers = isRead ? { ...weathers, read: WELL, sealingKey: WELL } : { ...weathers, read: NEVER };
+        expect((await invoke(remainingMs)).status).toBe(200);
+      }),
+      { numRuns: 150, seed: 7 },
+    );
+  });
+});
+
+/** All that may be answered here: everything that is asked for is well-formed and allowed. */
+const ANSWERS = [
+  200,
+  'credential-rejected',
+  'token-endpoint-unavailable',
+  'token-endpoint-timeout',
+  'secrets-unavailable',
+  'token-endpoint-error',
+];
+
+type History = 'starting' | 'cold' | 'memory' | 'old-memory';
+type Table = keyof typeof TABLES;
+
+const weather: fc.Arbitrary<Weather> = fc.oneof(
+  { weight: 3, arbitrary: fc.constant(WELL) },
+  { weight: 3, arbitrary: fc.constant(NEVER) },
+  { weight: 3, arbitrary: fc.record({ delayMs: fc.nat(2_000) }) },
+  { weight: 2, arbitrary: fc.record({ delayMs: fc.nat(800), fails: fc.constant(true) }) },
+);
+const weathers: fc.Arbitrary<Weathers> = fc.record({
+  read: weather,
+  acquire: weather,
+  write: weather,
+  secret: weather,
+  sealingKey: weather,
+  tokenEndpoint: fc.oneof(
+    weather,
+    fc.record({ delayMs: fc.nat(6_000), status: fc.constantFrom(200, 401, 400, 302, 500, 503) }),
+  ),
+});
+const scenarios = fc.record({
+  history: fc.constantFrom<History>('starting', 'cold', 'memory', 'old-memory'),
+  table: fc.constantFrom<Table>('empty', 'leased', 'living', 'expiring'),
+  weathers,
+  remainingMs: fc.oneof(fc.constant(1_000), fc.integer({ min: 1_000, max: 15_000 }), fc.constant(15_000)),
+  seed: fc.nat(),
+});
+
+/** What others have left in the table when the call begins. */
+const TABLES = {
+  empty: async () => undefined,
+  /** Somebody else is about to bring a token, and does not. */
+  leased: async () => ({ fence: { N: '3' }, leaseOwner: { S: 'another' }, leaseUntil: { N: `${Date.now() + 6_000}` } }),
+  living: () => sealed(3_600_000),
+  /** Lives, but is to be renewed. */
+  expiring: () => sealed(300_000),
+} as const;
+
+/** A token of an hour that lives this long from now. */
+async function sealed(restMs: number) {
+  const sealer = createSealer({ environment: 'test', keys: keysOf(exampleKey(SEALING_KEY.version, SEALING_KEY.text)) });
+  const expiresAt = Date.now() + restMs;
+  const token = exampleToken({ issuedAt: expiresAt - 3_600_000, refreshAt: expiresAt - 720_000, expiresAt });
+  const publication = await sealer.seal({ client: 'acme', service: 'customer-insights' }, examplePublication(token));
+  return publication && { ...sealAttributes(publication), fence: { N: '3' } };
+}
+
+/** The world when the call comes: with what the function did before, and what the table holds. */
+async function begin(history: History, table: Table, seed: number) {
+  end();
+  world = startDeadlineWorld(START, seed);
+  if (history === 'memory' || history === 'old-memory') {
+    await world.warmUp();
+    expect((await world.invoke(15_000)).status).toBe(200);
+    world.pass(history === 'memory' ? 400_000 : 4_000_000);
+  }
+  world.state.item = await TABLES[table]();
+  return world;
+}
+
+function end(): void {
+  world?.end();
+  world = undefined;
+}
