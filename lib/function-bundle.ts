@@ -9,11 +9,19 @@ import type { Construct } from 'constructs';
 /** Where the token function finds the settings that `functionBundle` lays beside its code. */
 export const SETTINGS_PATH = '/var/task/settings.json';
 
+export interface BundleOptions {
+  /** Laid beside the code as JSON, see `SETTINGS_PATH`. */
+  readonly settings?: object | undefined;
+  /** Whether the SDK repeats calls that fail; where it need not, the code that does is left out. */
+  readonly sdkRepeats?: boolean | undefined;
+}
+
 /**
  * One file of code with the AWS SDK in it, and `settings`, if any, beside it. The hash of the result is taken from what it
  * holds, so a changed setting is a changed asset.
  */
-export function functionBundle(scope: Construct, settings?: object): BundlingOptions {
+export function functionBundle(scope: Construct, { settings, sdkRepeats = true }: BundleOptions = {}): BundlingOptions {
+  const standIns = [...STAND_INS, ...(sdkRepeats ? [] : [NO_REPETITION])];
   return {
     // Nothing but what no operation of ours ever loads: the SDK of the runtime changes without us and starts slower.
     externalModules: ['@smithy/core/event-streams'],
@@ -21,7 +29,7 @@ export function functionBundle(scope: Construct, settings?: object): BundlingOpt
     target: 'node24',
     // Only an ES module can wait for its first reads before Lambda counts it as started.
     format: OutputFormat.ESM,
-    esbuildArgs: { '--alias': STAND_INS.map(([name, file]) => `${name}=${inBundle(file)}`) },
+    esbuildArgs: { '--alias': standIns.map(([name, file]) => `${name}=${inBundle(file)}`) },
     minify: true,
     logLevel: LogLevel.WARNING,
     ...(settings && { commandHooks: layBesideCode(writeSettings(scope, JSON.stringify(settings))) }),
@@ -32,10 +40,13 @@ export function functionBundle(scope: Construct, settings?: object): BundlingOpt
 const STAND_INS = [
   ['@aws-sdk/credential-provider-node', 'credential-provider-node.ts'],
   ['@aws-sdk/middleware-endpoint-discovery', 'middleware-endpoint-discovery.ts'],
+  ['@smithy/core/checksum', 'smithy-core-checksum.ts'],
   ['@smithy/core/config', 'smithy-core-config.ts'],
   ['node:http', 'node-http.ts'],
   ['node:process', 'node-process.ts'],
 ] as const;
+
+const NO_REPETITION = ['@smithy/core/retry', 'smithy-core-retry.ts'] as const;
 
 function inBundle(file: string): string {
   return fileURLToPath(new URL(`../functions/aws/bundle/${file}`, import.meta.url));

@@ -6,7 +6,7 @@ import { Architecture, type Function as LambdaFunction, Runtime, Tracing } from 
 import { NodejsFunction, type NodejsFunctionProps } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
-import { functionBundle } from './function-bundle.ts';
+import { type BundleOptions, functionBundle } from './function-bundle.ts';
 
 /** What every function of an environment has in common. */
 export interface Observation {
@@ -19,10 +19,9 @@ export interface Observation {
 
 interface Props
   extends Pick<NodejsFunctionProps, 'functionName' | 'description' | 'memorySize' | 'timeout'>,
-    Pick<NodejsFunctionProps, 'onFailure' | 'retryAttempts' | 'maxEventAge' | 'reservedConcurrentExecutions'> {
+    Pick<NodejsFunctionProps, 'onFailure' | 'retryAttempts' | 'maxEventAge' | 'reservedConcurrentExecutions'>,
+    BundleOptions {
   readonly entry: 'token.ts' | 'health.ts' | 'rotation.ts';
-  /** Laid beside the code as JSON, see `SETTINGS_PATH`. */
-  readonly settings?: object;
   readonly environment: Readonly<Record<string, string>>;
   readonly observation: Observation;
   readonly roleName?: string;
@@ -31,7 +30,7 @@ interface Props
 /** A function of `functions/` on Node 24 and arm64; its role may do nothing but write its log, and traces if there are any. */
 export function createLambdaFunction(
   scope: Construct,
-  { entry, settings, observation, roleName, ...props }: Props,
+  { entry, settings, sdkRepeats, observation, roleName, ...props }: Props,
 ): RunningFunction {
   // The lines in it say who asked for what and how it ended: they are kept when the stack goes.
   const logGroup = new LogGroup(scope, 'Log', {
@@ -54,7 +53,7 @@ export function createLambdaFunction(
     entry: fileURLToPath(new URL(`../functions/${entry}`, import.meta.url)),
     projectRoot: fileURLToPath(new URL('..', import.meta.url)),
     depsLockFilePath: fileURLToPath(new URL('../package-lock.json', import.meta.url)),
-    bundling: functionBundle(scope, settings),
+    bundling: functionBundle(scope, { settings, sdkRepeats }),
     runtime: Runtime.NODEJS_24_X,
     architecture: Architecture.ARM_64,
     // With this the CDK lets the role write traces: to `*`, since X-Ray has no resources to name.

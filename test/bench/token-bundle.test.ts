@@ -18,7 +18,7 @@ describe('the bundle of the token function', () => {
   it('is what cdk synth makes, byte for byte', () => {
     const { assets } = synthesise('prod', environments.prod, { bundled: true });
     expect(assets['token-broker-prod']?.['index.mjs'] === bundle.code).toBe(true);
-  });
+  }, 120_000);
 
   it('has parts of exactly these packages', () => {
     expect(bundle.packages).toEqual(PACKAGES);
@@ -73,8 +73,7 @@ describe('an environment that has started, requested a token and answered from m
   });
 });
 
-/** The goal is 260; what is more than that is code of the SDK that cannot be left out piece by piece. */
-const MAX_KILOBYTES = 275;
+const MAX_KILOBYTES = 260;
 
 /** Each of them starts with the function and can see what it sees: one more is a decision. */
 const PACKAGES = [

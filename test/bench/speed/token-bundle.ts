@@ -18,7 +18,7 @@ export async function analyseTokenBundle(): Promise<Analysed> {
     format,
     minify = false,
     esbuildArgs,
-  } = functionBundle(new App());
+  } = functionBundle(new App(), { sdkRepeats: false });
   const { outputFiles, metafile } = await build({
     entryPoints: [fileURLToPath(new URL('../../../functions/token.ts', import.meta.url))],
     outfile: 'index.mjs',

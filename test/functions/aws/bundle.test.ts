@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { defaultProvider } from '../../../functions/aws/bundle/credential-provider-node.ts';
+import { Sha256 } from '../../../functions/aws/bundle/smithy-core-checksum.ts';
 import {
   booleanSelector,
   loadConfig,
@@ -7,6 +8,7 @@ import {
   NODE_USE_FIPS_ENDPOINT_CONFIG_OPTIONS,
   resolveRegionConfig,
 } from '../../../functions/aws/bundle/smithy-core-config.ts';
+import { getRetryPlugin } from '../../../functions/aws/bundle/smithy-core-retry.ts';
 
 afterEach(() => void vi.unstubAllEnvs());
 
@@ -72,3 +74,40 @@ describe('a setting of a bundled client', () => {
     expect([await given.region(), await given.useFipsEndpoint()]).toEqual(['eu-west-1', true]);
   });
 });
+
+describe('the hash that a bundled client signs with', () => {
+  const bytes = new Uint8Array([0, ...new TextEncoder().encode('abc'), 0]).subarray(1, 4);
+
+  it.each([
+    ['a text', 'abc'],
+    ['a view of bytes', bytes],
+    ['a buffer', bytes.slice().buffer],
+  ])('is SHA-256 of %s', async (_, data) => {
+    const hash = new Sha256();
+    hash.update(data);
+    expect(hex(await hash.digest())).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
+  });
+
+  it.each([
+    ['a text', 'Jefe'],
+    ['bytes', new TextEncoder().encode('Jefe')],
+  ])('is HMAC with the secret that it is given, %s, and begins anew on demand', async (_, secret) => {
+    const hash = new Sha256(secret);
+    hash.update('something else');
+    hash.reset();
+    hash.update('what do ya want ');
+    hash.update('for nothing?');
+    expect(hex(await hash.digest())).toBe('5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843');
+  });
+});
+
+it('what stands in for repetition keeps its place, does nothing, and is found where signing looks for it', () => {
+  const added: unknown[] = [];
+  const next = () => 'asked once';
+  getRetryPlugin().applyToStack({ add: (middleware, place) => void added.push(middleware(next), place) });
+  expect(added).toEqual([next, expect.objectContaining({ name: 'retryMiddleware', step: 'finalizeRequest' })]);
+});
+
+function hex(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('hex');
+}
