@@ -6,7 +6,8 @@ export default defineConfig({
     setupFiles: ['test/support/watch-contract.ts'],
     // See vitest.fleet.config.ts.
     exclude: ['test/fleet/**'],
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // Only for what hangs: a busy machine may take its time.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
   },
 });
