@@ -1,0 +1,36 @@
+import { setImmediate } from 'node:timers/promises';
+import { createTokenFunction } from '../../functions/token-function.ts';
+import { exampleRule, exampleService } from '../support/example.ts';
+import { functionUrlEvent } from '../support/function-url-events.ts';
+
+// Answers one request, within the time that is left and with the AWS of its variables, and tells what that has left
+// behind. It ends as soon as nothing keeps it: whatever the request had left would keep it.
+const [authUrl = '', path = '', remaining = ''] = process.argv.slice(2);
+const { handler, warmUp } = createTokenFunction({
+  environment: 'test',
+  tableName: 'pairs',
+  settings: {
+    services: { 'customer-insights': exampleService({ authUrl }) },
+    accessRules: [exampleRule({ operations: ['token', 'check'] })],
+    provenForSeconds: 3_600,
+  },
+  write: () => undefined,
+});
+await warmUp();
+
+const events: string[] = [];
+const event = functionUrlEvent({ client: 'acme', service: 'customer-insights' }, { rawPath: path });
+const start = performance.now();
+// Timers fire in the order of their times, however late a busy machine lets them.
+const limit = setTimeout(() => events.push('limit'), Number(remaining));
+const getRemainingTimeInMillis = () => Number(remaining) - (performance.now() - start);
+const { statusCode, body } = await handler(event, { getRemainingTimeInMillis });
+events.push('answer');
+clearTimeout(limit);
+
+// A connection that was given up is closed a turn later.
+await setImmediate();
+await setImmediate();
+const left = process.getActiveResourcesInfo().filter((kind) => kind !== 'PipeWrap');
+process.send?.({ events, status: statusCode, type: JSON.parse(body).type, left });
+process.disconnect();
