@@ -96,7 +96,7 @@ export function createOutside({ surroundings, services, clock, requests }: Depen
 
     requestToken({ number: from, now, sleep }: Asker): RequestToken {
       return async (asked, credential, deadline) => {
-        const version = credential.secret.reveal();
+        const version = credential.secret.reveal().replace(/^secret of /, '');
         const pair = { client: credential.clientId.reveal(), service: nameOf(asked) };
         const requestStartedAt = now();
         const end = Math.min(deadline, requestStartedAt + asked.requestTimeoutMs);
