@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createAuthorize } from '../../../functions/broker/authorize.ts';
+import { accessDenied, createAuthorize } from '../../../functions/broker/authorize.ts';
 import { BILLING, exampleRule } from '../../support/example.ts';
 
 const SERVICES = new Set(['customer-insights', 'merchant-payment-cleansing']);
@@ -55,4 +55,18 @@ describe('an access rule', () => {
       'access-denied',
     );
   });
+
+  it.each([
+    'arn:aws:iam::111111111111:user/billing',
+    'arn:aws:iam::111111111111:role/billing and more',
+    'see arn:aws:iam::111111111111:role/billing',
+  ])('is refused when it is for what is no role: %s', (role) => {
+    expect(() => createAuthorize([exampleRule({ role })], SERVICES)).toThrow(
+      new TypeError(`access rule for something that is not a role: ${role}`),
+    );
+  });
+});
+
+it('tells a refused caller whom to ask', () => {
+  expect(accessDenied().detail).toMatch(/Ask the operators of the broker for a rule\.$/);
 });
