@@ -1,122 +1,20 @@
-import { syncBuiltinESMExports } from 'node:module';
-import promises from 'node:timers/promises';
-import type { DynamoDBClientConfig } from '@aws-sdk/client-dynamodb';
 import { expect, vi } from 'vitest';
-import { createDynamoDBClient } from '../../functions/aws/dynamodb-client.ts';
-import type { Item } from '../../functions/aws/pair-table-item.ts';
-import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
-import { type Send, SendFailure } from '../../functions/broker/token-request-send.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
 import { exampleRule, exampleService } from '../support/example.ts';
 import { functionUrlEvent } from '../support/function-url-events.ts';
 import { seededRandom } from '../support/seeded-random.ts';
-
-/** How a dependency answers: after so many milliseconds, `Infinity` being never, and with what. */
-export interface Weather {
-  readonly delayMs: number;
-  readonly fails?: boolean;
-}
-
-/** Everything that an invocation can wait for. */
-export interface Weathers {
-  readonly read: Weather;
-  readonly acquire: Weather;
-  readonly write: Weather;
-  readonly secret: Weather;
-  readonly sealingKey: Weather;
-  readonly tokenEndpoint: Weather & { readonly status?: number };
-}
-
-export const WELL: Weather = { delayMs: 5 };
-export const NEVER: Weather = { delayMs: Number.POSITIVE_INFINITY };
-const ALL_WELL: Weathers = {
-  read: WELL,
-  acquire: WELL,
-  write: WELL,
-  secret: WELL,
-  sealingKey: WELL,
-  tokenEndpoint: WELL,
-};
-
-export const SEALING_KEY = { version: 'key-1', text: 'a sealing key for tests, long enough' };
+import { createSurroundings } from './deadline-surroundings.ts';
+import { letTimeGoOn, run, stopTime, turn } from './stopped-time.ts';
 
 /**
  * The whole token function on a clock that only the test moves: real rules, adapters and AWS SDK; what is behind them
- * answers as the weather says. Begins with fake timers and must be ended.
+ * answers as the weather says. Time is stopped until `end`.
  */
 export function startDeadlineWorld(start: number, seed = 1) {
-  vi.useFakeTimers({ now: start });
-  fakeSleep();
+  stopTime(start);
   const random = vi.spyOn(Math, 'random').mockImplementation(seededRandom(seed));
-  const state = { weathers: ALL_WELL, item: undefined as Item | undefined, secretVersion: 'v1' };
-  const open = new Set<string>();
-  const began: string[] = [];
-
-  const lasts = async <Answer>(
-    name: string,
-    { delayMs, fails = false }: Weather,
-    answer: () => Answer,
-    signal?: AbortSignal,
-  ) => {
-    const id = `${name} ${began.push(name)}`;
-    open.add(id);
-    try {
-      await delay(delayMs, signal);
-      if (fails) throw Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' });
-      return answer();
-    } finally {
-      open.delete(id);
-    }
-  };
-
-  const aws = (answer: (operation: string, input: Record<string, unknown>) => [string, Weather, () => AwsAnswer]) =>
-    ({
-      region: 'us-east-1',
-      credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' },
-      requestHandler: {
-        async handle(
-          request: { headers: Record<string, string>; body: Uint8Array },
-          { abortSignal }: { abortSignal: AbortSignal },
-        ) {
-          const operation = `${request.headers['x-amz-target']}`.split('.')[1] ?? '';
-          const [name, weather, give] = answer(operation, JSON.parse(new TextDecoder().decode(request.body)));
-          const { status, members } = await lasts(name, weather, give, abortSignal);
-          const headers = { 'content-type': 'application/x-amz-json-1.0' };
-          return { response: { statusCode: status, headers, body: new TextEncoder().encode(JSON.stringify(members)) } };
-        },
-      },
-    }) as unknown as DynamoDBClientConfig;
-
-  const dynamodb = createDynamoDBClient(
-    aws((operation, input) => {
-      const { read, acquire, write } = state.weathers;
-      if (operation === 'GetItem') return ['read', read, () => ok({ Item: keyed(input, state.item) })];
-      if (input.ReturnValues !== 'ALL_OLD') return ['write', write, () => ok({})];
-      const isTaken = Number(state.item?.leaseUntil?.N ?? 0) > Date.now();
-      return ['acquire', acquire, () => (isTaken ? LOST : ok({ Attributes: keyed(input, state.item) }))];
-    }),
-  );
-  const secretsManager = createSecretsManagerClient(
-    aws((_operation, { SecretId }) => {
-      const { secret, sealingKey } = state.weathers;
-      const isKey = `${SecretId}`.startsWith('token-broker-keys/');
-      if (isKey)
-        return ['sealingKey', sealingKey, () => ok({ VersionId: SEALING_KEY.version, SecretString: SEALING_KEY.text })];
-      const text = JSON.stringify({ client_id: 'id', secret: 'secret' });
-      return ['secret', secret, () => ok({ VersionId: state.secretVersion, SecretString: text })];
-    }),
-  );
-  let tokens = 0;
-  const send: Send = async (_request, { timeoutMs }) => {
-    const { delayMs, fails = false, status = 200 } = state.weathers.tokenEndpoint;
-    const body = () =>
-      new TextEncoder().encode(JSON.stringify({ access_token: `token-${++tokens}`, expires_in: 3_600 }));
-    const answer = () => ({ status, headers: { 'content-type': 'application/json' }, body: body() });
-    await lasts('tokenEndpoint', { delayMs: Math.min(delayMs, timeoutMs) }, () => undefined);
-    if (delayMs >= timeoutMs) throw new SendFailure('timeout', 'ETIMEDOUT');
-    if (fails) throw new SendFailure('connect', 'ECONNREFUSED');
-    return answer();
-  };
+  const surroundings = createSurroundings();
+  const { state, open, began } = surroundings;
 
   const tokenFunction = createTokenFunction({
     environment: 'test',
@@ -127,9 +25,7 @@ export function startDeadlineWorld(start: number, seed = 1) {
       provenForSeconds: 3_600,
     },
     write: () => undefined,
-    secretsManager,
-    dynamodb,
-    send,
+    ...surroundings,
   });
 
   return {
@@ -139,13 +35,10 @@ export function startDeadlineWorld(start: number, seed = 1) {
     began,
     warmUp: () => run(tokenFunction.warmUp()),
 
-    /** Invokes as Lambda would, with `remainingMs` left; `leftMs` is what was left when the answer came. */
-    async invoke(remainingMs: number, rawPath: '/token' | '/check' = '/token', members: object = {}) {
-      const limit = Date.now() + remainingMs;
-      const event = functionUrlEvent({ client: 'acme', service: 'customer-insights', ...members }, { rawPath });
-      const answer = await run(tokenFunction.handler(event, { getRemainingTimeInMillis: () => limit - Date.now() }));
-      return { status: answer.statusCode, json: JSON.parse(answer.body), leftMs: limit - Date.now() };
-    },
+    invoke: (...request: Parameters<typeof ask>) => run(ask(...request)),
+    /** Invokes once for each, all at the same time. */
+    invokeAll: (requests: readonly Parameters<typeof ask>[]) =>
+      run(Promise.all(requests.map((request) => ask(...request)))),
 
     pass: (ms: number) => void vi.setSystemTime(Date.now() + ms),
 
@@ -161,69 +54,15 @@ export function startDeadlineWorld(start: number, seed = 1) {
 
     end() {
       random.mockRestore();
-      vi.useRealTimers();
-      promises.setTimeout = sleep;
-      syncBuiltinESMExports();
+      letTimeGoOn();
     },
   };
-}
 
-interface AwsAnswer {
-  readonly status: number;
-  readonly members: object;
-}
-
-const ok = (members: object): AwsAnswer => ({ status: 200, members });
-const LOST: AwsAnswer = { status: 400, members: { __type: 'ConditionalCheckFailedException', Message: 'no' } };
-
-function keyed({ Key }: Record<string, unknown>, item: Item | undefined) {
-  const wired = Object.entries(item ?? {}).map(([name, { B: bytes, ...value }]) => [
-    name,
-    bytes === undefined ? value : { B: Buffer.from(bytes).toString('base64') },
-  ]);
-  return item && { ...Object.fromEntries(wired), ...(Key as Item) };
-}
-
-const { setImmediate } = globalThis;
-const { setTimeout: sleep } = promises;
-
-/** `vi.useFakeTimers` leaves `node:timers/promises` alone, of which the adapters hold a function by name. */
-function fakeSleep(): void {
-  promises.setTimeout = async (ms = 0, value, { signal } = {}) => {
-    await delay(ms, signal);
-    return value as never;
-  };
-  syncBuiltinESMExports();
-}
-
-/** Lets everything run that needs no time. */
-async function turn(): Promise<void> {
-  for (let n = 0; n < 3; n += 1) await new Promise((resolve) => setImmediate(resolve));
-}
-
-/** Lets time pass until the work is done, and no further. */
-async function run<Result>(work: Promise<Result>): Promise<Result> {
-  let isDone = false;
-  const done = () => {
-    isDone = true;
-  };
-  work.then(done, done);
-  for (;;) {
-    await turn();
-    if (isDone) return work;
-    if (vi.getTimerCount() === 0) throw new Error('the work waits for something that will never happen');
-    await vi.advanceTimersToNextTimerAsync();
+  /** Invokes as Lambda would, with `remainingMs` left; `leftMs` is what was left when the answer came. */
+  async function ask(remainingMs: number, rawPath: '/token' | '/check' = '/token') {
+    const limit = Date.now() + remainingMs;
+    const event = functionUrlEvent({ client: 'acme', service: 'customer-insights' }, { rawPath });
+    const answer = await tokenFunction.handler(event, { getRemainingTimeInMillis: () => limit - Date.now() });
+    return { status: answer.statusCode, json: JSON.parse(answer.body), leftMs: limit - Date.now() };
   }
-}
-
-function delay(ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = ms === Number.POSITIVE_INFINITY ? undefined : setTimeout(resolve, ms);
-    const stop = () => {
-      clearTimeout(timer);
-      reject(Object.assign(new Error('aborted'), { name: 'AbortError' }));
-    };
-    if (signal?.aborted) stop();
-    signal?.addEventListener('abort', stop, { once: true });
-  });
 }

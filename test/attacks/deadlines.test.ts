@@ -5,7 +5,8 @@ import { createSealer } from '../../functions/aws/sealing.ts';
 import { START } from '../support/example.ts';
 import { examplePublication, exampleToken } from '../support/pair-examples.ts';
 import { exampleKey, keysOf } from '../support/pair-table.ts';
-import { NEVER, SEALING_KEY, startDeadlineWorld, WELL, type Weather, type Weathers } from './deadline-world.ts';
+import { NEVER, SEALING_KEY, WELL, type Weather, type Weathers } from './deadline-surroundings.ts';
+import { startDeadlineWorld } from './deadline-world.ts';
 
 /** An answer leaves at least this long before Lambda would end the invocation. */
 const MARGIN_MS = 200;
