@@ -56,8 +56,7 @@ export function createCredentials({ readSecret, now }: Dependencies): Credential
       const { reading, readAt } = await readAfter({ readSince, deadline }, client, stage, key);
       const entry = successor(held.get(key), reading, readAt);
       if (entry === undefined) return reading;
-      const isCutOff = reading.outcome === 'unavailable' && now() >= deadline;
-      if (!isCutOff) held.set(key, entry);
+      if (!isCutOff(reading, deadline)) held.set(key, entry);
       return entry.reading;
     },
   };
@@ -70,8 +69,13 @@ export function createCredentials({ readSecret, now }: Dependencies): Credential
       return { reading: await readSecret(client, stage, deadline), readAt, deadline };
     };
     const shared = await flights.run(key, read);
-    const isGivenUp = shared.reading.outcome === 'unavailable' && shared.deadline < Math.min(now(), deadline);
+    const isGivenUp = isCutOff(shared.reading, shared.deadline) && shared.deadline < deadline;
     return shared.readAt >= readSince && !isGivenUp ? shared : flights.run(key, read);
+  }
+
+  /** There is no reading because the time was over, not because Secrets Manager had failed before. */
+  function isCutOff({ outcome }: SecretReading, deadline: number): boolean {
+    return outcome === 'unavailable' && now() >= deadline - TIMER_SLACK_MS;
   }
 }
 
@@ -101,6 +105,9 @@ function isWithin(start: number, lengthMs: number, now: number): boolean {
 function secretKey(client: ClientName, stage: SecretStage): string {
   return `${client}/${stage}`;
 }
+
+/** Timers can be a little early. */
+const TIMER_SLACK_MS = 5;
 
 const MAX_SECRETS = 1_000;
 const FOUND_TRUST_MS = 300_000;
