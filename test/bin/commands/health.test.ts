@@ -21,7 +21,7 @@ describe('health', () => {
   it('shows a table of clients and services, and ends with 0 when all is well', async () => {
     const world = await startOperatorWorld();
     const { exitCode, stdout, stderr } = await world.run(['health']);
-    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '2 pairs: 2 accepted\n' });
+    expect({ exitCode, said: withoutProgress(stderr) }).toEqual({ exitCode: 0, said: '2 pairs: 2 accepted\n' });
     expect(stdout).toBe(`CLIENT  ${INSIGHTS}  ${CLEANSING}\nacme    accepted           accepted\n`);
   });
 
@@ -31,13 +31,14 @@ describe('health', () => {
     const { exitCode, stdout, stderr } = await world.run(['health']);
     expect(exitCode).toBe(1);
     expect(stdout).toMatch(/^globex +rejected +-$/m);
-    expect(stderr).toBe('3 pairs: 2 accepted, 1 rejected\n');
+    expect(withoutProgress(stderr)).toBe('3 pairs: 2 accepted, 1 rejected\n');
   });
 
   it('takes a disabled client for one that an operator knows of', async () => {
     const world = await startOperatorWorld();
     await world.run(['client', 'disable', 'acme']);
-    expect(await world.run(['health'])).toMatchObject({ exitCode: 0, stderr: '2 pairs: 2 disabled\n' });
+    const { exitCode, stderr } = await world.run(['health']);
+    expect({ exitCode, said: withoutProgress(stderr) }).toEqual({ exitCode: 0, said: '2 pairs: 2 disabled\n' });
   });
 
   it('answers --json with a finding for each pair', async () => {
@@ -78,7 +79,7 @@ describe('health --watch', () => {
     await expect.poll(() => seen, { timeout: 20_000 }).toMatch(/2 pairs: .*3 pairs: 2 accepted, 1 rejected/s);
     child.kill('SIGINT');
     const { exitCode, stdout, stderr } = await ending;
-    expect({ exitCode, stderr }).toEqual({ exitCode: 130, stderr: '' });
+    expect({ exitCode, said: withoutProgress(stderr) }).toEqual({ exitCode: 130, said: '' });
     expect(stdout).not.toContain('\u001b');
   });
 
@@ -209,3 +210,8 @@ describe('health, wrongly used', () => {
     expect(stderr).toMatch(message);
   });
 });
+
+/** On a busy machine the command says now and then how far it is. */
+function withoutProgress(stderr: string): string {
+  return stderr.replace(/^Checking: .*\n/gm, '');
+}
