@@ -71,6 +71,31 @@ describe('a second try', () => {
     expect(call).toHaveBeenCalledTimes(1);
   });
 
+  it.each([
+    ['during the first call', 30, 1],
+    ['while it takes breath', 50, 1],
+    ['when the second has begun', 70, 2],
+  ])('begins nothing once the time is over %s', async (_when, ms, calls) => {
+    const over = new AbortController();
+    const failure = Object.assign(new Error('no'), { code: 'ECONNRESET' });
+    const call = vi.fn(
+      () =>
+        new Promise<never>((_, reject) => {
+          over.signal.addEventListener('abort', () => reject(over.signal.reason));
+          if (ms === 50) setTimeout(reject, 49, failure);
+        }),
+    );
+    const ended = vi.fn();
+    withSecondTry({ timeoutMs: 100, abortSignal: over.signal }, call).catch(ended);
+    await vi.advanceTimersByTimeAsync(ms);
+    over.abort();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(ended).toHaveBeenCalled();
+    await new Promise((resolve) => process.nextTick(resolve));
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(call).toHaveBeenCalledTimes(calls);
+  });
+
   it('that fails as well as the silent first one fails as that does', async () => {
     const calls: PromiseWithResolvers<string>[] = [];
     const answer = withSecondTry(limits, () => {

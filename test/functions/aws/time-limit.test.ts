@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { withTimeLimit } from '../../../functions/aws/time-limit.ts';
+import { inTime, withTimeLimit } from '../../../functions/aws/time-limit.ts';
 
 afterEach(() => {
   vi.useRealTimers();
@@ -32,6 +32,38 @@ describe('a time limit', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
+  it('tells what is left of the call to stop after an answer too', async () => {
+    let signal: AbortSignal | undefined;
+    await withTimeLimit(150, async (given) => {
+      signal = given;
+    });
+    expect(signal?.aborted).toBe(true);
+  });
+
+  it('ends earlier on the clock, and says how long the call has', async () => {
+    vi.useFakeTimers();
+    const call = vi.fn(() => new Promise<never>(() => undefined));
+    const ended = vi.fn();
+    withTimeLimit(150, call, 100).catch(ended);
+    expect(call).toHaveBeenCalledWith(expect.any(AbortSignal), expect.objectContaining({ timeoutMs: 100 }));
+    await vi.advanceTimersByTimeAsync(99);
+    expect(ended).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(ended).toHaveBeenCalledWith(expect.objectContaining({ name: 'OutOfTime' }));
+  });
+
+  it.each([0, -1])('makes no call when %d ms are left on the clock', async (clockMs) => {
+    const call = vi.fn(async () => 'answer');
+    await expect(withTimeLimit(150, call, clockMs)).rejects.toMatchObject({ name: 'OutOfTime' });
+    expect(call).not.toHaveBeenCalled();
+  });
+
+  it('counts on the clock what the process could not use', async () => {
+    const never = withTimeLimit(60_000, () => new Promise(() => undefined), 200);
+    standStill(300);
+    await expect(never).rejects.toMatchObject({ name: 'OutOfTime' });
+  });
+
   it('does not count what the process could not use: an answer that came while it stood still is in time', async () => {
     const answer = withTimeLimit(200, () => stat(import.meta.filename));
     standStill(300);
@@ -52,6 +84,22 @@ describe('a time limit', () => {
     const busy = setInterval(() => standStill(10), 1);
     await expect(never).rejects.toMatchObject({ name: 'OutOfTime' });
     clearInterval(busy);
+  });
+});
+
+describe('waiting in time', () => {
+  it('gives what comes in time, also when it fails, and leaves no timer behind', async () => {
+    vi.useFakeTimers();
+    expect(await inTime(100, Promise.resolve('answer'))).toBe('answer');
+    await expect(inTime(100, Promise.reject(new TypeError('no')))).rejects.toThrow(TypeError);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it.each([100, -1])('gives nothing after %d ms', async (clockMs) => {
+    vi.useFakeTimers();
+    const waited = inTime(clockMs, new Promise(() => undefined));
+    await vi.advanceTimersByTimeAsync(Math.max(1, clockMs));
+    expect(await waited).toBeUndefined();
   });
 });
 
