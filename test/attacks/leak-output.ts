@@ -42,6 +42,6 @@ export function captureOutput(): Output {
 }
 
 /** As much of a value as anybody could print, hidden members too. */
-function inspectAll(value: unknown): string {
+export function inspectAll(value: unknown): string {
   return inspect(value, { depth: null, showHidden: true, maxStringLength: null, maxArrayLength: null });
 }

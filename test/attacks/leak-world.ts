@@ -7,22 +7,29 @@ import { createDynamoDBClient } from '../../functions/aws/dynamodb-client.ts';
 import { createHttpsSender } from '../../functions/aws/https-sender.ts';
 import { sealingKeyName } from '../../functions/aws/sealing-key.ts';
 import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
+import type { ProblemType } from '../../functions/broker/problem.ts';
 import type { Service } from '../../functions/broker/service.ts';
+import type { Send } from '../../functions/broker/token-request-send.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
 import { type FaultOf, startFaultyEndpoint } from '../support/dynamodb.ts';
 import { exampleRule, exampleService } from '../support/example.ts';
 import { CONTEXT, functionUrlEvent } from '../support/function-url-events.ts';
 import { startRawServer } from '../support/raw-server.ts';
 import { http, type Reply, write } from './hostile-answers.ts';
-import { marksOf, type Spelling } from './leak-marks.ts';
+import { findLeaks, marksOf, type Spelling } from './leak-marks.ts';
 import { captureOutput, type Output } from './leak-output.ts';
+
+/** What the first answer says. */
+export type Outcome = 'issued' | ProblemType;
+
+export type LeakWorld = Awaited<ReturnType<typeof startLeakWorld>>;
 
 /** One way through the token function. What is left out goes well. */
 export interface Path {
   /** The text of the client's secret, or its bytes. */
   readonly secret?: string | Uint8Array;
   /** The text of the sealing key. */
-  readonly sealingKey?: string;
+  readonly sealingKey?: string | Uint8Array;
   /** What the token endpoint does with a token request. */
   readonly reply?: Reply;
   readonly service?: Partial<Service>;
@@ -32,12 +39,14 @@ export interface Path {
   readonly events?: readonly Readonly<Record<string, unknown>>[];
   /** Instead of a token endpoint that replies. */
   readonly authUrl?: string;
-  /** Whom to trust in TLS. */
-  readonly ca?: string;
+  /** Leaves out the second environment: where a lease is not released, it would wait for its end. */
+  readonly isAlone?: boolean;
+  /** Instead of the sender of token requests. */
+  readonly send?: Send;
 }
 
 /** What came of it: everything that anybody could read afterwards, by where it stands. */
-export interface Walked {
+interface Walked {
   readonly texts: Readonly<Record<string, string>>;
   readonly answers: readonly Answered[];
   readonly output: Output;
@@ -63,8 +72,9 @@ export async function startLeakWorld(spelling: Spelling) {
   await ensurePairTable(good.dynamodb, TABLE);
   let walks = 0;
 
-  return {
+  const world = {
     marks,
+    spelling,
     close: async () => {
       for (const client of Object.values(good)) client.destroy();
       await Promise.all([...Object.values(fronts), ...Object.values(targets)].map(({ close }) => close()));
@@ -79,6 +89,7 @@ export async function startLeakWorld(spelling: Spelling) {
         events = [{}],
         faultOf = () => undefined,
       } = path;
+      const rounds = path.isAlone ? ['only'] : ['first', 'second'];
       const output = captureOutput();
       const environment = `environment-${++walks}`;
       await store(`token-broker/${environment}/acme`, secret);
@@ -99,12 +110,12 @@ export async function startLeakWorld(spelling: Spelling) {
 
       const answers: Answered[] = [];
       let answered = '';
-      for (const round of ['first', 'second']) {
+      for (const round of rounds) {
         const { handler, warmUp } = createTokenFunction({
           ...clients,
           environment,
           tableName: TABLE,
-          send: createHttpsSender({ ca: path.ca }),
+          send: path.send ?? createHttpsSender(),
           settings: {
             services: { [SERVICE]: exampleService({ authUrl, ...service }) },
             accessRules: [exampleRule({ clients: 'all', operations: ['token', 'check'] })],
@@ -112,7 +123,7 @@ export async function startLeakWorld(spelling: Spelling) {
           },
         });
         await warmUp();
-        const checks = round === 'second' ? [{ rawPath: '/check' }] : [];
+        const checks = round === rounds.at(-1) ? [{ rawPath: '/check' }] : [];
         for (const changes of [...events, ...checks]) {
           const { statusCode, headers, body } = await handler(eventOf(marks.sessionToken, changes), CONTEXT);
           const { access_token: token, ...rest } = JSON.parse(body);
@@ -137,7 +148,18 @@ export async function startLeakWorld(spelling: Spelling) {
         },
       };
     },
+
+    /** Walks the path, finds its outcome in the answer and in the log, and no mark anywhere. */
+    async expectSilence(path: Path, outcome: Outcome): Promise<void> {
+      const { texts, answers, output } = await world.walk(path);
+      const [{ status, body } = { status: 0, body: {} }] = answers;
+      expect(status === 200 ? 'issued' : body.type, JSON.stringify(body)).toBe(outcome);
+      expect(texts.stdout).toContain(`"outcome":"${outcome}"`);
+      expect(findLeaks(texts, spelling)).toEqual([]);
+      expect(output.unhandled()).toBe(0);
+    },
   };
+  return world;
 
   async function store(Name: string, value: string | Uint8Array): Promise<void> {
     const content = typeof value === 'string' ? { SecretString: value } : { SecretBinary: value };
@@ -171,7 +193,7 @@ function eventOf(sessionToken: string, changes: Readonly<Record<string, unknown>
 }
 
 /** All attributes as text; bytes in the encodings that somebody might print them in. */
-function dumpOf(item: Readonly<Record<string, AttributeValue>>): string {
+export function dumpOf(item: Readonly<Record<string, AttributeValue>>): string {
   const bytes = Object.values(item).flatMap(({ B }) => (B === undefined ? [] : [Buffer.from(B)]));
   const texts = bytes.flatMap((each) => [each.toString('latin1'), each.toString('base64'), each.toString('hex')]);
   return [JSON.stringify(item), ...texts].join('\n');

@@ -1,11 +1,8 @@
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ProblemType } from '../../functions/broker/problem.ts';
+import { afterAll, beforeAll, describe, it } from 'vitest';
 import { end, head, http, write } from './hostile-answers.ts';
-import { basicOf, echoOf, findLeaks, type Marks, SPELLINGS } from './leak-marks.ts';
-import { json, type Path, startLeakWorld } from './leak-world.ts';
-
-type Outcome = 'issued' | ProblemType;
+import { basicOf, echoOf, type Marks, SPELLINGS } from './leak-marks.ts';
+import { json, type LeakWorld, type Outcome, type Path, startLeakWorld } from './leak-world.ts';
 
 const UNUSABLE = 'token-response-unusable';
 const ODD = 'token-endpoint-error';
@@ -35,19 +32,14 @@ const STATUSES: readonly (readonly [status: number, header: string, outcome: Out
 ];
 
 describe.each(SPELLINGS)('with %s marks', (spelling) => {
-  let world: Awaited<ReturnType<typeof startLeakWorld>>;
+  let world: LeakWorld;
   beforeAll(async () => {
     world = await startLeakWorld(spelling);
   });
   afterAll(() => world.close());
 
   async function expectSilence(path: (marks: Marks, echo: string) => Path, outcome: Outcome): Promise<void> {
-    const { texts, answers, output } = await world.walk(path(world.marks, echoOf(world.marks)));
-    const [{ status, body } = { status: 0, body: {} }] = answers;
-    expect(status === 200 ? 'issued' : body.type, JSON.stringify(body)).toBe(outcome);
-    expect(texts.stdout).toContain(`"outcome":"${outcome}"`);
-    expect(findLeaks(texts, spelling)).toEqual([]);
-    expect(output.unhandled()).toBe(0);
+    await world.expectSilence(path(world.marks, echoOf(world.marks)), outcome);
   }
 
   describe('a token endpoint that answers', () => {

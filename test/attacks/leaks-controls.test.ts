@@ -1,0 +1,63 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { encodingsOf } from '../support/encodings.ts';
+import { findLeaks, marksOf, SPELLINGS } from './leak-marks.ts';
+import { captureOutput, inspectAll } from './leak-output.ts';
+import { dumpOf } from './leak-world.ts';
+
+/** What is searched for nothing must find something. */
+describe.each(SPELLINGS)('with %s marks', (spelling) => {
+  const marks = marksOf(spelling);
+
+  it.each(Object.entries(marks))('%s is found in every encoding, whatever stands around it', (name, mark) => {
+    for (const [encoding, text] of encodingsOf(mark)) {
+      expect({ encoding, found: findLeaks({ text: `a${text}z` }, spelling).length > 0, name }).toEqual({
+        encoding,
+        found: true,
+        name,
+      });
+    }
+  });
+
+  it.each(Object.entries(marks))('%s is found in what the parser of JSON quotes of it', (_, mark) => {
+    for (const text of [`{"a":${mark}}`, mark]) {
+      expect(findLeaks({ text: messageOf(() => JSON.parse(text)) }, spelling)).not.toEqual([]);
+    }
+  });
+
+  it('is found on every stream and on the console, also in hidden members', () => {
+    const { written } = captureOutput();
+    process.stdout.write(marks.token);
+    process.stderr.write(Buffer.from(marks.secret));
+    const { console: said } = globalThis;
+    said.error(Object.defineProperty(new Error('x'), '$response', { value: { body: marks.secret } }));
+    expect(findLeaks(written, spelling)).toEqual(
+      expect.arrayContaining(['stdout: token, plain', 'stderr: secret, plain', 'console: secret, plain']),
+    );
+  });
+
+  it('is found in warnings of Node', async () => {
+    const { written } = captureOutput();
+    process.emitWarning(`x ${marks.token}`);
+    await sleep(0);
+    expect(findLeaks(written, spelling)).toContain('warnings: token, plain');
+  });
+
+  it.each(['utf8', 'base64', 'hex'] as const)('is found in the bytes of an item, as %s', (encoding) => {
+    const B = Buffer.from(Buffer.from(`xx${marks.token}`).toString(encoding));
+    expect(findLeaks({ item: dumpOf({ sealedToken: { B } }) }, spelling)).not.toEqual([]);
+  });
+
+  it('is found in causes and in errors of errors', () => {
+    const error = new AggregateError([new Error('x', { cause: { deep: [marks.secret] } })]);
+    expect(findLeaks({ error: inspectAll(error) }, spelling)).toContain('error: secret, plain');
+  });
+});
+
+function messageOf(act: () => unknown): string {
+  try {
+    return String(act());
+  } catch (error) {
+    return String(error);
+  }
+}
