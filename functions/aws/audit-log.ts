@@ -39,7 +39,8 @@ export function createAuditLog({ environment, version, services, now, write }: D
       cause: outcome === 'internal' ? bugPlace(cause) : wordOf(cause),
     };
     const isBug = outcome === 'internal' && version !== undefined;
-    write(emfLine(now(), [...METRICS, ...(isBug ? BUG_METRICS : []), ...remarkMetrics(remarks)], line));
+    const rare = [...(isBug ? BUG_METRICS : []), ...remarkMetrics(remarks)];
+    write(emfLine(now(), rare.length === 0 ? METRICS : [...METRICS, ...rare], line));
   };
 }
 

@@ -16,16 +16,29 @@ export interface MetricSet {
  * @see https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
  */
 export function emfLine(timestamp: number, sets: readonly MetricSet[], members: object): string {
-  const CloudWatchMetrics = sets.map(({ by, counts = [], milliseconds = [] }) => ({
-    Namespace: 'TokenBroker',
-    Dimensions: by,
-    Metrics: [
-      ...counts.map((Name) => ({ Name, Unit: 'Count' })),
-      ...milliseconds.map((Name) => ({ Name, Unit: 'Milliseconds' })),
-    ],
-  }));
-  return `${JSON.stringify({ _aws: { Timestamp: timestamp, CloudWatchMetrics }, ...members })}\n`;
+  const metrics = `{"Timestamp":${timestamp},"CloudWatchMetrics":${definitionsOf(sets)}}`;
+  return `{"_aws":${metrics},${JSON.stringify(members).slice(1)}\n`;
 }
+
+/** Most lines have the same sets, and they are most of the line: their text is made once. */
+function definitionsOf(sets: readonly MetricSet[]): string {
+  const known = DEFINITIONS.get(sets);
+  if (known !== undefined) return known;
+  const definitions = JSON.stringify(
+    sets.map(({ by, counts = [], milliseconds = [] }) => ({
+      Namespace: 'TokenBroker',
+      Dimensions: by,
+      Metrics: [
+        ...counts.map((Name) => ({ Name, Unit: 'Count' })),
+        ...milliseconds.map((Name) => ({ Name, Unit: 'Milliseconds' })),
+      ],
+    })),
+  );
+  DEFINITIONS.set(sets, definitions);
+  return definitions;
+}
+
+const DEFINITIONS = new WeakMap<readonly MetricSet[], string>();
 
 export const BY_ENVIRONMENT = ['environment'];
 export const BY_SERVICE = ['environment', 'service'];
