@@ -96,6 +96,17 @@ describe('a second try', () => {
     expect(call).toHaveBeenCalledTimes(calls);
   });
 
+  it('is not made once the time is over, although the first call did not heed that', async () => {
+    const over = new AbortController();
+    const call = vi.fn(() => new Promise<never>(() => undefined));
+    const answer = withSecondTry({ timeoutMs: 100, abortSignal: over.signal }, call);
+    const ended = expect(answer).rejects.toMatchObject({ name: 'AbortError' });
+    over.abort();
+    await vi.advanceTimersByTimeAsync(60);
+    await ended;
+    expect(call).toHaveBeenCalledTimes(1);
+  });
+
   it('that fails as well as the silent first one fails as that does', async () => {
     const calls: PromiseWithResolvers<string>[] = [];
     const answer = withSecondTry(limits, () => {

@@ -59,9 +59,10 @@ describe('a time limit', () => {
   });
 
   it('counts on the clock what the process could not use', async () => {
-    const never = withTimeLimit(60_000, () => new Promise(() => undefined), 200);
+    const never = withTimeLimit(60_000, () => new Promise(() => undefined), 200).catch(({ name }: Error) => name);
     standStill(300);
-    await expect(never).rejects.toMatchObject({ name: 'OutOfTime' });
+    const later = new Promise((resolve) => setTimeout(resolve, 100, 'later'));
+    expect(await Promise.race([never, later])).toBe('OutOfTime');
   });
 
   it('does not count what the process could not use: an answer that came while it stood still is in time', async () => {
