@@ -39,7 +39,7 @@ export interface Path {
   readonly events?: readonly Readonly<Record<string, unknown>>[];
   /** Instead of a token endpoint that replies. */
   readonly authUrl?: string;
-  /** Leaves out the second environment: where a lease is not released, it would wait for its end. */
+  /** Leaves out the second environment and the check: where a lease is not released, both would wait for its end. */
   readonly isAlone?: boolean;
   /** Instead of the sender of token requests. */
   readonly send?: Send;
@@ -123,7 +123,7 @@ export async function startLeakWorld(spelling: Spelling) {
           },
         });
         await warmUp();
-        const checks = round === rounds.at(-1) ? [{ rawPath: '/check' }] : [];
+        const checks = round === 'second' ? [{ rawPath: '/check' }] : [];
         for (const changes of [...events, ...checks]) {
           const { statusCode, headers, body } = await handler(eventOf(marks.sessionToken, changes), CONTEXT);
           const { access_token: token, ...rest } = JSON.parse(body);
@@ -183,7 +183,7 @@ export function json(status: number, members: unknown, header = 'x-nothing: 0'):
   return write(http(status, JSON.stringify(members), `content-type: application/json\r\n${header}`));
 }
 
-function credentialOf(client_id: string, secret: string): string {
+export function credentialOf(client_id: string, secret: string): string {
   return JSON.stringify({ client_id, secret });
 }
 

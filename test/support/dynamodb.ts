@@ -23,7 +23,7 @@ export interface FaultyEndpoint {
 
 export type FaultOf = (call: Call) => CallFault | undefined;
 
-interface Call {
+export interface Call {
   readonly operation: string;
   readonly parameters: { readonly ConsistentRead?: boolean; readonly Item?: Record<string, AttributeValue> };
 }
