@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { fingerprint } from '../../../functions/aws/fingerprint.ts';
-import type { BrokerRequest } from '../../../functions/broker/token-endpoint.ts';
+import { type BrokerRequest, createTokenEndpoint } from '../../../functions/broker/token-endpoint.ts';
 import { createBrokerWorld, exchange } from '../../support/broker-world.ts';
-import { BILLING, exampleRule, exampleService } from '../../support/example.ts';
+import { BILLING, exampleRule, exampleService, START } from '../../support/example.ts';
 
 const MEMBERS = { client: 'acme', service: 'customer-insights' };
 const bytes = (text: string) => new TextEncoder().encode(text);
@@ -69,6 +69,77 @@ describe('POST /token', () => {
     expect(await post(MEMBERS)).toMatchObject({
       headers: { 'cache-status': 'token-broker; hit; detail=memory' },
       json: { access_token: 'token-1', expires_in: 3_540, expires_at: '2026-01-01T01:00:00.000Z' },
+    });
+  });
+});
+
+describe('what is written down of a request', () => {
+  it('says which token was issued, whence, and how long that took', async () => {
+    const { post, world, clock, audited } = createBrokerWorld();
+    world.answer = () => {
+      clock.now += 250;
+      return exchange(200, { access_token: 'token-1', expires_in: 3_600 });
+    };
+    const { headers } = await post(MEMBERS);
+
+    expect(headers['server-timing']).toBe('broker;dur=250');
+    expect(audited).toEqual([
+      expect.objectContaining({
+        requestId: 'request-1',
+        caller: BILLING,
+        operation: 'token',
+        pair: MEMBERS,
+        outcome: 'issued',
+        cache: 'none',
+        fingerprint: fingerprint('token-1'),
+        credentialVersion: 'v1',
+        expirySource: 'response',
+        milliseconds: 250,
+      }),
+    ]);
+  });
+
+  it('says how long a problem took', async () => {
+    const { post, world, clock, audited } = createBrokerWorld();
+    world.answer = () => {
+      clock.now += 250;
+      return exchange(404, {});
+    };
+    await post(MEMBERS);
+
+    expect(audited).toEqual([expect.objectContaining({ outcome: 'token-endpoint-error', milliseconds: 250 })]);
+  });
+});
+
+describe('a request that nothing answers', () => {
+  it('gets a problem shortly after its deadline, which says when to ask again', async () => {
+    const waits: number[] = [];
+    const never = () => new Promise<never>(() => undefined);
+    const endpoint = createTokenEndpoint({
+      broker: { issue: never, check: never },
+      audit: () => undefined,
+      inTime: async (ms) => {
+        waits.push(ms);
+        return undefined;
+      },
+      now: () => START,
+    });
+    const response = await endpoint({
+      requestId: 'request-1',
+      method: 'POST',
+      path: '/token',
+      query: '',
+      contentType: 'application/json',
+      body: bytes(JSON.stringify(MEMBERS)),
+      caller: BILLING,
+      deadline: START + 10_000,
+    });
+
+    expect(waits).toEqual([10_250]);
+    expect(response).toMatchObject({ status: 504, headers: { 'retry-after': '1' } });
+    expect(JSON.parse(response.body)).toMatchObject({
+      type: 'token-endpoint-timeout',
+      detail: 'No answer came in time.',
     });
   });
 });
@@ -313,6 +384,7 @@ describe('a bug', () => {
     const response = await post(MEMBERS);
 
     expect(response).toMatchObject({ status: 500, json: { type: 'internal', retryable: true } });
+    expect(response.json.detail).toBe('The broker failed. Tell its operators the request_id.');
     expect(response.body).not.toContain('marked-secret');
     expect(audited).toEqual([expect.objectContaining({ outcome: 'internal', cause: expect.any(TypeError) })]);
   });

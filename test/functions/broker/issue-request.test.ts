@@ -1,0 +1,69 @@
+import { describe, expect, it } from 'vitest';
+import { parseCheckRequest } from '../../../functions/broker/check-request.ts';
+import { parseIssueRequest } from '../../../functions/broker/issue-request.ts';
+import { Problem } from '../../../functions/broker/problem.ts';
+
+const PAIR = { client: 'acme', service: 'customer-insights' };
+
+const read = (members: object) => parseIssueRequest('application/json', bodyOf(members));
+const readCheck = (members: object) => parseCheckRequest('application/json', bodyOf(members));
+
+describe('a request for a token', () => {
+  it('counts min_ttl in seconds, and asks for nothing without it', () => {
+    expect(read({ ...PAIR, min_ttl: 60 })).toEqual({ pair: PAIR, minTtlMs: 60_000, refused: undefined });
+    expect(read(PAIR)).toMatchObject({ minTtlMs: 0 });
+  });
+
+  it('names the token that was refused by its fingerprint', () => {
+    expect(read({ ...PAIR, refused: '0123456789abcdef' })).toMatchObject({ refused: '0123456789abcdef' });
+  });
+
+  it.each(['0123456789abcde', '0123456789abcdef0', 'x0123456789abcdef', '0123456789ABCDEF', 'g123456789abcdef', ''])(
+    'cannot name it by %j',
+    (refused) => {
+      expect(problemOf(() => read({ ...PAIR, refused }))).toBe(
+        'refused: must be the fingerprint of an issued token: 16 hexadecimal digits in lower case.',
+      );
+    },
+  );
+
+  it('is told every member that is wrong', () => {
+    expect(problemOf(() => read({ client: 'acme', refused: 1, min_ttl: 0.5 }))).toBe(
+      'service: is required; min_ttl: must be a whole number of seconds; refused: must be a string.',
+    );
+  });
+
+  it('is told every member that nobody knows', () => {
+    expect(problemOf(() => read({ ...PAIR, ttl: 1, force: true }))).toBe('unknown member "ttl", "force".');
+  });
+});
+
+describe('a request for a check', () => {
+  it('is about the version in use, unless it names another', () => {
+    expect(readCheck(PAIR)).toEqual({ pair: PAIR, stage: 'AWSCURRENT' });
+  });
+
+  it.each(['AWSCURRENT', 'AWSPENDING', 'AWSPREVIOUS'])('may be about %s', (stage) => {
+    expect(readCheck({ ...PAIR, stage })).toEqual({ pair: PAIR, stage });
+  });
+
+  it.each(['', 'current', 'v1'])('cannot be about %j', (stage) => {
+    expect(problemOf(() => readCheck({ ...PAIR, stage }))).toBe(
+      'stage: must be AWSCURRENT, AWSPENDING or AWSPREVIOUS.',
+    );
+  });
+});
+
+function bodyOf(members: object): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(members));
+}
+
+function problemOf(parse: () => unknown): string {
+  try {
+    parse();
+  } catch (error) {
+    if (error instanceof Problem && error.type === 'invalid-request') return error.detail;
+    throw error;
+  }
+  throw new Error('nothing was wrong');
+}
