@@ -5,6 +5,9 @@ import { inject, TestRunner } from 'vitest';
 /** A test that takes this long with a mutant, and a moment without, waits for what will not come. */
 const TIME_LIMIT_MS = 5_000;
 
+/** What a mutant may be asked more often than the code as it is: the rest is a loop without an end. */
+const MORE_OFTEN = 100;
+
 const killedBy = {};
 const late = new Set();
 const undecided = new Set();
@@ -17,8 +20,9 @@ const undecided = new Set();
 export default class MutantRunner extends TestRunner {
   async runTask(test) {
     const run = TestRunner.getTestFn(test);
+    if (inject('mode') !== 'dry-run') return run();
     await run();
-    if (inject('mode') === 'dry-run') await withEveryMutant(run, globalThis[inject('globalNamespace')]);
+    await withEveryMutant(run, globalThis[inject('globalNamespace')]);
   }
 
   async onAfterRunFiles() {
@@ -30,19 +34,21 @@ export default class MutantRunner extends TestRunner {
 
 async function withEveryMutant(run, stryker) {
   const test = stryker.currentTestId;
-  const reached = Object.entries(stryker.mutantCoverage?.perTest[test] ?? {});
-  const rest = reached.filter(([mutant]) => killedBy[mutant] === undefined);
+  const reached = Object.keys(stryker.mutantCoverage?.perTest[test] ?? {});
+  const rest = reached.filter((mutant) => killedBy[mutant] === undefined && !late.has(mutant));
   const name = relative(process.cwd(), test.slice(0, test.indexOf('#'))) + test.slice(test.indexOf('#'));
   stryker.currentTestId = 'again';
+  const questions = countQuestions(stryker);
   let isRepeatable = (await outcomeOf(run)) === 'passed';
-  for (const [mutant, hits] of rest) {
+  const limit = questions.asked() * MORE_OFTEN;
+  for (const mutant of rest) {
     if (!isRepeatable) {
       undecided.add(mutant);
       continue;
     }
-    Object.assign(stryker, { activeMutant: mutant, hitCount: 0, hitLimit: hits * 100 });
+    questions.answer(mutant, limit);
     const outcome = await outcomeOf(run);
-    Object.assign(stryker, { activeMutant: undefined, hitCount: undefined, hitLimit: undefined });
+    questions.answer(undefined, Number.POSITIVE_INFINITY);
     if (outcome === 'passed') continue;
     // A mutant may leave something behind. Then this test can say nothing about it, nor about those that follow.
     isRepeatable = (await outcomeOf(run)) === 'passed';
@@ -50,8 +56,29 @@ async function withEveryMutant(run, stryker) {
     else if (outcome === 'late') late.add(mutant);
     else killedBy[mutant] = name;
   }
+  questions.end();
   delete stryker.mutantCoverage?.perTest.again;
   stryker.currentTestId = test;
+}
+
+/** Wherever the code could be another it asks Stryker which mutant is active. Whoever asks too often gets an error instead. */
+function countQuestions(stryker) {
+  let asked = 0;
+  let active;
+  let limit = Number.POSITIVE_INFINITY;
+  const get = () => {
+    asked += 1;
+    if (asked > limit) throw new Error('The mutant has no end');
+    return active;
+  };
+  Object.defineProperty(stryker, 'activeMutant', { get, configurable: true });
+  return {
+    asked: () => asked,
+    answer: (mutant, newLimit) => {
+      [asked, active, limit] = [0, mutant, newLimit];
+    },
+    end: () => Object.defineProperty(stryker, 'activeMutant', { value: undefined, writable: true, configurable: true }),
+  };
 }
 
 async function outcomeOf(run) {
