@@ -18,6 +18,18 @@ describe('a rotation', () => {
     expect(messages[0]?.text).toContain('  one: accepted (v2)\n  two: rejected (v2)\n  three: secret-malformed (v2)\n');
   });
 
+  it('tells of all services only where there are several, and of versions where there are any', async () => {
+    const one = rotation({ one: 'rejected' });
+    await one.rotate(PROMOTION, ENDS_AT);
+    expect(one.messages[0]?.text).not.toContain('On all services');
+    expect(one.messages[0]?.text).toMatch(/client retry acme --environment test\n$/);
+
+    const two = rotation({ one: 'secret-missing', two: 'rejected' });
+    two.answers.set('one', checked('secret-missing', undefined));
+    await two.rotate(PROMOTION, ENDS_AT);
+    expect(two.messages[0]?.text).toContain('  one: secret-missing (no version)\n  two: rejected (v2)\n');
+  });
+
   it('is no message when everything works', async () => {
     const { rotate, messages } = rotation({ one: 'accepted', two: 'accepted' });
     await rotate(PROMOTION, ENDS_AT);
@@ -86,6 +98,12 @@ describe('a rotation', () => {
     expect(timeouts).toEqual([7_000, 20_000]);
   });
 
+  it('checks nothing when the client has no secret any more', async () => {
+    const { rotate, records } = rotation({ one: 'accepted' }, { isGone: true });
+    expect(await rotate(PROMOTION, ENDS_AT)).toEqual([]);
+    expect(records).toEqual([]);
+  });
+
   it('checks the services that the client’s tag names and that are configured', async () => {
     const { rotate, records } = rotation({ one: 'accepted', two: 'accepted' }, { tag: 'two three two' });
     await rotate(PROMOTION, ENDS_AT);
@@ -94,9 +112,12 @@ describe('a rotation', () => {
 });
 
 /** All services there are, with what a check of each finds; and everything that comes of it. */
-function rotation(findings: Readonly<Record<string, Finding>>, { tag }: { readonly tag?: string } = {}) {
+function rotation(
+  findings: Readonly<Record<string, Finding>>,
+  { tag, isGone = false }: { readonly tag?: string; readonly isGone?: boolean } = {},
+) {
   const answers = new Map(
-    Object.entries(findings).map(([service, finding]): [string, CheckAnswer] => [service, checked(finding)]),
+    Object.entries(findings).map(([service, finding]): [string, CheckAnswer] => [service, checked(finding, 'v2')]),
   );
   const memories = new Map<string | undefined, Memory>();
   const messages: Message[] = [];
@@ -106,7 +127,7 @@ function rotation(findings: Readonly<Record<string, Finding>>, { tag }: { readon
 
   const rotate = createRotation({
     services: Object.keys(findings),
-    findClient: async (client) => ({ client, services: tag }),
+    findClient: async (client) => (isGone ? undefined : { client, services: tag }),
     checkPair: async ({ service }, timeoutMs) => {
       timeouts.push(timeoutMs);
       return answers.get(service) ?? { kind: 'failed', failure: 'access-denied', retryable: false };
@@ -139,6 +160,6 @@ function rotation(findings: Readonly<Record<string, Finding>>, { tag }: { readon
   return { rotate, answers, messages, records, timeouts, memory, failNotify };
 }
 
-function checked(finding: Finding, version = 'v2'): CheckAnswer {
+function checked(finding: Finding, version: string | undefined): CheckAnswer {
   return { kind: 'checked', finding, version, provenBy: 'request', checkedAt: START };
 }
