@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { Problem } from '../../../functions/broker/problem.ts';
 import type { TokenExchange } from '../../../functions/broker/token-request.ts';
 import { createBrokerWorld, exchange, found } from '../../support/broker-world.ts';
-import { exampleService } from '../../support/example.ts';
+import { exampleRule, exampleService } from '../../support/example.ts';
 
 const SECOND_MS = 1_000;
 const tokenFor = (seconds: number) => (n: number) => exchange(200, { access_token: `token-${n}`, expires_in: seconds });
@@ -17,6 +17,29 @@ describe('the token broker', () => {
     const tokens = (await Promise.all(issues)).map(({ token }) => token.accessToken.reveal());
     expect(tokens).toEqual(['shared', 'shared', 'shared']);
     expect(calls).toEqual({ secretReads: 1, tokenRequests: 1 });
+  });
+
+  it('gives nobody who asks at the same time the token of another pair', async () => {
+    const clients = ['acme', 'globex'];
+    const services = ['one', 'two'];
+    const { issue } = createBrokerWorld({
+      services: Object.fromEntries(
+        services.map((name) => [name, exampleService({ authUrl: `https://${name}.example.com` })]),
+      ),
+      accessRules: [exampleRule({ clients: 'all', services: 'all' })],
+      secret: (client) => found('v1', { client_id: client, secret: 'secret' }),
+      answer: (_, { authUrl }, { clientId }) =>
+        exchange(200, { access_token: `${authUrl}/${clients.indexOf(clientId.reveal())}`, expires_in: 60 }),
+    });
+    const pairs = clients.flatMap((client) => services.map((service) => ({ client, service })));
+    const issued = await Promise.all(pairs.map((pair) => issue({ pair })));
+
+    expect(issued.map(({ token }) => token.accessToken.reveal())).toEqual([
+      'https://one.example.com/0',
+      'https://two.example.com/0',
+      'https://one.example.com/1',
+      'https://two.example.com/1',
+    ]);
   });
 
   it('answers a memory hit without any call', async () => {
