@@ -11,9 +11,7 @@ class QuickFirst extends BaseSequencer {
 }
 
 function weight({ moduleId }: TestSpecification): number {
-  return (
-    statSync(moduleId).size + (/(checker|fleet-rotation|health-incident|health-walk)\.test/.test(moduleId) ? 1e6 : 0)
-  );
+  return statSync(moduleId).size + (/(checker|fleet-\w+|health-incident|health-walk)\.test/.test(moduleId) ? 1e6 : 0);
 }
 
 /** The tests that mutants of the rules have to fear, see stryker.config.js. */
@@ -22,7 +20,7 @@ export default defineConfig({
     include: ['test/functions/broker/*.test.ts'],
     // Thousands of generated cases, or many environments: they would find little more here, and take hours.
     exclude: [
-      'test/functions/broker/{fleet,fleet-model,fleet-attacks,fleet-outages,fleet-scenarios,lease-protocol}.test.ts',
+      'test/functions/broker/{fleet,fleet-model,fleet-scenarios,lease-protocol}.test.ts',
       'test/functions/broker/{health-message,token-response.property}.test.ts',
     ],
     runner: 'test/mutation/test-runner.js',

@@ -20,7 +20,7 @@ const ELSEWHERE = {
   'npm run cdk -- deploy TokenBroker-dev': 'needs an AWS account',
   'npm run bench': 'takes minutes; test/bench/bench.test.ts runs a short one',
   'npm run --silent bench -- --json': 'takes minutes; test/bench/bench.test.ts runs a short one',
-  'npm run mutate': 'takes minutes, and measures the tests, not the broker',
+  'npm run mutate': 'can take an hour, and measures the tests, not the broker',
   'npm run mutate -- --mutate functions/broker/pause.ts': 'measures the tests, not the broker',
 } as const;
 
