@@ -18,6 +18,7 @@ const program = new Command('token-broker')
   )
   .configureHelp({ showGlobalOptions: true })
   .showHelpAfterError('(--help shows how)')
+  .configureOutput({ outputError: (text, write) => write(withoutValue(text)) })
   .exitOverride();
 
 const interrupted = new AbortController();
@@ -41,4 +42,9 @@ try {
 /** Whoever reads our output may stop early (`| head`): what is left is for nobody. */
 function ignoreBrokenPipe(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error;
+}
+
+/** Somebody may give a secret to an option that does not exist (`--secret=…`), and errors end up in logs. */
+function withoutValue(error: string): string {
+  return error.replace(/^(error: unknown option '[^'=]+)=.*'/s, "$1'");
 }
