@@ -2,7 +2,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import promises from 'node:timers/promises';
 import { vi } from 'vitest';
 
-/** From now on nobody's time passes but for `run`: for Date, `performance`, timers, and sleeping by promise. */
+/** From now on nobody's time passes but for `run`: for Date, `hrtime`, timers, and sleeping by promise. */
 export function stopTime(start: number): void {
   vi.useFakeTimers({ now: start });
   // Vitest leaves `node:timers/promises` alone, of which the adapters hold a function by name.
