@@ -6,7 +6,7 @@ const PROCESSES = 8;
 const ENVIRONMENTS = 25;
 const SERVICE_MS = 150;
 const WARM_UPS = 25;
-/** Without slow motion, 200 machines are to fit into this one: that is for a machine that does nothing else. */
+/** At 1, in real time, 200 machines are to fit into this one: then the count often fails, see docs/pair.md. */
 const SLOWNESS = Number(process.env.FLEET_SLOWNESS ?? 10);
 
 let fleet: Fleet;
