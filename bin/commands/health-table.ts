@@ -42,11 +42,10 @@ const COLOURS = new Map<string, 'green' | 'gray' | 'yellow' | 'red'>([
   ['secret-malformed', 'red'],
 ]);
 
-/** How many pairs there are, and how they are. */
+/** How many pairs there are, and how they are: the same sentence in whichever order they were checked. */
 export function summaryOf(pairs: readonly PairHealth[]): string {
-  const groups = [...Map.groupBy(pairs, ({ finding }) => finding)].map(
-    ([finding, { length }]) => `${length} ${finding}`,
-  );
+  const found = Map.groupBy(pairs, ({ finding }) => finding);
+  const groups = [...found.keys()].toSorted().map((finding) => `${found.get(finding)?.length} ${finding}`);
   return `${pairs.length} ${pairs.length === 1 ? 'pair' : 'pairs'}${groups.length === 0 ? '' : `: ${groups.join(', ')}`}`;
 }
 
