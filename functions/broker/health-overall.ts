@@ -36,12 +36,14 @@ function observeBroker({ checked, missed }: Walk, at: number): BrokerObservation
   const failures = missed.flatMap(({ failure }) => failure ?? []);
   if (checked.length > 0) return { kind: 'broker', condition: 'answering', since: at, at };
   if (failures.length === 0) return undefined;
-  const words = [...new Set(failures)].map((word) => `${word} (${failures.filter((other) => other === word).length})`);
+  const counts = [...new Set(failures)]
+    .toSorted()
+    .map((word) => `${word} (${failures.filter((other) => other === word).length})`);
   return {
     kind: 'broker',
     condition: 'incident',
     since: at,
     at,
-    detail: `${failures.length} checks were made and none brought a finding: ${words.join(', ')}.`,
+    detail: `No check brought a finding: ${counts.join(', ')}.`,
   };
 }

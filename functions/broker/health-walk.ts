@@ -1,6 +1,6 @@
 import type { Finding, ProvenBy } from './finding.ts';
 import { Sampler } from './health-sampler.ts';
-import type { Pair } from './pair.ts';
+import { comparePairs, type Pair } from './pair.ts';
 
 /** A pair of which the broker could say something. Times are epoch milliseconds. */
 export interface CheckedPair {
@@ -30,6 +30,7 @@ export type CheckAnswer =
   | ({ readonly kind: 'checked' } & Omit<CheckedPair, 'pair' | 'at'>)
   | { readonly kind: 'failed'; readonly failure: string; readonly retryable: boolean };
 
+/** The pairs are in the same order whichever were checked first. */
 export interface Walk {
   readonly checked: readonly CheckedPair[];
   readonly missed: readonly MissedPair[];
@@ -67,7 +68,8 @@ export async function walkPairs(
   let nextStartAt = now();
 
   await Promise.all(Array.from({ length: AT_ONCE }, visitNext));
-  return { checked, missed: [...missed, ...aside.map(({ pair }) => ({ pair, reason: 'sampled' as const }))] };
+  missed.push(...aside.map(({ pair }) => ({ pair, reason: 'sampled' as const })));
+  return { checked: inOrder(checked), missed: inOrder(missed) };
 
   async function visitNext(): Promise<void> {
     for (let visit = takeVisit(); visit !== undefined; visit = takeVisit()) {
@@ -132,6 +134,10 @@ export function isSilent(finding: string): boolean {
 interface Visit {
   readonly pair: Pair;
   readonly isRepetition: boolean;
+}
+
+function inOrder<Found extends { readonly pair: Pair }>(found: readonly Found[]): readonly Found[] {
+  return found.toSorted((one, other) => comparePairs(one.pair, other.pair));
 }
 
 /** So that a run that ends early does not always miss the same pairs. */

@@ -17,3 +17,13 @@ export const NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 export function pairKey({ client, service }: Pair): string {
   return `${client}/${service}`;
 }
+
+/** By client, and those of a client by service. */
+export function comparePairs(one: Pair, other: Pair): number {
+  return compare(one.client, other.client) || compare(one.service, other.service);
+}
+
+function compare(one: string, other: string): number {
+  if (one === other) return 0;
+  return one < other ? -1 : 1;
+}

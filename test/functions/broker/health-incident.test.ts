@@ -35,13 +35,12 @@ describe('a service that is down', () => {
         return service === SERVICE ? 'unreachable' : 'accepted';
       },
     });
-    expect((await run()).subjects.toSorted()).toEqual(
-      [
-        DOWN,
-        '[token-broker dev] rejected: client-1 on other',
-        '[token-broker dev] rejected: client-2 on customer-insights',
-      ].toSorted(),
-    );
+    // Each service is reported by itself.
+    expect((await run()).subjects.toSorted()).toEqual([
+      DOWN,
+      '[token-broker dev] rejected: client-1 on other',
+      '[token-broker dev] rejected: client-2 on customer-insights',
+    ]);
   });
 
   it('counts as down although callers got tokens of it within the hour', async () => {
@@ -63,13 +62,11 @@ describe('a service that is down', () => {
     silent(11);
     expect((await run()).subjects).toEqual([]);
     silent(2);
-    expect((await run()).subjects.toSorted()).toEqual(
-      [
-        BACK,
-        '[token-broker dev] unreachable: client-0 on customer-insights',
-        '[token-broker dev] unreachable: client-1 on customer-insights',
-      ].toSorted(),
-    );
+    expect((await run()).subjects).toEqual([
+      BACK,
+      '[token-broker dev] unreachable: client-0 on customer-insights',
+      '[token-broker dev] unreachable: client-1 on customer-insights',
+    ]);
   });
 
   it('is back when callers get tokens of it, before any check does', async () => {
@@ -147,9 +144,7 @@ describe('a broker that has no findings', () => {
     world.probe = () => ({ condition: 'unproven', said: 'network-error' });
     expect((await run()).subjects).toEqual([SILENT]);
     expect((await run()).subjects).toEqual([]);
-    expect(messages[0]?.text).toMatch(
-      /none brought a finding: (timeout|network-error) \(\d+\), (timeout|network-error)/,
-    );
+    expect(messages[0]?.text).toMatch(/No check brought a finding: network-error \(\d+\), timeout \(\d+\)\./);
     world.answer = () => 'accepted';
     world.probe = () => ({ condition: 'denied', said: 'access-denied' });
     expect((await run()).subjects).toEqual(['[token-broker dev] the broker can check credentials again']);

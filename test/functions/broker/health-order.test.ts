@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest';
+import type { Finding } from '../../../functions/broker/finding.ts';
+import { pairKey } from '../../../functions/broker/pair.ts';
+import { createHealthWorld } from '../../support/health-world.ts';
+import { seededRandom } from '../../support/seeded-random.ts';
+
+const CLIENTS = ['acme', 'acme-2', 'acme.old', 'globex', 'initech', 'umbrella', 'Wayne'];
+const SORTED = ['Wayne', 'acme', 'acme-2', 'acme.old', 'globex', 'initech', 'umbrella'];
+
+describe.each([1, 2, 3, 4, 5])('whichever checks end first (%i)', (seed) => {
+  it('gives the pairs by client, and those of a client by service', async () => {
+    const { checked, missed } = await runWithDelays(seed, (client) =>
+      client.startsWith('acme') ? { failure: 'timeout' } : { finding: 'rejected' },
+    );
+    expect(checked.map(({ pair }) => pairKey(pair))).toEqual(
+      ['Wayne', 'globex', 'initech', 'umbrella'].flatMap((client) => [`${client}/one`, `${client}/two`]),
+    );
+    expect(missed.map(({ pair }) => pairKey(pair))).toEqual(
+      ['acme', 'acme-2', 'acme.old'].flatMap((client) => [`${client}/one`, `${client}/two`]),
+    );
+  });
+
+  it('sends the messages about a service by client', async () => {
+    const { subjects } = await runWithDelays(seed, () => ({ finding: 'rejected' }));
+    const about = (service: string) => SORTED.map((client) => `[token-broker dev] rejected: ${client} on ${service}`);
+    expect(subjects.filter((subject) => subject.endsWith(' one'))).toEqual(about('one'));
+    expect(subjects.filter((subject) => subject.endsWith(' two'))).toEqual(about('two'));
+  });
+
+  it('counts what failed in the same sentence', async () => {
+    const { detail } = await runWithDelays(
+      seed,
+      (client) => ({ failure: client === 'acme' ? 'timeout' : 'internal' }),
+      ['acme', 'globex'],
+    );
+    expect(detail).toBe('No check brought a finding: internal (2), timeout (2).');
+  });
+});
+
+/** A run in which every check takes its own time. */
+async function runWithDelays(
+  seed: number,
+  answer: (client: string) => { readonly finding: Finding } | { readonly failure: string },
+  clients: readonly string[] = CLIENTS,
+) {
+  const random = seededRandom(seed);
+  const { run, messages } = createHealthWorld({
+    services: ['two', 'one'],
+    clients: clients.map((client) => ({ client })),
+    answer: ({ client }) => ({ ...answer(client), afterMs: Math.floor(random() * 5_000) }),
+  });
+  const result = await run();
+  return { ...result, detail: messages[0]?.text.split('\n\n')[1] };
+}
