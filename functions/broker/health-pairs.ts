@@ -32,5 +32,5 @@ export interface ListedPairs {
 /** The names in the tag `services`, each once; all configured ones when a secret has no such tag. */
 export function servicesOf(tag: string | undefined, configured: readonly ServiceName[]): readonly ServiceName[] {
   if (tag === undefined) return configured;
-  return [...new Set(tag.split(/\s+/).filter((name) => name !== ''))];
+  return [...new Set(tag.split(/\s/).filter((name) => name !== ''))];
 }
