@@ -166,7 +166,7 @@ describe.each([
   ['a token endpoint that answers', STATUSES],
 ])('%s', (_, attacks) => {
   it.each(attacks)('$attack gets the credential once, and the caller the right problem', async (attack) => {
-    const { world, service } = await startWorld(attack);
+    const { world, service } = await startWorld(attack, attack.status === 504 ? 1_000 : 60_000);
 
     const { status, headers, json, body } = await world.post(ACME);
     expect({ status, type: json.type }).toEqual({
@@ -276,14 +276,16 @@ describe('an old but honest server', () => {
 const ACME = { client: 'acme', service: 'customer-insights' };
 const GLOBEX = { client: 'globex', service: 'customer-insights' };
 
-/** The whole broker in front of one service, with a real socket between them. */
-async function startWorld(behaviour: Pick<Attack, 'onRequest' | 'onConnection'>) {
+/** The whole broker in front of one service, with a real socket between them; no answer is late but where it is to be. */
+async function startWorld(behaviour: Pick<Attack, 'onRequest' | 'onConnection'>, attemptTimeoutMs = 60_000) {
   const service = await serve(behaviour);
   const authUrl = `http://127.0.0.1:${service.port}`;
   const clock = { now: () => START, sleep: async () => {}, random: () => 0 };
   const request = createTokenRequester({ send: createHttpsSender(), ...clock });
   const world = createBrokerWorld({
-    services: { 'customer-insights': exampleService({ authUrl, attemptTimeoutMs: 500, requestTimeoutMs: 1_000 }) },
+    services: {
+      'customer-insights': exampleService({ authUrl, attemptTimeoutMs, requestTimeoutMs: 2 * attemptTimeoutMs }),
+    },
     accessRules: [exampleRule({ clients: 'all' })],
     answer: (_, ...order) => request(...order),
   });

@@ -1,4 +1,4 @@
-import { onTestFinished } from 'vitest';
+import { onTestFinished, vi } from 'vitest';
 import { createTokenBroker, type TokenBrokerOptions } from '../../client/token-broker.ts';
 import { ACCESS_TOKEN, issued } from './answers.ts';
 import { type Answer, answerWith, startLoopbackServer } from './loopback-server.ts';
@@ -58,6 +58,20 @@ export function tokenText(n: number): string {
 
 export function fingerprint(n: number): string {
   return `${n}`.padStart(16, '0');
+}
+
+/**
+ * Begins an answer that goes no further, and lets the client's time limit of `ms` pass once it could have read that, however
+ * busy the machine is: what is sent meets no time limit before.
+ */
+export function tooLate(ms: number, begin: Answer = () => undefined): Answer {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  return async (response, request) => {
+    begin(response, request);
+    for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    vi.advanceTimersByTime(ms);
+  };
 }
 
 /** Answers once the returned function is called, which tells also when the request has come. */

@@ -20,7 +20,11 @@ export async function startLoopbackServer(answer: Answer): Promise<LoopbackServe
   const requests: ReceivedRequest[] = [];
   const server = createServer(async (request, response) => {
     const chunks: Uint8Array[] = [];
-    for await (const chunk of request) chunks.push(chunk);
+    try {
+      for await (const chunk of request) chunks.push(chunk);
+    } catch {
+      return; // The client has given up before it had sent everything.
+    }
     const { method = '', url = '', headers } = request;
     const received = { method, url, headers, body: Buffer.concat(chunks).toString() };
     requests.push(received);

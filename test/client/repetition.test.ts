@@ -1,9 +1,8 @@
 import { inspect } from 'node:util';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { TokenBrokerError } from '../../client/error.ts';
-import type { TokenBrokerOptions } from '../../client/token-broker.ts';
 import { AWS_ANSWERS, PROBLEM_TYPES, problem } from './answers.ts';
-import { GOOD, NOW, PAIR, startClientWorld } from './client-world.ts';
+import { GOOD, NOW, PAIR, startClientWorld, tooLate } from './client-world.ts';
 import { type Answer, answerWith } from './loopback-server.ts';
 
 const AFTER_7_S = { 'retry-after': '7' };
@@ -15,6 +14,7 @@ const never: Answer = () => undefined;
 const drip: Answer = (response) => {
   response.writeHead(200, { 'content-length': '1000' }).write('{"access_token":"marked');
 };
+const TIMEOUT_MS = 5_000;
 const breakOff: Answer = (response) => {
   response.writeHead(200, { 'content-length': '1000' }).write('{"access_token":"marked', () => response.destroy());
 };
@@ -23,7 +23,7 @@ const breakOff: Answer = (response) => {
 const BACKOFF = [100, 200, 400];
 
 describe('a failure that may pass', () => {
-  it.each<[string, Answer, string, readonly number[], Partial<TokenBrokerOptions>?]>([
+  it.each<[string, Answer, string, readonly number[]]>([
     ['429 of the function URL', aws('aws-throttled'), 'aws-throttled', BACKOFF],
     ['429 with Retry-After', answerWith(429, '', AFTER_7_S), 'aws-throttled', [7_100, 7_200, 7_400]],
     ['500 of the broker', problem('internal'), 'internal', BACKOFF],
@@ -41,14 +41,23 @@ describe('a failure that may pass', () => {
     ['a connection that is reset', reset, 'network-error', BACKOFF],
     ['a connection that is closed half-way', halfClose, 'network-error', BACKOFF],
     ['an answer that breaks off', breakOff, 'network-error', BACKOFF],
-    ['an answer that does not come', never, 'timeout', BACKOFF, { timeoutMs: 50 }],
-    ['an answer that comes too slowly', drip, 'timeout', BACKOFF, { timeoutMs: 50 }],
-  ])('%s is met four times, with pauses, and then told', async (_, answer, type, waits, options) => {
-    const world = await startClientWorld(answer, options);
+  ])('%s is met four times, with pauses, and then told', async (_, answer, type, waits) => {
+    const world = await startClientWorld(answer);
     const error = await failureOf(world.broker.token(PAIR));
     expect(error).toMatchObject({ type, retryable: true });
     expect(world.server.requests).toHaveLength(4);
     expect(world.waits).toEqual(waits);
+  });
+
+  it.each<[string, Answer]>([
+    ['does not come', never],
+    ['comes too slowly', drip],
+  ])('like an answer that %s is met four times, with pauses, and then told', async (_, answer) => {
+    const world = await startClientWorld(tooLate(TIMEOUT_MS, answer), { timeoutMs: TIMEOUT_MS });
+    const error = await failureOf(world.broker.token(PAIR));
+    expect(error).toMatchObject({ type: 'timeout', retryable: true });
+    expect(world.server.requests).toHaveLength(4);
+    expect(world.waits).toEqual(BACKOFF);
   });
 
   it.each<[string, Answer]>([

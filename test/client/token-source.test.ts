@@ -9,6 +9,7 @@ import {
   PAIR,
   startClientWorld,
   tokenText,
+  tooLate,
 } from './client-world.ts';
 
 const SECOND_MS = 1_000;
@@ -98,10 +99,10 @@ describe('a token that lives', () => {
   });
 
   it('is handed out when its successor takes too long, after five seconds at the most', async () => {
-    const { broker, clock, answer } = await startClientWorld(goodAnswer(1), { timeoutMs: 50 });
+    const { broker, clock, answer } = await startClientWorld(goodAnswer(1));
     await broker.token(PAIR);
     clock.now += 55 * MINUTE_MS;
-    answer(() => undefined);
+    answer(tooLate(5 * SECOND_MS));
     expect(await broker.token(PAIR)).toMatchObject({ fingerprint: fingerprint(1) });
   });
 

@@ -13,6 +13,8 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 const PAIR = { client: 'acme', service: 'customer-insights' };
+/** What a process writes may arrive after what it answers. */
+const PATIENCE = { timeout: 60_000 };
 
 describe('the assets of a deployment, alone in processes of their own', () => {
   it('issue a token to a caller who signs', async () => {
@@ -23,7 +25,7 @@ describe('the assets of a deployment, alone in processes of their own', () => {
       expect(lines(world.functions.token)).toContainEqual(
         expect.objectContaining({ outcome: 'issued', pair: 'acme/customer-insights', version: '1' }),
       );
-    });
+    }, PATIENCE);
   });
 
   it('answer the event of a Function URL, with the token that another environment has got', async () => {
@@ -77,7 +79,7 @@ describe('the assets of a deployment, alone in processes of their own', () => {
           { pair: 'acme/merchant-payment-cleansing', ...checked },
         ]),
       );
-    });
+    }, PATIENCE);
   });
 
   it('write lines of JSON and no secret', () => {
