@@ -27,9 +27,9 @@ interface Condition {
 export function acquireChange(acquisition: Acquisition): Change {
   const { seenFence, owner, now, until, outwaited, forced, chargedVersion } = acquisition;
   const fence = seenFence + 1;
-  const seen =
-    seenFence === 0 ? withoutFence() : { condition: 'fence = :seen', values: { ':seen': numeric(seenFence) } };
+  const seen = seenFence === 0 ? withoutFence() : { ways: ['fence = :seen'], values: { ':seen': numeric(seenFence) } };
   const over = outwaited ? undefined : leaseIsOver(now);
+  const ways = over === undefined ? seen.ways : seen.ways.flatMap((one) => over.ways.map((way) => `${one} AND ${way}`));
   return {
     set: {
       fence: numeric(fence),
@@ -39,9 +39,8 @@ export function acquireChange(acquisition: Acquisition): Change {
       ...(forced && { forcedAt: numeric(now) }),
     },
     ...(chargedVersion !== undefined && { add: { [rejectedAttribute(chargedVersion)]: rejectedEntry(fence, now) } }),
-    condition:
-      `(leaseOwner = :owner AND fence = :fence) OR (${seen.condition}` +
-      `${over === undefined ? '' : ` AND (leaseOwner = :owner OR ${over.condition})`})`,
+    // All ways side by side and no parentheses: dynalite needs 20 ms for three levels of them.
+    condition: ['leaseOwner = :owner AND fence = :fence', ...ways].join(' OR '),
     values: { ':owner': { S: owner }, ':fence': numeric(fence), ...seen.values, ...over?.values },
   };
 }
@@ -121,17 +120,24 @@ function underFence(fence: number): Condition {
   return { condition: 'fence = :fence', values: { ':fence': numeric(fence) } };
 }
 
+interface Alternatives {
+  /** Any one of them will do. */
+  readonly ways: readonly string[];
+  readonly values: Item;
+}
+
 /** Asks for the type by name, so that an attribute of another type is in nobody's way; so does the next one. */
-function withoutFence(): Condition {
+function withoutFence(): Alternatives {
   return {
-    condition: 'NOT (attribute_type(fence, :number) AND fence BETWEEN :min AND :max)',
+    ways: ['NOT attribute_type(fence, :number)', 'fence < :min', 'fence > :max'],
     values: { ':number': NUMBER_TYPE, ':min': numeric(MIN_FENCE), ':max': numeric(MAX_FENCE) },
   };
 }
 
-function leaseIsOver(now: number): Condition {
+/** Or mine already. */
+function leaseIsOver(now: number): Alternatives {
   return {
-    condition: 'NOT (attribute_type(leaseUntil, :number) AND leaseUntil > :now)',
+    ways: ['leaseOwner = :owner', 'NOT attribute_type(leaseUntil, :number)', 'leaseUntil <= :now'],
     values: { ':number': NUMBER_TYPE, ':now': numeric(now) },
   };
 }
