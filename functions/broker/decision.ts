@@ -38,9 +38,9 @@ export function decide(situation: Situation): Step {
   if (token !== undefined && !isRefused) return issueOrRenew(token, situation);
 
   if (record.pause !== undefined && now < record.pause.until) return fail(pauseProblem(record.pause, now));
-  const isOutOfReach = sendable.kind === 'none' && sendable.problem.type === 'secrets-unavailable';
-  if (sendable.kind === 'none' && (leaseIsOver || !isOutOfReach)) return fail(sendable.problem);
-  if (sendable.kind === 'none' || !leaseIsOver) return { kind: 'wait' };
+  const isHopeless = sendable.kind === 'none' && sendable.problem.type !== 'secrets-unavailable';
+  if (!leaseIsOver && !isHopeless) return { kind: 'wait' };
+  if (sendable.kind === 'none') return fail(sendable.problem);
   const forceableAt = record.forcedAt + FORCE_INTERVAL_MS;
   if (isRefused && now < forceableAt) return fail(refusedAgain(forceableAt - now));
   return { kind: 'request', forced: isRefused };
@@ -60,9 +60,7 @@ function issueOrRenew(token: StoredToken, situation: Situation): Step {
     return { kind: 'renew', token, patienceMs: requestTimeoutMs };
   }
   const isSuperseded =
-    sendable.kind === 'version' &&
-    sendable.version.stage === 'AWSCURRENT' &&
-    sendable.version.versionId !== token.credentialVersion;
+    sendable.version?.stage === 'AWSCURRENT' && sendable.version.versionId !== token.credentialVersion;
   if (mayRenew && (now >= token.refreshAt || isSuperseded) && quietMs >= REFRESH_INTERVAL_MS) {
     return { kind: 'renew', token, patienceMs: refreshPatienceMs(token, situation) };
   }
@@ -75,7 +73,7 @@ function issueOrRenew(token: StoredToken, situation: Situation): Step {
  * one that there is no time to try twice.
  */
 function refreshPatienceMs(token: StoredToken, { record, sendable, requestTimeoutMs, now }: Situation): number {
-  const isProven = sendable.kind === 'version' && sendable.version.versionId === token.credentialVersion;
+  const isProven = sendable.version?.versionId === token.credentialVersion;
   const wasGivenUp = record.pause?.problem.type === 'token-endpoint-timeout';
   const isLast = !isIssuable(lifeOf(token, record), now + LAST_REFRESH_MS);
   return isProven && !wasGivenUp && !isLast ? REFRESH_PATIENCE_MS : requestTimeoutMs;

@@ -68,7 +68,7 @@ export function createOutlook({ environment, credentials, now }: Dependencies) {
     const { pair, service, request, trace } = call;
     const sendable = chooseSendable(environment, pair, versions, record.rejected, now());
     if (versions.current.outcome === 'stale') trace.remarks.add('secret-stale');
-    const version = sendable.kind === 'version' ? sendable.version : undefined;
+    const { version } = sendable;
     if (version?.stage === 'AWSPREVIOUS') trace.remarks.add('previous-version');
     const { singleActiveToken, requestTimeoutMs } = service;
     const step = decide({ record, request, sendable, leaseIsOver, singleActiveToken, requestTimeoutMs, now: now() });

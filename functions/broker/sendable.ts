@@ -8,7 +8,7 @@ import { type SecretVersion, secretName, secretProblem } from './secret.ts';
 /** The version to send, or why there is none. `endsTokens`: no token may be issued any more, not even a living one. */
 export type Sendable =
   | { readonly kind: 'version'; readonly version: SecretVersion }
-  | { readonly kind: 'none'; readonly problem: Problem; readonly endsTokens: boolean };
+  | { readonly kind: 'none'; readonly version?: undefined; readonly problem: Problem; readonly endsTokens: boolean };
 
 /** What is known of the secret; `previous` matters only while the current version is latched. */
 export interface StagedVersions {

@@ -29,9 +29,9 @@ const sendable = (versionId: string, stage: 'AWSCURRENT' | 'AWSPREVIOUS' = 'AWSC
   kind: 'version',
   version: { versionId, stage, text: new Redacted('{}') },
 });
-const nothing = (endsTokens: boolean): Sendable => ({
+const nothing = (endsTokens: boolean, type: Problem['type'] = 'credential-rejected'): Sendable => ({
   kind: 'none',
-  problem: new Problem('credential-rejected', 'nothing to send'),
+  problem: new Problem(type, 'nothing to send'),
   endsTokens,
 });
 const pause = (until: number, type: Problem['type'] = 'token-endpoint-unavailable'): Pause => ({
@@ -40,19 +40,21 @@ const pause = (until: number, type: Problem['type'] = 'token-endpoint-unavailabl
   problem: { type, detail: 'down' },
 });
 
-function told({ record, request, ...changes }: Changes = {}): string {
-  return describeStep(
-    decide({
-      record: { ...PUBLISHED, ...record },
-      request: { ...ISSUE_REQUEST, ...request },
-      sendable: sendable('v1'),
-      leaseIsOver: true,
-      singleActiveToken: false,
-      requestTimeoutMs: REQUEST_TIMEOUT_MS,
-      now: START,
-      ...changes,
-    }),
-  );
+function told(changes: Changes = {}): string {
+  return describeStep(stepOf(changes));
+}
+
+function stepOf({ record, request, ...changes }: Changes): Step {
+  return decide({
+    record: { ...PUBLISHED, ...record },
+    request: { ...ISSUE_REQUEST, ...request },
+    sendable: sendable('v1'),
+    leaseIsOver: true,
+    singleActiveToken: false,
+    requestTimeoutMs: REQUEST_TIMEOUT_MS,
+    now: START,
+    ...changes,
+  });
 }
 
 type Changes = Partial<Omit<Situation, 'record' | 'request'>> & {
@@ -93,11 +95,41 @@ it.each<[string, string, Changes]>([
   ],
   ['the hard margin, when a pause ends', 'request', { now: HARD, record: { pause: pause(HARD) } }],
   ['the hard margin, with nothing to send', 'credential-rejected', { now: HARD, sendable: nothing(false) }],
+  [
+    'the hard margin, with nothing to send, under another’s lease',
+    'credential-rejected',
+    { now: HARD, sendable: nothing(false), leaseIsOver: false },
+  ],
+  [
+    'the hard margin, with secrets out of reach',
+    'secrets-unavailable',
+    { now: HARD, sendable: nothing(false, 'secrets-unavailable') },
+  ],
+  [
+    'the hard margin, with secrets out of reach, under the lease of another who may have read them',
+    'wait',
+    { now: HARD, sendable: nothing(false, 'secrets-unavailable'), leaseIsOver: false },
+  ],
 ])('decides on %s: %s', (_, step, changes) => {
   expect(told(changes)).toBe(step);
 });
 
+it('tells the caller of a disabled client who can help, and the one of a refused token how long to wait', () => {
+  const failure = (changes: Changes) => {
+    const step = stepOf(changes);
+    return step.kind === 'fail' ? step.problem.detail : step.kind;
+  };
+
+  expect(failure({ record: { disabled: true } })).toMatch(/disabled .* an operator/i);
+  expect(failure({ record: { forcedAt: START }, request: { refused } })).toMatch(/refused .* 30 seconds/);
+});
+
 describe('in the soft window', () => {
+  it('is whoever asks from its first millisecond on', () => {
+    expect(told({ now: TOKEN.refreshAt - 1 })).toBe('issue');
+    expect(told({ now: TOKEN.refreshAt })).toBe('renew for 1000 ms');
+  });
+
   it.each<[string, string, Changes]>([
     ['one environment refreshes, and waits a second', 'renew for 1000 ms', {}],
     ['nobody does within 15 s of an attempt', 'issue', { record: { attemptedAt: SOFT - 14_999 } }],
