@@ -81,10 +81,11 @@ export function createLeasedRequest(dependencies: Dependencies) {
     const found = beforeMine(before, plan.seen, acquisition);
     const record = memory.withOwnLatches(pair, capTimes(found, now()));
     const mine = acquired(record, acquisition);
-    memory.remember(pair, mine, takenAt);
     const lease = { store: plan.store, mine };
-    const isForeign = (record.isLocked || record.foreignUntil > now()) && plan.store !== memory;
-    const version = isForeign ? undefined : await confirm(call, plan, record, lease);
+    // A token that this environment cannot open must not be replaced; one that it has must not be forgotten for it.
+    const isClosed = record.isLocked || record.foreignUntil > now();
+    if (!isClosed) memory.remember(pair, mine, takenAt);
+    const version = isClosed ? undefined : await confirm(call, plan, record, lease);
     if (version === undefined || !isCharged(record, version, chargedVersion) || !hasTime(call)) {
       await ending.release(call, lease);
       return { kind: 'stood-down' };

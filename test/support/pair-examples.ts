@@ -1,7 +1,22 @@
+import { newTrace } from '../../functions/broker/audit.ts';
+import type { Call } from '../../functions/broker/call.ts';
 import type { StoredToken } from '../../functions/broker/pair-record.ts';
 import type { Publication } from '../../functions/broker/pair-store.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
-import { START } from './example.ts';
+import { exampleService, START } from './example.ts';
+
+/** A call that began at `START` and has ten seconds. */
+export function exampleCall(changes: Partial<Call> = {}): Call {
+  return {
+    pair: { client: 'acme', service: 'customer-insights' },
+    service: exampleService(),
+    startedAt: START,
+    deadline: START + 10_000,
+    owner: 'me',
+    trace: newTrace(),
+    ...changes,
+  };
+}
 
 /** A token that lives for an hour from `START`. */
 export function exampleToken(changes: Partial<StoredToken> = {}): StoredToken {

@@ -127,6 +127,21 @@ describe('an environment that cannot read the sealing key', () => {
     expect(requests).toHaveLength(2);
   });
 
+  it('goes by itself also when it learns that only under the lease', async () => {
+    const { clock, shared, requests, createEnvironment, locked } = fleetWithLock({});
+    const environment = createEnvironment();
+    const { acquire } = shared;
+    shared.acquire = async (...args) => {
+      const before = await acquire(...args);
+      locked.add(environment.number);
+      return before && { ...before, token: undefined, isLocked: true };
+    };
+    await clock.run(environment.issue());
+    expect(requests).toHaveLength(1);
+    expect(clock.now() - START).toBeLessThan(SECOND_MS);
+    expect(shared.peek(pair).latest.leaseUntil).toBe(0);
+  });
+
   it('still heeds what the record says: a pause', async () => {
     const pause = { until: START + 60 * SECOND_MS, step: 1, problem: { type: 'internal', detail: '' } } as const;
     const { clock, requests, createEnvironment, locked } = fleetWithLock({ pause });
