@@ -1,6 +1,6 @@
 import type { Call } from './call.ts';
 import type { PairMemory } from './pair-memory.ts';
-import type { PairRecord, Pause, Rejection } from './pair-record.ts';
+import type { PairRecord, Pause } from './pair-record.ts';
 import { type PairStore, type Publication, StoreUnavailable, storeUntil } from './pair-store.ts';
 import { paused, published, rejected, released } from './pair-transitions.ts';
 import type { SecretVersion } from './secret.ts';
@@ -51,17 +51,14 @@ export function createLeaseEnding({ memory, store: shared, stagedVersions, rando
     },
 
     async reject(call: Call, { store, mine }: HeldLease, { versionId }: SecretVersion): Promise<void> {
-      const isCrowded = mine.rejected.size >= MAX_LATCHES;
-      const staged = isCrowded ? await stagedVersions(call) : undefined;
-      const isGone = ([id, { at }]: readonly [string, Rejection]) => !staged?.has(id) && now() - at > KEPT_LATCH_MS;
-      const goneVersions = staged === undefined ? [] : [...mine.rejected].filter(isGone).map(([id]) => id);
+      const goneVersions = await versionsGone(call, mine);
       const request = { version: versionId, at: now(), goneVersions };
       memory.remember(call.pair, rejected(mine, mine.fence, request), mine.attemptedAt);
-      const isTold = await tell(call, async () => {
-        await lastStore(call, { store, mine }).reject(call.pair, mine.fence, request);
-        return true;
-      });
-      if (isTold === undefined) memory.latch(call.pair, versionId);
+      await tell(
+        call,
+        () => lastStore(call, { store, mine }).reject(call.pair, mine.fence, request),
+        () => memory.latch(call.pair, versionId),
+      );
       // The others must know as well, although this environment went by itself; the fence is one that nobody has.
       if (store === memory && shared !== undefined) {
         const fence = -1 - Math.floor(random() * MAX_FENCE);
@@ -70,6 +67,15 @@ export function createLeaseEnding({ memory, store: shared, stagedVersions, rando
     },
   };
 
+  /** The latches to forget, once there are many. */
+  async function versionsGone(call: Call, { rejected: latches }: PairRecord): Promise<readonly string[]> {
+    if (latches.size < MAX_LATCHES) return [];
+    const staged = await stagedVersions(call);
+    if (staged === undefined) return [];
+    const gone = [...latches].filter(([version, { at }]) => !staged.has(version) && now() - at > KEPT_LATCH_MS);
+    return gone.map(([version]) => version);
+  }
+
   /** Only a lease that lasts so long has the longer time for its last write, so that all ends half a second before it. */
   function lastStore(call: Call, { store, mine: { leaseUntil } }: HeldLease): PairStore {
     const hasTime = leaseUntil - now() >= LONG_WRITE_RESERVE_MS;
@@ -77,12 +83,17 @@ export function createLeaseEnding({ memory, store: shared, stagedVersions, rando
   }
 
   /** A write whose failure changes nothing for this caller; `undefined` when nobody knows whether it has happened. */
-  async function tell<Result>(call: Call, write: () => Promise<Result>): Promise<Result | undefined> {
+  async function tell<Result>(
+    call: Call,
+    write: () => Promise<Result>,
+    otherwise?: () => void,
+  ): Promise<Result | undefined> {
     try {
       return await write();
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error;
       call.trace.remarks.add('shared-cache-unavailable');
+      otherwise?.();
       return undefined;
     }
   }

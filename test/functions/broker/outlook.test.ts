@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { newTrace } from '../../../functions/broker/audit.ts';
 import type { IssueCall } from '../../../functions/broker/call.ts';
 import { createCredentials } from '../../../functions/broker/credentials.ts';
 import { createOutlook } from '../../../functions/broker/outlook.ts';
@@ -7,7 +6,8 @@ import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair-re
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import type { SecretReading, SecretStage } from '../../../functions/broker/secret.ts';
 import { ISSUE_REQUEST } from '../../support/broker-world.ts';
-import { exampleService, START } from '../../support/example.ts';
+import { START } from '../../support/example.ts';
+import { exampleCall } from '../../support/pair-examples.ts';
 
 const DOWN: SecretReading = { outcome: 'unavailable', cause: 'TimeoutError' };
 const MISSING: SecretReading = { outcome: 'missing' };
@@ -34,12 +34,7 @@ function setUp(secret: Partial<Record<SecretStage, string | SecretReading>>) {
   });
   const outlook = createOutlook({ environment: 'test', credentials, now });
   const call = (): IssueCall => ({
-    pair: ISSUE_REQUEST.pair,
-    service: exampleService(),
-    startedAt: clock.now,
-    deadline: clock.now + 10_000,
-    owner: 'me',
-    trace: newTrace(),
+    ...exampleCall({ startedAt: clock.now, deadline: clock.now + 10_000 }),
     request: ISSUE_REQUEST,
   });
   const warm = (...stages: SecretStage[]) =>
