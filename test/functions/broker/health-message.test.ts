@@ -1,106 +1,70 @@
 import { describe, expect, it } from 'vitest';
-import { CONDITIONS, type Observation } from '../../../functions/broker/health-memory.ts';
+import type { Observation } from '../../../functions/broker/health-memory.ts';
 import { messageOf } from '../../../functions/broker/health-message.ts';
-import { runCommandLine } from '../../bin/commands/command-line.ts';
 import { START } from '../../support/example.ts';
+import { everyObservation } from '../../support/health-observations.ts';
 
 const PAIR = { client: 'acme', service: 'customer-insights' };
 const HOUR = 3_600_000;
 
 describe('a message', () => {
-  it('says who, what, since when, which version, and what to do', () => {
+  it('says who, what, since when, which version, and what to do', async () => {
+    const messages = everyObservation(PAIR).map(([, observation]) => messageOf('dev', observation, undefined));
+    const texts = messages.map(({ subject, text }) => `${'='.repeat(99)}\n${subject}\n\n${text}`);
+    await expect(texts.join('\n')).toMatchFileSnapshot('health-messages.txt');
+  });
+
+  it('says which version, what was before, and what else was found out', () => {
     const observation: Observation = {
       kind: 'pair',
       pair: PAIR,
-      condition: 'rejected',
+      condition: 'accepted',
       version: '11111111-1111-4111-8111-111111111111',
-      since: START + HOUR,
+      since: START + HOUR + 1_999,
       at: START + 2 * HOUR,
+      detail: 'Of two looks this was the second.',
     };
-    expect(messageOf('dev', observation, undefined)).toEqual({
-      subject: '[token-broker dev] rejected: acme on customer-insights',
-      text: `customer-insights rejects the credential of acme. The broker sends this version at most twice more, so that the account is not locked; callers are served with the version before it as long as that one is accepted.
+    const before = { condition: 'rejected', since: START, at: START } as const;
+    expect(messageOf('dev', observation, before).text).toBe(`customer-insights accepts the credential of acme.
+
+Of two looks this was the second.
 
 environment:    dev
 client:         acme
 service:        customer-insights
 secret:         token-broker/dev/acme
 secret version: 11111111-1111-4111-8111-111111111111
-finding:        rejected
-since:          2026-01-01T01:00:00Z
-before:         nothing to report
+finding:        accepted
+since:          2026-01-01T01:00:01Z
+before:         rejected since 2026-01-01T00:00:00Z
 
-What to do: get the right credential from customer-insights and store it:
-  npm run token-broker -- client put acme --environment dev
-If the credential is right after all, let it be sent again:
-  npm run token-broker -- client retry acme --environment dev
-`,
-    });
-  });
-
-  it('says what was before', () => {
-    const observation: Observation = {
-      kind: 'pair',
-      pair: PAIR,
-      condition: 'accepted',
-      since: START + HOUR,
-      at: START,
-    };
-    const { text } = messageOf('dev', observation, { condition: 'rejected', since: START, at: START });
-    expect(text).toContain('since:          2026-01-01T01:00:00Z\nbefore:         rejected since 2026-01-01T00:00:00Z');
-  });
-
-  it.each(observations())('has a subject that SNS takes, about %s', (_name, observation) => {
-    const { subject, text } = messageOf('environment-of-name', observation, undefined);
-    expect(subject).toMatch(/^[!-~][ -~]{0,98}$/);
-    expect(text).toMatch(/\nfinding: +[a-z-]+\nsince: +2026-01-01T00:00:00Z\n/);
-    expect(text).toMatch(/\n\nWhat to do: .+\n$/s);
+What to do: nothing.
+`);
   });
 
   it('is never the same about two conditions', () => {
-    const all = observations().map(([, observation]) => messageOf('dev', observation, undefined));
+    const all = everyObservation(PAIR).map(([, observation]) => messageOf('dev', observation, undefined));
     expect(new Set(all.map(({ subject }) => subject)).size).toBe(all.length);
     expect(new Set(all.map(({ text }) => text)).size).toBe(all.length);
   });
 });
 
-it('names no command and no option that there is not', async () => {
-  const texts = observations().map(([, observation]) => messageOf('dev', observation, undefined).text);
-  const commands = texts.flatMap((text) =>
-    [...text.matchAll(/^ {2}npm run token-broker -- (.+)$/gm)].map(([, args]) => args),
+describe('a subject, which SNS takes,', () => {
+  it.each(everyObservation({ client: 'c'.repeat(63), service: 's'.repeat(63) }))(
+    'is one line of at most 99 characters about %s',
+    (_name, observation) => {
+      const { subject } = messageOf('environment-of-name', observation, undefined);
+      expect(subject).toMatch(/^[!-~][ -~]{0,98}$/);
+    },
   );
-  expect(new Set(commands).size).toBeGreaterThanOrEqual(5);
-  for (const command of new Set(commands)) {
-    const args = `${command}`.split(' ');
-    const { exitCode, stdout } = await runCommandLine([...args, '--help']);
-    expect(exitCode).toBe(0);
-    for (const word of args.filter((arg) => arg.startsWith('--'))) expect(stdout).toContain(`  ${word} `);
-    const verbs = args.slice(0, args[0] === 'client' ? 2 : 1).join(' ');
-    expect(stdout).toMatch(new RegExp(`^Usage: token-broker ${verbs} `));
-  }
-});
 
-/** One of every condition; the pairs' names are of any length and, where nobody has checked it, of any characters. */
-function observations(): (readonly [string, Observation])[] {
-  const look = { since: START, at: START };
-  const pair = { client: 'c'.repeat(63), service: 's'.repeat(63) };
-  const all: Observation[] = CONDITIONS.flatMap((condition): Observation[] => {
-    switch (condition) {
-      case 'incident':
-      case 'answering':
-        return [
-          { kind: 'service', service: 's'.repeat(63), condition, ...look },
-          { kind: 'broker', condition, ...look },
-        ];
-      case 'denied':
-      case 'not-denied':
-      case 'unproven':
-        return [{ kind: 'probe', condition, ...look }];
-      case 'service-unknown':
-        return [{ kind: 'pair', pair: { client: 'acme', service: 'Dienst für\nalle' }, condition, ...look }];
-      default:
-        return [{ kind: 'pair', pair, condition, ...look }];
-    }
+  it.each([
+    ['of 99 characters is whole', 's'.repeat(55), 's'.repeat(55)],
+    ['of 100 characters ends in dots', 's'.repeat(56), `${'s'.repeat(52)}...`],
+    ['has no other characters than those of ASCII', 'Dienst für\nalle~', 'Dienst f?r?alle~'],
+  ])('%s', (_what, service, shown) => {
+    const look = { condition: 'service-unknown', since: START, at: START } as const;
+    const { subject } = messageOf('dev', { kind: 'pair', pair: { client: 'acme', service }, ...look }, undefined);
+    expect(subject).toBe(`[token-broker dev] service-unknown: acme on ${shown}`);
   });
-  return all.map((observation) => [`${observation.kind} ${observation.condition}`, observation] as const);
-}
+});
