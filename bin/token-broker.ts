@@ -6,6 +6,7 @@ import { addDoctorCommand } from './commands/doctor.ts';
 import { addHealthCommand } from './commands/health.ts';
 import { addPolicyCommand } from './commands/policy.ts';
 import { addTokenCommand } from './commands/token.ts';
+import { withoutValues } from './commands/wrong-usage.ts';
 
 /** The command line: data on stdout, talk on stderr; exit 0 done, 1 refused or failed, 2 wrong usage, 130 Ctrl-C. */
 const program = new Command('token-broker')
@@ -18,7 +19,7 @@ const program = new Command('token-broker')
   )
   .configureHelp({ showGlobalOptions: true })
   .showHelpAfterError('(--help shows how)')
-  .configureOutput({ outputError: (text, write) => write(withoutValue(text)) })
+  .configureOutput({ outputError: (text, write) => write(withoutValues(text)) })
   .exitOverride();
 
 const interrupted = new AbortController();
@@ -42,9 +43,4 @@ try {
 /** Whoever reads our output may stop early (`| head`): what is left is for nobody. */
 function ignoreBrokenPipe(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error;
-}
-
-/** Somebody may give a secret to an option that does not exist (`--secret=…`), and errors end up in logs. */
-function withoutValue(error: string): string {
-  return error.replace(/^(error: unknown option '[^'=]+)=.*'/s, "$1'");
 }

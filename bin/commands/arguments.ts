@@ -16,6 +16,12 @@ export function parseServices(text: string): readonly string[] | 'all' {
   return text === 'all' ? text : [...new Set(text.split(',').map(parseName))];
 }
 
+/** An AWS region. */
+export function parseRegion(text: string): string {
+  if (!/^[a-z0-9]+(-[a-z0-9]+)+$/.test(text)) throw new InvalidArgumentError('A region looks like eu-west-1.');
+  return text;
+}
+
 /** How long a token should still live. */
 export function parseMinTtl(text: string): number {
   const seconds = Number(text);

@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { servicesOf } from '../../functions/broker/health-pairs.ts';
 import type { Pair } from '../../functions/broker/pair.ts';
+import { parseRegion } from './arguments.ts';
 import { configuredServices } from './environment.ts';
 import { CommandFailure } from './failure.ts';
 import type { ClientSecret } from './stored-secret.ts';
@@ -16,6 +17,7 @@ export function addRegionOption(command: Command): Command {
   return command.option(
     '--region <region>',
     'AWS region of the secrets and the table (default: as lib/environments.ts)',
+    parseRegion,
   );
 }
 

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import { createTokenBroker, type TokenBroker } from '../../client/token-broker.ts';
+import { parseRegion } from './arguments.ts';
 
 /** What every command that calls the broker can be told. */
 export interface ConnectionOptions {
@@ -11,7 +12,7 @@ export interface ConnectionOptions {
 export function addConnectionOptions(command: Command): Command {
   return command
     .addOption(new Option('--url <url>', "the broker's Function URL").env('TOKEN_BROKER_URL'))
-    .option('--region <region>', 'its AWS region (default: as its URL says, else env: AWS_REGION)');
+    .option('--region <region>', 'its AWS region (default: as its URL says, else env: AWS_REGION)', parseRegion);
 }
 
 /** The broker that the options name; wrong usage when they name none. */

@@ -67,6 +67,32 @@ describe('the command "client put"', () => {
   );
 });
 
+describe('the command line', () => {
+  it.each([
+    [[MARKS.secret]],
+    [['client', MARKS.secret]],
+    [['client', 'put', MARKS.secret]],
+    [['client', 'put', 'acme', '--services', MARKS.secret]],
+    [['client', 'put', 'acme', `-p${MARKS.clientId}`]],
+    [['client', 'put', 'acme', `--secret:${MARKS.clientId}`]],
+    [['client', 'put', 'acme', `--'=' is invalid.=${MARKS.secret}`]],
+    [['client', 'rollback', `' is invalid.\n${MARKS.secret}`]],
+    [['client', 'disable', 'acme', '--region', MARKS.secret]],
+    [['client', 'retry', 'acme', '--service', MARKS.secret]],
+    [['token', ...PAIR, '--min-ttl', MARKS.token]],
+    [['token', ...PAIR, '--refused', MARKS.token]],
+    [['health', '--every', MARKS.secret]],
+    [['policy', MARKS.secret]],
+    [['doctor', '--auth-url', `https://${MARKS.clientId}:${MARKS.secret}@auth.example.com`]],
+  ])('says nothing of a secret in the wrong place: %j', async (args) => {
+    await expectSilence(args, { TOKEN_BROKER_URL: NOWHERE, AWS_ENDPOINT_URL_DYNAMODB: NOWHERE });
+  });
+
+  it('says nothing of a secret in the wrong variable', async () => {
+    await expectSilence(['config'], { TOKEN_BROKER_ENVIRONMENT: MARKS.secret });
+  });
+});
+
 const NOWHERE = 'http://127.0.0.1:9';
 
 async function expectSilence(args: readonly string[], env: Readonly<Record<string, string>>, input?: string) {

@@ -164,11 +164,7 @@ describe('token, wrongly used', () => {
   it.each([
     ['no client', ['--service', 'customer-insights'], /required option '--client <name>'/],
     ['no service', ['--client', 'acme'], /required option '--service <name>'/],
-    [
-      'a client that is no name',
-      [...PAIR, '--client', '../acme'],
-      /'--client <name>' argument '\.\.\/acme' is invalid/,
-    ],
+    ['a client that is no name', [...PAIR, '--client', '../acme'], /option '--client <name>' is invalid/],
     ['half a second', [...PAIR, '--min-ttl', '0.5'], /'--min-ttl <seconds>' .*0 to 86400/],
     ['two days', [...PAIR, '--min-ttl', '172800'], /'--min-ttl <seconds>' .*0 to 86400/],
     ['a token as fingerprint', [...PAIR, '--refused', ACCESS_TOKEN], /--refused .*16 hex digits/],
