@@ -227,7 +227,7 @@ describe('client put, wrongly used', () => {
 
   it.each([
     ['a secret as an argument', [...PUT, 'marked-secret'], /too many arguments/],
-    ['a client that is no name', ['client', 'put', '../acme'], /invalid for argument 'client'/],
+    ['a client that is no name', ['client', 'put', '../acme'], /argument 'client' is invalid/],
     ['a service that is no name', [...PUT, '--services', 'a,,b'], /--services <names>.* is invalid/],
     ['no URL', [...PUT, '--url', ''], /where is the broker\?/],
   ])('%s is exit code 2', async (_, args, message) => {

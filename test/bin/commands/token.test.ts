@@ -170,7 +170,7 @@ describe('token, wrongly used', () => {
     ['a token as fingerprint', [...PAIR, '--refused', ACCESS_TOKEN], /--refused .*16 hex digits/],
     ['an argument', [...PAIR, 'acme'], /too many arguments/],
     ['a URL over plain HTTP', [...PAIR, '--url', 'http://broker.example.com'], /must start with https:/],
-    ['a bad region', [...PAIR, '--region', 'Ireland'], /region must look like/],
+    ['a bad region', [...PAIR, '--region', 'Ireland'], /region looks like eu-west-1/],
   ])('%s is exit code 2, and nothing is sent', async (_, args, message) => {
     server = await startLoopbackServer(goodAnswer());
     const result = await runCommandLine(['token', ...args], { TOKEN_BROKER_URL: server.url });
