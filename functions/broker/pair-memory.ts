@@ -10,6 +10,8 @@ import { acquired, mayAcquire, paused, published, released } from './pair-transi
  * by the same rules as well, the one to go on with while the shared store is down.
  */
 export interface PairMemory extends PairStore {
+  /** The state, however old: memory has but one. */
+  read(pair: Pair): Promise<PairRecord>;
   /** The state as it was less than a minute ago. */
   recall(pair: Pair): PairRecord | undefined;
   /** Keeps what the shared store holds; what others may have changed in it was last looked at when `knownAt` says. */

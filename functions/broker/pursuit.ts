@@ -109,7 +109,7 @@ export function createPursuit(dependencies: Dependencies): Pursue {
     prepared: Prepared,
     readSince: number,
   ): Promise<Result | undefined> {
-    const record = capTimes(await memory.read(call.pair, 'strong'), now());
+    const record = capTimes(await memory.read(call.pair), now());
     const move = await goal.look({ record, prepared, leaseIsOver: true, readSince, isAlone: true });
     if (move.kind === 'done') return move.result;
     return move.kind === 'lease' ? move.otherwise?.() : undefined;
@@ -123,7 +123,7 @@ export function createPursuit(dependencies: Dependencies): Pursue {
   /** It cannot be opened, and this environment has a living token of its own. */
   async function isOutdone(call: Call, record: PairRecord): Promise<boolean> {
     if (!record.isLocked) return false;
-    const { token } = await memory.read(call.pair, 'strong');
+    const { token } = await memory.read(call.pair);
     return token !== undefined && now() < token.expiresAt;
   }
 

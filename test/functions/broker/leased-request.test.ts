@@ -112,6 +112,19 @@ describe('the token request', () => {
     expect(sent).toMatchObject([{ forced: true, record: { fence: 5, leaseOwner: 'me', forcedAt: START } }]);
   });
 
+  it('is known to the other calls of this environment while it is under way', async () => {
+    const known: (PairRecord | undefined)[] = [];
+    const { request, memory } = setUp({
+      renew: async () => {
+        known.push(memory.recall(pair));
+        return examplePublication();
+      },
+    });
+    await request();
+
+    expect(known).toMatchObject([{ fence: 5, attemptedAt: START }]);
+  });
+
   it('that brings a token publishes it', async () => {
     const { request, recordNow } = setUp();
     const outcome = await request();

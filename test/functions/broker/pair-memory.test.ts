@@ -58,7 +58,7 @@ describe('what an environment remembers of a pair', () => {
     const { clock, memory } = setUp();
     memory.remember(PAIR, RECORD);
     clock.now += 60 * MINUTE_MS;
-    expect(await memory.read(PAIR, 'strong')).toBe(RECORD);
+    expect(await memory.read(PAIR)).toBe(RECORD);
   });
 
   it('is of the last thousand pairs', async () => {
@@ -122,7 +122,7 @@ describe('a shared record whose token cannot be opened', () => {
     memory.remember(PAIR, RECORD);
     memory.adopt(PAIR, { ...SHARED, disabled: true, pause: PAUSE, rejected: new Map([['v1', latch]]) });
 
-    const known = await memory.read(PAIR, 'eventual');
+    const known = await memory.read(PAIR);
     expect(known).toEqual({ ...RECORD, disabled: true, pause: PAUSE, rejected: new Map([['v1', latch]]) });
   });
 
@@ -132,7 +132,7 @@ describe('a shared record whose token cannot be opened', () => {
     memory.latch(PAIR, 'v2');
     memory.adopt(PAIR, SHARED);
 
-    expect([...(await memory.read(PAIR, 'eventual')).rejected.keys()]).toEqual(['v2']);
+    expect([...(await memory.read(PAIR)).rejected.keys()]).toEqual(['v2']);
   });
 });
 
@@ -152,12 +152,12 @@ describe('memory as the store while the shared one is down', () => {
     await memory.acquire(PAIR, take());
     expect(await memory.publish(PAIR, 4, examplePublication())).toBe(false);
     expect(await memory.pause(PAIR, 5, PAUSE)).toBe(true);
-    expect(await memory.read(PAIR, 'strong')).toMatchObject({ pause: PAUSE, leaseUntil: 0 });
+    expect(await memory.read(PAIR)).toMatchObject({ pause: PAUSE, leaseUntil: 0 });
 
     await memory.acquire(PAIR, take({ seenFence: 5 }));
     const publication = examplePublication(exampleToken({ fingerprint: 'new' }));
     expect(await memory.publish(PAIR, 6, publication)).toBe(true);
-    expect(await memory.read(PAIR, 'strong')).toMatchObject({ token: publication.token, pause: undefined });
+    expect(await memory.read(PAIR)).toMatchObject({ token: publication.token, pause: undefined });
   });
 
   it('latches what was rejected, whatever the fence, and ends my lease only', async () => {
@@ -165,10 +165,10 @@ describe('memory as the store while the shared one is down', () => {
     memory.remember(PAIR, RECORD);
     await memory.acquire(PAIR, take());
     await memory.reject(PAIR, 3, { version: 'v1', at: START, goneVersions: [] });
-    expect(await memory.read(PAIR, 'strong')).toMatchObject({ leaseOwner: 'me' });
+    expect(await memory.read(PAIR)).toMatchObject({ leaseOwner: 'me' });
 
     await memory.reject(PAIR, 5, { version: 'v2', at: START, goneVersions: [] });
-    const known = await memory.read(PAIR, 'strong');
+    const known = await memory.read(PAIR);
     expect(known.leaseOwner).toBeUndefined();
     expect([...known.rejected.keys()]).toEqual(['v1', 'v2']);
   });
