@@ -10,8 +10,8 @@ export type Step =
   | { readonly kind: 'issue'; readonly token: StoredToken }
   /** The token serves; whoever gets the lease tries to replace it, for as long as `patienceMs` while its caller waits. */
   | { readonly kind: 'renew'; readonly token: StoredToken; readonly patienceMs: number }
-  /** Only a new token serves. */
-  | { readonly kind: 'request'; readonly forced: boolean }
+  /** Only a new token serves; `force`: because the one that lives was refused. */
+  | { readonly kind: 'request' | 'force' }
   /** Only a new token serves, and somebody else is about to bring it. */
   | { readonly kind: 'wait' }
   | { readonly kind: 'fail'; readonly problem: Problem };
@@ -43,7 +43,7 @@ export function decide(situation: Situation): Step {
   if (sendable.kind === 'none') return fail(sendable.problem);
   const forceableAt = record.forcedAt + FORCE_INTERVAL_MS;
   if (isRefused && now < forceableAt) return fail(refusedAgain(forceableAt - now));
-  return { kind: 'request', forced: isRefused };
+  return { kind: isRefused ? 'force' : 'request' };
 }
 
 function issueOrRenew(token: StoredToken, situation: Situation): Step {

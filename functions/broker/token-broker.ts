@@ -117,12 +117,12 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
         return {
           kind: 'lease',
           version,
-          forced: step.kind === 'request' && step.forced,
+          forced: step.kind === 'force',
           patienceMs: step.kind === 'renew' ? step.patienceMs : call.service.requestTimeoutMs,
           publishes: true,
           confirm: async (latest) => {
             const again = await outlook.reconsider(call, latest);
-            return isSameStep(again.step, step) ? again.version : undefined;
+            return again.step.kind === step.kind ? again.version : undefined;
           },
           onToken: (token) => ({ token, cache: 'none' }),
           // While its caller waited for the successor, the token may have come too close to its end.
@@ -140,9 +140,4 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
 /** Calls that want the same of a pair share one way to it. */
 function flightKey({ pair, minTtlMs, refused }: IssueRequest): string {
   return `${pairKey(pair)} ${minTtlMs} ${refused ?? ''}`;
-}
-
-function isSameStep(one: Step, other: Step): boolean {
-  const isForced = (step: Step) => step.kind === 'request' && step.forced;
-  return one.kind === other.kind && isForced(one) === isForced(other);
 }

@@ -66,8 +66,6 @@ function describeStep(step: Step): string {
   switch (step.kind) {
     case 'renew':
       return `renew for ${step.patienceMs} ms`;
-    case 'request':
-      return step.forced ? 'force' : 'request';
     case 'fail':
       return [step.problem.type, step.problem.retryAfterSeconds].filter((part) => part !== undefined).join(' ');
     default:

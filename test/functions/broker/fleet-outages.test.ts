@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { Problem } from '../../../functions/broker/problem.ts';
 import type { SecretReading } from '../../../functions/broker/secret.ts';
 import { fleetOf } from '../../support/fleet-asks.ts';
 import type { StoreFault } from '../../support/fleet-store.ts';
@@ -18,6 +19,15 @@ describe('the calls that a token costs', () => {
     await askOne();
 
     expect(await callsOf(askOne)).toEqual({});
+  });
+
+  it('are none when memory knows why there is none', async () => {
+    const { surroundings, callsOf, askOne } = fleetOf(1);
+    surroundings.answer = () => new Problem('token-endpoint-unavailable', 'down');
+    await askOne();
+
+    expect(await callsOf(askOne)).toEqual({});
+    expect((await askOne()).problem).toMatchObject({ type: 'token-endpoint-unavailable' });
   });
 
   it('are one read when another environment has it, and the credential read beside it when its 300 s are over', async () => {
@@ -105,6 +115,15 @@ describe.each<[string, StoreFault, number]>([
       await clock.advance(MINUTE_MS);
     }
     expect(requests.map(({ from }) => from).sort()).toEqual([0, 4]);
+  });
+
+  it('leaves a token that is said to come from memory', async () => {
+    const { clock, surroundings, askOne } = fleetOf(1);
+    await askOne();
+    await clock.advance(2 * MINUTE_MS);
+    surroundings.storeFault = () => fault;
+
+    expect((await askOne()).issue).toMatchObject({ cache: 'memory' });
   });
 
   it('that comes back is used again', async () => {

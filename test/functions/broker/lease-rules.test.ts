@@ -136,6 +136,30 @@ describe('rule 2, after a lost lease', () => {
   });
 });
 
+describe('a refused token', () => {
+  const record = { fence: 1, token: TOKEN, lifetimeSeenMs: 2 * HOUR_MS };
+
+  it('is a matter of the shared record, whatever token this environment remembers', async () => {
+    const { clock, createEnvironment } = fleetWith(record);
+    const [one, other] = [createEnvironment(), createEnvironment()];
+    await clock.run(one.issue());
+    const { token: second } = await clock.run(other.issue({ refused: TOKEN.fingerprint }));
+    await clock.advance(31 * SECOND_MS);
+    const { token: third } = await clock.run(one.issue({ refused: second.fingerprint }));
+
+    expect([second, third].map(({ fingerprint }) => fingerprint)).toEqual(['token-1000000000', 'token-2000000000']);
+  });
+
+  it('is replaced for nobody who refuses another at the same time', async () => {
+    const { clock, createEnvironment } = fleetWith(record);
+    const { issue } = createEnvironment();
+    const asked = [issue({ refused: TOKEN.fingerprint }), issue({ refused: 'another-token-00' })];
+    const issues = await clock.run(Promise.all(asked));
+
+    expect(issues.map(({ token }) => token.fingerprint)).toEqual(['token-1000000000', TOKEN.fingerprint]);
+  });
+});
+
 describe('rule 3, under the lease', () => {
   it('a credential that was read before this call began is read again', async () => {
     const { clock, surroundings, requests, createEnvironment } = createFleet({ lifetimeSeconds: 60 });

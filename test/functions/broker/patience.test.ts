@@ -54,6 +54,44 @@ describe('the longer time for a call to the store', () => {
   });
 });
 
+describe('a renewal', () => {
+  const softWindow = async (changes: Parameters<typeof createFleet>[0] = {}) => {
+    const fleet = createFleet(changes);
+    const environment = fleet.createEnvironment();
+    await fleet.clock.run(environment.issue());
+    await fleet.clock.advance(3_500 * SECOND_MS);
+    return { ...fleet, environment };
+  };
+
+  it('is waited for one second, then the old token serves', async () => {
+    const { clock, surroundings, environment } = await softWindow();
+    surroundings.serviceLatencyMs = 3 * SECOND_MS;
+    const before = clock.now();
+    expect(await clock.run(environment.issue())).toMatchObject({
+      cache: 'shared',
+      token: { fingerprint: 'token-1000000000' },
+    });
+    expect(clock.now() - before).toBeGreaterThanOrEqual(SECOND_MS);
+    expect(clock.now() - before).toBeLessThan(SECOND_MS + 100);
+  });
+
+  it('keeps nobody else in the same environment from the old token', async () => {
+    const { clock, shared, requests, environment } = await softWindow();
+    shared.change(pair, (record) => ({ ...record, ...ANOTHERS_LEASE, leaseUntil: clock.now() + SECOND_MS }));
+    await clock.run(environment.issue());
+    await clock.advance(SECOND_MS);
+    const renewal = environment.issue();
+    const before = clock.now();
+    expect(await clock.run(environment.issue())).toMatchObject({
+      cache: 'memory',
+      token: { fingerprint: 'token-1000000000' },
+    });
+    expect(clock.now()).toBe(before);
+    expect(await clock.run(renewal)).toMatchObject({ cache: 'none', token: { fingerprint: 'token-2000000000' } });
+    expect(requests).toHaveLength(2);
+  });
+});
+
 describe('the answer to taking the lease', () => {
   it('that is lost costs one more look: nobody waits for the lease, and nobody goes alone', async () => {
     const fleet = createFleet({ storeFault: failing('answer-lost', { acquire: 1 }) });
