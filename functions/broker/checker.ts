@@ -9,7 +9,7 @@ import type { Goal, Move, Pursue, Round } from './goal.ts';
 import { isLatched } from './latch.ts';
 import { pairKey } from './pair.ts';
 import type { PairRecord, StoredToken } from './pair-record.ts';
-import { PROBLEMS, Problem } from './problem.ts';
+import { Problem } from './problem.ts';
 import { type SecretVersion, secretName, secretProblem } from './secret.ts';
 import { SingleFlight } from './single-flight.ts';
 
@@ -63,12 +63,11 @@ export function createChecker({ environment, credentials, pursue, provenForMs, n
     const read = (readSince: number) => credentials.read(call.pair.client, stage, { readSince, deadline });
     const look = async (round: Round<CredentialReading>): Promise<Move<CheckResult>> => {
       const known = findingWithoutRequest(call, stage, round);
-      if (known !== undefined) return { kind: 'done', result: known };
-      const version = versionOf(round.prepared);
-      if (version === undefined || !round.leaseIsOver) return { kind: 'wait' };
+      if ('finding' in known) return { kind: 'done', result: known };
+      if (!round.leaseIsOver) return { kind: 'wait' };
       return {
         kind: 'lease',
-        version,
+        version: known,
         forced: false,
         patienceMs: call.service.requestTimeoutMs,
         publishes: stage === 'AWSCURRENT',
@@ -82,27 +81,29 @@ export function createChecker({ environment, credentials, pursue, provenForMs, n
     return { prepare: read, look };
   }
 
-  /** What the record and the secret tell by themselves; `undefined` when only a token request can tell. */
+  /** What the record and the secret tell by themselves, or the version that only a token request can tell of. */
   function findingWithoutRequest(
     call: Call,
     stage: CheckRequest['stage'],
     { record, prepared }: Round<CredentialReading>,
-  ): CheckResult | undefined {
+  ): CheckResult | SecretVersion {
     const time = now();
     if (record.disabled) return { finding: 'disabled', checkedAt: time, provenBy: 'operator' };
-
-    const version = versionOf(prepared);
-    if (version === undefined)
+    if (!('secret' in prepared)) {
       return { finding: secretFinding(call, stage, prepared), checkedAt: time, provenBy: 'secret' };
+    }
+    // What is known of an old version says nothing about the one that Secrets Manager holds.
+    const version = prepared.secret;
     const { versionId } = version;
-    if (!isWellFormed(call, version))
+    if (!isWellFormed(call, version)) {
       return { finding: 'secret-malformed', version: versionId, checkedAt: time, provenBy: 'secret' };
+    }
 
     const { token } = record;
     const isLiving = token !== undefined && isIssuable({ ...token, lifetimeSeenMs: record.lifetimeSeenMs }, time);
     const isSingle = call.service.singleActiveToken;
     if (isLiving && token.credentialVersion === versionId && (isSingle || time - token.issuedAt < provenForMs)) {
-      return accepted(token, call.trace.tokenRequests > 0 ? 'request' : 'traffic');
+      return accepted(token, 'traffic');
     }
 
     const rejection = record.rejected.get(versionId);
@@ -119,28 +120,24 @@ export function createChecker({ environment, credentials, pursue, provenForMs, n
       return { finding, version: versionId, checkedAt: record.attemptedAt, provenBy: 'pause' };
     }
     if (isLiving && isSingle) throw wouldEndToken(token, time);
-    return undefined;
+    return version;
   }
 
-  function secretFinding(call: Call, stage: CheckRequest['stage'], reading: CredentialReading): Finding {
+  function secretFinding(call: Call, stage: CheckRequest['stage'], reading: NoSecret): Finding {
     if (reading.outcome === 'missing' || reading.outcome === 'deleted') return 'secret-missing';
     if (reading.outcome === 'binary') return 'secret-malformed';
-    if (reading.outcome === 'found' || reading.outcome === 'stale') throw new TypeError('the secret was found');
     throw secretProblem(reading, secretName(environment, call.pair.client), stage);
   }
 }
 
-/** What is known of an old version says nothing about the one that Secrets Manager holds. */
-function versionOf(reading: CredentialReading): SecretVersion | undefined {
-  return 'secret' in reading ? reading.secret : undefined;
-}
+type NoSecret = Exclude<CredentialReading, { readonly secret: SecretVersion }>;
 
 function isWellFormed({ pair, service }: Call, version: SecretVersion): boolean {
   try {
     basicAuthorization(parseCredential(version.text, pair.service), service.basicEncoding);
     return true;
   } catch (error) {
-    if (error instanceof Problem && PROBLEMS[error.type].status === 424) return false;
+    if (error instanceof Problem) return false;
     throw error;
   }
 }

@@ -1,10 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { newTrace } from '../../../functions/broker/audit.ts';
+import type { PairRecord } from '../../../functions/broker/pair-record.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import type { SecretStage } from '../../../functions/broker/secret.ts';
 import { exchange, ISSUE_REQUEST } from '../../support/broker-world.ts';
 import { BILLING, START } from '../../support/example.ts';
 import { createFleet, type Environment } from '../../support/fleet.ts';
+import { exampleToken } from '../../support/pair-examples.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -118,6 +120,111 @@ describe('a check', () => {
     await expect(check()).rejects.toMatchObject({ type: 'token-endpoint-unavailable', retryAfterSeconds: 300 });
     expect(requests).toHaveLength(1);
   });
+});
+
+describe('a check, to the millisecond:', () => {
+  /** When it looks: after reading the secret. */
+  const NOW = START + 20;
+  const token = exampleToken({ issuedAt: NOW - HOUR_MS, expiresAt: NOW + HOUR_MS });
+  const lifetimeSeenMs = 2 * HOUR_MS;
+  const problem = { type: 'token-endpoint-unavailable', detail: 'down' } as const;
+  const latches = (at: number) =>
+    new Map(['p1', 'p2', 'p3'].map((version) => [version, { count: 1, at, fence: 1 }] as const));
+  const checkOf = (record: Partial<PairRecord>, stage?: SecretStage) => {
+    const { shared, check } = setUp({ stages: { AWSCURRENT: 'v1', AWSPENDING: 'v2' } });
+    shared.change(pair, (empty) => ({ ...empty, ...record }));
+    return check(stage);
+  };
+
+  it.each<[string, Partial<PairRecord>, object]>([
+    ['a token proves its credential for an hour', { token }, { provenBy: 'request' }],
+    ['and until then', { token: { ...token, issuedAt: token.issuedAt + 1 } }, { provenBy: 'traffic' }],
+    [
+      'but not once it has lapsed',
+      { token: { ...token, issuedAt: NOW - MINUTE_MS, expiresAt: NOW } },
+      { provenBy: 'request' },
+    ],
+    ['a pause that is over is in no way', { pause: { until: NOW, step: 1, problem } }, { provenBy: 'request' }],
+    [
+      'one that is not tells what it is for',
+      { pause: { until: NOW + 1, step: 1, problem }, attemptedAt: START - MINUTE_MS },
+      { finding: 'unreachable', provenBy: 'pause', checkedAt: START - MINUTE_MS },
+    ],
+    [
+      'and that nobody was reached when it is for a failure of the broker',
+      { pause: { until: NOW + 1, step: 1, problem: { ...problem, type: 'internal' } } },
+      { finding: 'unreachable', provenBy: 'pause' },
+    ],
+  ])('%s', async (_, record, result) => {
+    expect(await checkOf({ lifetimeSeenMs, ...record })).toMatchObject(result);
+  });
+
+  it('an hour after three rejections a pending version is sent again', async () => {
+    expect(await checkOf({ rejected: latches(NOW - HOUR_MS + 1) }, 'AWSPENDING')).toMatchObject({
+      finding: 'throttled',
+      version: 'v2',
+    });
+    expect(await checkOf({ rejected: latches(NOW - HOUR_MS) }, 'AWSPENDING')).toMatchObject({ provenBy: 'request' });
+  });
+
+  it('three rejections of pending versions do not matter to the current one', async () => {
+    expect(await checkOf({ rejected: latches(NOW) })).toMatchObject({ finding: 'accepted', provenBy: 'request' });
+  });
+});
+
+describe('a check beside callers', () => {
+  it('waits for the lease of another, and takes none until then', async () => {
+    const { check, clock, shared, counts } = setUp();
+    const leaseUntil = START + SECOND_MS;
+    shared.change(pair, (record) => ({ ...record, fence: 1, leaseOwner: 'another', leaseUntil }));
+
+    expect(await check()).toMatchObject({ finding: 'accepted', provenBy: 'request' });
+    expect(clock.now()).toBeGreaterThan(leaseUntil);
+    expect(counts.storeCalls.acquire).toBe(1);
+  });
+
+  it('leaves them the one new token in half a minute that a refused one brings', async () => {
+    const { check, clock, environment, shared } = setUp();
+    await check();
+    const refused = shared.peek(pair).latest.token?.fingerprint;
+
+    await expect(clock.run(environment.issue({ refused }))).resolves.toMatchObject({ cache: 'none' });
+  });
+
+  it('finds what they have obtained with a newer version while its own was rejected', async () => {
+    const { check, clock, surroundings, createEnvironment, versions } = setUp({ accepted: new Set(['v2']) });
+    const callers = createEnvironment();
+    const checking = check();
+    await clock.advance(50);
+    surroundings.stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
+    const issued = callers.issue();
+
+    expect(await checking).toMatchObject({ finding: 'accepted', version: 'v2' });
+    await clock.run(issued);
+    expect(versions()).toEqual(['v1', 'v2']);
+  });
+
+  it('says how long the token lives that it must not end', async () => {
+    const { check, shared } = setUp({ service: { singleActiveToken: true } });
+    const expiresAt = START + 100 * SECOND_MS;
+    const token = exampleToken({ credentialVersion: 'v0', issuedAt: START - HOUR_MS, expiresAt });
+    shared.change(pair, (record) => ({ ...record, token, lifetimeSeenMs: HOUR_MS }));
+
+    await expect(check()).rejects.toMatchObject({
+      type: 'token-endpoint-unavailable',
+      detail: expect.stringContaining('in use'),
+      retryAfterSeconds: 100,
+    });
+  });
+});
+
+it('says nothing of a pair when the broker itself has failed, although the service was asked', async () => {
+  const { check, shared, requests, createEnvironment } = setUp();
+  const bug = new TypeError('not the item that was asked for');
+  shared.publish = () => Promise.reject(bug);
+
+  await expect(check('AWSCURRENT', createEnvironment())).rejects.toBe(bug);
+  expect(requests).toHaveLength(1);
 });
 
 describe('a check of a pending version', () => {
