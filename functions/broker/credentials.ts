@@ -17,15 +17,15 @@ export interface Credentials {
    * The version with this stage: trusted for 300 s when there is one, for 5 s when there is none. While Secrets Manager is
    * down, the last version that it gave serves for 24 h; never when it says missing, deleted or denied.
    */
-  read(client: ClientName, stage: SecretStage, bounds?: ReadBounds): Promise<CredentialReading>;
+  read(client: ClientName, stage: SecretStage, bounds: ReadBounds): Promise<CredentialReading>;
 }
 
 /** Epoch milliseconds. */
 interface ReadBounds {
   /** A reading that is older does not count. */
-  readonly readSince?: number;
+  readonly readSince: number;
   /** Nobody waits longer. A reading that this cut off says nothing of Secrets Manager, so it is not kept. */
-  readonly deadline?: number;
+  readonly deadline: number;
 }
 
 /** `stale`: Secrets Manager is down, and this is the last version that it gave. */
@@ -48,21 +48,21 @@ export function createCredentials({ readSecret, now }: Dependencies): Credential
   return {
     known: (client, stage) => trusted(secretKey(client, stage), -Infinity),
 
-    async read(client, stage, { readSince = -Infinity, deadline = Infinity } = {}) {
+    async read(client, stage, bounds) {
       const key = secretKey(client, stage);
-      const known = trusted(key, readSince);
+      const known = trusted(key, bounds.readSince);
       if (known !== undefined) return known;
 
-      const { reading, readAt } = await readAfter({ readSince, deadline }, client, stage, key);
+      const { reading, readAt } = await readAfter(bounds, client, stage, key);
       const entry = successor(held.get(key), reading, readAt);
       if (entry === undefined) return reading;
-      if (!isCutOff(reading, deadline)) held.set(key, entry);
+      if (!isCutOff(reading, bounds.deadline)) held.set(key, entry);
       return entry.reading;
     },
   };
 
   /** Shares a read that is under way, unless it began too early to count, or somebody in a hurry has given it up. */
-  async function readAfter(bounds: Required<ReadBounds>, client: ClientName, stage: SecretStage, key: string) {
+  async function readAfter(bounds: ReadBounds, client: ClientName, stage: SecretStage, key: string) {
     const { readSince, deadline } = bounds;
     const read = async () => {
       const readAt = now();
@@ -84,17 +84,19 @@ interface Held {
   readonly readAt: number;
   /** How long the reading is not asked for again. */
   readonly trustMs: number;
-  /** When Secrets Manager last gave a version; `-Infinity` when its last word was that there is none. */
-  readonly foundAt: number;
+  /** When Secrets Manager last said what there is. */
+  readonly toldAt: number;
 }
 
 function successor(before: Held | undefined, reading: SecretReading, readAt: number): Held | undefined {
-  if (reading.outcome === 'found') return { reading, readAt, trustMs: FOUND_TRUST_MS, foundAt: readAt };
-  if (reading.outcome !== 'unavailable') return { reading, readAt, trustMs: NEGATIVE_TRUST_MS, foundAt: -Infinity };
+  if (reading.outcome !== 'unavailable') {
+    const trustMs = reading.outcome === 'found' ? FOUND_TRUST_MS : NEGATIVE_TRUST_MS;
+    return { reading, readAt, trustMs, toldAt: readAt };
+  }
   if (before === undefined || !('secret' in before.reading)) return undefined;
-  if (!isWithin(before.foundAt, KEPT_WHILE_DOWN_MS, readAt)) return undefined;
+  if (!isWithin(before.toldAt, KEPT_WHILE_DOWN_MS, readAt)) return undefined;
   const { secret } = before.reading;
-  return { reading: { outcome: 'stale', secret }, readAt, trustMs: STALE_TRUST_MS, foundAt: before.foundAt };
+  return { reading: { outcome: 'stale', secret }, readAt, trustMs: STALE_TRUST_MS, toldAt: before.toldAt };
 }
 
 /** A clock that was set back makes an age negative: nobody can tell how old the reading is. */

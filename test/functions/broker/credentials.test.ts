@@ -17,7 +17,9 @@ function setUp() {
       return state.reading;
     },
   });
-  return { state, credentials, read: (readSince = -Infinity) => credentials.read('acme', 'AWSCURRENT', { readSince }) };
+  const read = (readSince = -Infinity, deadline = Infinity) =>
+    credentials.read('acme', 'AWSCURRENT', { readSince, deadline });
+  return { state, credentials, read };
 }
 
 describe('credentials', () => {
@@ -119,5 +121,80 @@ describe('credentials', () => {
     state.now += 1;
     state.reading = found('v1');
     expect(await read()).toEqual(found('v1'));
+  });
+});
+
+describe('a reader in a hurry', () => {
+  /** A reading that ends when the test says so, at a time that the test says. */
+  function gated() {
+    const world = setUp();
+    const gate = Promise.withResolvers<SecretReading>();
+    const end = (reading: SecretReading, atMs: number) => {
+      world.state.now = START + 1_000 + atMs;
+      gate.resolve(reading);
+    };
+    return { ...world, gate, end, readIn: (ms: number) => world.read(START + 1_000, START + 1_000 + ms) };
+  }
+  /** What Secrets Manager said a second ago is known. */
+  async function warm() {
+    const world = gated();
+    await world.read();
+    world.state.now += 1_000;
+    world.state.reads = 0;
+    world.state.reading = world.gate.promise;
+    return world;
+  }
+
+  it.each([
+    ['when its time is over', 100],
+    ['when its timer was a little early', 95],
+  ])('gets the last known version %s, and nobody takes it for an outage', async (_, endMs) => {
+    const { state, credentials, end, readIn } = await warm();
+    const hurried = readIn(100);
+    end(DOWN, endMs);
+    expect(await hurried).toMatchObject({ outcome: 'stale', secret: { versionId: 'v1' } });
+    expect(credentials.known('acme', 'AWSCURRENT')).toEqual(found('v1'));
+    expect(state.reads).toBe(1);
+  });
+
+  it('knows an outage from an answer that comes before its time is over', async () => {
+    const { credentials, end, readIn } = await warm();
+    const hurried = readIn(100);
+    end(DOWN, 94);
+    expect(await hurried).toMatchObject({ outcome: 'stale' });
+    expect(credentials.known('acme', 'AWSCURRENT')).toMatchObject({ outcome: 'stale' });
+  });
+
+  it('takes an answer that comes at the last moment', async () => {
+    const { credentials, end, readIn } = await warm();
+    const hurried = readIn(100);
+    end(found('v2'), 100);
+    expect(await hurried).toEqual(found('v2'));
+    expect(credentials.known('acme', 'AWSCURRENT')).toEqual(found('v2'));
+  });
+
+  it('that has given up is not the last word for who shared its reading and has more time', async () => {
+    const { state, end, readIn } = await warm();
+    const both = [readIn(100), readIn(101)];
+    state.reading = found('v2');
+    end(DOWN, 100);
+    expect((await Promise.all(both)).map(({ outcome }) => outcome)).toEqual(['stale', 'found']);
+    expect(state.reads).toBe(2);
+  });
+
+  it('that has given up is, for who has no more time', async () => {
+    const { state, end, readIn } = await warm();
+    const both = [readIn(100), readIn(100)];
+    end(DOWN, 100);
+    expect((await Promise.all(both)).map(({ outcome }) => outcome)).toEqual(['stale', 'stale']);
+    expect(state.reads).toBe(1);
+  });
+
+  it('that has an answer has it for all who share the reading', async () => {
+    const { state, end, readIn } = await warm();
+    const both = [readIn(100), readIn(5_000)];
+    end(DOWN, 50);
+    expect((await Promise.all(both)).map(({ outcome }) => outcome)).toEqual(['stale', 'stale']);
+    expect(state.reads).toBe(1);
   });
 });

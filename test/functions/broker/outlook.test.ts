@@ -11,6 +11,7 @@ import { exampleCall } from '../../support/pair-examples.ts';
 
 const DOWN: SecretReading = { outcome: 'unavailable', cause: 'TimeoutError' };
 const MISSING: SecretReading = { outcome: 'missing' };
+const ANY_TIME = { readSince: -Infinity, deadline: Infinity };
 const MINUTE_MS = 60_000;
 
 function latched(...versions: string[]): PairRecord {
@@ -38,7 +39,7 @@ function setUp(secret: Partial<Record<SecretStage, string | SecretReading>>) {
     request: ISSUE_REQUEST,
   });
   const warm = (...stages: SecretStage[]) =>
-    Promise.all(stages.map((stage) => credentials.read(ISSUE_REQUEST.pair.client, stage)));
+    Promise.all(stages.map((stage) => credentials.read(ISSUE_REQUEST.pair.client, stage, ANY_TIME)));
   return { clock, secret, outlook, call, warm, readStages };
 }
 
