@@ -1,6 +1,7 @@
 import type { Finding } from './finding.ts';
 import {
   type Entries,
+  type Entry,
   isGood,
   isPairKey,
   type Judge,
@@ -22,8 +23,8 @@ export function judgeService({ service, pairs, walk, at }: ServiceFindings): Jud
   const missed = walk.missed.filter(({ pair }) => pair.service === service).length;
   const pairKeys = new Set(pairs.map(pairKey));
   return (entries) => {
-    const isOpen = isIncidentOpen(entries);
-    const isIncident = isOpen ? !hasEnded(checked, entries) : hasBegun(checked);
+    const open = openIncident(entries);
+    const isIncident = open === undefined ? hasBegun(checked) : !hasEnded(checked, open);
     const incident: ServiceObservation = {
       kind: 'service',
       service,
@@ -61,14 +62,14 @@ export function hasIncident(service: ServiceName, { checked }: Walk): boolean {
 /** What a look at a few pairs found out, from which nothing follows for their service. */
 export function judgePairs(checked: readonly CheckedPair[]): Judge {
   return (entries) => ({
-    observations: observationsOf(checked, isIncidentOpen(entries)),
+    observations: observationsOf(checked, openIncident(entries) !== undefined),
     forgets: () => false,
   });
 }
 
-function isIncidentOpen(entries: Entries): boolean {
+function openIncident(entries: Entries): Entry | undefined {
   const entry = entries.get('service');
-  return entry !== undefined && !isGood(entry.condition);
+  return entry === undefined || isGood(entry.condition) ? undefined : entry;
 }
 
 function hasBegun(checked: readonly CheckedPair[]): boolean {
@@ -79,8 +80,7 @@ function hasBegun(checked: readonly CheckedPair[]): boolean {
 const MIN_ASKED = 5;
 const MIN_SHARE = 0.8;
 
-function hasEnded(checked: readonly CheckedPair[], entries: Entries): boolean {
-  const lastSeenAt = entries.get('service')?.at ?? 0;
+function hasEnded(checked: readonly CheckedPair[], { at: lastSeenAt }: Entry): boolean {
   const isAnswered = (pair: CheckedPair) =>
     // Callers may be faster than the checks in getting the tokens which show that the service is back.
     wasAsked(pair) ? !isSilent(pair.finding) : pair.provenBy === 'traffic' && pair.checkedAt > lastSeenAt;
@@ -112,8 +112,6 @@ function observationsOf(checked: readonly CheckedPair[], isIncident: boolean): r
 function describe(checked: readonly CheckedPair[], missed: number): string {
   const asked = checked.filter(wasAsked);
   const count = (finding: Finding) => asked.filter((pair) => pair.finding === finding).length;
-  return (
-    `Of ${asked.length} pairs that were asked, ${count('unreachable')} were unreachable and ` +
-    `${count('throttled')} throttled. ${missed} more were not reached.`
-  );
+  const silent = `unreachable: ${count('unreachable')}, throttled: ${count('throttled')}`;
+  return `Pairs that were asked: ${asked.length} (${silent}). Pairs that were not reached: ${missed}.`;
 }

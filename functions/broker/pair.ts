@@ -24,6 +24,5 @@ export function comparePairs(one: Pair, other: Pair): number {
 }
 
 function compare(one: string, other: string): number {
-  if (one === other) return 0;
-  return one < other ? -1 : 1;
+  return Number(one > other) - Number(one < other);
 }

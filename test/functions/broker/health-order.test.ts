@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Finding } from '../../../functions/broker/finding.ts';
-import { pairKey } from '../../../functions/broker/pair.ts';
+import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
 import { createHealthWorld } from '../../support/health-world.ts';
 import { seededRandom } from '../../support/seeded-random.ts';
 
@@ -9,7 +9,7 @@ const SORTED = ['Wayne', 'acme', 'acme-2', 'acme.old', 'globex', 'initech', 'umb
 
 describe.each([1, 2, 3, 4, 5])('whichever checks end first (%i)', (seed) => {
   it('gives the pairs by client, and those of a client by service', async () => {
-    const { checked, missed } = await runWithDelays(seed, (client) =>
+    const { checked, missed } = await runWithDelays(seed, ({ client }) =>
       client.startsWith('acme') ? { failure: 'timeout' } : { finding: 'rejected' },
     );
     expect(checked.map(({ pair }) => pairKey(pair))).toEqual(
@@ -30,24 +30,24 @@ describe.each([1, 2, 3, 4, 5])('whichever checks end first (%i)', (seed) => {
   it('counts what failed in the same sentence', async () => {
     const { detail } = await runWithDelays(
       seed,
-      (client) => ({ failure: client === 'acme' ? 'timeout' : 'internal' }),
+      (pair) => ({ failure: pairKey(pair) === 'acme/two' ? 'timeout' : 'internal' }),
       ['acme', 'globex'],
     );
-    expect(detail).toBe('No check brought a finding: internal (2), timeout (2).');
+    expect(detail).toBe('No check brought a finding: internal (3), timeout (1).');
   });
 });
 
 /** A run in which every check takes its own time. */
 async function runWithDelays(
   seed: number,
-  answer: (client: string) => { readonly finding: Finding } | { readonly failure: string },
+  answer: (pair: Pair) => { readonly finding: Finding } | { readonly failure: string },
   clients: readonly string[] = CLIENTS,
 ) {
   const random = seededRandom(seed);
   const { run, messages } = createHealthWorld({
     services: ['two', 'one'],
     clients: clients.map((client) => ({ client })),
-    answer: ({ client }) => ({ ...answer(client), afterMs: Math.floor(random() * 5_000) }),
+    answer: (pair) => ({ ...answer(pair), afterMs: Math.floor(random() * 5_000) }),
   });
   const result = await run();
   return { ...result, detail: messages[0]?.text.split('\n\n')[1] };

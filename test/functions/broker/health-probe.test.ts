@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { ProbeAnswer } from '../../../functions/broker/health-probe.ts';
+import { type ProbeAnswer, probeAccess } from '../../../functions/broker/health-probe.ts';
+import { START } from '../../support/example.ts';
 import { createHealthWorld } from '../../support/health-world.ts';
+import { VirtualClock } from '../../support/virtual-clock.ts';
 
 const DENIED: ProbeAnswer = { condition: 'denied', said: 'access-denied' };
 
@@ -11,6 +13,12 @@ describe('the role that must be refused', () => {
     expect((await run()).subjects).toEqual([]);
     expect(probed).toHaveLength(2);
     for (const { client } of probed) expect(world.clients.map((listed) => listed.client)).toContain(client);
+  });
+
+  it('is tried on one pair as well as on another', async () => {
+    const { run, probed } = createHealthWorld();
+    for (let runs = 0; runs < 20; runs += 1) await run();
+    expect(new Set(probed.map(({ client }) => client)).size).toBeGreaterThan(5);
   });
 
   it('is tried although there is no client', async () => {
@@ -62,5 +70,24 @@ describe('the role that must be refused', () => {
   it('costs a run no time beyond its own', async () => {
     const { run } = createHealthWorld({ timeoutMs: 10_000, probe: () => ({ condition: 'unproven', said: 'timeout' }) });
     expect((await run()).milliseconds).toBeLessThan(9_000);
+  });
+});
+
+describe('the time of the tries', () => {
+  it.each([
+    ['is twenty seconds, and five in between', 100_000, [20_000, 20_000, 20_000]],
+    ['is what is left', 15_000, [15_000, 10_000, 5_000]],
+    ['ends them where no time would be left after the next pause', 10_000, [10_000, 5_000]],
+    ['leaves a millisecond to a run that has none', 0, [1]],
+  ])('%s', async (_what, timeMs, expected) => {
+    const clock = new VirtualClock(START);
+    const timeouts: number[] = [];
+    const askAsProbe = async (_pair: unknown, timeoutMs: number): Promise<ProbeAnswer> => {
+      timeouts.push(timeoutMs);
+      return { condition: 'unproven', said: 'timeout' };
+    };
+    const pair = { client: 'acme', service: 'customer-insights' };
+    await clock.run(probeAccess(pair, START + timeMs, { ...clock, askAsProbe }));
+    expect(timeouts).toEqual(expected);
   });
 });
