@@ -1,4 +1,4 @@
-import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto';
+import { createHash, createHmac, createSecretKey, type Hash, type Hmac, type KeyObject } from 'node:crypto';
 
 /**
  * Stands in bundles for `@smithy/core/checksum`, with what signing needs of it. That one brings SHA-256 and more in
@@ -27,11 +27,17 @@ export class Sha256 {
   }
 
   #start(): Hash | Hmac {
-    return this.#secret === undefined ? createHash('sha256') : createHmac('sha256', toBytes(this.#secret));
+    return this.#secret === undefined ? createHash('sha256') : createHmac('sha256', toKey(this.#secret));
   }
 }
 
 type Source = string | ArrayBuffer | ArrayBufferView;
+
+/** Node takes four times as long for bytes that are not made a key of first. */
+function toKey(secret: Source): string | KeyObject {
+  const bytes = toBytes(secret);
+  return typeof bytes === 'string' ? bytes : createSecretKey(bytes);
+}
 
 function toBytes(data: Source): string | Uint8Array {
   if (typeof data === 'string') return data;
