@@ -26,7 +26,7 @@ export async function withTimeLimit<Result>(
     return await Promise.race([call(abort.signal, { abortSignal: abort.signal, timeoutMs: restMs }), countdown.end]);
   } finally {
     countdown.stop();
-    abort.abort();
+    abort.abort(OVER);
   }
 }
 
@@ -44,6 +44,9 @@ export async function inTime<Result>(clockMs: number, work: Promise<Result>): Pr
 export class OutOfTime extends Error {
   override readonly name = 'OutOfTime';
 }
+
+/** Made once: what a signal that is given no reason makes by itself takes a stack each time, and every call ends one. */
+const OVER = new OutOfTime();
 
 /**
  * Counts in parts: however long the process had no processor, or was frozen, that counts as one part. Before each part
