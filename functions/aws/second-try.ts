@@ -16,12 +16,17 @@ export async function withSecondTry<Answer>(
   try {
     return await (isConnected ? first : withTimeLimit(timeoutMs * FIRST_SHARE, () => first));
   } catch (error) {
-    if (isRefusal(error)) throw error;
+    if (isRefusal(error) || isWithoutCredentials(error)) throw error;
     abortSignal.throwIfAborted();
     if (error instanceof OutOfTime) return firstAnswer([first, call()]);
   }
   await sleep(Math.random() * MAX_BREATH_MS, undefined, { signal: abortSignal });
   return call();
+}
+
+/** Nothing was sent, and nothing would be: a process has its credentials from its start or never. */
+function isWithoutCredentials(error: unknown): boolean {
+  return error instanceof Error && error.name === 'CredentialsProviderError';
 }
 
 async function firstAnswer<Answer>(calls: readonly Promise<Answer>[]): Promise<Answer> {

@@ -31,7 +31,10 @@ describe('the credentials of a bundled client', () => {
     vi.stubEnv('AWS_ACCESS_KEY_ID', 'ASIAEXAMPLE');
     vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'example');
     vi.stubEnv(name, undefined);
-    await expect(defaultProvider()()).rejects.toThrow('There are no credentials in the environment.');
+    await expect(defaultProvider()()).rejects.toMatchObject({
+      name: 'CredentialsProviderError',
+      message: 'There are no credentials in the environment.',
+    });
   });
 });
 

@@ -26,6 +26,13 @@ describe('a second try', () => {
     expect(call).toHaveBeenCalledTimes(1);
   });
 
+  it('is not made without credentials, for which nothing was sent', async () => {
+    const missing = Object.assign(new Error('no'), { name: 'CredentialsProviderError' });
+    const call = vi.fn(() => Promise.reject(missing));
+    await expect(withSecondTry(limits, call)).rejects.toBe(missing);
+    expect(call).toHaveBeenCalledTimes(1);
+  });
+
   it.each([
     ['a broken connection', Object.assign(new Error('no'), { code: 'ECONNRESET' })],
     ['an error of the service', answered(500)],
