@@ -11,6 +11,7 @@ import {
 } from '../support/environment-process.ts';
 import { exampleRule, exampleService } from '../support/example.ts';
 import { startStandInProcess } from '../support/stand-in-process.ts';
+import { bundleTokenFunction } from './token-function-bundle.ts';
 
 export const SERVICE = 'customer-insights';
 export const OTHER_SERVICE = 'merchant-payment-cleansing';
@@ -45,8 +46,10 @@ export async function startFleet({ clients, lifetimeSeconds = 3_600, slowness = 
   await ensureSealingKey(secretsClient, ENVIRONMENT);
   for (const { client, ...credential } of credentials) await storeSecret(client, JSON.stringify(credential));
 
+  const bundle = await bundleTokenFunction();
   const accessRule = exampleRule({ clients: 'all', services: 'all' });
   const settings = {
+    code: bundle.url,
     environment: ENVIRONMENT,
     tableName: TABLE,
     role: accessRule.role,
@@ -86,6 +89,7 @@ export async function startFleet({ clients, lifetimeSeconds = 3_600, slowness = 
       await Promise.all(started.map(({ kill }) => kill()));
       dynamodbClient.destroy();
       secretsClient.destroy();
+      await bundle.remove();
       await Promise.all([tokenService.close(), secretsManager.close(), dynamodb.close()]);
     },
   };

@@ -3,7 +3,7 @@ import { subscribe } from 'node:diagnostics_channel';
 import { ClientRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assumedRoleIdentity, functionUrlEvent } from '../../bin/local/function-url-event.ts';
-import { createTokenFunction, type TokenHandler } from '../../functions/token-function.ts';
+import type { TokenHandler } from '../../functions/token-function.ts';
 import {
   type EnvironmentAnswer,
   type Order,
@@ -14,7 +14,8 @@ import {
 import { slowDown } from './slow-motion.ts';
 
 // The program of `startEnvironmentProcess`: makes environments, asks them, and reports.
-const { role, slowMotion, ...options }: ProcessSettings = JSON.parse(process.argv[2] ?? '');
+const { code, role, slowMotion, ...options }: ProcessSettings = JSON.parse(process.argv[2] ?? '');
+const { createTokenFunction }: typeof import('../../functions/token-function.ts') = await import(code);
 const identity = assumedRoleIdentity(role, 'AKIDEXAMPLE');
 const environments = new Map<number, TokenHandler>();
 const audits = new Map<string, EnvironmentAnswer['audit']>();
@@ -42,7 +43,9 @@ process.on('disconnect', () => process.exit());
 
 async function carryOut({ advanceMs = 0, environments: numbers = [], body, at }: Order): Promise<Report> {
   aheadMs += advanceMs;
-  const handlers = await Promise.all(numbers.map(environmentOf));
+  const handlers: TokenHandler[] = [];
+  // One after the other: in Lambda each of them has a processor of its own while it starts.
+  for (const number of numbers) handlers.push(await environmentOf(number));
   if (at !== undefined) await machine.sleep(at - machine.now());
   const answers = body === undefined ? [] : await Promise.all(handlers.map((handler) => ask(handler, body)));
   return { answers, calls };

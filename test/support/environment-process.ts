@@ -50,6 +50,8 @@ export interface EnvironmentAnswer {
 
 /** What every environment of a process is made with. */
 export interface ProcessSettings {
+  /** The URL of the bundle of `functions/token-function.ts`. */
+  readonly code: string;
   readonly environment: string;
   readonly tableName: string;
   readonly settings: BrokerSettings;

@@ -1,0 +1,34 @@
+import { App } from 'aws-cdk-lib';
+import { type BuildResult, build } from 'esbuild';
+import { functionBundle } from '../../lib/function-bundle.ts';
+
+/** Bundles a file with the options that the stack bundles the token function with. */
+export async function bundleAsStack(entry: string): Promise<BuildResult<typeof IN_MEMORY>> {
+  const {
+    externalModules = [],
+    mainFields = [],
+    target = '',
+    format,
+    minify = false,
+    esbuildArgs,
+  } = functionBundle(new App(), { sdkRepeats: false });
+  return build({
+    ...IN_MEMORY,
+    entryPoints: [entry],
+    outfile: BUNDLE,
+    bundle: true,
+    platform: 'node',
+    logLevel: 'error',
+    external: externalModules,
+    mainFields,
+    target,
+    minify,
+    ...(format && { format }),
+    alias: Object.fromEntries([esbuildArgs?.['--alias'] ?? []].flat().map((alias) => `${alias}`.split('='))),
+  });
+}
+
+/** The one file that comes out. */
+export const BUNDLE = 'index.mjs';
+
+const IN_MEMORY = { write: false, metafile: true } as const;
