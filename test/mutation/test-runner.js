@@ -8,6 +8,9 @@ const TIME_LIMIT_MS = 5_000;
 /** What a mutant may be asked more often than the code as it is: the rest is a loop without an end. */
 const MORE_OFTEN = 100;
 
+/** So many turns of the event loop are enough for whatever goes round to ask once more. */
+const TURNS = 1_000;
+
 const killedBy = {};
 const late = new Set();
 const undecided = new Set();
@@ -48,6 +51,7 @@ async function withEveryMutant(run, stryker) {
     }
     questions.answer(mutant, limit);
     const outcome = await outcomeOf(run);
+    if (outcome === 'late') await questions.refuse();
     questions.answer(undefined, Number.POSITIVE_INFINITY);
     if (outcome === 'passed') continue;
     // A mutant may leave something behind. Then this test can say nothing about it, nor about those that follow.
@@ -76,6 +80,11 @@ function countQuestions(stryker) {
     asked: () => asked,
     answer: (mutant, newLimit) => {
       [asked, active, limit] = [0, mutant, newLimit];
+    },
+    /** Whatever still runs ends at its next question. Else a loop without an end would go on for ever. */
+    refuse: async () => {
+      limit = 0;
+      for (let turn = 0; turn < TURNS; turn += 1) await new Promise((resolve) => setImmediate(resolve));
     },
     end: () => Object.defineProperty(stryker, 'activeMutant', { value: undefined, writable: true, configurable: true }),
   };
