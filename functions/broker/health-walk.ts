@@ -1,6 +1,6 @@
 import type { Finding, ProvenBy } from './finding.ts';
 import { Sampler } from './health-sampler.ts';
-import { comparePairs, type Pair } from './pair.ts';
+import { comparePairs, type Pair, type ServiceName } from './pair.ts';
 
 /** A pair of which the broker could say something. Times are epoch milliseconds. */
 export interface CheckedPair {
@@ -60,15 +60,15 @@ export async function walkPairs(
   { checkPair, now, sleep, random }: Dependencies,
 ): Promise<Walk> {
   const queue: Visit[] = shuffled(pairs, random).map((pair) => ({ pair, isRepetition: false }));
-  const aside: Visit[] = [];
   const checked: CheckedPair[] = [];
   const missed: MissedPair[] = [];
-  const broker = new Sampler();
-  const services = new Map(pairs.map(({ service }) => [service, new Sampler()]));
+  const broker = new Sampler<Visit>();
+  const services = new Map<ServiceName, Sampler<Visit>>();
   let nextStartAt = now();
 
   await Promise.all(Array.from({ length: AT_ONCE }, visitNext));
-  missed.push(...aside.map(({ pair }) => ({ pair, reason: 'sampled' as const })));
+  const leftOut = [broker, ...services.values()].flatMap((sampler) => sampler.leftOut);
+  missed.push(...leftOut.map(({ pair }) => ({ pair, reason: 'sampled' as const })));
   return { checked: inOrder(checked), missed: inOrder(missed) };
 
   async function visitNext(): Promise<void> {
@@ -81,8 +81,7 @@ export async function walkPairs(
 
   function takeVisit(): Visit | undefined {
     for (let visit = queue.shift(); visit !== undefined; visit = queue.shift()) {
-      if (!services.get(visit.pair.service)?.passesOver() && !broker.passesOver()) return visit;
-      aside.push(visit);
+      if (!samplerOf(visit.pair).leavesOut(visit) && !broker.leavesOut(visit)) return visit;
     }
     return undefined;
   }
@@ -101,8 +100,8 @@ export async function walkPairs(
       const { kind: _, ...finding } = answer;
       checked.push({ ...finding, pair, at: now() });
       broker.note(false);
-      if (wasAsked(answer)) services.get(pair.service)?.note(isSilent(answer.finding));
-      if (aside.length > 0) queue.push(...takeBack());
+      if (wasAsked(answer)) samplerOf(pair).note(isSilent(answer.finding));
+      queue.push(...broker.takeBack(), ...samplerOf(pair).takeBack());
     } else if (now() >= endsAt) {
       missed.push({ pair, reason: 'out-of-time' });
     } else {
@@ -112,12 +111,10 @@ export async function walkPairs(
     }
   }
 
-  /** Those that need not be left out any longer. */
-  function takeBack(): Visit[] {
-    const stays = ({ pair }: Visit) => broker.isSampling() || services.get(pair.service)?.isSampling() === true;
-    const back = aside.filter((visit) => !stays(visit));
-    if (back.length > 0) aside.splice(0, aside.length, ...aside.filter(stays));
-    return back;
+  function samplerOf({ service }: Pair): Sampler<Visit> {
+    const sampler = services.get(service) ?? new Sampler<Visit>();
+    services.set(service, sampler);
+    return sampler;
   }
 }
 
