@@ -16,15 +16,15 @@ export function isIssuable({ expiresAt, lifetimeSeenMs }: TokenLife, now: number
 }
 
 /**
- * When the soft window begins: the last fifth of the life time, at least twice the hard margin and at most half of the
- * life time, moved by up to a tenth so that pairs that started together do not stay together.
+ * When the soft window begins: the last fifth of the life time, at least twice the hard margin, moved by up to a tenth so
+ * that pairs that started together do not stay together. So it is never longer than half of the life time.
  *
  * @param random from 0 to below 1
  */
 export function refreshAt({ expiresAt, lifetimeSeenMs }: TokenLife, random: number): number {
   const window = Math.max(lifetimeSeenMs * WINDOW_SHARE, 2 * hardMarginMs(lifetimeSeenMs));
   const jitter = 1 + JITTER * (2 * random - 1);
-  return expiresAt - Math.min(window * jitter, lifetimeSeenMs / 2);
+  return expiresAt - window * jitter;
 }
 
 /** Whether the caller wants a longer life than this token has left, and a new token can be expected to have it. */

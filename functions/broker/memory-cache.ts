@@ -19,10 +19,6 @@ export class MemoryCache<Value> {
     if (this.#entries.size > this.#maxEntries && oldest !== undefined) this.#entries.delete(oldest);
   }
 
-  delete(key: string): void {
-    this.#entries.delete(key);
-  }
-
   #moveToEnd(key: string, value: Value): void {
     this.#entries.delete(key);
     this.#entries.set(key, value);

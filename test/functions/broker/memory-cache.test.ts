@@ -12,6 +12,16 @@ describe('the memory cache', () => {
     expect([cache.get('a'), cache.get('b'), cache.get('c')]).toEqual([1, undefined, 3]);
   });
 
+  it('spends no room on what it does not have', () => {
+    const cache = new MemoryCache<number>(1);
+    cache.set('a', 1);
+    cache.get('unknown');
+    cache.set('b', 2);
+    cache.set('c', 3);
+
+    expect([cache.get('a'), cache.get('b'), cache.get('c')]).toEqual([undefined, undefined, 3]);
+  });
+
   it('replaces an entry without forgetting another', () => {
     const cache = new MemoryCache<number>(2);
     cache.set('a', 1);

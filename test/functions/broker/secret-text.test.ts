@@ -17,6 +17,10 @@ it.each([[''], ['marked-'], [7], [true], [null], [undefined], [{}], [[]], [{ a: 
   },
 );
 
+it('shows a secret of eight characters within other words, a shorter one not', () => {
+  expect([shows('a12345678', '12345678'), shows('a1234567', '1234567')]).toEqual([true, false]);
+});
+
 it('shows a short secret only where nothing else stands', () => {
   expect([shows('abc', 'abc'), shows('abcd', 'abc'), shows({ a: 'abc' }, 'abc'), shows(123, '123')]).toEqual([
     true,

@@ -29,8 +29,8 @@ describe('the secret of a client', () => {
     }
   });
 
-  it('keeps what went wrong for the log, not for the caller', () => {
-    const problem = secretProblem({ outcome: 'unavailable', cause: 'KMSInvalidStateException' }, NAME, 'AWSCURRENT');
+  it.each(['unavailable', 'denied'] as const)('keeps why it is %s for the log, not for the caller', (outcome) => {
+    const problem = secretProblem({ outcome, cause: 'KMSInvalidStateException' }, NAME, 'AWSCURRENT');
     expect(problem.cause).toBe('KMSInvalidStateException');
     expect(problem.detail).not.toContain('KMSInvalidStateException');
   });
