@@ -1,52 +1,64 @@
-import { describe, expect, it } from 'vitest';
-import { ISOLATED, runCommandLine } from '../bin/commands/command-line.ts';
-import { type Answer, answerWith, startLoopbackServer } from '../client/loopback-server.ts';
-import { basicOf, echoOf, findLeaks, marksOf } from './leak-marks.ts';
+import { randomUUID } from 'node:crypto';
+import { describe, it } from 'vitest';
+import { startSecretsManager } from '../../bin/local/secrets-manager.ts';
+import { type Answer, startLoopbackServer } from '../client/loopback-server.ts';
+import { ECHOES, expectSilence, MARKS } from './command-echoes.ts';
+import { basicOf } from './leak-marks.ts';
 import { credentialOf } from './leak-world.ts';
 
-const SPELLING = 'odd';
-const MARKS = marksOf(SPELLING);
-const ECHO = `${echoOf(MARKS)} ${MARKS.sessionToken}`;
 const PAIR = ['--client', 'acme', '--service', 'customer-insights'];
 const PUT = ['client', 'put', 'acme', '--services', 'customer-insights', '--json'];
-
-/** Who answers every request of a command, and repeats everything in it. */
-const ECHOES: readonly (readonly [who: string, answer: Answer])[] = [
-  ['a gateway', answerWith(502, `<html>${ECHO}`, { 'x-echo': ECHO })],
-  ['somebody who sends elsewhere', answerWith(302, ECHO, { location: `https://example.com/?${MARKS.token}` })],
-  [
-    'AWS that shows what was signed',
-    answerWith(
-      403,
-      { message: `The request signature we calculated … ${ECHO}` },
-      { 'x-amzn-errortype': 'InvalidSignatureException' },
-    ),
-  ],
-  ['AWS that names an error by the token', answerWith(400, { __type: MARKS.token, message: ECHO })],
-  ['somebody whose JSON breaks off', answerWith(200, `{"access_token":"${ECHO}`)],
-  ['somebody whose members are wrong', answerWith(200, { access_token: [MARKS.token], [MARKS.secret]: ECHO })],
-];
 
 const COMMANDS: readonly (readonly string[])[] = [
   ['token', ...PAIR, '--json'],
   ['client', 'check', 'acme', '--json'],
   ['client', 'list', '--json'],
+  ['client', 'promote', 'acme', '--json'],
+  ['client', 'rollback', 'acme'],
+  ['client', 'disable', 'acme', '--json'],
+  ['client', 'enable', 'acme'],
+  ['client', 'retry', 'acme', '--json'],
+  ['health', '--json'],
+  ['health', '--run'],
   ['doctor', ...PAIR, '--json'],
   PUT,
 ];
 
-it.each(COMMANDS.map((args) => ({ args, name: args.slice(0, 2).join(' ') })))(
-  'the command "$name" says nothing of what anybody repeats to it',
+const ENDPOINTS = ['TOKEN_BROKER_URL', 'TOKEN_BROKER_CONTROL_URL'].concat(
+  ['SECRETS_MANAGER', 'DYNAMODB', 'STS', 'LAMBDA'].map((service) => `AWS_ENDPOINT_URL_${service}`),
+);
+
+const named = COMMANDS.map((args) => ({ args, name: args.slice(0, 2).join(' ') }));
+
+it.each(named)('the command "$name" says nothing of what anybody repeats to it', async ({ args }) => {
+  await Promise.all(ECHOES.map(([, answer]) => expectSilenceBetween(args, answer)));
+});
+
+/** Each is a process: those that begin in the same way are not asked everything twice. */
+const FEW = ECHOES.filter(([who]) => who === 'a gateway' || who === 'somebody whose members are wrong');
+
+/** Most of them begin with the secret, and go on only when there is one. */
+it.each(named.filter(({ name }) => name.startsWith('client') || name.startsWith('health')))(
+  'the command "$name" says nothing of what the broker and the table repeat, nor of the secret itself',
   async ({ args }) => {
     await Promise.all(
-      ECHOES.map(async ([, answer]) => {
-        const { url, close } = await startLoopbackServer(answer);
-        const endpoints = { TOKEN_BROKER_URL: url, AWS_ENDPOINT_URL_SECRETS_MANAGER: url, AWS_ENDPOINT_URL_STS: url };
-        await expectSilence(args, endpoints, credentialOf(MARKS.clientId, MARKS.secret)).finally(close);
+      FEW.map(async ([, answer]) => {
+        const { store, url, close } = await startSecretsManager();
+        const { versions } = store.create('token-broker/local/acme');
+        for (const stage of ['AWSCURRENT', 'AWSCURRENT', 'AWSPENDING']) {
+          versions.add(randomUUID(), { SecretString: credentialOf(MARKS.clientId, MARKS.secret) }, [stage]);
+        }
+        await expectSilenceBetween(args, answer, { AWS_ENDPOINT_URL_SECRETS_MANAGER: url }).finally(close);
       }),
     );
   },
 );
+
+async function expectSilenceBetween(args: readonly string[], answer: Answer, good = {}): Promise<void> {
+  const { url, close } = await startLoopbackServer(answer);
+  const endpoints = { ...Object.fromEntries(ENDPOINTS.map((name) => [name, url])), ...good };
+  await expectSilence(args, endpoints, credentialOf(MARKS.clientId, MARKS.secret)).finally(close);
+}
 
 describe('the command "client put"', () => {
   it.each([
@@ -94,10 +106,3 @@ describe('the command line', () => {
 });
 
 const NOWHERE = 'http://127.0.0.1:9';
-
-async function expectSilence(args: readonly string[], env: Readonly<Record<string, string>>, input?: string) {
-  const shell = { ...ISOLATED, AWS_SESSION_TOKEN: MARKS.sessionToken, ...env };
-  const { stdout, stderr } = await runCommandLine(args, shell, input);
-  expect(stdout + stderr).not.toBe('');
-  expect(findLeaks({ stdout, stderr }, SPELLING)).toEqual([]);
-}
