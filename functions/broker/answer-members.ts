@@ -42,8 +42,7 @@ export function listMembers(answer: unknown): readonly FoundMember[] {
       if (found.length === MAX_MEMBERS) return found;
       const member = { path: [...level.path, name], value, around };
       found.push(member);
-      const isDeeper = typeof value === 'object' && value !== null && around.length <= MAX_DEPTH;
-      if (isDeeper && !plainName(name).startsWith('refresh')) objects.push(member);
+      if (around.length <= MAX_DEPTH && !plainName(name).startsWith('refresh')) objects.push(member);
     }
   }
   return found;

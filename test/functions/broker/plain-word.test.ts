@@ -3,7 +3,18 @@ import { isPlainWord } from '../../../functions/broker/plain-word.ts';
 
 it.each([
   ...['a', '0', 'id', 'eTag', 'x', 'URL', 'expiresIn', 'expires_in', 'access-token', 'data.token', 'oauth2_token'],
-  ...['sessionID', 'OAuthToken', 'address1', 'ECONNRESET', 'ERR_HTTP2_STREAM_ERROR', 'EAI_AGAIN', 'E2BIG', 'EPIPE'],
+  ...[
+    'sessionID',
+    'OAuthToken',
+    'address1',
+    'address10',
+    '10_year_plan',
+    'ECONNRESET',
+    'ERR_HTTP2_STREAM_ERROR',
+    'EAI_AGAIN',
+    'E2BIG',
+    'EPIPE',
+  ],
   ...['AbortError', 'TimeoutError', 'AccessDeniedException', 'KMSInvalidStateException', 'OutOfTime'],
   ...['UnrecognizedClientException', 'ERR_TLS_CERT_ALTNAME_INVALID', 'InvalidClientTokenId', 'TypeError'],
 ])('"%s" is a word', (text) => {
@@ -13,6 +24,7 @@ it.each([
 it.each([
   ...['', ' ', 'two words', 'a:b', 'a/b', '"', 'é', 'word\n', '\u0000'],
   ...['Se9ZpR4S', 'a1b2c3', '123456', 'deadbeef01234567', 'AKIDEXAMPLE123', 'QzXkRwPvTnMa', 'xQzRkW'],
+  ...['abcdEf1gh2', 'x-Q-z-R-k', 'abc_1def_ghi'],
   ...['eyJhbGciOiJub25lIn0', 'hunter2hunter22', 'wJalrXUtnFEMIK7MDENGbPxRfiCY', 'cGFzc3dvcmQxMjM'],
 ])('"%s" is none', (text) => {
   expect(isPlainWord(text, 64)).toBe(false);

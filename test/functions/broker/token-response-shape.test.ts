@@ -32,11 +32,20 @@ describe('the shape report', () => {
     ['a name with more digits than a word has', 'a1b2c3'],
     ['a name that is no word', 'no word'],
     ['a name that holds a value', 'my-acme-name'],
+    ['a name that ends with a value', 'theacme'],
+    ['a name that is a value', 'acme'],
     ['an empty name', ''],
   ])('masks %s', (_, name) => {
     const { members } = shapeOf({ [name]: 1, client: 'acme' });
 
     expect(members.map(({ path }) => path)).toEqual(['$', '*', 'client']);
+  });
+
+  it('masks a name as long as any that is shown when it is a value', () => {
+    const name = 'n'.repeat(32);
+
+    expect(shapeOf({ [name]: 1, client: 'acme' }).members[1]?.path).toBe(name);
+    expect(shapeOf({ [name]: 1, client: name }).members[1]?.path).toBe('*');
   });
 
   it.each(['expires_in', 'data'])('shows the name %s, which the broker knows, even when it is a value too', (name) => {

@@ -83,6 +83,11 @@ function tokens(): readonly BadAnswer[] {
     { name: 'no known name', body: JSON.stringify({ acmeKey: TOKEN }), says: 'say in response.tokenMember' },
     { name: 'only a refresh token', body: JSON.stringify({ refresh_token: TOKEN }), says: 'none of its members' },
     {
+      name: 'only a refresh token object',
+      body: JSON.stringify({ refreshToken: { token: TOKEN } }),
+      says: 'none of its members',
+    },
+    {
       name: 'a token three levels down',
       body: JSON.stringify({ a: { b: { c: { token: TOKEN } } } }),
       says: 'none of its members',

@@ -454,6 +454,21 @@ function settings(): readonly GoodAnswer[] {
       ...hour,
     },
     {
+      name: 'tokenMember with an index of two digits',
+      body: JSON.stringify({
+        tokens: Array.from({ length: 12 }, (_, n) => ({ is: n === 11 ? TOKEN : `other-${n}` })),
+        ttl: 3600,
+      }),
+      settings: { response: { tokenMember: 'tokens.11.is' } },
+      ...hour,
+    },
+    {
+      name: 'tokenMember with a number in a name, in an array of one',
+      body: JSON.stringify({ tokens: [{ v1: { is: TOKEN } }], ttl: 3600 }),
+      settings: { response: { tokenMember: 'tokens.v1.is' } },
+      ...hour,
+    },
+    {
       name: 'tokenMember for the whole body',
       type: 'text/plain',
       body: 'short',
