@@ -17,8 +17,8 @@ interface Dependencies {
 /** Writes each record as one JSON line with its metrics. */
 export function createAuditLog({ environment, version, services, now, write }: Dependencies): Audit {
   return (record) => {
-    const { requestId, operation, outcome, milliseconds, caller, pair, cache, trace, cause, ...proof } = record;
-    const remarks = [...trace.remarks].map((remark) => REMARK_METRICS[remark]);
+    const { outcome, milliseconds, caller, pair, cache, cause } = record;
+    const { remarks, tokenRequests } = record.trace;
     const line = {
       environment,
       version,
@@ -27,22 +27,29 @@ export function createAuditLog({ environment, version, services, now, write }: D
       Requests: 1,
       Duration: milliseconds,
       CacheHits: cache === 'memory' || cache === 'shared' ? 1 : 0,
-      TokenRequests: trace.tokenRequests,
-      ...Object.fromEntries(remarks.map((name) => [name, 1])),
-      requestId,
-      operation,
+      TokenRequests: tokenRequests,
+      requestId: record.requestId,
+      operation: record.operation,
       caller: caller && `${caller.partition}:${caller.account}:${caller.role}/${caller.session}`,
       pair: pair && `${pair.client}/${pair.service}`,
       cache,
-      ...proof,
-      remarks: [...trace.remarks],
+      fingerprint: record.fingerprint,
+      credentialVersion: record.credentialVersion,
+      expirySource: record.expirySource,
+      remarks: remarks.size === 0 ? NO_REMARKS : [...remarks],
       cause: outcome === 'internal' ? bugPlace(cause) : wordOf(cause),
     };
     const isBug = outcome === 'internal' && version !== undefined;
-    const rare = [...(isBug ? BUG_METRICS : []), ...remarkMetrics(remarks)];
-    write(emfLine(now(), rare.length === 0 ? METRICS : [...METRICS, ...rare], line));
+    // Nearly all lines end here.
+    if (remarks.size === 0 && !isBug) return write(emfLine(now(), METRICS, line));
+
+    const counts = [...remarks].map((remark) => REMARK_METRICS[remark]);
+    const sets = [...METRICS, ...(isBug ? BUG_METRICS : []), ...remarkMetrics(counts)];
+    write(emfLine(now(), sets, { ...line, ...Object.fromEntries(counts.map((name) => [name, 1])) }));
   };
 }
+
+const NO_REMARKS: readonly Remark[] = [];
 
 /** Writes one line each time that a shared record is found without a token that can be opened, although it holds one. */
 export function createUnreadableLog({ environment, now, write }: Dependencies) {
