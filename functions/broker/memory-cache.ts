@@ -2,6 +2,7 @@
 export class MemoryCache<Value> {
   readonly #entries = new Map<string, Value>();
   readonly #maxEntries: number;
+  #newest: string | undefined;
 
   constructor(maxEntries: number) {
     this.#maxEntries = maxEntries;
@@ -9,7 +10,8 @@ export class MemoryCache<Value> {
 
   get(key: string): Value | undefined {
     const value = this.#entries.get(key);
-    if (value !== undefined) this.#moveToEnd(key, value);
+    // Where one key is asked for again and again, it is at the end already.
+    if (value !== undefined && key !== this.#newest) this.#moveToEnd(key, value);
     return value;
   }
 
@@ -22,5 +24,6 @@ export class MemoryCache<Value> {
   #moveToEnd(key: string, value: Value): void {
     this.#entries.delete(key);
     this.#entries.set(key, value);
+    this.#newest = key;
   }
 }

@@ -28,8 +28,9 @@ export function createPairMemory(now: () => number): PairMemory {
   const states = new MemoryCache<State>(MAX_PAIRS);
   const stateOf = (pair: Pair) => states.get(pairKey(pair)) ?? NOTHING_KNOWN;
 
-  const withOwnLatches = (pair: Pair, record: PairRecord) => {
-    const living = [...stateOf(pair).latches].filter(([, at]) => now() - at < LOCAL_LATCH_MS);
+  const withLatches = (latches: State['latches'], record: PairRecord) => {
+    if (latches.size === 0) return record;
+    const living = [...latches].filter(([, at]) => now() - at < LOCAL_LATCH_MS);
     if (living.length === 0) return record;
     const own = living.map(([version, at]): [string, Rejection] => {
       const shared = record.rejected.get(version);
@@ -37,7 +38,7 @@ export function createPairMemory(now: () => number): PairMemory {
     });
     return { ...record, rejected: new Map([...record.rejected, ...own]) };
   };
-  const recordOf = (pair: Pair) => withOwnLatches(pair, stateOf(pair).record);
+  const recordOf = ({ record, latches }: State) => withLatches(latches, record);
 
   const remember = (pair: Pair, record: PairRecord, knownAt = now()) => {
     states.set(pairKey(pair), { ...stateOf(pair), record, knownAt });
@@ -61,7 +62,7 @@ export function createPairMemory(now: () => number): PairMemory {
 
   return {
     remember,
-    withOwnLatches,
+    withOwnLatches: (pair, record) => withLatches(stateOf(pair).latches, record),
     adopt(pair, { disabled, pause, rejected }) {
       const own = stateOf(pair).record;
       remember(pair, {
@@ -73,15 +74,17 @@ export function createPairMemory(now: () => number): PairMemory {
     },
     latch,
     recall(pair) {
-      const age = now() - stateOf(pair).knownAt;
+      const state = stateOf(pair);
+      const age = now() - state.knownAt;
       // A clock that was set back makes an age negative: nobody can tell how old the state is.
-      return age >= 0 && age < TRUST_MS ? recordOf(pair) : undefined;
+      return age >= 0 && age < TRUST_MS ? recordOf(state) : undefined;
     },
-    read: async (pair) => recordOf(pair),
+    read: async (pair) => recordOf(stateOf(pair)),
     acquire: async (pair, acquisition) => {
-      const { record } = stateOf(pair);
+      const state = stateOf(pair);
+      const { record } = state;
       if (!mayAcquire(record, acquisition)) return undefined;
-      const before = recordOf(pair);
+      const before = recordOf(state);
       remember(pair, acquired(record, { ...acquisition, chargedVersion: undefined }));
       return { ...before, fence: acquisition.seenFence };
     },

@@ -28,9 +28,10 @@ export function chooseSendable(
     const problem = secretProblem(current, secretName(environment, pair.client), 'AWSCURRENT');
     return { kind: 'none', problem, endsTokens: ENDING_OUTCOMES.has(current.outcome) };
   }
-  const versions = [current, previous].flatMap((reading) => (reading && 'secret' in reading ? [reading.secret] : []));
-  const version = versions.find(({ versionId }) => !isLatched(rejected.get(versionId), now));
-  if (version !== undefined) return { kind: 'version', version };
+  for (const reading of [current, previous]) {
+    const version = reading && 'secret' in reading ? reading.secret : undefined;
+    if (version && !isLatched(rejected.get(version.versionId), now)) return { kind: 'version', version };
+  }
   return { kind: 'none', problem: credentialRejected(pair, current.secret), endsTokens: false };
 }
 

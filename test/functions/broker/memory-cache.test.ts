@@ -22,6 +22,16 @@ describe('the memory cache', () => {
     expect([cache.get('a'), cache.get('b'), cache.get('c')]).toEqual([undefined, undefined, 3]);
   });
 
+  it('knows which one that is after one entry was used again and again', () => {
+    const cache = new MemoryCache<number>(2);
+    cache.set('a', 1);
+    cache.set('b', 2);
+    for (const key of ['b', 'b', 'a', 'a']) cache.get(key);
+    cache.set('c', 3);
+
+    expect([cache.get('a'), cache.get('b'), cache.get('c')]).toEqual([1, undefined, 3]);
+  });
+
   it('replaces an entry without forgetting another', () => {
     const cache = new MemoryCache<number>(2);
     cache.set('a', 1);
