@@ -1,4 +1,4 @@
-import * as z from 'zod/mini';
+import { isRecord } from '../broker/answer-members.ts';
 import type { BrokerResponse } from '../broker/broker-response.ts';
 import { type Caller, parseCaller } from '../broker/caller.ts';
 import type { BrokerRequest } from '../broker/token-endpoint.ts';
@@ -22,19 +22,31 @@ export interface FunctionUrlResult {
  * @see https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html#urls-payloads
  */
 export function parseEvent(event: unknown, context: InvocationContext, now: number): BrokerRequest {
-  const result = eventSchema.safeParse(event);
   const deadline = now + context.getRemainingTimeInMillis() - ANSWER_RESERVE_MS;
-  if (!result.success) return { ...NO_REQUEST, deadline };
-
-  const { rawPath, rawQueryString, headers, requestContext, body = '', isBase64Encoded = false } = result.data;
+  const { rawPath, rawQueryString, headers, requestContext, body = '', isBase64Encoded = false } = membersOf(event);
+  const { requestId, http, authorizer } = membersOf(requestContext);
+  const { method } = membersOf(http);
+  const { 'content-type': contentType } = membersOf(headers);
+  if (
+    typeof rawPath !== 'string' ||
+    typeof rawQueryString !== 'string' ||
+    typeof requestId !== 'string' ||
+    typeof method !== 'string' ||
+    typeof body !== 'string' ||
+    typeof isBase64Encoded !== 'boolean' ||
+    !isRecord(headers) ||
+    (typeof contentType !== 'string' && contentType !== undefined)
+  ) {
+    return { ...NO_REQUEST, deadline };
+  }
   return {
-    requestId: requestContext.requestId,
-    method: requestContext.http.method,
+    requestId,
+    method,
     path: rawPath,
     query: rawQueryString,
-    contentType: headers['content-type'],
-    body: isBase64Encoded ? decodeBase64(body) : Buffer.from(body),
-    caller: parseAuthorizer(requestContext.authorizer),
+    contentType,
+    body: isBase64Encoded ? decodeBase64(body) : body,
+    caller: parseAuthorizer(authorizer),
     deadline,
   };
 }
@@ -56,31 +68,18 @@ const NO_REQUEST = {
   caller: undefined,
 } satisfies Omit<BrokerRequest, 'deadline'>;
 
-const eventSchema = z.object({
-  rawPath: z.string(),
-  rawQueryString: z.string(),
-  headers: z.object({ 'content-type': z.optional(z.string()) }),
-  body: z.optional(z.string()),
-  isBase64Encoded: z.optional(z.boolean()),
-  requestContext: z.object({
-    requestId: z.string(),
-    http: z.object({ method: z.string() }),
-    authorizer: z.optional(z.unknown()),
-  }),
-});
-
-const authorizerSchema = z.object({
-  iam: z.object({ accountId: z.string(), callerId: z.string(), userArn: z.string() }),
-});
+/** What is no object has no members. */
+function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isRecord(value) ? value : {};
+}
 
 /** AWS tells the identity three times; where they disagree, nobody has signed. */
 function parseAuthorizer(authorizer: unknown): Caller | undefined {
-  const result = authorizerSchema.safeParse(authorizer);
-  if (!result.success) return undefined;
+  const { accountId, callerId, userArn } = membersOf(membersOf(authorizer).iam);
+  if (typeof callerId !== 'string' || typeof userArn !== 'string') return undefined;
 
-  const { accountId, callerId, userArn } = result.data.iam;
   const caller = parseCaller(userArn);
-  const agree = caller?.account === accountId && callerId.endsWith(`:${caller.session}`);
+  const agree = caller !== undefined && caller.account === accountId && callerId.endsWith(`:${caller.session}`);
   return agree ? caller : undefined;
 }
 

@@ -3,12 +3,16 @@ import type { ProblemType, ShapeReport } from './problem.ts';
 import type { SecretStage } from './secret.ts';
 import type { ExpirySource } from './token-response.ts';
 
-/** The body of a 200 of `POST /token`; further members are those that the service's settings pass through. */
-export interface TokenAnswer {
-  readonly access_token: string;
-  readonly token_type: string;
+/** The body of a 200 of `POST /token`. */
+export interface TokenAnswer extends LastingTokenAnswer {
   /** Whole seconds that are left. */
   readonly expires_in: number;
+}
+
+/** What stays the same as long as a token lives; further members are those that the service's settings pass through. */
+export interface LastingTokenAnswer {
+  readonly access_token: string;
+  readonly token_type: string;
   /** RFC 3339, in UTC. */
   readonly expires_at: string;
   readonly expiry_source: ExpirySource;

@@ -10,11 +10,12 @@ export interface BrokerResponse {
 
 /** An answer that nobody may keep. */
 export function jsonResponse(members: object, headers: Readonly<Record<string, string>> = {}): BrokerResponse {
-  return {
-    status: 200,
-    headers: { ...COMMON_HEADERS, 'content-type': 'application/json', ...headers },
-    body: JSON.stringify(members),
-  };
+  return textResponse(JSON.stringify(members), headers);
+}
+
+/** The same of members that are text already. */
+export function textResponse(body: string, headers: Readonly<Record<string, string>>): BrokerResponse {
+  return { status: 200, headers: { ...COMMON_HEADERS, 'content-type': 'application/json', ...headers }, body };
 }
 
 /**

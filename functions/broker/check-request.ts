@@ -20,7 +20,7 @@ export const checkRequestSchema = z.strictObject({
 });
 
 /** Reads the body of `POST /check`; throws the problem that names every wrong member and why, and no value. */
-export function parseCheckRequest(contentType: string | undefined, body: Uint8Array): CheckRequest {
+export function parseCheckRequest(contentType: string | undefined, body: string | Uint8Array): CheckRequest {
   const members = parseMembers(checkRequestSchema, parseBody(contentType, body));
   const { client, service, stage = 'AWSCURRENT' } = members;
   return { pair: { client, service }, stage };

@@ -1,4 +1,5 @@
 import * as z from 'zod/mini';
+import { MemoryCache } from './memory-cache.ts';
 import { NAME_PATTERN, type Pair } from './pair.ts';
 import { Problem } from './problem.ts';
 import { parseBody, shownName } from './request-body.ts';
@@ -33,8 +34,38 @@ export const issueRequestSchema = z.strictObject({
   refused: z.optional(fingerprint),
 });
 
+export type ReadIssueRequest = (contentType: string | undefined, body: string | Uint8Array) => IssueRequest;
+
+/**
+ * `parseIssueRequest`, which remembers what it has read: a caller asks in the same words again and again. A request that
+ * is wrong is not remembered, so nothing but names, a number and a fingerprint stays here.
+ */
+export function createIssueRequestReader(): ReadIssueRequest {
+  const known = new MemoryCache<IssueRequest>(MAX_KNOWN);
+
+  return (contentType, body) => {
+    const isShort = body.length + (contentType?.length ?? 0) <= MAX_KNOWN_LENGTH;
+    if (typeof body !== 'string' || !isShort) return parseIssueRequest(contentType, body);
+    const key = wordsKey(contentType, body);
+    const before = known.get(key);
+    if (before !== undefined) return before;
+    const request = parseIssueRequest(contentType, body);
+    known.set(key, request);
+    return request;
+  };
+}
+
+/** Says where the one ends and the other begins, so that two requests never share a key. */
+function wordsKey(contentType = '', body: string): string {
+  return `${contentType.length} ${contentType}${body}`;
+}
+
+const MAX_KNOWN = 1_000;
+/** In characters: the longest names, a `min_ttl` and a `refused` fit in, and a thousand of them do not fill a memory. */
+const MAX_KNOWN_LENGTH = 300;
+
 /** Reads the body of `POST /token`; throws the problem that names every wrong member and why, and no value. */
-export function parseIssueRequest(contentType: string | undefined, body: Uint8Array): IssueRequest {
+export function parseIssueRequest(contentType: string | undefined, body: string | Uint8Array): IssueRequest {
   const { client, service, min_ttl = 0, refused } = parseMembers(issueRequestSchema, parseBody(contentType, body));
   return { pair: { client, service }, minTtlMs: min_ttl * 1_000, refused };
 }

@@ -19,16 +19,19 @@ interface Dependencies {
   readonly now: () => number;
 }
 
+/** What a call wants; it becomes a call with a lease to sign only when memory does not know enough. */
+export type Wish = Pick<IssueCall, 'pair' | 'service' | 'request' | 'trace'>;
+
 /** Brings a pair's record and its client's secret together into one decision. */
 export function createOutlook({ environment, credentials, now }: Dependencies) {
   /** From what memory holds alone; `undefined` when it knows too little of the secret. */
-  const recall = (call: IssueCall, record: PairRecord): Outlook | undefined => {
-    const { client } = call.pair;
+  const recall = (wish: Wish, record: PairRecord): Outlook | undefined => {
+    const { client } = wish.pair;
     const current = credentials.known(client, 'AWSCURRENT');
     if (current === undefined) return undefined;
-    if (!needsPrevious(current, record.rejected, now())) return look(call, record, { current });
+    if (!needsPrevious(current, record.rejected, now())) return look(wish, record, { current });
     const previous = credentials.known(client, 'AWSPREVIOUS');
-    return previous && look(call, record, { current, previous });
+    return previous && look(wish, record, { current, previous });
   };
 
   const read = async (
@@ -64,8 +67,8 @@ export function createOutlook({ environment, credentials, now }: Dependencies) {
     return credentials.read(pair.client, stage, { readSince, deadline });
   }
 
-  function look(call: IssueCall, record: PairRecord, versions: StagedVersions, leaseIsOver = true): Outlook {
-    const { pair, service, request, trace } = call;
+  function look(wish: Wish, record: PairRecord, versions: StagedVersions, leaseIsOver = true): Outlook {
+    const { pair, service, request, trace } = wish;
     const sendable = chooseSendable(environment, pair, versions, record.rejected, now());
     if (versions.current.outcome === 'stale') trace.remarks.add('secret-stale');
     const { version } = sendable;

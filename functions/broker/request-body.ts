@@ -5,7 +5,8 @@ import { Problem } from './problem.ts';
 const MAX_BODY_BYTES = 16 * 1024;
 
 /** Reads a body of the two media types into its members, still unchecked; throws the problem that says what is wrong. */
-export function parseBody(contentType: string | undefined, body: Uint8Array): unknown {
+export function parseBody(contentType: string | undefined, sent: string | Uint8Array): unknown {
+  const body = typeof sent === 'string' ? new TextEncoder().encode(sent) : sent;
   const type = mediaType(contentType);
   if (type !== JSON_TYPE && type !== FORM_TYPE) {
     throw new Problem(

@@ -10,7 +10,7 @@ import { isIssuable } from './freshness.ts';
 import type { Goal } from './goal.ts';
 import type { IssueRequest } from './issue-request.ts';
 import type { IssuedToken } from './issued-token.ts';
-import { createOutlook } from './outlook.ts';
+import { createOutlook, type Wish } from './outlook.ts';
 import { type Pair, pairKey, type ServiceName } from './pair.ts';
 import { createPairMemory } from './pair-memory.ts';
 import type { PairRecord, StoredToken } from './pair-record.ts';
@@ -27,12 +27,13 @@ export interface Issue {
 
 export interface TokenBroker {
   /**
-   * Gives the caller a token of the pair that is not about to lapse, and notes in `trace` what that took.
+   * Gives the caller a token of the pair that is not about to lapse, and notes in `trace` what that took. What memory
+   * alone decides is given, or thrown, at once: most calls end there, and a promise would cost them more than the decision.
    *
    * @param deadline epoch milliseconds
    * @throws Problem whatever kept the broker from it
    */
-  issue(caller: Caller, request: IssueRequest, deadline: number, trace: Trace): Promise<Issue>;
+  issue(caller: Caller, request: IssueRequest, deadline: number, trace: Trace): Issue | Promise<Issue>;
   /**
    * Says whether the credential of a pair works.
    *
@@ -73,16 +74,16 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
   const flights = new SingleFlight<Issue>();
 
   return {
-    async issue(caller, request, deadline, trace) {
-      authorize(caller, 'token', request.pair);
-      const call = { ...callFor(request.pair, deadline, trace), request };
+    issue(caller, request, deadline, trace) {
+      const { pair } = request;
+      authorize(caller, 'token', pair);
 
-      const flight = flightKey(request);
-      const step = recall(call);
+      const step = recall({ pair, service: serviceOf(pair), request, trace });
       if (step?.kind === 'fail') throw step.problem;
-      if (step?.kind === 'issue' || (step?.kind === 'renew' && flights.isRunning(flight))) {
-        return { token: step.token, cache: 'memory' };
-      }
+      if (step?.kind === 'issue') return { token: step.token, cache: 'memory' };
+      const flight = flightKey(request);
+      if (step?.kind === 'renew' && flights.isRunning(flight)) return { token: step.token, cache: 'memory' };
+      const call = { ...callFor(pair, deadline, trace), request };
       return flights.run(flight, () => pursue(call, goal(call)));
     },
 
@@ -93,15 +94,19 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
   };
 
   function callFor(pair: Pair, deadline: number, trace: Trace): Call {
+    return { pair, service: serviceOf(pair), startedAt: now(), deadline, owner: uniqueId(), trace };
+  }
+
+  function serviceOf(pair: Pair): Service {
     const service = services[pair.service];
     if (service === undefined) throw accessDenied();
-    return { pair, service, startedAt: now(), deadline, owner: uniqueId(), trace };
+    return service;
   }
 
   /** What memory alone decides, if it knows enough. Whether a token is refused is a matter of the shared record. */
-  function recall(call: IssueCall): Step | undefined {
-    const record = call.request.refused === undefined ? memory.recall(call.pair) : undefined;
-    return record && outlook.recall(call, record)?.step;
+  function recall(wish: Wish): Step | undefined {
+    const record = wish.request.refused === undefined ? memory.recall(wish.pair) : undefined;
+    return record && outlook.recall(wish, record)?.step;
   }
 
   function goal(call: IssueCall): Goal<Issue, CredentialReading> {

@@ -1,14 +1,14 @@
 import { type Audit, type AuditRecord, newTrace } from './audit.ts';
 import { accessDenied } from './authorize.ts';
-import type { CheckAnswer, TokenAnswer } from './broker-answer.ts';
-import { type BrokerResponse, jsonResponse, problemResponse } from './broker-response.ts';
+import type { CheckAnswer } from './broker-answer.ts';
+import { type BrokerResponse, jsonResponse, problemResponse, textResponse } from './broker-response.ts';
 import type { Caller } from './caller.ts';
 import { type CheckRequest, parseCheckRequest } from './check-request.ts';
 import type { CheckResult } from './checker.ts';
-import { parseIssueRequest } from './issue-request.ts';
-import type { IssuedToken } from './issued-token.ts';
+import { createIssueRequestReader } from './issue-request.ts';
 import { Problem } from './problem.ts';
-import type { TokenBroker } from './token-broker.ts';
+import { tokenAnswerText } from './token-answer.ts';
+import type { Issue, TokenBroker } from './token-broker.ts';
 
 /** One request to the broker, free of the event that brought it. */
 export interface BrokerRequest {
@@ -18,8 +18,8 @@ export interface BrokerRequest {
   /** Without the question mark. */
   readonly query: string;
   readonly contentType: string | undefined;
-  /** `undefined` when the transport encoding of the body is broken. */
-  readonly body: Uint8Array | undefined;
+  /** As it travelled, a text or bytes; `undefined` when its transport encoding is broken. */
+  readonly body: string | Uint8Array | undefined;
   /** `undefined` when the request was not signed by an AWS role. */
   readonly caller: Caller | undefined;
   /** Epoch milliseconds; the answer must be out by then. */
@@ -38,13 +38,16 @@ interface Dependencies {
 /** Parses, issues or checks, answers, and writes one audit record; the only place where a problem becomes HTTP. Never throws. */
 export function createTokenEndpoint({ broker, audit, inTime, now }: Dependencies) {
   const operations: Readonly<Record<string, Operation>> = { '/token': issue, '/check': check };
+  const readIssueRequest = createIssueRequestReader();
 
   return async (request: BrokerRequest): Promise<BrokerResponse> => {
     const startedAt = now();
     const record: Draft = { requestId: request.requestId, caller: request.caller, trace: newTrace() };
     try {
+      const answering = answerTo(request, record);
       // The deadline binds all that a call begins; this also ends its wait for what another call has begun.
-      const answer = await inTime(request.deadline + GRACE_MS - startedAt, answerTo(request, record));
+      const limitMs = request.deadline + GRACE_MS - startedAt;
+      const answer = answering instanceof Promise ? await inTime(limitMs, answering) : answering;
       if (answer === undefined) throw new Problem('token-endpoint-timeout', LATE_DETAIL, { retryAfterSeconds: 1 });
       audit({ outcome: 'issued', ...record, milliseconds: now() - startedAt });
       return answer;
@@ -55,7 +58,7 @@ export function createTokenEndpoint({ broker, audit, inTime, now }: Dependencies
     }
   };
 
-  async function answerTo(request: BrokerRequest, record: Draft): Promise<BrokerResponse> {
+  function answerTo(request: BrokerRequest, record: Draft): BrokerResponse | Promise<BrokerResponse> {
     const { caller, method, path, query } = request;
     if (caller === undefined) throw accessDenied();
     const operation = Object.hasOwn(operations, path) ? operations[path] : undefined;
@@ -65,17 +68,24 @@ export function createTokenEndpoint({ broker, audit, inTime, now }: Dependencies
     return operation({ ...request, caller }, record);
   }
 
-  async function issue(request: SignedRequest, record: Draft): Promise<BrokerResponse> {
+  function issue(request: SignedRequest, record: Draft): BrokerResponse | Promise<BrokerResponse> {
     record.operation = 'token';
-    const wanted = parseIssueRequest(request.contentType, readBody(request));
+    const wanted = readIssueRequest(request.contentType, readBody(request));
     record.pair = wanted.pair;
 
     const startedAt = now();
-    const { token, cache } = await broker.issue(request.caller, wanted, request.deadline, record.trace);
+    const issuing = broker.issue(request.caller, wanted, request.deadline, record.trace);
+    const respond = (issued: Issue) => issueResponse(issued, record, startedAt);
+    return issuing instanceof Promise ? issuing.then(respond) : respond(issuing);
+  }
+
+  function issueResponse({ token, cache }: Issue, record: Draft, startedAt: number): BrokerResponse {
     const answeredAt = now();
-    const { fingerprint, credentialVersion, expirySource } = token;
-    Object.assign(record, { cache, fingerprint, credentialVersion, expirySource });
-    return jsonResponse(issueMembers(token, answeredAt), {
+    record.cache = cache;
+    record.fingerprint = token.fingerprint;
+    record.credentialVersion = token.credentialVersion;
+    record.expirySource = token.expirySource;
+    return textResponse(tokenAnswerText(token, answeredAt), {
       'cache-status': cache === 'none' ? 'token-broker; fwd=miss' : `token-broker; hit; detail=${cache}`,
       'server-timing': `broker;dur=${answeredAt - startedAt}`,
     });
@@ -92,7 +102,8 @@ export function createTokenEndpoint({ broker, audit, inTime, now }: Dependencies
   }
 }
 
-type Operation = (request: SignedRequest, record: Draft) => Promise<BrokerResponse>;
+/** What needs nothing of anybody else is answered at once. */
+type Operation = (request: SignedRequest, record: Draft) => BrokerResponse | Promise<BrokerResponse>;
 
 type SignedRequest = BrokerRequest & { readonly caller: Caller };
 
@@ -109,23 +120,9 @@ const INTERNAL_DETAIL = 'The broker failed. Tell its operators the request_id.';
 
 const QUERY_DETAIL = 'Query parameters are not supported: send members in the body.';
 
-function readBody({ body }: BrokerRequest): Uint8Array {
+function readBody({ body }: BrokerRequest): string | Uint8Array {
   if (body === undefined) throw new Problem('invalid-request', 'The body is not valid base64.');
   return body;
-}
-
-/** Only what the contract names: nothing else of the service's answer leaves the broker. */
-function issueMembers(token: IssuedToken, now: number): TokenAnswer {
-  return {
-    ...token.passThrough,
-    access_token: token.accessToken.reveal(),
-    token_type: token.tokenType,
-    expires_in: Math.floor((token.expiresAt - now) / 1_000),
-    expires_at: new Date(token.expiresAt).toISOString(),
-    expiry_source: token.expirySource,
-    fingerprint: token.fingerprint,
-    scope: token.scope,
-  };
 }
 
 /** What a check may tell: never a token. */

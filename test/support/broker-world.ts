@@ -86,7 +86,7 @@ export function createBrokerWorld(changes: Partial<World> = {}) {
     clock,
     calls,
     audited,
-    issue: (changes: Partial<IssueRequest> = {}) =>
+    issue: async (changes: Partial<IssueRequest> = {}) =>
       broker.issue(BILLING, { ...ISSUE_REQUEST, ...changes }, clock.now + 10_000, newTrace()),
     post: async (members: unknown, changes: Partial<BrokerRequest> = {}) => {
       const response = await endpoint({ ...brokerRequest(JSON.stringify(members)), ...changes });
@@ -128,7 +128,7 @@ function brokerRequest(body: string): BrokerRequest {
     path: '/token',
     query: '',
     contentType: 'application/json',
-    body: new TextEncoder().encode(body),
+    body,
     caller: BILLING,
     deadline: START + 10_000,
   };

@@ -119,7 +119,7 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
       broker,
       now,
       traces,
-      issue(request = {}, deadlineMs = 14_500) {
+      async issue(request = {}, deadlineMs = 14_500) {
         const trace = newTrace();
         traces.push(trace);
         return broker.issue(BILLING, { ...ISSUE_REQUEST, ...request }, now() + deadlineMs, trace);

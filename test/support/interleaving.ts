@@ -173,11 +173,14 @@ export async function interleave(scenario: Scenario, choices: Choices): Promise<
       sleep,
       random: () => 0.5,
     });
-    return (request: Partial<IssueRequest> = {}) =>
-      broker.issue(BILLING, { ...ISSUE_REQUEST, ...request }, now + 14_500, newTrace()).catch((error: unknown) => {
+    return async (request: Partial<IssueRequest> = {}) => {
+      try {
+        return await broker.issue(BILLING, { ...ISSUE_REQUEST, ...request }, now + 14_500, newTrace());
+      } catch (error) {
         if (error instanceof Problem) return error;
         throw error;
-      });
+      }
+    };
   };
 
   /** Lets steps happen until the answers are there, or nothing is left that could bring them. */

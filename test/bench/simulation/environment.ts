@@ -68,7 +68,7 @@ export function createEnvironments({ clock, random }: World, surroundings: Surro
 
     return {
       sandbox,
-      issue(pair) {
+      async issue(pair) {
         asked = { operation: 'token', pair };
         return broker.issue(BILLING, { pair, minTtlMs: 0, refused: undefined }, now() + PATIENCE_MS, newTrace());
       },

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseCheckRequest } from '../../../functions/broker/check-request.ts';
-import { parseIssueRequest } from '../../../functions/broker/issue-request.ts';
+import { createIssueRequestReader, parseIssueRequest } from '../../../functions/broker/issue-request.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 
 const PAIR = { client: 'acme', service: 'customer-insights' };
@@ -35,6 +35,56 @@ describe('a request for a token', () => {
 
   it('is told every member that nobody knows', () => {
     expect(problemOf(() => read({ ...PAIR, ttl: 1, force: true }))).toBe('unknown member "ttl", "force".');
+  });
+});
+
+describe('a request in words that were read before', () => {
+  const JSON_TYPE = 'application/json';
+  const text = JSON.stringify(PAIR);
+
+  it('is not read again', () => {
+    const readRequest = createIssueRequestReader();
+    const first = readRequest(JSON_TYPE, text);
+
+    expect(first).toEqual({ pair: PAIR, minTtlMs: 0, refused: undefined });
+    expect(readRequest(JSON_TYPE, text)).toBe(first);
+  });
+
+  it.each([
+    ['another body', JSON_TYPE, JSON.stringify({ ...PAIR, client: 'globex' }), 'globex'],
+    ['bytes', JSON_TYPE, bodyOf(PAIR), 'acme'],
+    ['another way to write JSON', `${JSON_TYPE}; charset=utf-8`, text, 'acme'],
+  ])('is one with the same words only: not with %s', (_, contentType, body, client) => {
+    const readRequest = createIssueRequestReader();
+    const first = readRequest(JSON_TYPE, text);
+    const second = readRequest(contentType, body);
+
+    expect(second).not.toBe(first);
+    expect(second.pair.client).toBe(client);
+  });
+
+  it.each([
+    ['another type', 'text/plain', text],
+    ['no type', undefined, text],
+    ['a type that holds the beginning of the body', `${JSON_TYPE}{`, text.slice(1)],
+    ['a body that begins with the type', '', JSON_TYPE + text],
+  ])('is refused with %s', (_, contentType, body) => {
+    const readRequest = createIssueRequestReader();
+    readRequest(JSON_TYPE, text);
+
+    expect(() => readRequest(contentType, body)).toThrow('unsupported-media-type');
+  });
+
+  it('is wrong each time when it was wrong the first time', () => {
+    const readRequest = createIssueRequestReader();
+    for (let n = 0; n < 2; n += 1) expect(() => readRequest(JSON_TYPE, '{}')).toThrow('invalid-request');
+  });
+
+  it('is read again when it is long, so that nobody fills the memory', () => {
+    const readRequest = createIssueRequestReader();
+    const long = text.padEnd(300);
+
+    expect(readRequest(JSON_TYPE, long)).not.toBe(readRequest(JSON_TYPE, long));
   });
 });
 

@@ -1,11 +1,23 @@
 import { describe, expect, it } from 'vitest';
 import { fingerprint } from '../../../functions/aws/fingerprint.ts';
+import { Redacted } from '../../../functions/broker/redacted.ts';
 import { type BrokerRequest, createTokenEndpoint } from '../../../functions/broker/token-endpoint.ts';
 import { createBrokerWorld, exchange } from '../../support/broker-world.ts';
 import { BILLING, exampleRule, exampleService, START } from '../../support/example.ts';
 
 const MEMBERS = { client: 'acme', service: 'customer-insights' };
 const bytes = (text: string) => new TextEncoder().encode(text);
+
+const REQUEST: BrokerRequest = {
+  requestId: 'request-1',
+  method: 'POST',
+  path: '/token',
+  query: '',
+  contentType: 'application/json',
+  body: JSON.stringify(MEMBERS),
+  caller: BILLING,
+  deadline: START + 10_000,
+};
 
 describe('POST /token', () => {
   it('answers with the token, how long it lives and its name', async () => {
@@ -49,6 +61,23 @@ describe('POST /token', () => {
       'scope',
       'token_type',
     ]);
+  });
+
+  it('says itself how long the token lives, whatever the settings pass through', async () => {
+    const service = exampleService({
+      response: { lifetimeUnit: 'seconds', passThrough: ['expires_in', 'expires_at'] },
+    });
+    const { post } = createBrokerWorld({
+      services: { 'customer-insights': service },
+      answer: () => exchange(200, { access_token: 'token-1', expires_in: '60', expires_at: '2026-01-01T00:01:00Z' }),
+    });
+    for (const cache of ['fwd=miss', 'hit; detail=memory']) {
+      const { headers, body, json } = await post(MEMBERS);
+
+      expect(headers['cache-status']).toBe(`token-broker; ${cache}`);
+      expect(json).toMatchObject({ expires_in: 60, expires_at: '2026-01-01T00:01:00.000Z' });
+      expect(body.match(/"expires_in"/g)).toHaveLength(1);
+    }
   });
 
   it('takes the same members as a form', async () => {
@@ -111,6 +140,28 @@ describe('what is written down of a request', () => {
   });
 });
 
+describe('a request that memory answers', () => {
+  it('is not waited for, so no timer is set', async () => {
+    const token = {
+      accessToken: new Redacted('token-1'),
+      tokenType: 'Bearer',
+      expiresAt: START + 60_000,
+      expirySource: 'response',
+      passThrough: {},
+      fingerprint: fingerprint('token-1'),
+      credentialVersion: 'v1',
+    } as const;
+    const endpoint = createTokenEndpoint({
+      broker: { issue: () => ({ token, cache: 'memory' }), check: () => Promise.reject(new Error('not asked')) },
+      audit: () => undefined,
+      inTime: () => Promise.reject(new Error('not asked')),
+      now: () => START,
+    });
+
+    expect(await endpoint(REQUEST)).toMatchObject({ status: 200, body: expect.stringContaining('"token-1"') });
+  });
+});
+
 describe('a request that nothing answers', () => {
   it('gets a problem shortly after its deadline, which says when to ask again', async () => {
     const waits: number[] = [];
@@ -124,16 +175,7 @@ describe('a request that nothing answers', () => {
       },
       now: () => START,
     });
-    const response = await endpoint({
-      requestId: 'request-1',
-      method: 'POST',
-      path: '/token',
-      query: '',
-      contentType: 'application/json',
-      body: bytes(JSON.stringify(MEMBERS)),
-      caller: BILLING,
-      deadline: START + 10_000,
-    });
+    const response = await endpoint(REQUEST);
 
     expect(waits).toEqual([10_250]);
     expect(response).toMatchObject({ status: 504, headers: { 'retry-after': '1' } });
