@@ -132,16 +132,34 @@ describe('time', () => {
     expect(pauses).toEqual([]);
   });
 
+  it.each([
+    ['begins', 300, 2],
+    ['does not begin', 299, 1],
+  ])('%s a repeat with a pause of 50 ms when %i ms are left', async (_, leftMs, attempts) => {
+    const { sent } = await request({
+      attempts: [failure('connect')],
+      attemptMs: 3_000,
+      random: 0.5,
+      deadline: START + 3_000 + leftMs,
+    });
+
+    expect(sent).toHaveLength(attempts);
+  });
+
   it('sends nothing when the deadline has passed', async () => {
     const { outcome, sent } = await request({ attempts: [], deadline: START });
 
-    expect(outcome).toMatchObject({ type: 'token-endpoint-timeout' });
+    expect(outcome).toMatchObject({
+      type: 'token-endpoint-timeout',
+      detail: 'No time was left for a token request to auth.example.com.',
+    });
     expect(sent).toEqual([]);
   });
 });
 
 describe('an answer that broke off', () => {
   it.each([
+    ['broken', 300],
     ['broken', 401],
     ['timeout', 401],
     ['too-large', 401],
@@ -159,12 +177,13 @@ describe('an answer that broke off', () => {
     expect(sent).toHaveLength(1);
   });
 
-  it('is a problem after a 200', async () => {
-    const { outcome } = await request({ attempts: [failure('broken', 'ECONNRESET', 200)] });
+  it.each([200, 299])('is a problem after a %d', async (status) => {
+    const { outcome } = await request({ attempts: [failure('broken', 'ECONNRESET', status)] });
 
     expect(outcome).toMatchObject({
       type: 'token-endpoint-unavailable',
-      detail: 'auth.example.com closed the connection before its answer was complete (ECONNRESET, status 200).',
+      detail: `auth.example.com closed the connection before its answer was complete (ECONNRESET, status ${status}).`,
+      shape: undefined,
     });
   });
 });
@@ -172,6 +191,8 @@ describe('an answer that broke off', () => {
 it.each([
   ['connect', 'ENOTFOUND', 'token-endpoint-unavailable', 'The name auth.example.com cannot be resolved'],
   ['connect', 'EAI_AGAIN', 'token-endpoint-unavailable', 'The name auth.example.com cannot be resolved'],
+  ['connect', 'EAI_NODATA', 'token-endpoint-unavailable', 'The name auth.example.com cannot be resolved'],
+  ['connect', 'EAI_FAIL', 'token-endpoint-unavailable', 'The name auth.example.com cannot be resolved'],
   ['connect', 'ECONNREFUSED', 'token-endpoint-unavailable', 'No connection to auth.example.com'],
   ['stale-socket', 'ECONNRESET', 'token-endpoint-unavailable', 'auth.example.com keeps closing'],
   ['tls', 'CERT_HAS_EXPIRED', 'token-endpoint-unavailable', 'No trusted TLS connection to auth.example.com'],
@@ -215,5 +236,6 @@ it('lets what is no failure of sending through as the bug that it is', async () 
 });
 
 it('shows nothing of the answer when a failure is printed', () => {
+  expect(String(failure('broken', 'ECONNRESET', 200))).toBe('SendFailure: broken (ECONNRESET)');
   expect(inspect(failure('broken', 'ECONNRESET', 200), { showHidden: true, depth: 9 })).not.toContain('leaked');
 });

@@ -75,6 +75,21 @@ describe('the shape report', () => {
   });
 
   it.each([
+    ...[
+      'application/json',
+      'text/json',
+      'application/problem+json',
+      'application/hal+json',
+      'application/vnd.api+json',
+    ],
+    ...['text/plain', 'application/xhtml+xml', 'text/xml', 'application/xml', 'application/soap+xml'],
+    ...['application/x-www-form-urlencoded', 'multipart/form-data', 'application/jwt', 'application/octet-stream'],
+    ...['text/javascript', 'application/javascript', 'image/png', 'image/gif', 'image/jpeg'],
+  ])('tells the content type %s, which is no secret', (type) => {
+    expect(shapeOf({}, type).contentType).toBe(type);
+  });
+
+  it.each([
     ['text/html; charset=utf-8', 'text/html'],
     ['secret/secret', 'other'],
     [null, 'none'],

@@ -49,6 +49,45 @@ describe('a member beside the token that holds the token', () => {
   });
 });
 
+describe('a member to be passed on', () => {
+  const passed = (member: string, members: string) => {
+    const body = `{"token":"marked-token","info":{"region":"eu",${members}}}`;
+    const reading = read({
+      name: member,
+      body,
+      settings: { response: { tokenMember: 'token', passThrough: [member] } },
+    });
+    return reading.outcome === 'token' ? reading.token.passThrough : expect.fail(explain(reading));
+  };
+
+  it.each([
+    ...['csrf_token', 'jwt', 'jwt_assertion', 'refresh', 'refreshed', 'bearer', 'Authorization'],
+    ...['client_secret', 'secret_word', 'password', 'old_passwords'],
+  ])('stays here when its name says that it is secret, alone or beside others: %s', (name) => {
+    expect(passed(`info.${name}`, `"${name}":"x"`)).toEqual({});
+    expect(passed('info', `"${name}":"x"`)).toEqual({});
+  });
+
+  it.each([
+    ...['token_kind', 'uses_jwt', 'may_refresh', 'bearer_kind', 'for_bearer', 'authorization_url', 'pre_authorization'],
+  ])('is passed on when its name only speaks of secrets: %s', (name) => {
+    expect(passed(`info.${name}`, `"${name}":"x"`)).toEqual({ [`info.${name}`]: 'x' });
+  });
+
+  it.each([
+    ['null', null],
+    ['false', false],
+    ['1.5', 1.5],
+    [`"${'a'.repeat(4_094)}"`, 'a'.repeat(4_094)],
+  ])('is passed on as it is (%#)', (json, value) => {
+    expect(passed('info.some', `"some":${json}`)).toEqual({ 'info.some': value });
+  });
+
+  it.each(['1e999', `"${'a'.repeat(4_095)}"`])('stays here when JSON could not hold it, or should not (%#)', (json) => {
+    expect(passed('info.some', `"some":${json}`)).toEqual({});
+  });
+});
+
 describe('reading a bad answer', () => {
   it.each(badAnswers(STARTED_AT))('says what is wrong: $name', (answer) => {
     const { type, detail, shape } = problemOf(answer);

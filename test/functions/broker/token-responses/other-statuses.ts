@@ -44,6 +44,8 @@ function rejections(): readonly OtherStatus[] {
 function errors(): readonly OtherStatus[] {
   const oauth = (error: string) => JSON.stringify({ error, error_description: 'LEAK' });
   const answers: readonly (Omit<OtherStatus, 'outcome'> & { readonly says: string })[] = [
+    { name: '300', status: 300, type: null, body: '', says: '300: a redirect' },
+    { name: '399', status: 399, type: null, body: '', says: '399: a redirect' },
     { name: '301', status: 301, headers: { location: 'https://LEAK.example.com/' }, ...HTML, says: '301: a redirect' },
     { name: '302', status: 302, headers: { location: '/LEAK' }, type: null, body: '', says: 'authUrl or tokenPath' },
     { name: '304', status: 304, type: null, body: '', says: '304' },
@@ -81,13 +83,25 @@ function errors(): readonly OtherStatus[] {
       body: oauth('unsupported_grant_type'),
       says: 'grant_type in parameters',
     },
-    { name: '400 unauthorized_client', status: 400, body: oauth('unauthorized_client'), says: '(unauthorized_client)' },
+    {
+      name: '400 unauthorized_client',
+      status: 400,
+      body: oauth('unauthorized_client'),
+      says: '(unauthorized_client): it does not allow',
+    },
     { name: '400 invalid_scope', status: 400, body: oauth('invalid_scope'), says: 'Check scope in parameters' },
-    { name: '400 invalid_grant', status: 400, body: oauth('invalid_grant'), says: '(invalid_grant)' },
+    {
+      name: '400 invalid_grant',
+      status: 400,
+      body: oauth('invalid_grant'),
+      says: '(invalid_grant): it does not accept',
+    },
     { name: '402', status: 402, body: '{}', says: '402: check authUrl' },
     { name: '403', status: 403, body: '{"message":"LEAK"}', says: 'set rejectedOn403' },
     { name: '403 invalid_client', status: 403, body: oauth('invalid_client'), says: 'set rejectedOn403' },
     { name: '404', status: 404, ...HTML, says: 'Check tokenPath' },
+    { name: '404 beside rejectedOn403', status: 404, settings: { rejectedOn403: true }, ...HTML, says: '404' },
+    { name: '600', status: 600, body: '', says: '600' },
     { name: '405', status: 405, headers: { allow: 'LEAK' }, ...HTML, says: 'Check tokenPath' },
     { name: '406', status: 406, body: '', says: 'accept in headers' },
     { name: '407', status: 407, body: '', says: 'authUrl' },
