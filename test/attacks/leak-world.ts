@@ -39,6 +39,8 @@ export interface Path {
   readonly events?: readonly Readonly<Record<string, unknown>>[];
   /** Instead of a token endpoint that replies. */
   readonly authUrl?: string;
+  /** Instead of all of AWS. */
+  readonly awsUrl?: string;
   /** Leaves out the second environment and the check: where a lease is not released, both would wait for its end. */
   readonly isAlone?: boolean;
   /** Instead of the sender of token requests. */
@@ -98,8 +100,8 @@ export async function startLeakWorld(spelling: Spelling) {
       await good.dynamodb.send(new DeleteItemCommand({ TableName: TABLE, Key: KEY }));
 
       const clients = {
-        dynamodb: createDynamoDBClient({ ...ACCESS, endpoint: fronts.dynamodb.url }),
-        secretsManager: createSecretsManagerClient({ ...ACCESS, endpoint: fronts.secrets.url }),
+        dynamodb: createDynamoDBClient({ ...ACCESS, endpoint: path.awsUrl ?? fronts.dynamodb.url }),
+        secretsManager: createSecretsManagerClient({ ...ACCESS, endpoint: path.awsUrl ?? fronts.secrets.url }),
       };
       onTestFinished(() => {
         for (const client of Object.values(clients)) client.destroy();

@@ -1,6 +1,8 @@
+import dns, { type LookupAddress } from 'node:dns';
 import { once } from 'node:events';
+import { connect } from 'node:net';
 import { Worker } from 'node:worker_threads';
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createHttpsSender } from '../../../functions/aws/https-sender.ts';
 import type { Send } from '../../../functions/broker/token-request-send.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../../support/certificates.ts';
@@ -9,6 +11,7 @@ import type { RawServer } from '../../support/raw-server.ts';
 import { answer, exampleRequest, outcomeOf, serve } from './https-sending.ts';
 
 const OK = answer(200, 'ok');
+const PATIENCE = { timeout: 60_000 };
 
 let authority: CertificateAuthority;
 beforeAll(async () => {
@@ -93,6 +96,28 @@ describe.each(['http', 'https'] as const)('a kept connection over %s', (scheme) 
   it('is broken when it ends after one byte', async () => {
     expect(await second('H')).toMatchObject({ outcome: { kind: 'broken' }, connections: 1 });
   });
+});
+
+it('connects to nobody when a name is found after the deadline', async () => {
+  const server = await serve({});
+  const asked = Promise.withResolvers<(error: null, addresses: LookupAddress[]) => void>();
+  const lookup = vi
+    .spyOn(dns, 'lookup')
+    .mockImplementation((...given: unknown[]) => asked.resolve(given.at(-1) as never));
+  onTestFinished(() => lookup.mockRestore());
+
+  const request = exampleRequest(`http://localhost:${server.port}/`);
+  const outcome = await outcomeOf(createHttpsSender(), request, { timeoutMs: 50 });
+  (await asked.promise)(null, [{ address: '127.0.0.1', family: 4 }]);
+
+  expect(outcome).toEqual({ kind: 'connect', code: 'ETIMEDOUT', status: undefined });
+  // Whoever connects a few turns later has to wait in line behind whoever did before.
+  for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  const other = connect(server.port, '127.0.0.1');
+  await once(other, 'connect');
+  await vi.waitFor(() => expect(server.connections()).toBeGreaterThan(0), PATIENCE);
+  expect(server.connections()).toBe(1);
+  other.destroy();
 });
 
 describe('after a freeze', () => {

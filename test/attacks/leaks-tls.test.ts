@@ -1,0 +1,62 @@
+import { request } from 'node:https';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { createHttpsSender } from '../../functions/aws/https-sender.ts';
+import { type CertificateAuthority, createCertificateAuthority } from '../support/certificates.ts';
+import { startRawServer } from '../support/raw-server.ts';
+import { end } from './hostile-answers.ts';
+import { echoOf, SPELLINGS } from './leak-marks.ts';
+import { type LeakWorld, startLeakWorld } from './leak-world.ts';
+
+describe.each(SPELLINGS)('with %s marks', (spelling) => {
+  let world: LeakWorld;
+  let known: CertificateAuthority;
+  beforeAll(async () => {
+    [world, known] = await Promise.all([startLeakWorld(spelling), createCertificateAuthority()]);
+  });
+  afterAll(() => world.close());
+
+  /** Somebody whose certificate has every name that Node may quote in an error. */
+  async function startSomebody(): Promise<string> {
+    const { secret, token, clientId } = world.marks;
+    const certificate = await known.issue({ host: `${secret}.${token}.${clientId}.example.com` });
+    return start({ certificate });
+  }
+
+  /** Somebody who answers the first bytes of TLS with a text that repeats everything. */
+  async function startShouter(): Promise<string> {
+    return start({ onConnection: end(echoOf(world.marks)) });
+  }
+
+  describe('a token endpoint', () => {
+    it.each(['unknown', 'known'])('with a certificate for other names, by an authority that is %s', async (who) => {
+      const send = createHttpsSender(who === 'known' ? { ca: known.ca } : {});
+      await world.expectSilence({ authUrl: await startSomebody(), send }, 'token-endpoint-unavailable');
+    });
+
+    it('that speaks no TLS and repeats everything', async () => {
+      await world.expectSilence({ authUrl: await startShouter() }, 'token-endpoint-unavailable');
+    });
+  });
+
+  describe('AWS', () => {
+    it('with a certificate that nobody knows, for other names', async () => {
+      await world.expectSilence({ awsUrl: await startSomebody(), isAlone: true }, 'secrets-unavailable');
+    });
+
+    it('that speaks no TLS and repeats everything', async () => {
+      await world.expectSilence({ awsUrl: await startShouter(), isAlone: true }, 'secrets-unavailable');
+    });
+  });
+
+  it('Node itself would have told those names', async () => {
+    const url = await startSomebody();
+    const error = await new Promise<Error>((resolve) => request(url, { ca: known.ca }).on('error', resolve).end());
+    expect(error.message).toContain(world.marks.secret);
+  });
+});
+
+async function start(behaviour: Parameters<typeof startRawServer>[0]): Promise<string> {
+  const { port, close } = await startRawServer(behaviour);
+  onTestFinished(close);
+  return `https://localhost:${port}`;
+}
