@@ -42,7 +42,9 @@ const STAND_INS = [
   ['@aws-sdk/middleware-endpoint-discovery', 'middleware-endpoint-discovery.ts'],
   ['@smithy/core/checksum', 'smithy-core-checksum.ts'],
   ['@smithy/core/config', 'smithy-core-config.ts'],
+  ['node:fs', 'node-fs.ts'],
   ['node:http', 'node-http.ts'],
+  ['node:net', 'node-net.ts'],
   ['node:process', 'node-process.ts'],
 ] as const;
 
