@@ -1,4 +1,3 @@
-import * as z from 'zod/mini';
 import type { AccessRule } from './broker/access-rule.ts';
 import type { ServiceName } from './broker/pair.ts';
 import type { Service } from './broker/service.ts';
@@ -52,46 +51,40 @@ export type RotationEnvironment = CheckerEnvironment;
 
 /** Reads the token function's variables; throws at start-up, with the names, when the stack left one out. */
 export function parseEnvironment(variables: Variables): BrokerEnvironment {
-  return parse(brokerSchema, variables);
+  return parse(BROKER_NAMES, variables);
 }
 
 /** As `parseEnvironment`, for the health function. */
 export function parseHealthEnvironment(variables: Variables): HealthEnvironment {
-  return parse(healthSchema, variables);
+  return parse(HEALTH_NAMES, variables);
 }
 
 /** As `parseEnvironment`, for the rotation function. */
 export function parseRotationEnvironment(variables: Variables): RotationEnvironment {
-  return parse(rotationSchema, variables);
+  return parse(ROTATION_NAMES, variables);
 }
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-const variable = z.string().check(z.minLength(1));
+const BROKER_NAMES = [
+  'TOKEN_BROKER_ENVIRONMENT',
+  'TOKEN_BROKER_TABLE',
+  'TOKEN_BROKER_SETTINGS',
+  'TOKEN_BROKER_CHECKER_ROLES',
+] as const;
 
-const brokerSchema = z.object({
-  TOKEN_BROKER_ENVIRONMENT: variable,
-  TOKEN_BROKER_TABLE: variable,
-  TOKEN_BROKER_SETTINGS: variable,
-  TOKEN_BROKER_CHECKER_ROLES: variable,
-});
+const ROTATION_NAMES = [
+  'TOKEN_BROKER_ENVIRONMENT',
+  'TOKEN_BROKER_URL',
+  'TOKEN_BROKER_TABLE',
+  'TOKEN_BROKER_SERVICES',
+  'TOKEN_BROKER_TOPIC',
+] as const;
 
-const rotationSchema = z.object({
-  TOKEN_BROKER_ENVIRONMENT: variable,
-  TOKEN_BROKER_URL: variable,
-  TOKEN_BROKER_TABLE: variable,
-  TOKEN_BROKER_SERVICES: variable,
-  TOKEN_BROKER_TOPIC: variable,
-});
+const HEALTH_NAMES = [...ROTATION_NAMES, 'TOKEN_BROKER_PROBE_ROLE', 'TOKEN_BROKER_HEALTH_INTERVAL_SECONDS'] as const;
 
-const healthSchema = z.extend(rotationSchema, {
-  TOKEN_BROKER_PROBE_ROLE: variable,
-  TOKEN_BROKER_HEALTH_INTERVAL_SECONDS: variable,
-});
-
-function parse<Schema extends z.ZodMiniType>(schema: Schema, variables: Variables): z.output<Schema> {
-  const { data, error } = schema.safeParse(variables);
-  if (data !== undefined) return data;
-  const names = error?.issues.map(({ path }) => path.join());
-  throw new TypeError(`The environment variables ${names?.join(', ')} must be set.`);
+function parse<Name extends string>(names: readonly Name[], variables: Variables): Readonly<Record<Name, string>> {
+  const missing = names.filter((name) => !variables[name]);
+  if (missing.length > 0) throw new TypeError(`The environment variables ${missing.join(', ')} must be set.`);
+  return Object.fromEntries(names.map((name) => [name, variables[name]])) as Readonly<Record<Name, string>>;
 }

@@ -86,7 +86,6 @@ const PACKAGES = [
   '@smithy/node-http-handler',
   '@smithy/signature-v4',
   '@smithy/types',
-  'zod',
 ];
 
 const MODULES = ['crypto', 'dns', 'https', 'os', 'timers/promises', 'tls'];
