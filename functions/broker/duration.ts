@@ -46,8 +46,9 @@ function parseTimeSpan(text: string): number | undefined {
 
 function parseWithUnit(text: string): number | undefined {
   const match = /^(\d{1,15}(?:\.\d{1,9})?) ?([a-z]{1,12})$/i.exec(text);
-  const milliseconds = unitMs(match?.[2] ?? '');
-  return milliseconds === undefined ? undefined : Number(match?.[1]) * milliseconds;
+  if (match === null) return undefined;
+  const milliseconds = unitMs(match[2] ?? '');
+  return milliseconds === undefined ? undefined : Number(match[1]) * milliseconds;
 }
 
 function parseIsoDuration(text: string): number | undefined {

@@ -13,11 +13,10 @@ export interface JwtTimes {
  * @see RFC 7519 §4.1, RFC 7515 §7.1
  */
 export function readJwtTimes(text: string): JwtTimes | undefined {
-  const [header, payload, signature, ...more] = text.split('.', 4);
-  if (header === undefined || payload === undefined || signature === undefined || more.length > 0) return undefined;
-  const algorithm = decodeMembers(header)?.alg;
-  const claims = decodeMembers(payload);
-  if (typeof algorithm !== 'string' || claims === undefined) return undefined;
+  const parts = text.split('.', 4);
+  if (parts.length !== 3) return undefined;
+  const [header, claims] = parts.slice(0, 2).map(decodeMembers);
+  if (typeof header?.alg !== 'string' || claims === undefined) return undefined;
   return { issuedAt: numericDateMs(claims.iat), expiresAt: numericDateMs(claims.exp) };
 }
 

@@ -1,0 +1,70 @@
+import { describe, expect, it } from 'vitest';
+import { readJwtTimes } from '../../../functions/broker/jwt.ts';
+
+const HEADER = { alg: 'RS256' };
+const NONE = { issuedAt: undefined, expiresAt: undefined };
+
+describe('the times of a JWT', () => {
+  it.each([
+    ['are seconds', { iat: 1_767_225_600, exp: 1_767_229_200.5 }, 1_767_225_600_000, 1_767_229_200_500],
+    ['are milliseconds from 10¹² on', { iat: 999_999_999_999, exp: 1e12 }, 999_999_999_999_000, 1e12],
+    ['may be missing', {}, undefined, undefined],
+    ['are no texts', { iat: '1767225600', exp: '2026-01-01T00:00:00Z' }, undefined, undefined],
+    ['are nothing else', { iat: null, exp: [1_767_225_600] }, undefined, undefined],
+  ])('%s', (_what, claims, issuedAt, expiresAt) => {
+    expect(readJwtTimes(jwtOf(HEADER, claims))).toEqual({ issuedAt, expiresAt });
+  });
+
+  it('are not endless', () => {
+    expect(readJwtTimes(`${encoded(HEADER)}.${base64url('{"exp":1e999}')}.s`)).toEqual(NONE);
+  });
+
+  it('are found whatever characters base64url needs', () => {
+    const token = jwtOf({ ...HEADER, kid: '~~~???' }, { '~~~': '???', '~~': '>>>', exp: 1_767_229_200 });
+    expect(token).toMatch(/-.*_/);
+    expect(readJwtTimes(token)?.expiresAt).toBe(1_767_229_200_000);
+  });
+
+  it('are found among characters beyond ASCII', () => {
+    expect(readJwtTimes(jwtOf(HEADER, { name: 'Zoë', exp: 1_767_229_200 }))?.expiresAt).toBe(1_767_229_200_000);
+  });
+});
+
+describe('no JWT', () => {
+  const header = encoded(HEADER);
+  const claims = encoded({ exp: 1_767_229_200 });
+
+  it.each([
+    ['is a text without dots', header],
+    ['has no signature', `${header}.${claims}`],
+    ['has four parts', `${header}.${claims}.s.s`],
+    ['has five parts, as one that is encrypted', `${header}.${claims}.s.s.s`],
+    ['has no header', `.${claims}.s`],
+    ['has no claims', `${header}..s`],
+    ['names no algorithm', `${encoded({ typ: 'JWT' })}.${claims}.s`],
+    ['names an algorithm that is no text', `${encoded({ alg: 256 })}.${claims}.s`],
+    ['has a header that is no JSON', `${base64url('RS256')}.${claims}.s`],
+    ['has claims that are no JSON', `${header}.${base64url('exp')}.s`],
+    ['has claims that are no object', `${header}.${encoded([1_767_229_200])}.s`],
+    ['has claims that are null', `${header}.${encoded(null)}.s`],
+    ['has claims that are no base64', `${header}.{"exp":1767229200}.s`],
+  ])('%s', (_what, text) => {
+    expect(readJwtTimes(text)).toBeUndefined();
+  });
+
+  it('lacks only its signature’s value', () => {
+    expect(readJwtTimes(`${header}.${encoded({})}.`)).toEqual(NONE);
+  });
+});
+
+function jwtOf(header: object, claims: object): string {
+  return `${encoded(header)}.${encoded(claims)}.c2lnbmF0dXJl`;
+}
+
+function encoded(value: unknown): string {
+  return base64url(JSON.stringify(value));
+}
+
+function base64url(text: string): string {
+  return Buffer.from(text).toString('base64url');
+}
