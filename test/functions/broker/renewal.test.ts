@@ -132,9 +132,18 @@ describe('a token that the service hands out again', () => {
     expect(other).toMatchObject({ token: { refusalIsIdle: false }, lifetimeSeenMs: 600 * SECOND_MS });
   });
 
+  it('can still be refused when it was only refreshed', async () => {
+    const { token } = await renewal({ record, answer: tokenAnswer('same', 100) });
+    expect(token.refusalIsIdle).toBe(false);
+  });
+
   it('within its hard margin is a problem until it has lapsed', async () => {
     const { result } = await renew({ record, answer: tokenAnswer('same', 30) });
-    expect(result).toMatchObject({ type: 'token-endpoint-unavailable', retryAfterSeconds: 30 });
+    expect(result).toMatchObject({
+      type: 'token-endpoint-unavailable',
+      detail: expect.stringContaining('ends in 30 s, too soon'),
+      retryAfterSeconds: 30,
+    });
     expect((await renew({ answer: tokenAnswer('unknown', 30) })).result).toHaveProperty('token');
   });
 });

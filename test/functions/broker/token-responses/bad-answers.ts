@@ -1,4 +1,4 @@
-import { type Answer, bytes, jwt } from './answer.ts';
+import { type Answer, bytes, jwt, RECEIVED_AFTER_MS } from './answer.ts';
 
 /** A success without a usable token. Every value in it holds `LEAK`, so that one which gets out is noticed. */
 export interface BadAnswer extends Answer {
@@ -161,6 +161,9 @@ function expiries(at: number): readonly BadAnswer[] {
     [{ expires_in: 3600, ttl: 0 }, over],
     [{ expires_at: past.getTime() / 1_000 }, over],
     [{ expires_at: past.getTime() }, over],
+    [{ expires_at: past.getTime() }, 'by `expires_at` the token'],
+    [{ expires_at: past.getTime() }, 'compare the service'],
+    [{ expires_at: at + RECEIVED_AFTER_MS }, over],
     [{ expires_at: past.toISOString() }, over],
     [{ expires_at: '2001-09-09T01:46:40Z' }, over],
     [{ '.expires': past.toUTCString() }, over],

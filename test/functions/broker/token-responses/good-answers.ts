@@ -230,6 +230,8 @@ function jwts(at: number): readonly GoodAnswer[] {
   const token = jwt({ sub: 'acme', name: 'Zoë', iat: seconds, exp: seconds + 3_600 });
   const endless = jwt({ sub: 'acme' });
   const ahead = jwt({ iat: seconds + 600, exp: seconds + 4_200 });
+  const endsBeforeItBegins = jwt({ iat: seconds + 7_200, exp: seconds + 3_600 });
+  const endsAsItBegins = jwt({ iat: seconds + 3_600, exp: seconds + 3_600 });
   const inMilliseconds = jwt({ exp: at + HOUR });
   const longer = `${token}.bW9yZQ`;
   const unsigned = jwt({ exp: seconds + 3_600 }).replace(/^[^.]*/, 'e30');
@@ -250,6 +252,13 @@ function jwts(at: number): readonly GoodAnswer[] {
       lives: 60_000,
       source: 'response' as const,
     },
+    ...[endsBeforeItBegins, endsAsItBegins].map((nonsense, n) => ({
+      name: `JWT with an iat that tells nothing of its clock (${n})`,
+      body: { token: nonsense },
+      token: nonsense,
+      lives: HOUR,
+      source: 'jwt' as const,
+    })),
     { name: 'JWT without exp', body: { token: endless }, token: endless, lives: 300_000, source: 'assumed' as const },
     { name: 'encrypted JWT', body: { token: encrypted }, token: encrypted, lives: 300_000, source: 'assumed' as const },
     {
