@@ -59,8 +59,8 @@ describe.skipIf(!botocore)(`an independent verifier${botocore ? '' : ' (skipped:
     const [request] = server.requests;
     const script = fileURLToPath(new URL('botocore-signature.py', import.meta.url));
     const input = JSON.stringify({ ...request, origin: server.url, region, secret: SECRET });
-    const { stdout, stderr } = spawnSync('python3', [script], { input, encoding: 'utf8' });
-    expect(stderr).toBe('');
+    const { status, stdout, stderr } = spawnSync('python3', [script], { input, encoding: 'utf8' });
+    expect(status, stderr).toBe(0);
     expect(request?.headers.authorization).toBe(stdout.trim());
   });
 });

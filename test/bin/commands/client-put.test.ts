@@ -189,7 +189,7 @@ describe('client put, interrupted or overtaken', () => {
     const child = startCommandLine(PUT, world.shell);
     child.stdin.end(JSON.stringify(NEW));
     const ending = finished(child);
-    await expect.poll(() => world.tokenService.requests.length, { timeout: 20_000 }).toBeGreaterThan(0);
+    await expect.poll(() => world.tokenService.requests.length, { timeout: 60_000 }).toBeGreaterThan(0);
     child.kill('SIGINT');
 
     const { exitCode, stdout, stderr } = await ending;
@@ -203,7 +203,7 @@ describe('client put, interrupted or overtaken', () => {
     const world = await startOperatorWorld();
     world.tokenService.latency(1_500);
     const slow = world.run(PUT, { input: NEW });
-    await expect.poll(() => world.tokenService.requests.length, { timeout: 20_000 }).toBeGreaterThan(0);
+    await expect.poll(() => world.tokenService.requests.length, { timeout: 60_000 }).toBeGreaterThan(0);
     const command = { SecretId: 'token-broker/local/acme', SecretString: JSON.stringify(OLD) };
     const { VersionId: AWSCURRENT } = await world.secretsManager.send(new PutSecretValueCommand(command));
 

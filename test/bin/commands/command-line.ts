@@ -47,4 +47,9 @@ export async function finished(child: ChildProcessWithoutNullStreams): Promise<F
   return { exitCode, ...output };
 }
 
+/** What was said on stderr but for how far the work is, which only a busy machine gives occasion to tell. */
+export function withoutProgress(stderr: string): string {
+  return stderr.replace(/^(?:Checking|Looking at the versions): .*\n/gm, '');
+}
+
 export const PROGRAM = fileURLToPath(new URL('../../../bin/token-broker.ts', import.meta.url));

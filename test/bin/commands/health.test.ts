@@ -1,7 +1,7 @@
 import { CreateSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { answerWith, startLoopbackServer } from '../../client/loopback-server.ts';
-import { finished, runCommandLine, startCommandLine } from './command-line.ts';
+import { finished, runCommandLine, startCommandLine, withoutProgress } from './command-line.ts';
 import { OLD, type OperatorWorld, SERVICES, startOperatorWorld, WRONG } from './operator-world.ts';
 import { hasTerminal, runAtTerminal } from './terminal.ts';
 
@@ -74,9 +74,9 @@ describe('health --watch', () => {
     child.stdout.on('data', (text: string) => {
       seen += text;
     });
-    await expect.poll(() => seen, { timeout: 20_000 }).toMatch(/2 pairs: 2 accepted/);
+    await expect.poll(() => seen, { timeout: 60_000 }).toMatch(/2 pairs: 2 accepted/);
     await addGlobex(world);
-    await expect.poll(() => seen, { timeout: 20_000 }).toMatch(/2 pairs: .*3 pairs: 2 accepted, 1 rejected/s);
+    await expect.poll(() => seen, { timeout: 60_000 }).toMatch(/2 pairs: .*3 pairs: 2 accepted, 1 rejected/s);
     child.kill('SIGINT');
     const { exitCode, stdout, stderr } = await ending;
     expect({ exitCode, said: withoutProgress(stderr) }).toEqual({ exitCode: 130, said: '' });
@@ -102,7 +102,7 @@ describe('health --watch', () => {
         isDown = !seen.includes('error');
       });
     }
-    await expect.poll(() => seen, { timeout: 20_000 }).toMatch(/accepted.*error: unexpected-answer.*accepted/s);
+    await expect.poll(() => seen, { timeout: 60_000 }).toMatch(/accepted.*error: unexpected-answer.*accepted/s);
     child.kill('SIGINT');
     expect(await ending).toMatchObject({ exitCode: 130 });
   });
@@ -210,8 +210,3 @@ describe('health, wrongly used', () => {
     expect(stderr).toMatch(message);
   });
 });
-
-/** On a busy machine the command says now and then how far it is. */
-function withoutProgress(stderr: string): string {
-  return stderr.replace(/^Checking: .*\n/gm, '');
-}
