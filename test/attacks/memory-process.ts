@@ -13,7 +13,7 @@ process.send?.({ grownBytes: (process.resourceUsage().maxRSS - before) * 1_024, 
 async function ask(port = ''): Promise<string> {
   const request = { method: 'POST', url: new URL(`http://127.0.0.1:${port}`), headers: {}, body: '' } as const;
   try {
-    const { body } = await send(request, { timeoutMs: 1_000, maxBodyBytes: Number(maxBodyBytes) });
+    const { body } = await send(request, { timeoutMs: 60_000, maxBodyBytes: Number(maxBodyBytes) });
     return `${body.length} bytes`;
   } catch (error) {
     return error instanceof Error ? error.message : 'thrown';

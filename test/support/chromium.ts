@@ -22,10 +22,18 @@ export async function startChromium(executablePath: string): Promise<Browser> {
     '--disable-component-update',
     '--disable-sync',
   ];
-  const browser = await chromium.launch({ executablePath, args, env: { ...process.env, HOME: home } });
+  const browser = await chromium.launch({
+    executablePath,
+    args,
+    timeout: PATIENCE_MS,
+    env: { ...process.env, HOME: home },
+  });
   browser.once('disconnected', () => rmSync(home, { recursive: true, force: true }));
   return browser;
 }
+
+/** What a busy machine needs; whoever hangs for longer is ended with the test. */
+const PATIENCE_MS = 100_000;
 
 export interface Visit {
   readonly page: Page;
@@ -36,6 +44,7 @@ export interface Visit {
 /** Opens a page for the length of a test, which fails when the page complains about anything. */
 export async function visit(browser: Browser, url: string, options: BrowserContextOptions = {}): Promise<Visit> {
   const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
+  context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
   const complaints: string[] = [];
   const responses: Response[] = [];
