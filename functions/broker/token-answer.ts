@@ -4,22 +4,29 @@ import { Redacted } from './redacted.ts';
 
 /**
  * The body of a 200 of `POST /token`, a `TokenAnswer` as JSON. All of it but the seconds that are left is the same
- * whenever a token is issued, so its text is made once.
+ * whenever a token is issued, so the text around them is made once.
  */
 export function tokenAnswerText(token: IssuedToken, now: number): string {
-  const lasting = LASTING_TEXTS.get(token) ?? lastingText(token);
-  return `${lasting.reveal()},"expires_in":${Math.floor((token.expiresAt - now) / 1_000)}}`;
+  const { before, after } = TEXTS.get(token) ?? makeTexts(token);
+  return `${before.reveal()},"expires_in":${Math.floor((token.expiresAt - now) / 1_000)},${after}`;
 }
 
-/** It holds the token, so it is kept as one. */
-const LASTING_TEXTS = new WeakMap<IssuedToken, Redacted>();
+interface Texts {
+  /** It holds the token, so it is kept as one. */
+  readonly before: Redacted;
+  readonly after: string;
+}
 
-/** All but the closing brace. */
-function lastingText(token: IssuedToken): Redacted {
-  const { expires_in: _, ...passThrough } = token.passThrough;
-  const text = new Redacted(JSON.stringify(lastingMembers({ ...token, passThrough })).slice(0, -1));
-  LASTING_TEXTS.set(token, text);
-  return text;
+const TEXTS = new WeakMap<IssuedToken, Texts>();
+
+function makeTexts(token: IssuedToken): Texts {
+  const { expires_in: _, expires_at, expiry_source, fingerprint, scope, ...first } = lastingMembers(token);
+  const texts = {
+    before: new Redacted(JSON.stringify(first).slice(0, -1)),
+    after: JSON.stringify({ expires_at, expiry_source, fingerprint, scope }).slice(1),
+  };
+  TEXTS.set(token, texts);
+  return texts;
 }
 
 /** Only what the contract names: nothing else of the service's answer leaves the broker. */
