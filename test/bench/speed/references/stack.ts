@@ -27,7 +27,7 @@ app.post('/token', async (context) => {
   const pair = `${client}/${service}`;
   const token = tokens.get(pair) ?? (await requestToken(client, pair));
   tokens.set(pair, token);
-  logger.info('issued', { client, service });
+  logger.info('issued', { pair });
   metrics.addMetric('Requests', MetricUnit.Count, 1);
   metrics.publishStoredMetrics();
   return context.json({ ...token, token_type: 'Bearer' });
