@@ -8,6 +8,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { finished } from '../bin/commands/command-line.ts';
 import { README } from '../support/readme.ts';
 import { GOALS } from './speed/goals.ts';
+import { reportOf } from './speed/report.ts';
 
 describe('npm run bench', () => {
   it('says how it is used', async () => {
@@ -42,6 +43,18 @@ describe('npm run bench', () => {
     const ids = [...goals, ...skipped].map(({ id }) => id);
     expect(ids.toSorted()).toEqual(GOALS.map(({ id }) => id).toSorted());
     expect(samples[0].rounds).toHaveLength(1);
+    const text = expect.stringMatching(/\w/);
+    const lines = reportOf(samples[0], goals, skipped).split('\n');
+    const linesOf = (begin: string, end: string) =>
+      lines.filter((line) => line.startsWith(begin) && line.endsWith(end));
+    const missed = goals.filter(({ met }: { met: boolean }) => !met).map(({ id }: { id: string }) => id);
+    expect(samples[0].missed).toEqual(
+      missed.map((id: string) => ({ id, name: text, by: text, parts: text, why: text })),
+    );
+    for (const { name, by, why } of samples[0].missed)
+      expect(linesOf(`MISSED by ${by}: ${name}: `, why)).toHaveLength(1);
+    for (const { id, why } of skipped) expect(linesOf(`skipped: ${id}: `, why)).toHaveLength(1);
+    expect(JSON.stringify(samples[0].missed)).not.toMatch(/NaN|Infinity|undefined/);
 
     const chart = await readFile(join(folder, 'bench.svg'), 'utf8');
     expect(chart).toMatch(/^<svg .*<\/svg>\n$/s);

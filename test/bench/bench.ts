@@ -10,6 +10,7 @@ import { whyNoCpuLimit } from './speed/cpu-limit.ts';
 import { measureFleet } from './speed/fleet-waves.ts';
 import { GOALS, goalsOf, type Skipped } from './speed/goals.ts';
 import { measure } from './speed/measure.ts';
+import { missedOf } from './speed/missed.ts';
 import { reportOf } from './speed/report.ts';
 import { runtimeClients } from './speed/runtime-clients.ts';
 import type { Samples } from './speed/samples.ts';
@@ -56,7 +57,8 @@ async function run(options: Options): Promise<void> {
       goals.map(({ id }) => id),
       options,
     );
-    if (options.json) printJson({ goals, skipped, samples: runs });
+    const samples = runs.map((each) => ({ ...each, missed: missedOf(each, goalsOf(each)) }));
+    if (options.json) printJson({ goals, skipped, samples });
     else process.stdout.write(`${runs.map((each) => reportOf(each, goalsOf(each), skipped)).join('\n')}\n`);
     if (options.chart === undefined) return;
     await mkdir(options.chart, { recursive: true });

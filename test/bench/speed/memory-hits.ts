@@ -5,6 +5,9 @@ import type { Environment } from './environment.ts';
 export interface Hits {
   readonly broker: readonly number[];
   readonly empty: readonly number[];
+  /** Processor time of all threads, the mean of the invocations; `undefined` where the machine does not tell. */
+  readonly brokerCpuMs: number | undefined;
+  readonly emptyCpuMs: number | undefined;
 }
 
 /** Asks a broker that has the token in its memory and an empty function in turn, once both have warmed up. */
@@ -20,12 +23,24 @@ export async function measureHits(world: World, count: number): Promise<Hits> {
   }
 }
 
-async function inTurn(environments: Readonly<Record<keyof Hits, Environment>>, count: number): Promise<Hits> {
+async function inTurn(environments: Readonly<Record<'broker' | 'empty', Environment>>, count: number): Promise<Hits> {
+  const cpuSpent = [environments.broker, environments.empty].map(cpuMeter);
   const broker: number[] = [];
   const empty: number[] = [];
   for (let n = 0; n < count; n += 1) {
     empty.push(await invoke(environments.empty));
     broker.push(await invoke(environments.broker));
   }
-  return { broker, empty };
+  const [brokerCpuMs, emptyCpuMs] = cpuSpent.map((spentMs) => spentMs() / count);
+  return { broker, empty, brokerCpuMs: known(brokerCpuMs), emptyCpuMs: known(emptyCpuMs) };
+}
+
+/** Tells what has been spent since; `NaN` where the machine does not tell. */
+function cpuMeter({ cpuMs }: Environment): () => number {
+  const before = cpuMs() ?? Number.NaN;
+  return () => (cpuMs() ?? Number.NaN) - before;
+}
+
+function known(value = Number.NaN): number | undefined {
+  return Number.isNaN(value) ? undefined : value;
 }

@@ -1,5 +1,6 @@
 import { tableText } from '../../../bin/commands/output.ts';
 import { GOALS, type Goal, type Skipped } from './goals.ts';
+import { missedOf } from './missed.ts';
 import type { ColdStarts, Samples } from './samples.ts';
 import { median, quantile } from './statistics.ts';
 
@@ -17,7 +18,7 @@ export function reportOf(samples: Samples, goals: readonly Goal[], skipped: read
       ['goal', 'at most', 'is', ''],
       goals.map((goal) => goalRow(goal)),
     ),
-    ...goals.filter(({ met }) => !met).map((goal) => explain(goal, samples)),
+    ...missedOf(samples, goals).map(({ name, by, parts, why }) => `MISSED by ${by}: ${name}: ${parts}; ${why}`),
     ...skipped.map(({ id, why }) => `skipped: ${id}: ${why}`),
   ].join('\n');
 }
@@ -48,12 +49,6 @@ function times(values: readonly number[]): string {
 function goalRow({ id, value, goal, met }: Goal): readonly string[] {
   const name = GOALS.find((each) => each.id === id)?.name ?? id;
   return [name, `${goal}`, short(value), met ? 'met' : 'MISSED'];
-}
-
-function explain({ id, value, goal }: Goal, samples: Samples): string {
-  const { name = id, parts } = GOALS.find((each) => each.id === id) ?? {};
-  const excess = goal === 0 ? short(value) : `${(100 * (value / goal - 1)).toFixed(1)} %`;
-  return `MISSED by ${excess}: ${name}; ${parts?.(samples)}`;
 }
 
 function short(value: number): string {
