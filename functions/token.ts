@@ -1,21 +1,24 @@
 import { readFileSync } from 'node:fs';
-import { parseEnvironment } from './environment.ts';
+import { type BrokerSettings, parseEnvironment } from './environment.ts';
+import { rehearseDuring } from './rehearsal.ts';
 import { createTokenFunction } from './token-function.ts';
 
 const { TOKEN_BROKER_ENVIRONMENT, TOKEN_BROKER_TABLE, TOKEN_BROKER_SETTINGS, TOKEN_BROKER_CHECKER_ROLES } =
   parseEnvironment(process.env);
 
+// Written by the stack from checked settings in the same deployment, so it is not checked again at each cold start.
+const settings: BrokerSettings = JSON.parse(readFileSync(TOKEN_BROKER_SETTINGS, 'utf8'));
+
 const tokenFunction = createTokenFunction({
   environment: TOKEN_BROKER_ENVIRONMENT,
   tableName: TOKEN_BROKER_TABLE,
-  // Written by the stack from checked settings in the same deployment, so it is not checked again at each cold start.
-  settings: JSON.parse(readFileSync(TOKEN_BROKER_SETTINGS, 'utf8')),
+  settings,
   checkerRoles: TOKEN_BROKER_CHECKER_ROLES.split(' '),
   version: process.env.AWS_LAMBDA_FUNCTION_VERSION,
 });
 
 // While an environment starts it has a whole processor, and nobody waits for it yet.
-await tokenFunction.warmUp();
+await rehearseDuring(tokenFunction.warmUp(), settings);
 
 /** Lambda's entry point of the token function. */
 export const { handler } = tokenFunction;

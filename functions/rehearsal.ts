@@ -1,0 +1,92 @@
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import type { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
+import type { FunctionUrlResult } from './aws/function-url.ts';
+import type { BrokerSettings } from './environment.ts';
+import { createTokenFunction } from './token-function.ts';
+
+/**
+ * Goes while the first reads are on their way once through all that a first call does, so that Node compiles it before a
+ * caller waits for it, and while there is a whole processor. Ends with the reads or soon after them, and never fails.
+ */
+export async function rehearseDuring(reads: Promise<void>, settings: BrokerSettings): Promise<void> {
+  let isWaiting = true;
+  const end = reads.finally(() => {
+    isWaiting = false;
+  });
+  await turnOfTheLoop();
+  if (isWaiting) await rehearse(settings).catch(() => undefined);
+  await end;
+}
+
+/**
+ * Issues one token in a function of its own, which shares nothing with the real one: its AWS and its service are made up,
+ * and it writes nothing. The SDK is not in it, because the first reads rehearse that.
+ */
+export async function rehearse({ services, provenForSeconds }: BrokerSettings): Promise<FunctionUrlResult> {
+  const [service = NAME] = Object.keys(services);
+  const { handler } = createTokenFunction({
+    environment: NAME,
+    tableName: NAME,
+    settings: {
+      services,
+      provenForSeconds,
+      accessRules: [{ role: ROLE, clients: [NAME], services: [service], operations: ['token'] }],
+    },
+    secretsManager: clientThatAnswers<SecretsManagerClient>(SECRET),
+    dynamodb: clientThatAnswers<DynamoDBClient>({}),
+    send: () => soon(TOKEN),
+    write: () => undefined,
+  });
+  return handler(
+    { ...EVENT, body: JSON.stringify({ client: NAME, service }) },
+    { getRemainingTimeInMillis: () => TIME_MS },
+  );
+}
+
+/** All that is used of a client is `send`. */
+function clientThatAnswers<Client>(answer: object): Client {
+  return { send: () => soon(answer) } as Client;
+}
+
+/** Between two steps of the rehearsal, what has come for the real reads is read. */
+async function soon<Answer>(answer: Answer): Promise<Answer> {
+  await turnOfTheLoop();
+  return answer;
+}
+
+function turnOfTheLoop(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+const NAME = 'rehearsal';
+const ROLE = 'arn:aws:iam::000000000000:role/rehearsal';
+const TIME_MS = 10_000;
+
+/** Serves as the credential and as the sealing key. */
+const SECRET = {
+  VersionId: NAME,
+  SecretString: JSON.stringify({ client_id: NAME, secret: 'which nobody would accept' }),
+};
+
+const TOKEN = {
+  status: 200,
+  headers: { 'content-type': 'application/json' },
+  body: new TextEncoder().encode('{"access_token":"rehearsal","token_type":"Bearer","expires_in":3600}'),
+};
+
+const EVENT = {
+  rawPath: '/token',
+  rawQueryString: '',
+  headers: { 'content-type': 'application/json' },
+  requestContext: {
+    requestId: NAME,
+    http: { method: 'POST' },
+    authorizer: {
+      iam: {
+        accountId: '000000000000',
+        callerId: 'rehearsal:rehearsal',
+        userArn: 'arn:aws:sts::000000000000:assumed-role/rehearsal/rehearsal',
+      },
+    },
+  },
+};

@@ -1,0 +1,78 @@
+import { Socket } from 'node:net';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { BrokerSettings } from '../../functions/environment.ts';
+import { rehearse, rehearseDuring } from '../../functions/rehearsal.ts';
+import { exampleService } from '../support/example.ts';
+
+afterEach(() => void vi.restoreAllMocks());
+
+const SETTINGS: BrokerSettings = {
+  services: { 'customer-insights': exampleService() },
+  accessRules: [],
+  provenForSeconds: 3_600,
+};
+
+describe('a rehearsal', () => {
+  it('goes the whole way to a new token', async () => {
+    const { statusCode, headers } = await rehearse(SETTINGS);
+    expect({ statusCode, cache: headers['cache-status'] }).toEqual({
+      statusCode: 200,
+      cache: 'token-broker; fwd=miss',
+    });
+  });
+
+  it('reaches nobody and writes nothing', async () => {
+    const connect = vi.spyOn(Socket.prototype, 'connect');
+    const write = vi.spyOn(process.stdout, 'write');
+    await rehearse(SETTINGS);
+    expect(connect).not.toHaveBeenCalled();
+    expect(write).not.toHaveBeenCalled();
+  });
+
+  it('is made while the first reads are on their way, and ends with them', async () => {
+    const { settings, uses } = counted();
+    const reads = Promise.withResolvers<void>();
+    let isOver = false;
+    const rehearsed = rehearseDuring(reads.promise, settings).then(() => {
+      isOver = true;
+    });
+    await vi.waitUntil(() => uses() > 0);
+    expect(isOver).toBe(false);
+    reads.resolve();
+    await rehearsed;
+  });
+
+  it('is not made when there is nothing to wait for', async () => {
+    const { settings, uses } = counted();
+    await rehearseDuring(Promise.resolve(), settings);
+    expect(uses()).toBe(0);
+  });
+
+  it('does not fail the start when it fails', async () => {
+    const reads = Promise.withResolvers<void>();
+    const settings = { ...SETTINGS, services: BROKEN };
+    const rehearsed = rehearseDuring(reads.promise, settings);
+    setImmediate(() => setImmediate(reads.resolve));
+    await expect(rehearsed).resolves.toBe(undefined);
+    await expect(rehearse(settings)).rejects.toThrow('broken');
+  });
+});
+
+const BROKEN = new Proxy(SETTINGS.services, {
+  ownKeys() {
+    throw new Error('broken');
+  },
+});
+
+/** The settings, and how often somebody looked at the services in them. */
+function counted() {
+  let count = 0;
+  const settings = {
+    ...SETTINGS,
+    get services() {
+      count += 1;
+      return SETTINGS.services;
+    },
+  };
+  return { settings, uses: () => count };
+}
