@@ -22,7 +22,7 @@ describe('a token', () => {
     ...['a b', ' a', 'a ', 'a\n', '\u007f', 'ä', '\0'].map(
       (text) => [text, 'holds a space, a control character or one beyond ASCII'] as const,
     ),
-  ])('may not be what it may not be (%#)', (text, flaw) => {
+  ])('has 1 to 65 536 visible characters of ASCII (%#)', (text, flaw) => {
     expect(flawOf(text)).toBe(flaw);
   });
 });
