@@ -14,6 +14,13 @@ describe('a request for a token', () => {
     expect(read(PAIR)).toMatchObject({ minTtlMs: 0 });
   });
 
+  it('may ask for nothing, and for a day at most', () => {
+    expect(read({ ...PAIR, min_ttl: 0 })).toMatchObject({ minTtlMs: 0 });
+    expect(read({ ...PAIR, min_ttl: 86_400 })).toMatchObject({ minTtlMs: 86_400_000 });
+    expect(problemOf(() => read({ ...PAIR, min_ttl: -1 }))).toBe('min_ttl: must be 0 or more.');
+    expect(problemOf(() => read({ ...PAIR, min_ttl: 86_401 }))).toBe('min_ttl: must be 86400 (one day) or less.');
+  });
+
   it('names the token that was refused by its fingerprint', () => {
     expect(read({ ...PAIR, refused: '0123456789abcdef' })).toMatchObject({ refused: '0123456789abcdef' });
   });
@@ -82,9 +89,11 @@ describe('a request in words that were read before', () => {
 
   it('is read again when it is long, so that nobody fills the memory', () => {
     const readRequest = createIssueRequestReader();
-    const long = text.padEnd(300);
+    const long = text.padEnd(301 - JSON_TYPE.length);
+    const short = long.slice(0, -1);
 
     expect(readRequest(JSON_TYPE, long)).not.toBe(readRequest(JSON_TYPE, long));
+    expect(readRequest(JSON_TYPE, short)).toBe(readRequest(JSON_TYPE, short));
   });
 });
 
