@@ -36,8 +36,8 @@ const MEMBERS = { client: name, service: name, min_ttl: optional(minTtl), refuse
 export type ReadIssueRequest = (contentType: string | undefined, body: string | Uint8Array) => IssueRequest;
 
 /**
- * `parseIssueRequest`, which remembers what it has read: a caller asks in the same words again and again. A request that
- * is wrong is not remembered, so nothing but names, a number and a fingerprint stays here.
+ * `parseIssueRequest`, which remembers what it has read: a caller asks in the same words again and again. What is wrong,
+ * long or in base64 is read each time.
  */
 export function createIssueRequestReader(): ReadIssueRequest {
   const known = new MemoryCache<IssueRequest>(MAX_KNOWN);
