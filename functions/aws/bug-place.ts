@@ -27,5 +27,6 @@ function framesOf({ stack = '', message }: Error): readonly string[] {
   return frames.slice(0, MAX_FRAMES).map((frame) => frame.trim());
 }
 
-const FRAME = /^ {4}at (?:[\w.<>[\] ]+ \()?(?:<anonymous>|(?:file:\/\/|node:|\/)[\w./@:+-]+:\d+:\d+)\)?$/;
+const FRAME =
+  /^ {4}at (?:async )?(?:[\w.<>[\] ]+ \()?(?:<anonymous>|index \d+|(?:file:\/\/|node:|\/)[\w./@:+-]+:\d+:\d+)\)?$/;
 const MAX_FRAMES = 8;

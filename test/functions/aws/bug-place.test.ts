@@ -11,6 +11,14 @@ describe('the place of a bug', () => {
     });
   });
 
+  it('is not lost on the way through functions without a name that wait', async () => {
+    const places = [async () => stumble(), async () => (await Promise.all([stumble()]))[0]].map((wait) =>
+      (async () => await wait())().catch(bugPlace),
+    );
+    for (const { at } of await Promise.all(places))
+      expect(at[0]).toMatch(/^at stumble \(.*bug-place\.test\.ts:\d+:\d+\)$/);
+  });
+
   it.each<[string, () => unknown]>([
     ['a message', () => new Error('marked')],
     ['a message of several lines', () => new Error('a\nmarked\n  marked')],
@@ -33,6 +41,11 @@ describe('the place of a bug', () => {
     expect(JSON.stringify(bugPlace(make()))).not.toContain('marked');
   });
 });
+
+async function stumble(): Promise<ReturnType<typeof bugPlace>> {
+  await Promise.resolve();
+  throw new TypeError('marked');
+}
 
 function fail(): never {
   throw new Error('marked');
