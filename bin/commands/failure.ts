@@ -1,4 +1,6 @@
+import { CommanderError } from 'commander';
 import { TokenBrokerError } from '../../client/error.ts';
+import { bugPlace } from '../../functions/aws/bug-place.ts';
 import { type ExplainedFor, explain } from './explain.ts';
 import { printJson, talk } from './output.ts';
 
@@ -33,16 +35,23 @@ export async function explainFailure(options: FailureOptions, work: () => Promis
   try {
     await work();
   } catch (error) {
-    if (!(error instanceof TokenBrokerError || error instanceof CommandFailure)) throw error;
+    if (error instanceof CommanderError) throw error;
+    const failure = error instanceof TokenBrokerError || error instanceof CommandFailure ? error : defect(error);
     // What was left behind (a credential lookup) must not keep the process; nothing was printed that could be lost.
-    if (error.type === 'aborted') process.exit(130);
-    if (options.json) printJson(asProblem(error));
-    talk(`error: ${error.message}`);
-    talk(adviceFor(error, options));
-    const retryAfterSeconds = error instanceof TokenBrokerError ? error.retryAfterSeconds : undefined;
+    if (failure.type === 'aborted') process.exit(130);
+    if (options.json) printJson(asProblem(failure));
+    talk(`error: ${failure.message}`);
+    talk(adviceFor(failure, options));
+    const retryAfterSeconds = failure instanceof TokenBrokerError ? failure.retryAfterSeconds : undefined;
     if (retryAfterSeconds !== undefined) talk(`Try again in ${retryAfterSeconds} s.`);
     process.exitCode = 1;
   }
+}
+
+/** What nobody expected; what it says and holds may be what the code stumbled over, so only its name and places are told. */
+function defect(error: unknown): CommandFailure {
+  const { name, at } = bugPlace(error);
+  return new CommandFailure('internal', `The command has a defect: ${name}`, ['Report where:', ...at].join(' '));
 }
 
 interface FailureOptions extends ExplainedFor {

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { ISOLATED, runCommandLine } from '../bin/commands/command-line.ts';
+import { type Finished, ISOLATED, runCommandLine } from '../bin/commands/command-line.ts';
 import { type Answer, answerWith } from '../client/loopback-server.ts';
 import { echoOf, findLeaks, marksOf } from './leak-marks.ts';
 
@@ -29,9 +29,11 @@ export async function expectSilence(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
   input?: string,
-): Promise<void> {
+): Promise<Finished> {
   const shell = { ...ISOLATED, AWS_SESSION_TOKEN: MARKS.sessionToken, ...env };
-  const { stdout, stderr } = await runCommandLine(args, shell, input);
+  const result = await runCommandLine(args, shell, input);
+  const { stdout, stderr } = result;
   expect(stdout + stderr).not.toBe('');
   expect(findLeaks({ stdout, stderr }, SPELLING)).toEqual([]);
+  return result;
 }

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { describe, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { startSecretsManager } from '../../bin/local/secrets-manager.ts';
-import { type Answer, startLoopbackServer } from '../client/loopback-server.ts';
+import type { Finished } from '../bin/commands/command-line.ts';
+import { type Answer, answerWith, startLoopbackServer } from '../client/loopback-server.ts';
 import { ECHOES, expectSilence, MARKS } from './command-echoes.ts';
 import { basicOf } from './leak-marks.ts';
 import { credentialOf } from './leak-world.ts';
@@ -54,11 +55,19 @@ it.each(named.filter(({ name }) => name.startsWith('client') || name.startsWith(
   },
 );
 
-async function expectSilenceBetween(args: readonly string[], answer: Answer, good = {}): Promise<void> {
+async function expectSilenceBetween(args: readonly string[], answer: Answer, good = {}): Promise<Finished> {
   const { url, close } = await startLoopbackServer(answer);
   const endpoints = { ...Object.fromEntries(ENDPOINTS.map((name) => [name, url])), ...good };
-  await expectSilence(args, endpoints, credentialOf(MARKS.clientId, MARKS.secret)).finally(close);
+  return expectSilence(args, endpoints, credentialOf(MARKS.clientId, MARKS.secret)).finally(close);
 }
+
+it.each(['client list', 'health'])('the command "%s" tells of a defect only its place', async (command) => {
+  // Nobody expects that of AWS, so nobody has written what to say of it.
+  const answer = answerWith(200, { SecretList: { [MARKS.secret]: MARKS.token } });
+  const { stdout, stderr } = await expectSilenceBetween([...command.split(' '), '--json'], answer);
+  expect(JSON.parse(stdout)).toEqual({ type: 'internal', detail: 'The command has a defect: TypeError' });
+  expect(stderr).toMatch(/\nReport where: at .*\/bin\/commands\/secrets\.ts:\d+/);
+});
 
 describe('the command "client put"', () => {
   it.each([
