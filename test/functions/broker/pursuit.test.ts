@@ -251,6 +251,10 @@ describe('a store that is out of reach', () => {
     expect(memory.recall(pair)).toBeUndefined();
   });
 
+  it('is printed as what it is, with the name of what went wrong', () => {
+    expect(String(new StoreUnavailable('TimeoutError'))).toBe('StoreUnavailable: TimeoutError');
+  });
+
   it('hides no bug of a store', async () => {
     const bug = new TypeError('not the item that was asked for');
     const { follow } = setUp({ store: { read: () => Promise.reject(bug) } });
