@@ -1,8 +1,8 @@
 import * as z from 'zod/mini';
 import type { CheckAnswer, ProblemAnswer, TokenAnswer } from '../../functions/broker/broker-answer.ts';
 import { FINDINGS, PROOFS } from '../../functions/broker/finding.ts';
+import { nameSchema } from '../../functions/broker/issue-request.ts';
 import { PROBLEMS, type ProblemType } from '../../functions/broker/problem.ts';
-import { nameSchema } from './request-schemas.ts';
 import type { Same } from './same.ts';
 
 /**

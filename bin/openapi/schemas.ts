@@ -1,4 +1,6 @@
 import * as z from 'zod/mini';
+import { checkRequestSchema } from '../../functions/broker/check-request.ts';
+import { issueRequestSchema } from '../../functions/broker/issue-request.ts';
 import {
   checkAnswerSchema,
   problemAnswerSchema,
@@ -6,9 +8,8 @@ import {
   shapeMemberSchema,
   tokenAnswerSchema,
 } from './answer-schemas.ts';
-import { checkRequestSchema, tokenRequestSchema } from './request-schemas.ts';
 
-/** The JSON schemas of all bodies, held to what the handler reads and to the types it answers with. */
+/** The JSON schemas of all bodies, made from the schemas that the handler parses with and the types it answers with. */
 export function componentSchemas(): Readonly<Record<string, object>> {
   const registry = z.registry<{ id: string }>();
   for (const [id, { schema }] of Object.entries(COMPONENTS)) registry.add(schema, { id });
@@ -57,7 +58,7 @@ const PAIR = {
 };
 
 const COMPONENTS = {
-  TokenRequest: component(tokenRequestSchema, 'What `POST /token` asks for.', {
+  TokenRequest: component(issueRequestSchema, 'What `POST /token` asks for.', {
     ...PAIR,
     min_ttl:
       'For how many seconds the token should still live. A target: a new token is requested when the present one has less and a new one would have more. `expires_in` says what came of it.',

@@ -1,7 +1,8 @@
+import * as z from 'zod/mini';
 import { MemoryCache } from './memory-cache.ts';
 import { NAME_PATTERN, type Pair } from './pair.ts';
-import { parseBody } from './request-body.ts';
-import { type MemberCheck, optional, parseMembers, text } from './request-members.ts';
+import { Problem } from './problem.ts';
+import { parseBody, shownName } from './request-body.ts';
 
 /** What a caller asks for with `POST /token`. */
 export interface IssueRequest {
@@ -13,25 +14,25 @@ export interface IssueRequest {
 }
 
 /** A client or a service. */
-export const name = text(
-  NAME_PATTERN,
-  'must be 1 to 63 letters, digits, ".", "_" or "-", and start with a letter or digit',
-);
+export const nameSchema = z
+  .string({ error: requiredOr('must be a string') })
+  .check(z.regex(NAME_PATTERN, 'must be 1 to 63 letters, digits, ".", "_" or "-", and start with a letter or digit'));
 
-const minTtl: MemberCheck<number> = (value) => {
-  if (typeof value !== 'number' || !Number.isSafeInteger(value)) return 'must be a whole number of seconds';
-  if (value < 0) return 'must be 0 or more';
-  return value > MAX_MIN_TTL ? `must be ${MAX_MIN_TTL} (one day) or less` : undefined;
-};
-const MAX_MIN_TTL = 86_400;
+const minTtl = z
+  .int({ error: 'must be a whole number of seconds' })
+  .check(z.gte(0, 'must be 0 or more'), z.lte(86_400, 'must be 86400 (one day) or less'));
 
-const fingerprint = text(
-  /^[0-9a-f]{16}$/,
-  'must be the fingerprint of an issued token: 16 hexadecimal digits in lower case',
-);
+const fingerprint = z
+  .string({ error: 'must be a string' })
+  .check(z.regex(/^[0-9a-f]{16}$/, 'must be the fingerprint of an issued token: 16 hexadecimal digits in lower case'));
 
 /** The members of `POST /token`, as they stand in JSON. */
-const MEMBERS = { client: name, service: name, min_ttl: optional(minTtl), refused: optional(fingerprint) };
+export const issueRequestSchema = z.strictObject({
+  client: nameSchema,
+  service: nameSchema,
+  min_ttl: z.optional(minTtl),
+  refused: z.optional(fingerprint),
+});
 
 export type ReadIssueRequest = (contentType: string | undefined, body: string | Uint8Array) => IssueRequest;
 
@@ -65,6 +66,23 @@ const MAX_KNOWN_LENGTH = 300;
 
 /** Reads the body of `POST /token`; throws the problem that names every wrong member and why, and no value. */
 export function parseIssueRequest(contentType: string | undefined, body: string | Uint8Array): IssueRequest {
-  const { client, service, min_ttl = 0, refused } = parseMembers(MEMBERS, parseBody(contentType, body));
+  const { client, service, min_ttl = 0, refused } = parseMembers(issueRequestSchema, parseBody(contentType, body));
   return { pair: { client, service }, minTtlMs: min_ttl * 1_000, refused };
+}
+
+/** Checks the members of a body; throws the problem that names every wrong one and why. */
+export function parseMembers<Schema extends z.ZodMiniType>(schema: Schema, members: unknown): z.infer<Schema> {
+  const result = schema.safeParse(members);
+  if (result.success) return result.data;
+  throw new Problem('invalid-request', `${result.error.issues.map(explain).join('; ')}.`);
+}
+
+function explain(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'unrecognized_keys') return `unknown member ${issue.keys.map(shownName).join(', ')}`;
+  if (issue.path.length === 0) return 'the body must be an object';
+  return `${issue.path.join('.')}: ${issue.message}`;
+}
+
+function requiredOr(message: string) {
+  return ({ input }: { readonly input?: unknown }) => (input === undefined ? 'is required' : message);
 }

@@ -86,6 +86,7 @@ const PACKAGES = [
   '@smithy/node-http-handler',
   '@smithy/signature-v4',
   '@smithy/types',
+  'zod',
 ];
 
 const MODULES = ['crypto', 'dns', 'https', 'os', 'timers/promises', 'tls'];
