@@ -5,8 +5,9 @@ import type { BrokerSettings } from './environment.ts';
 import { createTokenFunction } from './token-function.ts';
 
 /**
- * Goes while the first reads are on their way once through all that a first call does, so that Node compiles it before a
- * caller waits for it, and while there is a whole processor. Ends with the reads or soon after them, and never fails.
+ * Goes while the first reads are on their way once through all that a first call does (AWS calls that priming), so that
+ * Node compiles it before a caller waits for it, and while there is a whole processor. Ends with the reads or soon after
+ * them, and never fails.
  */
 export async function rehearseDuring(reads: Promise<void>, settings: BrokerSettings): Promise<void> {
   let isWaiting = true;
@@ -60,7 +61,8 @@ function turnOfTheLoop(): Promise<void> {
 
 const NAME = 'rehearsal';
 const ROLE = 'arn:aws:iam::000000000000:role/rehearsal';
-const TIME_MS = 10_000;
+/** Whatever might keep it, an environment starts far sooner than the ten seconds that Lambda gives it. */
+const TIME_MS = 3_000;
 
 /** Serves as the credential and as the sealing key. */
 const SECRET = {

@@ -1,5 +1,6 @@
 import { Socket } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { Service } from '../../functions/broker/service.ts';
 import type { BrokerSettings } from '../../functions/environment.ts';
 import { rehearse, rehearseDuring } from '../../functions/rehearsal.ts';
 import { exampleService } from '../support/example.ts';
@@ -26,6 +27,16 @@ describe('a rehearsal', () => {
     const write = vi.spyOn(process.stdout, 'write');
     await rehearse(SETTINGS);
     expect(connect).not.toHaveBeenCalled();
+    expect(write).not.toHaveBeenCalled();
+  });
+
+  it.each<[string, Partial<Service>, number]>([
+    ['a token elsewhere', { response: { tokenMember: 'data.jwt', lifetimeUnit: 'seconds', passThrough: [] } }, 424],
+    ['a URL that is none', { authUrl: 'nowhere' }, 500],
+  ])('ends in silence, although it brings no token of a service with %s', async (_, changes, statusCode) => {
+    const write = vi.spyOn(process.stdout, 'write');
+    const settings = { ...SETTINGS, services: { 'customer-insights': exampleService(changes) } };
+    expect(await rehearse(settings)).toMatchObject({ statusCode });
     expect(write).not.toHaveBeenCalled();
   });
 

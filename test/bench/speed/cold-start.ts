@@ -43,7 +43,7 @@ export async function measureColdStart(world: World, variant: Variant, limited: 
   }
 }
 
-/** The start alone, without credentials: the broker's first reads then end before anything is sent. */
+/** The start alone, without credentials: the broker's first reads then end before anything is sent or rehearsed. */
 export async function measureInitWithoutReads(world: World): Promise<Pick<ColdStart, 'initMs' | 'initCpuMs'>> {
   const environment = await startVariant(world, 'broker', { AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '' });
   await environment.close();
