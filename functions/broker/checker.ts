@@ -92,7 +92,7 @@ export function createChecker({ environment, credentials, pursue, provenForMs, n
     if (!('secret' in prepared)) {
       return { finding: secretFinding(call, stage, prepared), checkedAt: time, provenBy: 'secret' };
     }
-    // What is known of an old version says nothing about the one that Secrets Manager holds.
+    // What is known of another version says nothing about this one; while Secrets Manager is down it is the last one known.
     const version = prepared.secret;
     const { versionId } = version;
     if (!isWellFormed(call, version)) {

@@ -11,6 +11,7 @@ import { exampleToken } from '../../support/pair-examples.ts';
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
+const SECRETS_DOWN = { outcome: 'unavailable', cause: 'TimeoutError' } as const;
 const { pair } = ISSUE_REQUEST;
 
 function setUp(changes: Parameters<typeof createFleet>[0] = {}) {
@@ -90,9 +91,21 @@ describe('a check', () => {
     expect(requests).toHaveLength(0);
   });
 
-  it('cannot say anything while Secrets Manager is down', async () => {
-    const { check } = setUp({ secretsFault: { outcome: 'unavailable', cause: 'TimeoutError' } });
+  it('cannot say anything while Secrets Manager is down and no version is known', async () => {
+    const { check } = setUp({ secretsFault: SECRETS_DOWN });
     await expect(check()).rejects.toMatchObject({ type: 'secrets-unavailable' });
+  });
+
+  it('speaks of the version known last while Secrets Manager is down, and names it', async () => {
+    const { check, clock, environment, surroundings, versions } = setUp();
+    await clock.run(environment.issue());
+    surroundings.stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
+    surroundings.secretsFault = SECRETS_DOWN;
+
+    expect(await check()).toMatchObject({ finding: 'accepted', version: 'v1', provenBy: 'traffic' });
+    await clock.advance(HOUR_MS);
+    expect(await check()).toMatchObject({ finding: 'accepted', version: 'v1', provenBy: 'request' });
+    expect(versions()).toEqual(['v1', 'v1']);
   });
 
   it('finds a client that an operator has disabled', async () => {
