@@ -1,24 +1,30 @@
 import type { EnvironmentAnswer, EnvironmentProcess } from '../support/environment-process.ts';
 import { ask, askAtOnce, describeWaits, type Fleet } from './fleet.ts';
 
-/** How long the token service takes, in the time of the environments. */
+/** How long the token service takes, in the time of the environments, unless told otherwise. */
 const SERVICE_MS = 150;
 
 /** Whose token `startProcesses` asks for. */
 export const WARM_UP = 'warm-up';
 
 const PROCESSES = 8;
+
+/** In each process: 200 of them in all. */
 const ENVIRONMENTS = 25;
 const WARM_UPS = 25;
 
 /** Cold is an environment, not the compiler of its process: in Lambda each of them has a machine of its own. */
-export async function startProcesses(fleet: Fleet, slowness: number): Promise<readonly EnvironmentProcess[]> {
+export async function startProcesses(
+  fleet: Fleet,
+  slowness: number,
+  serviceMs = SERVICE_MS,
+): Promise<readonly EnvironmentProcess[]> {
   const processes = Array.from({ length: PROCESSES }, () => fleet.startProcess());
   for (const each of processes) await ask(each, 0, { client: WARM_UP });
   for (let environment = 1; environment < WARM_UPS; environment += 1) {
     await askAtOnce(processes, [environment], WARM_UP);
   }
-  fleet.tokenService.latency(SERVICE_MS * slowness);
+  fleet.tokenService.latency(serviceMs * slowness);
   return processes;
 }
 

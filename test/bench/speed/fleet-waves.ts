@@ -1,3 +1,4 @@
+import { startProcesses, WARM_UP } from '../../fleet/cold-wave.ts';
 import { ask, askAtOnce, type Fleet, startFleet } from '../../fleet/fleet.ts';
 import type { EnvironmentAnswer, EnvironmentProcess } from '../../support/environment-process.ts';
 
@@ -12,17 +13,12 @@ export interface FleetWaves {
 /** All environments ask for the token of one pair: cold, at the same instant; then again in the token's soft window. */
 export async function measureFleet(): Promise<FleetWaves> {
   const fleet = await startFleet({
-    clients: ['warm-up', 'acme'],
+    clients: [WARM_UP, 'acme'],
     lifetimeSeconds: LIFETIME_SECONDS,
     slowness: SLOWNESS,
   });
   try {
-    const processes = Array.from({ length: PROCESSES }, () => fleet.startProcess());
-    // Cold is an environment, not the compiler of its process: in Lambda each of them has a machine of its own.
-    for (const each of processes) await ask(each, 0, { client: 'warm-up' });
-    for (const environment of ENVIRONMENTS) await askAtOnce(processes, [-environment], 'warm-up');
-
-    fleet.tokenService.latency(SERVICE_MS * SLOWNESS);
+    const processes = await startProcesses(fleet, SLOWNESS, SERVICE_MS);
     await askAtOnce(processes, ENVIRONMENTS, 'acme');
     const coldTokenRequests = requestsOf(fleet);
 
@@ -37,8 +33,8 @@ export async function measureFleet(): Promise<FleetWaves> {
   }
 }
 
-const PROCESSES = 8;
-const ENVIRONMENTS = Array.from({ length: 25 }, (_, index) => index + 1);
+/** Of each process: others than those that have warmed it up. */
+const ENVIRONMENTS = Array.from({ length: 25 }, (_, index) => 100 + index);
 /** The clocks of the environments go that much slower, so that this machine has the time of 200. */
 const SLOWNESS = 10;
 const SERVICE_MS = 300;
