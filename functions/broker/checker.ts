@@ -92,6 +92,7 @@ export function createChecker({ environment, credentials, pursue, provenForMs, n
     if (!('secret' in prepared)) {
       return { finding: secretFinding(call, stage, prepared), checkedAt: time, provenBy: 'secret' };
     }
+    if (prepared.outcome === 'stale') call.trace.remarks.add('secret-stale');
     // What is known of another version says nothing about this one; while Secrets Manager is down it is the last one known.
     const version = prepared.secret;
     const { versionId } = version;

@@ -17,8 +17,8 @@ const { pair } = ISSUE_REQUEST;
 function setUp(changes: Parameters<typeof createFleet>[0] = {}) {
   const fleet = createFleet(changes);
   const environment = fleet.createEnvironment();
-  const check = (stage: SecretStage = 'AWSCURRENT', by: Environment = environment) =>
-    fleet.clock.run(by.broker.check(BILLING, { pair, stage }, by.now() + 14_500, newTrace()));
+  const check = (stage: SecretStage = 'AWSCURRENT', by: Environment = environment, trace = newTrace()) =>
+    fleet.clock.run(by.broker.check(BILLING, { pair, stage }, by.now() + 14_500, trace));
   return { ...fleet, environment, check, versions: () => fleet.requests.map(({ version }) => version) };
 }
 
@@ -96,7 +96,7 @@ describe('a check', () => {
     await expect(check()).rejects.toMatchObject({ type: 'secrets-unavailable' });
   });
 
-  it('speaks of the version known last while Secrets Manager is down, and names it', async () => {
+  it('speaks of the version known last while Secrets Manager is down, names it, and leaves a remark', async () => {
     const { check, clock, environment, surroundings, versions } = setUp();
     await clock.run(environment.issue());
     surroundings.stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
@@ -104,7 +104,10 @@ describe('a check', () => {
 
     expect(await check()).toMatchObject({ finding: 'accepted', version: 'v1', provenBy: 'traffic' });
     await clock.advance(HOUR_MS);
-    expect(await check()).toMatchObject({ finding: 'accepted', version: 'v1', provenBy: 'request' });
+    const trace = newTrace();
+    const found = await check('AWSCURRENT', environment, trace);
+    expect(found).toMatchObject({ finding: 'accepted', version: 'v1', provenBy: 'request' });
+    expect(trace.remarks).toEqual(new Set(['secret-stale']));
     expect(versions()).toEqual(['v1', 'v1']);
   });
 
