@@ -30,8 +30,6 @@ export type CacheUse = 'memory' | 'shared' | 'none';
 /** What happened on the way to one answer. */
 export interface Trace {
   tokenRequests: number;
-  /** More than `tokenRequests` when connections had to be made again. */
-  attempts: number;
   readonly remarks: Set<Remark>;
 }
 
@@ -51,7 +49,7 @@ export type Remark =
   | 'assumed-lifetime-halved';
 
 export function newTrace(): Trace {
-  return { tokenRequests: 0, attempts: 0, remarks: new Set() };
+  return { tokenRequests: 0, remarks: new Set() };
 }
 
 /** Writes one line; must not throw. */

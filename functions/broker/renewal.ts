@@ -53,8 +53,7 @@ export function createTokenRenewer({ requestToken, fingerprint, random, now }: D
     const credential = parseCredential(version.text, pair.service);
 
     trace.tokenRequests += 1;
-    const { response, attempts, ...times } = await requestToken(service, credential, deadline);
-    trace.attempts += attempts;
+    const { response, ...times } = await requestToken(service, credential, deadline);
 
     const reading = readTokenResponse(response, times, { ...service, assumedLifetimeSeconds: assumed.ms / 1_000 });
     if (reading.outcome === 'problem') throw reading.problem;

@@ -20,7 +20,6 @@ export interface TokenExchange {
   /** When the attempt that was answered began; epoch milliseconds, like `receivedAt`. */
   readonly requestStartedAt: number;
   readonly receivedAt: number;
-  readonly attempts: number;
 }
 
 interface Dependencies {
@@ -46,7 +45,7 @@ export function createTokenRequester({ send, now, sleep, random }: Dependencies)
 
       const result = await attempt(request, timeoutMs);
       if (!(result instanceof SendFailure)) {
-        return { response: result, requestStartedAt, receivedAt: now(), attempts };
+        return { response: result, requestStartedAt, receivedAt: now() };
       }
 
       // Full jitter: environments that failed together do not come back together.

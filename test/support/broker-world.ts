@@ -110,7 +110,6 @@ export function exchange(status: number, members: unknown, headers: Record<strin
     response: { status, headers: { 'content-type': 'application/json', ...headers }, body },
     requestStartedAt: START,
     receivedAt: START,
-    attempts: 1,
   };
 }
 

@@ -15,7 +15,7 @@ const ISSUED: AuditRecord = {
   fingerprint: '0123456789abcdef',
   credentialVersion: 'version-1',
   expirySource: 'response',
-  trace: { tokenRequests: 1, attempts: 2, remarks: new Set(['secret-stale']) },
+  trace: { tokenRequests: 1, remarks: new Set(['secret-stale']) },
 };
 
 const DENIED: AuditRecord = { requestId: 'request-2', outcome: 'access-denied', milliseconds: 1, trace: newTrace() };
