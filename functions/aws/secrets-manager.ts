@@ -6,6 +6,7 @@ import {
 } from '@aws-sdk/client-secrets-manager';
 import { Redacted } from '../broker/redacted.ts';
 import { type ReadSecret, type SecretReading, type SecretStage, secretName } from '../broker/secret.ts';
+import { LEAN, withoutLog } from './lean-client.ts';
 import { withSecondTry } from './second-try.ts';
 import { secretsFailure } from './secrets-failure.ts';
 import { withTimeLimit } from './time-limit.ts';
@@ -15,7 +16,7 @@ import { withTimeLimit } from './time-limit.ts';
  * It repeats nothing: who reads decides that, see `withSecondTry`.
  */
 export function createSecretsManagerClient(config: SecretsManagerClientConfig = {}): SecretsManagerClient {
-  return new SecretsManagerClient({ maxAttempts: 1, ...config });
+  return withoutLog(new SecretsManagerClient({ ...LEAN, ...config }));
 }
 
 /** Reads clients' secrets by name and stage; everything together, repetitions too, takes at most `timeoutMs`. */

@@ -66,6 +66,10 @@ describe('an environment that has started, requested a token and answered from m
     expect(loaded.broker.filter((name) => name.includes('undici'))).toEqual([]);
   });
 
+  it('has not loaded the streams of browsers', () => {
+    expect(loaded.broker.filter((name) => name.includes('webstreams'))).toEqual([]);
+  });
+
   it('has loaded exactly these modules of Node beside those of the runtime client', () => {
     const own = loaded.broker.filter((name) => !loaded.empty.includes(name));
     const modules = own.flatMap((name) => /^NativeModule ((?!internal\/|_).*)$/.exec(name)?.[1] ?? []);

@@ -1,0 +1,53 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import { GetSecretValueCommand } from '@aws-sdk/client-secrets-manager';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createDynamoDBClient } from '../../../functions/aws/dynamodb-client.ts';
+import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
+
+describe('a client for a first call', () => {
+  it('reads an answer that comes in parts, split inside of a character', async () => {
+    const body = Buffer.from(JSON.stringify({ SecretString: 'größer' }));
+    const middle = body.indexOf('ö') + 1;
+    const { read } = await start((response) => {
+      response.writeHead(200, { 'content-length': body.length });
+      response.write(body.subarray(0, middle), () => setImmediate(() => response.end(body.subarray(middle))));
+    });
+    expect(await read()).toMatchObject({ SecretString: 'größer' });
+  });
+
+  it('fails when an answer breaks off', async () => {
+    const { read } = await start((response) => {
+      response.writeHead(200, { 'content-length': 100 });
+      response.write('{"SecretString":"', () => response.destroy());
+    });
+    await expect(read()).rejects.toMatchObject({ code: 'ECONNRESET' });
+  });
+
+  it.each([createDynamoDBClient({ region: 'eu-west-1' }), createSecretsManagerClient({ region: 'eu-west-1' })])(
+    'does not log',
+    ({ middlewareStack }) => {
+      const names = middlewareStack.identify().join();
+      expect(names).toContain('hostHeaderMiddleware');
+      expect(names).not.toContain('loggerMiddleware');
+    },
+  );
+});
+
+async function start(answer: (response: ServerResponse) => void) {
+  const server = createServer((request, response) => request.resume().on('end', () => answer(response)));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  const secretsManager = createSecretsManagerClient({
+    endpoint: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
+    region: 'eu-west-1',
+    credentials: { accessKeyId: 'ASIAEXAMPLE', secretAccessKey: 'example' },
+  });
+  onTestFinished(() => {
+    secretsManager.destroy();
+    server.closeAllConnections();
+    server.close();
+  });
+  return { read: () => secretsManager.send(new GetSecretValueCommand({ SecretId: 'acme' })) };
+}
