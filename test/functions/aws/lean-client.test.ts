@@ -6,14 +6,10 @@ import { createDynamoDBClient } from '../../../functions/aws/dynamodb-client.ts'
 import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
 
 describe('a client for a first call', () => {
-  it('reads an answer that comes in parts, split inside of a character', async () => {
-    const body = Buffer.from(JSON.stringify({ SecretString: 'größer' }));
-    const middle = body.indexOf('ö') + 1;
-    const { read } = await start((response) => {
-      response.writeHead(200, { 'content-length': body.length });
-      response.write(body.subarray(0, middle), () => setImmediate(() => response.end(body.subarray(middle))));
-    });
-    expect(await read()).toMatchObject({ SecretString: 'größer' });
+  it('reads an answer that is too long to come in one part', async () => {
+    const SecretString = 'ö'.repeat(500_000);
+    const { read } = await start((response) => response.end(JSON.stringify({ SecretString })));
+    expect((await read()).SecretString === SecretString).toBe(true);
   });
 
   it('fails when an answer breaks off', async () => {
@@ -34,7 +30,7 @@ describe('a client for a first call', () => {
   );
 });
 
-async function start(answer: (response: ServerResponse) => void) {
+async function start(answer: (response: ServerResponse) => unknown) {
   const server = createServer((request, response) => request.resume().on('end', () => answer(response)));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
