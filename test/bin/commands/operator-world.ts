@@ -48,7 +48,8 @@ export async function startOperatorWorld() {
       credentials: { acme: OLD },
     },
   });
-  const secretsManager = createSecretsManagerClient();
+  // Commands take seconds, and an idle connection is closed after five: perhaps in the moment in which it is used again.
+  const secretsManager = createSecretsManagerClient({ maxAttempts: 3 });
   onTestFinished(async () => {
     secretsManager.destroy();
     await broker.eventsSettled();
