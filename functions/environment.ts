@@ -1,5 +1,5 @@
 import type { AccessRule } from './broker/access-rule.ts';
-import type { ServiceName } from './broker/pair.ts';
+import type { ServiceName } from './broker/pair/pair.ts';
 import type { Service } from './broker/service.ts';
 
 /**

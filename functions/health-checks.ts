@@ -1,7 +1,7 @@
 import { type FailureType, TokenBrokerError } from '../client/error.ts';
 import type { TokenBroker } from '../client/token-broker.ts';
-import type { AskAsProbe } from './broker/health-probe.ts';
-import type { CheckPair } from './broker/health-walk.ts';
+import type { CheckPair } from './broker/health/check-pairs.ts';
+import type { AskAsProbe } from './broker/health/probe.ts';
 
 /** Checks pairs through the broker's URL. What the broker itself could not do comes out as `failed`. */
 export function createPairChecker(broker: Pick<TokenBroker, 'check'>): CheckPair {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type BrokerSettings, parseEnvironment } from './environment.ts';
-import { rehearseDuring } from './rehearsal.ts';
+import { rehearseDuring } from './prime.ts';
 import { createTokenFunction } from './token-function.ts';
 
 const { TOKEN_BROKER_ENVIRONMENT, TOKEN_BROKER_TABLE, TOKEN_BROKER_SETTINGS, TOKEN_BROKER_CHECKER_ROLES } =

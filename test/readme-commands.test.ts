@@ -21,7 +21,7 @@ const ELSEWHERE = {
   'npm run bench': 'takes minutes; test/bench/bench.test.ts runs a short one',
   'npm run --silent bench -- --json': 'takes minutes; test/bench/bench.test.ts runs a short one',
   'npm run mutate': 'can take an hour, and measures the tests, not the broker',
-  'npm run mutate -- --mutate functions/broker/pause.ts': 'measures the tests, not the broker',
+  'npm run mutate -- --mutate functions/broker/pair/pause.ts': 'measures the tests, not the broker',
 } as const;
 
 /** Commands that are run here, and what shows that they work. */

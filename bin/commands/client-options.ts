@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
-import { servicesOf } from '../../functions/broker/health-pairs.ts';
-import type { Pair } from '../../functions/broker/pair.ts';
+import { servicesOf } from '../../functions/broker/health/pairs.ts';
+import type { Pair } from '../../functions/broker/pair/pair.ts';
 import { parseRegion } from './arguments.ts';
 import { configuredServices } from './environment.ts';
 import { CommandFailure } from './failure.ts';

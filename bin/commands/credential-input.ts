@@ -1,5 +1,5 @@
-import { basicAuthorization } from '../../functions/broker/basic-authorization.ts';
-import { parseCredential } from '../../functions/broker/credential.ts';
+import { basicAuthorization } from '../../functions/broker/credential/basic-authorization.ts';
+import { parseCredential } from '../../functions/broker/credential/credential.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
 import type { Environment } from '../../lib/settings.ts';

@@ -1,5 +1,5 @@
 import { styleText } from 'node:util';
-import type { Pair } from '../../functions/broker/pair.ts';
+import type { Pair } from '../../functions/broker/pair/pair.ts';
 import { findingOf, type PairCheck } from './checks.ts';
 import { tableText } from './output.ts';
 

@@ -1,7 +1,7 @@
 import { createDynamoDBClient } from '../../functions/aws/dynamodb-client.ts';
-import { createMemoryTable } from '../../functions/aws/health-memory.ts';
-import type { Entry } from '../../functions/broker/health-memory.ts';
-import { ReportFailure } from '../../functions/broker/health-report.ts';
+import { createMemoryTable } from '../../functions/aws/notification-table.ts';
+import { ReportFailure } from '../../functions/broker/health/notify.ts';
+import type { Entry } from '../../functions/broker/health/transitions.ts';
 import { awsRegion, configuredServices, isLocal, pairTable, type TableOptions } from './environment.ts';
 import { CommandFailure } from './failure.ts';
 import { talk } from './output.ts';

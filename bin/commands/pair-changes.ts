@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { createDynamoDBClient } from '../../functions/aws/dynamodb-client.ts';
-import { createPairAdmin, type PairAdmin } from '../../functions/aws/pair-admin.ts';
-import type { Pair } from '../../functions/broker/pair.ts';
+import { createPairAdmin, type PairAdmin } from '../../functions/aws/pair-table/admin.ts';
+import type { Pair } from '../../functions/broker/pair/pair.ts';
 import { awsFailure } from './aws-failure.ts';
 import { awsRegion, checkEndpoint, configuredServices, pairTable, type TableOptions } from './environment.ts';
 import { CommandFailure } from './failure.ts';

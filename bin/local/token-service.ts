@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { setTimeout } from 'node:timers/promises';
-import type { ClientName, ServiceName } from '../../functions/broker/pair.ts';
+import type { ClientName, ServiceName } from '../../functions/broker/pair/pair.ts';
 import { listen } from './function-url-wire.ts';
 import { give, json, problem, type TokenServiceAnswer, type TokenServiceFault } from './token-service-answer.ts';
 import { parseControl } from './token-service-control.ts';

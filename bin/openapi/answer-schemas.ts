@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
-import type { CheckAnswer, ProblemAnswer, TokenAnswer } from '../../functions/broker/broker-answer.ts';
 import { FINDINGS, PROOFS } from '../../functions/broker/finding.ts';
-import { nameSchema } from '../../functions/broker/issue-request.ts';
+import type { CheckAnswer, ProblemAnswer, TokenAnswer } from '../../functions/broker/http/broker-answer.ts';
+import { nameSchema } from '../../functions/broker/http/issue-request.ts';
 import { PROBLEMS, type ProblemType } from '../../functions/broker/problem.ts';
 import type { Same } from './same.ts';
 

@@ -1,4 +1,4 @@
-import { problemResponse } from '../../functions/broker/broker-response.ts';
+import { problemResponse } from '../../functions/broker/http/broker-response.ts';
 import { PROBLEMS, Problem, type ProblemType, type ShapeReport } from '../../functions/broker/problem.ts';
 import type { DocumentedResponse } from './aws-answers.ts';
 import { headersOf } from './headers.ts';

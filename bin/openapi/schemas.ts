@@ -1,6 +1,6 @@
 import * as z from 'zod/mini';
-import { checkRequestSchema } from '../../functions/broker/check-request.ts';
-import { issueRequestSchema } from '../../functions/broker/issue-request.ts';
+import { checkRequestSchema } from '../../functions/broker/http/check-request.ts';
+import { issueRequestSchema } from '../../functions/broker/http/issue-request.ts';
 import {
   checkAnswerSchema,
   problemAnswerSchema,

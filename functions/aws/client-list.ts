@@ -1,7 +1,7 @@
 import { ListSecretsCommand, type SecretListEntry, type SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
-import type { ClientList } from '../broker/health-pairs.ts';
-import { NAME_PATTERN } from '../broker/pair.ts';
-import { secretName } from '../broker/secret.ts';
+import { secretName } from '../broker/credential/secret.ts';
+import type { ClientList } from '../broker/health/pairs.ts';
+import { NAME_PATTERN } from '../broker/pair/pair.ts';
 import { causeWord } from './cause-word.ts';
 import { withTimeLimit } from './time-limit.ts';
 

@@ -1,7 +1,7 @@
-import { isRecord } from '../broker/answer-members.ts';
-import type { BrokerResponse } from '../broker/broker-response.ts';
 import { type Caller, parseCaller } from '../broker/caller.ts';
-import type { BrokerRequest } from '../broker/token-endpoint.ts';
+import type { BrokerResponse } from '../broker/http/broker-response.ts';
+import type { BrokerRequest } from '../broker/http/token-endpoint.ts';
+import { isRecord } from '../broker/token-response/members.ts';
 
 /** Lambda's context, as far as the broker needs it. */
 export interface InvocationContext {

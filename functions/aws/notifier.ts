@@ -1,5 +1,5 @@
 import { PublishCommand, SNSClient, type SNSClientConfig } from '@aws-sdk/client-sns';
-import { type Notify, ReportFailure } from '../broker/health-report.ts';
+import { type Notify, ReportFailure } from '../broker/health/notify.ts';
 import { causeWord } from './cause-word.ts';
 import { withTimeLimit } from './time-limit.ts';
 

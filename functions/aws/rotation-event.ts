@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
-import { type ClientName, NAME_PATTERN } from '../broker/pair.ts';
-import type { Promotion } from '../broker/rotation.ts';
-import { secretName } from '../broker/secret.ts';
+import { secretName } from '../broker/credential/secret.ts';
+import type { Promotion } from '../broker/health/rotation.ts';
+import { type ClientName, NAME_PATTERN } from '../broker/pair/pair.ts';
 
 /** What an event means: a client's credential was put into use, or nothing that concerns this environment. */
 export type RotationEvent = ({ readonly kind: 'promotion' } & Promotion) | { readonly kind: 'foreign' | 'malformed' };

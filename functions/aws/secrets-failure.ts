@@ -1,7 +1,7 @@
 import { SecretsManagerServiceException } from '@aws-sdk/client-secrets-manager';
-import type { SecretReading } from '../broker/secret.ts';
+import type { SecretReading } from '../broker/credential/secret.ts';
 import { causeWord } from './cause-word.ts';
-import { isRefusal } from './refusal.ts';
+import { isRefusal } from './definitive.ts';
 
 /**
  * What a failed reading says about the secret. An answer that says no is definitive. No answer, an unreadable one,

@@ -4,10 +4,10 @@ import {
   SecretsManagerClient,
   type SecretsManagerClientConfig,
 } from '@aws-sdk/client-secrets-manager';
+import { type ReadSecret, type SecretReading, type SecretStage, secretName } from '../broker/credential/secret.ts';
 import { Redacted } from '../broker/redacted.ts';
-import { type ReadSecret, type SecretReading, type SecretStage, secretName } from '../broker/secret.ts';
 import { LEAN, withoutLog } from './lean-client.ts';
-import { withSecondTry } from './second-try.ts';
+import { withSecondTry } from './retry.ts';
 import { secretsFailure } from './secrets-failure.ts';
 import { withTimeLimit } from './time-limit.ts';
 

@@ -1,5 +1,5 @@
 import { type DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb';
-import type { SealingKeys } from './sealing-key.ts';
+import type { SealingKeys } from './sealing/sealing-key.ts';
 import { withTimeLimit } from './time-limit.ts';
 
 /**

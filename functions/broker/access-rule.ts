@@ -1,4 +1,4 @@
-import type { ClientName, ServiceName } from './pair.ts';
+import type { ClientName, ServiceName } from './pair/pair.ts';
 
 /** Which role may act for which clients on which services. */
 export interface AccessRule {

@@ -1,6 +1,6 @@
 import type { AccessRule, Operation } from './access-rule.ts';
 import { type Caller, callerKey } from './caller.ts';
-import type { Pair, ServiceName } from './pair.ts';
+import type { Pair, ServiceName } from './pair/pair.ts';
 import { Problem } from './problem.ts';
 
 /** Throws the problem `access-denied` unless an access rule covers the caller, the operation and the pair. */

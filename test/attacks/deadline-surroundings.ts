@@ -1,8 +1,8 @@
 import type { DynamoDBClientConfig } from '@aws-sdk/client-dynamodb';
 import { createDynamoDBClient } from '../../functions/aws/dynamodb-client.ts';
-import type { Item } from '../../functions/aws/pair-table-item.ts';
+import type { Item } from '../../functions/aws/pair-table/item.ts';
 import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
-import { type Send, SendFailure } from '../../functions/broker/token-request-send.ts';
+import { type Send, SendFailure } from '../../functions/broker/token-request/send.ts';
 import { delay } from './stopped-time.ts';
 
 /** How a dependency answers: after so many milliseconds, `Infinity` being never, and with what. */

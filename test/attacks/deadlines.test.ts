@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import { sealAttributes } from '../../functions/aws/pair-table-seal.ts';
-import { createSealer } from '../../functions/aws/sealing.ts';
+import { sealAttributes } from '../../functions/aws/pair-table/seal.ts';
+import { createSealer } from '../../functions/aws/sealing/sealing.ts';
 import { START } from '../support/example.ts';
 import { examplePublication, exampleToken } from '../support/pair-examples.ts';
 import { exampleKey, keysOf } from '../support/pair-table.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createAuditLog } from '../../functions/aws/audit-log.ts';
-import { EMPTY_RECORD } from '../../functions/broker/pair-record.ts';
+import { createAuditLog } from '../../functions/aws/log/audit-log.ts';
+import { EMPTY_RECORD } from '../../functions/broker/pair/record.ts';
 import { createBrokerWorld, found } from '../support/broker-world.ts';
 import { exampleRule, START } from '../support/example.ts';
 import { echoOf, findLeaks, type Marks, marksOf, SPELLINGS } from './leak-marks.ts';

@@ -1,6 +1,6 @@
 import { request } from 'node:https';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { createHttpsSender } from '../../functions/aws/https-sender.ts';
+import { createHttpsSender } from '../../functions/aws/https/sender.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../support/certificates.ts';
 import { startRawServer } from '../support/raw-server.ts';
 import { end } from './hostile-answers.ts';

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { connect, type SecureVersion } from 'node:tls';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
-import { createHttpsSender } from '../../functions/aws/https-sender.ts';
-import { createTokenRequester } from '../../functions/broker/token-request.ts';
+import { createHttpsSender } from '../../functions/aws/https/sender.ts';
+import { createTokenRequester } from '../../functions/broker/token-request/token-request.ts';
 import { createBrokerWorld } from '../support/broker-world.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../support/certificates.ts';
 import { exampleService, START } from '../support/example.ts';

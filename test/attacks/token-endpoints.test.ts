@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createHttpsSender } from '../../functions/aws/https-sender.ts';
-import { createTokenRequester } from '../../functions/broker/token-request.ts';
+import { createHttpsSender } from '../../functions/aws/https/sender.ts';
+import { createTokenRequester } from '../../functions/broker/token-request/token-request.ts';
 import { createBrokerWorld } from '../support/broker-world.ts';
 import { exampleRule, exampleService, START } from '../support/example.ts';
 import { type RawServer, startRawServer } from '../support/raw-server.ts';

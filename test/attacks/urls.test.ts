@@ -1,9 +1,9 @@
 import { isIP } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createHttpsSender } from '../../functions/aws/https-sender.ts';
+import { createHttpsSender } from '../../functions/aws/https/sender.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
-import { buildTokenRequest } from '../../functions/broker/token-request-build.ts';
+import { buildTokenRequest } from '../../functions/broker/token-request/build.ts';
 import { parseEnvironment } from '../../lib/settings.ts';
 import { changed, exampleForm, faultsIn } from '../lib/example-form.ts';
 import { exampleService } from '../support/example.ts';

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Pair } from '../../functions/broker/pair.ts';
+import type { Pair } from '../../functions/broker/pair/pair.ts';
 import {
   ask,
   curlCommand,

@@ -1,8 +1,8 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { TokenBrokerError } from '../../client/error.ts';
 import { createTokenBroker, type TokenBroker } from '../../client/token-broker.ts';
-import { refreshAt } from '../../functions/broker/freshness.ts';
-import { createTokenEndpoint } from '../../functions/broker/token-endpoint.ts';
+import { createTokenEndpoint } from '../../functions/broker/http/token-endpoint.ts';
+import { refreshAt } from '../../functions/broker/pair/freshness.ts';
 import { exchange } from '../support/broker-world.ts';
 import { BILLING } from '../support/example.ts';
 import { createFleet, type Environment } from '../support/fleet.ts';

@@ -2,7 +2,7 @@ import { Socket } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Service } from '../../functions/broker/service.ts';
 import type { BrokerSettings } from '../../functions/environment.ts';
-import { rehearse, rehearseDuring } from '../../functions/rehearsal.ts';
+import { rehearse, rehearseDuring } from '../../functions/prime.ts';
 import { exampleService } from '../support/example.ts';
 
 afterEach(() => void vi.restoreAllMocks());

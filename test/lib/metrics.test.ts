@@ -1,6 +1,6 @@
 import { describe, expect, expectTypeOf, it } from 'vitest';
-import type { Unreadable } from '../../functions/aws/pair-table.ts';
-import type { Ignored } from '../../functions/aws/rotation-log.ts';
+import type { Ignored } from '../../functions/aws/log/rotation-log.ts';
+import type { Unreadable } from '../../functions/aws/pair-table/table.ts';
 import type { Finding } from '../../functions/broker/finding.ts';
 import { PROBLEMS } from '../../functions/broker/problem.ts';
 import { FINDINGS, IGNORED_EVENTS, OUTCOMES, UNREADABLE } from '../../lib/outcomes.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createAuthorize } from '../../functions/broker/authorize.ts';
-import { NAME_PATTERN as BROKERS_NAME_PATTERN } from '../../functions/broker/pair.ts';
+import { NAME_PATTERN as BROKERS_NAME_PATTERN } from '../../functions/broker/pair/pair.ts';
 import { alarmSchema } from '../../lib/alarm-schema.ts';
 import { environments } from '../../lib/environments.ts';
 import { NAME_PATTERN } from '../../lib/schema.ts';

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { createTokenEndpoint } from '../../functions/broker/token-endpoint.ts';
+import type { createTokenEndpoint } from '../../functions/broker/http/token-endpoint.ts';
 import { createContract, type Exchange } from './contract.ts';
 
 type CreateTokenEndpoint = typeof createTokenEndpoint;

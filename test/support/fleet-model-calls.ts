@@ -1,6 +1,6 @@
-import { type Pair, pairKey } from '../../functions/broker/pair.ts';
+import type { SecretStage } from '../../functions/broker/credential/secret.ts';
+import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
 import { Problem } from '../../functions/broker/problem.ts';
-import type { SecretStage } from '../../functions/broker/secret.ts';
 import type { Issue } from '../../functions/broker/token-broker.ts';
 import type { Host, Hosts, OpenCall } from './fleet-model-hosts.ts';
 import type { createJudge } from './fleet-model-judge.ts';

@@ -1,4 +1,4 @@
-import type { Pair } from '../../functions/broker/pair.ts';
+import type { Pair } from '../../functions/broker/pair/pair.ts';
 import type { createFleet, Environment } from './fleet.ts';
 import { isSamePair, LONGEST_CALL_MS, type Witness } from './fleet-model-witness.ts';
 

@@ -1,5 +1,5 @@
-import { hardMarginMs } from '../../functions/broker/freshness.ts';
-import { type Pair, pairKey } from '../../functions/broker/pair.ts';
+import { hardMarginMs } from '../../functions/broker/pair/freshness.ts';
+import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
 import type { Problem } from '../../functions/broker/problem.ts';
 import type { Issue } from '../../functions/broker/token-broker.ts';
 import type { HandOut } from './fleet-model-world.ts';

@@ -1,5 +1,5 @@
-import { type Pair, pairKey } from '../../functions/broker/pair.ts';
-import type { PairRecord } from '../../functions/broker/pair-record.ts';
+import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
+import type { PairRecord } from '../../functions/broker/pair/record.ts';
 import type { createFleet } from './fleet.ts';
 import { isSamePair, LONGEST_CALL_MS, MAX_SKEW_MS, type Witness } from './fleet-model-witness.ts';
 import type { SentRequest } from './fleet-surroundings.ts';

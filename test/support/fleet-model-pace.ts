@@ -1,5 +1,5 @@
-import { isIssuable } from '../../functions/broker/freshness.ts';
-import { pairKey } from '../../functions/broker/pair.ts';
+import { isIssuable } from '../../functions/broker/pair/freshness.ts';
+import { pairKey } from '../../functions/broker/pair/pair.ts';
 import type { Service } from '../../functions/broker/service.ts';
 import type { Lease } from './fleet-model-ledger.ts';
 import { LONGEST_CALL_MS, MAX_SKEW_MS, type Witness } from './fleet-model-witness.ts';

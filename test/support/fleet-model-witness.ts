@@ -1,4 +1,4 @@
-import { type Pair, pairKey } from '../../functions/broker/pair.ts';
+import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
 
 /** Knows what may excuse an environment at some moment; whoever keeps books accuses only whom nothing excuses. */
 export interface Witness {

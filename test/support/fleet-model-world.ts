@@ -1,8 +1,8 @@
-import { type Pair, pairKey } from '../../functions/broker/pair.ts';
+import type { SecretReading, SecretStage } from '../../functions/broker/credential/secret.ts';
+import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
-import type { SecretReading, SecretStage } from '../../functions/broker/secret.ts';
-import type { TokenExchange } from '../../functions/broker/token-request.ts';
+import type { TokenExchange } from '../../functions/broker/token-request/token-request.ts';
 import { exchange } from './broker-world.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 

@@ -1,6 +1,6 @@
-import { type Pair, pairKey } from '../../functions/broker/pair.ts';
+import type { SecretReading } from '../../functions/broker/credential/secret.ts';
+import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
 import { Problem } from '../../functions/broker/problem.ts';
-import type { SecretReading } from '../../functions/broker/secret.ts';
 import { createFleet } from './fleet.ts';
 import { createCalls } from './fleet-model-calls.ts';
 import { createHosts, type Host } from './fleet-model-hosts.ts';

@@ -1,5 +1,5 @@
-import { CONDITIONS, type Observation } from '../../functions/broker/health-memory.ts';
-import type { Pair } from '../../functions/broker/pair.ts';
+import { CONDITIONS, type Observation } from '../../functions/broker/health/transitions.ts';
+import type { Pair } from '../../functions/broker/pair/pair.ts';
 import { START } from './example.ts';
 
 /** One observation of everything that operators can be told about, and what it is about. */

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { SigningKey } from '../../bin/local/sigv4.ts';
-import type { Pair } from '../../functions/broker/pair.ts';
+import type { Pair } from '../../functions/broker/pair/pair.ts';
 import { send } from './requests.ts';
 import { type Signer, sign } from './signers.ts';
 

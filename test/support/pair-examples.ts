@@ -1,7 +1,7 @@
 import { newTrace } from '../../functions/broker/audit.ts';
-import type { Call } from '../../functions/broker/call.ts';
-import type { StoredToken } from '../../functions/broker/pair-record.ts';
-import type { Publication } from '../../functions/broker/pair-store.ts';
+import type { Call } from '../../functions/broker/pair/call.ts';
+import type { StoredToken } from '../../functions/broker/pair/record.ts';
+import type { Publication } from '../../functions/broker/pair/store.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
 import { exampleService, START } from './example.ts';
 

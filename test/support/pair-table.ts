@@ -1,11 +1,11 @@
 import { createSecretKey } from 'node:crypto';
 import type { DynamoDBClientConfig } from '@aws-sdk/client-dynamodb';
 import { ensurePairTable } from '../../bin/local/dynamodb.ts';
+import { createTimeBudgets } from '../../functions/aws/circuit-breaker.ts';
 import { createDynamoDBClient } from '../../functions/aws/dynamodb-client.ts';
-import { createPairTable, type Unreadable } from '../../functions/aws/pair-table.ts';
-import { createSealer } from '../../functions/aws/sealing.ts';
-import type { SealingKey, SealingKeys } from '../../functions/aws/sealing-key.ts';
-import { createTimeBudgets } from '../../functions/aws/time-budget.ts';
+import { createPairTable, type Unreadable } from '../../functions/aws/pair-table/table.ts';
+import { createSealer } from '../../functions/aws/sealing/sealing.ts';
+import type { SealingKey, SealingKeys } from '../../functions/aws/sealing/sealing-key.ts';
 import { startFaultyEndpoint } from './dynamodb.ts';
 import { START } from './example.ts';
 

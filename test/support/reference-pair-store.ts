@@ -1,6 +1,6 @@
-import { type Pair, pairKey } from '../../functions/broker/pair.ts';
-import { EMPTY_RECORD, type PairRecord } from '../../functions/broker/pair-record.ts';
-import type { PairStore } from '../../functions/broker/pair-store.ts';
+import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
+import { EMPTY_RECORD, type PairRecord } from '../../functions/broker/pair/record.ts';
+import type { PairStore } from '../../functions/broker/pair/store.ts';
 import {
   acquired,
   mayAcquire,
@@ -8,7 +8,7 @@ import {
   published,
   rejected,
   released,
-} from '../../functions/broker/pair-transitions.ts';
+} from '../../functions/broker/pair/transitions.ts';
 
 /** What the shared table holds, in memory: the promises of `PairStore` and nothing else. */
 export interface ReferencePairStore extends PairStore {

@@ -1,6 +1,6 @@
-import type { IssuedToken } from '../../functions/broker/issued-token.ts';
+import { createTokenEndpoint } from '../../functions/broker/http/token-endpoint.ts';
+import type { IssuedToken } from '../../functions/broker/pair/issued-token.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
-import { createTokenEndpoint } from '../../functions/broker/token-endpoint.ts';
 import { BILLING, START } from './example.ts';
 
 /** Makes the token endpoint answer what docs/openapi.yaml does not describe: a token whose name is none. */

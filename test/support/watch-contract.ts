@@ -1,6 +1,6 @@
 import { afterAll, afterEach, expect, vi } from 'vitest';
 import type * as wire from '../../bin/local/function-url-wire.ts';
-import type * as tokenEndpoint from '../../functions/broker/token-endpoint.ts';
+import type * as tokenEndpoint from '../../functions/broker/http/token-endpoint.ts';
 
 // Vitest runs this before every test file: whatever the broker answers in it is held against docs/openapi.yaml, and so
 // is what the Function URL stand-in refuses by itself. A process of its own needs `contract-preload.ts`.
@@ -8,7 +8,7 @@ import type * as tokenEndpoint from '../../functions/broker/token-endpoint.ts';
 /** Since the last test. */
 const undescribed: string[] = [];
 
-vi.mock('../../functions/broker/token-endpoint.ts', async (importOriginal) => {
+vi.mock('../../functions/broker/http/token-endpoint.ts', async (importOriginal) => {
   const original = await importOriginal<typeof tokenEndpoint>();
   const { watched } = await import('./contract-watch.ts');
   const createTokenEndpoint = watched(original.createTokenEndpoint, (fault) => void undescribed.push(fault));

@@ -1,4 +1,4 @@
-import { createTokenEndpoint as create } from '../../functions/broker/token-endpoint.ts';
+import { createTokenEndpoint as create } from '../../functions/broker/http/token-endpoint.ts';
 import { watched } from './contract-watch.ts';
 
 /** The token endpoint of a process of its own, which ends upon an answer that docs/openapi.yaml does not describe. */

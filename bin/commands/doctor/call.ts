@@ -1,6 +1,6 @@
 import { type FailureType, TokenBrokerError } from '../../../client/error.ts';
 import type { TokenBroker } from '../../../client/token-broker.ts';
-import type { Pair } from '../../../functions/broker/pair.ts';
+import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import type { ProblemType } from '../../../functions/broker/problem.ts';
 import { type Cause, failed, ok, type Step } from './causes.ts';
 

@@ -1,6 +1,6 @@
 import { createTokenBroker } from '../../../client/token-broker.ts';
 import type { Caller } from '../../../functions/broker/caller.ts';
-import type { Pair } from '../../../functions/broker/pair.ts';
+import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import { settingsOf } from '../environment.ts';
 import { rulesOf, rulesText } from '../policy.ts';
 import type { Secrets } from '../secrets.ts';

@@ -1,6 +1,6 @@
 import { createAuthorize } from '../../../functions/broker/authorize.ts';
 import { parseCaller } from '../../../functions/broker/caller.ts';
-import { pairKey } from '../../../functions/broker/pair.ts';
+import { pairKey } from '../../../functions/broker/pair/pair.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import type { LocalConfig } from '../../../lib/local-config.ts';
 import type { LocalBroker } from '../broker.ts';

@@ -1,12 +1,12 @@
 import type { Operation } from '../../../functions/broker/access-rule.ts';
 import { newTrace } from '../../../functions/broker/audit.ts';
 import { createAuthorize } from '../../../functions/broker/authorize.ts';
-import type { CheckResult } from '../../../functions/broker/checker.ts';
-import { createCredentials } from '../../../functions/broker/credentials.ts';
-import type { Pair } from '../../../functions/broker/pair.ts';
-import { createTokenRenewer } from '../../../functions/broker/renewal.ts';
+import type { CheckResult } from '../../../functions/broker/check-credential.ts';
+import { createCredentials } from '../../../functions/broker/credential/secret-cache.ts';
+import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import { createTokenBroker, type Issue } from '../../../functions/broker/token-broker.ts';
-import { createTokenRequester, type RequestToken } from '../../../functions/broker/token-request.ts';
+import { createTokenRenewer } from '../../../functions/broker/token-request/renew-token.ts';
+import { createTokenRequester, type RequestToken } from '../../../functions/broker/token-request/token-request.ts';
 import { BILLING, exampleRule } from '../../support/example.ts';
 import { Sandbox } from './sandbox.ts';
 import type { SecretStore } from './secret-store.ts';

@@ -1,6 +1,6 @@
-import type { ClientName } from '../../../functions/broker/pair.ts';
+import type { SecretReading, SecretStage } from '../../../functions/broker/credential/secret.ts';
+import type { ClientName } from '../../../functions/broker/pair/pair.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
-import type { SecretReading, SecretStage } from '../../../functions/broker/secret.ts';
 import type { Reachable } from './event-clock.ts';
 import type { World } from './world.ts';
 

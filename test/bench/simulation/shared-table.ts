@@ -1,6 +1,6 @@
-import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
-import type { PairRecord } from '../../../functions/broker/pair-record.ts';
-import { type PairStore, StoreUnavailable } from '../../../functions/broker/pair-store.ts';
+import { type Pair, pairKey } from '../../../functions/broker/pair/pair.ts';
+import type { PairRecord } from '../../../functions/broker/pair/record.ts';
+import { type PairStore, StoreUnavailable } from '../../../functions/broker/pair/store.ts';
 import { createReferencePairStore } from '../../support/reference-pair-store.ts';
 import type { Sandbox } from './sandbox.ts';
 import type { World } from './world.ts';

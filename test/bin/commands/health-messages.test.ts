@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { messageOf } from '../../../functions/broker/health-message.ts';
+import { messageOf } from '../../../functions/broker/health/messages.ts';
 import { everyObservation } from '../../support/health-observations.ts';
 import { runCommandLine } from './command-line.ts';
 

@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { ensurePairTable, ensureSealingKey, startDynamoDB } from '../../../bin/local/dynamodb.ts';
 import { startSecretsManager } from '../../../bin/local/secrets-manager.ts';
 import { createDynamoDBClient } from '../../../functions/aws/dynamodb-client.ts';
-import { createSealingKeys } from '../../../functions/aws/sealing-key.ts';
+import { createSealingKeys } from '../../../functions/aws/sealing/sealing-key.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
 import { START } from '../../support/example.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { createAuditLog } from '../../../functions/aws/audit-log.ts';
+import { createAuditLog } from '../../../functions/aws/log/audit-log.ts';
 import { type AuditRecord, newTrace } from '../../../functions/broker/audit.ts';
 import { BILLING, START } from '../../support/example.ts';
 

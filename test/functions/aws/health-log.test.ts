@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { createHealthLog } from '../../../functions/aws/health-log.ts';
-import type { HealthRun } from '../../../functions/broker/health-run.ts';
-import type { MissedPair } from '../../../functions/broker/health-walk.ts';
+import { createHealthLog } from '../../../functions/aws/log/health-log.ts';
+import type { MissedPair } from '../../../functions/broker/health/check-pairs.ts';
+import type { HealthRun } from '../../../functions/broker/health/run.ts';
 import { START } from '../../support/example.ts';
 
 const PAIR = { client: 'acme', service: 'customer-insights' };

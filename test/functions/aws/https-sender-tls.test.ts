@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { createHttpsSender } from '../../../functions/aws/https-sender.ts';
+import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../../support/certificates.ts';
 import { answer, exampleRequest, outcomeOf, serve } from './https-sending.ts';
 

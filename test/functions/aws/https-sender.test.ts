@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createHttpsSender } from '../../../functions/aws/https-sender.ts';
-import type { SendLimits } from '../../../functions/broker/token-request-send.ts';
+import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
+import type { SendLimits } from '../../../functions/broker/token-request/send.ts';
 import { answer, exampleRequest, outcomeOf, serve } from './https-sending.ts';
 
 /** What comes of one request to a server that writes these bytes, and then does nothing or ends the connection. */

@@ -5,7 +5,7 @@ import {
   type Send,
   SendFailure,
   type SendLimits,
-} from '../../../functions/broker/token-request-send.ts';
+} from '../../../functions/broker/token-request/send.ts';
 import { type RawServer, startRawServer } from '../../support/raw-server.ts';
 
 /** A raw server that ends with the test. */

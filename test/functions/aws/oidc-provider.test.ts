@@ -1,10 +1,10 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
-import { createHttpsSender } from '../../../functions/aws/https-sender.ts';
+import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import type { BasicEncoding } from '../../../functions/broker/service.ts';
-import { createTokenRequester } from '../../../functions/broker/token-request.ts';
+import { createTokenRequester } from '../../../functions/broker/token-request/token-request.ts';
 import { exampleService } from '../../support/example.ts';
 import { type OidcProvider, startOidcProvider } from '../../support/oidc.ts';
 

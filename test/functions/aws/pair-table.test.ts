@@ -1,10 +1,10 @@
 import { GetItemCommand, PutItemCommand, ScanCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startDynamoDB } from '../../../bin/local/dynamodb.ts';
-import type { Item } from '../../../functions/aws/pair-table-item.ts';
-import type { Pair } from '../../../functions/broker/pair.ts';
-import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair-record.ts';
-import type { Acquisition, PairStore } from '../../../functions/broker/pair-store.ts';
+import type { Item } from '../../../functions/aws/pair-table/item.ts';
+import type { Pair } from '../../../functions/broker/pair/pair.ts';
+import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair/record.ts';
+import type { Acquisition, PairStore } from '../../../functions/broker/pair/store.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import { START } from '../../support/example.ts';
 import { examplePublication, exampleToken } from '../../support/pair-examples.ts';

@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Fault } from '../../../bin/local/aws-fault.ts';
 import { startSecretsManager } from '../../../bin/local/secrets-manager.ts';
-import { createSealingKeys, type SealingKey, sealingKeyName } from '../../../functions/aws/sealing-key.ts';
+import { createSealingKeys, type SealingKey, sealingKeyName } from '../../../functions/aws/sealing/sealing-key.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
 import { START } from '../../support/example.ts';
 

@@ -1,8 +1,13 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { createSealer, type SealedPublication, type Sealer, type StoredSeal } from '../../../functions/aws/sealing.ts';
-import type { Pair } from '../../../functions/broker/pair.ts';
-import type { Publication } from '../../../functions/broker/pair-store.ts';
+import {
+  createSealer,
+  type SealedPublication,
+  type Sealer,
+  type StoredSeal,
+} from '../../../functions/aws/sealing/sealing.ts';
+import type { Pair } from '../../../functions/broker/pair/pair.ts';
+import type { Publication } from '../../../functions/broker/pair/store.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import { examplePublication, exampleToken, revealed } from '../../support/pair-examples.ts';
 import { exampleKey, keysOf } from '../../support/pair-table.ts';

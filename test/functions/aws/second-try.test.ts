@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { withSecondTry } from '../../../functions/aws/second-try.ts';
+import { withSecondTry } from '../../../functions/aws/retry.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

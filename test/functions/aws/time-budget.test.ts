@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { createTimeBudgets, type TimeBudget } from '../../../functions/aws/time-budget.ts';
+import { createTimeBudgets, type TimeBudget } from '../../../functions/aws/circuit-breaker.ts';
 import type { CallLimits } from '../../../functions/aws/time-limit.ts';
-import { StoreUnavailable } from '../../../functions/broker/pair-store.ts';
+import { StoreUnavailable } from '../../../functions/broker/pair/store.ts';
 
 let withinBudget: TimeBudget;
 let patiently: TimeBudget;

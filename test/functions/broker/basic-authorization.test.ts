@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { basicAuthorization } from '../../../functions/broker/basic-authorization.ts';
-import { parseCredential } from '../../../functions/broker/credential.ts';
+import { basicAuthorization } from '../../../functions/broker/credential/basic-authorization.ts';
+import { parseCredential } from '../../../functions/broker/credential/credential.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import type { BasicEncoding } from '../../../functions/broker/service.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { jsonResponse, problemResponse } from '../../../functions/broker/broker-response.ts';
+import { jsonResponse, problemResponse } from '../../../functions/broker/http/broker-response.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 
 const NOT_KEPT = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseCheckRequest } from '../../../functions/broker/check-request.ts';
+import { parseCheckRequest } from '../../../functions/broker/http/check-request.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 
 const MEMBERS = { client: 'acme', service: 'customer-insights' };

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { newTrace } from '../../../functions/broker/audit.ts';
-import type { PairRecord } from '../../../functions/broker/pair-record.ts';
+import type { SecretStage } from '../../../functions/broker/credential/secret.ts';
+import type { PairRecord } from '../../../functions/broker/pair/record.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
-import type { SecretStage } from '../../../functions/broker/secret.ts';
 import { exchange, ISSUE_REQUEST } from '../../support/broker-world.ts';
 import { BILLING, START } from '../../support/example.ts';
 import { createFleet, type Environment } from '../../support/fleet.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { parseCredential } from '../../../functions/broker/credential.ts';
+import { parseCredential } from '../../../functions/broker/credential/credential.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createCredentials } from '../../../functions/broker/credentials.ts';
-import type { SecretReading } from '../../../functions/broker/secret.ts';
+import type { SecretReading } from '../../../functions/broker/credential/secret.ts';
+import { createCredentials } from '../../../functions/broker/credential/secret-cache.ts';
 import { found } from '../../support/broker-world.ts';
 import { START } from '../../support/example.ts';
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { decide, type Situation, type Step } from '../../../functions/broker/decision.ts';
-import { EMPTY_RECORD, type PairRecord, type Pause } from '../../../functions/broker/pair-record.ts';
+import type { Sendable } from '../../../functions/broker/pair/choose-version.ts';
+import { decide, type Situation, type Step } from '../../../functions/broker/pair/decision.ts';
+import { EMPTY_RECORD, type PairRecord, type Pause } from '../../../functions/broker/pair/record.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
-import type { Sendable } from '../../../functions/broker/sendable.ts';
 import { ISSUE_REQUEST } from '../../support/broker-world.ts';
 import { START } from '../../support/example.ts';
 import { exampleToken } from '../../support/pair-examples.ts';

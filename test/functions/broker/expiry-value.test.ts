@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { readExpiryValue } from '../../../functions/broker/expiry-value.ts';
+import { readExpiryValue } from '../../../functions/broker/token-response/expiry-value.ts';
 
 const SECOND_MS = 1_000;
 const length = (milliseconds: number) => ({ kind: 'length', milliseconds });

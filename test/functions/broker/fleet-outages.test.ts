@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { SecretReading } from '../../../functions/broker/credential/secret.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
-import type { SecretReading } from '../../../functions/broker/secret.ts';
 import { fleetOf } from '../../support/fleet-asks.ts';
 import type { StoreFault } from '../../support/fleet-store.ts';
 

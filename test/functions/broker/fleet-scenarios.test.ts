@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Problem } from '../../../functions/broker/problem.ts';
-import type { TokenExchange } from '../../../functions/broker/token-request.ts';
+import type { TokenExchange } from '../../../functions/broker/token-request/token-request.ts';
 import { exchange } from '../../support/broker-world.ts';
 import { type Answer, ask, fleetOf } from '../../support/fleet-asks.ts';
 import { seededRandom } from '../../support/seeded-random.ts';

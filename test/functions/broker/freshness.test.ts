@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { hardMarginMs, isBelowMinTtl, isIssuable, refreshAt } from '../../../functions/broker/freshness.ts';
+import { hardMarginMs, isBelowMinTtl, isIssuable, refreshAt } from '../../../functions/broker/pair/freshness.ts';
 import { START } from '../../support/example.ts';
 
 const SECOND_MS = 1_000;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { judgePairs, judgeService } from '../../../functions/broker/health-incident.ts';
-import type { Entry, Judgement } from '../../../functions/broker/health-memory.ts';
-import type { CheckedPair, MissedPair } from '../../../functions/broker/health-walk.ts';
+import type { CheckedPair, MissedPair } from '../../../functions/broker/health/check-pairs.ts';
+import { judgePairs, judgeService } from '../../../functions/broker/health/evaluate.ts';
+import type { Entry, Judgement } from '../../../functions/broker/health/transitions.ts';
 import { START } from '../../support/example.ts';
 
 const SERVICE = 'customer-insights';

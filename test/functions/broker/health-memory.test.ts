@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Entry, findTransitions, type PairObservation } from '../../../functions/broker/health-memory.ts';
+import { type Entry, findTransitions, type PairObservation } from '../../../functions/broker/health/transitions.ts';
 import { START } from '../../support/example.ts';
 
 const KEY = 'acme/customer-insights';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { pairsOf } from '../../../functions/broker/health-pairs.ts';
+import { pairsOf } from '../../../functions/broker/health/pairs.ts';
 
 const CONFIGURED = ['customer-insights', 'merchant-payment-cleansing'];
 

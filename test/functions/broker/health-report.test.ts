@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { judgePairs } from '../../../functions/broker/health-incident.ts';
-import { type Memory, type MemoryStore, ReportFailure } from '../../../functions/broker/health-report.ts';
-import type { CheckedPair } from '../../../functions/broker/health-walk.ts';
+import type { CheckedPair } from '../../../functions/broker/health/check-pairs.ts';
+import { judgePairs } from '../../../functions/broker/health/evaluate.ts';
+import { type Memory, type MemoryStore, ReportFailure } from '../../../functions/broker/health/notify.ts';
 import { clientsNamed, createHealthWorld, except, SERVICE } from '../../support/health-world.ts';
 
 const ACME = { client: 'acme', service: SERVICE };

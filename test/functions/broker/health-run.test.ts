@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { MemoryStore } from '../../../functions/broker/health-report.ts';
-import { pairKey } from '../../../functions/broker/pair.ts';
+import type { MemoryStore } from '../../../functions/broker/health/notify.ts';
+import { pairKey } from '../../../functions/broker/pair/pair.ts';
 import { createHealthWorld, SERVICE } from '../../support/health-world.ts';
 
 describe('a run', () => {

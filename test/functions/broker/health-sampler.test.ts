@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Sampler } from '../../../functions/broker/health-sampler.ts';
+import { Sampler } from '../../../functions/broker/health/failure-sampler.ts';
 
 it('lets everything through until ten fail in a row', () => {
   const sampler = new Sampler<number>();

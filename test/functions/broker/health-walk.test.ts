@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { pairKey } from '../../../functions/broker/pair.ts';
+import { pairKey } from '../../../functions/broker/pair/pair.ts';
 import { clientsNamed, createHealthWorld } from '../../support/health-world.ts';
 
 const MINUTE = 60_000;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { parseCheckRequest } from '../../../functions/broker/check-request.ts';
-import { createIssueRequestReader, parseIssueRequest } from '../../../functions/broker/issue-request.ts';
+import { parseCheckRequest } from '../../../functions/broker/http/check-request.ts';
+import { createIssueRequestReader, parseIssueRequest } from '../../../functions/broker/http/issue-request.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 
 const PAIR = { client: 'acme', service: 'customer-insights' };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isLatched } from '../../../functions/broker/latch.ts';
+import { isLatched } from '../../../functions/broker/pair/latch.ts';
 import { START } from '../../support/example.ts';
 
 const MINUTE_MS = 60_000;

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { createLeaseEnding, type HeldLease } from '../../../functions/broker/lease-ending.ts';
-import { createPairMemory } from '../../../functions/broker/pair-memory.ts';
-import { EMPTY_RECORD, type PairRecord, type Pause } from '../../../functions/broker/pair-record.ts';
-import { type PairStore, StoreUnavailable } from '../../../functions/broker/pair-store.ts';
+import type { SecretVersion } from '../../../functions/broker/credential/secret.ts';
+import { createLeaseEnding, type HeldLease } from '../../../functions/broker/pair/lease-ending.ts';
+import { createPairMemory } from '../../../functions/broker/pair/memory.ts';
+import { EMPTY_RECORD, type PairRecord, type Pause } from '../../../functions/broker/pair/record.ts';
+import { type PairStore, StoreUnavailable } from '../../../functions/broker/pair/store.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
-import type { SecretVersion } from '../../../functions/broker/secret.ts';
 import { START } from '../../support/example.ts';
 import { exampleCall, examplePublication } from '../../support/pair-examples.ts';
 import { createReferencePairStore } from '../../support/reference-pair-store.ts';

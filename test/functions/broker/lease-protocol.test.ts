@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { PairRecord, StoredToken } from '../../../functions/broker/pair-record.ts';
+import type { PairRecord, StoredToken } from '../../../functions/broker/pair/record.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import { START } from '../../support/example.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createLeaseWatch } from '../../../functions/broker/lease-watch.ts';
-import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair-record.ts';
+import { createLeaseWatch } from '../../../functions/broker/pair/lease-watch.ts';
+import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair/record.ts';
 import { START } from '../../support/example.ts';
 
 const LEASE_MS = 6_000;

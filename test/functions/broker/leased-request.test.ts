@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { createLeasedRequest, type LeasePlan } from '../../../functions/broker/leased-request.ts';
-import { createPairMemory } from '../../../functions/broker/pair-memory.ts';
-import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair-record.ts';
+import type { SecretVersion } from '../../../functions/broker/credential/secret.ts';
+import { createLeasedRequest, type LeasePlan } from '../../../functions/broker/pair/leased-request.ts';
+import { createPairMemory } from '../../../functions/broker/pair/memory.ts';
+import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair/record.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
-import type { RenewToken } from '../../../functions/broker/renewal.ts';
-import type { SecretVersion } from '../../../functions/broker/secret.ts';
+import type { RenewToken } from '../../../functions/broker/token-request/renew-token.ts';
 import { START } from '../../support/example.ts';
 import { exampleCall, examplePublication, exampleToken } from '../../support/pair-examples.ts';
 import { createReferencePairStore } from '../../support/reference-pair-store.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { mediaTypeOf } from '../../../functions/broker/media-type.ts';
+import { mediaTypeOf } from '../../../functions/broker/token-response/media-type.ts';
 
 it.each([
   ['application/json', 'application/json'],

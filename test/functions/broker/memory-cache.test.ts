@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { MemoryCache } from '../../../functions/broker/memory-cache.ts';
+import { MemoryCache } from '../../../functions/broker/lru-cache.ts';
 
 describe('the memory cache', () => {
   it('forgets the entry that was not used for longest when it is full', () => {

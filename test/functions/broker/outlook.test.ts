@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { IssueCall } from '../../../functions/broker/call.ts';
-import { createCredentials } from '../../../functions/broker/credentials.ts';
-import { createOutlook } from '../../../functions/broker/outlook.ts';
-import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair-record.ts';
+import type { SecretReading, SecretStage } from '../../../functions/broker/credential/secret.ts';
+import { createCredentials } from '../../../functions/broker/credential/secret-cache.ts';
+import type { IssueCall } from '../../../functions/broker/pair/call.ts';
+import { createOutlook } from '../../../functions/broker/pair/outlook.ts';
+import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair/record.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
-import type { SecretReading, SecretStage } from '../../../functions/broker/secret.ts';
 import { ISSUE_REQUEST } from '../../support/broker-world.ts';
 import { START } from '../../support/example.ts';
 import { exampleCall } from '../../support/pair-examples.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createPairMemory } from '../../../functions/broker/pair-memory.ts';
-import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair-record.ts';
+import { createPairMemory } from '../../../functions/broker/pair/memory.ts';
+import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair/record.ts';
 import { START } from '../../support/example.ts';
 import { examplePublication, exampleToken } from '../../support/pair-examples.ts';
 

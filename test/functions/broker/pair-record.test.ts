@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { capTimes, EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair-record.ts';
+import { capTimes, EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair/record.ts';
 import { START } from '../../support/example.ts';
 
 const MINUTE_MS = 60_000;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { EMPTY_RECORD, type PairRecord, type Rejection } from '../../../functions/broker/pair-record.ts';
-import type { Acquisition } from '../../../functions/broker/pair-store.ts';
+import { EMPTY_RECORD, type PairRecord, type Rejection } from '../../../functions/broker/pair/record.ts';
+import type { Acquisition } from '../../../functions/broker/pair/store.ts';
 import {
   acquired,
   beforeMine,
@@ -9,7 +9,7 @@ import {
   published,
   rejected,
   released,
-} from '../../../functions/broker/pair-transitions.ts';
+} from '../../../functions/broker/pair/transitions.ts';
 import { START } from '../../support/example.ts';
 import { examplePublication } from '../../support/pair-examples.ts';
 

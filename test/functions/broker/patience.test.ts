@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { PairRecord } from '../../../functions/broker/pair-record.ts';
-import type { PairStore } from '../../../functions/broker/pair-store.ts';
+import type { PairRecord } from '../../../functions/broker/pair/record.ts';
+import type { PairStore } from '../../../functions/broker/pair/store.ts';
 import { ISSUE_REQUEST } from '../../support/broker-world.ts';
 import { START } from '../../support/example.ts';
 import { createFleet } from '../../support/fleet.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Pause } from '../../../functions/broker/pair-record.ts';
-import { pauseAfter, pauseProblem } from '../../../functions/broker/pause.ts';
+import { pauseAfter, pauseProblem } from '../../../functions/broker/pair/pause.ts';
+import type { Pause } from '../../../functions/broker/pair/record.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import { START } from '../../support/example.ts';
 

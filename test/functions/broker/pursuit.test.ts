@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import type { Goal, Move, Round } from '../../../functions/broker/goal.ts';
-import { createPairMemory } from '../../../functions/broker/pair-memory.ts';
-import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair-record.ts';
-import { type PairStore, StoreUnavailable } from '../../../functions/broker/pair-store.ts';
-import { createPursuit } from '../../../functions/broker/pursuit.ts';
+import { createPursuit } from '../../../functions/broker/pair/acquire-token.ts';
+import type { Goal, Move, Round } from '../../../functions/broker/pair/goal.ts';
+import { createPairMemory } from '../../../functions/broker/pair/memory.ts';
+import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair/record.ts';
+import { type PairStore, StoreUnavailable } from '../../../functions/broker/pair/store.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
-import type { Renewal } from '../../../functions/broker/renewal.ts';
+import type { Renewal } from '../../../functions/broker/token-request/renew-token.ts';
 import { START } from '../../support/example.ts';
 import { exampleCall, examplePublication, exampleToken } from '../../support/pair-examples.ts';
 import { createReferencePairStore } from '../../support/reference-pair-store.ts';

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { newTrace } from '../../../functions/broker/audit.ts';
-import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair-record.ts';
-import type { Publication } from '../../../functions/broker/pair-store.ts';
+import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair/record.ts';
+import type { Publication } from '../../../functions/broker/pair/store.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
-import { createTokenRenewer } from '../../../functions/broker/renewal.ts';
 import type { Service } from '../../../functions/broker/service.ts';
-import type { TokenExchange } from '../../../functions/broker/token-request.ts';
+import { createTokenRenewer } from '../../../functions/broker/token-request/renew-token.ts';
+import type { TokenExchange } from '../../../functions/broker/token-request/token-request.ts';
 import { exchange, ISSUE_REQUEST } from '../../support/broker-world.ts';
 import { exampleService, START } from '../../support/example.ts';
 import { exampleToken } from '../../support/pair-examples.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseBody } from '../../../functions/broker/request-body.ts';
+import { parseBody } from '../../../functions/broker/http/request-body.ts';
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { secretName, secretProblem } from '../../../functions/broker/secret.ts';
+import { secretName, secretProblem } from '../../../functions/broker/credential/secret.ts';
 
 const NAME = 'token-broker/dev/acme';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Problem } from '../../../functions/broker/problem.ts';
-import type { TokenExchange } from '../../../functions/broker/token-request.ts';
+import type { TokenExchange } from '../../../functions/broker/token-request/token-request.ts';
 import { createBrokerWorld, exchange, found } from '../../support/broker-world.ts';
 import { exampleRule, exampleService } from '../../support/example.ts';
 

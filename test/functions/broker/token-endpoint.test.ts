@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { fingerprint } from '../../../functions/aws/fingerprint.ts';
+import { type BrokerRequest, createTokenEndpoint } from '../../../functions/broker/http/token-endpoint.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
-import { type BrokerRequest, createTokenEndpoint } from '../../../functions/broker/token-endpoint.ts';
 import { createBrokerWorld, exchange } from '../../support/broker-world.ts';
 import { BILLING, exampleRule, exampleService, START } from '../../support/example.ts';
 

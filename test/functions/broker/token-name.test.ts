@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { isCompanion, isTokenName, isVague, rankOf, tokenNameOf } from '../../../functions/broker/token-name.ts';
+import {
+  isCompanion,
+  isTokenName,
+  isVague,
+  rankOf,
+  tokenNameOf,
+} from '../../../functions/broker/token-response/token-name.ts';
 
 /** All of them, in the order of the search. */
 const NAMES = [

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import type { Service } from '../../../functions/broker/service.ts';
-import { buildTokenRequest } from '../../../functions/broker/token-request-build.ts';
+import { buildTokenRequest } from '../../../functions/broker/token-request/build.ts';
 import { exampleService } from '../../support/example.ts';
 
 const CREDENTIAL = { clientId: new Redacted('acme'), secret: new Redacted('s:1') };

@@ -3,9 +3,9 @@ import { describe, expect, it } from 'vitest';
 import type { Problem } from '../../../functions/broker/problem.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import type { Service } from '../../../functions/broker/service.ts';
-import { createTokenRequester } from '../../../functions/broker/token-request.ts';
-import { SendFailure, type SendFailureKind, type SendLimits } from '../../../functions/broker/token-request-send.ts';
-import type { TokenResponse } from '../../../functions/broker/token-response.ts';
+import { SendFailure, type SendFailureKind, type SendLimits } from '../../../functions/broker/token-request/send.ts';
+import { createTokenRequester } from '../../../functions/broker/token-request/token-request.ts';
+import type { TokenResponse } from '../../../functions/broker/token-response/read.ts';
 import { exampleService, START } from '../../support/example.ts';
 
 const ANSWER: TokenResponse = { status: 200, headers: {}, body: new TextEncoder().encode('{"token":"t"}') };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ShapeReport } from '../../../functions/broker/problem.ts';
-import { readTokenResponse } from '../../../functions/broker/token-response.ts';
+import { readTokenResponse } from '../../../functions/broker/token-response/read.ts';
 import { responseOf, serviceOf } from './token-responses/answer.ts';
 
 describe('the shape report', () => {

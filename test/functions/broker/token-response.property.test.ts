@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readTokenResponse } from '../../../functions/broker/token-response.ts';
+import { readTokenResponse } from '../../../functions/broker/token-response/read.ts';
 import { type Answer, responseOf, serviceOf } from './token-responses/answer.ts';
 
 const STARTED_AT = Date.UTC(2026, 10, 21, 12);

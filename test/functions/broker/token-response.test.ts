@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Problem } from '../../../functions/broker/problem.ts';
-import { readTokenResponse, type TokenResponseReading } from '../../../functions/broker/token-response.ts';
+import { readTokenResponse, type TokenResponseReading } from '../../../functions/broker/token-response/read.ts';
 import { type Answer, RECEIVED_AFTER_MS, responseOf, serviceOf } from './token-responses/answer.ts';
 import { badAnswers } from './token-responses/bad-answers.ts';
 import { goodAnswers } from './token-responses/good-answers.ts';

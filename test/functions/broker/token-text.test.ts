@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { flawOf, looksLikeToken, withoutScheme } from '../../../functions/broker/token-text.ts';
+import { flawOf, looksLikeToken, withoutScheme } from '../../../functions/broker/token-response/token-text.ts';
 
 describe('a token', () => {
   it.each([

@@ -1,4 +1,4 @@
-import { createHealthLog } from '../../../functions/aws/health-log.ts';
+import { createHealthLog } from '../../../functions/aws/log/health-log.ts';
 import { createHealthWorld } from '../health-world.ts';
 
 /** The real rules of health, run after run, and the lines that their log writes meanwhile. */

@@ -1,0 +1,96 @@
+import type { Audit, Remark } from '../../broker/audit.ts';
+import type { Pair } from '../../broker/pair/pair.ts';
+import { bugPlace } from '../bug-place.ts';
+import type { Unreadable } from '../pair-table/table.ts';
+import { BY_ENVIRONMENT, BY_OUTCOME, BY_SERVICE, BY_SERVICE_AND_OUTCOME, emfLine, type MetricSet } from './emf.ts';
+
+interface Dependencies {
+  readonly environment: string;
+  /** The version of the function that runs, as Lambda calls it. */
+  readonly version?: string | undefined;
+  /** Service names are a metric dimension only when they are configured: what a caller makes up must not become a metric. */
+  readonly services: ReadonlySet<string>;
+  readonly now: () => number;
+  readonly write: (line: string) => void;
+}
+
+/** Writes each record as one JSON line with its metrics. */
+export function createAuditLog({ environment, version, services, now, write }: Dependencies): Audit {
+  return (record) => {
+    const { outcome, milliseconds, caller, pair, cache, cause } = record;
+    const { remarks, tokenRequests } = record.trace;
+    const line = {
+      environment,
+      version,
+      service: pair !== undefined && services.has(pair.service) ? pair.service : 'none',
+      outcome,
+      Requests: 1,
+      Duration: milliseconds,
+      CacheHits: cache === 'memory' || cache === 'shared' ? 1 : 0,
+      TokenRequests: tokenRequests,
+      requestId: record.requestId,
+      operation: record.operation,
+      caller: caller && `${caller.partition}:${caller.account}:${caller.role}/${caller.session}`,
+      pair: pair && `${pair.client}/${pair.service}`,
+      cache,
+      fingerprint: record.fingerprint,
+      credentialVersion: record.credentialVersion,
+      expirySource: record.expirySource,
+      remarks: remarks.size === 0 ? NO_REMARKS : [...remarks],
+      cause: outcome === 'internal' ? bugPlace(cause) : wordOf(cause),
+    };
+    const isBug = outcome === 'internal' && version !== undefined;
+    // Nearly all lines end here.
+    if (remarks.size === 0 && !isBug) return write(emfLine(now(), METRICS, line));
+
+    const counts = [...remarks].map((remark) => REMARK_METRICS[remark]);
+    const sets = [...METRICS, ...(isBug ? BUG_METRICS : []), ...remarkMetrics(counts)];
+    write(emfLine(now(), sets, { ...line, ...Object.fromEntries(counts.map((name) => [name, 1])) }));
+  };
+}
+
+const NO_REMARKS: readonly Remark[] = [];
+
+/** Writes one line each time that a shared record is found without a token that can be opened, although it holds one. */
+export function createUnreadableLog({ environment, now, write }: Dependencies) {
+  return (reason: Unreadable, pair: Pair): void => {
+    const line = {
+      environment,
+      service: pair.service,
+      outcome: reason,
+      UnreadableRecords: 1,
+      pair: `${pair.client}/${pair.service}`,
+    };
+    write(emfLine(now(), UNREADABLE_METRICS, line));
+  };
+}
+
+const METRICS: readonly MetricSet[] = [
+  { by: [BY_OUTCOME, BY_SERVICE_AND_OUTCOME], counts: ['Requests'] },
+  { by: [BY_SERVICE_AND_OUTCOME], milliseconds: ['Duration'] },
+  { by: [BY_SERVICE], counts: ['CacheHits', 'TokenRequests'] },
+];
+
+/** Of a new version while only some of the requests go there: its bugs, and not its predecessor's, take it back. */
+const BUG_METRICS: readonly MetricSet[] = [{ by: [[...BY_OUTCOME, 'version']], counts: ['Requests'] }];
+
+/** What an operator is told by an alarm rather than by reading lines. */
+const REMARK_METRICS = {
+  'shared-cache-unavailable': 'SharedCacheUnavailable',
+  'secret-stale': 'SecretStale',
+  rejected: 'CredentialRejected',
+  'previous-version': 'PreviousVersionUsed',
+  'refusal-idle': 'RefusalIdle',
+  'assumed-lifetime-halved': 'AssumedLifetimeHalved',
+} as const satisfies Record<Remark, string>;
+
+function remarkMetrics(counts: readonly string[]): readonly MetricSet[] {
+  return counts.length === 0 ? [] : [{ by: [BY_ENVIRONMENT, BY_SERVICE], counts }];
+}
+
+const UNREADABLE_METRICS: readonly MetricSet[] = [{ by: [BY_SERVICE_AND_OUTCOME], counts: ['UnreadableRecords'] }];
+
+/** A problem's cause is a word that the rules gave it. */
+function wordOf(cause: unknown): string | undefined {
+  return typeof cause === 'string' ? cause : undefined;
+}

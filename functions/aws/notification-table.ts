@@ -1,0 +1,125 @@
+import { randomUUID } from 'node:crypto';
+import {
+  ConditionalCheckFailedException,
+  type DynamoDBClient,
+  GetItemCommand,
+  UpdateItemCommand,
+} from '@aws-sdk/client-dynamodb';
+import * as z from 'zod/mini';
+import { type MemoryStore, ReportFailure } from '../broker/health/notify.ts';
+import { CONDITIONS, type Entries, type Entry } from '../broker/health/transitions.ts';
+import type { ServiceName } from '../broker/pair/pair.ts';
+import { causeWord } from './cause-word.ts';
+import { number, text } from './pair-table/item.ts';
+import { withTimeLimit } from './time-limit.ts';
+
+interface Dependencies {
+  readonly dynamodb: DynamoDBClient;
+  /** That of the pairs. */
+  readonly tableName: string;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  /** For one call, repetitions included. */
+  readonly timeoutMs?: number;
+}
+
+/**
+ * Keeps what the operators were told in items of their own beside the pairs: one per service, and one for all the rest.
+ * Whoever uses it has rights on keys that start with `notify:`, as no pair's key does, and on nothing else.
+ */
+export function createMemoryTable({ dynamodb, tableName, now, timeoutMs = TIMEOUT_MS }: Dependencies): MemoryStore {
+  return {
+    async read(service) {
+      const command = new GetItemCommand({ ...keyOf(service), ConsistentRead: true });
+      const { Item: item = {} } = await limited((abortSignal) => dynamodb.send(command, { abortSignal }));
+      return {
+        entries: parseEntries(text(item.entries)),
+        revision: number(item.revision) ?? 0,
+        heldUntil: number(item.heldUntil) ?? 0,
+      };
+    },
+
+    write(service, { entries, revision, heldUntil }) {
+      const command = new UpdateItemCommand({
+        ...keyOf(service),
+        UpdateExpression:
+          'SET entries = :entries, revision = :revision, heldUntil = :heldUntil, writeId = :writeId, forgetAt = :forgetAt',
+        // The first part is for what is no memory yet, the last for a call that is repeated because its answer was lost.
+        ConditionExpression:
+          'NOT attribute_type(revision, :number) OR revision = :before OR (revision = :revision AND writeId = :writeId)',
+        ExpressionAttributeValues: {
+          ':entries': { S: printEntries(entries) },
+          ':revision': { N: `${revision}` },
+          ':heldUntil': { N: `${heldUntil}` },
+          ':writeId': { S: randomUUID() },
+          ':forgetAt': { N: `${Math.ceil((now() + KEPT_MS) / 1_000)}` },
+          ':before': { N: `${revision - 1}` },
+          ':number': { S: 'N' },
+        },
+      });
+      return limited(async (abortSignal) => {
+        try {
+          await dynamodb.send(command, { abortSignal });
+          return true;
+        } catch (error) {
+          if (error instanceof ConditionalCheckFailedException) return false;
+          throw error;
+        }
+      });
+    },
+  };
+
+  function keyOf(service: ServiceName | undefined) {
+    return { TableName: tableName, Key: { pair: { S: memoryKey(service) } } };
+  }
+
+  async function limited<Answer>(call: (abortSignal: AbortSignal) => Promise<Answer>): Promise<Answer> {
+    try {
+      return await withTimeLimit(timeoutMs, call);
+    } catch (error) {
+      throw new ReportFailure(`memory-${causeWord(error)}`);
+    }
+  }
+}
+
+/** A service's name holds no colon, and a pair's key begins with that of a client, so these keys are nobody else's. */
+function memoryKey(service: ServiceName | undefined): string {
+  return service === undefined ? 'notify::run' : `notify:${service}`;
+}
+
+/** One short row per entry: an item of the table holds 400 kB. */
+function printEntries(entries: Entries): string {
+  return JSON.stringify(
+    [...entries].map(([key, { condition, since, at, version }]) => [key, condition, since, at, version]),
+  );
+}
+
+/** What cannot be read counts as not remembered: somebody is told once more, which is better than not at all. */
+function parseEntries(json = '[]'): Entries {
+  const rows = rowsSchema.safeParse(parseJson(json)).data ?? [];
+  return new Map(rows.map(parseRow).filter((row) => row !== undefined));
+}
+
+function parseRow(row: unknown): [string, Entry] | undefined {
+  const { data } = rowSchema.safeParse(row);
+  if (data === undefined) return undefined;
+  const [key, condition, since, at, version] = data;
+  return [key, { condition, since, at, version: version ?? undefined }];
+}
+
+function parseJson(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Epoch milliseconds that are a date. */
+const timeSchema = z.number().check(z.gte(0), z.lte(8.64e15));
+const rowSchema = z.tuple([z.string(), z.enum(CONDITIONS), timeSchema, timeSchema, z.nullable(z.string())]);
+const rowsSchema = z.array(z.unknown());
+
+const TIMEOUT_MS = 3_000;
+/** As long as the records of pairs. */
+const KEPT_MS = 90 * 24 * 60 * 60_000;

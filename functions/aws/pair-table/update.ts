@@ -1,0 +1,154 @@
+import type { AttributeValue, UpdateItemCommandInput } from '@aws-sdk/client-dynamodb';
+import type { Pause } from '../../broker/pair/record.ts';
+import type { Acquisition, RejectedRequest } from '../../broker/pair/store.ts';
+import type { SealedPublication } from '../sealing/sealing.ts';
+import type { Item } from './item.ts';
+import { sealAttributes } from './seal.ts';
+import { MAX_FENCE, MIN_FENCE, pauseAttributes, rejectedAttribute, rejectedEntry } from './state.ts';
+
+/** One change of an item. Each can be repeated: a second time changes nothing more. */
+export interface Change extends Partial<Condition> {
+  readonly set?: Item;
+  /** Puts an entry into a set. */
+  readonly add?: Item;
+  readonly remove?: readonly string[];
+}
+
+interface Condition {
+  readonly condition: string;
+  /** The values that the condition names. */
+  readonly values: Item;
+}
+
+/**
+ * I know the latest fence, and its lease is over, mine, or watched to its end; or the lease is mine already and the
+ * answer was lost. The new fence is written, not counted up, so that a repetition does not count twice.
+ */
+export function acquireChange(acquisition: Acquisition): Change {
+  const { seenFence, owner, now, until, outwaited, forced, chargedVersion } = acquisition;
+  const fence = seenFence + 1;
+  const seen = seenFence === 0 ? withoutFence() : { ways: ['fence = :seen'], values: { ':seen': numeric(seenFence) } };
+  const over = outwaited ? undefined : leaseIsOver(now);
+  const ways = over === undefined ? seen.ways : seen.ways.flatMap((one) => over.ways.map((way) => `${one} AND ${way}`));
+  return {
+    set: {
+      fence: numeric(fence),
+      leaseOwner: { S: owner },
+      leaseUntil: numeric(until),
+      attemptedAt: numeric(now),
+      ...(forced && { forcedAt: numeric(now) }),
+    },
+    ...(chargedVersion !== undefined && { add: { [rejectedAttribute(chargedVersion)]: rejectedEntry(fence, now) } }),
+    // All ways side by side and no parentheses: dynalite needs 20 ms for three levels of them.
+    condition: ['leaseOwner = :owner AND fence = :fence', ...ways].join(' OR '),
+    values: { ':owner': { S: owner }, ':fence': numeric(fence), ...seen.values, ...over?.values },
+  };
+}
+
+/** The version that brought the token is proven, so its latch ends. */
+export function publishChange(fence: number, sealed: SealedPublication): Change {
+  return {
+    set: sealAttributes(sealed),
+    remove: [...LEASE, ...PAUSE, rejectedAttribute(sealed.visible.credentialVersion)],
+    ...underFence(fence),
+  };
+}
+
+export function pauseChange(fence: number, pause: Pause): Change {
+  return { set: pauseAttributes(pause), remove: LEASE, ...underFence(fence) };
+}
+
+/** Counts a rejected request and ends the lease, if it is mine. */
+export function rejectChange(fence: number, rejection: RejectedRequest): Change {
+  const { add, remove } = countChange(fence, rejection);
+  return { add, remove: [...remove, ...LEASE], ...underFence(fence) };
+}
+
+/** Counts a rejected request and leaves the lease alone. */
+export function countChange(fence: number, { version, at, goneVersions }: RejectedRequest) {
+  const add: Item = goneVersions.includes(version) ? {} : { [rejectedAttribute(version)]: rejectedEntry(fence, at) };
+  return { add, remove: goneVersions.map(rejectedAttribute) } satisfies Change;
+}
+
+export function releaseChange(fence: number, provenVersion?: string): Change {
+  const latch = provenVersion === undefined ? [] : [rejectedAttribute(provenVersion)];
+  return { remove: [...LEASE, ...latch], ...underFence(fence) };
+}
+
+/** The change in DynamoDB's words, with the date from which on the item is garbage. */
+export function updateInput({ set, add = {}, remove = [], condition, values = {} }: Change, now: number): UpdateInput {
+  const names: Record<string, string> = {};
+  const allValues: Record<string, AttributeValue> = { ...values };
+  const nameFor = (attribute: string) => {
+    const alias = `#n${Object.keys(names).length}`;
+    names[alias] = attribute;
+    return alias;
+  };
+  const valueFor = (value: AttributeValue) => {
+    const alias = `:v${Object.keys(allValues).length}`;
+    allValues[alias] = value;
+    return alias;
+  };
+  const forgetAt = numeric(Math.ceil((now + KEPT_MS) / 1_000));
+  const clauses = [
+    clause('SET', Object.entries({ ...set, forgetAt }), ([name, value]) => {
+      // An operator's stop outlives every write: TTL leaves alone what is no number.
+      const given = name === 'forgetAt' ? `if_not_exists(disabled, ${valueFor(value)})` : valueFor(value);
+      return `${nameFor(name)} = ${given}`;
+    }),
+    clause('ADD', Object.entries(add), ([name, value]) => `${nameFor(name)} ${valueFor(value)}`),
+    clause('REMOVE', remove, nameFor),
+  ];
+  return {
+    UpdateExpression: clauses.join(''),
+    ConditionExpression: condition,
+    ExpressionAttributeNames: names,
+    ExpressionAttributeValues: allValues,
+  };
+}
+
+type UpdateInput = Pick<
+  UpdateItemCommandInput,
+  'UpdateExpression' | 'ConditionExpression' | 'ExpressionAttributeNames' | 'ExpressionAttributeValues'
+>;
+
+function clause<Term>(verb: string, terms: readonly Term[], print: (term: Term) => string): string {
+  return terms.length === 0 ? '' : `${verb} ${terms.map(print).join(', ')} `;
+}
+
+function underFence(fence: number): Condition {
+  return { condition: 'fence = :fence', values: { ':fence': numeric(fence) } };
+}
+
+interface Alternatives {
+  /** Any one of them will do. */
+  readonly ways: readonly string[];
+  readonly values: Item;
+}
+
+/** Asks for the type by name, so that an attribute of another type is in nobody's way; so does the next one. */
+function withoutFence(): Alternatives {
+  return {
+    ways: ['NOT attribute_type(fence, :number)', 'fence < :min', 'fence > :max'],
+    values: { ':number': NUMBER_TYPE, ':min': numeric(MIN_FENCE), ':max': numeric(MAX_FENCE) },
+  };
+}
+
+/** Or mine already. */
+function leaseIsOver(now: number): Alternatives {
+  return {
+    ways: ['leaseOwner = :owner', 'NOT attribute_type(leaseUntil, :number)', 'leaseUntil <= :now'],
+    values: { ':number': NUMBER_TYPE, ':now': numeric(now) },
+  };
+}
+
+function numeric(value: number): AttributeValue {
+  return { N: `${value}` };
+}
+
+const NUMBER_TYPE: AttributeValue = { S: 'N' };
+const LEASE = ['leaseOwner', 'leaseUntil'];
+const PAUSE = ['pauseUntil', 'pauseStep', 'pauseProblem'];
+
+/** Longer than any latch matters. */
+const KEPT_MS = 90 * 24 * 60 * 60_000;

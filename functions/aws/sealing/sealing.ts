@@ -1,0 +1,134 @@
+import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, randomBytes } from 'node:crypto';
+import type { Pair } from '../../broker/pair/pair.ts';
+import type { StoredToken } from '../../broker/pair/record.ts';
+import type { Publication } from '../../broker/pair/store.ts';
+import { Redacted } from '../../broker/redacted.ts';
+import type { SealingKey, SealingKeys } from './sealing-key.ts';
+
+/**
+ * Keeps tokens from everyone who can read or write the table but may not read the environment's sealing key. For a key
+ * that has to be read nobody waits beyond the deadline (epoch milliseconds).
+ */
+export interface Sealer {
+  /** Whether there is a key at all; without one nothing can be sealed or opened. */
+  hasKey(deadline?: number): Promise<boolean>;
+  /** `undefined` when there is no key. */
+  seal(pair: Pair, publication: Publication, deadline?: number): Promise<SealedPublication | undefined>;
+  /** Gives only what was sealed in this environment, for this pair, with exactly these visible values. */
+  open(pair: Pair, sealed: StoredSeal, deadline?: number): Promise<Publication | Unopened>;
+}
+
+/** `broken`: altered or swapped. `foreign`: made with a key or a format that I do not know, maybe by newer code. */
+export type Unopened = 'broken' | 'foreign';
+
+export interface SealedPublication {
+  /** Format (1 byte), salt (32), ciphertext, tag (16). */
+  readonly bytes: Uint8Array;
+  readonly keyVersion: string;
+  readonly visible: VisiblePublication;
+}
+
+/** As it was found: what is missing or is of the wrong type is `undefined`. */
+export interface StoredSeal {
+  readonly bytes: Uint8Array;
+  readonly keyVersion: string;
+  readonly visible: VisiblePublication | undefined;
+}
+
+/** All of a publication that others may see; the seal holds it together with the rest. */
+export type VisiblePublication = Omit<Publication, 'token'> & Omit<StoredToken, keyof HiddenToken>;
+
+type HiddenToken = Pick<StoredToken, 'accessToken' | 'scope' | 'passThrough'>;
+
+/** AES-256-GCM under a key of its own for each record, derived with HKDF-SHA-256 (RFC 5869) from a random salt. */
+export function createSealer({ environment, keys }: Dependencies): Sealer {
+  return {
+    hasKey: async (deadline) => (await keys.current(deadline)) !== undefined,
+
+    async seal(pair, { token, ...rest }, deadline) {
+      const key = await keys.current(deadline);
+      if (key === undefined) return undefined;
+
+      const { accessToken, scope, passThrough, ...visibleToken } = token;
+      const visible = { ...visibleToken, ...rest };
+      const salt = randomBytes(SALT_BYTES);
+      const { recordKey, nonce } = derive(key, salt);
+      const cipher = createCipheriv(CIPHER, recordKey, nonce, { authTagLength: TAG_BYTES });
+      cipher.setAAD(additionalData(environment, pair, key, visible));
+      const hidden = JSON.stringify({ accessToken: accessToken.reveal(), scope, passThrough } satisfies Hidden);
+      const ciphertext = [cipher.update(hidden, 'utf8'), cipher.final()];
+      const bytes = Buffer.concat([Buffer.of(FORMAT), salt, ...ciphertext, cipher.getAuthTag()]);
+      return { bytes, keyVersion: key.version, visible };
+    },
+
+    async open(pair, { bytes, keyVersion, visible }, deadline) {
+      if (bytes.length > 0 && bytes[0] !== FORMAT) return 'foreign';
+      const key = await keys.named(keyVersion, deadline);
+      if (key === undefined) return 'foreign';
+      if (visible === undefined || bytes.length < SALT_END + TAG_BYTES) return 'broken';
+
+      const { recordKey, nonce } = derive(key, bytes.subarray(1, SALT_END));
+      const decipher = createDecipheriv(CIPHER, recordKey, nonce, { authTagLength: TAG_BYTES });
+      decipher.setAAD(additionalData(environment, pair, key, visible));
+      decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
+      try {
+        const text = decipher.update(bytes.subarray(SALT_END, -TAG_BYTES), undefined, 'utf8') + decipher.final('utf8');
+        return publicationOf(JSON.parse(text), visible);
+      } catch {
+        return 'broken';
+      }
+    },
+  };
+}
+
+interface Dependencies {
+  readonly environment: string;
+  readonly keys: SealingKeys;
+}
+
+/** The plaintext. Only this code writes format 1, and the tag proves that it did. */
+interface Hidden {
+  readonly accessToken: string;
+  readonly scope: string | undefined;
+  readonly passThrough: StoredToken['passThrough'];
+}
+
+/** A salt is never used twice, so neither is a pair of key and nonce. */
+function derive({ material }: SealingKey, salt: Uint8Array) {
+  const derived = Buffer.from(hkdfSync('sha256', material, salt, PURPOSE, KEY_BYTES + NONCE_BYTES));
+  const recordKey = createSecretKey(derived.subarray(0, KEY_BYTES));
+  const nonce = Buffer.from(derived.subarray(KEY_BYTES));
+  derived.fill(0);
+  return { recordKey, nonce };
+}
+
+/** Everything that must not be altered or swapped, in an encoding in which no two lists look the same. */
+function additionalData(environment: string, { client, service }: Pair, key: SealingKey, visible: VisiblePublication) {
+  const { fingerprint, credentialVersion, tokenType, expirySource, issuedAt, expiresAt, refreshAt } = visible;
+  const { refusalIsIdle, lifetimeSeenMs, earlyRefusals, assumedLifetimeMs } = visible;
+  return Buffer.from(
+    JSON.stringify([
+      ...[FORMAT, environment, client, service, key.version, credentialVersion, fingerprint, tokenType, expirySource],
+      ...[issuedAt, expiresAt, refreshAt, refusalIsIdle, lifetimeSeenMs, earlyRefusals, assumedLifetimeMs],
+    ]),
+  );
+}
+
+function publicationOf({ accessToken, scope, passThrough }: Hidden, visible: VisiblePublication): Publication {
+  const { lifetimeSeenMs, earlyRefusals, assumedLifetimeMs, ...token } = visible;
+  return {
+    token: { ...token, accessToken: new Redacted(accessToken), scope, passThrough },
+    lifetimeSeenMs,
+    earlyRefusals,
+    assumedLifetimeMs,
+  };
+}
+
+const FORMAT = 1;
+const CIPHER = 'aes-256-gcm';
+const PURPOSE = 'token-broker/pair-record';
+const SALT_BYTES = 32;
+const SALT_END = 1 + SALT_BYTES;
+const KEY_BYTES = 32;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;

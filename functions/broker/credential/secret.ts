@@ -1,0 +1,76 @@
+import type { ClientName } from '../pair/pair.ts';
+import { Problem } from '../problem.ts';
+import type { Redacted } from '../redacted.ts';
+
+/** Which version of a secret: the one in use, its predecessor, or the one being tried before it is promoted. */
+export type SecretStage = 'AWSCURRENT' | 'AWSPREVIOUS' | 'AWSPENDING';
+
+/** One version of a client's secret, its text still unparsed. */
+export interface SecretVersion {
+  readonly versionId: string;
+  readonly stage: SecretStage;
+  readonly text: Redacted;
+}
+
+/** What came of reading a secret. Only `unavailable` says nothing about the secret, so only then may an older reading serve. */
+export type SecretReading =
+  | { readonly outcome: 'found'; readonly secret: SecretVersion }
+  /** There is no such secret, or none of its versions has the stage. */
+  | { readonly outcome: 'missing' }
+  /** Marked for deletion; an operator can still restore it. */
+  | { readonly outcome: 'deleted' }
+  | { readonly outcome: 'binary' }
+  /** The broker may not read it. `cause` names the refusal and holds nothing of the answer's text. */
+  | { readonly outcome: 'denied'; readonly cause: string }
+  /** Secrets Manager is down, slow, throttling or unreadable, or refused by the key. `cause` as above. */
+  | { readonly outcome: 'unavailable'; readonly cause: string };
+
+/**
+ * Reads the version of a client's secret that has the stage. Never throws: every failure is a reading.
+ *
+ * @param deadline epoch milliseconds; what has not come by then is `unavailable`
+ */
+export type ReadSecret = (client: ClientName, stage: SecretStage, deadline?: number) => Promise<SecretReading>;
+
+/** The only place that says under which name a client's secret is stored. */
+export function secretName(environment: string, client: ClientName): string {
+  return `token-broker/${environment}/${client}`;
+}
+
+/** The problem that a caller sees when a secret could not be read; `name` is the secret's, see `secretName`. */
+export function secretProblem(
+  reading: Exclude<SecretReading, { outcome: 'found' }>,
+  name: string,
+  stage: SecretStage,
+): Problem {
+  switch (reading.outcome) {
+    case 'missing':
+      return new Problem(
+        'credential-missing',
+        `No secret "${name}" has a version ${stage}. An operator must store one with Secrets Manager under this name.`,
+      );
+    case 'deleted':
+      return new Problem(
+        'credential-missing',
+        `The secret "${name}" is marked for deletion. An operator must restore it, or disable the client for good.`,
+      );
+    case 'binary':
+      return new Problem(
+        'credential-malformed',
+        `Version ${stage} of the secret "${name}" is binary. An operator must store it as text (JSON).`,
+      );
+    case 'denied':
+      return new Problem(
+        'secrets-unavailable',
+        `The broker may not read the secret "${name}". Its role needs secretsmanager:GetSecretValue on it.`,
+        { cause: reading.cause },
+      );
+    case 'unavailable':
+      return new Problem('secrets-unavailable', `Secrets Manager could not give the secret "${name}".`, {
+        retryAfterSeconds: RETRY_AFTER_SECONDS,
+        cause: reading.cause,
+      });
+  }
+}
+
+const RETRY_AFTER_SECONDS = 1;

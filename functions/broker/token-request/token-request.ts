@@ -1,0 +1,83 @@
+import type { Credential } from '../credential/credential.ts';
+import type { Service } from '../service.ts';
+import type { TokenResponse } from '../token-response/read.ts';
+import { buildTokenRequest } from './build.ts';
+import { isRepeatable, outOfTime, problemOf } from './failure.ts';
+import { type HttpRequest, type Send, SendFailure } from './send.ts';
+
+/**
+ * Sends a service's token request until it is answered, within the service's `requestTimeoutMs`.
+ *
+ * @param deadline epoch milliseconds; nothing goes on beyond it
+ * @throws Problem `credential-malformed`, `token-endpoint-unavailable`, `token-endpoint-timeout`,
+ * `token-endpoint-error` (not HTTP), `token-response-unusable` (too large, compressed)
+ */
+export type RequestToken = (service: Service, credential: Credential, deadline: number) => Promise<TokenExchange>;
+
+export interface TokenExchange {
+  /** Whatever status it has. The body is empty when an answer that is not a success broke off after its headers. */
+  readonly response: TokenResponse;
+  /** When the attempt that was answered began; epoch milliseconds, like `receivedAt`. */
+  readonly requestStartedAt: number;
+  readonly receivedAt: number;
+}
+
+interface Dependencies {
+  readonly send: Send;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  readonly sleep: (ms: number) => Promise<void>;
+  /** From 0 to below 1. */
+  readonly random: () => number;
+}
+
+/** An attempt is repeated at most twice, and only when nothing of an answer can have been produced. */
+export function createTokenRequester({ send, now, sleep, random }: Dependencies): RequestToken {
+  return async (service, credential, deadline) => {
+    const request = buildTokenRequest(service, credential);
+    const host = request.url.host;
+    const end = Math.min(deadline, now() + service.requestTimeoutMs);
+
+    for (let attempts = 1; ; attempts += 1) {
+      const requestStartedAt = now();
+      const timeoutMs = Math.min(service.attemptTimeoutMs, end - requestStartedAt);
+      if (timeoutMs <= 0) throw outOfTime(host);
+
+      const result = await attempt(request, timeoutMs);
+      if (!(result instanceof SendFailure)) {
+        return { response: result, requestStartedAt, receivedAt: now() };
+      }
+
+      // Full jitter: environments that failed together do not come back together.
+      const pauseMs = random() * FIRST_PAUSE_MS * 2 ** (attempts - 1);
+      const mayRepeat = isRepeatable(result) && attempts < MAX_ATTEMPTS && now() + pauseMs + MIN_REPEAT_MS <= end;
+      if (!mayRepeat) throw problemOf(result, host);
+      await sleep(pauseMs);
+    }
+  };
+
+  async function attempt(request: HttpRequest, timeoutMs: number): Promise<TokenResponse | SendFailure> {
+    try {
+      return await send(request, { timeoutMs, maxBodyBytes: MAX_BODY_BYTES });
+    } catch (error) {
+      if (!(error instanceof SendFailure)) throw error;
+      return refusalOf(error) ?? error;
+    }
+  }
+}
+
+const MAX_ATTEMPTS = 3;
+const FIRST_PAUSE_MS = 100;
+
+/** A repeat with less time than this would most likely be sent and then not waited for. */
+const MIN_REPEAT_MS = 250;
+
+const MAX_BODY_BYTES = 256 * 1_024;
+
+/**
+ * A 401 or a 429 says what there is to say in its headers. Taking one whose body is compressed, endless or cut off for
+ * a broken connection would have a rejected credential sent again and again until the account is locked.
+ */
+function refusalOf({ head }: SendFailure): TokenResponse | undefined {
+  return head !== undefined && head.status >= 300 ? { ...head, body: new Uint8Array() } : undefined;
+}
