@@ -10,7 +10,7 @@ import type { Call, IssueCall } from './pair/call.ts';
 import type { Step } from './pair/decision.ts';
 import { isIssuable } from './pair/freshness.ts';
 import type { Goal } from './pair/goal.ts';
-import type { IssuedToken } from './pair/issued-token.ts';
+import type { IssuedToken } from './pair/record.ts';
 import { createPairMemory } from './pair/memory.ts';
 import { createOutlook, type Wish } from './pair/outlook.ts';
 import { type Pair, pairKey, type ServiceName } from './pair/pair.ts';

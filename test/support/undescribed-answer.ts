@@ -1,5 +1,5 @@
 import { createTokenEndpoint } from '../../functions/broker/http/token-endpoint.ts';
-import type { IssuedToken } from '../../functions/broker/pair/issued-token.ts';
+import type { IssuedToken } from '../../functions/broker/pair/record.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
 import { BILLING, START } from './example.ts';
 

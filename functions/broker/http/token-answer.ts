@@ -1,4 +1,4 @@
-import type { IssuedToken } from '../pair/issued-token.ts';
+import type { IssuedToken } from '../pair/record.ts';
 import { Redacted } from '../redacted.ts';
 import type { LastingTokenAnswer } from './broker-answer.ts';
 

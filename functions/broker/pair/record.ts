@@ -1,45 +1,53 @@
 import type { ProblemType, ShapeReport } from '../problem.ts';
-import type { IssuedToken } from './issued-token.ts';
+import type { ServiceToken } from '../token-response/read.ts';
 
 /**
- * The whole state of a pair that all environments share. Times are epoch milliseconds and were written by somebody
- * else's clock, so whoever reads a record passes it through `capTimes` first.
+ * The whole state of a pair that all environments share. Times are epoch milliseconds and come from the clocks of other
+ * environments, so every reader passes a record through `capTimes` first.
  */
 export interface PairRecord {
-  /** Counts the leases; only taking one increments it. 0: nobody ever took one. */
+  /** Counts the leases; only taking one increments it. 0: no environment ever took one. */
   readonly fence: number;
   readonly leaseOwner: string | undefined;
-  /** 0: nobody holds the lease. */
+  /** 0: the lease is free. */
   readonly leaseUntil: number;
   readonly token: StoredToken | undefined;
-  /** Until then the record holds a token that this code or its key cannot open and must not replace; else 0. */
-  readonly foreignUntil: number;
-  /** Without the sealing key the token can be neither opened nor replaced; all the rest is there. */
-  readonly isLocked: boolean;
-  /** The longest life time seen for the pair. */
+  /**
+   * Until then the record holds a token that this environment can neither open nor replace; 0 when it can be opened or
+   * holds none, `Infinity` while this environment has no sealing key.
+   */
+  readonly closedUntil: number;
+  /** The longest life time seen of the token. */
   readonly lifetimeSeenMs: number;
-  /** When the last lease was taken. */
+  /** When a lease was last taken for callers; a check leaves it as it is. */
   readonly attemptedAt: number;
-  /** When a refused token was last replaced, or tried to be. */
+  /** When a refused token was last replaced, or when a lease to replace it was taken. */
   readonly forcedAt: number;
   /** By secret version. */
   readonly rejected: ReadonlyMap<string, Rejection>;
+  /** By `holdKey`. */
+  readonly held: ReadonlyMap<string, Hold>;
   readonly pause: Pause | undefined;
+  readonly checked: CheckedVersion | undefined;
   /** An operator has stopped the client. */
   readonly disabled: boolean;
-  /** How often a token of an assumed life time was refused in its first half, since the last halving. */
-  readonly earlyRefusals: number;
-  /** The assumed life time after halvings; 0: as the settings say. */
-  readonly assumedLifetimeMs: number;
+}
+
+/** A token as a caller receives it, beside the seconds it has left. */
+export interface IssuedToken extends ServiceToken {
+  /** The first 16 hexadecimal digits of the token's SHA-256. */
+  readonly fingerprint: string;
+  /** The secret version that it was requested with. */
+  readonly credentialVersion: string;
+  /** When the token request began. */
+  readonly issuedAt: number;
 }
 
 export interface StoredToken extends IssuedToken {
-  /** When the token request began. */
-  readonly issuedAt: number;
   /** From then on one environment at a time tries to get the successor. */
   readonly refreshAt: number;
-  /** The service gave this very token again after it had been refused: refusing it once more changes nothing. */
-  readonly refusalIsIdle: boolean;
+  /** The service issued this very token again after it had been refused: refusing it once more changes nothing. */
+  readonly sameTokenAgain: boolean;
 }
 
 /** One latch: the rejected requests that a secret version has cost. */
@@ -51,7 +59,15 @@ export interface Rejection {
   readonly fence: number;
 }
 
-/** Until when nobody sends a token request for the pair, and the problem that everybody answers with. */
+/** Until when a secret version is not sent, because sending the same again does not help, and the problem that says why. */
+export interface Hold {
+  readonly until: number;
+  /** How many holds there have been since the version last worked, this one included. */
+  readonly step: number;
+  readonly problem: StoredProblem;
+}
+
+/** Until when no environment sends a token request for the pair, and the problem that all of them answer with. */
 export interface Pause {
   readonly until: number;
   /** How many pauses there have been since the last success, this one included. */
@@ -65,45 +81,71 @@ export interface StoredProblem {
   readonly shape?: ShapeReport | undefined;
 }
 
+/** What the last token request of a check of AWSPENDING or AWSPREVIOUS found. */
+export interface CheckedVersion {
+  readonly version: string;
+  readonly at: number;
+  readonly finding: CheckedFinding;
+}
+
+/** The findings that a token request can lead to. */
+export type CheckedFinding = 'accepted' | 'rejected' | 'throttled' | 'unreachable' | 'misconfigured';
+
 export const EMPTY_RECORD: PairRecord = {
   fence: 0,
   leaseOwner: undefined,
   leaseUntil: 0,
   token: undefined,
-  foreignUntil: 0,
-  isLocked: false,
+  closedUntil: 0,
   lifetimeSeenMs: 0,
   attemptedAt: 0,
   forcedAt: 0,
   rejected: new Map(),
+  held: new Map(),
   pause: undefined,
+  checked: undefined,
   disabled: false,
-  earlyRefusals: 0,
-  assumedLifetimeMs: 0,
 };
 
+/** A version and the settings that it is sent with: another release with other settings has holds of its own. */
+export function holdKey(version: string, settingsDigest: string): string {
+  return `${version}:${settingsDigest}`;
+}
+
 /**
- * Whatever clock wrote a record, nothing in it is later than now, and no pause longer than the longest. What lies further
- * ahead than any clock goes wrong is nonsense and counts for nothing, so that it holds nobody up for good. A lease needs
- * no cap: whoever meets it watches it for its own length.
+ * The record with nothing in it later than now, and with no pause or hold longer than the longest, whatever clock wrote
+ * it. A time that lies further ahead than any clock goes wrong counts for nothing, so that it stops no pair for good. A
+ * lease needs no cap: an environment that waits for it watches it for its own length.
  */
 export function capTimes(record: PairRecord, now: number): PairRecord {
-  const past = (time: number) => (time > now + MAX_CLOCK_ERROR_MS ? 0 : Math.min(time, now));
-  const { pause, rejected } = record;
+  const { rejected, held, pause, checked } = record;
   return {
     ...record,
-    attemptedAt: past(record.attemptedAt),
-    forcedAt: past(record.forcedAt),
-    rejected: new Map([...rejected].map(([version, latch]) => [version, { ...latch, at: past(latch.at) }])),
-    pause: pause && capPause(pause, now),
+    attemptedAt: pastTime(record.attemptedAt, now),
+    forcedAt: pastTime(record.forcedAt, now),
+    rejected: new Map([...rejected].map(([version, latch]) => [version, { ...latch, at: pastTime(latch.at, now) }])),
+    held: new Map([...held].flatMap(([key, hold]) => capUntil(key, hold, MAX_HOLD_MS, now))),
+    pause: pause && capUntil('', pause, MAX_PAUSE_MS, now)[0]?.[1],
+    checked: checked && { ...checked, at: pastTime(checked.at, now) },
   };
 }
 
-function capPause(pause: Pause, now: number): Pause | undefined {
-  if (pause.until > now + MAX_PAUSE_MS + MAX_CLOCK_ERROR_MS) return undefined;
-  return { ...pause, until: Math.min(pause.until, now + MAX_PAUSE_MS) };
+/** A time that has passed: at most now, and 0 when no clock can be that wrong. */
+export function pastTime(time: number, now: number): number {
+  return time > now + MAX_CLOCK_ERROR_MS ? 0 : Math.min(time, now);
+}
+
+function capUntil<Wait extends Pause | Hold>(
+  key: string,
+  wait: Wait,
+  maxMs: number,
+  now: number,
+): readonly (readonly [string, Wait])[] {
+  if (wait.until > now + maxMs + MAX_CLOCK_ERROR_MS) return [];
+  return [[key, { ...wait, until: Math.min(wait.until, now + maxMs) }]];
 }
 
 /** No pause is longer, whatever a service asks for with `Retry-After`. */
 export const MAX_PAUSE_MS = 300_000;
+export const MAX_HOLD_MS = 60 * 60_000;
 const MAX_CLOCK_ERROR_MS = 60 * 60_000;

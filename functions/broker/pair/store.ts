@@ -1,34 +1,30 @@
 import type { Pair } from './pair.ts';
-import type { PairRecord, Pause, StoredToken } from './record.ts';
+import type { CheckedVersion, Hold, PairRecord, Pause, StoredToken } from './record.ts';
 
 /**
  * Where the record of a pair lives. Every write is one conditional update; a lost condition is an answer, not an error.
- * All of them reject with `StoreUnavailable` when the store is down, slow or throttled; then nobody knows whether a
- * write has happened.
+ * Every call is over by `deadline` (epoch milliseconds) and throws `StoreUnavailable` when the store is down, slow or
+ * throttled; then the caller cannot know whether a write has happened.
  */
 export interface PairStore {
-  /** The record, `EMPTY_RECORD` when there is none. `eventual` may be a moment old. */
-  read(pair: Pair, consistency: 'eventual' | 'strong'): Promise<PairRecord>;
+  /** The latest record, `EMPTY_RECORD` when there is none. */
+  read(pair: Pair, deadline: number): Promise<PairRecord>;
   /**
-   * Takes the lease and says what the record was before, its fence being the one that I saw; `undefined` when somebody
-   * else was faster. Told twice it takes one lease, and the second answer shows it.
+   * Takes the lease and gives the record before, its fence being the one that I saw; `undefined` when another call was
+   * faster. Called twice it takes one lease, and the second answer shows it.
    */
-  acquire(pair: Pair, acquisition: Acquisition): Promise<PairRecord | undefined>;
-  /** Stores the token, ends the pause and the lease; `false` when the fence is no longer mine. */
-  publish(pair: Pair, fence: number, publication: Publication): Promise<boolean>;
-  /** Stores the pause and ends the lease; `false` when the fence is no longer mine. */
-  pause(pair: Pair, fence: number, pause: Pause): Promise<boolean>;
+  acquire(pair: Pair, acquisition: Acquisition, deadline: number): Promise<PairRecord | undefined>;
+  /** Ends my lease and writes what came of it; `false` when the lease is no longer mine. */
+  end(pair: Pair, lease: Lease, ending: Ending, deadline: number): Promise<boolean>;
   /** Counts a rejected request whatever the fence, once per fence, and ends the lease if it is still mine. */
-  reject(pair: Pair, fence: number, rejection: RejectedRequest): Promise<void>;
-  /** Ends the lease if it is still mine, and with it the latch of a version that has just worked. */
-  release(pair: Pair, fence: number, provenVersion?: string): Promise<void>;
-  /** The same store, whose calls are over by `deadline` (epoch milliseconds); left out by one that needs no time. */
-  readonly until?: (deadline: number) => PairStore;
+  reject(pair: Pair, lease: Lease, rejection: RejectedRequest, deadline: number): Promise<void>;
 }
 
-/** The store for one call: whatever it does ends by `deadline` (epoch milliseconds). */
-export function storeUntil(store: PairStore, deadline: number): PairStore {
-  return store.until?.(deadline) ?? store;
+/** A lease of mine. */
+export interface Lease {
+  /** Unique per call. */
+  readonly owner: string;
+  readonly fence: number;
 }
 
 export interface Acquisition {
@@ -39,18 +35,48 @@ export interface Acquisition {
   readonly now: number;
   readonly until: number;
   /** I have watched the lease under this fence for its whole length: it is over, whatever its time says. */
-  readonly outwaited: boolean;
+  readonly observedExpired: boolean;
   /** The request replaces a refused token. */
   readonly forced: boolean;
   /** The version about to be sent has been rejected before: this uses up its next chance. */
   readonly chargedVersion: string | undefined;
+  /** The lease is for a check: it leaves `attemptedAt` as it is, so that it postpones no renewal. */
+  readonly isCheck: boolean;
 }
+
+/** What a lease ends with. `checked` is what a check of a version that is not in use found. */
+export type Ending =
+  /** Stores the token; ends the pause, and the latch and the hold of the version that brought it. */
+  | {
+      readonly kind: 'publish';
+      readonly publication: Publication;
+      readonly holdKey: string;
+      readonly checked?: CheckedVersion | undefined;
+    }
+  /** The version worked, and its token is not for callers: ends its latch and its hold. */
+  | {
+      readonly kind: 'prove';
+      readonly version: string;
+      readonly holdKey: string;
+      readonly checked?: CheckedVersion | undefined;
+    }
+  | { readonly kind: 'pause'; readonly pause: Pause; readonly checked?: CheckedVersion | undefined }
+  /** Stores the hold and drops those that ended long ago. */
+  | {
+      readonly kind: 'hold';
+      readonly key: string;
+      readonly hold: Hold;
+      readonly expiredKeys: readonly string[];
+      readonly checked?: CheckedVersion | undefined;
+    }
+  /** Removes the token: the secret is gone, or no longer names the service. */
+  | { readonly kind: 'withdraw' }
+  /** Nothing came of it. */
+  | { readonly kind: 'release' };
 
 export interface Publication {
   readonly token: StoredToken;
   readonly lifetimeSeenMs: number;
-  readonly earlyRefusals: number;
-  readonly assumedLifetimeMs: number;
 }
 
 export interface RejectedRequest {
@@ -58,6 +84,7 @@ export interface RejectedRequest {
   readonly at: number;
   /** Versions that carry no stage any more: their latches are forgotten. */
   readonly goneVersions: readonly string[];
+  readonly checked?: CheckedVersion | undefined;
 }
 
 /** The store did not answer in time; the cause is the name of what went wrong, nothing of its content. */
