@@ -1,5 +1,4 @@
-import { parseDateTime } from './date-time.ts';
-import { parseDuration } from './duration.ts';
+import { isRecord, plainName } from './members.ts';
 
 /** An expiry as an answer tells it: a length of time, a moment, nothing at all, or something that cannot be read. */
 export type ExpiryValue =
@@ -44,3 +43,211 @@ function readText(text: string): ExpiryValue {
   const milliseconds = parseDuration(text);
   return milliseconds === undefined ? { kind: 'unreadable' } : { kind: 'length', milliseconds };
 }
+
+/** How the number of a member that tells an expiry is meant. */
+export interface ExpiryName {
+  /** Whether it is a moment (`expires_at`) rather than a length of time (`expires_in`). */
+  readonly isMoment: boolean;
+  /** The unit that the name itself tells: `expiresInMs`. */
+  readonly unitMs: number | undefined;
+}
+
+/**
+ * What a member's name says of a token's expiry, undefined when it says nothing: `expires_in`, `ttl`, `validFor`,
+ * `expires_at`, `validUntil`, `exp` …, in all spellings, also with the token's name before (`accessTokenExpiresAt`) or a
+ * unit behind (`expiresInMs`). `refresh_expires_in` and `ext_expires_in` are of other tokens and other times.
+ */
+export function expiryNameOf(name: string): ExpiryName | undefined {
+  const bare = plainName(name).replace(TOKEN_PREFIX, '');
+  if (LENGTHS.has(bare)) return { isMoment: false, unitMs: undefined };
+  if (MOMENTS.has(bare)) return { isMoment: true, unitMs: undefined };
+  const [, stem = '', unit = ''] = UNIT_SUFFIX.exec(bare) ?? [];
+  return LENGTHS.has(stem) || MOMENTS.has(stem) ? { isMoment: MOMENTS.has(stem), unitMs: unitMs(unit) } : undefined;
+}
+
+/**
+ * The same for a response header: `expires-in`, `x-expires-at`, and what names the token (`x-token-expiry`,
+ * `x-auth-token-ttl`). `expires` and `cache-control` say how long a cache may keep the answer (RFC 9111 §5), not how
+ * long the token lives.
+ */
+export function expiryHeaderOf(header: string): ExpiryName | undefined {
+  const name = plainName(header).replace(/^x/, '');
+  return name === 'expiresin' || name === 'expiresat' || TOKEN_PREFIX.test(name) ? expiryNameOf(name) : undefined;
+}
+
+const TOKEN_PREFIX = /^(?:(?:access|api|auth|bearer|security|session)?token|access|auth|jwt|session)/;
+const UNIT_SUFFIX = /^(.+?)(?:in)?(ms|millis|milliseconds|secs?|seconds|mins?|minutes|hours|days)$/;
+
+const LENGTHS: ReadonlySet<string> = new Set([
+  ...['expiresin', 'expirein', 'expiryin', 'expirationin', 'expiresafter', 'expireafter'],
+  ...[
+    'expires',
+    'expire',
+    'expiry',
+    'expiration',
+    'ttl',
+    'timetolive',
+    'validfor',
+    'validityperiod',
+    'lifetime',
+    'lifespan',
+    'maxage',
+  ],
+  ...['timetoexpire', 'secondstoexpire', 'secondstoexpiry', 'secondsuntilexpiry'],
+]);
+
+const MOMENTS: ReadonlySet<string> = new Set([
+  ...['expiresat', 'expireat', 'expiryat', 'expireson', 'expireon', 'expirydate', 'expirationdate', 'expiredate'],
+  ...['expiresdate', 'expirationtime', 'expirytime', 'expiretime', 'expirydatetime', 'expirationdatetime'],
+  ...['expirytimestamp', 'expirationtimestamp', 'expiresutc', 'expirationutc', 'validuntil', 'validtill', 'validto'],
+  ...['notafter', 'exp'],
+]);
+
+/**
+ * The milliseconds of a duration that is written as text; undefined for everything else.
+ *
+ * - `D:HH:MM`: days, hours, minutes. One digit of days; two (`01:00:00`) are the hours of `HH:MM:SS`, the shorter reading
+ * - `D.HH:MM:SS` and `HH:MM:SS`, .NET's TimeSpan
+ * - `1h`, `60 minutes`, `3600s`: a number and a unit
+ * - `PT1H`, `P1DT12H`: ISO 8601
+ */
+export function parseDuration(text: string): number | undefined {
+  return parseDaysHoursMinutes(text) ?? parseTimeSpan(text) ?? parseWithUnit(text) ?? parseIsoDuration(text);
+}
+
+/** The milliseconds of a unit of time: `ms`, `seconds`, `min`, `h`. */
+export function unitMs(unit: string): number | undefined {
+  return UNITS_MS.get(unit.toLowerCase());
+}
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+const WEEK_MS = 7 * DAY_MS;
+
+const UNITS_MS: ReadonlyMap<string, number> = new Map([
+  ...unitsOf(1, ['ms', 'msec', 'msecs', 'millis', 'millisecond', 'milliseconds']),
+  ...unitsOf(SECOND_MS, ['s', 'sec', 'secs', 'second', 'seconds']),
+  ...unitsOf(MINUTE_MS, ['m', 'min', 'mins', 'minute', 'minutes']),
+  ...unitsOf(HOUR_MS, ['h', 'hr', 'hrs', 'hour', 'hours']),
+  ...unitsOf(DAY_MS, ['d', 'day', 'days']),
+  ...unitsOf(WEEK_MS, ['w', 'week', 'weeks']),
+]);
+
+function unitsOf(milliseconds: number, names: readonly string[]): (readonly [string, number])[] {
+  return names.map((name) => [name, milliseconds] as const);
+}
+
+function parseDaysHoursMinutes(text: string): number | undefined {
+  const match = /^(\d):([01]\d|2[0-3]):([0-5]\d)$/.exec(text);
+  return match === null ? undefined : sum(match, [DAY_MS, HOUR_MS, MINUTE_MS]);
+}
+
+function parseTimeSpan(text: string): number | undefined {
+  const match = /^(?:(\d{1,6})\.)?(\d{1,2}):([0-5]\d):([0-5]\d)(?:\.\d{1,9})?$/.exec(text);
+  return match === null ? undefined : sum(match, [DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS]);
+}
+
+function parseWithUnit(text: string): number | undefined {
+  const match = /^(\d{1,15}(?:\.\d{1,9})?) ?([a-z]{1,12})$/i.exec(text);
+  if (match === null) return undefined;
+  const milliseconds = unitMs(match[2] ?? '');
+  return milliseconds === undefined ? undefined : Number(match[1]) * milliseconds;
+}
+
+function parseIsoDuration(text: string): number | undefined {
+  const match =
+    /^P(?=[\dT])(?:(\d{1,9})W)?(?:(\d{1,9})D)?(?:T(?=\d)(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9}(?:\.\d{1,9})?)S)?)?$/.exec(
+      text,
+    );
+  return match === null ? undefined : sum(match, [WEEK_MS, DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS]);
+}
+
+/** Adds up the groups of a match, each in its own unit. */
+function sum(match: RegExpExecArray, units: readonly number[]): number {
+  return units.reduce((total, unit, index) => total + Number(match[index + 1] ?? 0) * unit, 0);
+}
+
+/**
+ * The epoch milliseconds of an HTTP date in any of its three forms, undefined for everything else.
+ *
+ * @see RFC 9110 §5.6.7
+ */
+export function parseHttpDate(text: string): number | undefined {
+  if (IMF_FIXDATE.test(text) || RFC_850_DATE.test(text)) return epochOf(text);
+  return ASCTIME_DATE.test(text) ? epochOf(`${text} GMT`) : undefined;
+}
+
+/**
+ * The epoch milliseconds of an ISO 8601 date or date and time (RFC 3339 and its usual relatives: a space for the `T`,
+ * no seconds, no colon in the zone, a zone's name behind it as in RFC 9557), of an HTTP date, and of .NET's
+ * `/Date(…)/`; undefined for everything else. A time without a zone is taken as UTC, a date without a time as its first
+ * moment.
+ */
+export function parseDateTime(text: string): number | undefined {
+  const iso = ISO_8601.exec(text);
+  if (iso === null) return parseDotNetDate(text) ?? parseHttpDate(text);
+  const [, date, minutes = '00:00', seconds = ':00', fraction = '', zone] = iso;
+  return epochOf(`${date}T${minutes}${seconds}.${fraction.slice(0, 3).padEnd(3, '0')}${offsetOf(zone)}`);
+}
+
+// Date.parse alone would accept nearly any text, and read some of it in the machine's own time zone.
+const IMF_FIXDATE = /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/;
+const RFC_850_DATE = /^[A-Z][a-z]{2,5}day, \d\d-[A-Z][a-z]{2}-\d\d \d\d:\d\d:\d\d GMT$/;
+const ASCTIME_DATE = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}$/;
+const ISO_8601 =
+  /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?:(:\d\d)(?:[.,](\d{1,9}))?)? ?(Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)?(?:\[[\w/+-]+\])?)?$/i;
+
+function epochOf(text: string): number | undefined {
+  const time = Date.parse(text);
+  return Number.isNaN(time) ? undefined : time;
+}
+
+function offsetOf(zone = 'Z'): string {
+  return /^[+-]/.test(zone) ? `${zone.slice(0, 3)}:${zone.slice(3).replace(':', '') || '00'}` : 'Z';
+}
+
+function parseDotNetDate(text: string): number | undefined {
+  const milliseconds = /^\/Date\((\d{1,15})(?:[+-]\d{4})?\)\/$/.exec(text)?.[1];
+  return milliseconds === undefined ? undefined : Number(milliseconds);
+}
+
+/** What a JWT says of its own life; epoch milliseconds. */
+export interface JwtTimes {
+  readonly issuedAt: number | undefined;
+  readonly expiresAt: number | undefined;
+}
+
+/**
+ * The `iat` and `exp` of a signed JWT, undefined when the text is none. The signature is not verified: the token came
+ * straight from its service, and the times only ever shorten what the broker does with it.
+ *
+ * @see RFC 7519 §4.1, RFC 7515 §7.1
+ */
+export function readJwtTimes(text: string): JwtTimes | undefined {
+  const parts = text.split('.', 4);
+  if (parts.length !== 3) return undefined;
+  const [header, claims] = parts.slice(0, 2).map(decodeMembers);
+  if (typeof header?.alg !== 'string' || claims === undefined) return undefined;
+  return { issuedAt: numericDateMs(claims.iat), expiresAt: numericDateMs(claims.exp) };
+}
+
+function decodeMembers(base64url: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    // One character per byte instead of UTF-8: the numbers and names that are looked for are the same.
+    const decoded: unknown = JSON.parse(atob(base64url.replaceAll('-', '+').replaceAll('_', '/')));
+    return isRecord(decoded) ? decoded : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** RFC 7519 says seconds; issuers that write milliseconds exist, and as seconds those would never expire. */
+function numericDateMs(claim: unknown): number | undefined {
+  if (typeof claim !== 'number' || !Number.isFinite(claim)) return undefined;
+  return claim >= FIRST_MILLISECONDS ? claim : claim * 1_000;
+}
+
+/** As seconds this lies in the year 33 658, as milliseconds in 2001. */
+const FIRST_MILLISECONDS = 1e12;

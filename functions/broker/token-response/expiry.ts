@@ -1,12 +1,17 @@
 import type { Service } from '../service.ts';
-import { parseHttpDate } from './date-time.ts';
-import { type ExpiryName, expiryHeaderOf, expiryNameOf } from './expiry-name.ts';
-import { type ExpiryValue, readExpiryValue } from './expiry-value.ts';
+import {
+  type ExpiryName,
+  type ExpiryValue,
+  expiryHeaderOf,
+  expiryNameOf,
+  type JwtTimes,
+  parseHttpDate,
+  readExpiryValue,
+  readJwtTimes,
+} from './expiry-value.ts';
 import type { FoundToken } from './find-token.ts';
-import { type JwtTimes, readJwtTimes } from './jwt.ts';
-import { type MemberPath, memberAt } from './members.ts';
-import type { ExpirySource, RequestTimes, TokenResponse } from './read.ts';
-import { type PrintPath, UnusableAnswer } from './unusable-answer.ts';
+import { type MemberPath, memberAt, type PrintPath, UnusableAnswer } from './members.ts';
+import type { ExpirySource, RequestTimes, TokenResponse } from './types.ts';
 
 /**
  * Reads when a token expires. Of everything that tells it, the earliest counts:

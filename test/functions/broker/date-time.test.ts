@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseDateTime, parseHttpDate } from '../../../functions/broker/token-response/date-time.ts';
+import { parseDateTime, parseHttpDate } from '../../../functions/broker/token-response/expiry-value.ts';
 
 const NOON = Date.UTC(2026, 10, 21, 12, 34, 56);
 const HTTP_DATES = ['Sat, 21 Nov 2026 12:34:56 GMT', 'Saturday, 21-Nov-26 12:34:56 GMT', 'Sat Nov 21 12:34:56 2026'];

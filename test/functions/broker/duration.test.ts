@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseDuration, unitMs } from '../../../functions/broker/token-response/duration.ts';
+import { parseDuration, unitMs } from '../../../functions/broker/token-response/expiry-value.ts';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { expiryNameOf } from '../../../functions/broker/token-response/expiry-name.ts';
+import { expiryNameOf } from '../../../functions/broker/token-response/expiry-value.ts';
 
 it.each<[string, boolean, number | undefined]>([
   ['expires_in', false, undefined],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readJwtTimes } from '../../../functions/broker/token-response/jwt.ts';
+import { readJwtTimes } from '../../../functions/broker/token-response/expiry-value.ts';
 
 const HEADER = { alg: 'RS256' };
 const NONE = { issuedAt: undefined, expiresAt: undefined };
