@@ -213,24 +213,24 @@ function parseDotNetDate(text: string): number | undefined {
   return milliseconds === undefined ? undefined : Number(milliseconds);
 }
 
-/** What a JWT says of its own life; epoch milliseconds. */
-export interface JwtTimes {
-  readonly issuedAt: number | undefined;
+/** What a JWT says of itself. */
+export interface Jwt {
+  /** Its `exp`, in epoch milliseconds. */
   readonly expiresAt: number | undefined;
 }
 
 /**
- * The `iat` and `exp` of a signed JWT, undefined when the text is none. The signature is not verified: the token came
- * straight from its service, and the times only ever shorten what the broker does with it.
+ * Reads a signed JWT, undefined when the text is none. The signature is not verified: the token came straight from its
+ * service, and its `exp` only ever shortens what the broker does with it.
  *
- * @see RFC 7519 §4.1, RFC 7515 §7.1
+ * @see RFC 7519 §4.1.4, RFC 7515 §7.1
  */
-export function readJwtTimes(text: string): JwtTimes | undefined {
+export function readJwt(text: string): Jwt | undefined {
   const parts = text.split('.', 4);
   if (parts.length !== 3) return undefined;
   const [header, claims] = parts.slice(0, 2).map(decodeMembers);
   if (typeof header?.alg !== 'string' || claims === undefined) return undefined;
-  return { issuedAt: numericDateMs(claims.iat), expiresAt: numericDateMs(claims.exp) };
+  return { expiresAt: numericDateMs(claims.exp) };
 }
 
 function decodeMembers(base64url: string): Readonly<Record<string, unknown>> | undefined {

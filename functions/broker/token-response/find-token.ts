@@ -1,4 +1,4 @@
-import { readJwtTimes } from './expiry-value.ts';
+import { readJwt } from './expiry-value.ts';
 import { type FoundMember, listMembers, type MemberPath, memberAt, plainName, UnusableAnswer } from './members.ts';
 
 /**
@@ -129,7 +129,7 @@ const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 
 /** Whether a text that no name calls a token is one: a JWT, or an opaque word unlike `Unauthorized` or `invalid_client`. */
 function looksLikeToken(text: string): boolean {
-  return readJwtTimes(text) !== undefined || isOpaqueWord(text);
+  return readJwt(text) !== undefined || isOpaqueWord(text);
 }
 
 function isOpaqueWord(text: string): boolean {

@@ -1,36 +1,37 @@
 import { describe, expect, it } from 'vitest';
-import { readJwtTimes } from '../../../functions/broker/token-response/expiry-value.ts';
+import { readJwt } from '../../../functions/broker/token-response/expiry-value.ts';
 
 const HEADER = { alg: 'RS256' };
-const NONE = { issuedAt: undefined, expiresAt: undefined };
+const NONE = { expiresAt: undefined };
 
-describe('the times of a JWT', () => {
+describe('the expiry of a JWT', () => {
   it.each([
-    ['are seconds', { iat: 1_767_225_600, exp: 1_767_229_200.5 }, 1_767_225_600_000, 1_767_229_200_500],
-    ['are milliseconds from 10¹² on', { iat: 999_999_999_999, exp: 1e12 }, 999_999_999_999_000, 1e12],
-    ['may be missing', {}, undefined, undefined],
-    ['are no texts', { iat: '1767225600', exp: '2026-01-01T00:00:00Z' }, undefined, undefined],
-    ['are nothing else', { iat: null, exp: [1_767_225_600] }, undefined, undefined],
-  ])('%s', (_what, claims, issuedAt, expiresAt) => {
-    expect(readJwtTimes(jwtOf(HEADER, claims))).toEqual({ issuedAt, expiresAt });
+    ['is in seconds', 1_767_229_200.5, 1_767_229_200_500],
+    ['is in seconds below 10¹²', 999_999_999_999, 999_999_999_999_000],
+    ['is in milliseconds from 10¹² on', 1e12, 1e12],
+    ['may be missing', undefined, undefined],
+    ['is no text', '2026-01-01T00:00:00Z', undefined],
+    ['is nothing else', [1_767_225_600], undefined],
+  ])('%s', (_what, exp, expiresAt) => {
+    expect(readJwt(jwtOf(HEADER, { exp }))).toEqual({ expiresAt });
   });
 
-  it('are not endless', () => {
-    expect(readJwtTimes(`${encoded(HEADER)}.${base64url('{"exp":1e999}')}.s`)).toEqual(NONE);
+  it('is not endless', () => {
+    expect(readJwt(`${encoded(HEADER)}.${base64url('{"exp":1e999}')}.s`)).toEqual(NONE);
   });
 
-  it('are found although the signature is empty', () => {
-    expect(readJwtTimes(`${encoded(HEADER)}.${encoded({})}.`)).toEqual(NONE);
+  it('is found although the signature is empty', () => {
+    expect(readJwt(`${encoded(HEADER)}.${encoded({})}.`)).toEqual(NONE);
   });
 
-  it('are found whatever characters base64url needs', () => {
+  it('is found whatever characters base64url needs', () => {
     const token = jwtOf({ ...HEADER, kid: '~~~???' }, { '~~~': '???', '~~': '>>>', exp: 1_767_229_200 });
     expect(token).toMatch(/-.*_/);
-    expect(readJwtTimes(token)?.expiresAt).toBe(1_767_229_200_000);
+    expect(readJwt(token)?.expiresAt).toBe(1_767_229_200_000);
   });
 
-  it('are found among characters beyond ASCII', () => {
-    expect(readJwtTimes(jwtOf(HEADER, { name: 'Zoë', exp: 1_767_229_200 }))?.expiresAt).toBe(1_767_229_200_000);
+  it('is found among characters beyond ASCII', () => {
+    expect(readJwt(jwtOf(HEADER, { name: 'Zoë', exp: 1_767_229_200 }))?.expiresAt).toBe(1_767_229_200_000);
   });
 });
 
@@ -53,7 +54,7 @@ describe('no JWT', () => {
     ['has claims that are null', `${header}.${encoded(null)}.s`],
     ['has claims that are no base64', `${header}.{"exp":1767229200}.s`],
   ])('%s', (_what, text) => {
-    expect(readJwtTimes(text)).toBeUndefined();
+    expect(readJwt(text)).toBeUndefined();
   });
 });
 
