@@ -4,7 +4,7 @@ import { isRecord, plainName } from './members.ts';
 export type ExpiryValue =
   | { readonly kind: 'length'; readonly milliseconds: number }
   | { readonly kind: 'moment'; readonly time: number }
-  | { readonly kind: 'untold' }
+  | { readonly kind: 'nothing' }
   | { readonly kind: 'unreadable' };
 
 /**
@@ -14,20 +14,21 @@ export type ExpiryValue =
  * - from 10⁹ on: the moment in epoch seconds; but a length when the unit is milliseconds and the name tells no moment
  * - below: a length in `unitMs`. (As lengths, 10⁹ seconds are 31 years.)
  *
- * Other texts: a date and time, or a duration. `null`, `false` and the empty text tell nothing.
+ * Other texts: a date and time in ISO 8601, or `D:HH:MM`. `null`, `false` and the empty text tell nothing.
  */
 export function readExpiryValue(value: unknown, isMoment: boolean, unitMs: number): ExpiryValue {
-  if (value === undefined || value === null || value === false) return { kind: 'untold' };
+  if (value === undefined || value === null || value === false) return { kind: 'nothing' };
   if (typeof value === 'number') return readNumber(value, isMoment, unitMs);
   if (typeof value !== 'string' || value.length > MAX_TEXT_LENGTH) return { kind: 'unreadable' };
   const text = value.trim();
-  if (text === '') return { kind: 'untold' };
+  if (text === '') return { kind: 'nothing' };
   if (/^-?\d+(?:\.\d+)?$/.test(text)) return readNumber(Number(text), isMoment, unitMs);
-  return readText(text);
+  return readDateTime(text) ?? readDaysHoursMinutes(text) ?? { kind: 'unreadable' };
 }
 
 const MAX_TEXT_LENGTH = 64;
 const FIRST_EPOCH_SECONDS = 1e9;
+/** As seconds this lies in the year 33 658, as milliseconds in 2001. */
 const FIRST_EPOCH_MILLISECONDS = 1e12;
 
 function readNumber(number: number, isMoment: boolean, unitMs: number): ExpiryValue {
@@ -37,12 +38,40 @@ function readNumber(number: number, isMoment: boolean, unitMs: number): ExpiryVa
   return { kind: 'length', milliseconds: number * unitMs };
 }
 
-function readText(text: string): ExpiryValue {
-  const time = parseDateTime(text);
-  if (time !== undefined) return { kind: 'moment', time };
-  const milliseconds = parseDuration(text);
-  return milliseconds === undefined ? { kind: 'unreadable' } : { kind: 'length', milliseconds };
+/**
+ * ISO 8601 as services write it: a date, or a date and time with a `T` or a space between, with or without seconds and
+ * with any fraction. A time without a zone is taken as UTC, a date without a time as its first moment.
+ */
+function readDateTime(text: string): ExpiryValue | undefined {
+  const iso = ISO_8601.exec(text);
+  if (iso === null) return undefined;
+  const [, date, minutes = '00:00', seconds = ':00', fraction = '', zone] = iso;
+  const time = parseDate(`${date}T${minutes}${seconds}.${fraction.slice(0, 3).padEnd(3, '0')}${offsetOf(zone)}`);
+  return time === undefined ? undefined : { kind: 'moment', time };
 }
+
+const ISO_8601 = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?:(:\d\d)(?:[.,](\d{1,9}))?)?(Z|[+-]\d\d(?::?\d\d)?)?)?$/i;
+
+function offsetOf(zone = 'Z'): string {
+  return /^[+-]/.test(zone) ? `${zone.slice(0, 3)}:${zone.slice(3).replace(':', '') || '00'}` : 'Z';
+}
+
+function parseDate(text: string): number | undefined {
+  const time = Date.parse(text);
+  return Number.isNaN(time) ? undefined : time;
+}
+
+/** `D:HH:MM`, with one digit of days: with two it could be hours, minutes and seconds. */
+function readDaysHoursMinutes(text: string): ExpiryValue | undefined {
+  const [, days, hours, minutes] = /^(\d):([01]\d|2[0-3]):([0-5]\d)$/.exec(text) ?? [];
+  if (days === undefined) return undefined;
+  return { kind: 'length', milliseconds: ((Number(days) * 24 + Number(hours)) * 60 + Number(minutes)) * MINUTE_MS };
+}
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
 
 /** How the number of a member that tells an expiry is meant. */
 export interface ExpiryName {
@@ -62,7 +91,7 @@ export function expiryNameOf(name: string): ExpiryName | undefined {
   if (LENGTHS.has(bare)) return { isMoment: false, unitMs: undefined };
   if (MOMENTS.has(bare)) return { isMoment: true, unitMs: undefined };
   const [, stem = '', unit = ''] = UNIT_SUFFIX.exec(bare) ?? [];
-  return LENGTHS.has(stem) || MOMENTS.has(stem) ? { isMoment: MOMENTS.has(stem), unitMs: unitMs(unit) } : undefined;
+  return LENGTHS.has(stem) || MOMENTS.has(stem) ? { isMoment: MOMENTS.has(stem), unitMs: UNITS_MS[unit] } : undefined;
 }
 
 /**
@@ -78,21 +107,16 @@ export function expiryHeaderOf(header: string): ExpiryName | undefined {
 const TOKEN_PREFIX = /^(?:(?:access|api|auth|bearer|security|session)?token|access|auth|jwt|session)/;
 const UNIT_SUFFIX = /^(.+?)(?:in)?(ms|millis|milliseconds|secs?|seconds|mins?|minutes|hours|days)$/;
 
+const UNITS_MS: Readonly<Record<string, number>> = {
+  ...{ ms: 1, millis: 1, milliseconds: 1 },
+  ...{ sec: SECOND_MS, secs: SECOND_MS, seconds: SECOND_MS },
+  ...{ min: MINUTE_MS, mins: MINUTE_MS, minutes: MINUTE_MS },
+  ...{ hours: HOUR_MS, days: DAY_MS },
+};
+
 const LENGTHS: ReadonlySet<string> = new Set([
-  ...['expiresin', 'expirein', 'expiryin', 'expirationin', 'expiresafter', 'expireafter'],
-  ...[
-    'expires',
-    'expire',
-    'expiry',
-    'expiration',
-    'ttl',
-    'timetolive',
-    'validfor',
-    'validityperiod',
-    'lifetime',
-    'lifespan',
-    'maxage',
-  ],
+  ...['expiresin', 'expirein', 'expiryin', 'expirationin', 'expiresafter', 'expireafter', 'expires', 'expire'],
+  ...['expiry', 'expiration', 'ttl', 'timetolive', 'validfor', 'validityperiod', 'lifetime', 'lifespan', 'maxage'],
   ...['timetoexpire', 'secondstoexpire', 'secondstoexpiry', 'secondsuntilexpiry'],
 ]);
 
@@ -102,116 +126,6 @@ const MOMENTS: ReadonlySet<string> = new Set([
   ...['expirytimestamp', 'expirationtimestamp', 'expiresutc', 'expirationutc', 'validuntil', 'validtill', 'validto'],
   ...['notafter', 'exp'],
 ]);
-
-/**
- * The milliseconds of a duration that is written as text; undefined for everything else.
- *
- * - `D:HH:MM`: days, hours, minutes. One digit of days; two (`01:00:00`) are the hours of `HH:MM:SS`, the shorter reading
- * - `D.HH:MM:SS` and `HH:MM:SS`, .NET's TimeSpan
- * - `1h`, `60 minutes`, `3600s`: a number and a unit
- * - `PT1H`, `P1DT12H`: ISO 8601
- */
-export function parseDuration(text: string): number | undefined {
-  return parseDaysHoursMinutes(text) ?? parseTimeSpan(text) ?? parseWithUnit(text) ?? parseIsoDuration(text);
-}
-
-/** The milliseconds of a unit of time: `ms`, `seconds`, `min`, `h`. */
-export function unitMs(unit: string): number | undefined {
-  return UNITS_MS.get(unit.toLowerCase());
-}
-
-const SECOND_MS = 1_000;
-const MINUTE_MS = 60 * SECOND_MS;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
-const WEEK_MS = 7 * DAY_MS;
-
-const UNITS_MS: ReadonlyMap<string, number> = new Map([
-  ...unitsOf(1, ['ms', 'msec', 'msecs', 'millis', 'millisecond', 'milliseconds']),
-  ...unitsOf(SECOND_MS, ['s', 'sec', 'secs', 'second', 'seconds']),
-  ...unitsOf(MINUTE_MS, ['m', 'min', 'mins', 'minute', 'minutes']),
-  ...unitsOf(HOUR_MS, ['h', 'hr', 'hrs', 'hour', 'hours']),
-  ...unitsOf(DAY_MS, ['d', 'day', 'days']),
-  ...unitsOf(WEEK_MS, ['w', 'week', 'weeks']),
-]);
-
-function unitsOf(milliseconds: number, names: readonly string[]): (readonly [string, number])[] {
-  return names.map((name) => [name, milliseconds] as const);
-}
-
-function parseDaysHoursMinutes(text: string): number | undefined {
-  const match = /^(\d):([01]\d|2[0-3]):([0-5]\d)$/.exec(text);
-  return match === null ? undefined : sum(match, [DAY_MS, HOUR_MS, MINUTE_MS]);
-}
-
-function parseTimeSpan(text: string): number | undefined {
-  const match = /^(?:(\d{1,6})\.)?(\d{1,2}):([0-5]\d):([0-5]\d)(?:\.\d{1,9})?$/.exec(text);
-  return match === null ? undefined : sum(match, [DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS]);
-}
-
-function parseWithUnit(text: string): number | undefined {
-  const match = /^(\d{1,15}(?:\.\d{1,9})?) ?([a-z]{1,12})$/i.exec(text);
-  if (match === null) return undefined;
-  const milliseconds = unitMs(match[2] ?? '');
-  return milliseconds === undefined ? undefined : Number(match[1]) * milliseconds;
-}
-
-function parseIsoDuration(text: string): number | undefined {
-  const match =
-    /^P(?=[\dT])(?:(\d{1,9})W)?(?:(\d{1,9})D)?(?:T(?=\d)(?:(\d{1,9})H)?(?:(\d{1,9})M)?(?:(\d{1,9}(?:\.\d{1,9})?)S)?)?$/.exec(
-      text,
-    );
-  return match === null ? undefined : sum(match, [WEEK_MS, DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS]);
-}
-
-/** Adds up the groups of a match, each in its own unit. */
-function sum(match: RegExpExecArray, units: readonly number[]): number {
-  return units.reduce((total, unit, index) => total + Number(match[index + 1] ?? 0) * unit, 0);
-}
-
-/**
- * The epoch milliseconds of an HTTP date in any of its three forms, undefined for everything else.
- *
- * @see RFC 9110 §5.6.7
- */
-export function parseHttpDate(text: string): number | undefined {
-  if (IMF_FIXDATE.test(text) || RFC_850_DATE.test(text)) return epochOf(text);
-  return ASCTIME_DATE.test(text) ? epochOf(`${text} GMT`) : undefined;
-}
-
-/**
- * The epoch milliseconds of an ISO 8601 date or date and time (RFC 3339 and its usual relatives: a space for the `T`,
- * no seconds, no colon in the zone, a zone's name behind it as in RFC 9557), of an HTTP date, and of .NET's
- * `/Date(…)/`; undefined for everything else. A time without a zone is taken as UTC, a date without a time as its first
- * moment.
- */
-export function parseDateTime(text: string): number | undefined {
-  const iso = ISO_8601.exec(text);
-  if (iso === null) return parseDotNetDate(text) ?? parseHttpDate(text);
-  const [, date, minutes = '00:00', seconds = ':00', fraction = '', zone] = iso;
-  return epochOf(`${date}T${minutes}${seconds}.${fraction.slice(0, 3).padEnd(3, '0')}${offsetOf(zone)}`);
-}
-
-// Date.parse alone would accept nearly any text, and read some of it in the machine's own time zone.
-const IMF_FIXDATE = /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/;
-const RFC_850_DATE = /^[A-Z][a-z]{2,5}day, \d\d-[A-Z][a-z]{2}-\d\d \d\d:\d\d:\d\d GMT$/;
-const ASCTIME_DATE = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}$/;
-const ISO_8601 =
-  /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d)(?:(:\d\d)(?:[.,](\d{1,9}))?)? ?(Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)?(?:\[[\w/+-]+\])?)?$/i;
-
-function epochOf(text: string): number | undefined {
-  const time = Date.parse(text);
-  return Number.isNaN(time) ? undefined : time;
-}
-
-function offsetOf(zone = 'Z'): string {
-  return /^[+-]/.test(zone) ? `${zone.slice(0, 3)}:${zone.slice(3).replace(':', '') || '00'}` : 'Z';
-}
-
-function parseDotNetDate(text: string): number | undefined {
-  const milliseconds = /^\/Date\((\d{1,15})(?:[+-]\d{4})?\)\/$/.exec(text)?.[1];
-  return milliseconds === undefined ? undefined : Number(milliseconds);
-}
 
 /** What a JWT says of itself. */
 export interface Jwt {
@@ -246,8 +160,20 @@ function decodeMembers(base64url: string): Readonly<Record<string, unknown>> | u
 /** RFC 7519 says seconds; issuers that write milliseconds exist, and as seconds those would never expire. */
 function numericDateMs(claim: unknown): number | undefined {
   if (typeof claim !== 'number' || !Number.isFinite(claim)) return undefined;
-  return claim >= FIRST_MILLISECONDS ? claim : claim * 1_000;
+  return claim >= FIRST_EPOCH_MILLISECONDS ? claim : claim * 1_000;
 }
 
-/** As seconds this lies in the year 33 658, as milliseconds in 2001. */
-const FIRST_MILLISECONDS = 1e12;
+/**
+ * The epoch milliseconds of an HTTP date in any of its three forms, undefined for everything else.
+ *
+ * @see RFC 9110 §5.6.7
+ */
+export function parseHttpDate(text: string): number | undefined {
+  if (IMF_FIXDATE.test(text) || RFC_850_DATE.test(text)) return parseDate(text);
+  return ASCTIME_DATE.test(text) ? parseDate(`${text} GMT`) : undefined;
+}
+
+// Date.parse alone would accept nearly any text, and read some of it in the machine's own time zone.
+const IMF_FIXDATE = /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/;
+const RFC_850_DATE = /^[A-Z][a-z]{2,5}day, \d\d-[A-Z][a-z]{2}-\d\d \d\d:\d\d:\d\d GMT$/;
+const ASCTIME_DATE = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}$/;
