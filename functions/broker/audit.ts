@@ -3,7 +3,7 @@ import type { Caller } from './caller.ts';
 import type { Finding } from './finding.ts';
 import type { Pair } from './pair/pair.ts';
 import type { ProblemType } from './problem.ts';
-import type { ExpirySource } from './token-response/read.ts';
+import type { ExpirySource } from './token-response/types.ts';
 
 /** One decision of the broker, denials too. Nothing in it is a secret, a token or a value of a service's answer. */
 export interface AuditRecord {

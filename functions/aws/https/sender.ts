@@ -6,7 +6,7 @@ import {
   SendFailure,
   type SendLimits,
 } from '../../broker/token-request/send.ts';
-import type { TokenResponse } from '../../broker/token-response/read.ts';
+import type { TokenResponse } from '../../broker/token-response/types.ts';
 import { createConnections } from './connections.ts';
 import { errorFailure, timeoutFailure, watchProgress } from './failure.ts';
 

@@ -1,4 +1,4 @@
-import type { ExpirySource } from '../../broker/token-response/read.ts';
+import type { ExpirySource } from '../../broker/token-response/types.ts';
 import type { SealedPublication, StoredSeal, VisiblePublication } from '../sealing/sealing.ts';
 import { type Item, number, text } from './item.ts';
 

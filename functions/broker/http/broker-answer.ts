@@ -1,7 +1,7 @@
 import type { SecretStage } from '../credential/secret.ts';
 import type { Finding, ProvenBy } from '../finding.ts';
 import type { ProblemType, ShapeReport } from '../problem.ts';
-import type { ExpirySource } from '../token-response/read.ts';
+import type { ExpirySource } from '../token-response/types.ts';
 
 /** The body of a 200 of `POST /token`. */
 export interface TokenAnswer extends LastingTokenAnswer {

@@ -1,5 +1,5 @@
 import type { ProblemType, ShapeReport } from '../problem.ts';
-import type { ServiceToken } from '../token-response/read.ts';
+import type { ServiceToken } from '../token-response/types.ts';
 
 /**
  * The whole state of a pair that all environments share. Times are epoch milliseconds and come from the clocks of other

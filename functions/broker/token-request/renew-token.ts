@@ -8,8 +8,9 @@ import type { Publication } from '../pair/store.ts';
 import { Problem } from '../problem.ts';
 import type { Service } from '../service.ts';
 import { decodeBody } from '../token-response/body.ts';
-import { readTokenResponse, type ServiceToken, type TokenResponse } from '../token-response/read.ts';
+import { readTokenResponse } from '../token-response/read.ts';
 import { shapeOf } from '../token-response/shape.ts';
+import type { ServiceToken, TokenResponse } from '../token-response/types.ts';
 import { withoutCredential } from './strip-credential.ts';
 import type { RequestToken } from './token-request.ts';
 

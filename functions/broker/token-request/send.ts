@@ -1,5 +1,5 @@
 import type { Redacted } from '../redacted.ts';
-import type { TokenResponse } from '../token-response/read.ts';
+import type { TokenResponse } from '../token-response/types.ts';
 
 /**
  * Sends one request once and gives the complete answer, whatever its status; follows no redirect.

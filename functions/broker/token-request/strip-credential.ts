@@ -2,7 +2,7 @@ import { basicAuthorization } from '../credential/basic-authorization.ts';
 import type { Credential } from '../credential/credential.ts';
 import { shows } from '../secret-text.ts';
 import type { BasicEncoding } from '../service.ts';
-import type { ServiceToken } from '../token-response/read.ts';
+import type { ServiceToken } from '../token-response/types.ts';
 
 /**
  * A token without anything that repeats the credential it was requested with; `undefined` when the token itself does. A

@@ -1,6 +1,6 @@
 import type { Credential } from '../credential/credential.ts';
 import type { Service } from '../service.ts';
-import type { TokenResponse } from '../token-response/read.ts';
+import type { TokenResponse } from '../token-response/types.ts';
 import { buildTokenRequest } from './build.ts';
 import { isRepeatable, outOfTime, problemOf } from './failure.ts';
 import { type HttpRequest, type Send, SendFailure } from './send.ts';

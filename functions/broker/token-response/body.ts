@@ -1,5 +1,4 @@
-import { mediaTypeOf } from './media-type.ts';
-import type { TokenResponse } from './read.ts';
+import type { TokenResponse } from './types.ts';
 
 /** What the body of a token response holds: a parsed value, or why there is none. */
 export type DecodedBody =
@@ -85,4 +84,13 @@ function parseJson(text: string): DecodedBody {
   } catch {
     return unreadable(`its body is not JSON, or is cut off. ${WRONG_PLACE}`);
   }
+}
+
+/**
+ * The media type of a `content-type` header, in lower case and without parameters; undefined when it names none.
+ *
+ * @see RFC 9110 §8.3.1
+ */
+export function mediaTypeOf(contentType: string | undefined): string | undefined {
+  return contentType?.split(';', 1)[0]?.trim().toLowerCase() || undefined;
 }

@@ -1,12 +1,16 @@
 import type { Service } from '../service.ts';
-import { parseHttpDate } from './date-time.ts';
-import { type ExpiryName, expiryHeaderOf, expiryNameOf } from './expiry-name.ts';
-import { type ExpiryValue, readExpiryValue } from './expiry-value.ts';
+import {
+  type ExpiryName,
+  type ExpiryValue,
+  expiryHeaderOf,
+  expiryNameOf,
+  parseHttpDate,
+  readExpiryValue,
+  readJwt,
+} from './expiry-value.ts';
 import type { FoundToken } from './find-token.ts';
-import { type JwtTimes, readJwtTimes } from './jwt.ts';
-import { type MemberPath, memberAt } from './members.ts';
-import type { ExpirySource, RequestTimes, TokenResponse } from './read.ts';
-import { type PrintPath, UnusableAnswer } from './unusable-answer.ts';
+import { type MemberPath, memberAt, type PrintPath, UnusableAnswer } from './members.ts';
+import type { ExpirySource, RequestTimes, TokenResponse } from './types.ts';
 
 /**
  * Reads when a token expires. Of everything that tells it, the earliest counts:
@@ -18,23 +22,22 @@ import { type PrintPath, UnusableAnswer } from './unusable-answer.ts';
  * When nothing tells it, `tokenLifetimeSeconds` counts, else `assumedLifetimeSeconds`. The result is cut to
  * `maxLifetimeSeconds`.
  *
- * A length of time counts from the start of the request: the token may have been made at any moment since. A
- * moment is compared with two clocks: it is taken as it is, so a service whose clock is behind gives shorter lives;
- * and when the `date` header or the JWT's `iat` shows that the service's clock is ahead, by that much earlier.
+ * A length of time counts from the start of the request: the token may have been made at any moment since. A moment
+ * counts from the answer's own `date`, because the service's clock may be off; without a `date` it is taken as it is.
  *
  * A member that cannot be read is passed over only when another one can, or when `tokenLifetimeSeconds` is set.
  *
- * @see RFC 6749 §5.1 (`expires_in`), RFC 7519 §4.1.4 (`exp`)
+ * @see RFC 6749 §5.1 (`expires_in`), RFC 7519 §4.1.4 (`exp`), RFC 9110 §6.6.1 (`date`)
  * @throws UnusableAnswer when the expiry cannot be read, or has passed
  */
 export function readExpiry(answer: AnsweredToken, times: RequestTimes, service: Service): Expiry {
-  const jwt = readJwtTimes(answer.token.value);
-  const clock = { ...times, serviceAheadMs: serviceClockAheadMs(answer.headers, jwt, times.receivedAt) };
-  const told = [...toldByAnswer(answer, clock, service), ...toldByJwt(jwt, clock)];
-  const earliest = told.reduce(earlier, undefined) ?? untold(times, service);
-  const latest = times.requestStartedAt + service.maxLifetimeSeconds * 1_000;
+  const { requestStartedAt, receivedAt } = times;
+  const clock = { requestStartedAt, serviceDate: parseHttpDate(answer.headers.date ?? '') };
+  const claims = [...claimsOfAnswer(answer, clock, service), ...claimsOfJwt(answer.token.value, clock)];
+  const earliest = claims.reduce(earlier, undefined) ?? fallback(requestStartedAt, service);
+  const latest = requestStartedAt + service.maxLifetimeSeconds * 1_000;
   const expiresAt = Math.floor(Math.min(earliest.expiresAt, latest));
-  if (expiresAt > times.receivedAt) return { expiresAt, expirySource: earliest.source };
+  if (expiresAt > receivedAt) return { expiresAt, expirySource: earliest.source };
   throw new UnusableAnswer(
     (print) => `by ${earliest.where(print)} the token had expired when it arrived. ${COMPARE_CLOCKS}`,
   );
@@ -53,38 +56,36 @@ interface Expiry {
   readonly expirySource: ExpirySource;
 }
 
-interface Told {
+/** When the token expires by one member, header or setting. */
+interface ExpiryClaim {
   readonly where: (print: PrintPath) => string;
   readonly expiresAt: number;
   readonly source: ExpirySource;
 }
 
-interface Clock extends RequestTimes {
-  readonly serviceAheadMs: number;
+interface Clock {
+  readonly requestStartedAt: number;
+  /** What the service's clock showed when it answered. */
+  readonly serviceDate: number | undefined;
 }
 
 const COMPARE_CLOCKS =
   "If that cannot be, compare the service's clock with the broker's, and the unit with response.lifetimeUnit.";
 
-function serviceClockAheadMs(headers: TokenResponse['headers'], jwt: JwtTimes | undefined, receivedAt: number): number {
-  const date = parseHttpDate(headers.date ?? '') ?? receivedAt;
-  const { issuedAt = receivedAt, expiresAt = issuedAt } = jwt ?? {};
-  return Math.max(0, date - receivedAt, issuedAt < expiresAt ? issuedAt - receivedAt : 0);
-}
-
-function toldByAnswer(answer: AnsweredToken, clock: Clock, service: Service): readonly Told[] {
+function claimsOfAnswer(answer: AnsweredToken, clock: Clock, service: Service): readonly ExpiryClaim[] {
   const { lifetimeMember, lifetimeUnit } = service.response;
-  const clues = lifetimeMember === undefined ? searchedClues(answer) : configuredClue(answer.body, lifetimeMember);
-  const read = clues.map(({ path, value, name }) => {
-    // The unit of the settings was chosen by somebody who knows; the name only suggests one.
+  const candidates =
+    lifetimeMember === undefined ? searchedCandidates(answer) : configuredCandidate(answer.body, lifetimeMember);
+  const read = candidates.map(({ path, value, name }) => {
+    // The settings know the unit; the name only suggests one.
     const unitMs = lifetimeUnit === 'milliseconds' ? 1 : (name.unitMs ?? 1_000);
     return { path, expiry: readExpiryValue(value, name.isMoment, unitMs) };
   });
-  const told = read.flatMap(({ path, expiry }) => {
+  const claims = read.flatMap(({ path, expiry }) => {
     const expiresAt = timeOf(expiry, clock);
     return expiresAt === undefined ? [] : [{ where: codeOf(path), expiresAt, source: 'response' as const }];
   });
-  if (told.length > 0) return told;
+  if (claims.length > 0) return claims;
   if (lifetimeMember !== undefined) {
     throw new UnusableAnswer(
       'response.lifetimeMember names a member that is missing or tells no life time that can be read.',
@@ -98,50 +99,58 @@ function toldByAnswer(answer: AnsweredToken, clock: Clock, service: Service): re
   });
 }
 
-/** A member or header that tells an expiry, not read yet. */
-interface Clue {
+/** A member or header whose name tells an expiry, not read yet. */
+interface Candidate {
   readonly path: MemberPath;
   readonly value: unknown;
   readonly name: ExpiryName;
 }
 
-function configuredClue(body: unknown, lifetimeMember: string): readonly Clue[] {
+function searchedCandidates({ token, headers }: AnsweredToken): readonly Candidate[] {
+  const inBody = token.around.flatMap(({ path, members }) =>
+    Object.entries(members).flatMap(([name, value]) => candidateOf([...path, name], value, expiryNameOf(name))),
+  );
+  const inHeaders = Object.entries(headers).flatMap(([name, value]) =>
+    candidateOf([name], value, expiryHeaderOf(name)),
+  );
+  return [...inBody, ...inHeaders];
+}
+
+function candidateOf(path: MemberPath, value: unknown, name: ExpiryName | undefined): readonly Candidate[] {
+  return name === undefined ? [] : [{ path, value, name }];
+}
+
+function configuredCandidate(body: unknown, lifetimeMember: string): readonly Candidate[] {
   const member = memberAt(body, lifetimeMember);
   const name = expiryNameOf(member?.path.at(-1) ?? '') ?? { isMoment: false, unitMs: undefined };
   return member === undefined ? [] : [{ ...member, name }];
 }
 
-function searchedClues({ token, headers }: AnsweredToken): readonly Clue[] {
-  const inBody = token.around.flatMap(({ path, members }) =>
-    Object.entries(members).flatMap(([name, value]) => clueOf([...path, name], value, expiryNameOf(name))),
-  );
-  const inHeaders = Object.entries(headers).flatMap(([name, value]) => clueOf([name], value, expiryHeaderOf(name)));
-  return [...inBody, ...inHeaders];
-}
-
-function clueOf(path: MemberPath, value: unknown, name: ExpiryName | undefined): readonly Clue[] {
-  return name === undefined ? [] : [{ path, value, name }];
-}
-
 function timeOf(expiry: ExpiryValue, clock: Clock): number | undefined {
   if (expiry.kind === 'length') return clock.requestStartedAt + expiry.milliseconds;
-  return expiry.kind === 'moment' ? expiry.time - clock.serviceAheadMs : undefined;
+  return expiry.kind === 'moment' ? onOwnClock(expiry.time, clock) : undefined;
+}
+
+function onOwnClock(moment: number, { requestStartedAt, serviceDate }: Clock): number {
+  return serviceDate === undefined ? moment : requestStartedAt + (moment - serviceDate);
 }
 
 function codeOf(path: MemberPath): (print: PrintPath) => string {
   return (print) => `\`${print(path)}\``;
 }
 
-function toldByJwt(jwt: JwtTimes | undefined, clock: Clock): readonly Told[] {
-  if (jwt?.expiresAt === undefined) return [];
-  return [{ where: () => 'its own `exp` (JWT)', expiresAt: jwt.expiresAt - clock.serviceAheadMs, source: 'jwt' }];
+function claimsOfJwt(token: string, clock: Clock): readonly ExpiryClaim[] {
+  const expiresAt = readJwt(token)?.expiresAt;
+  if (expiresAt === undefined) return [];
+  return [{ where: () => 'its own `exp` (JWT)', expiresAt: onOwnClock(expiresAt, clock), source: 'jwt' }];
 }
 
-function earlier(one: Told | undefined, other: Told): Told {
+function earlier(one: ExpiryClaim | undefined, other: ExpiryClaim): ExpiryClaim {
   return one === undefined || other.expiresAt < one.expiresAt ? other : one;
 }
 
-function untold({ requestStartedAt }: RequestTimes, service: Service): Told {
+/** What counts when neither the answer nor the token tells an expiry. */
+function fallback(requestStartedAt: number, service: Service): ExpiryClaim {
   const { tokenLifetimeSeconds, assumedLifetimeSeconds } = service;
   return {
     where: () => 'the settings',

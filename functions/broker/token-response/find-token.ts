@@ -1,7 +1,5 @@
-import { type FoundMember, listMembers, memberAt } from './members.ts';
-import { isCompanion, isVague, rankOf, tokenNameOf } from './token-name.ts';
-import { flawOf, looksLikeToken, withoutScheme } from './token-text.ts';
-import { UnusableAnswer } from './unusable-answer.ts';
+import { readJwt } from './expiry-value.ts';
+import { type FoundMember, listMembers, type MemberPath, memberAt, plainName, UnusableAnswer } from './members.ts';
 
 /**
  * Finds the token in a decoded answer.
@@ -66,21 +64,37 @@ function searchedMember(answer: unknown): FoundMember {
   });
 }
 
+function asCandidate(member: FoundMember): readonly Candidate[] {
+  const name = tokenNameOf(member.path);
+  if (name === undefined) return [];
+  const isTold =
+    !VAGUE_NAMES.has(name) || (typeof member.value === 'string' && looksLikeToken(withoutScheme(member.value)));
+  return isTold ? [{ ...member, name }] : [];
+}
+
+/**
+ * The name under which a member would hold a token, undefined when its name is no such name. Inside of `accessToken` or
+ * `access`, a `value`, `token` or `jwtToken` is that access token.
+ */
+function tokenNameOf(path: MemberPath): string | undefined {
+  const name = plainName(path.at(-1) ?? '');
+  const outer = plainName(path.slice(0, -1).findLast((step) => step !== '0') ?? '');
+  if (NAMES_WITHIN.has(name) && NAMES_AROUND.has(outer)) return outer === 'access' ? 'accesstoken' : outer;
+  return RANKS.has(name) ? name : undefined;
+}
+
+function rankOf(tokenName: string): number {
+  return RANKS.get(tokenName) ?? RANKS.size;
+}
+
 function nothingFound(): never {
   throw new UnusableAnswer(
     'none of its members has a name that the broker knows for a token; say in response.tokenMember which one it is.',
   );
 }
 
-function asCandidate(member: FoundMember): readonly Candidate[] {
-  const name = tokenNameOf(member.path);
-  if (name === undefined) return [];
-  const isTold = !isVague(name) || (typeof member.value === 'string' && looksLikeToken(withoutScheme(member.value)));
-  return isTold ? [{ ...member, name }] : [];
-}
-
 function contradicts(other: Candidate, token: Candidate): boolean {
-  const comesAlong = isCompanion(other.name) && other.name !== token.name;
+  const comesAlong = COMPANIONS.has(other.name) && other.name !== token.name;
   return !comesAlong && withoutScheme(String(other.value)) !== withoutScheme(String(token.value));
 }
 
@@ -93,3 +107,65 @@ function asToken(member: FoundMember): FoundToken {
     return `its member \`${print(member.path)}\` should be the token but ${flaw}. ${advice}`;
   });
 }
+
+/** The token without `Bearer ` before it, which services that mean to be helpful send; no token holds a space. */
+function withoutScheme(text: string): string {
+  return text.replace(/^bearer +/i, '');
+}
+
+/**
+ * Why a text cannot be a token, undefined when it can: 1 to 65 536 visible ASCII characters.
+ *
+ * @see RFC 6749 appendix A.12, RFC 6750 §2.1
+ */
+function flawOf(token: string): string | undefined {
+  if (token === '') return 'is empty';
+  if (token.length > MAX_TOKEN_LENGTH) return 'is longer than 64 KiB';
+  return VISIBLE_ASCII.test(token) ? undefined : 'holds a space, a control character or one beyond ASCII';
+}
+
+const MAX_TOKEN_LENGTH = 65_536;
+const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
+
+/** Whether a text that no name calls a token is one: a JWT, or an opaque word unlike `Unauthorized` or `invalid_client`. */
+function looksLikeToken(text: string): boolean {
+  return readJwt(text) !== undefined || isOpaqueWord(text);
+}
+
+function isOpaqueWord(text: string): boolean {
+  if (text.length < 8 || !OPAQUE_WORD.test(text) || !/[a-z]/i.test(text)) return false;
+  if (text.length < 40 && FAILURE_WORD.test(text)) return false;
+  return /\d/.test(text) || text.length >= 16;
+}
+
+const OPAQUE_WORD = /^[\w.~+/=:|!*$@-]+$/;
+const FAILURE_WORD =
+  /error|failed|failure|invalid|denied|unauthori|forbidden|exception|unavailable|expired|not.?found/i;
+
+/** Whether the search knows this name. */
+export function isTokenName(name: string): boolean {
+  return RANKS.has(plainName(name));
+}
+
+const RANKS: ReadonlyMap<string, number> = new Map(
+  [
+    ...['accesstoken', 'token', 'idtoken', 'jwt', 'jwttoken', 'bearertoken', 'authtoken', 'authenticationtoken'],
+    ...['authorizationtoken', 'apitoken', 'oauthtoken', 'securitytoken', 'servicetoken', 'clienttoken', 'usertoken'],
+    ...['logintoken', 'xauthtoken', 'tokenvalue', 'tokenstring', 'bearer', 'authorization', 'access'],
+    ...['sessiontoken', 'sessionid', 'sessionkey', 'session', 'sid', 'ticket'],
+  ].map((name, rank) => [name, rank]),
+);
+
+/** Members that come along with a token without being one, so that they do not contradict it. */
+const COMPANIONS: ReadonlySet<string> = new Set([
+  ...['idtoken', 'authorization', 'access', 'sessiontoken', 'sessionid', 'sessionkey', 'session', 'sid', 'ticket'],
+]);
+
+/** Words that also mean something else (`"access": "granted"`): only a value that looks like a token is taken for one. */
+const VAGUE_NAMES: ReadonlySet<string> = new Set(['access', 'authorization', 'bearer', 'session', 'ticket']);
+
+const NAMES_WITHIN: ReadonlySet<string> = new Set(['value', 'token', 'jwt', 'jwttoken', 'tokenvalue', 'tokenstring']);
+
+const NAMES_AROUND: ReadonlySet<string> = new Set([
+  ...['access', 'accesstoken', 'token', 'idtoken', 'jwt', 'bearertoken', 'authtoken', 'apitoken', 'sessiontoken'],
+]);

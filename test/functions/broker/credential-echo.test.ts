@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import type { BasicEncoding } from '../../../functions/broker/service.ts';
 import { withoutCredential } from '../../../functions/broker/token-request/strip-credential.ts';
-import type { ServiceToken } from '../../../functions/broker/token-response/read.ts';
+import type { ServiceToken } from '../../../functions/broker/token-response/types.ts';
 import { createBrokerWorld, exchange, found } from '../../support/broker-world.ts';
 import { exampleService } from '../../support/example.ts';
 

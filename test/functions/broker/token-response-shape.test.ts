@@ -91,6 +91,10 @@ describe('the shape report', () => {
 
   it.each([
     ['text/html; charset=utf-8', 'text/html'],
+    ['Text/HTML;charset=utf-8', 'text/html'],
+    [' text/html ;charset=utf-8', 'text/html'],
+    ['', 'none'],
+    [' ; charset=utf-8', 'none'],
     ['secret/secret', 'other'],
     [null, 'none'],
   ])('tells the content type %s as %s', (type, shown) => {
