@@ -1,4 +1,4 @@
-import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
+import type { Pair } from '../../functions/broker/pair/pair.ts';
 import type { PairRecord } from '../../functions/broker/pair/record.ts';
 import { type PairStore, StoreUnavailable } from '../../functions/broker/pair/store.ts';
 import type { ReferencePairStore } from './reference-pair-store.ts';
@@ -16,10 +16,8 @@ export type StoreFault =
   | 'hanging'
   /** No answer within the time budget; the effect comes two seconds later. */
   | 'late'
-  /** An eventually consistent read sees the record as it was before a write of the last second. */
-  | 'stale'
   /** A read sees the record without what is sealed in it: the environment has no key. */
-  | 'locked';
+  | 'no-key';
 
 interface Options {
   readonly shared: ReferencePairStore;
@@ -35,18 +33,16 @@ interface Way {
 
 /** The shared store as each environment reaches it: half of the latency there, half of it back, and faults on the way. */
 export function createStoreAccess({ shared, clock, latencyMs }: Options): (way: Way) => PairStore {
-  const writtenAt = new Map<string, number>();
-
   return ({ faultOf, sleep }) => {
     const remote =
       <Rest extends unknown[], Result>(
         operation: keyof PairStore,
         call: (pair: Pair, ...rest: Rest) => Promise<Result>,
-        distort?: (fault: StoreFault | undefined, result: Result, pair: Pair, ...rest: Rest) => Result,
+        distort?: (fault: StoreFault | undefined, result: Result) => Result,
       ) =>
       async (pair: Pair, ...rest: Rest): Promise<Result> => {
         const fault = faultOf(operation);
-        const happen = () => noting(pair, () => call(pair, ...rest));
+        const happen = () => call(pair, ...rest);
         if (fault === 'late') void clock.sleep(LATE_MS).then(happen);
         if (fault === 'hanging' || fault === 'late') {
           await sleep(STORE_BUDGET_MS);
@@ -56,7 +52,7 @@ export function createStoreAccess({ shared, clock, latencyMs }: Options): (way: 
         if (fault === 'unavailable') throw new StoreUnavailable('down');
         if (fault === 'repeated') await happen();
         const latest = await happen();
-        const result = distort?.(fault, latest, pair, ...rest) ?? latest;
+        const result = distort?.(fault, latest) ?? latest;
         await sleep(latencyMs() / 2);
         if (fault === 'answer-lost') throw new StoreUnavailable('answer lost');
         return result;
@@ -65,36 +61,16 @@ export function createStoreAccess({ shared, clock, latencyMs }: Options): (way: 
     return {
       read: remote('read', shared.read, recordAsSeen),
       acquire: remote('acquire', shared.acquire),
-      publish: remote('publish', shared.publish),
-      pause: remote('pause', shared.pause),
+      end: remote('end', shared.end),
       reject: remote('reject', shared.reject),
-      release: remote('release', shared.release),
     };
   };
-
-  async function noting<Result>(pair: Pair, call: () => Promise<Result>): Promise<Result> {
-    const { latest } = shared.peek(pair);
-    const result = await call();
-    if (shared.peek(pair).latest !== latest) writtenAt.set(pairKey(pair), clock.now());
-    return result;
-  }
-
-  function recordAsSeen(
-    fault: StoreFault | undefined,
-    latest: PairRecord,
-    pair: Pair,
-    consistency: 'eventual' | 'strong',
-  ): PairRecord {
-    if (fault === 'locked') return { ...latest, ...NOTHING_SEALED, isLocked: true };
-    if (fault !== 'stale') return latest;
-    const age = clock.now() - (writtenAt.get(pairKey(pair)) ?? Number.NEGATIVE_INFINITY);
-    return consistency === 'eventual' && age < STALE_MS ? shared.peek(pair).before : latest;
-  }
 }
 
-const NOTHING_SEALED = { token: undefined, lifetimeSeenMs: 0, earlyRefusals: 0, assumedLifetimeMs: 0 };
+function recordAsSeen(fault: StoreFault | undefined, record: PairRecord): PairRecord {
+  return fault === 'no-key' ? { ...record, token: undefined, lifetimeSeenMs: 0, closedUntil: Infinity } : record;
+}
 
 /** What the adapter gives the store on an open connection. */
 const STORE_BUDGET_MS = 150;
 const LATE_MS = 2_000;
-const STALE_MS = 1_000;

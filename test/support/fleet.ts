@@ -2,15 +2,15 @@ import { newTrace, type Trace } from '../../functions/broker/audit.ts';
 import { createAuthorize } from '../../functions/broker/authorize.ts';
 import type { CheckResult } from '../../functions/broker/check-credential.ts';
 import type { ReadSecret } from '../../functions/broker/credential/secret.ts';
-import { createCredentials } from '../../functions/broker/credential/secret-cache.ts';
-import type { CheckRequest } from '../../functions/broker/http/check-request.ts';
-import type { IssueRequest } from '../../functions/broker/http/issue-request.ts';
+import { createSecretCache } from '../../functions/broker/credential/secret-cache.ts';
+import type { CheckRequest, IssueRequest } from '../../functions/broker/http/request.ts';
+import type { Issue } from '../../functions/broker/pair/decision.ts';
 import type { ServiceName } from '../../functions/broker/pair/pair.ts';
 import type { PairStore } from '../../functions/broker/pair/store.ts';
 import type { Service } from '../../functions/broker/service.ts';
-import { createTokenBroker, type Issue, type TokenBroker } from '../../functions/broker/token-broker.ts';
+import { createTokenBroker, type TokenBroker } from '../../functions/broker/token-broker.ts';
 import { createTokenRenewer } from '../../functions/broker/token-request/renew-token.ts';
-import { ISSUE_REQUEST } from './broker-world.ts';
+import { ISSUE_REQUEST, SETTINGS_DIGEST } from './broker-world.ts';
 import { BILLING, exampleRule, exampleService, START } from './example.ts';
 import { createStoreAccess } from './fleet-store.ts';
 import { createOutside, createSurroundings, type SeenRequest, type Surroundings } from './fleet-surroundings.ts';
@@ -49,12 +49,7 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
   const clock = new VirtualClock(START);
   const shared = createReferencePairStore();
   const requests: SeenRequest[] = [];
-  /** `patientCalls`: those of all `storeCalls` that had the longer time. */
-  const counts = {
-    secretReads: 0,
-    storeCalls: {} as Record<string, number>,
-    patientCalls: {} as Record<string, number>,
-  };
+  const counts = { secretReads: 0, storeCalls: {} as Record<string, number> };
   const random = seededRandom(seed);
   const outside = createOutside({ surroundings, services, clock, requests });
   const accessStore = createStoreAccess({ shared, clock, latencyMs: () => surroundings.storeLatencyMs });
@@ -79,10 +74,6 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
       counts.storeCalls[operation] = (counts.storeCalls[operation] ?? 0) + 1;
       return surroundings.storeFault?.(operation, number);
     };
-    const patientFaultOf = (operation: keyof PairStore) => {
-      counts.patientCalls[operation] = (counts.patientCalls[operation] ?? 0) + 1;
-      return faultOf(operation);
-    };
     const readSecret: ReadSecret = (client, stage) => {
       counts.secretReads += 1;
       return outside.readSecret(client, stage, { number, now, sleep });
@@ -96,8 +87,7 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
         new Set(SERVICE_NAMES),
       ),
       store: accessStore({ sleep, faultOf }),
-      patientStore: accessStore({ sleep, faultOf: patientFaultOf }),
-      credentials: createCredentials({ now, readSecret }),
+      secrets: createSecretCache({ now, readSecret }),
       renewToken: createTokenRenewer({
         requestToken: outside.requestToken({ number, now, sleep }),
         fingerprint: (token) => token.padEnd(16, '0').slice(0, 16),
@@ -112,6 +102,7 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
       now,
       sleep,
       random,
+      settingsDigest: () => SETTINGS_DIGEST,
       provenForMs: 3_600_000,
     });
     return {
