@@ -1,13 +1,12 @@
 import { setTimeout } from 'node:timers/promises';
 import { createTokenBroker, type TokenBrokerOptions } from '../client/token-broker.ts';
 import { createClientList } from './aws/client-list.ts';
-import { createDynamoDBClient } from './aws/dynamodb-client.ts';
+import { createDynamoDBClient, createSecretsManagerClient } from './aws/clients.ts';
 import type { InvocationContext } from './aws/function-url.ts';
 import { createHealthLog } from './aws/log/health-log.ts';
 import { createMemoryTable } from './aws/notification-table.ts';
 import { createNotifier, createSnsClient } from './aws/notifier.ts';
 import { createProbeCredentials, createStsClient } from './aws/probe-credentials.ts';
-import { createSecretsManagerClient } from './aws/secrets-manager.ts';
 import { createReporter } from './broker/health/notify.ts';
 import { createHealthRun, type HealthRun } from './broker/health/run.ts';
 import type { ServiceName } from './broker/pair/pair.ts';

@@ -1,13 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createTokenBroker, type TokenBrokerOptions } from '../client/token-broker.ts';
-import { createDynamoDBClient } from './aws/dynamodb-client.ts';
+import { createDynamoDBClient, createSecretsManagerClient } from './aws/clients.ts';
 import type { InvocationContext } from './aws/function-url.ts';
 import { createRotationLog } from './aws/log/rotation-log.ts';
 import { createMemoryTable } from './aws/notification-table.ts';
 import { createNotifier, createSnsClient } from './aws/notifier.ts';
 import { createClientFinder } from './aws/rotation-client.ts';
 import { parseRotationEvent } from './aws/rotation-event.ts';
-import { createSecretsManagerClient } from './aws/secrets-manager.ts';
 import { createReporter } from './broker/health/notify.ts';
 import { createRotation } from './broker/health/rotation.ts';
 import type { ServiceName } from './broker/pair/pair.ts';

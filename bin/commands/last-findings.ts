@@ -1,4 +1,4 @@
-import { createDynamoDBClient } from '../../functions/aws/dynamodb-client.ts';
+import { createDynamoDBClient } from '../../functions/aws/clients.ts';
 import { createMemoryTable } from '../../functions/aws/notification-table.ts';
 import { ReportFailure } from '../../functions/broker/health/notify.ts';
 import type { Entry } from '../../functions/broker/health/transitions.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { createDynamoDBClient } from '../../functions/aws/dynamodb-client.ts';
+import { createDynamoDBClient } from '../../functions/aws/clients.ts';
 import { createPairAdmin, type PairAdmin } from '../../functions/aws/pair-table/admin.ts';
 import type { Pair } from '../../functions/broker/pair/pair.ts';
 import { awsFailure } from './aws-failure.ts';

@@ -9,7 +9,7 @@ import {
   UntagResourceCommand,
   UpdateSecretVersionStageCommand,
 } from '@aws-sdk/client-secrets-manager';
-import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
+import { createSecretsManagerClient } from '../../functions/aws/clients.ts';
 import { type SecretStage, secretName } from '../../functions/broker/credential/secret.ts';
 import type { Redacted } from '../../functions/broker/redacted.ts';
 import { type AwsOptions, awsRegion } from './environment.ts';

@@ -1,5 +1,4 @@
-import { createDynamoDBClient } from '../../functions/aws/dynamodb-client.ts';
-import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
+import { createDynamoDBClient, createSecretsManagerClient } from '../../functions/aws/clients.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
 import { type LocalCaller, type LocalConfig, parseLocalConfig } from '../../lib/local-config.ts';
 import { tableName } from '../../lib/names.ts';

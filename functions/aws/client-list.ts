@@ -2,7 +2,7 @@ import { ListSecretsCommand, type SecretListEntry, type SecretsManagerClient } f
 import { secretName } from '../broker/credential/secret.ts';
 import type { ClientList } from '../broker/health/pairs.ts';
 import { NAME_PATTERN } from '../broker/pair/pair.ts';
-import { causeWord } from './cause-word.ts';
+import { causeWord } from './errors.ts';
 import { withTimeLimit } from './time-limit.ts';
 
 interface Dependencies {

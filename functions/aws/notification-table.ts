@@ -9,7 +9,7 @@ import * as z from 'zod/mini';
 import { type MemoryStore, ReportFailure } from '../broker/health/notify.ts';
 import { CONDITIONS, type Entries, type Entry } from '../broker/health/transitions.ts';
 import type { ServiceName } from '../broker/pair/pair.ts';
-import { causeWord } from './cause-word.ts';
+import { causeWord } from './errors.ts';
 import { number, text } from './pair-table/item.ts';
 import { withTimeLimit } from './time-limit.ts';
 

@@ -1,6 +1,6 @@
 import { PublishCommand, SNSClient, type SNSClientConfig } from '@aws-sdk/client-sns';
 import { type Notify, ReportFailure } from '../broker/health/notify.ts';
-import { causeWord } from './cause-word.ts';
+import { causeWord } from './errors.ts';
 import { withTimeLimit } from './time-limit.ts';
 
 /** A client for the region and the endpoint of the standard variables (`AWS_REGION`, `AWS_ENDPOINT_URL_SNS`). */

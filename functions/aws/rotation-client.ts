@@ -6,7 +6,7 @@ import {
 import { secretName } from '../broker/credential/secret.ts';
 import type { ListedClient } from '../broker/health/pairs.ts';
 import type { ClientName } from '../broker/pair/pair.ts';
-import { causeWord } from './cause-word.ts';
+import { causeWord } from './errors.ts';
 import { withTimeLimit } from './time-limit.ts';
 
 interface Dependencies {

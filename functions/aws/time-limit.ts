@@ -1,33 +1,43 @@
-/** How a call that has a time limit learns of it. */
-export interface CallLimits {
-  /** Tells the call to stop whatever is still under way of it. */
-  readonly abortSignal: AbortSignal;
-  readonly timeoutMs: number;
-  /** Its connection has just answered, so it is alive: a second call beside this one would only be a burden. */
-  readonly isConnected?: boolean;
-}
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isDefinitive } from './errors.ts';
 
 /**
- * Gives what the call gives, or throws `OutOfTime` once this process has run for `timeoutMs` without it, or `clockMs` have
- * passed on the clock, however little of them the process could use; without any time the call is not made. The signal
- * ends what is left of the call, also after an answer; whatever becomes of it is no longer of interest.
+ * Gives what the call gives, or throws `OutOfTime` after `timeoutMs`, or after the `clockMs` that are left until a deadline;
+ * without any time the call is not made. The signal ends what is left of the call, also after an answer.
  */
 export async function withTimeLimit<Result>(
   timeoutMs: number,
-  call: (abortSignal: AbortSignal, limits: CallLimits) => Promise<Result>,
+  call: (abortSignal: AbortSignal) => Promise<Result>,
   clockMs = Infinity,
 ): Promise<Result> {
-  const restMs = Math.min(timeoutMs, clockMs);
-  if (restMs <= 0) throw new OutOfTime();
+  const limitMs = Math.min(timeoutMs, clockMs);
+  if (limitMs <= 0) throw new OutOfTime();
   const abort = new AbortController();
-  const countdown = startCountdown(restMs, monotonicMs() + clockMs);
+  const end = Promise.withResolvers<never>();
+  // A process that had no processor, or was frozen, finds the end of its time before the answer that came meanwhile:
+  // one turn of the event loop reads what is there.
+  const timer = setTimeout(() => setImmediate(() => end.reject(new OutOfTime())), limitMs);
   try {
     // A race, because an SDK heeds the signal while it sends and waits, but not while it looks for credentials.
-    return await Promise.race([call(abort.signal, { abortSignal: abort.signal, timeoutMs: restMs }), countdown.end]);
+    return await Promise.race([call(abort.signal), end.promise]);
   } finally {
-    countdown.stop();
+    clearTimeout(timer);
     abort.abort(OVER);
   }
+}
+
+/**
+ * Makes a call that can be repeated, and once more after a broken connection or another failure that says nothing about
+ * it. Nothing begins any more once the signal has come.
+ */
+export async function withRetry<Answer>(abortSignal: AbortSignal, call: () => Promise<Answer>): Promise<Answer> {
+  try {
+    return await call();
+  } catch (error) {
+    if (isDefinitive(error) || isWithoutCredentials(error)) throw error;
+  }
+  await sleep(Math.random() * MAX_BACKOFF_MS, undefined, { signal: abortSignal });
+  return call();
 }
 
 /** Waits for the work as long as the clock says; what comes later is lost, and `undefined` is what there is. */
@@ -48,31 +58,9 @@ export class OutOfTime extends Error {
 /** Made once: what a signal that is given no reason makes by itself takes a stack each time, and every call ends one. */
 const OVER = new OutOfTime();
 
-/**
- * Counts in parts: however long the process had no processor, or was frozen, that counts as one part. Before each part
- * the process has looked for what arrived meanwhile, and the last part is as short as can be, so an answer that is there
- * already is not taken for too late. The end on the clock holds whatever the process could do.
- */
-function startCountdown(timeoutMs: number, clockEnd: number) {
-  const end = Promise.withResolvers<never>();
-  let timer: NodeJS.Timeout | undefined;
-  let leftMs = timeoutMs;
+const MAX_BACKOFF_MS = 50;
 
-  const next = () => {
-    leftMs = Math.min(leftMs, clockEnd - monotonicMs());
-    if (leftMs <= 0) return end.reject(new OutOfTime());
-    const partMs = leftMs > LAST_PART_MS ? Math.min(PART_MS, leftMs - LAST_PART_MS) : leftMs;
-    leftMs -= partMs;
-    timer = setTimeout(next, partMs);
-  };
-  next();
-  return { end: end.promise, stop: () => clearTimeout(timer) };
-}
-
-const PART_MS = 25;
-const LAST_PART_MS = 1;
-
-/** A clock that nobody sets. That of `performance` would do, but costs a start the loading of another module of Node. */
-function monotonicMs(): number {
-  return Number(process.hrtime.bigint()) / 1_000_000;
+/** Nothing was sent, and nothing would be: a process has its credentials from its start or never. */
+function isWithoutCredentials(error: unknown): boolean {
+  return error instanceof Error && error.name === 'CredentialsProviderError';
 }

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import type { Fault } from '../../bin/local/aws-fault.ts';
 import { ensurePairTable, startDynamoDB } from '../../bin/local/dynamodb.ts';
 import { startSecretsManager } from '../../bin/local/secrets-manager.ts';
-import { createDynamoDBClient } from '../../functions/aws/dynamodb-client.ts';
+import { createDynamoDBClient } from '../../functions/aws/clients.ts';
 import { sealingKeyName } from '../../functions/aws/sealing/sealing-key.ts';
 import { startFaultyEndpoint } from '../support/dynamodb.ts';
 import { type RawServer, startRawServer } from '../support/raw-server.ts';

@@ -1,8 +1,7 @@
 import { CreateSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { ensurePairTable, ensureSealingKey } from '../../bin/local/dynamodb.ts';
 import { startTokenService } from '../../bin/local/token-service.ts';
-import { createDynamoDBClient } from '../../functions/aws/dynamodb-client.ts';
-import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
+import { createDynamoDBClient, createSecretsManagerClient } from '../../functions/aws/clients.ts';
 import {
   type EnvironmentAnswer,
   type EnvironmentProcess,

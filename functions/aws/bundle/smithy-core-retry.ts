@@ -1,6 +1,6 @@
 /**
- * Stands in the bundle of the token function for `@smithy/core/retry`, which repeats failed calls: there, who calls
- * decides that, see `withSecondTry`.
+ * Stands in the bundle of the token function for `@smithy/core/retry`, which repeats failed calls: there, the
+ * adapters decide that, see `withRetry`.
  */
 export function getRetryPlugin() {
   return { applyToStack: (stack: MiddlewareStack) => stack.add((next) => next, PLACE) };

@@ -1,14 +1,13 @@
 import http, { type ClientRequest, type RequestOptions } from 'node:http';
 import https from 'node:https';
 import { isIP } from 'node:net';
+import { createAgents } from './agents.ts';
 
 export interface Connections {
   /** Lets idle connections notice what happened to them; to be awaited before `request`. */
   readonly catchUp: () => Promise<void>;
   /** Starts a request on an idle connection that is fit for it, else on a new one. */
   readonly request: (url: URL, options: Pick<RequestOptions, 'method' | 'headers'>) => ClientRequest;
-  /** Says that a request's answer was read to its end, so that its connection may serve again. */
-  readonly keep: (outgoing: ClientRequest) => void;
 }
 
 interface Options {
@@ -20,15 +19,11 @@ interface Options {
 
 /** Keeps connections to the token endpoints open between requests: verified TLS, plain HTTP only on loopback. */
 export function createConnections({ ca, now }: Options): Connections {
-  const secure = new https.Agent({
-    ...POOL,
-    ...(ca !== undefined && { ca }),
-    minVersion: 'TLSv1.2',
+  const { secure, plain, dropUnfit } = createAgents({
+    now,
     // Said aloud, because NODE_TLS_REJECT_UNAUTHORIZED=0 would switch it off.
-    rejectUnauthorized: true,
+    tls: { ...(ca !== undefined && { ca }), minVersion: 'TLSv1.2', rejectUnauthorized: true },
   });
-  const plain = new http.Agent(POOL);
-  const idle = new WeakMap<object, { readonly since: number; readonly bytesRead: number }>();
 
   return {
     async catchUp() {
@@ -43,29 +38,10 @@ export function createConnections({ ca, now }: Options): Connections {
       if (url.protocol === 'http:' && isLoopback(url)) return http.request(url, { ...settings, agent: plain });
       throw new Error('A token request goes over https, or over http on loopback.');
     },
-    keep({ socket }) {
-      if (socket !== null) idle.set(socket, { since: now(), bytesRead: socket.bytesRead });
-    },
   };
-
-  /**
-   * Bytes that nobody asked for must not become the answer to the next request; newer Nodes see to that themselves.
-   * The age is measured on the clock: a frozen environment runs no timers and wakes up with connections long dead.
-   */
-  function dropUnfit(): void {
-    const free = [secure, plain].flatMap(({ freeSockets }) => Object.values(freeSockets));
-    for (const socket of free.flatMap((sockets = []) => sockets)) {
-      const last = idle.get(socket);
-      const fit = last !== undefined && last.bytesRead === socket.bytesRead && now() - last.since < MAX_IDLE_MS;
-      if (!fit) socket.destroy();
-    }
-  }
 }
 
-/** Below what load balancers commonly allow an idle connection. */
-const MAX_IDLE_MS = 30_000;
 const MAX_HEADER_BYTES = 16_384;
-const POOL = { keepAlive: true, scheduling: 'lifo', maxSockets: 64, maxFreeSockets: 8, timeout: MAX_IDLE_MS } as const;
 
 function turnOfTheLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));

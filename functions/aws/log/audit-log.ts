@@ -1,6 +1,6 @@
 import type { Audit, Remark } from '../../broker/audit.ts';
 import type { Pair } from '../../broker/pair/pair.ts';
-import { bugPlace } from '../bug-place.ts';
+import { bugPlace } from '../errors.ts';
 import type { Unreadable } from '../pair-table/table.ts';
 import { BY_ENVIRONMENT, BY_OUTCOME, BY_SERVICE, BY_SERVICE_AND_OUTCOME, emfLine, type MetricSet } from './emf.ts';
 

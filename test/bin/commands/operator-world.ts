@@ -3,7 +3,7 @@ import { startLocalBroker } from '../../../bin/local/broker.ts';
 import type { PublishedMessage } from '../../../bin/local/sns.ts';
 import { startTokenService } from '../../../bin/local/token-service.ts';
 import { createTokenBroker } from '../../../client/token-broker.ts';
-import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
+import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
 import { type Finished, runCommandLine } from './command-line.ts';
 
 export const SERVICES = ['customer-insights', 'merchant-payment-cleansing'] as const;

@@ -5,9 +5,8 @@ import { GetSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ensurePairTable, ensureSealingKey, startDynamoDB } from '../../../bin/local/dynamodb.ts';
 import { startSecretsManager } from '../../../bin/local/secrets-manager.ts';
-import { createDynamoDBClient } from '../../../functions/aws/dynamodb-client.ts';
+import { createDynamoDBClient, createSecretsManagerClient } from '../../../functions/aws/clients.ts';
 import { createSealingKeys } from '../../../functions/aws/sealing/sealing-key.ts';
-import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
 import { START } from '../../support/example.ts';
 
 const ACCESS = { region: 'us-east-1', credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' } };

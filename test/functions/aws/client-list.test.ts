@@ -5,7 +5,7 @@ import type { Fault } from '../../../bin/local/aws-fault.ts';
 import { serveAwsJson } from '../../../bin/local/aws-json.ts';
 import { startSecretsManager } from '../../../bin/local/secrets-manager.ts';
 import { createClientList } from '../../../functions/aws/client-list.ts';
-import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
+import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
 import { motoIsInstalled, startMoto } from '../../support/moto.ts';
 
 describe('the list of clients', () => {

@@ -1,7 +1,7 @@
 import { GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { ensurePairTable, startDynamoDB } from '../../../bin/local/dynamodb.ts';
-import { createDynamoDBClient } from '../../../functions/aws/dynamodb-client.ts';
+import { createDynamoDBClient } from '../../../functions/aws/clients.ts';
 import { createMemoryTable } from '../../../functions/aws/notification-table.ts';
 import type { Item } from '../../../functions/aws/pair-table/item.ts';
 import { type Memory, ReportFailure } from '../../../functions/broker/health/notify.ts';

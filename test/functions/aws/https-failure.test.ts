@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { errorFailure } from '../../../functions/aws/https/failure.ts';
+import { errorFailure } from '../../../functions/aws/https/sender.ts';
 
 const UNCONNECTED = { connected: () => false, silentOnReuse: () => false };
 

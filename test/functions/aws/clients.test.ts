@@ -2,8 +2,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { GetSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createDynamoDBClient } from '../../../functions/aws/dynamodb-client.ts';
-import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
+import { createDynamoDBClient, createSecretsManagerClient } from '../../../functions/aws/clients.ts';
 
 describe('a client for a first call', () => {
   it('reads an answer that is too long to come in one part', async () => {

@@ -1,7 +1,30 @@
 import { describe, expect, it } from 'vitest';
-import { bugPlace } from '../../../functions/aws/bug-place.ts';
+import { bugPlace, causeWord } from '../../../functions/aws/errors.ts';
 
-const PLACE = /^at .*bug-place\.test\.ts:\d+:\d+\)?$/;
+const PLACE = /^at .*errors\.test\.ts:\d+:\d+\)?$/;
+
+describe('the word for the cause of a failure', () => {
+  it.each([
+    ['AccessDeniedException', Object.assign(new Error('marked'), { name: 'AccessDeniedException' })],
+    ['ECONNRESET', Object.assign(new Error('marked'), { code: 'ECONNRESET' })],
+    ['TypeError', Object.assign(new TypeError('marked'), { code: 7 })],
+  ])('%s is the word for an error that has it as its code, or else as its name', (word, error) => {
+    expect(causeWord(error)).toBe(word);
+  });
+
+  it.each([
+    ['no error', 'marked'],
+    ['an error whose name is a text', Object.assign(new Error('x'), { name: 'marked: text' })],
+    // The SDK takes the name of an error from the answer.
+    [
+      'an error whose name looks like a secret',
+      Object.assign(new Error('x'), { name: 'wJalrXUtnFEMIK7MDENGbPxRfiCY' }),
+    ],
+    ['an error whose code looks like a secret', Object.assign(new Error('x'), { code: 'Se9ZpR4SSe9ZpR4S' })],
+  ])('there is no word for %s', (_, thrown) => {
+    expect(causeWord(thrown)).toBe('unknown');
+  });
+});
 
 describe('the place of a bug', () => {
   it('is its name and where it was thrown', () => {
@@ -16,7 +39,7 @@ describe('the place of a bug', () => {
       (async () => await wait())().catch(bugPlace),
     );
     for (const { at } of await Promise.all(places))
-      expect(at[0]).toMatch(/^at stumble \(.*bug-place\.test\.ts:\d+:\d+\)$/);
+      expect(at[0]).toMatch(/^at stumble \(.*errors\.test\.ts:\d+:\d+\)$/);
   });
 
   it.each<[string, () => unknown]>([
