@@ -1,22 +1,20 @@
 import {
   GetSecretValueCommand,
   type GetSecretValueCommandOutput,
-  SecretsManagerClient,
-  type SecretsManagerClientConfig,
+  type SecretsManagerClient,
+  SecretsManagerServiceException,
 } from '@aws-sdk/client-secrets-manager';
 import { type ReadSecret, type SecretReading, type SecretStage, secretName } from '../broker/credential/secret.ts';
 import { Redacted } from '../broker/redacted.ts';
-import { LEAN, withoutLog } from './lean-client.ts';
-import { withSecondTry } from './retry.ts';
-import { secretsFailure } from './secrets-failure.ts';
-import { withTimeLimit } from './time-limit.ts';
+import { causeWord, isDefinitive } from './errors.ts';
+import { withRetry, withTimeLimit } from './time-limit.ts';
 
-/**
- * A client for the region and the endpoint of the standard variables (`AWS_REGION`, `AWS_ENDPOINT_URL_SECRETS_MANAGER`).
- * It repeats nothing: who reads decides that, see `withSecondTry`.
- */
-export function createSecretsManagerClient(config: SecretsManagerClientConfig = {}): SecretsManagerClient {
-  return withoutLog(new SecretsManagerClient({ ...LEAN, ...config }));
+interface Dependencies {
+  readonly environment: string;
+  readonly secretsManager: SecretsManagerClient;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  readonly timeoutMs?: number;
 }
 
 /** Reads clients' secrets by name and stage; everything together, repetitions too, takes at most `timeoutMs`. */
@@ -27,34 +25,52 @@ export function createSecretReader({
   timeoutMs = TIMEOUT_MS,
 }: Dependencies): ReadSecret {
   return async (client, stage, deadline = Infinity) => {
-    const command = new GetSecretValueCommand({ SecretId: secretName(environment, client), VersionStage: stage });
+    const name = secretName(environment, client);
+    const command = new GetSecretValueCommand({ SecretId: name, VersionStage: stage });
     try {
       const answer = await withTimeLimit(
         timeoutMs,
-        (abortSignal, limits) => withSecondTry(limits, () => secretsManager.send(command, { abortSignal })),
+        (abortSignal) => withRetry(abortSignal, () => secretsManager.send(command, { abortSignal })),
         deadline - now(),
       );
-      return readAnswer(answer, stage);
+      return readAnswer(answer, name, stage);
     } catch (error) {
-      return secretsFailure(error);
+      return readFailure(error);
     }
   };
 }
 
-interface Dependencies {
-  readonly environment: string;
-  readonly secretsManager: SecretsManagerClient;
-  /** Epoch milliseconds. */
-  readonly now: () => number;
-  readonly timeoutMs?: number;
-}
-
 const TIMEOUT_MS = 1_000;
 
-function readAnswer(answer: GetSecretValueCommandOutput, stage: SecretStage): SecretReading {
+/** An answer is believed only about the secret and the stage that were asked for. */
+function readAnswer(answer: GetSecretValueCommandOutput, name: string, stage: SecretStage): SecretReading {
   const { VersionId: versionId, SecretString: text, SecretBinary: binary } = answer;
-  if (typeof text === 'string' && typeof versionId === 'string') {
-    return { outcome: 'found', secret: { versionId, stage, text: new Redacted(text) } };
-  }
-  return binary === undefined ? { outcome: 'unavailable', cause: 'an answer without a value' } : { outcome: 'binary' };
+  const hasText = typeof text === 'string' && typeof versionId === 'string';
+  if (!hasText && binary === undefined) return { outcome: 'unavailable', cause: 'an answer without a value' };
+  const isAsked = answer.Name === name && answer.VersionStages?.includes(stage);
+  if (!isAsked) return { outcome: 'unavailable', cause: 'another secret' };
+  return hasText ? { outcome: 'found', secret: { versionId, stage, text: new Redacted(text) } } : { outcome: 'binary' };
 }
+
+/**
+ * What a failed reading says about the secret. An answer that says no is definitive. No answer, an unreadable one,
+ * throttling and 5xx say nothing, and neither does a key that refuses: the secret itself is still there and still allowed.
+ */
+function readFailure(error: unknown): Exclude<SecretReading, { outcome: 'found' }> {
+  const cause = causeWord(error);
+  if (!(error instanceof SecretsManagerServiceException) || !isDefinitive(error)) {
+    return { outcome: 'unavailable', cause };
+  }
+  if (KEY_FAILURES.has(error.name)) return { outcome: 'unavailable', cause };
+  if (isRefusalByKey(error)) return { outcome: 'unavailable', cause: 'KMSAccessDenied' };
+  if (error.name === 'ResourceNotFoundException') return { outcome: 'missing' };
+  if (error.name === 'InvalidRequestException') return { outcome: 'deleted' };
+  return { outcome: 'denied', cause };
+}
+
+/** The same error as for a secret that may not be read; only the words differ. Other words count as the stricter case. */
+function isRefusalByKey({ name, message }: SecretsManagerServiceException): boolean {
+  return name === 'AccessDeniedException' && message.startsWith('Access to KMS is not allowed');
+}
+
+const KEY_FAILURES: ReadonlySet<string> = new Set(['DecryptionFailure', 'KMSInvalidStateException']);

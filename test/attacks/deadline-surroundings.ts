@@ -1,7 +1,6 @@
 import type { DynamoDBClientConfig } from '@aws-sdk/client-dynamodb';
-import { createDynamoDBClient } from '../../functions/aws/dynamodb-client.ts';
+import { createDynamoDBClient, createSecretsManagerClient } from '../../functions/aws/clients.ts';
 import type { Item } from '../../functions/aws/pair-table/item.ts';
-import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
 import { type Send, SendFailure } from '../../functions/broker/token-request/send.ts';
 import { delay } from './stopped-time.ts';
 
@@ -85,13 +84,14 @@ export function createSurroundings() {
     }),
   );
   const secretsManager = createSecretsManagerClient(
-    aws((_operation, { SecretId }) => {
+    aws((_operation, { SecretId: Name, VersionStage }) => {
       const { secret, sealingKey } = state.weathers;
-      const isKey = `${SecretId}`.startsWith('token-broker-keys/');
-      if (isKey)
-        return ['sealingKey', sealingKey, () => ok({ VersionId: SEALING_KEY.version, SecretString: SEALING_KEY.text })];
+      const asked = { Name, VersionStages: [VersionStage] };
+      const isKey = `${Name}`.startsWith('token-broker-keys/');
+      const key = { ...asked, VersionId: SEALING_KEY.version, SecretString: SEALING_KEY.text };
+      if (isKey) return ['sealingKey', sealingKey, () => ok(key)];
       const text = JSON.stringify({ client_id: 'id', secret: 'secret' });
-      return ['secret', secret, () => ok({ VersionId: state.secretVersion, SecretString: text })];
+      return ['secret', secret, () => ok({ ...asked, VersionId: state.secretVersion, SecretString: text })];
     }),
   );
   let tokens = 0;

@@ -1,10 +1,12 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
-import { GetSecretValueCommand, type SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
-import { MemoryCache } from '../../broker/lru-cache.ts';
-import { SingleFlight } from '../../broker/single-flight.ts';
-import { isRefusal } from '../definitive.ts';
-import { withSecondTry } from '../retry.ts';
-import { withTimeLimit } from '../time-limit.ts';
+import {
+  GetSecretValueCommand,
+  type GetSecretValueCommandOutput,
+  type SecretsManagerClient,
+} from '@aws-sdk/client-secrets-manager';
+import { LruCache } from '../../broker/lru-cache.ts';
+import { isDefinitive } from '../errors.ts';
+import { withRetry, withTimeLimit } from '../time-limit.ts';
 
 /** A version of the environment's sealing key. Its material exists only in here and cannot be printed. */
 export interface SealingKey {
@@ -14,7 +16,7 @@ export interface SealingKey {
 
 /**
  * The versions of one environment's sealing key. Never throws: a key that cannot be read, or not by the
- * deadline (epoch milliseconds), is `undefined`. When Secrets Manager does not answer, the next one who needs the key
+ * deadline (epoch milliseconds), is `undefined`. When Secrets Manager does not answer, the next call that needs the key
  * asks again.
  */
 export interface SealingKeys {
@@ -24,65 +26,72 @@ export interface SealingKeys {
   named(version: string, deadline?: number): Promise<SealingKey | undefined>;
 }
 
-/** The only place that says where an environment's sealing key is stored: outside of the clients' secrets. */
-export function sealingKeyName(environment: string): string {
-  return `token-broker-keys/${environment}/sealing`;
-}
-
-/** Reads each version of the key at most once, in at most `timeoutMs`. */
-export function createSealingKeys({
-  secretsManager,
-  environment,
-  now,
-  timeoutMs = TIMEOUT_MS,
-}: Dependencies): SealingKeys {
-  const known = new MemoryCache<Asked>(MAX_VERSIONS);
-  const flights = new SingleFlight<SealingKey | undefined>();
-
-  return {
-    current: (deadline) => find(CURRENT, { VersionStage: CURRENT }, CURRENT_RETRY_MS, deadline),
-    named: (version, deadline) => find(version, { VersionId: version }, NAMED_RETRY_MS, deadline),
-  };
-
-  async function find(id: string, which: Which, retryMs: number, deadline?: number): Promise<SealingKey | undefined> {
-    const asked = known.get(id);
-    if (asked?.key !== undefined || isRecent(asked, retryMs)) return asked?.key;
-    return flights.run(id, async () => {
-      const { key, isFinal } = await read(which, deadline);
-      if (isFinal) known.set(id, { key, at: now() });
-      if (key !== undefined) known.set(key.version, { key, at: now() });
-      return key;
-    });
-  }
-
-  /** A clock that was set back must not make the wait longer. */
-  function isRecent(asked: Asked | undefined, retryMs: number): boolean {
-    return asked !== undefined && now() >= asked.at && now() < asked.at + retryMs;
-  }
-
-  async function read(which: Which, deadline = Infinity): Promise<Found> {
-    const command = new GetSecretValueCommand({ SecretId: sealingKeyName(environment), ...which });
-    try {
-      const answer = await withTimeLimit(
-        timeoutMs,
-        (abortSignal, limits) => withSecondTry(limits, () => secretsManager.send(command, { abortSignal })),
-        deadline - now(),
-      );
-      const { VersionId: version, SecretString: text } = answer;
-      if (typeof version !== 'string' || typeof text !== 'string' || text.length < MIN_LENGTH) return NO_KEY;
-      return { key: { version, material: createSecretKey(text, 'utf8') }, isFinal: true };
-    } catch (error) {
-      return { key: undefined, isFinal: isRefusal(error) };
-    }
-  }
-}
-
 interface Dependencies {
   readonly secretsManager: SecretsManagerClient;
   readonly environment: string;
   /** Epoch milliseconds. */
   readonly now: () => number;
   readonly timeoutMs?: number;
+}
+
+/** The only place that says where an environment's sealing key is stored: outside of the clients' secrets. */
+export function sealingKeyName(environment: string): string {
+  return `token-broker-keys/${environment}/sealing`;
+}
+
+/** Reads each version of the key once, in at most `timeoutMs`. */
+export function createSealingKeys({
+  secretsManager,
+  environment,
+  now,
+  timeoutMs = TIMEOUT_MS,
+}: Dependencies): SealingKeys {
+  const known = new LruCache<Asked>(MAX_VERSIONS);
+
+  return {
+    current: (deadline = Infinity) => find(CURRENT, { VersionStage: CURRENT }, CURRENT_RETRY_MS, deadline),
+    named: (version, deadline = Infinity) => find(version, { VersionId: version }, NAMED_RETRY_MS, deadline),
+  };
+
+  async function find(id: string, asked: Which, retryMs: number, deadline: number): Promise<SealingKey | undefined> {
+    const last = known.get(id);
+    if (last?.key !== undefined || isRecent(last, retryMs)) return last?.key;
+    const { key, isFinal } = await read(asked, deadline);
+    if (isFinal) known.set(id, { key, at: now() });
+    if (key !== undefined) known.set(key.version, { key, at: now() });
+    return key;
+  }
+
+  /** A clock that was set back must not make the wait longer. */
+  function isRecent(last: Asked | undefined, retryMs: number): boolean {
+    return last !== undefined && now() >= last.at && now() < last.at + retryMs;
+  }
+
+  async function read(asked: Which, deadline: number): Promise<Found> {
+    const name = sealingKeyName(environment);
+    const command = new GetSecretValueCommand({ SecretId: name, ...asked });
+    try {
+      const answer = await withTimeLimit(
+        timeoutMs,
+        (abortSignal) => withRetry(abortSignal, () => secretsManager.send(command, { abortSignal })),
+        deadline - now(),
+      );
+      return { key: isAbout(answer, name, asked) ? keyOf(answer) : undefined, isFinal: true };
+    } catch (error) {
+      return { key: undefined, isFinal: isDefinitive(error) };
+    }
+  }
+}
+
+/** Whether the answer is about the version that was asked for. */
+function isAbout({ Name, VersionId, VersionStages }: GetSecretValueCommandOutput, name: string, asked: Which): boolean {
+  if (Name !== name) return false;
+  return 'VersionId' in asked ? VersionId === asked.VersionId : VersionStages?.includes(asked.VersionStage) === true;
+}
+
+function keyOf({ VersionId: version, SecretString: text }: GetSecretValueCommandOutput): SealingKey | undefined {
+  if (typeof version !== 'string' || typeof text !== 'string' || text.length < MIN_LENGTH) return undefined;
+  return { version, material: createSecretKey(text, 'utf8') };
 }
 
 interface Found {
@@ -97,8 +106,6 @@ interface Asked {
 }
 
 type Which = { readonly VersionStage: string } | { readonly VersionId: string };
-
-const NO_KEY: Found = { key: undefined, isFinal: true };
 
 const CURRENT = 'AWSCURRENT';
 const TIMEOUT_MS = 1_000;

@@ -1,6 +1,5 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
-import { createDynamoDBClient } from '../../../functions/aws/dynamodb-client.ts';
-import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
+import { createDynamoDBClient, createSecretsManagerClient } from '../../../functions/aws/clients.ts';
 import { createTokenFunction } from '../../../functions/token-function.ts';
 import { exampleRule, exampleService } from '../../support/example.ts';
 
@@ -48,6 +47,7 @@ type Item = Record<string, AttributeValue>;
 
 interface Parameters {
   readonly SecretId: string;
+  readonly VersionStage: string;
   readonly Key: { readonly pair: { readonly S: string } };
   readonly UpdateExpression: string;
   readonly ExpressionAttributeNames: Readonly<Record<string, string>>;
@@ -55,7 +55,9 @@ interface Parameters {
 }
 
 const OPERATIONS: Readonly<Record<string, (parameters: Parameters, items: Map<string, Item>) => object>> = {
-  GetSecretValue: () => ({
+  GetSecretValue: ({ SecretId, VersionStage }) => ({
+    Name: SecretId,
+    VersionStages: [VersionStage],
     VersionId: '11111111-2222-4333-8444-555555555555',
     SecretString: JSON.stringify({ client_id: 'the-user-name', secret: 'the-password-of-this-client' }),
   }),
