@@ -6,20 +6,20 @@ import { Redacted } from '../../broker/redacted.ts';
 import type { SealingKey, SealingKeys } from './sealing-key.ts';
 
 /**
- * Keeps tokens from everyone who can read or write the table but may not read the environment's sealing key. For a key
- * that has to be read nobody waits beyond the deadline (epoch milliseconds).
+ * Keeps tokens from everyone who can read or write the table but may not read the environment's sealing key. No call
+ * waits beyond the deadline (epoch milliseconds) for a key that has to be read.
  */
 export interface Sealer {
   /** Whether there is a key at all; without one nothing can be sealed or opened. */
   hasKey(deadline?: number): Promise<boolean>;
   /** `undefined` when there is no key. */
   seal(pair: Pair, publication: Publication, deadline?: number): Promise<SealedPublication | undefined>;
-  /** Gives only what was sealed in this environment, for this pair, with exactly these visible values. */
-  open(pair: Pair, sealed: StoredSeal, deadline?: number): Promise<Publication | Unopened>;
+  /**
+   * Gives only what was sealed in this environment, for this pair, with exactly these visible values, with a key that I
+   * know, in a format that I know; else `undefined`.
+   */
+  open(pair: Pair, sealed: SealedPublication, deadline?: number): Promise<Publication | undefined>;
 }
-
-/** `broken`: altered or swapped. `foreign`: made with a key or a format that I do not know, maybe by newer code. */
-export type Unopened = 'broken' | 'foreign';
 
 export interface SealedPublication {
   /** Format (1 byte), salt (32), ciphertext, tag (16). */
@@ -28,20 +28,20 @@ export interface SealedPublication {
   readonly visible: VisiblePublication;
 }
 
-/** As it was found: what is missing or is of the wrong type is `undefined`. */
-export interface StoredSeal {
-  readonly bytes: Uint8Array;
-  readonly keyVersion: string;
-  readonly visible: VisiblePublication | undefined;
-}
-
 /** All of a publication that others may see; the seal holds it together with the rest. */
 export type VisiblePublication = Omit<Publication, 'token'> & Omit<StoredToken, keyof HiddenToken>;
 
 type HiddenToken = Pick<StoredToken, 'accessToken' | 'scope' | 'passThrough'>;
 
+interface Dependencies {
+  readonly environment: string;
+  readonly keys: SealingKeys;
+  /** A salt, never the same twice. */
+  readonly randomSalt?: () => Uint8Array;
+}
+
 /** AES-256-GCM under a key of its own for each record, derived with HKDF-SHA-256 (RFC 5869) from a random salt. */
-export function createSealer({ environment, keys }: Dependencies): Sealer {
+export function createSealer({ environment, keys, randomSalt = () => randomBytes(SALT_BYTES) }: Dependencies): Sealer {
   return {
     hasKey: async (deadline) => (await keys.current(deadline)) !== undefined,
 
@@ -51,7 +51,7 @@ export function createSealer({ environment, keys }: Dependencies): Sealer {
 
       const { accessToken, scope, passThrough, ...visibleToken } = token;
       const visible = { ...visibleToken, ...rest };
-      const salt = randomBytes(SALT_BYTES);
+      const salt = randomSalt();
       const { recordKey, nonce } = derive(key, salt);
       const cipher = createCipheriv(CIPHER, recordKey, nonce, { authTagLength: TAG_BYTES });
       cipher.setAAD(additionalData(environment, pair, key, visible));
@@ -62,10 +62,9 @@ export function createSealer({ environment, keys }: Dependencies): Sealer {
     },
 
     async open(pair, { bytes, keyVersion, visible }, deadline) {
-      if (bytes.length > 0 && bytes[0] !== FORMAT) return 'foreign';
+      if (bytes[0] !== FORMAT || bytes.length < SALT_END + TAG_BYTES) return undefined;
       const key = await keys.named(keyVersion, deadline);
-      if (key === undefined) return 'foreign';
-      if (visible === undefined || bytes.length < SALT_END + TAG_BYTES) return 'broken';
+      if (key === undefined) return undefined;
 
       const { recordKey, nonce } = derive(key, bytes.subarray(1, SALT_END));
       const decipher = createDecipheriv(CIPHER, recordKey, nonce, { authTagLength: TAG_BYTES });
@@ -75,15 +74,10 @@ export function createSealer({ environment, keys }: Dependencies): Sealer {
         const text = decipher.update(bytes.subarray(SALT_END, -TAG_BYTES), undefined, 'utf8') + decipher.final('utf8');
         return publicationOf(JSON.parse(text), visible);
       } catch {
-        return 'broken';
+        return undefined;
       }
     },
   };
-}
-
-interface Dependencies {
-  readonly environment: string;
-  readonly keys: SealingKeys;
 }
 
 /** The plaintext. Only this code writes format 1, and the tag proves that it did. */
@@ -102,29 +96,30 @@ function derive({ material }: SealingKey, salt: Uint8Array) {
   return { recordKey, nonce };
 }
 
-/** Everything that must not be altered or swapped, in an encoding in which no two lists look the same. */
+/**
+ * Everything that must not be altered or swapped, in an encoding in which no two lists look the same. Another order or
+ * number of values is another format: what one version of the code seals, the other could not open.
+ */
 function additionalData(environment: string, { client, service }: Pair, key: SealingKey, visible: VisiblePublication) {
   const { fingerprint, credentialVersion, tokenType, expirySource, issuedAt, expiresAt, refreshAt } = visible;
-  const { refusalIsIdle, lifetimeSeenMs, earlyRefusals, assumedLifetimeMs } = visible;
+  const { sameTokenAgain, lifetimeSeenMs } = visible;
   return Buffer.from(
     JSON.stringify([
       ...[FORMAT, environment, client, service, key.version, credentialVersion, fingerprint, tokenType, expirySource],
-      ...[issuedAt, expiresAt, refreshAt, refusalIsIdle, lifetimeSeenMs, earlyRefusals, assumedLifetimeMs],
+      ...[issuedAt, expiresAt, refreshAt, sameTokenAgain, lifetimeSeenMs, ...RETIRED],
     ]),
   );
 }
 
 function publicationOf({ accessToken, scope, passThrough }: Hidden, visible: VisiblePublication): Publication {
-  const { lifetimeSeenMs, earlyRefusals, assumedLifetimeMs, ...token } = visible;
-  return {
-    token: { ...token, accessToken: new Redacted(accessToken), scope, passThrough },
-    lifetimeSeenMs,
-    earlyRefusals,
-    assumedLifetimeMs,
-  };
+  const { lifetimeSeenMs, ...token } = visible;
+  return { token: { ...token, accessToken: new Redacted(accessToken), scope, passThrough }, lifetimeSeenMs };
 }
 
 const FORMAT = 1;
+
+/** Format 1 ends with two numbers that have no meaning any more: early refusals, and the assumed life time. */
+const RETIRED = [0, 0];
 const CIPHER = 'aes-256-gcm';
 const PURPOSE = 'token-broker/pair-record';
 const SALT_BYTES = 32;
