@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import { sealAttributes } from '../../functions/aws/pair-table/seal.ts';
+import { sealAttributes } from '../../functions/aws/pair-table/item.ts';
 import { createSealer } from '../../functions/aws/sealing/sealing.ts';
 import { START } from '../support/example.ts';
 import { examplePublication, exampleToken } from '../support/pair-examples.ts';

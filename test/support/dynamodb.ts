@@ -14,6 +14,8 @@ export interface FaultyEndpoint {
   readonly url: string;
   /** The operations that were called, with their parameters, in order. */
   readonly calls: readonly Call[];
+  /** How many connections have come. */
+  readonly connections: () => number;
   /** Lets the next `times` calls fail, all of them when left out; `undefined` ends it. */
   readonly failWith: (fault: CallFault | undefined, times?: number) => void;
   /** Lets all calls fail for which there is a fault, until it is called again. */
@@ -52,6 +54,10 @@ export async function startFaultyEndpoint(target: string): Promise<FaultyEndpoin
     if (own === 'lost-answer') return FAULTS.reset(response);
     response.writeHead(answer.status, answer.headers).end(answer.body);
   });
+  let connections = 0;
+  server.on('connection', () => {
+    connections += 1;
+  });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
@@ -59,6 +65,7 @@ export async function startFaultyEndpoint(target: string): Promise<FaultyEndpoin
   return {
     url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
     calls,
+    connections: () => connections,
     failWith: (next, times = Number.POSITIVE_INFINITY) => {
       fault = next;
       faultsLeft = times;

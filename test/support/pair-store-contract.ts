@@ -1,9 +1,24 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Pair } from '../../functions/broker/pair/pair.ts';
-import { EMPTY_RECORD, type PairRecord, type Pause } from '../../functions/broker/pair/record.ts';
-import { type Acquisition, type PairStore, StoreUnavailable } from '../../functions/broker/pair/store.ts';
+import {
+  type CheckedVersion,
+  EMPTY_RECORD,
+  type PairRecord,
+  type Pause,
+  type StoredToken,
+} from '../../functions/broker/pair/record.ts';
+import {
+  type Acquisition,
+  type Ending,
+  type Lease,
+  type PairStore,
+  type RejectedRequest,
+  StoreUnavailable,
+} from '../../functions/broker/pair/store.ts';
+import { Redacted } from '../../functions/broker/redacted.ts';
 import { START } from './example.ts';
 import { examplePublication, exampleToken, revealed } from './pair-examples.ts';
+import { IN_TIME } from './pair-table.ts';
 
 export interface StoreUnderTest {
   readonly store: PairStore;
@@ -12,7 +27,7 @@ export interface StoreUnderTest {
   readonly close: () => Promise<void>;
 }
 
-/** The promises of `PairStore`, for whatever claims to be one. */
+/** The promises of `PairStore`, for each implementation of it. */
 export function describePairStore(
   name: string,
   start: () => Promise<StoreUnderTest>,
@@ -33,14 +48,21 @@ export function describePairStore(
       pair = { client: `client-${pairs}`, service: 'customer-insights' };
     });
 
-    const stored = () => store.read(pair, 'strong');
+    const stored = () => store.read(pair, IN_TIME);
 
-    /** Takes the lease with whatever fence the record has. */
-    const take = async (changes: Partial<Acquisition> = {}) => {
+    const acquire = (changes: Partial<Acquisition> = {}) => store.acquire(pair, acquisition(changes), IN_TIME);
+
+    /** Takes the lease under the fence that the record has. */
+    const take = async (changes: Partial<Acquisition> = {}): Promise<Lease> => {
       const seenFence = (await stored()).fence;
-      expect(await store.acquire(pair, acquisition({ seenFence, outwaited: true, ...changes }))).toBeDefined();
-      return seenFence + 1;
+      expect(await acquire({ seenFence, observedExpired: true, ...changes })).toBeDefined();
+      return { owner: changes.owner ?? 'me', fence: seenFence + 1 };
     };
+
+    const end = (lease: Lease, ending: Ending) => store.end(pair, lease, ending, IN_TIME);
+
+    const reject = (lease: Lease, changes: Partial<RejectedRequest> = {}) =>
+      store.reject(pair, lease, { version: 'v1', at: START, goneVersions: [], ...changes }, IN_TIME);
 
     /** Lets something happen that must leave the record as it was. */
     const changesNothing = async (happens: () => Promise<unknown>) => {
@@ -50,20 +72,20 @@ export function describePairStore(
     };
 
     describe('reading', () => {
-      it.each(['eventual', 'strong'] as const)('finds the empty record where nothing was written (%s)', async (how) => {
-        expect(await store.read(pair, how)).toEqual(EMPTY_RECORD);
+      it('finds the empty record where nothing was written', async () => {
+        expect(await stored()).toEqual(EMPTY_RECORD);
       });
 
       it('sees another pair as little as another sees this one', async () => {
         await take();
-        expect(await store.read({ ...pair, service: 'merchant-payment-cleansing' }, 'strong')).toEqual(EMPTY_RECORD);
-        expect(await store.read({ ...pair, client: `${pair.client}0` }, 'strong')).toEqual(EMPTY_RECORD);
+        expect(await store.read({ ...pair, service: 'merchant-payment-cleansing' }, IN_TIME)).toEqual(EMPTY_RECORD);
+        expect(await store.read({ ...pair, client: `${pair.client}0` }, IN_TIME)).toEqual(EMPTY_RECORD);
       });
     });
 
     describe('acquiring', () => {
       it('gives the first lease of a pair, and says that there was nothing before', async () => {
-        expect(await store.acquire(pair, acquisition())).toEqual(EMPTY_RECORD);
+        expect(await acquire()).toEqual(EMPTY_RECORD);
         expect(await stored()).toEqual({
           ...EMPTY_RECORD,
           fence: 1,
@@ -74,20 +96,20 @@ export function describePairStore(
       });
 
       it('says what the record was before', async () => {
-        await store.publish(pair, await take(), examplePublication());
-        await store.pause(pair, await take(), examplePause());
+        await end(await take(), publish());
+        await end(await take(), { kind: 'pause', pause: examplePause() });
         const before = await stored();
-        const seen = await store.acquire(pair, acquisition({ seenFence: before.fence }));
+        const seen = await acquire({ seenFence: before.fence });
         expect(seen).toEqual(before);
         expect(seen?.token?.accessToken.reveal()).toBe(exampleToken().accessToken.reveal());
       });
 
       it.each([
         ['its time has come', { now: START + 6_000 }],
-        ['it has been watched to its end', { outwaited: true }],
+        ['it has been watched to its end', { observedExpired: true }],
       ])('takes over the lease of another when %s', async (_why, how) => {
         await take({ owner: 'other', until: START + 6_000 });
-        const before = await store.acquire(pair, acquisition({ seenFence: 1, now: START + 5_999, ...how }));
+        const before = await acquire({ seenFence: 1, now: START + 5_999, ...how });
         expect(before).toMatchObject({ fence: 1, leaseOwner: 'other' });
         expect(await stored()).toMatchObject({ fence: 2, leaseOwner: 'me' });
       });
@@ -95,22 +117,22 @@ export function describePairStore(
       it('leaves the lease of another alone until then', async () => {
         await take({ owner: 'other', until: START + 6_000 });
         await changesNothing(async () => {
-          expect(await store.acquire(pair, acquisition({ seenFence: 1, now: START + 5_999 }))).toBeUndefined();
+          expect(await acquire({ seenFence: 1, now: START + 5_999 })).toBeUndefined();
         });
       });
 
       it.each([0, 1, 3])('fails when the fence is 2 and %i was seen, even after a wait', async (seenFence) => {
-        await store.release(pair, await take({ owner: 'other' }));
-        await store.release(pair, await take({ owner: 'other' }));
-        const late = { seenFence, now: START + 3_600_000, outwaited: true };
+        await end(await take({ owner: 'other' }), RELEASE);
+        await end(await take({ owner: 'other' }), RELEASE);
+        const late = { seenFence, now: START + 3_600_000, observedExpired: true };
         await changesNothing(async () => {
-          expect(await store.acquire(pair, acquisition(late))).toBeUndefined();
+          expect(await acquire(late)).toBeUndefined();
         });
       });
 
       it('takes up my own lease again before its time has come, under a new fence', async () => {
         await take();
-        expect(await store.acquire(pair, acquisition({ seenFence: 1 }))).toMatchObject({ fence: 1, leaseOwner: 'me' });
+        expect(await acquire({ seenFence: 1 })).toMatchObject({ fence: 1, leaseOwner: 'me' });
         expect(await stored()).toMatchObject({ fence: 2, leaseOwner: 'me' });
       });
 
@@ -118,7 +140,7 @@ export function describePairStore(
         const owners = Array.from({ length: 20 }, (_, index) => `owner-${index}`);
         const answers: Awaited<ReturnType<PairStore['acquire']>>[] = [];
         const ask = async (owner: string, index: number) => {
-          answers[index] = await store.acquire(pair, acquisition({ owner }));
+          answers[index] = await acquire({ owner });
         };
         if (isAtomic) await Promise.all(owners.map(ask));
         else for (const [index, owner] of owners.entries()) await ask(owner, index);
@@ -134,215 +156,273 @@ export function describePairStore(
         expect(await stored()).toMatchObject({ attemptedAt: START + 1_000, forcedAt: START });
       });
 
+      it('leaves the time of the last attempt as it is when the lease is for a check', async () => {
+        await take({ now: START });
+        await take({ now: START + 1_000, isCheck: true });
+        expect(await stored()).toMatchObject({ fence: 2, attemptedAt: START, leaseUntil: START + 7_000 });
+      });
+
       it('uses up a chance of the version that it charges, and of no other', async () => {
-        await store.reject(pair, await take(), { version: 'v1', at: START, goneVersions: [] });
-        await store.reject(pair, await take(), { version: 'v2', at: START, goneVersions: [] });
+        await reject(await take());
+        await reject(await take(), { version: 'v2' });
         await take({ now: START + 900_000, chargedVersion: 'v1' });
         expect(counts(await stored())).toEqual({ v1: 2, v2: 1 });
         expect((await stored()).rejected.get('v1')?.at).toBe(START + 900_000);
       });
 
       it('charges nothing when it fails', async () => {
-        await store.reject(pair, await take(), { version: 'v1', at: START, goneVersions: [] });
+        await reject(await take());
         await changesNothing(async () => {
-          expect(await store.acquire(pair, acquisition({ seenFence: 0, chargedVersion: 'v1' }))).toBeUndefined();
+          expect(await acquire({ seenFence: 0, chargedVersion: 'v1' })).toBeUndefined();
         });
       });
 
       it('recognises the lease whose answer was lost', async () => {
         underTest.loseAnswers(true);
-        await expect(store.acquire(pair, acquisition())).rejects.toThrow(StoreUnavailable);
+        await expect(acquire()).rejects.toThrow(StoreUnavailable);
         underTest.loseAnswers(false);
         expect(await stored()).toMatchObject({ leaseOwner: 'me' });
 
-        const before = await store.acquire(pair, acquisition());
+        const before = await acquire();
         expect(await stored()).toMatchObject({ leaseOwner: 'me', fence: (before?.fence ?? Number.NaN) + 1 });
       });
     });
 
-    describe('publishing', () => {
-      it('stores all of the token and what is known of its life, and ends the lease', async () => {
-        const fence = await take();
-        const publication = { ...examplePublication(), earlyRefusals: 1, assumedLifetimeMs: 150_000 };
-        expect(await store.publish(pair, fence, publication)).toBe(true);
-        const record = await stored();
-        expect(record).toEqual({
-          ...EMPTY_RECORD,
-          ...{ fence, attemptedAt: START, leaseOwner: undefined, leaseUntil: 0 },
-          ...publication,
-          token: expect.anything(),
-        });
-        expect(revealed(record.token)).toEqual(revealed(exampleToken()));
+    describe('ending a lease', () => {
+      it.each(ENDINGS)('ends it, and nothing else: %s', async (_kind, ending, changed) => {
+        await reject(await take(), { version: 'v9' });
+        await end(await take(), hold('v9:other-settings'));
+        const before = await stored();
+        const lease = await take({ now: START + 5 });
+        expect(await end(lease, ending)).toBe(true);
+        expect(await stored()).toEqual({ ...before, fence: lease.fence, attemptedAt: START + 5, ...changed(before) });
       });
 
-      it.each([
-        ['without a scope', { scope: undefined }],
-        ['with members passed through', { passThrough: { données: [1, null, { ok: true }], empty: '' } }],
-        ['of which nothing was known before it came', { expirySource: 'assumed', tokenType: 'example' }],
-        ['that was refused in vain', { refusalIsIdle: true }],
-      ] as const)('keeps a token %s', async (_what, changes) => {
-        const token = exampleToken(changes);
-        await store.publish(pair, await take(), examplePublication(token));
-        expect(revealed((await stored()).token)).toEqual(revealed(token));
+      it.each(ENDINGS)('still counts when it is over, as long as no other call took it: %s', async (_kind, ending) => {
+        expect(await end(await take({ until: START - 1 }), ending)).toBe(true);
+        expect(await stored()).toMatchObject({ leaseOwner: undefined, leaseUntil: 0 });
       });
 
-      it('replaces the token before it', async () => {
-        await store.publish(pair, await take(), examplePublication());
-        const next = exampleToken({ scope: undefined, fingerprint: 'fedcba9876543210' });
-        await store.publish(pair, await take(), { ...examplePublication(next), lifetimeSeenMs: 7_200_000 });
-        expect(revealed((await stored()).token)).toEqual(revealed(next));
-        expect(await stored()).toMatchObject({ lifetimeSeenMs: 7_200_000 });
-      });
-
-      it('ends the pause, and the latch of the version that brought the token', async () => {
-        await store.reject(pair, await take(), { version: 'v1', at: START, goneVersions: [] });
-        await store.reject(pair, await take(), { version: 'v2', at: START, goneVersions: [] });
-        await store.pause(pair, await take(), examplePause());
-        await store.publish(pair, await take(), examplePublication(exampleToken({ credentialVersion: 'v1' })));
-        expect(counts(await stored())).toEqual({ v2: 1 });
-        expect((await stored()).pause).toBeUndefined();
-      });
-
-      it('still counts when the lease is over, as long as nobody took it', async () => {
-        const fence = await take({ until: START - 1 });
-        expect(await store.publish(pair, fence, examplePublication())).toBe(true);
-        expect((await stored()).token).toBeDefined();
-      });
-
-      it('comes too late when somebody else has the lease', async () => {
-        const fence = await take();
+      it.each(ENDINGS)('comes too late when another call has it: %s', async (_kind, ending) => {
+        const lease = await take();
         await take({ owner: 'other' });
         await changesNothing(async () => {
-          expect(await store.publish(pair, fence, examplePublication())).toBe(false);
+          expect(await end(lease, ending)).toBe(false);
+        });
+      });
+
+      it.each(ENDINGS)('comes too late when another call has it under the same fence: %s', async (_kind, ending) => {
+        const { fence } = await take({ owner: 'other' });
+        await changesNothing(async () => {
+          expect(await end({ owner: 'me', fence }, ending)).toBe(false);
+        });
+      });
+
+      it.each(ENDINGS)('comes too late when it has ended: %s', async (_kind, ending) => {
+        const lease = await take();
+        await end(lease, RELEASE);
+        await changesNothing(async () => {
+          expect(await end(lease, ending)).toBe(false);
         });
       });
     });
 
-    describe('pausing', () => {
-      it('stores the pause with its problem, and ends the lease', async () => {
-        const fence = await take();
-        expect(await store.pause(pair, fence, examplePause())).toBe(true);
-        const { leaseOwner, leaseUntil, pause } = await stored();
-        expect({ leaseOwner, leaseUntil, pause }).toEqual({
-          leaseOwner: undefined,
-          leaseUntil: 0,
-          pause: examplePause(),
+    describe('publishing', () => {
+      it('stores every kind of token as it is', async () => {
+        const token = exampleToken({
+          accessToken: new Redacted('ünïcödé.'.repeat(1_000)),
+          tokenType: 'urn:example:token-type:mac',
+          expirySource: 'assumed',
+          scope: undefined,
+          passThrough: { instance_url: 'https://acme.example', nested: { list: [1, null, 'x'] } },
+          sameTokenAgain: true,
         });
+        await end(await take(), publish(token));
+        expect(revealed((await stored()).token)).toEqual(revealed(token));
       });
 
+      it('replaces the token before', async () => {
+        await end(await take(), publish());
+        const next = exampleToken({ fingerprint: 'fedcba9876543210', credentialVersion: 'v2', issuedAt: START + 5 });
+        await end(await take(), { ...publish(next), publication: { token: next, lifetimeSeenMs: 7_200_000 } });
+        expect(revealed((await stored()).token)).toEqual(revealed(next));
+        expect((await stored()).lifetimeSeenMs).toBe(7_200_000);
+      });
+
+      it.each<[string, Ending]>([
+        ['a publication', publish()],
+        ['a proof', PROVE],
+      ])('ends the latch and the hold of the version that worked, and no other: %s', async (_what, ending) => {
+        for (const version of ['v1', 'v2']) await reject(await take(), { version });
+        for (const key of [HOLD_KEY, 'v1:other-settings', 'v2:settings']) await end(await take(), hold(key));
+        await end(await take({ chargedVersion: 'v1' }), ending);
+        expect(counts(await stored())).toEqual({ v2: 1 });
+        expect([...(await stored()).held.keys()].toSorted()).toEqual(['v1:other-settings', 'v2:settings']);
+      });
+
+      it('ends the pause; a proof does not', async () => {
+        await end(await take(), PAUSE);
+        await end(await take(), PROVE);
+        expect((await stored()).pause).toEqual(examplePause());
+        await end(await take(), publish());
+        expect((await stored()).pause).toBeUndefined();
+      });
+    });
+
+    describe('pausing and holding', () => {
       it('keeps a problem without a shape, and the token', async () => {
-        await store.publish(pair, await take(), examplePublication());
+        await end(await take(), publish());
         const pause: Pause = { ...examplePause(), problem: { type: 'token-endpoint-timeout', detail: 'Too slow.' } };
-        await store.pause(pair, await take(), pause);
-        expect((await stored()).pause).toEqual(pause);
-        expect((await stored()).token).toBeDefined();
+        await end(await take(), { kind: 'pause', pause });
+        await end(await take(), { ...hold(HOLD_KEY), hold: pause });
+        const { token, pause: kept, held } = await stored();
+        expect({ pause: kept, held: [...held] }).toEqual({ pause, held: [[HOLD_KEY, pause]] });
+        expect(token).toBeDefined();
       });
 
-      it('comes too late when somebody else has the lease', async () => {
-        const fence = await take();
-        await take({ owner: 'other' });
-        await changesNothing(async () => {
-          expect(await store.pause(pair, fence, examplePause())).toBe(false);
-        });
+      it('holds each version under each settings for itself, and drops those that are named', async () => {
+        for (const key of ['v1:a', 'v1:b', 'v2:a']) await end(await take(), hold(key));
+        const again = { ...hold('v1:a'), expiredKeys: ['v1:b', 'v1:a', 'unknown:x'] };
+        await end(await take(), { ...again, hold: { ...again.hold, step: 7 } });
+        const { held } = await stored();
+        expect([...held].map(([key, { step }]) => [key, step]).toSorted()).toEqual([
+          ['v1:a', 7],
+          ['v2:a', 3],
+        ]);
+      });
+    });
+
+    describe('the slot of checks', () => {
+      it.each<[string, Ending]>([
+        ['a publication', { ...publish(), checked: CHECKED }],
+        ['a proof', { ...PROVE, checked: CHECKED }],
+        ['a pause', { ...PAUSE, checked: CHECKED }],
+        ['a hold', { ...hold(HOLD_KEY), checked: CHECKED }],
+      ])('is written with %s, and stays until it is written again', async (_what, ending) => {
+        await end(await take(), ending);
+        expect((await stored()).checked).toEqual(CHECKED);
+        await end(await take(), RELEASE);
+        await reject(await take());
+        expect((await stored()).checked).toEqual(CHECKED);
+        await reject(await take(), { checked: { ...CHECKED, finding: 'rejected' } });
+        expect((await stored()).checked).toEqual({ ...CHECKED, finding: 'rejected' });
+      });
+    });
+
+    describe('withdrawing', () => {
+      it('removes the token, and nothing else', async () => {
+        await reject(await take(), { version: 'v2' });
+        await end(await take(), publish());
+        const lease = await take({ now: START + 5 });
+        const before = await stored();
+        expect(await end(lease, { kind: 'withdraw' })).toBe(true);
+        const gone = { token: undefined, lifetimeSeenMs: 0, leaseOwner: undefined, leaseUntil: 0 };
+        expect(await stored()).toEqual({ ...before, ...gone });
       });
     });
 
     describe('rejecting', () => {
       it('counts the request and ends my lease', async () => {
-        await store.reject(pair, await take(), { version: 'v1', at: START + 150, goneVersions: [] });
+        await reject(await take(), { at: START + 150 });
         const { rejected, leaseOwner, leaseUntil } = await stored();
         expect([...rejected]).toEqual([['v1', { count: 1, at: START + 150, fence: 1 }]]);
         expect({ leaseOwner, leaseUntil }).toEqual({ leaseOwner: undefined, leaseUntil: 0 });
       });
 
-      it('counts the request of a lease that somebody else took over, and leaves that lease alone', async () => {
-        const fence = await take();
+      it('counts the request of a lease that another call took over, and leaves that lease alone', async () => {
+        const lease = await take();
         await take({ owner: 'other', until: START + 6_000 });
-        await store.reject(pair, fence, { version: 'v1', at: START, goneVersions: [] });
+        await reject(lease);
         expect(counts(await stored())).toEqual({ v1: 1 });
         expect(await stored()).toMatchObject({ fence: 2, leaseOwner: 'other', leaseUntil: START + 6_000 });
       });
 
+      it('leaves the lease of another call alone that has the same fence', async () => {
+        const { fence } = await take({ owner: 'other', until: START + 6_000 });
+        await reject({ owner: 'me', fence });
+        expect(counts(await stored())).toEqual({ v1: 1 });
+        expect(await stored()).toMatchObject({ leaseOwner: 'other', leaseUntil: START + 6_000 });
+      });
+
       it('counts one request once, however often it is told, and also when its lease was charged for it', async () => {
-        const rejection = { version: 'v1', at: START, goneVersions: [] };
-        await store.reject(pair, await take(), rejection);
-        await store.reject(pair, 1, rejection);
+        const first = await take();
+        for (let times = 0; times < 2; times += 1) await reject(first);
         expect(counts(await stored())).toEqual({ v1: 1 });
 
-        await store.reject(pair, await take({ chargedVersion: 'v1' }), rejection);
-        await store.reject(pair, 2, rejection);
+        const second = await take({ chargedVersion: 'v1' });
+        for (let times = 0; times < 2; times += 1) await reject(second);
         expect(counts(await stored())).toEqual({ v1: 2 });
       });
 
       it('counts every lease and every version for itself, also at the same time', async () => {
-        const fences = [await take(), await take(), await take()];
-        await Promise.all(
-          fences.flatMap((fence) =>
-            ['v1', 'v2'].map((version) => store.reject(pair, fence, { version, at: START, goneVersions: [] })),
-          ),
-        );
+        const leases = [await take(), await take(), await take()];
+        const told = leases.flatMap((lease) => ['v1', 'v2'].map((version) => () => reject(lease, { version })));
+        if (isAtomic) await Promise.all(told.map((tell) => tell()));
+        else for (const tell of told) await tell();
         expect(counts(await stored())).toEqual({ v1: 3, v2: 3 });
       });
 
       it('forgets the latches of versions that are gone, and only those', async () => {
-        for (const version of ['v1', 'v2', 'v3']) {
-          await store.reject(pair, await take(), { version, at: START, goneVersions: [] });
-        }
-        await store.reject(pair, await take(), { version: 'v4', at: START, goneVersions: ['v1', 'v3', 'unknown'] });
+        for (const version of ['v1', 'v2', 'v3']) await reject(await take(), { version });
+        await reject(await take(), { version: 'v4', goneVersions: ['v1', 'v3', 'unknown'] });
         expect(counts(await stored())).toEqual({ v2: 1, v4: 1 });
-        await store.reject(pair, await take(), { version: 'v5', at: START, goneVersions: ['v5'] });
+        await reject(await take(), { version: 'v5', goneVersions: ['v5'] });
         expect(counts(await stored())).toEqual({ v2: 1, v4: 1 });
       });
 
       it('counts even where the record is gone', async () => {
-        await store.reject(pair, 7, { version: 'v1', at: START, goneVersions: [] });
+        await reject({ owner: 'me', fence: 7 });
         expect(counts(await stored())).toEqual({ v1: 1 });
         expect(await stored()).toMatchObject({ fence: 0, leaseOwner: undefined });
       });
     });
 
-    describe('releasing', () => {
-      it('ends my lease, and nothing else', async () => {
-        await store.publish(pair, await take(), examplePublication());
-        const before = await stored();
-        const fence = await take({ now: START + 5 });
-        await store.release(pair, fence);
-        expect(await stored()).toEqual({ ...before, fence, attemptedAt: START + 5 });
-      });
-
-      it('ends the latch of the version that has just worked', async () => {
-        for (const version of ['v1', 'v2']) {
-          await store.reject(pair, await take(), { version, at: START, goneVersions: [] });
-        }
-        await store.release(pair, await take({ chargedVersion: 'v1' }), 'v1');
-        expect(counts(await stored())).toEqual({ v2: 1 });
-      });
-
-      it('leaves the lease of another alone', async () => {
-        const fence = await take();
-        await take({ owner: 'other' });
-        await changesNothing(() => store.release(pair, fence, 'v1'));
-      });
-    });
-
     describe('a write whose answer is lost', () => {
-      const rejection = { version: 'v1', at: START, goneVersions: [] };
-      it.each<[string, (fence: number) => Promise<unknown>]>([
-        ['a publication', (fence) => store.publish(pair, fence, examplePublication())],
-        ['a pause', (fence) => store.pause(pair, fence, examplePause())],
-        ['a rejection', (fence) => store.reject(pair, fence, rejection)],
-        ['a release', (fence) => store.release(pair, fence)],
+      it.each<[string, (lease: Lease) => Promise<unknown>]>([
+        ...ENDINGS.map(([kind, ending]): [string, (lease: Lease) => Promise<unknown>] => [
+          kind,
+          (lease) => end(lease, ending),
+        ]),
+        ['reject', (lease) => reject(lease)],
       ])('has happened, and can happen again without a difference: %s', async (_what, write) => {
-        const fence = await take();
+        const lease = await take();
         underTest.loseAnswers(true);
-        await expect(write(fence)).rejects.toThrow(StoreUnavailable);
+        await expect(write(lease)).rejects.toThrow(StoreUnavailable);
         underTest.loseAnswers(false);
-        expect(await stored()).toMatchObject({ fence, leaseOwner: undefined });
-        await changesNothing(() => write(fence));
+        expect(await stored()).toMatchObject({ fence: lease.fence, leaseOwner: undefined });
+        await changesNothing(() => write(lease));
       });
     });
   });
 }
+
+const HOLD_KEY = 'v1:0123456789abcdef';
+const CHECKED: CheckedVersion = { version: 'v3', at: START + 0.5, finding: 'accepted' };
+const RELEASE: Ending = { kind: 'release' };
+const PROVE = { kind: 'prove', version: 'v1', holdKey: HOLD_KEY } satisfies Ending;
+const PAUSE = { kind: 'pause', pause: examplePause() } satisfies Ending;
+
+function publish(token: StoredToken = exampleToken()) {
+  return { kind: 'publish', publication: examplePublication(token), holdKey: HOLD_KEY } satisfies Ending;
+}
+
+function hold(key: string) {
+  return { kind: 'hold', key, hold: examplePause(), expiredKeys: [] } satisfies Ending;
+}
+
+/** Each way to end a lease, and what it changes in a record that holds none of this. */
+const ENDINGS: readonly (readonly [Ending['kind'], Ending, (before: PairRecord) => Partial<PairRecord>])[] = [
+  [
+    'publish',
+    publish(),
+    () => ({ token: expect.objectContaining({ fingerprint: exampleToken().fingerprint }), lifetimeSeenMs: 3_600_000 }),
+  ],
+  ['prove', PROVE, () => ({})],
+  ['pause', PAUSE, () => ({ pause: examplePause() })],
+  ['hold', hold(HOLD_KEY), ({ held }) => ({ held: new Map([...held, [HOLD_KEY, examplePause()]]) })],
+  ['withdraw', { kind: 'withdraw' }, () => ({})],
+  ['release', RELEASE, () => ({})],
+];
 
 /** A first attempt at the empty record, at `START` for six seconds. */
 function acquisition(changes: Partial<Acquisition> = {}): Acquisition {
@@ -352,9 +432,10 @@ function acquisition(changes: Partial<Acquisition> = {}): Acquisition {
     owner: 'me',
     now,
     until: now + 6_000,
-    outwaited: false,
+    observedExpired: false,
     forced: false,
     chargedVersion: undefined,
+    isCheck: false,
     ...changes,
   };
 }

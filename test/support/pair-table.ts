@@ -1,8 +1,8 @@
 import { createSecretKey } from 'node:crypto';
 import type { DynamoDBClientConfig } from '@aws-sdk/client-dynamodb';
 import { ensurePairTable } from '../../bin/local/dynamodb.ts';
-import { createTimeBudgets } from '../../functions/aws/circuit-breaker.ts';
-import { createDynamoDBClient } from '../../functions/aws/dynamodb-client.ts';
+import { createCircuitBreaker } from '../../functions/aws/circuit-breaker.ts';
+import { createDynamoDBClient } from '../../functions/aws/clients.ts';
 import { createPairTable, type Unreadable } from '../../functions/aws/pair-table/table.ts';
 import { createSealer } from '../../functions/aws/sealing/sealing.ts';
 import type { SealingKey, SealingKeys } from '../../functions/aws/sealing/sealing-key.ts';
@@ -19,15 +19,15 @@ interface Options {
 /** The pair table as one environment has it, on the DynamoDB at `endpoint`. */
 export function openPairTable(endpoint: string, options: Options = {}) {
   const { keys = keysOf(exampleKey()), tableName = TABLE, callMs = 10_000 } = options;
-  const dynamodb = createDynamoDBClient({ endpoint, ...ACCESS });
   const clock = { now: START };
   const now = () => clock.now;
+  const dynamodb = createDynamoDBClient({ endpoint, now, ...ACCESS });
   const unreadable: Unreadable[] = [];
   const store = createPairTable({
     dynamodb,
     tableName,
     sealer: createSealer({ environment: 'dev', keys }),
-    withinBudget: createTimeBudgets({ now, briefMs: callMs, patientMs: callMs }).brief,
+    breaker: createCircuitBreaker({ now, connectedMs: callMs, patientMs: callMs }),
     now,
     onUnreadable: (reason) => unreadable.push(reason),
   });
@@ -66,6 +66,9 @@ export function exampleKey(version = 'key-1', text = 'a sealing key for tests, l
 }
 
 export const TABLE = 'pairs';
+
+/** A deadline that no clock of a test reaches. */
+export const IN_TIME = Infinity;
 
 const ACCESS: DynamoDBClientConfig = {
   region: 'us-east-1',

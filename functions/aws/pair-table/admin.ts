@@ -6,16 +6,24 @@ import {
   type UpdateItemCommandInput,
 } from '@aws-sdk/client-dynamodb';
 import { type Pair, pairKey } from '../../broker/pair/pair.ts';
-import { readState, rejectedAttribute } from './state.ts';
+import { HELD, PAUSE_ATTRIBUTES, REJECTED } from './item.ts';
 
 /** What an operator changes in the record of a pair by hand. Everything can be repeated. */
 export interface PairAdmin {
-  /** Stops the pair, also one that nobody has asked for yet: within 60 s no environment issues a token of it. */
+  /** Stops the pair, also one without a record: within 60 s no environment issues a token of it. */
   disable(pair: Pair): Promise<void>;
   /** Ends that. */
   enable(pair: Pair): Promise<void>;
-  /** Lets every rejected version of the pair's secret be sent again; tells which these were. */
-  clearLatches(pair: Pair): Promise<readonly string[]>;
+  /** Lets every version of the pair's secret be sent again, at once; tells what stood in the way. */
+  clear(pair: Pair): Promise<Cleared>;
+}
+
+export interface Cleared {
+  /** The versions that were rejected. */
+  readonly latches: readonly string[];
+  /** The hold keys of what was held, see `holdKey`. */
+  readonly holds: readonly string[];
+  readonly pause: boolean;
 }
 
 interface Dependencies {
@@ -24,7 +32,7 @@ interface Dependencies {
   readonly tableName: string;
   /** Epoch milliseconds. */
   readonly now: () => number;
-  /** Ends the waiting for DynamoDB; nobody knows then whether the change was made. */
+  /** Ends the waiting for DynamoDB; it is not known then whether the change was made. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -59,16 +67,25 @@ export function createPairAdmin({ dynamodb, tableName, now, signal }: Dependenci
       }
     },
 
-    async clearLatches(pair) {
-      const { Item } = await dynamodb.send(new GetItemCommand({ ...keyOf(pair), ConsistentRead: true }), send);
-      const versions = [...readState(Item ?? {}).rejected.keys()];
-      if (versions.length === 0) return [];
-      const names = versions.map((version, index) => [`#latch${index}`, rejectedAttribute(version)] as const);
-      await update(pair, {
-        UpdateExpression: `REMOVE ${names.map(([alias]) => alias).join(', ')}`,
-        ExpressionAttributeNames: Object.fromEntries(names),
-      });
-      return versions;
+    async clear(pair) {
+      const { Item = {} } = await dynamodb.send(new GetItemCommand({ ...keyOf(pair), ConsistentRead: true }), send);
+      const found = Object.keys(Item);
+      const under = (prefix: string) => found.filter((name) => name.startsWith(prefix));
+      const [latches, holds] = [under(REJECTED), under(HELD)];
+      const pause = found.filter((name) => PAUSE_ATTRIBUTES.includes(name));
+
+      const names = [...latches, ...holds, ...pause].map((name, index) => [`#name${index}`, name] as const);
+      if (names.length > 0) {
+        await update(pair, {
+          UpdateExpression: `REMOVE ${names.map(([alias]) => alias).join(', ')}`,
+          ExpressionAttributeNames: Object.fromEntries(names),
+        });
+      }
+      return {
+        latches: latches.map((name) => name.slice(REJECTED.length)),
+        holds: holds.map((name) => name.slice(HELD.length)),
+        pause: pause.length > 0,
+      };
     },
   };
 }

@@ -5,103 +5,115 @@ import {
   UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb';
 import { type Pair, pairKey } from '../../broker/pair/pair.ts';
-import type { PairRecord } from '../../broker/pair/record.ts';
-import type { PairStore } from '../../broker/pair/store.ts';
-import { type TimeBudget, unavailable } from '../circuit-breaker.ts';
-import { withSecondTry } from '../retry.ts';
-import type { Sealer, Unopened } from '../sealing/sealing.ts';
-import type { Item } from './item.ts';
-import { readForeignUntil, readSeal } from './seal.ts';
-import { readState } from './state.ts';
+import { type PairRecord, pastTime } from '../../broker/pair/record.ts';
+import type { Lease, PairStore } from '../../broker/pair/store.ts';
+import { type CircuitBreaker, createCircuitBreaker, unavailable } from '../circuit-breaker.ts';
+import type { Sealer } from '../sealing/sealing.ts';
+import { withRetry } from '../time-limit.ts';
+import { type Item, readIssuedAt, readSeal, readState } from './item.ts';
 import {
   acquireChange,
   type Change,
   countChange,
-  pauseChange,
-  publishChange,
+  endChange,
   rejectChange,
-  releaseChange,
+  type SealedEnding,
   updateInput,
 } from './update.ts';
 
-/** Why a stored token could not be used. `locked`: there is no sealing key, so none can be stored either. */
-export type Unreadable = Unopened | 'locked';
+interface Dependencies {
+  readonly dynamodb: DynamoDBClient;
+  /** Holds the pairs of one environment. */
+  readonly tableName: string;
+  readonly sealer: Sealer;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  readonly breaker?: CircuitBreaker | undefined;
+  /** Called each time that a record is read without its token; for a metric. Must not throw. */
+  readonly onUnreadable: (reason: Unreadable, pair: Pair) => void;
+}
+
+/**
+ * Why a stored token could not be used. `closed`: it was altered, swapped, or sealed with another key or format.
+ * `no-key`: there is no sealing key, so none can be stored either.
+ */
+export type Unreadable = 'closed' | 'no-key';
 
 /** The store of pair records on DynamoDB: one item per pair, one call per operation. */
-export function createPairTable(dependencies: Dependencies): PairStore {
-  const { dynamodb, tableName, sealer, withinBudget, now, onUnreadable } = dependencies;
+export function createPairTable({
+  dynamodb,
+  tableName,
+  sealer,
+  now,
+  breaker = createCircuitBreaker({ now }),
+  onUnreadable,
+}: Dependencies): PairStore {
+  return {
+    async read(pair, deadline) {
+      // Both at once: an environment's first read would otherwise wait for the sealing key as well.
+      const hasKey = sealer.hasKey(deadline);
+      // After a failure too: nothing of this is under way any more when it ends.
+      const item = await readItem(pair, deadline).finally(() => hasKey);
+      return toRecord(pair, item, await hasKey, deadline);
+    },
 
-  return until(Infinity);
+    async acquire(pair, acquisition, deadline) {
+      const { item } = await update(pair, acquireChange(acquisition), { deadline, returned: 'ALL_OLD' });
+      if (item === undefined) return undefined;
+      const record = await toRecord(pair, item, await sealer.hasKey(deadline), deadline);
+      // After a repetition the old item is already mine; the fence before it is the one that I saw.
+      return { ...record, fence: acquisition.seenFence };
+    },
 
-  function until(deadline: number): PairStore {
-    const store: PairStore = {
-      until,
+    async end(pair, lease, ending, deadline) {
+      if (ending.kind !== 'publish') return endLease(pair, lease, ending, deadline);
+      const { publication, ...rest } = ending;
+      const sealed = await sealer.seal(pair, publication, deadline);
+      if (sealed !== undefined) return endLease(pair, lease, { ...rest, sealed }, deadline);
+      const version = publication.token.credentialVersion;
+      await endLease(pair, lease, { ...rest, kind: 'prove', version }, deadline);
+      throw unavailable('no-sealing-key');
+    },
 
-      async read(pair, consistency) {
-        const isStrong = consistency === 'strong';
-        // Both at once: an environment's first read would otherwise wait for the sealing key as well.
-        const hasKey = sealer.hasKey(deadline);
-        // After a failure too: nothing of this is under way any more when it ends.
-        const item = await readItem(pair, isStrong, deadline).finally(() => hasKey);
-        return toRecord(pair, item, await hasKey, deadline);
-      },
+    /** Two updates and nothing between them that matters: a lease that is no longer mine never becomes mine again. */
+    async reject(pair, lease, rejection, deadline) {
+      const terms = { deadline, endsLease: true };
+      const { item } = await update(pair, rejectChange(lease, rejection), terms);
+      if (item === undefined) await update(pair, countChange(lease, rejection), terms);
+    },
+  };
 
-      async acquire(pair, acquisition) {
-        const item = await update(pair, acquireChange(acquisition), deadline, 'ALL_OLD');
-        if (item === undefined) return undefined;
-        const hasKey = await sealer.hasKey(deadline);
-        // After a repetition the old item is already mine; the fence before it is the one that I saw.
-        return { ...(await toRecord(pair, item, hasKey, deadline)), fence: acquisition.seenFence };
-      },
-
-      async publish(pair, fence, publication) {
-        const sealed = await sealer.seal(pair, publication, deadline);
-        if (sealed !== undefined) return (await update(pair, publishChange(fence, sealed), deadline)) !== undefined;
-        await store.release(pair, fence);
-        throw unavailable('no-sealing-key');
-      },
-
-      pause: async (pair, fence, pause) => (await update(pair, pauseChange(fence, pause), deadline)) !== undefined,
-
-      /** Two updates and nothing between them that matters: a fence that is no longer mine never becomes mine again. */
-      async reject(pair, fence, rejection) {
-        const item = await update(pair, rejectChange(fence, rejection), deadline);
-        if (item === undefined) await update(pair, countChange(fence, rejection), deadline);
-      },
-
-      release: async (pair, fence, provenVersion) =>
-        void (await update(pair, releaseChange(fence, provenVersion), deadline)),
-    };
-    return store;
+  async function endLease(pair: Pair, lease: Lease, ending: SealedEnding, deadline: number): Promise<boolean> {
+    const { item, isRepeated } = await update(pair, endChange(lease, ending), { deadline, endsLease: true });
+    // The first call, the answer to which was lost, may have ended the lease.
+    if (item === undefined && isRepeated) throw unavailable('answer-lost');
+    return item !== undefined;
   }
 
-  function readItem(pair: Pair, isStrong: boolean, deadline: number): Promise<Item> {
-    const command = new GetItemCommand({ ...keyOf(pair), ConsistentRead: isStrong });
-    return withinBudget(async (limits) => {
-      const { abortSignal } = limits;
-      const { Item: item } = await withSecondTry(limits, () => dynamodb.send(command, { abortSignal }));
+  function readItem(pair: Pair, deadline: number): Promise<Item> {
+    const command = new GetItemCommand({ ...keyOf(pair), ConsistentRead: true });
+    return breaker({ deadline }, async (abortSignal) => {
+      const { Item: item } = await withRetry(abortSignal, () => dynamodb.send(command, { abortSignal }));
       return itemOf(pair, item);
-    }, deadline);
+    });
   }
 
-  /** The item before the change if that was asked for, else an empty one; `undefined` when the condition failed. */
-  function update(
-    pair: Pair,
-    change: Change,
-    deadline: number,
-    returned: 'ALL_OLD' | 'NONE' = 'NONE',
-  ): Promise<Item | undefined> {
+  async function update(pair: Pair, change: Change, { returned = 'NONE', ...terms }: UpdateTerms): Promise<Updated> {
     const command = new UpdateItemCommand({ ...keyOf(pair), ...updateInput(change, now()), ReturnValues: returned });
-    return withinBudget(async (limits) => {
-      const { abortSignal } = limits;
+    let calls = 0;
+    const item = await breaker(terms, async (abortSignal) => {
       try {
-        const answer = await withSecondTry(limits, () => dynamodb.send(command, { abortSignal }));
+        const answer = await withRetry(abortSignal, () => {
+          calls += 1;
+          return dynamodb.send(command, { abortSignal });
+        });
         return itemOf(pair, answer.Attributes);
       } catch (error) {
         if (error instanceof ConditionalCheckFailedException) return undefined;
         throw error;
       }
-    }, deadline);
+    });
+    return { item, isRepeated: calls > 1 };
   }
 
   function keyOf(pair: Pair) {
@@ -118,27 +130,34 @@ export function createPairTable(dependencies: Dependencies): PairStore {
   async function toRecord(pair: Pair, item: Item, hasKey: boolean, deadline: number): Promise<PairRecord> {
     const state = readState(item);
     if (!hasKey) {
-      onUnreadable('locked', pair);
-      return { ...state, isLocked: true };
+      onUnreadable('no-key', pair);
+      return { ...state, closedUntil: Infinity };
     }
+    if (item.sealedToken === undefined) return state;
     const seal = readSeal(item);
-    if (seal === undefined) return state;
-    const opened = await sealer.open(pair, seal, deadline);
-    if (typeof opened === 'object') return { ...state, ...opened };
-    const foreignUntil = opened === 'foreign' ? readForeignUntil(item, now()) : 0;
-    onUnreadable(opened, pair);
-    return { ...state, foreignUntil };
+    const publication = seal && (await sealer.open(pair, seal, deadline));
+    if (publication !== undefined) return { ...state, ...publication };
+    onUnreadable('closed', pair);
+    return { ...state, closedUntil: replaceableAt(state.attemptedAt, readIssuedAt(item), now()) };
   }
 }
 
-interface Dependencies {
-  readonly dynamodb: DynamoDBClient;
-  /** Holds the pairs of one environment. */
-  readonly tableName: string;
-  readonly sealer: Sealer;
-  readonly withinBudget: TimeBudget;
-  /** Epoch milliseconds. */
-  readonly now: () => number;
-  /** Called each time that a record is read without its token; for a metric. Must not throw. */
-  readonly onUnreadable: (reason: Unreadable, pair: Pair) => void;
+interface UpdateTerms {
+  readonly deadline: number;
+  readonly endsLease?: boolean;
+  readonly returned?: 'ALL_OLD' | 'NONE';
 }
+
+interface Updated {
+  /** The item before the change if that was asked for, else an empty one; `undefined` when the condition failed. */
+  readonly item: Item | undefined;
+  /** The first call failed in a way that says nothing about it. */
+  readonly isRepeated: boolean;
+}
+
+/** A token that I cannot open is replaced when the fleet has left it alone for a minute: others may have opened it. */
+function replaceableAt(attemptedAt: number, issuedAt: number, now: number): number {
+  return Math.max(pastTime(attemptedAt, now), pastTime(issuedAt, now)) + CLOSED_MS;
+}
+
+const CLOSED_MS = 60_000;

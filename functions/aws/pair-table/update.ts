@@ -1,10 +1,20 @@
 import type { AttributeValue, UpdateItemCommandInput } from '@aws-sdk/client-dynamodb';
-import type { Pause } from '../../broker/pair/record.ts';
-import type { Acquisition, RejectedRequest } from '../../broker/pair/store.ts';
+import type { Acquisition, Ending, Lease, RejectedRequest } from '../../broker/pair/store.ts';
 import type { SealedPublication } from '../sealing/sealing.ts';
-import type { Item } from './item.ts';
-import { sealAttributes } from './seal.ts';
-import { MAX_FENCE, MIN_FENCE, pauseAttributes, rejectedAttribute, rejectedEntry } from './state.ts';
+import {
+  checkedAttributes,
+  heldAttribute,
+  holdValue,
+  type Item,
+  MAX_FENCE,
+  MIN_FENCE,
+  PAUSE_ATTRIBUTES,
+  pauseAttributes,
+  rejectedAttribute,
+  rejectedEntry,
+  SEAL_ATTRIBUTES,
+  sealAttributes,
+} from './item.ts';
 
 /** One change of an item. Each can be repeated: a second time changes nothing more. */
 export interface Change extends Partial<Condition> {
@@ -25,18 +35,18 @@ interface Condition {
  * answer was lost. The new fence is written, not counted up, so that a repetition does not count twice.
  */
 export function acquireChange(acquisition: Acquisition): Change {
-  const { seenFence, owner, now, until, outwaited, forced, chargedVersion } = acquisition;
+  const { seenFence, owner, now, until, observedExpired, forced, chargedVersion, isCheck } = acquisition;
   const fence = seenFence + 1;
   const seen = seenFence === 0 ? withoutFence() : { ways: ['fence = :seen'], values: { ':seen': numeric(seenFence) } };
-  const over = outwaited ? undefined : leaseIsOver(now);
+  const over = observedExpired ? undefined : leaseIsOver(now);
   const ways = over === undefined ? seen.ways : seen.ways.flatMap((one) => over.ways.map((way) => `${one} AND ${way}`));
   return {
     set: {
       fence: numeric(fence),
       leaseOwner: { S: owner },
       leaseUntil: numeric(until),
-      attemptedAt: numeric(now),
-      ...(forced && { forcedAt: numeric(now) }),
+      ...(!isCheck && { attemptedAt: numeric(now) }),
+      ...(forced && !isCheck && { forcedAt: numeric(now) }),
     },
     ...(chargedVersion !== undefined && { add: { [rejectedAttribute(chargedVersion)]: rejectedEntry(fence, now) } }),
     // All ways side by side and no parentheses: dynalite needs 20 ms for three levels of them.
@@ -45,34 +55,28 @@ export function acquireChange(acquisition: Acquisition): Change {
   };
 }
 
-/** The version that brought the token is proven, so its latch ends. */
-export function publishChange(fence: number, sealed: SealedPublication): Change {
-  return {
-    set: sealAttributes(sealed),
-    remove: [...LEASE, ...PAUSE, rejectedAttribute(sealed.visible.credentialVersion)],
-    ...underFence(fence),
-  };
+/** Ends my lease and writes what came of it. */
+export function endChange(lease: Lease, ending: SealedEnding): Change {
+  const { set, remove = [] } = effectOf(ending);
+  const checked = 'checked' in ending ? checkedAttributes(ending.checked) : {};
+  return { set: { ...set, ...checked }, remove: [...LEASE, ...remove], ...underLease(lease) };
 }
 
-export function pauseChange(fence: number, pause: Pause): Change {
-  return { set: pauseAttributes(pause), remove: LEASE, ...underFence(fence) };
-}
+/** What a lease ends with, its token sealed. */
+export type SealedEnding =
+  | Exclude<Ending, { readonly kind: 'publish' }>
+  | (Omit<Extract<Ending, { readonly kind: 'publish' }>, 'publication'> & { readonly sealed: SealedPublication });
 
 /** Counts a rejected request and ends the lease, if it is mine. */
-export function rejectChange(fence: number, rejection: RejectedRequest): Change {
-  const { add, remove } = countChange(fence, rejection);
-  return { add, remove: [...remove, ...LEASE], ...underFence(fence) };
+export function rejectChange(lease: Lease, rejection: RejectedRequest): Change {
+  const { add, remove } = countChange(lease, rejection);
+  return { set: checkedAttributes(rejection.checked), add, remove: [...remove, ...LEASE], ...underLease(lease) };
 }
 
 /** Counts a rejected request and leaves the lease alone. */
-export function countChange(fence: number, { version, at, goneVersions }: RejectedRequest) {
+export function countChange({ fence }: Lease, { version, at, goneVersions }: RejectedRequest) {
   const add: Item = goneVersions.includes(version) ? {} : { [rejectedAttribute(version)]: rejectedEntry(fence, at) };
   return { add, remove: goneVersions.map(rejectedAttribute) } satisfies Change;
-}
-
-export function releaseChange(fence: number, provenVersion?: string): Change {
-  const latch = provenVersion === undefined ? [] : [rejectedAttribute(provenVersion)];
-  return { remove: [...LEASE, ...latch], ...underFence(fence) };
 }
 
 /** The change in DynamoDB's words, with the date from which on the item is garbage. */
@@ -116,8 +120,39 @@ function clause<Term>(verb: string, terms: readonly Term[], print: (term: Term) 
   return terms.length === 0 ? '' : `${verb} ${terms.map(print).join(', ')} `;
 }
 
-function underFence(fence: number): Condition {
-  return { condition: 'fence = :fence', values: { ':fence': numeric(fence) } };
+function underLease({ fence, owner }: Lease): Condition {
+  return {
+    condition: 'fence = :fence AND leaseOwner = :owner',
+    values: { ':fence': numeric(fence), ':owner': { S: owner } },
+  };
+}
+
+function effectOf(ending: SealedEnding): Pick<Change, 'set' | 'remove'> {
+  switch (ending.kind) {
+    case 'publish': {
+      const { sealed, holdKey } = ending;
+      const proven = provenAttributes(sealed.visible.credentialVersion, holdKey);
+      return { set: sealAttributes(sealed), remove: [...PAUSE_ATTRIBUTES, ...proven] };
+    }
+    case 'prove':
+      return { remove: provenAttributes(ending.version, ending.holdKey) };
+    case 'pause':
+      return { set: pauseAttributes(ending.pause) };
+    case 'hold': {
+      const { key, hold, expiredKeys } = ending;
+      const expired = expiredKeys.filter((one) => one !== key);
+      return { set: { [heldAttribute(key)]: holdValue(hold) }, remove: expired.map(heldAttribute) };
+    }
+    case 'withdraw':
+      return { remove: SEAL_ATTRIBUTES };
+    case 'release':
+      return {};
+  }
+}
+
+/** The version has worked, so its latch and its hold end. */
+function provenAttributes(version: string, holdKey: string): readonly string[] {
+  return [rejectedAttribute(version), heldAttribute(holdKey)];
 }
 
 interface Alternatives {
@@ -126,7 +161,7 @@ interface Alternatives {
   readonly values: Item;
 }
 
-/** Asks for the type by name, so that an attribute of another type is in nobody's way; so does the next one. */
+/** Asks for the type by name, so that an attribute of another type stands in no lease's way; so does the next one. */
 function withoutFence(): Alternatives {
   return {
     ways: ['NOT attribute_type(fence, :number)', 'fence < :min', 'fence > :max'],
@@ -148,7 +183,6 @@ function numeric(value: number): AttributeValue {
 
 const NUMBER_TYPE: AttributeValue = { S: 'N' };
 const LEASE = ['leaseOwner', 'leaseUntil'];
-const PAUSE = ['pauseUntil', 'pauseStep', 'pauseProblem'];
 
 /** Longer than any latch matters. */
 const KEPT_MS = 90 * 24 * 60 * 60_000;

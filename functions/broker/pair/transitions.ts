@@ -41,7 +41,9 @@ export function beforeMine(shown: PairRecord, seen: PairRecord, { owner, charged
   if (chargedVersion !== undefined && known && (charged?.count ?? 0) <= known.count + 1) {
     rejected.set(chargedVersion, known);
   }
-  return { ...shown, fence, leaseOwner, leaseUntil, attemptedAt, forcedAt, rejected };
+  // My own attempt keeps a token closed that I cannot open, and not for me.
+  const closedUntil = Math.min(shown.closedUntil, seen.closedUntil);
+  return { ...shown, fence, leaseOwner, leaseUntil, attemptedAt, forcedAt, rejected, closedUntil };
 }
 
 /** The record after my lease, with what came of it. */
@@ -61,7 +63,7 @@ export function ended(record: PairRecord, ending: Ending): PairRecord {
     case 'hold':
       return { ...free, held: without(record.held, ending.expiredKeys).set(ending.key, ending.hold), checked };
     case 'withdraw':
-      return { ...free, token: undefined, closedUntil: 0 };
+      return { ...free, token: undefined, lifetimeSeenMs: 0, closedUntil: 0 };
     case 'release':
       return free;
   }

@@ -1,13 +1,15 @@
-import { GetItemCommand } from '@aws-sdk/client-dynamodb';
+import { GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startDynamoDB } from '../../../bin/local/dynamodb.ts';
-import { createDynamoDBClient } from '../../../functions/aws/dynamodb-client.ts';
+import { createDynamoDBClient } from '../../../functions/aws/clients.ts';
 import { createPairAdmin } from '../../../functions/aws/pair-table/admin.ts';
+import type { Item } from '../../../functions/aws/pair-table/item.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
-import type { PairStore } from '../../../functions/broker/pair/store.ts';
+import type { Hold, Pause } from '../../../functions/broker/pair/record.ts';
+import type { Ending, Lease, PairStore } from '../../../functions/broker/pair/store.ts';
 import { START } from '../../support/example.ts';
 import { examplePublication, revealed } from '../../support/pair-examples.ts';
-import { connectPairTable, TABLE } from '../../support/pair-table.ts';
+import { connectPairTable, IN_TIME, TABLE } from '../../support/pair-table.ts';
 
 const PAIR = { client: 'acme', service: 'customer-insights' };
 
@@ -23,35 +25,46 @@ async function connect(pair: Pair) {
   const admin = createPairAdmin({ dynamodb: direct, tableName: TABLE, now: () => START });
   const key = { TableName: TABLE, Key: { pair: { S: `${pair.client}/${pair.service}` } } };
   const item = async () => (await direct.send(new GetItemCommand(key))).Item;
-  return { store, admin, item, endpoint };
+  const put = (attributes: Item) =>
+    direct.send(new PutItemCommand({ TableName: TABLE, Item: { ...attributes, ...key.Key } }));
+  return { store, admin, item, put, endpoint };
 }
 
-async function take(store: PairStore, pair: Pair, seenFence: number, until = START): Promise<void> {
-  const own = { owner: 'me', now: START, until, outwaited: false, forced: false, chargedVersion: undefined };
-  expect(await store.acquire(pair, { seenFence, ...own })).toBeDefined();
+async function take(store: PairStore, pair: Pair, until = START): Promise<Lease> {
+  const { fence } = await store.read(pair, IN_TIME);
+  const rest = { observedExpired: false, forced: false, chargedVersion: undefined, isCheck: false };
+  const own = { seenFence: fence, owner: 'me', now: START, until, ...rest };
+  expect(await store.acquire(pair, own, IN_TIME)).toBeDefined();
+  return { owner: 'me', fence: fence + 1 };
+}
+
+function reject(store: PairStore, pair: Pair, lease: Lease, version: string): Promise<void> {
+  return store.reject(pair, lease, { version, at: START, goneVersions: [] }, IN_TIME);
+}
+
+async function end(store: PairStore, pair: Pair, ending: Ending): Promise<void> {
+  expect(await store.end(pair, await take(store, pair), ending, IN_TIME)).toBe(true);
 }
 
 describe('disabling a pair', () => {
   it('shows in its record, and ends with enabling', async () => {
     const { store, admin } = await connect(PAIR);
     await admin.disable(PAIR);
-    expect(await store.read(PAIR, 'strong')).toMatchObject({ disabled: true, fence: 0 });
+    expect(await store.read(PAIR, IN_TIME)).toMatchObject({ disabled: true, fence: 0 });
     await admin.enable(PAIR);
-    expect(await store.read(PAIR, 'strong')).toMatchObject({ disabled: false, fence: 0 });
+    expect(await store.read(PAIR, IN_TIME)).toMatchObject({ disabled: false, fence: 0 });
   });
 
   it('leaves token, latches and a lease as they are', async () => {
     const pair = { ...PAIR, client: 'kept' };
     const { store, admin } = await connect(pair);
-    await take(store, pair, 0);
-    await store.publish(pair, 1, examplePublication());
-    await take(store, pair, 1);
-    await store.reject(pair, 2, { version: 'v2', at: START, goneVersions: [] });
-    await take(store, pair, 2, START + 6_000);
-    const before = await store.read(pair, 'strong');
+    await end(store, pair, { kind: 'publish', publication: examplePublication(), holdKey: 'v1:settings' });
+    await reject(store, pair, await take(store, pair), 'v2');
+    await take(store, pair, START + 6_000);
+    const before = await store.read(pair, IN_TIME);
 
     await admin.disable(pair);
-    const after = await store.read(pair, 'strong');
+    const after = await store.read(pair, IN_TIME);
     expect({ ...after, token: revealed(after.token) }).toEqual({
       ...before,
       token: revealed(before.token),
@@ -59,10 +72,10 @@ describe('disabling a pair', () => {
     });
   });
 
-  it('is never garbage, however long nobody writes; enabled it is again, after 90 days', async () => {
+  it('is never garbage, however long no call writes; enabled it is again, after 90 days', async () => {
     const pair = { ...PAIR, client: 'patient' };
     const { store, admin, item } = await connect(pair);
-    await take(store, pair, 0);
+    await take(store, pair);
     expect(await item()).toHaveProperty('forgetAt');
     await admin.disable(pair);
     expect(await item()).not.toHaveProperty('forgetAt');
@@ -78,26 +91,43 @@ describe('disabling a pair', () => {
   });
 });
 
-describe('clearing latches', () => {
-  it('takes those of every version away and tells which, and touches nothing else', async () => {
+describe('clearing what stands in the way', () => {
+  it('takes latches, holds and the pause away and tells which, and touches nothing else', async () => {
     const pair = { ...PAIR, client: 'latched' };
     const { store, admin } = await connect(pair);
     await admin.disable(pair);
-    for (const [fence, version] of ['v1', 'v2', 'v2'].entries()) {
-      await take(store, pair, fence);
-      await store.reject(pair, fence + 1, { version, at: START, goneVersions: [] });
+    for (const version of ['v1', 'v2', 'v2']) await reject(store, pair, await take(store, pair), version);
+    const wait: Hold & Pause = { until: START, step: 2, problem: { type: 'internal', detail: 'x' } };
+    for (const key of ['v1:a', 'v1:b']) {
+      await end(store, pair, { kind: 'hold', key, hold: wait, expiredKeys: [] });
     }
-    const before = await store.read(pair, 'strong');
-    expect(before.rejected.get('v2')?.count).toBe(2);
+    await end(store, pair, { kind: 'pause', pause: wait });
+    await end(store, pair, { kind: 'publish', publication: examplePublication(), holdKey: 'v3:a' });
+    await end(store, pair, { kind: 'pause', pause: wait });
+    const before = await store.read(pair, IN_TIME);
+    // A publication ends the latch of its version.
+    expect([...before.rejected.keys()]).toEqual(['v2']);
 
-    expect(await admin.clearLatches(pair)).toEqual(['v1', 'v2']);
-    expect(await store.read(pair, 'strong')).toEqual({ ...before, rejected: new Map() });
+    expect(await admin.clear(pair)).toEqual({ latches: ['v2'], holds: ['v1:a', 'v1:b'], pause: true });
+    const after = await store.read(pair, IN_TIME);
+    expect({ ...after, token: revealed(after.token) }).toEqual({
+      ...before,
+      ...{ token: revealed(before.token), rejected: new Map(), held: new Map(), pause: undefined },
+    });
+  });
+
+  it('takes away what cannot be read, too', async () => {
+    const pair = { ...PAIR, client: 'malformed' };
+    const { admin, put } = await connect(pair);
+    await put({ 'rejected:v1': { S: 'x' }, 'held:v1:a': { N: '1' }, pauseProblem: { NULL: true } });
+    expect(await admin.clear(pair)).toEqual({ latches: ['v1'], holds: ['v1:a'], pause: true });
+    expect(await admin.clear(pair)).toEqual({ latches: [], holds: [], pause: false });
   });
 
   it('writes nothing when there is none', async () => {
     const pair = { ...PAIR, client: 'clean' };
     const { admin, item } = await connect(pair);
-    expect(await admin.clearLatches(pair)).toEqual([]);
+    expect(await admin.clear(pair)).toEqual({ latches: [], holds: [], pause: false });
     expect(await item()).toBeUndefined();
   });
 });

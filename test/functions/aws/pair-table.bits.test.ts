@@ -5,9 +5,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startDynamoDB } from '../../../bin/local/dynamodb.ts';
 import type { Item } from '../../../functions/aws/pair-table/item.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
+import type { Ending, Lease } from '../../../functions/broker/pair/store.ts';
 import { START } from '../../support/example.ts';
 import { examplePublication, exampleToken, revealed } from '../../support/pair-examples.ts';
-import { connectPairTable, openPairTable, TABLE } from '../../support/pair-table.ts';
+import { connectPairTable, IN_TIME, openPairTable, TABLE } from '../../support/pair-table.ts';
 
 const PAIR: Pair = { client: 'acme', service: 'customer-insights' };
 
@@ -17,7 +18,7 @@ const SEALED = [
 ];
 const OPEN = [
   ...['fence', 'leaseOwner', 'leaseUntil', 'attemptedAt', 'forcedAt', 'pauseUntil', 'pauseStep', 'pauseProblem'],
-  ...['rejected:v2', 'forgetAt'],
+  ...['rejected:v2', 'held:v2:0123456789abcdef', 'checked', 'forgetAt'],
 ];
 
 describe('an item of which one bit is different', () => {
@@ -52,16 +53,20 @@ describe('an item of which one bit is different', () => {
 async function start() {
   const dynamodb = await startDynamoDB();
   const writer = await connectPairTable(dynamodb.url);
-  const take = (seenFence: number) =>
-    writer.store.acquire(PAIR, {
-      ...{ seenFence, owner: 'owner-1', now: START, until: START + 6_000 },
-      ...{ outwaited: true, forced: true, chargedVersion: undefined },
-    });
-  await take(0);
-  await writer.store.publish(PAIR, 1, examplePublication());
-  await writer.store.reject(PAIR, 1, { version: 'v2', at: START, goneVersions: [] });
-  await writer.store.pause(PAIR, 1, { until: START, step: 1, problem: { type: 'internal', detail: 'x' } });
-  await take(1);
+  const take = async (seenFence: number) => {
+    const times = { now: START, until: START + 6_000 };
+    const rest = { observedExpired: true, forced: true, chargedVersion: undefined, isCheck: false };
+    await writer.store.acquire(PAIR, { seenFence, owner: 'owner-1', ...times, ...rest }, IN_TIME);
+    return { owner: 'owner-1', fence: seenFence + 1 };
+  };
+  const end = (lease: Lease, ending: Ending) => writer.store.end(PAIR, lease, ending, IN_TIME);
+  const wait = { until: START, step: 1, problem: { type: 'internal', detail: 'x' } } as const;
+  const checked = { version: 'v3', at: START, finding: 'accepted' } as const;
+  await end(await take(0), { kind: 'publish', publication: examplePublication(), holdKey: 'v1:0123456789abcdef' });
+  await writer.store.reject(PAIR, await take(1), { version: 'v2', at: START, goneVersions: [] }, IN_TIME);
+  await end(await take(2), { kind: 'hold', key: 'v2:0123456789abcdef', hold: wait, expiredKeys: [], checked });
+  await end(await take(3), { kind: 'pause', pause: wait });
+  await take(4);
   const { Item: item = {} } = await writer.direct.send(
     new GetItemCommand({ TableName: TABLE, Key: { pair: { S: `${PAIR.client}/${PAIR.service}` } } }),
   );
@@ -81,7 +86,7 @@ async function start() {
     read: async (altered: Item) => {
       answer = JSON.stringify({ Item: onTheWire(altered) });
       const counted = reader.unreadable.length;
-      const { token } = await reader.store.read(PAIR, 'eventual');
+      const { token } = await reader.store.read(PAIR, IN_TIME);
       return { token, unreadable: reader.unreadable.slice(counted) };
     },
     close: async () => {

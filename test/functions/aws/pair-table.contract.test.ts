@@ -47,9 +47,7 @@ function losing(store: PairStore, isLosing: () => boolean): PairStore {
   return {
     read: (...call) => pass(store.read(...call)),
     acquire: (...call) => pass(store.acquire(...call)),
-    publish: (...call) => pass(store.publish(...call)),
-    pause: (...call) => pass(store.pause(...call)),
+    end: (...call) => pass(store.end(...call)),
     reject: (...call) => pass(store.reject(...call)),
-    release: (...call) => pass(store.release(...call)),
   };
 }

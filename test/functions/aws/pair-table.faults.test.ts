@@ -5,18 +5,16 @@ import { EMPTY_RECORD } from '../../../functions/broker/pair/record.ts';
 import { type PairStore, StoreUnavailable } from '../../../functions/broker/pair/store.ts';
 import type { CallFault } from '../../support/dynamodb.ts';
 import { START } from '../../support/example.ts';
-import { examplePublication } from '../../support/pair-examples.ts';
-import { connectPairTable } from '../../support/pair-table.ts';
+import { connectPairTable, IN_TIME } from '../../support/pair-table.ts';
 
 const PAIR: Pair = { client: 'acme', service: 'customer-insights' };
+const LEASE = { owner: 'me', fence: 1 };
 
 const OPERATIONS: readonly [string, (store: PairStore) => Promise<unknown>][] = [
-  ['read', (store) => store.read(PAIR, 'eventual')],
-  ['acquire', (store) => store.acquire(PAIR, acquisition())],
-  ['publish', (store) => store.publish(PAIR, 1, examplePublication())],
-  ['pause', (store) => store.pause(PAIR, 1, { until: START, step: 1, problem: { type: 'internal', detail: '' } })],
-  ['reject', (store) => store.reject(PAIR, 1, { version: 'v1', at: START, goneVersions: [] })],
-  ['release', (store) => store.release(PAIR, 1)],
+  ['read', (store) => store.read(PAIR, IN_TIME)],
+  ['acquire', (store) => store.acquire(PAIR, acquisition(), IN_TIME)],
+  ['end', (store) => store.end(PAIR, LEASE, { kind: 'release' }, IN_TIME)],
+  ['reject', (store) => store.reject(PAIR, LEASE, { version: 'v1', at: START, goneVersions: [] }, IN_TIME)],
 ];
 
 const FAULTS: readonly [CallFault, string | RegExp][] = [
@@ -62,34 +60,66 @@ it.each(OPERATIONS)('%s says that the store is unavailable when there is no such
   await expect(operate(store)).rejects.toMatchObject({ name: 'StoreUnavailable', cause: 'ResourceNotFoundException' });
 });
 
-it.each(['internal-error', 'reset', 'hang'] as const)('a single failure goes unnoticed: %s', async (fault) => {
-  const { store, endpoint } = await connect(fault === 'hang' ? { callMs: 3_000 } : {});
+it.each(['internal-error', 'reset'] as const)('a single failure goes unnoticed: %s', async (fault) => {
+  const { store, endpoint } = await connect();
   endpoint.failWith(fault, 1);
-  expect(await store.read(PAIR, 'strong')).toEqual(EMPTY_RECORD);
+  expect(await store.read(PAIR, IN_TIME)).toEqual(EMPTY_RECORD);
   expect(endpoint.calls).toHaveLength(2);
 });
 
 it('three failures in a row end the calls for ten seconds; a lost condition is no failure', async () => {
   const { store, endpoint, clock } = await connect();
+  const [read, acquire, end] = OPERATIONS.map(
+    ([, operate]) =>
+      () =>
+        operate(store),
+  );
   endpoint.failWith('access-denied');
-  for (const [, operate] of OPERATIONS.slice(0, 2)) await expect(operate(store)).rejects.toThrow(StoreUnavailable);
+  for (const operate of [read, acquire]) await expect(operate?.()).rejects.toThrow(StoreUnavailable);
   endpoint.failWith(undefined);
-  expect(await store.publish(PAIR, 99, examplePublication())).toBe(false);
+  expect(await end?.()).toBe(false);
 
   endpoint.failWith('access-denied');
-  for (const [, operate] of OPERATIONS.slice(0, 3)) await expect(operate(store)).rejects.toThrow(StoreUnavailable);
+  for (const operate of [read, acquire, end]) await expect(operate?.()).rejects.toThrow(StoreUnavailable);
   endpoint.failWith(undefined);
   const asked = endpoint.calls.length;
-  for (const [, operate] of OPERATIONS) await expect(operate(store)).rejects.toMatchObject({ cause: 'left-alone' });
+  for (const operate of [read, acquire]) await expect(operate?.()).rejects.toMatchObject({ cause: 'circuit-open' });
   expect(endpoint.calls).toHaveLength(asked);
 
   clock.now += 10_000;
-  expect(await store.read(PAIR, 'strong')).toEqual(EMPTY_RECORD);
+  expect(await store.read(PAIR, IN_TIME)).toEqual(EMPTY_RECORD);
+});
+
+it('a write that ends a lease is made all the same, and says when its second answer cannot tell', async () => {
+  const { store, endpoint } = await connect();
+  const [read, acquire, end] = OPERATIONS.map(
+    ([, operate]) =>
+      () =>
+        operate(store),
+  );
+  await store.acquire(PAIR, { ...acquisition(), seenFence: 0 }, IN_TIME);
+  endpoint.failWith('access-denied');
+  for (const operate of [read, read, acquire]) await expect(operate?.()).rejects.toThrow(StoreUnavailable);
+  endpoint.failWith('lost-answer', 1);
+  await expect(end?.()).rejects.toMatchObject({ name: 'StoreUnavailable', cause: 'answer-lost' });
+  expect(await read?.()).toMatchObject({ fence: 1, leaseOwner: undefined });
+});
+
+it.each(OPERATIONS)('%s uses no connection that was idle for 30 s, as after a freeze', async (_name, operate) => {
+  const { store, endpoint, clock } = await connect();
+  await operate(store);
+  clock.now += 29_999;
+  await operate(store);
+  expect(endpoint.connections()).toBe(1);
+  clock.now += 30_000;
+  await operate(store);
+  expect(endpoint.connections()).toBe(2);
 });
 
 function acquisition() {
   const times = { now: START, until: START + 6_000 };
-  return { seenFence: 5, owner: 'me', ...times, outwaited: false, forced: false, chargedVersion: undefined };
+  const rest = { observedExpired: false, forced: false, chargedVersion: undefined, isCheck: false };
+  return { seenFence: 5, owner: 'me', ...times, ...rest };
 }
 
 async function connect(options: Parameters<typeof connectPairTable>[1] = {}) {
