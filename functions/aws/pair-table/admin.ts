@@ -18,7 +18,7 @@ export interface PairAdmin {
   clear(pair: Pair): Promise<Cleared>;
 }
 
-export interface Cleared {
+interface Cleared {
   /** The versions that were rejected. */
   readonly latches: readonly string[];
   /** The hold keys of what was held, see `holdKey`. */
