@@ -1,29 +1,55 @@
+import { GetItemCommand } from '@aws-sdk/client-dynamodb';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import type { FunctionUrlResult } from './aws/function-url.ts';
+import type { SealingKeys } from './aws/sealing/sealing-key.ts';
+import { withTimeLimit } from './aws/time-limit.ts';
 import type { BrokerSettings } from './environment.ts';
 import { createTokenFunction } from './token-function.ts';
 
 /**
- * Goes while the first reads are on their way once through all that a first call does (AWS calls that priming), so that
- * Node compiles it before a caller waits for it, and while there is a whole processor. Ends with the reads or soon after
- * them, and never fails.
+ * Makes an environment's first reads, and goes once through all that a first call does while they are on their way, so
+ * that Node compiles it before a caller waits for it and while there is a whole processor (AWS calls this priming). Ends
+ * with the reads or soon after them, and never fails.
  */
-export async function rehearseDuring(reads: Promise<void>, settings: BrokerSettings): Promise<void> {
+export async function prime(reads: Promise<void>, settings: BrokerSettings): Promise<void> {
   let isWaiting = true;
   const end = reads.finally(() => {
     isWaiting = false;
   });
   await turnOfTheLoop();
-  if (isWaiting) await rehearse(settings).catch(() => undefined);
+  if (isWaiting) await issueMadeUpToken(settings).catch(() => undefined);
   await end;
 }
 
 /**
- * Issues one token in a function of its own, which shares nothing with the real one: its AWS and its service are made up,
- * and it writes nothing. The SDK is not in it, because the first reads rehearse that.
+ * Makes an environment's first reads before a caller waits for them: the sealing key and a look into the table, which
+ * opens the connections to both. Ends after `timeoutMs` at the latest and never fails: what has not come by then, the
+ * first call asks for again.
  */
-export async function rehearse({ services, provenForSeconds }: BrokerSettings): Promise<FunctionUrlResult> {
+export async function readFirst({ dynamodb, tableName, keys, now, timeoutMs = READ_TIMEOUT_MS }: FirstReads): Promise<void> {
+  const look = new GetItemCommand({ TableName: tableName, Key: { pair: { S: NO_PAIR } } });
+  await Promise.allSettled([
+    withTimeLimit(timeoutMs, (abortSignal) => dynamodb.send(look, { abortSignal })),
+    withTimeLimit(timeoutMs, () => keys.current(now() + timeoutMs)),
+  ]);
+}
+
+export interface FirstReads {
+  readonly dynamodb: DynamoDBClient;
+  readonly tableName: string;
+  /** The very ones that the environment goes on with. */
+  readonly keys: SealingKeys;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  readonly timeoutMs?: number;
+}
+
+/**
+ * Issues one token in a function of its own, which shares nothing with the real one: its AWS and its service are made up,
+ * and it writes nothing. The SDK is not in it, because the first reads go through that.
+ */
+export async function issueMadeUpToken({ services, provenForSeconds }: BrokerSettings): Promise<FunctionUrlResult> {
   const [service = NAME] = Object.keys(services);
   const { handler } = createTokenFunction({
     environment: NAME,
@@ -33,8 +59,8 @@ export async function rehearse({ services, provenForSeconds }: BrokerSettings): 
       provenForSeconds,
       accessRules: [{ role: ROLE, clients: [NAME], services: [service], operations: ['token'] }],
     },
-    secretsManager: clientThatAnswers<SecretsManagerClient>(SECRET),
-    dynamodb: clientThatAnswers<DynamoDBClient>({}),
+    secretsManager: madeUpClient<SecretsManagerClient>(madeUpSecret),
+    dynamodb: madeUpClient<DynamoDBClient>(() => ({})),
     send: () => soon(TOKEN),
     write: () => undefined,
   });
@@ -45,11 +71,21 @@ export async function rehearse({ services, provenForSeconds }: BrokerSettings): 
 }
 
 /** All that is used of a client is `send`. */
-function clientThatAnswers<Client>(answer: object): Client {
-  return { send: () => soon(answer) } as Client;
+function madeUpClient<Client>(answer: (input: Readonly<Record<string, unknown>>) => object): Client {
+  return { send: ({ input }: { readonly input: Readonly<Record<string, unknown>> }) => soon(answer(input)) } as Client;
 }
 
-/** Between two steps of the rehearsal, what has come for the real reads is read. */
+/** Serves as the credential and as the sealing key. */
+function madeUpSecret({ SecretId, VersionStage }: Readonly<Record<string, unknown>>): object {
+  return {
+    Name: SecretId,
+    VersionId: NAME,
+    VersionStages: [VersionStage],
+    SecretString: JSON.stringify({ client_id: NAME, secret: 'which no service would accept' }),
+  };
+}
+
+/** Between two steps, what has come for the real reads is read. */
 async function soon<Answer>(answer: Answer): Promise<Answer> {
   await turnOfTheLoop();
   return answer;
@@ -59,21 +95,18 @@ function turnOfTheLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-const NAME = 'rehearsal';
-const ROLE = 'arn:aws:iam::000000000000:role/rehearsal';
-/** Whatever might keep it, an environment starts far sooner than the ten seconds that Lambda gives it. */
+const READ_TIMEOUT_MS = 300;
+const NAME = 'priming';
+/** The keys of pairs contain a slash, so this one is not that of a pair. */
+const NO_PAIR = 'priming';
+const ROLE = 'arn:aws:iam::000000000000:role/priming';
+/** An environment starts far sooner than in the ten seconds that Lambda gives it. */
 const TIME_MS = 3_000;
-
-/** Serves as the credential and as the sealing key. */
-const SECRET = {
-  VersionId: NAME,
-  SecretString: JSON.stringify({ client_id: NAME, secret: 'which nobody would accept' }),
-};
 
 const TOKEN = {
   status: 200,
   headers: { 'content-type': 'application/json' },
-  body: new TextEncoder().encode('{"access_token":"rehearsal","token_type":"Bearer","expires_in":3600}'),
+  body: new TextEncoder().encode('{"access_token":"made-up-token","token_type":"Bearer","expires_in":3600}'),
 };
 
 const EVENT = {
@@ -86,8 +119,8 @@ const EVENT = {
     authorizer: {
       iam: {
         accountId: '000000000000',
-        callerId: 'rehearsal:rehearsal',
-        userArn: 'arn:aws:sts::000000000000:assumed-role/rehearsal/rehearsal',
+        callerId: 'priming:priming',
+        userArn: 'arn:aws:sts::000000000000:assumed-role/priming/priming',
       },
     },
   },

@@ -2,22 +2,21 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
-import { createTimeBudgets } from './aws/circuit-breaker.ts';
-import { createDynamoDBClient } from './aws/dynamodb-client.ts';
+import { createDynamoDBClient, createSecretsManagerClient } from './aws/clients.ts';
+import { createCircuitBreaker } from './aws/circuit-breaker.ts';
 import { fingerprint } from './aws/fingerprint.ts';
 import { type FunctionUrlResult, type InvocationContext, parseEvent, toResult } from './aws/function-url.ts';
 import { createHttpsSender } from './aws/https/sender.ts';
 import { createAuditLog, createUnreadableLog } from './aws/log/audit-log.ts';
 import { createPairTable } from './aws/pair-table/table.ts';
 import { createSealer } from './aws/sealing/sealing.ts';
-import { createSealingKeys } from './aws/sealing/sealing-key.ts';
-import { createSecretReader, createSecretsManagerClient } from './aws/secrets-manager.ts';
+import { createSealingKeys, type SealingKeys } from './aws/sealing/sealing-key.ts';
+import { createSecretReader } from './aws/secrets-manager.ts';
 import { inTime } from './aws/time-limit.ts';
-import { warmUp } from './aws/warm-up.ts';
-import type { AccessRule } from './broker/access-rule.ts';
-import { createAuthorize } from './broker/authorize.ts';
-import { createCredentials } from './broker/credential/secret-cache.ts';
+import { type AccessRule, createAuthorize } from './broker/authorize.ts';
+import { createSecretCache } from './broker/credential/secret-cache.ts';
 import { createTokenEndpoint } from './broker/http/token-endpoint.ts';
+import type { Service } from './broker/service.ts';
 import { createTokenBroker } from './broker/token-broker.ts';
 import { createTokenRenewer } from './broker/token-request/renew-token.ts';
 import type { Send } from './broker/token-request/send.ts';
@@ -44,8 +43,13 @@ interface Options {
 
 export interface TokenFunction {
   readonly handler: TokenHandler;
-  /** To be awaited before the first call, see `warmUp`. */
-  readonly warmUp: () => Promise<void>;
+  /** What the first reads of an environment go through. */
+  readonly firstReads: {
+    readonly dynamodb: DynamoDBClient;
+    readonly tableName: string;
+    readonly keys: SealingKeys;
+    readonly now: () => number;
+  };
 }
 
 /** Wires the adapters to the rules; each call makes a broker that shares nothing with another but what AWS holds. */
@@ -60,23 +64,26 @@ export function createTokenFunction(options: Options): TokenFunction {
   const accessRules = [...settings.accessRules, ...checkerRoles.map(checkerRule)];
   const log = { environment, version, services, now, write };
 
-  const table = {
-    dynamodb,
-    tableName,
-    sealer: createSealer({ environment, keys }),
-    now,
-    onUnreadable: createUnreadableLog(log),
-  };
-  const { brief, patient } = createTimeBudgets({ now });
-  const requestToken = createTokenRequester({ send, now, sleep, random });
   const broker = createTokenBroker({
     environment,
     services: settings.services,
     authorize: createAuthorize(accessRules, services),
-    store: createPairTable({ ...table, withinBudget: brief }),
-    patientStore: createPairTable({ ...table, withinBudget: patient }),
-    credentials: createCredentials({ readSecret: createSecretReader({ environment, secretsManager, now }), now }),
-    renewToken: createTokenRenewer({ requestToken, fingerprint, random, now }),
+    store: createPairTable({
+      dynamodb,
+      tableName,
+      sealer: createSealer({ environment, keys }),
+      breaker: createCircuitBreaker({ now }),
+      now,
+      onUnreadable: createUnreadableLog(log),
+    }),
+    secrets: createSecretCache({ readSecret: createSecretReader({ environment, secretsManager, now }), now }),
+    renewToken: createTokenRenewer({
+      requestToken: createTokenRequester({ send, now, sleep, random }),
+      fingerprint,
+      random,
+      now,
+    }),
+    settingsDigest,
     provenForMs: settings.provenForSeconds * 1_000,
     uniqueId: randomUUID,
     now,
@@ -87,12 +94,20 @@ export function createTokenFunction(options: Options): TokenFunction {
 
   return {
     handler: async (event, context) => toResult(await endpoint(parseEvent(event, context, now()))),
-    warmUp: () => warmUp({ dynamodb, tableName, keys, now }),
+    firstReads: { dynamodb, tableName, keys, now },
   };
 }
 
 function checkerRule(role: string): AccessRule {
   return { role, clients: 'all', services: 'all', operations: ['check'] };
+}
+
+/** Of all that a token request, and the reading of its answer, depends on beside the credential. */
+function settingsDigest(service: Service): string {
+  const { authUrl, tokenPath, parameters, parametersIn, headers, basicEncoding, response, rejectedOn403 } = service;
+  return fingerprint(
+    JSON.stringify([authUrl, tokenPath, parameters, parametersIn, headers, basicEncoding, response, rejectedOn403]),
+  );
 }
 
 function writeLine(line: string): void {

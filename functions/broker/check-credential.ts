@@ -1,17 +1,13 @@
-import { basicAuthorization } from './credential/basic-authorization.ts';
+import type { Finding, ProvenBy } from '../contract.ts';
 import { parseCredential } from './credential/credential.ts';
-import { type SecretVersion, secretName, secretProblem } from './credential/secret.ts';
-import type { CredentialReading, Credentials } from './credential/secret-cache.ts';
-import { type Finding, findingOfProblem, type ProvenBy } from './finding.ts';
-import type { CheckRequest } from './http/check-request.ts';
-import type { Call } from './pair/call.ts';
-import { isIssuable } from './pair/freshness.ts';
-import type { Goal, Move, Pursue, Round } from './pair/goal.ts';
-import { isLatched } from './pair/latch.ts';
-import { pairKey } from './pair/pair.ts';
-import type { PairRecord, StoredToken } from './pair/record.ts';
-import { Problem } from './problem.ts';
-import { SingleFlight } from './single-flight.ts';
+import { type SecretReading, type SecretVersion, secretProblem } from './credential/secret.ts';
+import type { createAcquireToken } from './pair/acquire-token.ts';
+import { goneProblem } from './pair/choose-version.ts';
+import { type Call, livingToken, type Step, type View } from './pair/decision.ts';
+import { isLatched } from './pair/latch-and-pause.ts';
+import { isTrial } from './pair/leased-request.ts';
+import { holdKey, type PairRecord, type StoredToken } from './pair/record.ts';
+import { findingOfProblem, Problem } from './problem.ts';
 
 /** What a check found; times are epoch milliseconds. */
 export interface CheckResult {
@@ -22,13 +18,12 @@ export interface CheckResult {
   readonly provenBy: ProvenBy;
   /** When the token that proves the credential ends. */
   readonly expiresAt?: number | undefined;
+  /** When another check may find out more, in whole seconds. */
+  readonly retryAfterSeconds?: number | undefined;
 }
 
 interface Dependencies {
-  /** Part of the names of secrets. */
-  readonly environment: string;
-  readonly credentials: Credentials;
-  readonly pursue: Pursue;
+  readonly acquireToken: ReturnType<typeof createAcquireToken>;
   /** How long a token that traffic obtained proves its credential. */
   readonly provenForMs: number;
   /** Epoch milliseconds. */
@@ -36,106 +31,127 @@ interface Dependencies {
 }
 
 /**
- * Finds out whether a version of a client's credential works, by the same rules as any token request: the latch, the
- * pause and the lease hold, and the token of the current version is published, so that a check keeps the cache warm.
+ * Finds out whether a version of a client's credential works, by the same rules as any token request: the lease, the
+ * latch, the hold and the pause count, and the token of the current version is published, so that a new version reaches
+ * the callers. A check that finds the secret gone withdraws the living token.
  *
  * @throws Problem only when the broker itself cannot say: `secrets-unavailable`, `token-endpoint-timeout`, …
  */
-export function createChecker({ environment, credentials, pursue, provenForMs, now }: Dependencies) {
-  const flights = new SingleFlight<CheckResult>();
-
-  return (call: Call, { pair, stage }: CheckRequest): Promise<CheckResult> =>
-    flights.run(`${pairKey(pair)} ${stage}`, () => check(call, stage));
-
-  async function check(call: Call, stage: CheckRequest['stage']): Promise<CheckResult> {
+export function createCheckCredential({ acquireToken, provenForMs, now }: Dependencies) {
+  return async (call: Call): Promise<CheckResult> => {
     try {
-      return await pursue(call, goal(call, stage), call.startedAt);
+      const acquired = await acquireToken(call, (view) => decide(view, call, provenForMs, now()));
+      return acquired.kind === 'token' ? accepted(acquired.token, 'request') : acquired.answer;
     } catch (error) {
       const finding = error instanceof Problem ? findingOfProblem(error.type, error.shape) : undefined;
       const isOfService = finding !== undefined && call.trace.tokenRequests > 0;
       if (!isOfService) throw error;
       return { finding, checkedAt: now(), provenBy: 'request' };
     }
-  }
-
-  function goal(call: Call, stage: CheckRequest['stage']): Goal<CheckResult, CredentialReading> {
-    const { deadline } = call;
-    const read = (readSince: number) => credentials.read(call.pair.client, stage, { readSince, deadline });
-    const look = async (round: Round<CredentialReading>): Promise<Move<CheckResult>> => {
-      const known = findingWithoutRequest(call, stage, round);
-      if ('finding' in known) return { kind: 'done', result: known };
-      if (!round.leaseIsOver) return { kind: 'wait' };
-      return {
-        kind: 'lease',
-        version: known,
-        forced: false,
-        patienceMs: call.service.requestTimeoutMs,
-        publishes: stage === 'AWSCURRENT',
-        async confirm(record) {
-          const again = await look({ ...round, record, prepared: await read(call.startedAt), leaseIsOver: true });
-          return again.kind === 'lease' ? again.version : undefined;
-        },
-        onToken: (token) => accepted(token, 'request'),
-      };
-    };
-    return { prepare: read, look };
-  }
-
-  /** What the record and the secret tell by themselves, or the version that only a token request can tell of. */
-  function findingWithoutRequest(
-    call: Call,
-    stage: CheckRequest['stage'],
-    { record, prepared }: Round<CredentialReading>,
-  ): CheckResult | SecretVersion {
-    const time = now();
-    if (record.disabled) return { finding: 'disabled', checkedAt: time, provenBy: 'operator' };
-    if (!('secret' in prepared)) {
-      return { finding: secretFinding(call, stage, prepared), checkedAt: time, provenBy: 'secret' };
-    }
-    if (prepared.outcome === 'stale') call.trace.remarks.add('secret-stale');
-    // What is known of another version says nothing about this one; while Secrets Manager is down it is the last one known.
-    const version = prepared.secret;
-    const { versionId } = version;
-    if (!isWellFormed(call, version)) {
-      return { finding: 'secret-malformed', version: versionId, checkedAt: time, provenBy: 'secret' };
-    }
-
-    const { token } = record;
-    const isLiving = token !== undefined && isIssuable({ ...token, lifetimeSeenMs: record.lifetimeSeenMs }, time);
-    const isSingle = call.service.singleActiveToken;
-    if (isLiving && token.credentialVersion === versionId && (isSingle || time - token.issuedAt < provenForMs)) {
-      return accepted(token, 'traffic');
-    }
-
-    const rejection = record.rejected.get(versionId);
-    if (rejection !== undefined && isLatched(rejection, time)) {
-      const provenBy = call.trace.tokenRequests > 0 ? 'request' : 'latch';
-      return { finding: 'rejected', version: versionId, checkedAt: rejection.at, provenBy };
-    }
-    if (stage === 'AWSPENDING' && recentRejections(record, time) >= MAX_PENDING_REJECTIONS) {
-      return { finding: 'throttled', version: versionId, checkedAt: time, provenBy: 'latch' };
-    }
-    if (record.pause !== undefined && time < record.pause.until) {
-      const { type, shape } = record.pause.problem;
-      const finding = findingOfProblem(type, shape) ?? 'unreachable';
-      return { finding, version: versionId, checkedAt: record.attemptedAt, provenBy: 'pause' };
-    }
-    if (isLiving && isSingle) throw wouldEndToken(token, time);
-    return version;
-  }
-
-  function secretFinding(call: Call, stage: CheckRequest['stage'], reading: NoSecret): Finding {
-    if (reading.outcome === 'missing' || reading.outcome === 'deleted') return 'secret-missing';
-    if (reading.outcome === 'binary') return 'secret-malformed';
-    throw secretProblem(reading, secretName(environment, call.pair.client), stage);
-  }
+  };
 }
 
-type NoSecret = Exclude<CredentialReading, { readonly secret: SecretVersion }>;
+/** Decides one step of a check: what record and secret tell by themselves, or that only a token request can tell. */
+function decide(view: View, call: Call, provenForMs: number, now: number): Step<CheckResult> {
+  const { record, versions } = view;
+  const reading = versions?.candidates[0];
+  if (versions === undefined || reading === undefined) throw new TypeError('a check needs the secret');
+  if (record.disabled) return answer({ finding: 'disabled', checkedAt: now, provenBy: 'operator' });
 
-function isWellFormed({ pair, service }: Call, version: SecretVersion): boolean {
+  const missing: CheckResult = { finding: 'secret-missing', checkedAt: now, provenBy: 'secret' };
+  const isGone = isMissing(reading) || isMissing(versions.listing);
+  const gone = isGone ? undefined : goneProblem(versions, call.pair);
+  if (isGone || gone?.type === 'credential-missing') {
+    // A version that is not in use says nothing of the token that is.
+    if (isTrial(call) || record.token === undefined || record.token.expiresAt <= now) return answer(missing);
+    return view.leaseIsOver ? { kind: 'withdraw', answer: missing } : { kind: 'wait' };
+  }
+  if (gone !== undefined) return { kind: 'fail', problem: gone };
+  if (reading.outcome === 'binary') {
+    return answer({ finding: 'secret-malformed', checkedAt: now, provenBy: 'secret' });
+  }
+  if (reading.outcome !== 'found') {
+    return { kind: 'fail', problem: secretProblem(reading, versions.name, versions.stage) };
+  }
+  const known = knownFinding(record, reading.secret, call, provenForMs, now);
+  if (known !== undefined) return answer(known);
+  return view.leaseIsOver ? { kind: 'request', forced: false } : { kind: 'wait' };
+}
+
+function answer(result: CheckResult): Step<CheckResult> {
+  return { kind: 'answer', answer: result };
+}
+
+function isMissing({ outcome }: SecretReading): boolean {
+  return outcome === 'missing' || outcome === 'deleted';
+}
+
+/** What is known of this version without a token request. What is known of another version says nothing about it. */
+function knownFinding(
+  record: PairRecord,
+  version: SecretVersion,
+  call: Call,
+  provenForMs: number,
+  now: number,
+): CheckResult | undefined {
+  const { versionId } = version;
+  if (!isWellFormed(version, call)) {
+    return { finding: 'secret-malformed', version: versionId, checkedAt: now, provenBy: 'secret' };
+  }
+  const token = livingToken(record, now);
+  const isProven = token?.credentialVersion === versionId && now - token.issuedAt < provenForMs;
+  // A new token would end the one that callers are using.
+  if (token !== undefined && (isProven || call.service.singleActiveToken)) return accepted(token, 'traffic');
+
+  const rejection = record.rejected.get(versionId);
+  if (rejection !== undefined && isLatched(rejection, now)) {
+    const provenBy = call.trace.tokenRequests > 0 ? 'request' : 'latch';
+    return { finding: 'rejected', version: versionId, checkedAt: rejection.at, provenBy };
+  }
+  const hold = record.held.get(holdKey(versionId, call.settingsDigest));
+  if (hold !== undefined && now < hold.until) return { ...waited(hold.problem, hold.until, now), version: versionId };
+  const throttled = isTrial(call) ? trialBudget(record, version, now) : undefined;
+  if (throttled !== undefined) return throttled;
+  const { pause } = record;
+  if (pause === undefined || now >= pause.until) return undefined;
+  return { ...waited(pause.problem, pause.until, now), version: versionId };
+}
+
+/** AWSPENDING and AWSPREVIOUS share one request in 30 s, but a new AWSPENDING version does not wait for its first one. */
+function trialBudget(record: PairRecord, { versionId, stage }: SecretVersion, now: number): CheckResult | undefined {
+  const { checked } = record;
+  const isRecent = checked !== undefined && now - checked.at < TRIAL_INTERVAL_MS;
+  if (isRecent && checked.version === versionId) {
+    return { finding: checked.finding, version: versionId, checkedAt: checked.at, provenBy: 'request' };
+  }
+  const isDue = !isRecent || stage === 'AWSPENDING';
+  const freeAt = stage === 'AWSPENDING' ? pendingFreeAt(record, now) : 0;
+  if (isDue && freeAt <= now) return undefined;
+  const until = Math.max(freeAt, isDue || checked === undefined ? 0 : checked.at + TRIAL_INTERVAL_MS);
+  return {
+    finding: 'throttled',
+    version: versionId,
+    checkedAt: now,
+    provenBy: 'latch',
+    retryAfterSeconds: Math.max(1, Math.ceil((until - now) / 1_000)),
+  };
+}
+
+/** When fewer rejected requests than allowed lie within the last hour, of any version: guessing must not lock a client out. */
+function pendingFreeAt({ rejected }: PairRecord, now: number): number {
+  const recent = [...rejected.values()].filter(({ at }) => now - at < PENDING_WINDOW_MS);
+  const count = recent.reduce((sum, latch) => sum + latch.count, 0);
+  return count < MAX_PENDING_REJECTIONS ? 0 : Math.min(...recent.map(({ at }) => at)) + PENDING_WINDOW_MS;
+}
+
+function waited(problem: { readonly type: Problem['type']; readonly shape?: Problem['shape'] }, until: number, now: number) {
+  const finding = findingOfProblem(problem.type, problem.shape) ?? 'unreachable';
+  return { finding, checkedAt: now, provenBy: 'pause', retryAfterSeconds: Math.ceil((until - now) / 1_000) } as const;
+}
+
+function isWellFormed(version: SecretVersion, { pair, service }: Call): boolean {
   try {
-    basicAuthorization(parseCredential(version.text, pair.service), service.basicEncoding);
+    parseCredential(version.text, pair.service, service.basicEncoding);
     return true;
   } catch (error) {
     if (error instanceof Problem) return false;
@@ -147,18 +163,6 @@ function accepted({ credentialVersion, issuedAt, expiresAt }: StoredToken, prove
   return { finding: 'accepted', version: credentialVersion, checkedAt: issuedAt, provenBy, expiresAt };
 }
 
-/** Rejected requests of the last hour, of whatever version: an operator who guesses must not lock the client out. */
-function recentRejections({ rejected }: PairRecord, now: number): number {
-  const recent = [...rejected.values()].filter(({ at }) => now - at < PENDING_WINDOW_MS);
-  return recent.reduce((sum, { count }) => sum + count, 0);
-}
-
-/** A new token would end the one that callers are using (`singleActiveToken`). */
-function wouldEndToken({ expiresAt }: StoredToken, now: number): Problem {
-  return new Problem('token-endpoint-unavailable', 'A check now would end the token that is in use.', {
-    retryAfterSeconds: Math.min(300, Math.ceil((expiresAt - now) / 1_000)),
-  });
-}
-
+const TRIAL_INTERVAL_MS = 30_000;
 const MAX_PENDING_REJECTIONS = 3;
 const PENDING_WINDOW_MS = 60 * 60_000;

@@ -1,5 +1,5 @@
 /** A bounded map that forgets the entry that was not used for longest. */
-export class MemoryCache<Value> {
+export class LruCache<Value> {
   readonly #entries = new Map<string, Value>();
   readonly #maxEntries: number;
   #newest: string | undefined;

@@ -1,39 +1,26 @@
-import type { CacheUse, Trace } from './audit.ts';
-import { type Authorize, accessDenied } from './authorize.ts';
-import type { Caller } from './caller.ts';
-import { type CheckResult, createChecker } from './check-credential.ts';
-import type { CredentialReading, Credentials } from './credential/secret-cache.ts';
-import type { CheckRequest } from './http/check-request.ts';
-import type { IssueRequest } from './http/issue-request.ts';
-import { createPursuit } from './pair/acquire-token.ts';
-import type { Call, IssueCall } from './pair/call.ts';
-import type { Step } from './pair/decision.ts';
-import { isIssuable } from './pair/freshness.ts';
-import type { Goal } from './pair/goal.ts';
-import type { IssuedToken } from './pair/record.ts';
-import { createPairMemory } from './pair/memory.ts';
-import { createOutlook, type Wish } from './pair/outlook.ts';
+import type { Trace } from './audit.ts';
+import { type Authorize, accessDenied, type Caller } from './authorize.ts';
+import { type CheckResult, createCheckCredential } from './check-credential.ts';
+import type { SecretCache } from './credential/secret-cache.ts';
+import type { CheckRequest, IssueRequest } from './http/request.ts';
+import { createAcquireToken } from './pair/acquire-token.ts';
+import { type Call, decide, type Issue } from './pair/decision.ts';
+import { PairMemory } from './pair/memory.ts';
 import { type Pair, pairKey, type ServiceName } from './pair/pair.ts';
-import type { PairRecord, StoredToken } from './pair/record.ts';
+import type { PairRecord } from './pair/record.ts';
 import type { PairStore } from './pair/store.ts';
 import type { Service } from './service.ts';
 import { SingleFlight } from './single-flight.ts';
 import type { RenewToken } from './token-request/renew-token.ts';
 
-export interface Issue {
-  readonly token: IssuedToken;
-  readonly cache: CacheUse;
-}
-
 export interface TokenBroker {
   /**
-   * Gives the caller a token of the pair that is not about to lapse, and notes in `trace` what that took. What memory
-   * alone decides is given, or thrown, at once: most calls end there, and a promise would cost them more than the decision.
+   * Gives the caller a token of the pair that is not about to lapse, and notes in `trace` what that took.
    *
    * @param deadline epoch milliseconds
-   * @throws Problem whatever kept the broker from it
+   * @throws Problem why the caller gets no token
    */
-  issue(caller: Caller, request: IssueRequest, deadline: number, trace: Trace): Issue | Promise<Issue>;
+  issue(caller: Caller, request: IssueRequest, deadline: number, trace: Trace): Promise<Issue>;
   /**
    * Says whether the credential of a pair works.
    *
@@ -48,12 +35,12 @@ interface Dependencies {
   readonly environment: string;
   readonly services: Readonly<Record<ServiceName, Service>>;
   readonly authorize: Authorize;
-  /** The shared cache; left out, this environment is by itself. */
-  readonly store?: PairStore | undefined;
-  /** The same with more time for a call, for whom the store has answered already. */
-  readonly patientStore?: PairStore | undefined;
-  readonly credentials: Credentials;
+  /** The record that all environments share. */
+  readonly store: PairStore;
+  readonly secrets: SecretCache;
   readonly renewToken: RenewToken;
+  /** Of what a service's settings say of its token requests; releases with other settings have other holds. */
+  readonly settingsDigest: (service: Service) => string;
   /** How long a token that traffic obtained proves its credential to a check. */
   readonly provenForMs: number;
   readonly uniqueId: () => string;
@@ -64,82 +51,52 @@ interface Dependencies {
   readonly random: () => number;
 }
 
-/** Tells the story of one token: authorize, memory, shared cache and credential, lease, token request, publish. */
+/** Tells the story of one token: authorize, memory, shared record, version, lease, token request, publish. */
 export function createTokenBroker(dependencies: Dependencies): TokenBroker {
-  const { services, authorize, credentials, uniqueId, now } = dependencies;
-  const memory = createPairMemory(now);
-  const outlook = createOutlook(dependencies);
-  const pursue = createPursuit({ ...dependencies, memory, stagedVersions: outlook.stagedVersions });
-  const check = createChecker({ ...dependencies, pursue });
+  const { services, authorize, settingsDigest, provenForMs, uniqueId, now } = dependencies;
+  const memory = new PairMemory(now);
+  const acquireToken = createAcquireToken({ ...dependencies, memory });
+  const checkCredential = createCheckCredential({ acquireToken, provenForMs, now });
   const flights = new SingleFlight<Issue>();
+  const digests = new Map(Object.values(services).map((service) => [service, settingsDigest(service)]));
 
   return {
-    issue(caller, request, deadline, trace) {
+    async issue(caller, request, deadline, trace) {
       const { pair } = request;
       authorize(caller, 'token', pair);
+      const call = callFor(pair, deadline, trace);
 
-      const step = recall({ pair, service: serviceOf(pair), request, trace });
+      // Whether a token is refused is a matter of the shared record.
+      const known = request.refused === undefined ? memory.trusted(pair) : undefined;
+      const step = known && decide(viewOf(known), call, request, now());
+      if (step?.kind === 'answer') return step.answer;
       if (step?.kind === 'fail') throw step.problem;
-      if (step?.kind === 'issue') return { token: step.token, cache: 'memory' };
       const flight = flightKey(request);
-      if (step?.kind === 'renew' && flights.isRunning(flight)) return { token: step.token, cache: 'memory' };
-      const call = { ...callFor(pair, deadline, trace), request };
-      return flights.run(flight, () => pursue(call, goal(call)));
+      if (step?.kind === 'renew' && flights.isRunning(flight)) return step.answer;
+
+      return flights.run(flight, async () => {
+        const acquired = await acquireToken(call, (view) => decide(view, call, request, now()));
+        return acquired.kind === 'token' ? { token: acquired.token, cache: 'none' } : acquired.answer;
+      });
     },
 
     async check(caller, request, deadline, trace) {
       authorize(caller, 'check', request.pair);
-      return check(callFor(request.pair, deadline, trace), request);
+      return checkCredential({ ...callFor(request.pair, deadline, trace), stage: request.stage });
     },
   };
 
   function callFor(pair: Pair, deadline: number, trace: Trace): Call {
-    return { pair, service: serviceOf(pair), startedAt: now(), deadline, owner: uniqueId(), trace };
-  }
-
-  function serviceOf(pair: Pair): Service {
     const service = services[pair.service];
     if (service === undefined) throw accessDenied();
-    return service;
+    const digest = digests.get(service) ?? '';
+    return { pair, service, settingsDigest: digest, startedAt: now(), deadline, owner: uniqueId(), trace };
   }
+}
 
-  /** What memory alone decides, if it knows enough. Whether a token is refused is a matter of the shared record. */
-  function recall(wish: Wish): Step | undefined {
-    const record = wish.request.refused === undefined ? memory.recall(wish.pair) : undefined;
-    return record && outlook.recall(wish, record)?.step;
-  }
-
-  function goal(call: IssueCall): Goal<Issue, CredentialReading> {
-    return {
-      prepare: (readSince) => credentials.read(call.pair.client, 'AWSCURRENT', { readSince, deadline: call.deadline }),
-      async look({ record, prepared, leaseIsOver, readSince, isAlone }) {
-        const { step, version } = await outlook.read(call, record, prepared, { readSince, leaseIsOver });
-        if (step.kind === 'fail') throw step.problem;
-        if (step.kind === 'issue') {
-          return { kind: 'done', result: { token: step.token, cache: isAlone ? 'memory' : 'shared' } };
-        }
-        if (step.kind === 'wait' || version === undefined) return { kind: 'wait' };
-        return {
-          kind: 'lease',
-          version,
-          forced: step.kind === 'force',
-          patienceMs: step.kind === 'renew' ? step.patienceMs : call.service.requestTimeoutMs,
-          publishes: true,
-          confirm: async (latest) => {
-            const again = await outlook.reconsider(call, latest);
-            return again.step.kind === step.kind ? again.version : undefined;
-          },
-          onToken: (token) => ({ token, cache: 'none' }),
-          // While its caller waited for the successor, the token may have come too close to its end.
-          otherwise: step.kind === 'renew' ? () => stillIssuable(step.token, record) : undefined,
-        };
-      },
-    };
-  }
-
-  function stillIssuable(token: StoredToken, { lifetimeSeenMs }: PairRecord): Issue | undefined {
-    return isIssuable({ ...token, lifetimeSeenMs }, now()) ? { token, cache: 'shared' } : undefined;
-  }
+/** What memory alone shows. */
+function viewOf(record: PairRecord) {
+  return { record, isMemory: true, isAlone: false, leaseIsOver: true, observedExpired: false, mayRenew: true } as const;
 }
 
 /** Calls that want the same of a pair share one way to it. */

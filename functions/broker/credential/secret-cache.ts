@@ -1,7 +1,6 @@
-import { MemoryCache } from '../lru-cache.ts';
+import { LruCache } from '../lru-cache.ts';
 import type { ClientName } from '../pair/pair.ts';
-import { SingleFlight } from '../single-flight.ts';
-import type { ReadSecret, SecretReading, SecretStage, SecretVersion } from './secret.ts';
+import type { ReadSecret, SecretReading, SecretStage } from './secret.ts';
 
 interface Dependencies {
   readonly readSecret: ReadSecret;
@@ -10,77 +9,46 @@ interface Dependencies {
 }
 
 /** The secrets of the clients, as this environment read them. */
-export interface Credentials {
-  /** What was read of this stage as long as it is trusted; asks nobody. */
-  known(client: ClientName, stage: SecretStage): CredentialReading | undefined;
+export interface SecretCache {
   /**
    * The version with this stage: trusted for 300 s when there is one, for 5 s when there is none. While Secrets Manager is
    * down, the last version that it gave serves for 24 h; never when it says missing, deleted or denied.
    */
-  read(client: ClientName, stage: SecretStage, bounds: ReadBounds): Promise<CredentialReading>;
+  read(client: ClientName, stage: SecretStage, bounds: ReadBounds): Promise<SecretReading>;
 }
 
 /** Epoch milliseconds. */
 interface ReadBounds {
   /** A reading that is older does not count. */
   readonly readSince: number;
-  /** Nobody waits longer. A reading that this cut off says nothing of Secrets Manager, so it is not kept. */
+  /** The reading ends by then. One that this cut off says nothing of Secrets Manager, so it is not kept. */
   readonly deadline: number;
 }
 
-/** `stale`: Secrets Manager is down, and this is the last version that it gave. */
-export type CredentialReading = SecretReading | { readonly outcome: 'stale'; readonly secret: SecretVersion };
-
-export function createCredentials({ readSecret, now }: Dependencies): Credentials {
-  const held = new MemoryCache<Held>(MAX_SECRETS);
-  const flights = new SingleFlight<{
-    readonly reading: SecretReading;
-    readonly readAt: number;
-    readonly deadline: number;
-  }>();
-
-  const trusted = (key: string, readSince: number) => {
-    const entry = held.get(key);
-    const isTrusted = entry !== undefined && entry.readAt >= readSince && isWithin(entry.readAt, entry.trustMs, now());
-    return isTrusted ? entry.reading : undefined;
-  };
+export function createSecretCache({ readSecret, now }: Dependencies): SecretCache {
+  const entries = new LruCache<Entry>(MAX_SECRETS);
 
   return {
-    known: (client, stage) => trusted(secretKey(client, stage), -Infinity),
-
-    async read(client, stage, bounds) {
+    async read(client, stage, { readSince, deadline }) {
       const key = secretKey(client, stage);
-      const known = trusted(key, bounds.readSince);
-      if (known !== undefined) return known;
-
-      const { reading, readAt } = await readAfter(bounds, client, stage, key);
-      const entry = successor(held.get(key), reading, readAt);
+      const before = entries.get(key);
+      if (before !== undefined && before.readAt >= readSince && isWithin(before.readAt, before.trustMs, now())) {
+        return before.reading;
+      }
+      const readAt = now();
+      const reading = await readSecret(client, stage, deadline);
+      const entry = successor(before, reading, readAt);
       if (entry === undefined) return reading;
-      if (!isCutOff(reading, bounds.deadline)) held.set(key, entry);
+      const isCutOff = reading.outcome === 'unavailable' && now() >= deadline - TIMER_SLACK_MS;
+      const isOvertaken = (entries.get(key)?.readAt ?? readAt) > readAt;
+      if (!isCutOff && !isOvertaken) entries.set(key, entry);
       return entry.reading;
     },
   };
-
-  /** Shares a read that is under way, unless it began too early to count, or somebody in a hurry has given it up. */
-  async function readAfter(bounds: ReadBounds, client: ClientName, stage: SecretStage, key: string) {
-    const { readSince, deadline } = bounds;
-    const read = async () => {
-      const readAt = now();
-      return { reading: await readSecret(client, stage, deadline), readAt, deadline };
-    };
-    const shared = await flights.run(key, read);
-    const isGivenUp = isCutOff(shared.reading, shared.deadline) && shared.deadline < deadline;
-    return shared.readAt >= readSince && !isGivenUp ? shared : flights.run(key, read);
-  }
-
-  /** There is no reading because the time was over, not because Secrets Manager had failed before. */
-  function isCutOff({ outcome }: SecretReading, deadline: number): boolean {
-    return outcome === 'unavailable' && now() >= deadline - TIMER_SLACK_MS;
-  }
 }
 
-interface Held {
-  readonly reading: CredentialReading;
+interface Entry {
+  readonly reading: SecretReading;
   readonly readAt: number;
   /** How long the reading is not asked for again. */
   readonly trustMs: number;
@@ -88,18 +56,16 @@ interface Held {
   readonly toldAt: number;
 }
 
-function successor(before: Held | undefined, reading: SecretReading, readAt: number): Held | undefined {
+function successor(before: Entry | undefined, reading: SecretReading, readAt: number): Entry | undefined {
   if (reading.outcome !== 'unavailable') {
     const trustMs = reading.outcome === 'found' ? FOUND_TRUST_MS : NEGATIVE_TRUST_MS;
     return { reading, readAt, trustMs, toldAt: readAt };
   }
-  if (before === undefined || !('secret' in before.reading)) return undefined;
-  if (!isWithin(before.toldAt, KEPT_WHILE_DOWN_MS, readAt)) return undefined;
-  const { secret } = before.reading;
-  return { reading: { outcome: 'stale', secret }, readAt, trustMs: STALE_TRUST_MS, toldAt: before.toldAt };
+  if (before?.reading.outcome !== 'found' || !isWithin(before.toldAt, KEPT_WHILE_DOWN_MS, readAt)) return undefined;
+  return { reading: { ...before.reading, isStale: true }, readAt, trustMs: STALE_TRUST_MS, toldAt: before.toldAt };
 }
 
-/** A clock that was set back makes an age negative: nobody can tell how old the reading is. */
+/** A clock that was set back makes an age negative: the real age of the reading is unknown. */
 function isWithin(start: number, lengthMs: number, now: number): boolean {
   return now >= start && now - start < lengthMs;
 }

@@ -14,7 +14,12 @@ export interface SecretVersion {
 
 /** What came of reading a secret. Only `unavailable` says nothing about the secret, so only then may an older reading serve. */
 export type SecretReading =
-  | { readonly outcome: 'found'; readonly secret: SecretVersion }
+  | {
+      readonly outcome: 'found';
+      readonly secret: SecretVersion;
+      /** Secrets Manager is down, and this is the last version that it gave. */
+      readonly isStale?: true;
+    }
   /** There is no such secret, or none of its versions has the stage. */
   | { readonly outcome: 'missing' }
   /** Marked for deletion; an operator can still restore it. */
@@ -24,6 +29,18 @@ export type SecretReading =
   | { readonly outcome: 'denied'; readonly cause: string }
   /** Secrets Manager is down, slow, throttling or unreadable, or refused by the key. `cause` as above. */
   | { readonly outcome: 'unavailable'; readonly cause: string };
+
+/** The versions of a client's secret that matter to one call. */
+export interface StagedVersions {
+  /** The secret's name, see `secretName`. */
+  readonly name: string;
+  /** That of the preferred candidate. */
+  readonly stage: SecretStage;
+  /** The one whose list of services counts. */
+  readonly listing: SecretReading;
+  /** Those that may be sent, the preferred one first. */
+  readonly candidates: readonly SecretReading[];
+}
 
 /**
  * Reads the version of a client's secret that has the stage. Never throws: every failure is a reading.

@@ -1,21 +1,27 @@
+import type { SecretCache } from '../credential/secret-cache.ts';
+import { type SecretStage, type StagedVersions, secretName } from '../credential/secret.ts';
 import { Problem } from '../problem.ts';
 import type { RenewToken } from '../token-request/renew-token.ts';
-import type { Call } from './call.ts';
-import type { Goal, Pursue } from './goal.ts';
-import { createLeaseWatch } from './lease-watch.ts';
-import { createLeasedRequest, type LeaseOutcome, type LeasePlan, leaseMs } from './leased-request.ts';
+import { needsPrevious } from './choose-version.ts';
+import { FIRST_POLL_MS, leaseMs, MAX_POLL_MS } from './deadlines.ts';
+import type { Call, Decide, View } from './decision.ts';
+import { createLeasedRequest, type LeaseOutcome, type LeaseStep } from './leased-request.ts';
 import type { PairMemory } from './memory.ts';
-import { capTimes, type PairRecord } from './record.ts';
-import { type PairStore, StoreUnavailable, storeUntil } from './store.ts';
+import { capTimes, type PairRecord, type StoredToken } from './record.ts';
+import { type PairStore, StoreUnavailable } from './store.ts';
+
+/** What a call ends with: an answer that `decide` gave, or the token of its own token request. */
+export type Acquired<Answer> =
+  | { readonly kind: 'answer'; readonly answer: Answer }
+  | { readonly kind: 'token'; readonly token: StoredToken };
 
 interface Dependencies {
+  /** Part of the names of secrets. */
+  readonly environment: string;
+  readonly store: PairStore;
   readonly memory: PairMemory;
-  /** The shared cache; left out, this environment is by itself. */
-  readonly store?: PairStore | undefined;
-  /** The same with more time for a call, for whom the store has answered already; left out, there is no more. */
-  readonly patientStore?: PairStore | undefined;
+  readonly secrets: SecretCache;
   readonly renewToken: RenewToken;
-  readonly stagedVersions: (call: Call) => Promise<ReadonlySet<string> | undefined>;
   /** Epoch milliseconds. */
   readonly now: () => number;
   readonly sleep: (ms: number) => Promise<void>;
@@ -23,154 +29,176 @@ interface Dependencies {
   readonly random: () => number;
 }
 
-/** Looks and acts until the goal is reached; every round begins with what all environments share. */
-export function createPursuit(dependencies: Dependencies): Pursue {
-  const { memory, store: shared = memory, patientStore = shared, now, sleep, random } = dependencies;
-  const requestUnderLease = createLeasedRequest(dependencies);
+/**
+ * Reads the shared record, lets `decide` say what follows from it, and does that, until there is an answer or a token.
+ * Without the shared store the environment goes by what it knows itself.
+ */
+export function createAcquireToken(dependencies: Dependencies) {
+  const { environment, store, memory, secrets, now, sleep, random } = dependencies;
+  const leasedRequest = createLeasedRequest({ ...dependencies, readVersions, stagedVersions });
 
-  return async (call, goal, since = -Infinity) => {
+  /** @throws Problem why there is neither */
+  return async <Answer>(call: Call, decide: Decide<Answer>): Promise<Acquired<Answer>> => {
     const watch = createLeaseWatch(call.owner, leaseMs(call.service), now);
-    let store = shared;
-    let consistency: 'eventual' | 'strong' = 'eventual';
-    let readSince = since;
-    let preparation: ReturnType<typeof goal.prepare> | undefined;
-    let latest: typeof preparation;
+    let readSince = call.stage === undefined ? -Infinity : call.startedAt;
+    let mayRenew = true;
+    let unansweredLeases = 0;
     let polls = 0;
-    let failures = 0;
-    let lostAnswers = 0;
-    let lockedLooks = 0;
 
     while (now() < call.deadline) {
-      const preparing = preparation ?? goal.prepare(readSince);
-      preparation = undefined;
-      latest = preparing;
-      const [record, prepared] = await Promise.all([readRecord(call, store, consistency), preparing]);
-      if (record === undefined && watch.remainingMs() > 0) {
+      const isCutOff = unansweredLeases > MAX_UNANSWERED_LEASES;
+      const view = await look(call, watch, { readSince, mayRenew, isCutOff });
+      const step = view === undefined ? WAIT : decide(view);
+      if (step.kind === 'answer') return step;
+      if (step.kind === 'fail') throw step.problem;
+      if (view === undefined || step.kind === 'wait') {
         await poll(call, polls++, watch.remainingMs());
         continue;
       }
-      if (record === undefined || isForeign(record, store) || (await isOutdone(call, record))) {
-        if (record !== undefined) memory.adopt(call.pair, record);
-        store = memory;
-        preparation = preparing;
-        continue;
-      }
 
-      if (store === shared) store = patientStore;
-      watch.see(record);
-      const isAlone = store === memory;
-      const move = await goal.look({ record, prepared, leaseIsOver: watch.isOver(record), readSince, isAlone });
-      if (move.kind === 'done') return move.result;
-      if (move.kind === 'wait') {
-        await poll(call, polls++, watch.remainingMs());
-        consistency = 'eventual';
-        continue;
+      const outcome = await tryLease(call, decide, view, step, readSince);
+      if (outcome.kind === 'token' || outcome.kind === 'answer') return outcome;
+      if (step.kind === 'renew') {
+        mayRenew = false;
+        const rest = decide({ ...view, mayRenew });
+        if (rest.kind === 'answer') return rest;
       }
-      if (record.isLocked) {
-        // No lease is worth taking for a token that cannot be shared. The key may have been late; others may be on it.
-        lockedLooks += 1;
-        if (lockedLooks < MAX_LOCKED_LOOKS) {
-          await poll(call, polls++);
-          continue;
-        }
-        memory.adopt(call.pair, record);
-        store = memory;
-        continue;
-      }
-
-      // Whoever has something else to serve does not wait long for the store.
-      const isOptional = move.otherwise !== undefined;
-      const plan = {
-        ...move,
-        store: isOptional && !isAlone ? shared : store,
-        seen: record,
-        outwaited: watch.isOutwaited(record),
-      };
-      const outcome = await tryLease(call, plan, isOptional);
-      if (outcome.kind === 'token') return move.onToken(outcome.token);
-      const fallback = move.otherwise?.();
-      if (fallback !== undefined) return fallback;
       // The lease may be mine although I was not told: one more look before I go alone and the others wait for it.
-      if (outcome.kind === 'unavailable' && lostAnswers++ > 0) store = memory;
-      if (outcome.kind === 'rejected') readSince = now();
-      consistency = 'strong';
-      failures += 1;
-      if (failures > MAX_FAILURES_AT_ONCE) await poll(call, polls++);
+      if (outcome.kind === 'unavailable') unansweredLeases += 1;
+      if (outcome.kind === 'rejected') {
+        readSince = now();
+        if (!outcome.isTold) unansweredLeases = Infinity;
+      }
+      if (outcome.kind === 'lost') await poll(call, polls++);
     }
-    const rest = latest && (await lookAlone(call, goal, await latest, readSince));
-    if (rest !== undefined) return rest;
     throw new Problem('token-endpoint-timeout', 'No token came in time.', { retryAfterSeconds: 1 });
   };
 
-  /** Out of time: what this environment knows by itself may still serve, or tells why nothing does. */
-  async function lookAlone<Result, Prepared>(
-    call: Call,
-    goal: Goal<Result, Prepared>,
-    prepared: Prepared,
-    readSince: number,
-  ): Promise<Result | undefined> {
-    const record = capTimes(await memory.read(call.pair), now());
-    const move = await goal.look({ record, prepared, leaseIsOver: true, readSince, isAlone: true });
-    if (move.kind === 'done') return move.result;
-    return move.kind === 'lease' ? move.otherwise?.() : undefined;
+  /** What is known now; `undefined` while the store is out of reach and a lease is still known to live. */
+  async function look(call: Call, watch: LeaseWatch, bounds: Bounds): Promise<View | undefined> {
+    const shared = bounds.isCutOff ? undefined : await readRecord(call);
+    if (shared === undefined && watch.remainingMs() > 0 && !bounds.isCutOff) return undefined;
+    const record = shared ?? capTimes(memory.last(call.pair), now());
+    const isAlone = shared === undefined || (record.closedUntil > now() && record.token === undefined);
+    const readSince = isAlone ? Math.max(bounds.readSince, now() - ALONE_TRUST_MS) : bounds.readSince;
+    const versions = isAlone || call.stage !== undefined ? await readVersions(call, record, readSince) : undefined;
+    if (!isAlone) watch.see(record);
+    return {
+      record,
+      isAlone,
+      isMemory: false,
+      versions,
+      leaseIsOver: isAlone || watch.isOver(record),
+      observedExpired: watch.isObservedExpired(record),
+      mayRenew: bounds.mayRenew,
+    };
   }
 
-  /** It holds a token that this environment cannot open and must not replace. */
-  function isForeign(record: PairRecord, store: PairStore): boolean {
-    return store !== memory && record.foreignUntil > now();
-  }
-
-  /** It cannot be opened, and this environment has a living token of its own. */
-  async function isOutdone(call: Call, record: PairRecord): Promise<boolean> {
-    if (!record.isLocked) return false;
-    const { token } = await memory.read(call.pair);
-    return token !== undefined && now() < token.expiresAt;
-  }
-
-  /** The record with its times capped; `undefined` when the store is not available. */
-  async function readRecord(call: Call, store: PairStore, consistency: 'eventual' | 'strong') {
+  /** The shared record as this environment can use it; `undefined` when the store is unavailable. */
+  async function readRecord(call: Call): Promise<PairRecord | undefined> {
+    const readAt = now();
     try {
-      const record = capTimes(await storeUntil(store, call.deadline).read(call.pair, consistency), now());
-      if (store === memory || isForeign(record, store)) return record;
-      if (!record.isLocked) memory.remember(call.pair, record);
-      return memory.withOwnLatches(call.pair, record);
+      const record = memory.withOwnToken(call.pair, capTimes(await store.read(call.pair, call.deadline), now()));
+      if (record.closedUntil === 0 || record.token !== undefined) memory.remember(call.pair, record, readAt);
+      return record;
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error;
-      call.trace.remarks.add('shared-cache-unavailable');
+      call.trace.warnings.add('shared-cache-unavailable');
       return undefined;
     }
   }
 
-  /** While something else serves, no failure matters to the caller. */
-  async function tryLease(call: Call, plan: LeasePlan, isOptional: boolean): Promise<LeaseOutcome | Unavailable> {
+  /** While another token serves, no failure of its renewal matters to the caller. */
+  async function tryLease<Answer>(
+    call: Call,
+    decide: Decide<Answer>,
+    view: View,
+    step: LeaseStep<Answer>,
+    readSince: number,
+  ): Promise<LeaseOutcome<Answer> | { readonly kind: 'unavailable' | 'failed' }> {
     try {
-      return await requestUnderLease(call, plan);
+      return await leasedRequest(call, decide, view, step, readSince);
     } catch (error) {
       if (error instanceof StoreUnavailable) {
-        call.trace.remarks.add('shared-cache-unavailable');
+        call.trace.warnings.add('shared-cache-unavailable');
         return { kind: 'unavailable' };
       }
-      if (error instanceof Problem && isOptional) return { kind: 'stood-down' };
+      if (error instanceof Problem && step.kind === 'renew') return { kind: 'failed' };
       throw error;
     }
   }
 
+  /** AWSCURRENT, and AWSPREVIOUS while that is latched; for a check the version that it asks for. */
+  async function readVersions(call: Call, record: PairRecord, readSince: number): Promise<StagedVersions> {
+    const { pair, stage = 'AWSCURRENT', deadline } = call;
+    const read = (one: SecretStage) => secrets.read(pair.client, one, { readSince, deadline });
+    const asked = await read(stage);
+    const isPreviousNeeded = call.stage === undefined && needsPrevious(asked, record, now());
+    const previous = isPreviousNeeded ? [await read('AWSPREVIOUS')] : [];
+    // A predecessor goes only where the current version says that the credential may go.
+    const listing = stage === 'AWSPREVIOUS' ? await read('AWSCURRENT') : asked;
+    const candidates = [asked, ...previous];
+    if (candidates.some((one) => one.outcome === 'found' && one.isStale)) call.trace.warnings.add('secret-stale');
+    return { name: secretName(environment, pair.client), stage, listing, candidates };
+  }
+
+  async function stagedVersions({ pair, startedAt, deadline }: Call): Promise<ReadonlySet<string> | undefined> {
+    const readings = await Promise.all(
+      STAGES.map((stage) => secrets.read(pair.client, stage, { readSince: startedAt, deadline })),
+    );
+    if (readings.some(({ outcome }) => outcome !== 'found' && outcome !== 'missing')) return undefined;
+    return new Set(readings.flatMap((reading) => (reading.outcome === 'found' ? [reading.secret.versionId] : [])));
+  }
+
   async function poll(call: Call, polls: number, leaseLeftMs = Infinity): Promise<void> {
     const pollMs = Math.min(MAX_POLL_MS, FIRST_POLL_MS * 2 ** polls) * (1 + random()) * 0.5;
-    // Nobody sleeps on when the lease ends; not all wake at once.
+    // No call sleeps on when the lease ends; not all wake at once.
     const wakeMs = leaseLeftMs + random() * FIRST_POLL_MS;
     await sleep(Math.max(0, Math.min(pollMs, wakeMs, call.deadline - now())));
   }
 }
 
-interface Unavailable {
-  readonly kind: 'unavailable';
+interface Bounds {
+  /** A secret that was read before then does not count. */
+  readonly readSince: number;
+  readonly mayRenew: boolean;
+  /** The store has lost too many answers for this call to rely on it. */
+  readonly isCutOff: boolean;
 }
 
-/** A store that contradicts itself must not be asked again and again without a breath. */
-const MAX_FAILURES_AT_ONCE = 3;
+type LeaseWatch = ReturnType<typeof createLeaseWatch>;
 
-const MAX_LOCKED_LOOKS = 2;
+/** What one call sees of the leases of others, on its own clock. */
+function createLeaseWatch(owner: string, lengthMs: number, now: () => number) {
+  let fence = -1;
+  let since = 0;
+  let until = -Infinity;
 
-const FIRST_POLL_MS = 50;
-const MAX_POLL_MS = 500;
+  const isLive = (record: PairRecord) => record.leaseOwner !== owner && now() < record.leaseUntil;
+  const isObservedExpired = (record: PairRecord) => record.fence === fence && now() - since >= lengthMs;
+
+  return {
+    see(record: PairRecord): void {
+      if (!isLive(record)) return;
+      if (record.fence !== fence) {
+        fence = record.fence;
+        since = now();
+      }
+      until = Math.min(record.leaseUntil, since + lengthMs);
+    },
+    /** No other call holds the lease, or it has been watched for its whole length under one fence. */
+    isOver: (record: PairRecord) => !isLive(record) || isObservedExpired(record),
+    isObservedExpired,
+    /** How long a lease that was seen alive can still be: waiting goes on even when the store cannot be asked. */
+    remainingMs: () => Math.max(0, until - now()),
+  };
+}
+
+const WAIT = { kind: 'wait' } as const;
+
+const STAGES: readonly SecretStage[] = ['AWSCURRENT', 'AWSPREVIOUS', 'AWSPENDING'];
+
+/** An environment that is alone must notice within this time that the secret was taken away. */
+const ALONE_TRUST_MS = 60_000;
+
+const MAX_UNANSWERED_LEASES = 1;

@@ -1,102 +1,126 @@
-import type { IssueRequest } from '../http/issue-request.ts';
+import type { CacheUse, Trace } from '../audit.ts';
+import type { SecretStage, StagedVersions } from '../credential/secret.ts';
+import type { IssueRequest } from '../http/request.ts';
 import { Problem } from '../problem.ts';
-import type { Sendable } from './choose-version.ts';
+import type { Service } from '../service.ts';
+import { goneProblem } from './choose-version.ts';
+import { RENEWAL_MS } from './deadlines.ts';
 import { isBelowMinTtl, isIssuable } from './freshness.ts';
-import { pauseProblem } from './pause.ts';
-import type { PairRecord, StoredToken } from './record.ts';
+import { waitProblem } from './latch-and-pause.ts';
+import type { Pair } from './pair.ts';
+import type { PairRecord, Pause, StoredToken } from './record.ts';
+
+/** One call of one caller that concerns a pair. */
+export interface Call {
+  readonly pair: Pair;
+  readonly service: Service;
+  /** Of what a service's settings say of its token requests: part of the keys of holds. */
+  readonly settingsDigest: string;
+  /** Which version is checked; left out by a call for a token. */
+  readonly stage?: SecretStage | undefined;
+  /** Epoch milliseconds, like all times. */
+  readonly startedAt: number;
+  readonly deadline: number;
+  /** Unique: signs the leases that this call takes. */
+  readonly owner: string;
+  readonly trace: Trace;
+}
+
+/** What one call knows when it decides what to do next. */
+export interface View {
+  readonly record: PairRecord;
+  /** The shared record is out of reach or cannot be opened: the environment goes by what it knows itself. */
+  readonly isAlone: boolean;
+  /** The record is the one that memory holds. */
+  readonly isMemory: boolean;
+  /** Read when the environment is alone, and for a check; left out otherwise. */
+  readonly versions?: StagedVersions | undefined;
+  /** The lease is free, mine, or was watched for its whole length. */
+  readonly leaseIsOver: boolean;
+  /** The lease still names a holder that was watched for its whole length. */
+  readonly observedExpired: boolean;
+  /** This call has not tried to renew the token yet. */
+  readonly mayRenew: boolean;
+}
 
 /** What to do next for one call. */
-export type Step =
-  | { readonly kind: 'issue'; readonly token: StoredToken }
-  /** The token serves; whoever gets the lease tries to replace it, for as long as `patienceMs` while its caller waits. */
-  | { readonly kind: 'renew'; readonly token: StoredToken; readonly patienceMs: number }
-  /** Only a new token serves; `force`: because the one that lives was refused. */
-  | { readonly kind: 'request' | 'force' }
-  /** Only a new token serves, and somebody else is about to bring it. */
+export type Step<Answer> =
+  | { readonly kind: 'answer'; readonly answer: Answer }
+  /** The answer serves; the call that gets the lease tries to replace it first. */
+  | { readonly kind: 'renew'; readonly answer: Answer; readonly timeoutMs: number }
+  /** Only a new token serves; `forced`: because the living one was refused. */
+  | { readonly kind: 'request'; readonly forced: boolean }
+  /** The answer serves once the living token is removed from the record. */
+  | { readonly kind: 'withdraw'; readonly answer: Answer }
+  /** Another call is about to bring what is needed. */
   | { readonly kind: 'wait' }
   | { readonly kind: 'fail'; readonly problem: Problem };
 
-export interface Situation {
-  readonly record: PairRecord;
-  readonly request: IssueRequest;
-  readonly sendable: Sendable;
-  /** The lease is over, or has been watched for its whole length. */
-  readonly leaseIsOver: boolean;
-  readonly singleActiveToken: boolean;
-  readonly requestTimeoutMs: number;
-  readonly now: number;
+/** A call's own way to decide; what it returns is carried out by `acquireToken`. */
+export type Decide<Answer> = (view: View) => Step<Answer>;
+
+/** A token for a caller, and where it came from. */
+export interface Issue {
+  readonly token: StoredToken;
+  readonly cache: CacheUse;
 }
 
-/** Decides one step from what is known; the order of the checks is the order of what matters to the caller. */
-export function decide(situation: Situation): Step {
-  const { record, request, sendable, leaseIsOver, now } = situation;
+
+/** Decides one step of a call for a token; the order of the checks is the order of what matters to the caller. */
+export function decide(view: View, { pair, service }: Call, request: IssueRequest, now: number): Step<Issue> {
+  const { record, versions } = view;
   if (record.disabled) return fail(clientDisabled());
-  if (sendable.kind === 'none' && sendable.endsTokens) return fail(sendable.problem);
+  const gone = versions && goneProblem(versions, pair);
+  if (gone !== undefined) return fail(gone);
 
   const token = livingToken(record, now);
-  const isRefused = token !== undefined && token.fingerprint === request.refused && !token.refusalIsIdle;
-  if (token !== undefined && !isRefused) return issueOrRenew(token, situation);
+  const isRefused = token !== undefined && token.fingerprint === request.refused && !token.sameTokenAgain;
+  if (token !== undefined && !isRefused) return issueOrRenew(token, view, service, request.minTtlMs, now);
 
-  if (record.pause !== undefined && now < record.pause.until) return fail(pauseProblem(record.pause, now));
-  const isHopeless = sendable.kind === 'none' && sendable.problem.type !== 'secrets-unavailable';
-  if (!leaseIsOver && !isHopeless) return { kind: 'wait' };
-  if (sendable.kind === 'none') return fail(sendable.problem);
+  if (isPaused(record, now)) return fail(waitProblem(record.pause, now));
+  if (!view.leaseIsOver) return { kind: 'wait' };
   const forceableAt = record.forcedAt + FORCE_INTERVAL_MS;
   if (isRefused && now < forceableAt) return fail(refusedAgain(forceableAt - now));
-  return { kind: isRefused ? 'force' : 'request' };
+  return { kind: 'request', forced: isRefused };
 }
 
-function issueOrRenew(token: StoredToken, situation: Situation): Step {
-  const { record, request, sendable, leaseIsOver, singleActiveToken, requestTimeoutMs, now } = situation;
+function issueOrRenew(token: StoredToken, view: View, service: Service, minTtlMs: number, now: number): Step<Issue> {
+  const { record, isAlone, leaseIsOver, mayRenew } = view;
+  const answer: Issue = { token, cache: isAlone || view.isMemory ? 'memory' : 'shared' };
+  const isLocked = record.closedUntil > now && !isAlone;
+  if (!mayRenew || !leaseIsOver || isLocked || service.singleActiveToken || isPaused(record, now)) {
+    return { kind: 'answer', answer };
+  }
   const quietMs = now - record.attemptedAt;
-  const mayRenew =
-    !singleActiveToken &&
-    sendable.kind === 'version' &&
-    leaseIsOver &&
-    (record.pause === undefined || now >= record.pause.until);
-
-  const isBelow = isBelowMinTtl(lifeOf(token, record), request.minTtlMs, now);
-  if (mayRenew && isBelow && quietMs >= MIN_TTL_INTERVAL_MS) {
-    return { kind: 'renew', token, patienceMs: requestTimeoutMs };
+  if (isBelowMinTtl(lifeOf(token, record), minTtlMs, now) && quietMs >= MIN_TTL_INTERVAL_MS) {
+    return { kind: 'renew', answer, timeoutMs: service.requestTimeoutMs };
   }
-  const isSuperseded =
-    sendable.version?.stage === 'AWSCURRENT' && sendable.version.versionId !== token.credentialVersion;
-  if (mayRenew && (now >= token.refreshAt || isSuperseded) && quietMs >= REFRESH_INTERVAL_MS) {
-    return { kind: 'renew', token, patienceMs: refreshPatienceMs(token, situation) };
+  if (now >= token.refreshAt && quietMs >= RENEWAL_INTERVAL_MS) {
+    return { kind: 'renew', answer, timeoutMs: RENEWAL_MS };
   }
-  return { kind: 'issue', token };
+  return { kind: 'answer', answer };
 }
 
-/**
- * A second, as a rule. A rejection that nobody waited for is not counted, and many services take longer than that to say
- * no: a version that is new, or whose last request was given up, is waited for until the service has answered. So is
- * one that there is no time to try twice.
- */
-function refreshPatienceMs(token: StoredToken, { record, sendable, requestTimeoutMs, now }: Situation): number {
-  const isProven = sendable.version?.versionId === token.credentialVersion;
-  const wasGivenUp = record.pause?.problem.type === 'token-endpoint-timeout';
-  const isLast = !isIssuable(lifeOf(token, record), now + LAST_REFRESH_MS);
-  return isProven && !wasGivenUp && !isLast ? REFRESH_PATIENCE_MS : requestTimeoutMs;
-}
-
-function livingToken(record: PairRecord, now: number): StoredToken | undefined {
+/** The token that may still be issued. */
+export function livingToken(record: PairRecord, now: number): StoredToken | undefined {
   const { token } = record;
   return token !== undefined && isIssuable(lifeOf(token, record), now) ? token : undefined;
 }
 
-function lifeOf({ expiresAt }: StoredToken, { lifetimeSeenMs }: PairRecord) {
-  return { expiresAt, lifetimeSeenMs };
+function lifeOf({ issuedAt, expiresAt }: StoredToken, { lifetimeSeenMs }: PairRecord) {
+  return { issuedAt, expiresAt, lifetimeSeenMs };
 }
 
-function fail(problem: Problem): Step {
+function isPaused(record: PairRecord, now: number): record is PairRecord & { readonly pause: Pause } {
+  return record.pause !== undefined && now < record.pause.until;
+}
+
+function fail(problem: Problem): { readonly kind: 'fail'; readonly problem: Problem } {
   return { kind: 'fail', problem };
 }
 
 function clientDisabled(): Problem {
-  return new Problem(
-    'credential-missing',
-    'An operator has disabled this client. Only an operator can enable it again.',
-  );
+  return new Problem('client-disabled', 'An operator has disabled this client. Only an operator can enable it again.');
 }
 
 function refusedAgain(waitMs: number): Problem {
@@ -108,9 +132,5 @@ function refusedAgain(waitMs: number): Problem {
 /** A refused token is replaced at most this often. */
 const FORCE_INTERVAL_MS = 30_000;
 const MIN_TTL_INTERVAL_MS = 30_000;
-/** After any attempt nobody refreshes for this long. */
-const REFRESH_INTERVAL_MS = 15_000;
-/** How long the caller that refreshes waits before it gets the token that still lives. */
-const REFRESH_PATIENCE_MS = 1_000;
-/** That second, the pause after it, and some room. */
-const LAST_REFRESH_MS = 3_000;
+/** After any attempt no environment renews for this long. */
+const RENEWAL_INTERVAL_MS = 15_000;

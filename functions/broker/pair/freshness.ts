@@ -1,7 +1,9 @@
 /** What is known of a token's life. All times are epoch milliseconds. */
 export interface TokenLife {
+  /** When the token request began, on the clock of the environment that made it. */
+  readonly issuedAt: number;
   readonly expiresAt: number;
-  /** The longest life time seen for the pair: the same token handed out again with a shrinking one must not shrink it. */
+  /** The longest life time seen of the token: the same one issued again with less left of it must not shrink the windows. */
   readonly lifetimeSeenMs: number;
 }
 
@@ -10,9 +12,9 @@ export function hardMarginMs(lifetimeMs: number): number {
   return Math.min(MAX_HARD_MARGIN_MS, lifetimeMs * WINDOW_SHARE);
 }
 
-/** Whether a caller may still receive the token. */
-export function isIssuable({ expiresAt, lifetimeSeenMs }: TokenLife, now: number): boolean {
-  return expiresAt - now > hardMarginMs(lifetimeSeenMs);
+/** Whether a caller may still receive the token. When a token from a clock that is ahead really ends cannot be known. */
+export function isIssuable({ issuedAt, expiresAt, lifetimeSeenMs }: TokenLife, now: number): boolean {
+  return issuedAt - now <= MAX_CLOCK_DIFFERENCE_MS && expiresAt - now > hardMarginMs(lifetimeSeenMs);
 }
 
 /**
@@ -21,7 +23,7 @@ export function isIssuable({ expiresAt, lifetimeSeenMs }: TokenLife, now: number
  *
  * @param random from 0 to below 1
  */
-export function refreshAt({ expiresAt, lifetimeSeenMs }: TokenLife, random: number): number {
+export function refreshAt({ expiresAt, lifetimeSeenMs }: Omit<TokenLife, 'issuedAt'>, random: number): number {
   const window = Math.max(lifetimeSeenMs * WINDOW_SHARE, 2 * hardMarginMs(lifetimeSeenMs));
   const jitter = 1 + JITTER * (2 * random - 1);
   return expiresAt - window * jitter;
@@ -33,5 +35,6 @@ export function isBelowMinTtl({ expiresAt, lifetimeSeenMs }: TokenLife, minTtlMs
 }
 
 const MAX_HARD_MARGIN_MS = 30_000;
+const MAX_CLOCK_DIFFERENCE_MS = 30_000;
 const WINDOW_SHARE = 0.2;
 const JITTER = 0.1;

@@ -1,157 +1,286 @@
-import type { SecretVersion } from '../credential/secret.ts';
-import { Problem } from '../problem.ts';
-import type { Service } from '../service.ts';
+import type { StagedVersions } from '../credential/secret.ts';
+import { findingOfProblem, type Problem } from '../problem.ts';
 import type { Renewal, RenewToken } from '../token-request/renew-token.ts';
-import type { Call } from './call.ts';
-import { createLeaseEnding, type HeldLease } from './lease-ending.ts';
+import { chooseVersion, type UsableVersion } from './choose-version.ts';
+import { lastWriteEnd, leaseMs, MIN_REQUEST_MS, requestEnd, writeEnd } from './deadlines.ts';
+import type { Call, Decide, Step, View } from './decision.ts';
+import { expiredHolds, holdAfter, pauseAfter, waitProblem } from './latch-and-pause.ts';
 import type { PairMemory } from './memory.ts';
-import { pauseAfter, pauseProblem } from './pause.ts';
-import { capTimes, type PairRecord, type StoredToken } from './record.ts';
-import { type PairStore, storeUntil } from './store.ts';
-import { acquired, beforeMine } from './transitions.ts';
+import { type CheckedVersion, capTimes, type PairRecord, type StoredToken } from './record.ts';
+import { type Acquisition, type Ending, type Lease, type PairStore, StoreUnavailable } from './store.ts';
+import { acquired, beforeMine, ended, rejected } from './transitions.ts';
 
-/** What a call means to do with a lease, decided from the record that it saw. */
-export interface LeasePlan {
-  readonly store: PairStore;
-  readonly seen: PairRecord;
-  readonly outwaited: boolean;
-  readonly version: SecretVersion;
-  /** Replaces the record's token, which the service has refused. */
-  readonly forced: boolean;
-  /** How long the caller waits for the token request. */
-  readonly patienceMs: number;
-  /** A token of a version that is only tried out is not for the callers. */
-  readonly publishes: boolean;
-  /** Decides once more, from the record before the lease; `undefined` when there is nothing to send any more. */
-  readonly confirm: (record: PairRecord) => Promise<SecretVersion | undefined>;
-}
-
-export type LeaseOutcome =
+/** What came of trying to take the lease and to make the token request that it allows. */
+export type LeaseOutcome<Answer> =
   | { readonly kind: 'token'; readonly token: StoredToken }
-  /** Somebody was faster, or what the lease showed changes the decision; nothing was sent. */
-  | { readonly kind: 'stood-down' }
-  /** The service rejected the version; it is latched. */
-  | { readonly kind: 'rejected' };
+  | { readonly kind: 'answer'; readonly answer: Answer }
+  /** Another call was faster, or what the lease showed changes the decision; nothing was sent. */
+  | { readonly kind: 'lost' }
+  /** The service rejected the version; it is latched. `isTold`: the shared record says so, too. */
+  | { readonly kind: 'rejected'; readonly isTold: boolean };
+
+/** A step that needs the lease. */
+export type LeaseStep<Answer> = Extract<Step<Answer>, { readonly kind: 'renew' | 'request' | 'withdraw' }>;
 
 interface Dependencies {
+  readonly store: PairStore;
   readonly memory: PairMemory;
-  /** The shared cache; left out, this environment is by itself. */
-  readonly store?: PairStore | undefined;
-  readonly renewToken: RenewToken;
-  /** The versions of a client's secret that carry a stage; `undefined` when not every stage could be read. */
+  /** The versions of the client's secret that matter to a call; what was read before `readSince` does not count. */
+  readonly readVersions: (call: Call, record: PairRecord, readSince: number) => Promise<StagedVersions>;
+  /** All versions of the client's secret that carry a stage; `undefined` when not every stage could be read. */
   readonly stagedVersions: (call: Call) => Promise<ReadonlySet<string> | undefined>;
+  readonly renewToken: RenewToken;
   /** From 0 to below 1. */
   readonly random: () => number;
   /** Epoch milliseconds. */
   readonly now: () => number;
 }
 
-/** How long a lease lasts: the token request and what belongs to it, with room to spare. */
-export function leaseMs({ requestTimeoutMs }: Service): number {
-  return requestTimeoutMs + 2_000;
+/** The record under a lease of mine, and until when the lease lasts. Without the shared store no lease is taken. */
+interface Held {
+  readonly lease: Lease;
+  readonly record: PairRecord;
+  readonly until: number;
+  readonly isAlone: boolean;
 }
 
 /**
- * Takes the lease, makes the one token request that it allows, and says in the shared record what came of it.
+ * Takes the lease, makes the one token request that it allows, and writes into the shared record what came of it. An
+ * environment that is alone does the same without a lease, and remembers the outcome by itself.
  *
- * @throws Problem why there is no token, after everybody has been told to pause
- * @throws StoreUnavailable nobody knows whether the lease was taken; nothing was sent
+ * @throws Problem why there is no token, after the other environments have been told to pause
+ * @throws StoreUnavailable the lease may or may not be mine; nothing was sent
  */
 export function createLeasedRequest(dependencies: Dependencies) {
-  const { memory, renewToken, now } = dependencies;
-  const ending = createLeaseEnding(dependencies);
+  const { store, memory, readVersions, stagedVersions, renewToken, random, now } = dependencies;
 
-  return async (call: Call, plan: LeasePlan): Promise<LeaseOutcome> => {
-    const { pair, service, owner } = call;
-    if (!hasTime(call)) return { kind: 'stood-down' };
-    const takenAt = now();
-    const chargedVersion = plan.seen.rejected.has(plan.version.versionId) ? plan.version.versionId : undefined;
-    const acquisition = {
-      seenFence: plan.seen.fence,
-      owner,
-      now: takenAt,
-      until: takenAt + leaseMs(service),
-      outwaited: plan.outwaited,
-      forced: plan.forced,
-      chargedVersion,
-    };
-    const before = await storeUntil(plan.store, call.deadline).acquire(pair, acquisition);
-    if (before === undefined) return { kind: 'stood-down' };
-
-    const found = beforeMine(before, plan.seen, acquisition);
-    const record = memory.withOwnLatches(pair, capTimes(found, now()));
-    const mine = acquired(record, acquisition);
-    const lease = { store: plan.store, mine };
-    // A token that this environment cannot open must not be replaced; one that it has must not be forgotten for it.
-    const isClosed = record.isLocked || record.foreignUntil > now();
-    if (!isClosed) memory.remember(pair, mine, takenAt);
-    const version = isClosed ? undefined : await confirm(call, plan, record, lease);
-    if (version === undefined || !isCharged(record, version, chargedVersion) || !hasTime(call)) {
-      await ending.release(call, lease);
-      return { kind: 'stood-down' };
+  return async <Answer>(
+    call: Call,
+    decide: Decide<Answer>,
+    view: View,
+    step: LeaseStep<Answer>,
+    readSince: number,
+  ): Promise<LeaseOutcome<Answer>> => {
+    const { record, isAlone } = view;
+    if (call.deadline - now() < MIN_REQUEST_MS) return LOST;
+    const isWithdrawal = step.kind === 'withdraw';
+    const planned = isWithdrawal ? undefined : await choose(call, record, readSince);
+    const acquisition = acquisitionFor(call, view, step, planned);
+    if (isAlone) {
+      const mine = acquired(record, { ...acquisition, chargedVersion: undefined });
+      const held = { lease: noLease(call), record: mine, until: acquisition.until, isAlone };
+      return planned === undefined ? withdraw(call, held, step) : request(call, step, held, planned);
     }
 
-    const renewal = await attempt(call, plan, { version, lease, until: acquisition.until });
-    if (renewal === 'rejected') {
-      await ending.reject(call, lease, version);
-      return { kind: 'rejected' };
-    }
-    if (plan.publishes) await ending.publish(call, lease, renewal);
-    else await ending.prove(call, lease, renewal.token.credentialVersion);
-    return { kind: 'token', token: renewal.token };
+    const shown = await store.acquire(call.pair, acquisition, call.deadline);
+    if (shown === undefined) return LOST;
+    const before = memory.withOwnToken(call.pair, capTimes(beforeMine(shown, record, acquisition), now()));
+    const mine = acquired(before, acquisition);
+    const held = { lease: { owner: call.owner, fence: mine.fence }, record: mine, until: acquisition.until, isAlone };
+
+    // Everything is decided once more, from the record before the lease and with a secret that was read since the call began.
+    const confirmed = await releasedUnless(call, held, async () => {
+      const versions = await readVersions(call, before, isWithdrawal ? acquisition.now : call.startedAt);
+      const again = decide({ ...view, record: { ...before, leaseUntil: 0 }, versions: view.versions && versions });
+      if (!isSameStep(step, again) || before.closedUntil > now() || call.deadline - now() < MIN_REQUEST_MS) return false;
+      if (again.kind === 'withdraw') return again;
+      const chosen = chooseVersion(call, versions, before, now());
+      return isCharged(before, chosen, acquisition) && chosen;
+    });
+    if (confirmed === false) return LOST;
+    return 'kind' in confirmed ? withdraw(call, held, confirmed) : request(call, step, held, confirmed);
   };
 
-  /** A request that nobody waits for would be sent in vain, and its pause would keep the others waiting. */
-  function hasTime(call: Call): boolean {
-    return call.deadline - now() >= MIN_REQUEST_MS;
+  async function choose(call: Call, record: PairRecord, readSince: number): Promise<UsableVersion> {
+    return chooseVersion(call, await readVersions(call, record, readSince), record, now());
   }
 
-  async function confirm(call: Call, plan: LeasePlan, record: PairRecord, lease: HeldLease) {
+  function acquisitionFor<Answer>(
+    call: Call,
+    { record, observedExpired }: View,
+    step: LeaseStep<Answer>,
+    planned: UsableVersion | undefined,
+  ): Acquisition {
+    const takenAt = now();
+    const versionId = planned?.version.versionId ?? '';
+    return {
+      seenFence: record.fence,
+      owner: call.owner,
+      now: takenAt,
+      until: takenAt + leaseMs(call.service),
+      observedExpired,
+      forced: step.kind === 'request' && step.forced,
+      chargedVersion: record.rejected.has(versionId) ? versionId : undefined,
+      isCheck: call.stage !== undefined,
+    };
+  }
+
+  /** Releases the lease when the work throws, or gives `false`. */
+  async function releasedUnless<Result>(
+    call: Call,
+    held: Held,
+    work: () => Promise<Result | false>,
+  ): Promise<Result | false> {
+    let result: Result | false = false;
     try {
-      return await plan.confirm({ ...record, leaseUntil: 0 });
-    } catch (error) {
-      await ending.release(call, lease);
-      throw error;
+      result = await work();
+      return result;
+    } finally {
+      if (result === false) await end(call, held, { kind: 'release' });
     }
   }
 
-  async function attempt(call: Call, { forced, patienceMs }: LeasePlan, order: Order): Promise<Renewal> {
-    const { lease, version, until } = order;
-    const { mine } = lease;
-    try {
-      return await renewToken({
-        pair: call.pair,
-        service: call.service,
-        version,
-        record: mine,
-        forced,
-        deadline: Math.min(call.deadline, until - PUBLISH_RESERVE_MS, now() + patienceMs),
-        trace: call.trace,
-      });
-    } catch (error) {
-      if (!(error instanceof Problem)) {
-        await ending.release(call, lease);
-        throw error;
-      }
-      const pause = pauseAfter(error, mine.pause, now());
-      await ending.pause(call, lease, pause);
-      throw pauseProblem(pause, now(), error.cause);
+  async function request<Answer>(
+    call: Call,
+    step: Step<Answer>,
+    held: Held,
+    { version, credential, holdKey }: UsableVersion,
+  ): Promise<LeaseOutcome<never>> {
+    const { versionId } = version;
+    const { record } = held;
+    if (call.stage === undefined && version.stage === 'AWSPREVIOUS') call.trace.warnings.add('previous-version');
+    const checked = (finding: CheckedVersion['finding']) =>
+      isTrial(call) ? { version: versionId, at: now(), finding } : undefined;
+    // A defect that is thrown here leaves the lease as it is: it runs out, so there is one request per lease in the fleet.
+    const renewal = await renewToken({
+      pair: call.pair,
+      service: call.service,
+      version,
+      credential,
+      record,
+      forced: step.kind === 'request' && step.forced,
+      deadline: Math.min(requestEnd(held.until, call.deadline), now() + timeoutMs(call, step, record, versionId)),
+      trace: call.trace,
+    });
+    if (renewal.outcome === 'token') {
+      const { publication } = renewal;
+      const found = checked('accepted');
+      await end(
+        call,
+        held,
+        found === undefined
+          ? { kind: 'publish', publication, holdKey }
+          : { kind: 'prove', version: versionId, holdKey, checked: found },
+      );
+      return { kind: 'token', token: publication.token };
     }
+    if (renewal.outcome === 'rejected') return reject(call, held, versionId, checked('rejected'));
+    throw await failed(call, held, holdKey, renewal, checked);
+  }
+
+  /** The problem that all environments answer with from now on, until the pause or the hold is over. */
+  async function failed(
+    call: Call,
+    held: Held,
+    key: string,
+    { outcome, problem }: Extract<Renewal, { readonly problem: Problem }>,
+    checked: (finding: CheckedVersion['finding']) => CheckedVersion | undefined,
+  ): Promise<Problem> {
+    const { record } = held;
+    if (outcome === 'held') {
+      const hold = holdAfter(problem, record.held.get(key), now());
+      const expiredKeys = expiredHolds(record.held, now());
+      await end(call, held, { kind: 'hold', key, hold, expiredKeys, checked: checked('misconfigured') });
+      return waitProblem(hold, now(), problem.cause);
+    }
+    const pause = pauseAfter(problem, record.pause, now());
+    const finding = findingOfProblem(problem.type, problem.shape);
+    await end(call, held, { kind: 'pause', pause, checked: checked(finding === 'throttled' ? finding : 'unreachable') });
+    return waitProblem(pause, now(), problem.cause);
+  }
+
+  async function reject(
+    call: Call,
+    { lease, record, isAlone }: Held,
+    version: string,
+    checked: CheckedVersion | undefined,
+  ): Promise<LeaseOutcome<never>> {
+    const rejection = { version, at: now(), goneVersions: await versionsGone(call, record), checked };
+    // The other environments must know as well when this one has gone by itself.
+    const isTold = await tell(call, async () => {
+      await store.reject(call.pair, lease, rejection, lastWriteEnd(call.deadline));
+      return true;
+    });
+    if (isAlone || !isTold) memory.rememberAlone(call.pair, rejected(record, lease, rejection));
+    return { kind: 'rejected', isTold: isTold === true };
+  }
+
+  async function withdraw<Answer>(
+    call: Call,
+    held: Held,
+    { answer }: Extract<Step<Answer>, { readonly kind: 'withdraw' }>,
+  ): Promise<LeaseOutcome<Answer>> {
+    await end(call, held, { kind: 'withdraw' });
+    return { kind: 'answer', answer };
+  }
+
+  /** Writes what came of a lease. A failure changes nothing for this caller: it only keeps the outcome from being shared. */
+  async function end(call: Call, { lease, record, until, isAlone }: Held, ending: Ending): Promise<void> {
+    const isMine = isAlone
+      ? undefined
+      : await tell(call, () => store.end(call.pair, lease, ending, writeEnd(until, call.deadline)));
+    if (isMine === false || ending.kind === 'release') return;
+    const next = ended(record, ending);
+    if (isMine) memory.remember(call.pair, next, until - leaseMs(call.service));
+    else memory.rememberAlone(call.pair, next);
+  }
+
+  /** `undefined` when the store is unavailable: the write may or may not have happened. */
+  async function tell<Result>(call: Call, write: () => Promise<Result>): Promise<Result | undefined> {
+    try {
+      return await write();
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error;
+      call.trace.warnings.add('shared-cache-unavailable');
+      return undefined;
+    }
+  }
+
+  /** The latches to forget, once there are many. */
+  async function versionsGone(call: Call, { rejected: latches }: PairRecord): Promise<readonly string[]> {
+    if (latches.size < MAX_LATCHES) return [];
+    const staged = await stagedVersions(call);
+    if (staged === undefined) return [];
+    const gone = [...latches].filter(([version, { at }]) => !staged.has(version) && now() - at > KEPT_LATCH_MS);
+    return gone.map(([version]) => version);
+  }
+
+  /** An owner and a fence that no lease has: what is written with them ends no lease. */
+  function noLease({ owner }: Call): Lease {
+    return { owner, fence: -1 - Math.floor(random() * MAX_FENCE) };
   }
 }
 
-interface Order {
-  readonly version: SecretVersion;
-  readonly lease: HeldLease;
-  readonly until: number;
+const LOST = { kind: 'lost' } as const;
+
+/** A check of a version that is not in use: its token is for no caller. */
+export function isTrial({ stage }: Call): boolean {
+  return stage !== undefined && stage !== 'AWSCURRENT';
+}
+
+function isSameStep<Answer>(step: LeaseStep<Answer>, again: Step<Answer>): again is LeaseStep<Answer> {
+  if (step.kind === 'request' && again.kind === 'request') return step.forced === again.forced;
+  return again.kind === step.kind;
 }
 
 /** A version that has been rejected before may be sent only under the lease that used up its next chance. */
-function isCharged(record: PairRecord, { versionId }: SecretVersion, chargedVersion: string | undefined): boolean {
-  return versionId === chargedVersion || !record.rejected.has(versionId);
+function isCharged({ rejected: latches }: PairRecord, { version }: UsableVersion, { chargedVersion }: Acquisition) {
+  return version.versionId === chargedVersion || !latches.has(version.versionId);
 }
 
-/** Publishing fits before the lease ends, with half a second for clocks that differ. */
-const PUBLISH_RESERVE_MS = 650;
+/**
+ * A renewal has a second, as a rule. A rejection that the broker did not wait for is not counted, and many services take
+ * longer than that to say no: a version that is new, or whose last request timed out, has the whole time.
+ */
+function timeoutMs<Answer>({ service }: Call, step: Step<Answer>, { token, pause }: PairRecord, version: string) {
+  const isProven = token?.credentialVersion === version && pause?.problem.type !== 'token-endpoint-timeout';
+  return step.kind === 'renew' && isProven ? step.timeoutMs : service.requestTimeoutMs;
+}
 
-const MIN_REQUEST_MS = 250;
+const MAX_FENCE = 2 ** 40;
+
+/** Latches of the last hour count as checks of pending versions, whatever has become of the version. */
+const KEPT_LATCH_MS = 60 * 60_000;
+
+/** Above this many latches the ones of versions without a stage are forgotten. */
+const MAX_LATCHES = 4;

@@ -1,24 +1,24 @@
-import type { PairRecord, Pause } from './record.ts';
-import type { Acquisition, Publication, RejectedRequest } from './store.ts';
+import type { PairRecord } from './record.ts';
+import type { Acquisition, Ending, Lease, RejectedRequest } from './store.ts';
 
 /** Whether the lease may be taken: I know the latest fence, and its lease is over or was watched to its end; or it is mine. */
 export function mayAcquire(record: PairRecord, acquisition: Acquisition): boolean {
-  const { seenFence, owner, now, outwaited } = acquisition;
+  const { seenFence, owner, now, observedExpired } = acquisition;
   if (isMine(record, acquisition)) return true;
-  return record.fence === seenFence && (outwaited || record.leaseOwner === owner || record.leaseUntil <= now);
+  return record.fence === seenFence && (observedExpired || record.leaseOwner === owner || record.leaseUntil <= now);
 }
 
 /** The record under a new lease; once it is taken, taking it again changes nothing. */
 export function acquired(record: PairRecord, acquisition: Acquisition): PairRecord {
   if (isMine(record, acquisition)) return record;
-  const { seenFence, owner, now, until, forced, chargedVersion } = acquisition;
+  const { seenFence, owner, now, until, forced, chargedVersion, isCheck } = acquisition;
   const fence = seenFence + 1;
   return {
     ...record,
     fence,
     leaseOwner: owner,
     leaseUntil: until,
-    attemptedAt: now,
+    attemptedAt: isCheck ? record.attemptedAt : now,
     forcedAt: forced ? now : record.forcedAt,
     rejected: chargedVersion === undefined ? record.rejected : counted(record.rejected, chargedVersion, fence, now),
   };
@@ -44,32 +44,42 @@ export function beforeMine(shown: PairRecord, seen: PairRecord, { owner, charged
   return { ...shown, fence, leaseOwner, leaseUntil, attemptedAt, forcedAt, rejected };
 }
 
-/** The record with its new token; the version that brought it is proven, so its latch ends. */
-export function published(record: PairRecord, publication: Publication): PairRecord {
-  const rejected = without(record.rejected, [publication.token.credentialVersion]);
-  return released({ ...record, ...publication, rejected, pause: undefined, foreignUntil: 0 });
-}
-
-export function paused(record: PairRecord, pause: Pause): PairRecord {
-  return released({ ...record, pause });
+/** The record after my lease, with what came of it. */
+export function ended(record: PairRecord, ending: Ending): PairRecord {
+  const free = { ...record, leaseOwner: undefined, leaseUntil: 0 };
+  const checked = 'checked' in ending ? (ending.checked ?? record.checked) : record.checked;
+  switch (ending.kind) {
+    case 'publish': {
+      const { token, lifetimeSeenMs } = ending.publication;
+      const proven = withoutWaits(free, token.credentialVersion, ending.holdKey);
+      return { ...proven, token, lifetimeSeenMs, pause: undefined, closedUntil: 0, checked };
+    }
+    case 'prove':
+      return { ...withoutWaits(free, ending.version, ending.holdKey), checked };
+    case 'pause':
+      return { ...free, pause: ending.pause, checked };
+    case 'hold':
+      return { ...free, held: without(record.held, ending.expiredKeys).set(ending.key, ending.hold), checked };
+    case 'withdraw':
+      return { ...free, token: undefined, closedUntil: 0 };
+    case 'release':
+      return free;
+  }
 }
 
 /** The record with one rejected request more, unless it has been counted; my lease ends, another's does not. */
-export function rejected(
-  record: PairRecord,
-  fence: number,
-  { version, at, goneVersions }: RejectedRequest,
-): PairRecord {
-  const isCounted = record.rejected.get(version)?.fence === fence;
-  const latches = isCounted ? record.rejected : counted(record.rejected, version, fence, at);
-  const next = { ...record, rejected: without(latches, goneVersions) };
-  return record.fence === fence ? released(next) : next;
+export function rejected(record: PairRecord, lease: Lease, rejection: RejectedRequest): PairRecord {
+  const { version, at, goneVersions, checked = record.checked } = rejection;
+  const isCounted = record.rejected.get(version)?.fence === lease.fence;
+  const latches = isCounted ? record.rejected : counted(record.rejected, version, lease.fence, at);
+  const next = { ...record, rejected: without(latches, goneVersions), checked };
+  const isHeld = record.fence === lease.fence && record.leaseOwner === lease.owner;
+  return isHeld ? ended(next, { kind: 'release' }) : next;
 }
 
-/** The record without my lease, and without the latch of a version that has just worked. */
-export function released(record: PairRecord, provenVersion?: string): PairRecord {
-  const rejected = provenVersion === undefined ? record.rejected : without(record.rejected, [provenVersion]);
-  return { ...record, rejected, leaseOwner: undefined, leaseUntil: 0 };
+/** A version that has worked is neither latched nor held any longer. */
+function withoutWaits(record: PairRecord, version: string, holdKey: string): PairRecord {
+  return { ...record, rejected: without(record.rejected, [version]), held: without(record.held, [holdKey]) };
 }
 
 function counted(rejected: PairRecord['rejected'], version: string, fence: number, at: number) {
@@ -77,6 +87,6 @@ function counted(rejected: PairRecord['rejected'], version: string, fence: numbe
   return new Map(rejected).set(version, { count, at, fence });
 }
 
-function without(rejected: PairRecord['rejected'], versions: readonly string[]) {
-  return new Map([...rejected].filter(([version]) => !versions.includes(version)));
+function without<Value>(entries: ReadonlyMap<string, Value>, keys: readonly string[]): Map<string, Value> {
+  return new Map([...entries].filter(([key]) => !keys.includes(key)));
 }

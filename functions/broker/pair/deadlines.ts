@@ -1,0 +1,64 @@
+import type { Service } from '../service.ts';
+
+/*
+ * What fits into the time of one call. Lambda gives it 15 s:
+ *
+ *   0 s        the call arrives
+ *   │ ≤ 1 s    the record is read; while another call holds the lease, this one waits: at most one lease
+ *   │ ≤ 1 s    the secret is read
+ *   │ ≤ 1 s    the lease is taken; it lasts `leaseMs`: requestTimeoutMs + 2 s
+ *   │ ≤ 1 s      the secret is read again, if it was read before the call began
+ *   │            the token request: at most requestTimeoutMs, and not beyond `requestEnd`
+ *   │            the record is written: from `requestEnd` to `writeEnd` at the latest
+ *   │            0.5 s before the lease ends for clocks that differ
+ *   14.5 s     `callDeadline`: no step begins after it
+ *   14.7 s     `lastWriteEnd`: what a token request has brought is written, even when it took the last of the time
+ *   14.75 s    `answerEnd`: the caller is told that no answer came in time
+ *   15 s       Lambda ends the invocation
+ */
+
+/** When a call must be over that has so many milliseconds left of Lambda's time; epoch milliseconds, like all of these. */
+export function callDeadline(now: number, remainingMs: number): number {
+  return now + remainingMs - ANSWER_RESERVE_MS;
+}
+
+/** Until then the outcome of a call's token request may be written. */
+export function lastWriteEnd(deadline: number): number {
+  return deadline + LAST_WRITE_MS;
+}
+
+/** When the caller is told that no answer came in time. */
+export function answerEnd(deadline: number): number {
+  return deadline + ANSWER_RESERVE_MS / 2;
+}
+
+/** How long a lease lasts: the token request and what belongs to it, with room to spare. */
+export function leaseMs({ requestTimeoutMs }: Pick<Service, 'requestTimeoutMs'>): number {
+  return requestTimeoutMs + LEASE_RESERVE_MS;
+}
+
+/** When a token request under a lease must be over, so that its outcome is written before the lease ends. */
+export function requestEnd(leaseUntil: number, deadline: number): number {
+  return Math.min(deadline, leaseUntil - CLOCK_RESERVE_MS - PUBLISH_MS);
+}
+
+/** Until then the outcome of a token request under a lease may be written. */
+export function writeEnd(leaseUntil: number, deadline: number): number {
+  return Math.min(lastWriteEnd(deadline), leaseUntil - CLOCK_RESERVE_MS);
+}
+
+/** A token request with less time than this would most likely be sent, and then not be waited for. */
+export const MIN_REQUEST_MS = 250;
+
+/** How long the caller that renews a living token waits before it gets the living one. */
+export const RENEWAL_MS = 1_000;
+
+/** Two polls of a waiting call are this far apart at first, and at most. */
+export const FIRST_POLL_MS = 50;
+export const MAX_POLL_MS = 500;
+
+const ANSWER_RESERVE_MS = 500;
+const LAST_WRITE_MS = 200;
+const LEASE_RESERVE_MS = 2_000;
+const CLOCK_RESERVE_MS = 500;
+const PUBLISH_MS = 150;

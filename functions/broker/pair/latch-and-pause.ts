@@ -1,0 +1,54 @@
+import { Problem } from '../problem.ts';
+import { type Hold, MAX_HOLD_MS, MAX_PAUSE_MS, type Pause, type Rejection } from './record.ts';
+
+/** A rejected version gets two more chances; then only an operator, or a new version, opens the way again. */
+export function isLatched(rejection: Rejection | undefined, now: number): boolean {
+  if (rejection === undefined) return false;
+  const delayMs = CHANCE_DELAYS_MS[rejection.count - 1];
+  return delayMs === undefined || now < rejection.at + delayMs;
+}
+
+/** The pause after a token request without an answer about the credential: as long as the service asks for, else 1 s doubling to 15 s. */
+export function pauseAfter(problem: Problem, before: Pause | undefined, now: number): Pause {
+  const step = (before?.step ?? 0) + 1;
+  const lengthMs =
+    problem.retryAfterSeconds === undefined
+      ? doubled(step, MAX_OWN_PAUSE_MS)
+      : Math.min(MAX_PAUSE_MS, problem.retryAfterSeconds * 1_000);
+  return { until: now + lengthMs, step, problem: storedProblem(problem) };
+}
+
+/** The hold of a version that the service refuses in another way than by rejecting it: 1 s doubling to 1 h, without jitter. */
+export function holdAfter(problem: Problem, before: Hold | undefined, now: number): Hold {
+  const step = (before?.step ?? 0) + 1;
+  return { until: now + doubled(step, MAX_HOLD_MS), step, problem: storedProblem(problem) };
+}
+
+/** The holds that ended so long ago that the next one may begin anew. */
+export function expiredHolds(held: ReadonlyMap<string, Hold>, now: number): readonly string[] {
+  return [...held].filter(([, { until }]) => now - until > KEPT_HOLD_MS).map(([key]) => key);
+}
+
+/** What a caller is told while a pause or a hold lasts. */
+export function waitProblem({ problem, until }: Pause | Hold, now: number, cause?: unknown): Problem {
+  const { type, detail, shape } = problem;
+  return new Problem(type, detail, { shape, retryAfterSeconds: Math.max(1, Math.ceil((until - now) / 1_000)), cause });
+}
+
+function doubled(step: number, maxMs: number): number {
+  return Math.min(maxMs, FIRST_WAIT_MS * 2 ** Math.min(step - 1, MAX_DOUBLINGS));
+}
+
+function storedProblem({ type, detail, shape }: Problem) {
+  return { type, detail, shape };
+}
+
+const MINUTE_MS = 60_000;
+
+/** After the first and after the second rejected request. With the first one this makes three: the lock-out budget. */
+const CHANCE_DELAYS_MS = [15 * MINUTE_MS, 120 * MINUTE_MS];
+
+const FIRST_WAIT_MS = 1_000;
+const MAX_OWN_PAUSE_MS = 15_000;
+const MAX_DOUBLINGS = 20;
+const KEPT_HOLD_MS = 24 * 60 * MINUTE_MS;
