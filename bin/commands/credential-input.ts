@@ -1,4 +1,3 @@
-import { basicAuthorization } from '../../functions/broker/credential/basic-authorization.ts';
 import { parseCredential } from '../../functions/broker/credential/credential.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
@@ -64,7 +63,7 @@ export function checkCredential(text: Redacted, services: readonly string[], set
     // Of a service whose settings are not at hand, what one of the encodings can carry may be right.
     const encoding = settings?.services[service]?.basicEncoding ?? 'form';
     try {
-      basicAuthorization(parseCredential(text, service), encoding);
+      parseCredential(text, service, encoding);
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       throw unusable(error.detail.replace(/^.*cannot be used: /, '').replace(/\.$/, ''));
