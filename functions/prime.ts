@@ -1,5 +1,5 @@
-import { GetItemCommand } from '@aws-sdk/client-dynamodb';
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { GetItemCommand } from '@aws-sdk/client-dynamodb';
 import type { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import type { FunctionUrlResult } from './aws/function-url.ts';
 import type { SealingKeys } from './aws/sealing/sealing-key.ts';
@@ -27,7 +27,13 @@ export async function prime(reads: Promise<void>, settings: BrokerSettings): Pro
  * opens the connections to both. Ends after `timeoutMs` at the latest and never fails: what has not come by then, the
  * first call asks for again.
  */
-export async function readFirst({ dynamodb, tableName, keys, now, timeoutMs = READ_TIMEOUT_MS }: FirstReads): Promise<void> {
+export async function readFirst({
+  dynamodb,
+  tableName,
+  keys,
+  now,
+  timeoutMs = READ_TIMEOUT_MS,
+}: FirstReads): Promise<void> {
   const look = new GetItemCommand({ TableName: tableName, Key: { pair: { S: NO_PAIR } } });
   await Promise.allSettled([
     withTimeLimit(timeoutMs, (abortSignal) => dynamodb.send(look, { abortSignal })),

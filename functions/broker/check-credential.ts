@@ -144,7 +144,11 @@ function pendingFreeAt({ rejected }: PairRecord, now: number): number {
   return count < MAX_PENDING_REJECTIONS ? 0 : Math.min(...recent.map(({ at }) => at)) + PENDING_WINDOW_MS;
 }
 
-function waited(problem: { readonly type: Problem['type']; readonly shape?: Problem['shape'] }, until: number, now: number) {
+function waited(
+  problem: { readonly type: Problem['type']; readonly shape?: Problem['shape'] },
+  until: number,
+  now: number,
+) {
   const finding = findingOfProblem(problem.type, problem.shape) ?? 'unreachable';
   return { finding, checkedAt: now, provenBy: 'pause', retryAfterSeconds: Math.ceil((until - now) / 1_000) } as const;
 }

@@ -1,12 +1,11 @@
 import { fingerprint } from '../../functions/aws/fingerprint.ts';
 import { parseEvent, toResult } from '../../functions/aws/function-url.ts';
 import { inTime } from '../../functions/aws/time-limit.ts';
-import type { AccessRule } from '../../functions/broker/access-rule.ts';
 import { type Audit, type AuditRecord, newTrace } from '../../functions/broker/audit.ts';
-import { createAuthorize } from '../../functions/broker/authorize.ts';
+import { type AccessRule, createAuthorize } from '../../functions/broker/authorize.ts';
 import type { SecretReading, SecretStage } from '../../functions/broker/credential/secret.ts';
-import { createCredentials } from '../../functions/broker/credential/secret-cache.ts';
-import type { IssueRequest } from '../../functions/broker/http/issue-request.ts';
+import { createSecretCache } from '../../functions/broker/credential/secret-cache.ts';
+import type { IssueRequest } from '../../functions/broker/http/request.ts';
 import { type BrokerRequest, createTokenEndpoint } from '../../functions/broker/http/token-endpoint.ts';
 import type { PairStore } from '../../functions/broker/pair/store.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
@@ -16,6 +15,7 @@ import { createTokenRenewer } from '../../functions/broker/token-request/renew-t
 import type { RequestToken, TokenExchange } from '../../functions/broker/token-request/token-request.ts';
 import { BILLING, exampleRule, exampleService, START } from './example.ts';
 import { CONTEXT } from './function-url-events.ts';
+import { createReferencePairStore } from './reference-pair-store.ts';
 
 interface World {
   readonly services: Record<string, Service>;
@@ -24,8 +24,8 @@ interface World {
   answer: (n: number, ...request: Parameters<RequestToken>) => TokenExchange | Promise<TokenExchange>;
   /** What Secrets Manager answers; may be changed while the world runs. */
   secret: (client: string, stage: SecretStage) => SecretReading | Promise<SecretReading>;
-  /** The shared cache; without it the broker is by itself. */
-  readonly store?: PairStore;
+  /** The shared cache. */
+  readonly store: PairStore;
   /** Sees every audit record when it is made. */
   readonly audit?: Audit;
 }
@@ -37,6 +37,7 @@ export function createBrokerWorld(changes: Partial<World> = {}) {
     accessRules: [exampleRule()],
     answer: (n) => exchange(200, { access_token: `token-${n}`, expires_in: 3_600 }),
     secret: () => found('v1'),
+    store: createReferencePairStore(),
     ...changes,
   };
   const clock = { now: START };
@@ -50,7 +51,7 @@ export function createBrokerWorld(changes: Partial<World> = {}) {
     services: world.services,
     store: world.store,
     authorize: createAuthorize(world.accessRules, new Set(Object.keys(world.services))),
-    credentials: createCredentials({
+    secrets: createSecretCache({
       now,
       readSecret: async (client, stage) => {
         calls.secretReads += 1;
@@ -67,6 +68,7 @@ export function createBrokerWorld(changes: Partial<World> = {}) {
       random: () => 0.5,
       now,
     }),
+    settingsDigest: () => SETTINGS_DIGEST,
     provenForMs: 3_600_000,
     uniqueId: () => `call-${++ids}`,
     now,
@@ -97,6 +99,8 @@ export function createBrokerWorld(changes: Partial<World> = {}) {
   };
 }
 
+export const SETTINGS_DIGEST = '0000000000000000';
+
 export const ISSUE_REQUEST: IssueRequest = {
   pair: { client: 'acme', service: 'customer-insights' },
   minTtlMs: 0,
@@ -113,11 +117,13 @@ export function exchange(status: number, members: unknown, headers: Record<strin
   };
 }
 
-export function found(versionId: string, members: unknown = { client_id: 'id', secret: 'secret' }): SecretReading {
-  return {
-    outcome: 'found',
-    secret: { versionId, stage: 'AWSCURRENT', text: new Redacted(JSON.stringify(members)) },
-  };
+/** A reading of a secret that has these members. */
+export function found(
+  versionId: string,
+  members: unknown = { client_id: 'id', secret: 'secret' },
+  stage: SecretStage = 'AWSCURRENT',
+): SecretReading {
+  return { outcome: 'found', secret: { versionId, stage, text: new Redacted(JSON.stringify(members)) } };
 }
 
 function brokerRequest(body: string): BrokerRequest {

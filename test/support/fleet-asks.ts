@@ -1,6 +1,6 @@
-import type { IssueRequest } from '../../functions/broker/http/issue-request.ts';
+import type { IssueRequest } from '../../functions/broker/http/request.ts';
+import type { Issue } from '../../functions/broker/pair/decision.ts';
 import { Problem } from '../../functions/broker/problem.ts';
-import type { Issue } from '../../functions/broker/token-broker.ts';
 import { ISSUE_REQUEST } from './broker-world.ts';
 import { createFleet, type Environment } from './fleet.ts';
 
@@ -23,7 +23,7 @@ export function fleetOf(count: number, changes: Parameters<typeof createFleet>[0
     environments,
 
     /** The shared record as it is. */
-    recordNow: () => shared.peek(ISSUE_REQUEST.pair).latest,
+    recordNow: () => shared.peek(ISSUE_REQUEST.pair),
 
     /** What each environment answers when all are asked at once. */
     askAll: (request?: Partial<IssueRequest>): Promise<Answer[]> =>

@@ -48,7 +48,7 @@ const storeFault: fc.Arbitrary<StoreFault> = fc.constantFrom(
   'hanging',
   'late',
   'stale',
-  'locked',
+  'no-key',
 );
 const serviceFault: fc.Arbitrary<ServiceFault> = fc.constantFrom(
   'connection refused',

@@ -45,7 +45,7 @@ export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
     const before = await acquire(pair, acquisition);
     if (before === undefined) return undefined;
     const { owner, forced, chargedVersion } = acquisition;
-    const key = `${pairKey(pair)} ${shared.peek(pair).latest.fence}`;
+    const key = `${pairKey(pair)} ${shared.peek(pair).fence}`;
     const holder = granted.get(key);
     if (holder?.owner === owner) return before;
     if (holder !== undefined) accuse(`two leases under fence ${key}`);
@@ -65,7 +65,7 @@ export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
   };
 
   shared.release = async (pair, fence, provenVersion) => {
-    const isMine = shared.peek(pair).latest.fence === fence;
+    const isMine = shared.peek(pair).fence === fence;
     await release(pair, fence, provenVersion);
     if (isMine && provenVersion !== undefined) counts.delete(countKey(pair, provenVersion));
   };

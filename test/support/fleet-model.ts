@@ -67,7 +67,7 @@ export function createFleetModel() {
       surroundings.storeFault = (operation, from) => {
         if (trouble === undefined || random() >= trouble.share) return undefined;
         const { fault } = trouble;
-        if ((fault === 'stale' || fault === 'locked') && operation !== 'read') return undefined;
+        if ((fault === 'stale' || fault === 'no-key') && operation !== 'read') return undefined;
         if (!HARMLESS.has(fault)) hosts.noteStoreFailure(from);
         return fault;
       };
@@ -91,7 +91,7 @@ export function createFleetModel() {
 
     /** What an operator does when the service takes the credential again. */
     retry(pair: Pair) {
-      for (const version of shared.peek(pair).latest.rejected.keys()) ledger.forgive(pair, version);
+      for (const version of shared.peek(pair).rejected.keys()) ledger.forgive(pair, version);
       shared.change(pair, (record) => ({ ...record, rejected: new Map() }));
     },
 
@@ -100,7 +100,7 @@ export function createFleetModel() {
       ledger.settle();
       calls.checkDeadlines();
       for (const pair of hosts.isAtRest() ? PAIRS : []) {
-        const { leaseOwner, leaseUntil } = shared.peek(pair).latest;
+        const { leaseOwner, leaseUntil } = shared.peek(pair);
         const isHeld = leaseOwner !== undefined && leaseUntil > clock.now();
         if (isHeld) witness.accuse(`nobody ends the lease of ${pairKey(pair)}`);
       }
@@ -121,7 +121,7 @@ export function createFleetModel() {
       await clock.advance(LONGEST_WAIT_MS);
       if (hosts.living().length === 0) hosts.start(0);
       for (const pair of PAIRS) {
-        const { rejected } = shared.peek(pair).latest;
+        const { rejected } = shared.peek(pair);
         if ((rejected.get(world.currentOf(pair.client))?.count ?? 0) >= 3) continue;
         for (const host of hosts.living()) {
           const outcome = await clock.run(calls.ask(host, { pair, minTtlSeconds: 0, refuses: 'nothing' }));

@@ -1,5 +1,5 @@
-import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
-import type { PairRecord } from '../../functions/broker/pair/record.ts';
+import type { Pair } from '../../functions/broker/pair/pair.ts';
+import { type PairRecord, pastTime, type StoredToken } from '../../functions/broker/pair/record.ts';
 import { type PairStore, StoreUnavailable } from '../../functions/broker/pair/store.ts';
 import type { ReferencePairStore } from './reference-pair-store.ts';
 import type { VirtualClock } from './virtual-clock.ts';
@@ -16,10 +16,8 @@ export type StoreFault =
   | 'hanging'
   /** No answer within the time budget; the effect comes two seconds later. */
   | 'late'
-  /** An eventually consistent read sees the record as it was before a write of the last second. */
-  | 'stale'
   /** A read sees the record without what is sealed in it: the environment has no key. */
-  | 'locked';
+  | 'no-key';
 
 interface Options {
   readonly shared: ReferencePairStore;
@@ -28,6 +26,10 @@ interface Options {
 }
 
 interface Way {
+  /** The sealed format of this environment's release; others cannot open what it publishes. */
+  readonly format: number;
+  /** Epoch milliseconds, by this environment's clock. */
+  readonly now: () => number;
   readonly faultOf: (operation: keyof PairStore) => StoreFault | undefined;
   /** Ends with its environment. */
   readonly sleep: (ms: number) => Promise<void>;
@@ -35,18 +37,26 @@ interface Way {
 
 /** The shared store as each environment reaches it: half of the latency there, half of it back, and faults on the way. */
 export function createStoreAccess({ shared, clock, latencyMs }: Options): (way: Way) => PairStore {
-  const writtenAt = new Map<string, number>();
+  /** By the token of a record: the format that it is sealed in. */
+  const formats = new WeakMap<StoredToken, number>();
 
-  return ({ faultOf, sleep }) => {
+  return ({ format, now, faultOf, sleep }) => {
+    /** As the adapter sees a record: what another format has sealed is closed. */
+    const opened = (record: PairRecord): PairRecord => {
+      const { token, attemptedAt } = record;
+      if (token === undefined || (formats.get(token) ?? format) === format) return record;
+      const latest = Math.max(pastTime(attemptedAt, now()), pastTime(token.issuedAt, now()));
+      return { ...record, token: undefined, lifetimeSeenMs: 0, closedUntil: latest + REPLACED_AFTER_MS };
+    };
     const remote =
       <Rest extends unknown[], Result>(
         operation: keyof PairStore,
         call: (pair: Pair, ...rest: Rest) => Promise<Result>,
-        distort?: (fault: StoreFault | undefined, result: Result, pair: Pair, ...rest: Rest) => Result,
+        distort?: (fault: StoreFault | undefined, result: Result) => Result,
       ) =>
       async (pair: Pair, ...rest: Rest): Promise<Result> => {
         const fault = faultOf(operation);
-        const happen = () => noting(pair, () => call(pair, ...rest));
+        const happen = () => call(pair, ...rest);
         if (fault === 'late') void clock.sleep(LATE_MS).then(happen);
         if (fault === 'hanging' || fault === 'late') {
           await sleep(STORE_BUDGET_MS);
@@ -56,45 +66,33 @@ export function createStoreAccess({ shared, clock, latencyMs }: Options): (way: 
         if (fault === 'unavailable') throw new StoreUnavailable('down');
         if (fault === 'repeated') await happen();
         const latest = await happen();
-        const result = distort?.(fault, latest, pair, ...rest) ?? latest;
+        const result = distort?.(fault, latest) ?? latest;
         await sleep(latencyMs() / 2);
         if (fault === 'answer-lost') throw new StoreUnavailable('answer lost');
         return result;
       };
 
     return {
-      read: remote('read', shared.read, recordAsSeen),
-      acquire: remote('acquire', shared.acquire),
-      publish: remote('publish', shared.publish),
-      pause: remote('pause', shared.pause),
+      read: remote('read', async (...args) => opened(await shared.read(...args)), recordAsSeen),
+      acquire: remote('acquire', async (...args) => {
+        const before = await shared.acquire(...args);
+        return before && opened(before);
+      }),
+      end: remote('end', (pair, lease, ending, deadline) => {
+        if (ending.kind === 'publish') formats.set(ending.publication.token, format);
+        return shared.end(pair, lease, ending, deadline);
+      }),
       reject: remote('reject', shared.reject),
-      release: remote('release', shared.release),
     };
   };
-
-  async function noting<Result>(pair: Pair, call: () => Promise<Result>): Promise<Result> {
-    const { latest } = shared.peek(pair);
-    const result = await call();
-    if (shared.peek(pair).latest !== latest) writtenAt.set(pairKey(pair), clock.now());
-    return result;
-  }
-
-  function recordAsSeen(
-    fault: StoreFault | undefined,
-    latest: PairRecord,
-    pair: Pair,
-    consistency: 'eventual' | 'strong',
-  ): PairRecord {
-    if (fault === 'locked') return { ...latest, ...NOTHING_SEALED, isLocked: true };
-    if (fault !== 'stale') return latest;
-    const age = clock.now() - (writtenAt.get(pairKey(pair)) ?? Number.NEGATIVE_INFINITY);
-    return consistency === 'eventual' && age < STALE_MS ? shared.peek(pair).before : latest;
-  }
 }
 
-const NOTHING_SEALED = { token: undefined, lifetimeSeenMs: 0, earlyRefusals: 0, assumedLifetimeMs: 0 };
+function recordAsSeen(fault: StoreFault | undefined, record: PairRecord): PairRecord {
+  return fault === 'no-key' ? { ...record, token: undefined, lifetimeSeenMs: 0, closedUntil: Infinity } : record;
+}
 
 /** What the adapter gives the store on an open connection. */
 const STORE_BUDGET_MS = 150;
 const LATE_MS = 2_000;
-const STALE_MS = 1_000;
+/** When the adapter lets a record be replaced that it cannot open. */
+const REPLACED_AFTER_MS = 60_000;

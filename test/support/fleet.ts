@@ -2,15 +2,15 @@ import { newTrace, type Trace } from '../../functions/broker/audit.ts';
 import { createAuthorize } from '../../functions/broker/authorize.ts';
 import type { CheckResult } from '../../functions/broker/check-credential.ts';
 import type { ReadSecret } from '../../functions/broker/credential/secret.ts';
-import { createCredentials } from '../../functions/broker/credential/secret-cache.ts';
-import type { CheckRequest } from '../../functions/broker/http/check-request.ts';
-import type { IssueRequest } from '../../functions/broker/http/issue-request.ts';
+import { createSecretCache } from '../../functions/broker/credential/secret-cache.ts';
+import type { CheckRequest, IssueRequest } from '../../functions/broker/http/request.ts';
+import type { Issue } from '../../functions/broker/pair/decision.ts';
 import type { ServiceName } from '../../functions/broker/pair/pair.ts';
 import type { PairStore } from '../../functions/broker/pair/store.ts';
 import type { Service } from '../../functions/broker/service.ts';
-import { createTokenBroker, type Issue, type TokenBroker } from '../../functions/broker/token-broker.ts';
+import { createTokenBroker, type TokenBroker } from '../../functions/broker/token-broker.ts';
 import { createTokenRenewer } from '../../functions/broker/token-request/renew-token.ts';
-import { ISSUE_REQUEST } from './broker-world.ts';
+import { ISSUE_REQUEST, SETTINGS_DIGEST } from './broker-world.ts';
 import { BILLING, exampleRule, exampleService, START } from './example.ts';
 import { createStoreAccess } from './fleet-store.ts';
 import { createOutside, createSurroundings, type SeenRequest, type Surroundings } from './fleet-surroundings.ts';
@@ -40,6 +40,15 @@ interface FixedChanges {
   readonly services?: Readonly<Record<ServiceName, Partial<Service>>>;
 }
 
+/** What one environment runs. */
+interface Release {
+  /** How far its clock is from the true time. */
+  readonly skewMs?: number;
+  /** Of what it seals. */
+  readonly format?: number;
+  readonly settingsDigest?: string;
+}
+
 /** Environments of the real rules around one shared store, one Secrets Manager and one service, on a virtual clock. */
 export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) {
   const { seed = 1, service: serviceChanges, services: ownChanges = {}, ...rest } = changes;
@@ -49,12 +58,7 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
   const clock = new VirtualClock(START);
   const shared = createReferencePairStore();
   const requests: SeenRequest[] = [];
-  /** `patientCalls`: those of all `storeCalls` that had the longer time. */
-  const counts = {
-    secretReads: 0,
-    storeCalls: {} as Record<string, number>,
-    patientCalls: {} as Record<string, number>,
-  };
+  const counts = { secretReads: 0, storeCalls: {} as Record<string, number> };
   const random = seededRandom(seed);
   const outside = createOutside({ surroundings, services, clock, requests });
   const accessStore = createStoreAccess({ shared, clock, latencyMs: () => surroundings.storeLatencyMs });
@@ -63,7 +67,7 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
   let environments = 0;
   let idle = { at: START, looks: 0 };
 
-  function createEnvironment({ skewMs = 0 }: { readonly skewMs?: number } = {}): Environment {
+  function createEnvironment({ skewMs = 0, format = 1, settingsDigest = SETTINGS_DIGEST }: Release = {}): Environment {
     const number = environments++;
     const state = { isDead: false, skewMs };
     const now = () => {
@@ -79,10 +83,6 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
       counts.storeCalls[operation] = (counts.storeCalls[operation] ?? 0) + 1;
       return surroundings.storeFault?.(operation, number);
     };
-    const patientFaultOf = (operation: keyof PairStore) => {
-      counts.patientCalls[operation] = (counts.patientCalls[operation] ?? 0) + 1;
-      return faultOf(operation);
-    };
     const readSecret: ReadSecret = (client, stage) => {
       counts.secretReads += 1;
       return outside.readSecret(client, stage, { number, now, sleep });
@@ -95,9 +95,8 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
         [exampleRule({ clients: 'all', services: 'all', operations: ['token', 'check'] })],
         new Set(SERVICE_NAMES),
       ),
-      store: accessStore({ sleep, faultOf }),
-      patientStore: accessStore({ sleep, faultOf: patientFaultOf }),
-      credentials: createCredentials({ now, readSecret }),
+      store: accessStore({ format, now, sleep, faultOf }),
+      secrets: createSecretCache({ now, readSecret }),
       renewToken: createTokenRenewer({
         requestToken: outside.requestToken({ number, now, sleep }),
         fingerprint: (token) => token.padEnd(16, '0').slice(0, 16),
@@ -112,6 +111,7 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
       now,
       sleep,
       random,
+      settingsDigest: () => settingsDigest,
       provenForMs: 3_600_000,
     });
     return {

@@ -1,16 +1,17 @@
 import { newTrace } from '../../functions/broker/audit.ts';
 import { createAuthorize } from '../../functions/broker/authorize.ts';
 import type { SecretStage } from '../../functions/broker/credential/secret.ts';
-import { createCredentials } from '../../functions/broker/credential/secret-cache.ts';
-import type { IssueRequest } from '../../functions/broker/http/issue-request.ts';
+import { createSecretCache } from '../../functions/broker/credential/secret-cache.ts';
+import type { IssueRequest } from '../../functions/broker/http/request.ts';
+import type { Issue } from '../../functions/broker/pair/decision.ts';
 import type { PairRecord } from '../../functions/broker/pair/record.ts';
 import { type PairStore, StoreUnavailable } from '../../functions/broker/pair/store.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
 import type { Service } from '../../functions/broker/service.ts';
-import { createTokenBroker, type Issue } from '../../functions/broker/token-broker.ts';
+import { createTokenBroker } from '../../functions/broker/token-broker.ts';
 import { createTokenRenewer } from '../../functions/broker/token-request/renew-token.ts';
-import { exchange, ISSUE_REQUEST } from './broker-world.ts';
+import { exchange, ISSUE_REQUEST, SETTINGS_DIGEST } from './broker-world.ts';
 import { BILLING, exampleRule, exampleService, START } from './example.ts';
 import type { Choices } from './exploration.ts';
 import { createReferencePairStore } from './reference-pair-store.ts';
@@ -27,8 +28,6 @@ export type Fault =
   | 'repeated'
   /** The store did nothing. */
   | 'unavailable'
-  /** A read sees the record as it was before the last write. */
-  | 'stale'
   /** Everybody else's time goes on for more than a whole lease before the step has its effect. */
   | 'delay';
 
@@ -121,15 +120,10 @@ export async function interleave(scenario: Scenario, choices: Choices): Promise<
       (...args: Arguments) =>
         step(environment, label, 'write', () => call(...args));
     const store: PairStore = {
-      read: (pair, consistency) =>
-        step(environment, `${consistency} read`, consistency === 'strong' ? 'write' : 'read', (fault) =>
-          fault === 'stale' ? shared.peek(pair).before : shared.peek(pair).latest,
-        ),
+      read: (...args) => step(environment, 'read', 'read', () => shared.read(...args)),
       acquire: write('acquire', shared.acquire),
-      publish: write('publish', shared.publish),
-      pause: write('pause', shared.pause),
+      end: write('end', shared.end),
       reject: write('reject', shared.reject),
-      release: write('release', shared.release),
     };
     const sleep = (ms: number) => step(environment, 'sleep', 'sleep', () => undefined, now + ms);
     let calls = 0;
@@ -138,7 +132,7 @@ export async function interleave(scenario: Scenario, choices: Choices): Promise<
       services: { 'customer-insights': service },
       authorize: createAuthorize([exampleRule({ clients: 'all', services: 'all' })], new Set(['customer-insights'])),
       store,
-      credentials: createCredentials({
+      secrets: createSecretCache({
         now: () => now,
         readSecret: (_client, stage) =>
           step(environment, `secret ${stage}`, 'secret', () => {
@@ -167,6 +161,7 @@ export async function interleave(scenario: Scenario, choices: Choices): Promise<
         random: () => 0.5,
         now: () => now,
       }),
+      settingsDigest: () => SETTINGS_DIGEST,
       provenForMs: 3_600_000,
       uniqueId: () => `call-${environment}-${++calls}`,
       now: () => now,
@@ -254,7 +249,7 @@ export async function interleave(scenario: Scenario, choices: Choices): Promise<
     answers,
     requests,
     faults,
-    record: shared.peek(ISSUE_REQUEST.pair).latest,
+    record: shared.peek(ISSUE_REQUEST.pair),
     now,
     async later(ms) {
       isQuiet = true;
@@ -280,9 +275,8 @@ function option(chosen: Step, fault: Fault | undefined): Option {
   return { chosen, fault, toString: () => (fault === undefined ? chosen.label : `${chosen.label}, ${fault}`) };
 }
 
-function isPossible(fault: Fault, { kind, label }: Step): boolean {
+function isPossible(fault: Fault, { kind }: Step): boolean {
   if (kind === 'operator' || kind === 'sleep' || kind === 'secret') return false;
-  if (fault === 'stale') return label.startsWith('eventual');
   if (fault === 'repeated') return kind === 'write';
   if (fault === 'answer-lost' || fault === 'unavailable') return kind === 'read' || kind === 'write';
   return true;

@@ -1,5 +1,5 @@
 import { newTrace } from '../../functions/broker/audit.ts';
-import type { Call } from '../../functions/broker/pair/call.ts';
+import type { Call } from '../../functions/broker/pair/decision.ts';
 import type { StoredToken } from '../../functions/broker/pair/record.ts';
 import type { Publication } from '../../functions/broker/pair/store.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
@@ -10,6 +10,7 @@ export function exampleCall(changes: Partial<Call> = {}): Call {
   return {
     pair: { client: 'acme', service: 'customer-insights' },
     service: exampleService(),
+    settingsDigest: '0000000000000000',
     startedAt: START,
     deadline: START + 10_000,
     owner: 'me',
@@ -32,13 +33,13 @@ export function exampleToken(changes: Partial<StoredToken> = {}): StoredToken {
     issuedAt: START,
     // Jitter makes fractions of milliseconds.
     refreshAt: START + 2_880_000.123,
-    refusalIsIdle: false,
+    sameTokenAgain: false,
     ...changes,
   };
 }
 
 export function examplePublication(token: StoredToken = exampleToken()): Publication {
-  return { token, lifetimeSeenMs: token.expiresAt - token.issuedAt, earlyRefusals: 0, assumedLifetimeMs: 0 };
+  return { token, lifetimeSeenMs: token.expiresAt - token.issuedAt };
 }
 
 /** The token with its secret in the open, to be compared. */

@@ -1,5 +1,5 @@
-import type { SecretCache } from '../credential/secret-cache.ts';
 import { type SecretStage, type StagedVersions, secretName } from '../credential/secret.ts';
+import type { SecretCache } from '../credential/secret-cache.ts';
 import { Problem } from '../problem.ts';
 import type { RenewToken } from '../token-request/renew-token.ts';
 import { needsPrevious } from './choose-version.ts';

@@ -65,7 +65,6 @@ export interface Issue {
   readonly cache: CacheUse;
 }
 
-
 /** Decides one step of a call for a token; the order of the checks is the order of what matters to the caller. */
 export function decide(view: View, { pair, service }: Call, request: IssueRequest, now: number): Step<Issue> {
   const { record, versions } = view;

@@ -22,6 +22,11 @@ export type LeaseOutcome<Answer> =
 /** A step that needs the lease. */
 export type LeaseStep<Answer> = Extract<Step<Answer>, { readonly kind: 'renew' | 'request' | 'withdraw' }>;
 
+type WithdrawStep<Answer> = Extract<Step<Answer>, { readonly kind: 'withdraw' }>;
+
+/** What is done under the lease. */
+type Plan<Answer> = UsableVersion | WithdrawStep<Answer>;
+
 interface Dependencies {
   readonly store: PairStore;
   readonly memory: PairMemory;
@@ -63,13 +68,11 @@ export function createLeasedRequest(dependencies: Dependencies) {
   ): Promise<LeaseOutcome<Answer>> => {
     const { record, isAlone } = view;
     if (call.deadline - now() < MIN_REQUEST_MS) return LOST;
-    const isWithdrawal = step.kind === 'withdraw';
-    const planned = isWithdrawal ? undefined : await choose(call, record, readSince);
-    const acquisition = acquisitionFor(call, view, step, planned);
+    const plan = step.kind === 'withdraw' ? step : await choose(call, record, readSince);
+    const acquisition = acquisitionFor(call, view, step, plan);
     if (isAlone) {
       const mine = acquired(record, { ...acquisition, chargedVersion: undefined });
-      const held = { lease: noLease(call), record: mine, until: acquisition.until, isAlone };
-      return planned === undefined ? withdraw(call, held, step) : request(call, step, held, planned);
+      return carryOut(call, step, { lease: noLease(call), record: mine, until: acquisition.until, isAlone }, plan);
     }
 
     const shown = await store.acquire(call.pair, acquisition, call.deadline);
@@ -80,16 +83,25 @@ export function createLeasedRequest(dependencies: Dependencies) {
 
     // Everything is decided once more, from the record before the lease and with a secret that was read since the call began.
     const confirmed = await releasedUnless(call, held, async () => {
-      const versions = await readVersions(call, before, isWithdrawal ? acquisition.now : call.startedAt);
+      const versions = await readVersions(call, before, step.kind === 'withdraw' ? acquisition.now : call.startedAt);
       const again = decide({ ...view, record: { ...before, leaseUntil: 0 }, versions: view.versions && versions });
-      if (!isSameStep(step, again) || before.closedUntil > now() || call.deadline - now() < MIN_REQUEST_MS) return false;
+      if (!isSameStep(step, again) || before.closedUntil > now() || call.deadline - now() < MIN_REQUEST_MS)
+        return false;
       if (again.kind === 'withdraw') return again;
       const chosen = chooseVersion(call, versions, before, now());
       return isCharged(before, chosen, acquisition) && chosen;
     });
-    if (confirmed === false) return LOST;
-    return 'kind' in confirmed ? withdraw(call, held, confirmed) : request(call, step, held, confirmed);
+    return confirmed === false ? LOST : carryOut(call, step, held, confirmed);
   };
+
+  function carryOut<Answer>(
+    call: Call,
+    step: LeaseStep<Answer>,
+    held: Held,
+    plan: Plan<Answer>,
+  ): Promise<LeaseOutcome<Answer>> {
+    return 'kind' in plan ? withdraw(call, held, plan) : request(call, step, held, plan);
+  }
 
   async function choose(call: Call, record: PairRecord, readSince: number): Promise<UsableVersion> {
     return chooseVersion(call, await readVersions(call, record, readSince), record, now());
@@ -99,10 +111,10 @@ export function createLeasedRequest(dependencies: Dependencies) {
     call: Call,
     { record, observedExpired }: View,
     step: LeaseStep<Answer>,
-    planned: UsableVersion | undefined,
+    plan: Plan<Answer>,
   ): Acquisition {
     const takenAt = now();
-    const versionId = planned?.version.versionId ?? '';
+    const versionId = 'kind' in plan ? '' : plan.version.versionId;
     return {
       seenFence: record.fence,
       owner: call.owner,
@@ -185,7 +197,11 @@ export function createLeasedRequest(dependencies: Dependencies) {
     }
     const pause = pauseAfter(problem, record.pause, now());
     const finding = findingOfProblem(problem.type, problem.shape);
-    await end(call, held, { kind: 'pause', pause, checked: checked(finding === 'throttled' ? finding : 'unreachable') });
+    await end(call, held, {
+      kind: 'pause',
+      pause,
+      checked: checked(finding === 'throttled' ? finding : 'unreachable'),
+    });
     return waitProblem(pause, now(), problem.cause);
   }
 
@@ -208,7 +224,7 @@ export function createLeasedRequest(dependencies: Dependencies) {
   async function withdraw<Answer>(
     call: Call,
     held: Held,
-    { answer }: Extract<Step<Answer>, { readonly kind: 'withdraw' }>,
+    { answer }: WithdrawStep<Answer>,
   ): Promise<LeaseOutcome<Answer>> {
     await end(call, held, { kind: 'withdraw' });
     return { kind: 'answer', answer };

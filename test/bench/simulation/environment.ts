@@ -1,8 +1,8 @@
-import type { Operation } from '../../../functions/broker/access-rule.ts';
+import type { Operation } from '../../../functions/broker/authorize.ts';
 import { newTrace } from '../../../functions/broker/audit.ts';
 import { createAuthorize } from '../../../functions/broker/authorize.ts';
 import type { CheckResult } from '../../../functions/broker/check-credential.ts';
-import { createCredentials } from '../../../functions/broker/credential/secret-cache.ts';
+import { createSecretCache } from '../../../functions/broker/credential/secret-cache.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import { createTokenBroker, type Issue } from '../../../functions/broker/token-broker.ts';
 import { createTokenRenewer } from '../../../functions/broker/token-request/renew-token.ts';
@@ -56,7 +56,7 @@ export function createEnvironments({ clock, random }: World, surroundings: Surro
       services: SERVICES,
       authorize,
       store: sharedTable?.storeOf(sandbox),
-      credentials: createCredentials({ now, readSecret: (client, stage) => secretStore.read(sandbox, client, stage) }),
+      credentials: createSecretCache({ now, readSecret: (client, stage) => secretStore.read(sandbox, client, stage) }),
       // A simulated token is its own name: a hash would only cost time.
       renewToken: createTokenRenewer({ requestToken, fingerprint: (token) => token.slice(-16), random: uniform, now }),
       provenForMs: HOUR_MS,

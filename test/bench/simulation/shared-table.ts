@@ -15,7 +15,7 @@ export function createSharedTable({ clock, tally, random, scale }: World) {
   const faultShare = scale.calm ? 0 : FAULT_SHARE;
 
   return {
-    latest: (pair: Pair): PairRecord => table.peek(pair).latest,
+    latest: (pair: Pair): PairRecord => table.peek(pair),
 
     storeOf: (sandbox: Sandbox): PairStore => ({
       read(pair, consistency) {
@@ -42,7 +42,7 @@ export function createSharedTable({ clock, tally, random, scale }: World) {
     return call(sandbox, () => {
       const { latest } = table.peek(pair);
       const result = change();
-      if (table.peek(pair).latest !== latest) staleUntil.set(pairKey(pair), clock.now() + REPLICATION_MS);
+      if (table.peek(pair) !== latest) staleUntil.set(pairKey(pair), clock.now() + REPLICATION_MS);
       return result;
     });
   }

@@ -1,4 +1,4 @@
-import type { Operation } from '../../../functions/broker/access-rule.ts';
+import type { Operation } from '../../../functions/broker/authorize.ts';
 import { PROBLEMS, Problem } from '../../../functions/broker/problem.ts';
 import type { Obtain } from './callers.ts';
 import { createEnvironments } from './environment.ts';

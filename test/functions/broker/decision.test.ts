@@ -190,7 +190,7 @@ describe('a refused token', () => {
     ['is replaced', 'force', {}],
     ['is replaced although a new token ends the old one', 'force', { singleActiveToken: true }],
     ['that is not the current one leaves that', 'issue', { request: { refused: 'ffffffffffffffff' } }],
-    ['that is all the service has is issued', 'issue', { record: { token: { ...TOKEN, refusalIsIdle: true } } }],
+    ['that is all the service has is issued', 'issue', { record: { token: { ...TOKEN, sameTokenAgain: true } } }],
     ['is replaced once in 30 s', 'refused-again 1', { record: { forcedAt: now - 29_999 } }],
     ['is replaced again after 30 s', 'force', { record: { forcedAt: now - 30_000 } }],
     ['brings the problem of a pause', 'token-endpoint-unavailable 1', { record: { pause: pause(now + 1) } }],

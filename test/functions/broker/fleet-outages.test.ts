@@ -86,7 +86,7 @@ describe.each<[string, StoreFault, number]>([
     expect(issue).toMatchObject({ cache: 'none' });
     expect(clock.now() - startedAt).toBeLessThanOrEqual(120 + addedMs);
     expect(requests).toHaveLength(1);
-    expect(environments[0]?.traces[0]?.remarks).toContain('shared-cache-unavailable');
+    expect(environments[0]?.traces[0]?.warnings).toContain('shared-cache-unavailable');
   });
 
   it('keeps nobody from the token in memory, nor from its successor', async () => {
@@ -178,7 +178,7 @@ describe('Secrets Manager', () => {
       expect((await askOne()).issue?.token.credentialVersion).toBe('v1');
     }
     expect(requests.length).toBeGreaterThan(24 * 6 - 5);
-    expect(environments[0]?.traces.at(-1)?.remarks).toContain('secret-stale');
+    expect(environments[0]?.traces.at(-1)?.warnings).toContain('secret-stale');
 
     await clock.advance(30 * MINUTE_MS);
     expect((await askOne()).problem).toMatchObject({ type: 'secrets-unavailable', retryAfterSeconds: 1 });

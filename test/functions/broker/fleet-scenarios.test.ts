@@ -191,7 +191,7 @@ describe('a refused token of an assumed life time', () => {
 
     expect(lifetimes.slice(0, 5)).toEqual([300, 300, 150, 150, 75]);
     expect(Math.min(...lifetimes)).toBeGreaterThanOrEqual(30);
-    const remarks = environments.flatMap(({ traces }) => traces.flatMap((trace) => [...trace.remarks]));
+    const remarks = environments.flatMap(({ traces }) => traces.flatMap((trace) => [...trace.warnings]));
     expect(remarks).toContain('assumed-lifetime-halved');
   });
 

@@ -27,7 +27,7 @@ const OLD_TOKEN: StoredToken = {
   credentialVersion: 'v1',
   issuedAt: START - HOUR_MS,
   refreshAt: START + 50 * MINUTE_MS,
-  refusalIsIdle: false,
+  sameTokenAgain: false,
 };
 
 const PUBLISHED: Partial<PairRecord> = {

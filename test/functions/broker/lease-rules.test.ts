@@ -24,13 +24,13 @@ const TOKEN: StoredToken = {
   credentialVersion: 'v1',
   issuedAt: START - HOUR_MS,
   refreshAt: START + 50 * MINUTE_MS,
-  refusalIsIdle: false,
+  sameTokenAgain: false,
 };
 
 function fleetWith(record: Partial<PairRecord>, changes: Parameters<typeof createFleet>[0] = {}) {
   const fleet = createFleet(changes);
   fleet.shared.change(pair, (empty) => ({ ...empty, ...record }));
-  return { ...fleet, recordNow: () => fleet.shared.peek(pair).latest };
+  return { ...fleet, recordNow: () => fleet.shared.peek(pair) };
 }
 
 describe('rule 1, taking the lease', () => {
@@ -51,7 +51,7 @@ describe('rule 1, taking the lease', () => {
     const lease = { fence: 4, leaseOwner: 'another', leaseUntil: START + LEASE_MS };
     const { shared } = fleetWith(lease);
     const acquisition = { seenFence: 4, owner: 'me', now: START, until: START + LEASE_MS };
-    const rest = { outwaited: false, forced: false, chargedVersion: undefined };
+    const rest = { observedExpired: false, forced: false, chargedVersion: undefined };
 
     expect(await shared.acquire(pair, { ...acquisition, ...rest })).toBeUndefined();
     expect(await shared.acquire(pair, { ...acquisition, ...rest, now: START + LEASE_MS })).toMatchObject(lease);

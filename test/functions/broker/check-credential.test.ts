@@ -107,7 +107,7 @@ describe('a check', () => {
     const trace = newTrace();
     const found = await check('AWSCURRENT', environment, trace);
     expect(found).toMatchObject({ finding: 'accepted', version: 'v1', provenBy: 'request' });
-    expect(trace.remarks).toEqual(new Set(['secret-stale']));
+    expect(trace.warnings).toEqual(new Set(['secret-stale']));
     expect(versions()).toEqual(['v1', 'v1']);
   });
 
@@ -202,7 +202,7 @@ describe('a check beside callers', () => {
   it('leaves them the one new token in half a minute that a refused one brings', async () => {
     const { check, clock, environment, shared } = setUp();
     await check();
-    const refused = shared.peek(pair).latest.token?.fingerprint;
+    const refused = shared.peek(pair).token?.fingerprint;
 
     await expect(clock.run(environment.issue({ refused }))).resolves.toMatchObject({ cache: 'none' });
   });
@@ -251,7 +251,7 @@ describe('a check of a pending version', () => {
     const { token } = await clock.run(environment.issue());
     expect(await check('AWSPENDING')).toMatchObject({ finding: 'accepted', version: 'v2', provenBy: 'request' });
 
-    expect(shared.peek(pair).latest.token?.fingerprint).toBe(token.fingerprint);
+    expect(shared.peek(pair).token?.fingerprint).toBe(token.fingerprint);
     expect(versions()).toEqual(['v1', 'v2']);
   });
 
