@@ -51,7 +51,7 @@ interface Dependencies {
 
 export type RenewToken = (order: RenewalOrder) => Promise<Renewal>;
 
-/** Sends the token request and reads what came back. Whatever kept it from a token is an outcome, never a thrown `Problem`. */
+/** Sends the token request and reads what came back. A failure is an outcome too: no `Problem` is thrown. */
 export function createTokenRenewer({ requestToken, fingerprint, random, now }: Dependencies): RenewToken {
   return async (order) => {
     order.trace.tokenRequests += 1;

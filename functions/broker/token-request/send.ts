@@ -4,7 +4,7 @@ import { shapeOf } from '../token-response/shape.ts';
 import type { TokenResponse } from '../token-response/types.ts';
 
 /**
- * Sends one request once and gives the complete answer, whatever its status; follows no redirect.
+ * Sends one request once and gives the complete answer, with any status; follows no redirect.
  *
  * @throws SendFailure when there is no complete answer that may be read
  */

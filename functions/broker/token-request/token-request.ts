@@ -13,7 +13,7 @@ import { type HttpRequest, isRepeatable, outOfTime, problemOf, type Send, SendFa
 export type RequestToken = (service: Service, credential: Credential, deadline: number) => Promise<TokenExchange>;
 
 export interface TokenExchange {
-  /** Whatever status it has. The body is empty when an answer that is not a success broke off after its headers. */
+  /** With any status. The body is empty when an answer that is not a success broke off after its headers. */
   readonly response: TokenResponse;
   /** When the attempt that was answered began; epoch milliseconds, like `receivedAt`. */
   readonly requestStartedAt: number;
@@ -84,7 +84,7 @@ function refusalOf({ head }: SendFailure): TokenResponse | undefined {
 export function buildTokenRequest(service: Service, credential: Credential): HttpRequest {
   const parameters = new URLSearchParams(service.parameters).toString();
   const body = service.parametersIn === 'body' ? parameters : '';
-  // In a query some servers read a plus as a plus.
+  // In a query not every server reads a plus as a space.
   const query = service.parametersIn === 'query' ? parameters.replaceAll('+', '%20') : '';
   return {
     method: 'POST',
@@ -104,7 +104,7 @@ export function buildTokenRequest(service: Service, credential: Credential): Htt
   };
 }
 
-/** Set as a path, never joined as text: whatever `tokenPath` says, the host stays the one of `authUrl`. */
+/** Set as a path, never joined as text, so that no `tokenPath` can change the host. */
 function tokenEndpoint({ authUrl, tokenPath }: Service, query: string): URL {
   const url = new URL(authUrl);
   url.pathname = url.pathname.replace(/\/$/, '') + tokenPath;
