@@ -25,7 +25,7 @@ export type Renewal =
   | { readonly outcome: 'failed'; readonly problem: Problem };
 
 /** One token request for a pair, to be made by the holder of its lease. */
-export interface RenewalOrder {
+interface RenewalOrder {
   readonly pair: Pair;
   readonly service: Service;
   readonly version: SecretVersion;
