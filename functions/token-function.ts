@@ -14,7 +14,7 @@ import { createSealingKeys } from './aws/sealing/sealing-key.ts';
 import { createSecretReader, createSecretsManagerClient } from './aws/secrets-manager.ts';
 import { inTime } from './aws/time-limit.ts';
 import { warmUp } from './aws/warm-up.ts';
-import type { AccessRule } from './broker/access-rule.ts';
+import type { AccessRule } from './broker/authorize.ts';
 import { createAuthorize } from './broker/authorize.ts';
 import { createCredentials } from './broker/credential/secret-cache.ts';
 import { createTokenEndpoint } from './broker/http/token-endpoint.ts';

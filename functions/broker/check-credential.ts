@@ -1,16 +1,17 @@
+import type { Finding, ProvenBy } from '../contract.ts';
+import { secretName } from '../contract.ts';
 import { basicAuthorization } from './credential/basic-authorization.ts';
 import { parseCredential } from './credential/credential.ts';
-import { type SecretVersion, secretName, secretProblem } from './credential/secret.ts';
+import { type SecretVersion, secretProblem } from './credential/secret.ts';
 import type { CredentialReading, Credentials } from './credential/secret-cache.ts';
-import { type Finding, findingOfProblem, type ProvenBy } from './finding.ts';
-import type { CheckRequest } from './http/check-request.ts';
+import type { CheckRequest } from './http/request.ts';
 import type { Call } from './pair/call.ts';
 import { isIssuable } from './pair/freshness.ts';
 import type { Goal, Move, Pursue, Round } from './pair/goal.ts';
 import { isLatched } from './pair/latch.ts';
 import { pairKey } from './pair/pair.ts';
 import type { PairRecord, StoredToken } from './pair/record.ts';
-import { Problem } from './problem.ts';
+import { findingOfProblem, Problem } from './problem.ts';
 import { SingleFlight } from './single-flight.ts';
 
 /** What a check found; times are epoch milliseconds. */
@@ -22,6 +23,8 @@ export interface CheckResult {
   readonly provenBy: ProvenBy;
   /** When the token that proves the credential ends. */
   readonly expiresAt?: number | undefined;
+  /** Whole seconds after which another check can find out more. */
+  readonly retryAfterSeconds?: number | undefined;
 }
 
 interface Dependencies {
@@ -92,7 +95,7 @@ export function createChecker({ environment, credentials, pursue, provenForMs, n
     if (!('secret' in prepared)) {
       return { finding: secretFinding(call, stage, prepared), checkedAt: time, provenBy: 'secret' };
     }
-    if (prepared.outcome === 'stale') call.trace.remarks.add('secret-stale');
+    if (prepared.outcome === 'stale') call.trace.warnings.add('secret-stale');
     // What is known of another version says nothing about this one; while Secrets Manager is down it is the last one known.
     const version = prepared.secret;
     const { versionId } = version;

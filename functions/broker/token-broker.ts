@@ -1,10 +1,9 @@
 import type { CacheUse, Trace } from './audit.ts';
+import type { Caller } from './authorize.ts';
 import { type Authorize, accessDenied } from './authorize.ts';
-import type { Caller } from './caller.ts';
 import { type CheckResult, createChecker } from './check-credential.ts';
 import type { CredentialReading, Credentials } from './credential/secret-cache.ts';
-import type { CheckRequest } from './http/check-request.ts';
-import type { IssueRequest } from './http/issue-request.ts';
+import type { CheckRequest, IssueRequest } from './http/request.ts';
 import { createPursuit } from './pair/acquire-token.ts';
 import type { Call, IssueCall } from './pair/call.ts';
 import type { Step } from './pair/decision.ts';

@@ -1,12 +1,12 @@
 import { fingerprint } from '../../functions/aws/fingerprint.ts';
 import { parseEvent, toResult } from '../../functions/aws/function-url.ts';
 import { inTime } from '../../functions/aws/time-limit.ts';
-import type { AccessRule } from '../../functions/broker/access-rule.ts';
 import { type Audit, type AuditRecord, newTrace } from '../../functions/broker/audit.ts';
+import type { AccessRule } from '../../functions/broker/authorize.ts';
 import { createAuthorize } from '../../functions/broker/authorize.ts';
-import type { SecretReading, SecretStage } from '../../functions/broker/credential/secret.ts';
+import type { SecretReading } from '../../functions/broker/credential/secret.ts';
 import { createCredentials } from '../../functions/broker/credential/secret-cache.ts';
-import type { IssueRequest } from '../../functions/broker/http/issue-request.ts';
+import type { IssueRequest } from '../../functions/broker/http/request.ts';
 import { type BrokerRequest, createTokenEndpoint } from '../../functions/broker/http/token-endpoint.ts';
 import type { PairStore } from '../../functions/broker/pair/store.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
@@ -14,6 +14,7 @@ import type { Service } from '../../functions/broker/service.ts';
 import { createTokenBroker } from '../../functions/broker/token-broker.ts';
 import { createTokenRenewer } from '../../functions/broker/token-request/renew-token.ts';
 import type { RequestToken, TokenExchange } from '../../functions/broker/token-request/token-request.ts';
+import type { SecretStage } from '../../functions/contract.ts';
 import { BILLING, exampleRule, exampleService, START } from './example.ts';
 import { CONTEXT } from './function-url-events.ts';
 

@@ -1,4 +1,4 @@
-import type { IssueRequest } from '../../functions/broker/http/issue-request.ts';
+import type { IssueRequest } from '../../functions/broker/http/request.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import type { Issue } from '../../functions/broker/token-broker.ts';
 import { ISSUE_REQUEST } from './broker-world.ts';

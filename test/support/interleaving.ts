@@ -1,8 +1,7 @@
 import { newTrace } from '../../functions/broker/audit.ts';
 import { createAuthorize } from '../../functions/broker/authorize.ts';
-import type { SecretStage } from '../../functions/broker/credential/secret.ts';
 import { createCredentials } from '../../functions/broker/credential/secret-cache.ts';
-import type { IssueRequest } from '../../functions/broker/http/issue-request.ts';
+import type { IssueRequest } from '../../functions/broker/http/request.ts';
 import type { PairRecord } from '../../functions/broker/pair/record.ts';
 import { type PairStore, StoreUnavailable } from '../../functions/broker/pair/store.ts';
 import { Problem } from '../../functions/broker/problem.ts';
@@ -10,6 +9,7 @@ import { Redacted } from '../../functions/broker/redacted.ts';
 import type { Service } from '../../functions/broker/service.ts';
 import { createTokenBroker, type Issue } from '../../functions/broker/token-broker.ts';
 import { createTokenRenewer } from '../../functions/broker/token-request/renew-token.ts';
+import type { SecretStage } from '../../functions/contract.ts';
 import { exchange, ISSUE_REQUEST } from './broker-world.ts';
 import { BILLING, exampleRule, exampleService, START } from './example.ts';
 import type { Choices } from './exploration.ts';

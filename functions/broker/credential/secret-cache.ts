@@ -1,7 +1,8 @@
+import type { SecretStage } from '../../contract.ts';
 import { MemoryCache } from '../lru-cache.ts';
 import type { ClientName } from '../pair/pair.ts';
 import { SingleFlight } from '../single-flight.ts';
-import type { ReadSecret, SecretReading, SecretStage, SecretVersion } from './secret.ts';
+import type { ReadSecret, SecretReading, SecretVersion } from './secret.ts';
 
 interface Dependencies {
   readonly readSecret: ReadSecret;

@@ -1,5 +1,5 @@
 import type { Trace } from '../audit.ts';
-import type { IssueRequest } from '../http/issue-request.ts';
+import type { IssueRequest } from '../http/request.ts';
 import type { Service } from '../service.ts';
 import type { Pair } from './pair.ts';
 

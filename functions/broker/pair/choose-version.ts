@@ -1,4 +1,5 @@
-import { type SecretVersion, secretName, secretProblem } from '../credential/secret.ts';
+import { secretName } from '../../contract.ts';
+import { type SecretVersion, secretProblem } from '../credential/secret.ts';
 import type { CredentialReading } from '../credential/secret-cache.ts';
 import { Problem } from '../problem.ts';
 import { isLatched } from './latch.ts';

@@ -1,4 +1,4 @@
-import type { IssueRequest } from '../http/issue-request.ts';
+import type { IssueRequest } from '../http/request.ts';
 import { Problem } from '../problem.ts';
 import type { Sendable } from './choose-version.ts';
 import { isBelowMinTtl, isIssuable } from './freshness.ts';

@@ -1,4 +1,5 @@
-import type { SecretStage, SecretVersion } from '../credential/secret.ts';
+import type { SecretStage } from '../../contract.ts';
+import type { SecretVersion } from '../credential/secret.ts';
 import type { CredentialReading, Credentials } from '../credential/secret-cache.ts';
 import type { Call, IssueCall } from './call.ts';
 import { chooseSendable, needsPrevious, type StagedVersions } from './choose-version.ts';
@@ -70,9 +71,9 @@ export function createOutlook({ environment, credentials, now }: Dependencies) {
   function look(wish: Wish, record: PairRecord, versions: StagedVersions, leaseIsOver = true): Outlook {
     const { pair, service, request, trace } = wish;
     const sendable = chooseSendable(environment, pair, versions, record.rejected, now());
-    if (versions.current.outcome === 'stale') trace.remarks.add('secret-stale');
+    if (versions.current.outcome === 'stale') trace.warnings.add('secret-stale');
     const { version } = sendable;
-    if (version?.stage === 'AWSPREVIOUS') trace.remarks.add('previous-version');
+    if (version?.stage === 'AWSPREVIOUS') trace.warnings.add('previous-version');
     const { singleActiveToken, requestTimeoutMs } = service;
     const step = decide({ record, request, sendable, leaseIsOver, singleActiveToken, requestTimeoutMs, now: now() });
     return { step, version };

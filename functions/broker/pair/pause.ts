@@ -1,4 +1,5 @@
-import { PROBLEMS, Problem } from '../problem.ts';
+import { PROBLEMS } from '../../contract.ts';
+import { Problem } from '../problem.ts';
 import { MAX_PAUSE_MS, type Pause } from './record.ts';
 
 /** The pause after a token request that failed without a rejection: as long as the service asks for, else 1 s doubling to 15 s. */

@@ -1,4 +1,5 @@
-import type { ProblemType, ShapeReport } from '../problem.ts';
+import type { ProblemType } from '../../contract.ts';
+import type { ShapeReport } from '../problem.ts';
 import type { IssuedToken } from './issued-token.ts';
 
 /**
@@ -34,8 +35,6 @@ export interface PairRecord {
 }
 
 export interface StoredToken extends IssuedToken {
-  /** When the token request began. */
-  readonly issuedAt: number;
   /** From then on one environment at a time tries to get the successor. */
   readonly refreshAt: number;
   /** The service gave this very token again after it had been refused: refusing it once more changes nothing. */

@@ -1,4 +1,5 @@
-import { Problem, type ProblemType, type ShapeReport } from '../problem.ts';
+import type { ProblemType } from '../../contract.ts';
+import { Problem, type ShapeReport } from '../problem.ts';
 import { shapeOf } from '../token-response/shape.ts';
 import type { AnswerHead, SendFailure, SendFailureKind } from './send.ts';
 

@@ -1,6 +1,6 @@
 import { basicAuthorization } from '../credential/basic-authorization.ts';
 import type { Credential } from '../credential/credential.ts';
-import { shows } from '../secret-text.ts';
+import { shows } from '../redacted.ts';
 import type { BasicEncoding } from '../service.ts';
 import type { ServiceToken } from '../token-response/read.ts';
 

@@ -1,4 +1,4 @@
-import { isPlainWord } from '../plain-word.ts';
+import { isPlainWord } from '../redacted.ts';
 import { expiryNameOf } from './expiry-name.ts';
 import { plainName } from './members.ts';
 import { isTokenName } from './token-name.ts';

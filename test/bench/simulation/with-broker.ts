@@ -1,5 +1,6 @@
-import type { Operation } from '../../../functions/broker/access-rule.ts';
-import { PROBLEMS, Problem } from '../../../functions/broker/problem.ts';
+import type { Operation } from '../../../functions/broker/authorize.ts';
+import { Problem } from '../../../functions/broker/problem.ts';
+import { PROBLEMS } from '../../../functions/contract.ts';
 import type { Obtain } from './callers.ts';
 import { createEnvironments } from './environment.ts';
 import { createFunctionFleet } from './function-fleet.ts';

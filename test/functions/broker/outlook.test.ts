@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import type { SecretReading, SecretStage } from '../../../functions/broker/credential/secret.ts';
+import type { SecretReading } from '../../../functions/broker/credential/secret.ts';
 import { createCredentials } from '../../../functions/broker/credential/secret-cache.ts';
 import type { IssueCall } from '../../../functions/broker/pair/call.ts';
 import { createOutlook } from '../../../functions/broker/pair/outlook.ts';
 import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair/record.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
+import type { SecretStage } from '../../../functions/contract.ts';
 import { ISSUE_REQUEST } from '../../support/broker-world.ts';
 import { START } from '../../support/example.ts';
 import { exampleCall } from '../../support/pair-examples.ts';
@@ -99,24 +100,24 @@ describe('under the lease', () => {
 });
 
 describe('what an operator counts', () => {
-  const remarksOf = async (secret: Parameters<typeof setUp>[0], record = EMPTY_RECORD) => {
+  const warningsOf = async (secret: Parameters<typeof setUp>[0], record = EMPTY_RECORD) => {
     const { outlook, call } = setUp(secret);
     const asked = call();
     await outlook.reconsider(asked, record);
-    return [...asked.trace.remarks];
+    return [...asked.trace.warnings];
   };
 
   it('is nothing while the current version serves', async () => {
-    expect(await remarksOf({ AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' })).toEqual([]);
+    expect(await warningsOf({ AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' })).toEqual([]);
   });
 
   it('is that the previous version stands in for one that is latched', async () => {
-    expect(await remarksOf({ AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' }, latched('v2'))).toEqual(['previous-version']);
+    expect(await warningsOf({ AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' }, latched('v2'))).toEqual(['previous-version']);
   });
 
   it('is nothing more when there is no version to send', async () => {
-    expect(await remarksOf({ AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' }, latched('v1', 'v2'))).toEqual([]);
-    expect(await remarksOf({ AWSCURRENT: DOWN })).toEqual([]);
+    expect(await warningsOf({ AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' }, latched('v1', 'v2'))).toEqual([]);
+    expect(await warningsOf({ AWSCURRENT: DOWN })).toEqual([]);
   });
 
   it('is that the last known version serves while Secrets Manager is down', async () => {
@@ -127,7 +128,7 @@ describe('what an operator counts', () => {
     const asked = call();
 
     expect(await outlook.reconsider(asked, EMPTY_RECORD)).toMatchObject({ version: { versionId: 'v1' } });
-    expect([...asked.trace.remarks]).toEqual(['secret-stale']);
+    expect([...asked.trace.warnings]).toEqual(['secret-stale']);
   });
 });
 

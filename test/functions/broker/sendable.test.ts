@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { SecretStage, SecretVersion } from '../../../functions/broker/credential/secret.ts';
+import type { SecretVersion } from '../../../functions/broker/credential/secret.ts';
 import type { CredentialReading } from '../../../functions/broker/credential/secret-cache.ts';
 import { chooseSendable, needsPrevious } from '../../../functions/broker/pair/choose-version.ts';
 import type { PairRecord } from '../../../functions/broker/pair/record.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
+import type { SecretStage } from '../../../functions/contract.ts';
 import { START } from '../../support/example.ts';
 
 const PAIR = { client: 'acme', service: 'customer-insights' };
