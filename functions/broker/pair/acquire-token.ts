@@ -136,7 +136,7 @@ export function createPursuit(dependencies: Dependencies): Pursue {
       return memory.withOwnLatches(call.pair, record);
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error;
-      call.trace.remarks.add('shared-cache-unavailable');
+      call.trace.warnings.add('shared-cache-unavailable');
       return undefined;
     }
   }
@@ -147,7 +147,7 @@ export function createPursuit(dependencies: Dependencies): Pursue {
       return await requestUnderLease(call, plan);
     } catch (error) {
       if (error instanceof StoreUnavailable) {
-        call.trace.remarks.add('shared-cache-unavailable');
+        call.trace.warnings.add('shared-cache-unavailable');
         return { kind: 'unavailable' };
       }
       if (error instanceof Problem && isOptional) return { kind: 'stood-down' };

@@ -92,7 +92,7 @@ export function createLeaseEnding({ memory, store: shared, stagedVersions, rando
       return await write();
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error;
-      call.trace.remarks.add('shared-cache-unavailable');
+      call.trace.warnings.add('shared-cache-unavailable');
       otherwise?.();
       return undefined;
     }

@@ -49,7 +49,6 @@ export type RenewToken = (order: RenewalOrder) => Promise<Renewal>;
 export function createTokenRenewer({ requestToken, fingerprint, random, now }: Dependencies): RenewToken {
   return async ({ pair, service, version, record, forced, deadline, trace }) => {
     const assumed = assumedLifetime(record, service, forced, now());
-    if (assumed.isHalved) trace.remarks.add('assumed-lifetime-halved');
     const credential = parseCredential(version.text, pair.service);
 
     trace.tokenRequests += 1;
@@ -58,7 +57,7 @@ export function createTokenRenewer({ requestToken, fingerprint, random, now }: D
     const reading = readTokenResponse(response, times, { ...service, assumedLifetimeSeconds: assumed.ms / 1_000 });
     if (reading.outcome === 'problem') throw reading.problem;
     if (reading.outcome === 'rejected') {
-      trace.remarks.add('rejected');
+      trace.warnings.add('rejected');
       return 'rejected';
     }
 
@@ -66,7 +65,7 @@ export function createTokenRenewer({ requestToken, fingerprint, random, now }: D
     if (served === undefined) throw credentialAsToken(pair, response);
     const name = fingerprint(served.accessToken.reveal());
     const isSame = record.token?.fingerprint === name;
-    if (isSame && forced) trace.remarks.add('refusal-idle');
+    if (isSame && forced) trace.warnings.add('same-token-again');
     const life = lifeOf(served, times.requestStartedAt, isSame ? record.lifetimeSeenMs : 0);
     if (!isIssuable(life, now())) throw tooShort(pair, life.expiresAt - now());
     const token: StoredToken = {

@@ -77,7 +77,7 @@ describe.each<[string, StoreFault, number]>([
   ['hanging', 'hanging', 160],
   ['losing its answers', 'answer-lost', 10],
 ])('a shared store that is %s', (_, fault, addedMs) => {
-  it('costs a cold environment a little time and no token, and a remark says so', async () => {
+  it('costs a cold environment a little time and no token, and a warning says so', async () => {
     const { clock, requests, surroundings, environments, askOne } = fleetOf(1);
     surroundings.storeFault = () => fault;
     const startedAt = clock.now();
@@ -86,7 +86,7 @@ describe.each<[string, StoreFault, number]>([
     expect(issue).toMatchObject({ cache: 'none' });
     expect(clock.now() - startedAt).toBeLessThanOrEqual(120 + addedMs);
     expect(requests).toHaveLength(1);
-    expect(environments[0]?.traces[0]?.remarks).toContain('shared-cache-unavailable');
+    expect(environments[0]?.traces[0]?.warnings).toContain('shared-cache-unavailable');
   });
 
   it('keeps nobody from the token in memory, nor from its successor', async () => {
@@ -168,7 +168,7 @@ describe('Secrets Manager', () => {
     for (const { waitMs } of await askAll()) expect(waitMs).toBe(0);
   });
 
-  it('that is down leaves a known credential in use for 24 h, with a remark', async () => {
+  it('that is down leaves a known credential in use for 24 h, with a warning', async () => {
     const { clock, requests, surroundings, environments, askOne } = fleetOf(1, { lifetimeSeconds: 600 });
     await askOne();
     const readAt = clock.now();
@@ -178,7 +178,7 @@ describe('Secrets Manager', () => {
       expect((await askOne()).issue?.token.credentialVersion).toBe('v1');
     }
     expect(requests.length).toBeGreaterThan(24 * 6 - 5);
-    expect(environments[0]?.traces.at(-1)?.remarks).toContain('secret-stale');
+    expect(environments[0]?.traces.at(-1)?.warnings).toContain('secret-stale');
 
     await clock.advance(30 * MINUTE_MS);
     expect((await askOne()).problem).toMatchObject({ type: 'secrets-unavailable', retryAfterSeconds: 1 });

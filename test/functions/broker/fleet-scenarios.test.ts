@@ -176,7 +176,7 @@ const TRANSIENT: readonly (() => TokenExchange | Problem)[] = [
 describe('a refused token of an assumed life time', () => {
   const untold = (n: number) => exchange(200, { access_token: `token-${n}` });
 
-  it('halves what is assumed after two early refusals, down to 30 s, with a remark', async () => {
+  it('halves what is assumed after two early refusals, down to 30 s, with a warning', async () => {
     const { clock, askOne, recordNow, environments } = fleetOf(2, { answer: untold });
     const [one, other] = environments;
     const lifetimes: number[] = [];
@@ -191,8 +191,8 @@ describe('a refused token of an assumed life time', () => {
 
     expect(lifetimes.slice(0, 5)).toEqual([300, 300, 150, 150, 75]);
     expect(Math.min(...lifetimes)).toBeGreaterThanOrEqual(30);
-    const remarks = environments.flatMap(({ traces }) => traces.flatMap((trace) => [...trace.remarks]));
-    expect(remarks).toContain('assumed-lifetime-halved');
+    const warnings = environments.flatMap(({ traces }) => traces.flatMap((trace) => [...trace.warnings]));
+    expect(warnings).toContain('assumed-lifetime-halved');
   });
 
   it('changes nothing when it is refused late, or when its life time was told', async () => {

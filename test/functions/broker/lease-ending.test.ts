@@ -48,7 +48,7 @@ function setUp({ mine = MINE, staged, random = 0 }: Options = {}) {
     ending,
     call,
     lease: { store: shared, mine } satisfies HeldLease,
-    remarks: () => [...call.trace.remarks],
+    warnings: () => [...call.trace.warnings],
     stored: () => shared.peek(pair).latest,
     /** Somebody else has the lease by now. */
     lose: () => shared.change(pair, (record) => ({ ...record, fence: 6, leaseOwner: 'another' })),
@@ -114,11 +114,11 @@ describe('what this environment remembers', () => {
   });
 
   it('is the token, and the pause, when nobody knows whether the store has them', async () => {
-    const { ending, call, lease, memory, remarks } = setUp();
+    const { ending, call, lease, memory, warnings } = setUp();
     const store = failing(lease.store, 'publish', new StoreUnavailable('TimeoutError'));
     await ending.publish(call, { ...lease, store }, PUBLICATION);
     expect(memory.recall(pair)?.token).toBe(PUBLICATION.token);
-    expect(remarks()).toEqual(['shared-cache-unavailable']);
+    expect(warnings()).toEqual(['shared-cache-unavailable']);
 
     const silent = failing(lease.store, 'pause', new StoreUnavailable('TimeoutError'));
     await ending.pause(call, { ...lease, store: silent }, PAUSE);
@@ -162,12 +162,12 @@ describe('a rejection', () => {
   });
 
   it('that nobody could be told is latched by this environment itself', async () => {
-    const { ending, call, lease, memory, remarks } = setUp();
+    const { ending, call, lease, memory, warnings } = setUp();
     const store = failing(lease.store, 'reject', new StoreUnavailable('TimeoutError'));
     await ending.reject(call, { ...lease, store }, V1);
 
     expect([...memory.withOwnLatches(pair, EMPTY_RECORD).rejected.keys()]).toEqual(['v1']);
-    expect(remarks()).toEqual(['shared-cache-unavailable']);
+    expect(warnings()).toEqual(['shared-cache-unavailable']);
   });
 
   it.each([0, 0.5, 1 - 2 ** -50])(
@@ -274,9 +274,9 @@ describe('the store for the last write', () => {
 });
 
 it('hides no bug of a store', async () => {
-  const { ending, call, lease, remarks } = setUp();
+  const { ending, call, lease, warnings } = setUp();
   const bug = new TypeError('not the item that was asked for');
 
   await expect(ending.release(call, { ...lease, store: failing(lease.store, 'release', bug) })).rejects.toBe(bug);
-  expect(remarks()).toEqual([]);
+  expect(warnings()).toEqual([]);
 });

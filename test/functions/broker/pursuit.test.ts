@@ -228,7 +228,7 @@ describe('a store that is out of reach', () => {
 
     expect(result).toBe('token');
     expect(rounds).toMatchObject([{ isAlone: true, record: { fence: 3 } }]);
-    expect([...by.trace.remarks]).toEqual(['shared-cache-unavailable']);
+    expect([...by.trace.warnings]).toEqual(['shared-cache-unavailable']);
   });
 
   it('does so as well when only the lease cannot be taken', async () => {
@@ -238,7 +238,7 @@ describe('a store that is out of reach', () => {
 
     expect(result).toBe(exampleToken().fingerprint);
     expect(rounds.map(({ isAlone }) => isAlone)).toEqual([false, false, true]);
-    expect([...by.trace.remarks]).toEqual(['shared-cache-unavailable']);
+    expect([...by.trace.warnings]).toEqual(['shared-cache-unavailable']);
   });
 
   it('makes what memory has no younger', async () => {

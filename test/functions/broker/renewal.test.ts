@@ -89,10 +89,10 @@ describe('a token request', () => {
     expect(trace).toMatchObject({ tokenRequests: 1 });
   });
 
-  it('that is rejected says so, with a remark', async () => {
+  it('that is rejected says so, with a warning', async () => {
     const { result, trace } = await renew({ answer: exchange(401, {}) });
     expect(result).toBe('rejected');
-    expect([...trace.remarks]).toEqual(['rejected']);
+    expect([...trace.warnings]).toEqual(['rejected']);
   });
 
   it.each([
@@ -122,7 +122,7 @@ describe('a token that the service hands out again', () => {
 
   it('is not worth refusing again once it has been refused in vain', async () => {
     const { trace } = await renew({ record, answer: tokenAnswer('same', 100), forced: true });
-    expect([...trace.remarks]).toEqual(['refusal-idle']);
+    expect([...trace.warnings]).toEqual(['same-token-again']);
     const { token } = await renewal({ record, answer: tokenAnswer('same', 100), forced: true });
     expect(token.refusalIsIdle).toBe(true);
 
@@ -186,10 +186,10 @@ describe('an assumed life time', () => {
     expect(result.assumedLifetimeMs).toBe(seconds === 300 ? 0 : seconds * SECOND_MS);
   });
 
-  it('that is halved is worth a remark', async () => {
+  it('that is halved is worth a warning', async () => {
     const record = { token: assumed(), earlyRefusals: 1 };
     const { trace } = await renew({ answer, forced: true, record, now: EARLY });
-    expect([...trace.remarks]).toEqual(['assumed-lifetime-halved']);
+    expect([...trace.warnings]).toEqual(['assumed-lifetime-halved']);
   });
 
   it('that was halved does not outlive shorter settings', async () => {
