@@ -19,7 +19,7 @@ export function tokenResponse({ token, cache }: Issue, startedAt: number, now: n
     ...token.passThrough,
     access_token: token.accessToken.reveal(),
     token_type: token.tokenType,
-    expires_in: secondsLeft(token.expiresAt, now),
+    expires_in: secondsLeft(token.issuedAt, token.expiresAt, now),
     expires_at: new Date(token.expiresAt).toISOString(),
     expiry_source: token.expirySource,
     fingerprint: token.fingerprint,
@@ -55,7 +55,7 @@ export function checkResponse({ pair, stage }: CheckRequest, result: CheckResult
     version,
     checked_at: new Date(checkedAt).toISOString(),
     proven_by: provenBy,
-    expires_in: expiresAt === undefined ? undefined : secondsLeft(expiresAt, now),
+    expires_in: expiresAt === undefined ? undefined : secondsLeft(checkedAt, expiresAt, now),
   };
   return jsonResponse(members, retryAfter(retryAfterSeconds));
 }
@@ -113,8 +113,9 @@ export interface ProblemAnswer {
   readonly response_shape?: ShapeReport | undefined;
 }
 
-function secondsLeft(expiresAt: number, now: number): number {
-  return Math.max(0, Math.floor((expiresAt - now) / 1_000));
+/** Never more than the whole life: the clock of this environment may lie behind the one that the token was issued by. */
+function secondsLeft(issuedAt: number, expiresAt: number, now: number): number {
+  return Math.max(0, Math.floor(Math.min(expiresAt - now, expiresAt - issuedAt) / 1_000));
 }
 
 function jsonResponse(members: object, headers: Readonly<Record<string, string>>): BrokerResponse {

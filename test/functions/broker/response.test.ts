@@ -62,6 +62,7 @@ describe('the seconds that are left of a token', () => {
     ['as many as it lives, when it was just issued', 0, 3_600],
     ['rounded down', 1, 3_599],
     ['none, when it has ended', 3_600_001, 0],
+    ['never more than it lives, when the clock was set back by an hour', -3_600_000, 3_600],
   ])('are %s', (_, sinceMs, seconds) => {
     const now = START + sinceMs;
     const told = [tokenResponse({ token: TOKEN, cache: 'memory' }, now, now), checkResponse(CHECKED, CHECK, now)];

@@ -101,6 +101,19 @@ describe('POST /token', () => {
   });
 });
 
+describe('a clock that was set back', () => {
+  it('does not make a token live longer than its whole life', async () => {
+    const { post, clock } = createBrokerWorld({
+      accessRules: [exampleRule({ operations: ['token', 'check'] })],
+    });
+    await post(MEMBERS);
+    clock.now -= 20_000;
+
+    expect((await post(MEMBERS)).json).toMatchObject({ access_token: 'token-1', expires_in: 3_600 });
+    expect((await post(MEMBERS, { path: '/check' })).json).toMatchObject({ proven_by: 'traffic', expires_in: 3_600 });
+  });
+});
+
 describe('what is written down of a request', () => {
   it('says which token was issued, whence, and how long that took', async () => {
     const { post, world, clock, audited } = createBrokerWorld();
