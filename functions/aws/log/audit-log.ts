@@ -36,7 +36,7 @@ export function createAuditLog({ environment, version, services, now, write }: D
       fingerprint: record.fingerprint,
       credentialVersion: record.credentialVersion,
       expirySource: record.expirySource,
-      warnings: warnings.size === 0 ? NO_WARNINGS : [...warnings],
+      warnings: [...warnings],
       cause: outcome === 'internal' ? bugPlace(cause) : wordOf(cause),
     };
     const isBug = outcome === 'internal' && version !== undefined;
@@ -48,8 +48,6 @@ export function createAuditLog({ environment, version, services, now, write }: D
     write(emfLine(now(), sets, { ...line, ...Object.fromEntries(counts.map((name) => [name, 1])) }));
   };
 }
-
-const NO_WARNINGS: readonly Warning[] = [];
 
 /** Writes one line each time that a shared record is found without a token that can be opened, although it holds one. */
 export function createUnreadableLog({ environment, now, write }: Dependencies) {
