@@ -1,5 +1,4 @@
-import type { AlarmDefinition } from './alarm.ts';
-import { tooMuch } from './alarm.ts';
+import { type AlarmDefinition, tooMuch } from './alarm.ts';
 import type { AlarmSettings } from './alarm-schema.ts';
 import type { BrokerMetric } from './broker-metric.ts';
 

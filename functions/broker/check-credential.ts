@@ -1,5 +1,4 @@
-import type { Finding, ProvenBy } from '../contract.ts';
-import { secretName } from '../contract.ts';
+import { type Finding, type ProvenBy, secretName } from '../contract.ts';
 import { basicAuthorization } from './credential/basic-authorization.ts';
 import { parseCredential } from './credential/credential.ts';
 import { type SecretVersion, secretProblem } from './credential/secret.ts';

@@ -1,6 +1,5 @@
 import type { CacheUse, Trace } from './audit.ts';
-import type { Caller } from './authorize.ts';
-import { type Authorize, accessDenied } from './authorize.ts';
+import { type Authorize, accessDenied, type Caller } from './authorize.ts';
 import { type CheckResult, createChecker } from './check-credential.ts';
 import type { CredentialReading, Credentials } from './credential/secret-cache.ts';
 import type { CheckRequest, IssueRequest } from './http/request.ts';

@@ -1,7 +1,6 @@
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import type { Ignored } from '../../functions/aws/log/rotation-log.ts';
 import type { Unreadable } from '../../functions/aws/pair-table/table.ts';
-import type { Finding } from '../../functions/contract.ts';
 import { FINDINGS, PROBLEMS } from '../../functions/contract.ts';
 import { IGNORED_EVENTS, OUTCOMES, UNREADABLE } from '../../lib/outcomes.ts';
 import { metricsOf } from '../support/cloudwatch/alarm.ts';

@@ -1,6 +1,5 @@
 import { newTrace } from '../../../functions/broker/audit.ts';
-import type { Operation } from '../../../functions/broker/authorize.ts';
-import { createAuthorize } from '../../../functions/broker/authorize.ts';
+import { createAuthorize, type Operation } from '../../../functions/broker/authorize.ts';
 import type { CheckResult } from '../../../functions/broker/check-credential.ts';
 import { createCredentials } from '../../../functions/broker/credential/secret-cache.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
