@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { SecretStage } from '../../functions/broker/credential/secret.ts';
+import type { SecretStage } from '../../functions/contract.ts';
 import { addRegionOption, addTableOption, type ClientOptions } from './client-options.ts';
 import { checkEndpoint } from './environment.ts';
 import { CommandFailure, explainFailure } from './failure.ts';

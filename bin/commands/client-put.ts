@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import type { TokenBroker } from '../../client/token-broker.ts';
-import { secretName } from '../../functions/broker/credential/secret.ts';
+import { secretName } from '../../functions/contract.ts';
 import { parseName, parseServices } from './arguments.ts';
 import { checkPairs } from './checks.ts';
 import { type ClientOptions, pairsOn, servicesAfter } from './client-options.ts';

@@ -10,8 +10,8 @@ import {
   UpdateSecretVersionStageCommand,
 } from '@aws-sdk/client-secrets-manager';
 import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
-import { type SecretStage, secretName } from '../../functions/broker/credential/secret.ts';
 import type { Redacted } from '../../functions/broker/redacted.ts';
+import { type SecretStage, secretName } from '../../functions/contract.ts';
 import { type AwsOptions, awsRegion } from './environment.ts';
 import { inOurWords } from './secrets-call.ts';
 import { type ClientSecret, readSecret } from './stored-secret.ts';

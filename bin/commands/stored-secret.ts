@@ -1,6 +1,5 @@
 import type { SecretListEntry } from '@aws-sdk/client-secrets-manager';
-import type { SecretStage } from '../../functions/broker/credential/secret.ts';
-import { NAME_PATTERN } from '../../functions/broker/pair/pair.ts';
+import { NAME_PATTERN, type SecretStage } from '../../functions/contract.ts';
 
 /** What Secrets Manager tells of a client's secret without its values. Times are epoch milliseconds. */
 export interface ClientSecret {

@@ -1,5 +1,5 @@
-import { type Caller, parseCaller } from '../broker/caller.ts';
-import type { BrokerResponse } from '../broker/http/broker-response.ts';
+import { type Caller, parseCaller } from '../broker/authorize.ts';
+import type { BrokerResponse } from '../broker/http/response.ts';
 import type { BrokerRequest } from '../broker/http/token-endpoint.ts';
 import { isRecord } from '../broker/token-response/members.ts';
 

@@ -4,8 +4,9 @@ import {
   SecretsManagerClient,
   type SecretsManagerClientConfig,
 } from '@aws-sdk/client-secrets-manager';
-import { type ReadSecret, type SecretReading, type SecretStage, secretName } from '../broker/credential/secret.ts';
+import type { ReadSecret, SecretReading } from '../broker/credential/secret.ts';
 import { Redacted } from '../broker/redacted.ts';
+import { type SecretStage, secretName } from '../contract.ts';
 import { LEAN, withoutLog } from './lean-client.ts';
 import { withSecondTry } from './retry.ts';
 import { secretsFailure } from './secrets-failure.ts';

@@ -9,7 +9,7 @@ import { startSts } from '../../bin/local/sts.ts';
 import { startTokenService } from '../../bin/local/token-service.ts';
 import { createDynamoDBClient } from '../../functions/aws/dynamodb-client.ts';
 import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
-import type { AccessRule } from '../../functions/broker/access-rule.ts';
+import type { AccessRule } from '../../functions/broker/authorize.ts';
 import { createHealthFunction } from '../../functions/health-function.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
 import { exampleRule, exampleService } from '../support/example.ts';

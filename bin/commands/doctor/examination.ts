@@ -1,5 +1,5 @@
 import { createTokenBroker } from '../../../client/token-broker.ts';
-import type { Caller } from '../../../functions/broker/caller.ts';
+import type { Caller } from '../../../functions/broker/authorize.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import { settingsOf } from '../environment.ts';
 import { rulesOf, rulesText } from '../policy.ts';

@@ -1,7 +1,7 @@
 import { TokenBrokerError } from '../../../client/error.ts';
 import type { TokenBroker } from '../../../client/token-broker.ts';
-import { secretName } from '../../../functions/broker/credential/secret.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
+import { secretName } from '../../../functions/contract.ts';
 import { CommandFailure } from '../failure.ts';
 import type { Secrets } from '../secrets.ts';
 import { versionWith } from '../stored-secret.ts';

@@ -6,7 +6,8 @@ import {
   type Rejection,
   type StoredProblem,
 } from '../../broker/pair/record.ts';
-import { PROBLEMS, type ProblemType, type ShapeReport } from '../../broker/problem.ts';
+import type { ShapeReport } from '../../broker/problem.ts';
+import { PROBLEMS, type ProblemType } from '../../contract.ts';
 import { type Item, number, text } from './item.ts';
 
 /**

@@ -2,6 +2,7 @@ import { createSecretKey, type KeyObject } from 'node:crypto';
 import { GetSecretValueCommand, type SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { MemoryCache } from '../../broker/lru-cache.ts';
 import { SingleFlight } from '../../broker/single-flight.ts';
+import { sealingKeyName } from '../../contract.ts';
 import { isRefusal } from '../definitive.ts';
 import { withSecondTry } from '../retry.ts';
 import { withTimeLimit } from '../time-limit.ts';
@@ -22,11 +23,6 @@ export interface SealingKeys {
   current(deadline?: number): Promise<SealingKey | undefined>;
   /** The version that a record names; kept. Asked for again 60 s after a refusal. */
   named(version: string, deadline?: number): Promise<SealingKey | undefined>;
-}
-
-/** The only place that says where an environment's sealing key is stored: outside of the clients' secrets. */
-export function sealingKeyName(environment: string): string {
-  return `token-broker-keys/${environment}/sealing`;
 }
 
 /** Reads each version of the key at most once, in at most `timeoutMs`. */

@@ -6,7 +6,7 @@ import type { Pair } from '../pair/pair.ts';
 import type { PairRecord, StoredToken } from '../pair/record.ts';
 import type { Publication } from '../pair/store.ts';
 import { Problem } from '../problem.ts';
-import { shows } from '../secret-text.ts';
+import { shows } from '../redacted.ts';
 import type { Service } from '../service.ts';
 import { decodeBody } from '../token-response/body.ts';
 import { readTokenResponse } from '../token-response/read.ts';

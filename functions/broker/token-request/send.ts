@@ -1,4 +1,5 @@
-import { Problem, type ProblemType, type ShapeReport } from '../problem.ts';
+import type { ProblemType } from '../../contract.ts';
+import { Problem, type ShapeReport } from '../problem.ts';
 import type { Redacted } from '../redacted.ts';
 import { shapeOf } from '../token-response/shape.ts';
 import type { TokenResponse } from '../token-response/types.ts';

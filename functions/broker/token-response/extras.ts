@@ -1,4 +1,4 @@
-import { shows } from '../secret-text.ts';
+import { shows } from '../redacted.ts';
 import { type Level, memberAt, plainName } from './members.ts';
 
 /**

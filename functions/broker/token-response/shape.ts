@@ -1,5 +1,5 @@
-import { isPlainWord } from '../plain-word.ts';
 import type { ShapeMember, ShapeReport } from '../problem.ts';
+import { isPlainWord } from '../redacted.ts';
 import { type DecodedBody, mediaTypeOf } from './body.ts';
 import { expiryNameOf } from './expiry-value.ts';
 import { isTokenName } from './find-token.ts';

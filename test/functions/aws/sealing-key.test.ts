@@ -2,8 +2,9 @@ import { inspect } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Fault } from '../../../bin/local/aws-fault.ts';
 import { startSecretsManager } from '../../../bin/local/secrets-manager.ts';
-import { createSealingKeys, type SealingKey, sealingKeyName } from '../../../functions/aws/sealing/sealing-key.ts';
+import { createSealingKeys, type SealingKey } from '../../../functions/aws/sealing/sealing-key.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
+import { sealingKeyName } from '../../../functions/contract.ts';
 import { START } from '../../support/example.ts';
 
 const V1 = '11111111-1111-4111-8111-111111111111';

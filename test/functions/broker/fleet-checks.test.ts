@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { SecretStage } from '../../../functions/broker/credential/secret.ts';
+import type { SecretStage } from '../../../functions/contract.ts';
 import { exchange, found, ISSUE_REQUEST } from '../../support/broker-world.ts';
 import { fleetOf } from '../../support/fleet-asks.ts';
 

@@ -30,7 +30,7 @@ describe('a new version that is put, checked and promoted', () => {
           requests.length = 0;
           const [put, health, ...others] = environments;
           if (put === undefined || health === undefined) throw new Error('no environments');
-          const after = async <Result>(ms: number, work: () => Promise<Result>) => {
+          const later = async <Result>(ms: number, work: () => Promise<Result>) => {
             await clock.sleep(ms);
             return work();
           };
@@ -38,15 +38,15 @@ describe('a new version that is put, checked and promoted', () => {
           const told: CheckResult[] = [];
           const story = async () => {
             surroundings.stages = { ...surroundings.stages, AWSPENDING: 'v2' };
-            await after(tried, async () => told.push(await put.check({ pair, stage: 'AWSPENDING' })));
-            await after(promoted, async () => {
+            await later(tried, async () => told.push(await put.check({ pair, stage: 'AWSPENDING' })));
+            await later(promoted, async () => {
               surroundings.stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
             });
-            await after(event, () => health.check({ pair, stage: 'AWSCURRENT' }));
+            await later(event, () => health.check({ pair, stage: 'AWSCURRENT' }));
           };
           const beside = [
-            ...otherChecks.map((ms) => after(ms, () => health.check({ pair, stage: 'AWSPREVIOUS' }))),
-            ...callers.map((ms, index) => after(ms, () => ask(others[index % others.length] ?? put))),
+            ...otherChecks.map((ms) => later(ms, () => health.check({ pair, stage: 'AWSPREVIOUS' }))),
+            ...callers.map((ms, index) => later(ms, () => ask(others[index % others.length] ?? put))),
           ];
           await clock.run(Promise.all([story(), ...beside]));
           await clock.advance(MINUTE_MS);
