@@ -42,9 +42,6 @@ const SCENARIOS: Record<string, Scenario> = {
   'the token has lapsed': { record: { ...PUBLISHED, token: { ...OLD_TOKEN, expiresAt: START } } },
   'the token is in its soft window': { record: { ...PUBLISHED, token: { ...OLD_TOKEN, refreshAt: START } } },
   'the service has refused the token': { record: PUBLISHED, request: { refused: OLD_TOKEN.fingerprint } },
-  'the credential was replaced': {
-    record: { ...PUBLISHED, token: { ...OLD_TOKEN, credentialVersion: 'v0' } },
-  },
 };
 
 async function explore(scenario: Scenario, check: (result: RunResult) => Promise<void> | void): Promise<void> {
