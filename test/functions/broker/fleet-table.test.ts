@@ -69,7 +69,7 @@ describe('a table whose item is lost', () => {
   it('confuses no late holder: a lease of the lost table publishes nothing over that of the new one', async () => {
     const { clock, shared, surroundings, createEnvironment } = fleetOf(0);
     surroundings.serviceLatencyMs = 3_000;
-    const late = clock.run(ask(createEnvironment()));
+    const late = ask(createEnvironment());
     await clock.advance(500);
     shared.change(pair, () => EMPTY_RECORD);
     const next = ask(createEnvironment());
@@ -77,7 +77,7 @@ describe('a table whose item is lost', () => {
     const held: PairRecord = shared.peek(pair);
 
     expect(held).toMatchObject({ fence: 1, token: undefined, leaseOwner: expect.any(String) });
-    await late;
+    await clock.run(late);
     await clock.run(next);
     expect(shared.peek(pair)).toMatchObject({ fence: 1, leaseUntil: 0, token: { fingerprint: 'token-2000000000' } });
   });
