@@ -36,6 +36,11 @@ export function checkedPairs({ client, servicesTag }: ClientSecret, environment:
   return pairsOn(servicesOf(servicesTag, configured), client);
 }
 
+/** Whether a client has a service, as far as its tag says. */
+export function hasService({ servicesTag }: ClientSecret, service: string): boolean {
+  return servicesOf(servicesTag, [service]).includes(service);
+}
+
 export function pairsOn(services: readonly string[], client: string): readonly Pair[] {
   return services.map((service) => ({ client, service }));
 }

@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
-import { servicesOf } from '../../functions/broker/health/pairs.ts';
 import type { Pair } from '../../functions/broker/pair/pair.ts';
 import { parseName } from './arguments.ts';
-import { addRegionOption, addTableOption, type ClientOptions } from './client-options.ts';
+import { addRegionOption, addTableOption, type ClientOptions, hasService } from './client-options.ts';
 import { checkEndpoint } from './environment.ts';
 import { explainFailure } from './failure.ts';
 import { shortVersion } from './finding.ts';
@@ -55,8 +54,7 @@ interface Cleared extends Pair {
 /** The pairs of a service: those of the clients whose tag names it or that have none. */
 async function pairsOfService(service: string, options: ClientOptions, signal: AbortSignal): Promise<readonly Pair[]> {
   const clients = await openSecrets(options, signal).list();
-  const ofService = clients.filter(({ servicesTag }) => servicesOf(servicesTag, [service]).includes(service));
-  return ofService.map(({ client }) => ({ client, service }));
+  return clients.filter((secret) => hasService(secret, service)).map(({ client }) => ({ client, service }));
 }
 
 function row({ client, service, versions, holds, pause }: Cleared): readonly string[] {
