@@ -57,7 +57,7 @@ export async function* examine(complaint: Complaint, signal: AbortSignal): Async
       if (caller !== undefined && pair !== undefined) yield lookIntoRules(environment, caller);
       return;
     case 'secret-missing':
-      if (pair !== undefined) yield await examineSecret({ environment, pair, broker, secrets }, signal);
+      if (pair !== undefined) yield await examineSecret({ environment, pair, secrets });
       return;
     case 'token-path-wrong':
       if (authUrl !== undefined) yield await tryTokenPaths(authUrl, signal);
