@@ -112,7 +112,7 @@ export async function startLeakWorld(spelling: Spelling) {
       const answers: Answered[] = [];
       let answered = '';
       for (const round of rounds) {
-        const { handler, warmUp } = createTokenFunction({
+        const { handler, readFirst } = createTokenFunction({
           ...clients,
           environment,
           tableName: TABLE,
@@ -123,7 +123,7 @@ export async function startLeakWorld(spelling: Spelling) {
             provenForSeconds: 0,
           },
         });
-        await warmUp();
+        await readFirst();
         const checks = round === 'second' ? [{ rawPath: '/check' }] : [];
         for (const changes of [...events, ...checks]) {
           const { statusCode, headers, body } = await handler(eventOf(marks.sessionToken, changes), CONTEXT);

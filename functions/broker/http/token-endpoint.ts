@@ -1,5 +1,6 @@
 import { type Audit, type AuditRecord, newTrace } from '../audit.ts';
 import { accessDenied, type Caller } from '../authorize.ts';
+import { answerEnd } from '../pair/deadlines.ts';
 import { Problem } from '../problem.ts';
 import type { TokenBroker } from '../token-broker.ts';
 import { parseCheckRequest, parseIssueRequest } from './request.ts';
@@ -37,7 +38,7 @@ export function createTokenEndpoint({ broker, audit, inTime, now }: Dependencies
     const record: Draft = { requestId: request.requestId, caller: request.caller, trace: newTrace() };
     try {
       // The deadline binds all that a call begins; this also ends its wait for what another call has begun.
-      const answer = await inTime(request.deadline + GRACE_MS - startedAt, answerTo(request, record));
+      const answer = await inTime(answerEnd(request.deadline) - startedAt, answerTo(request, record));
       if (answer === undefined) throw new Problem('token-endpoint-timeout', LATE_DETAIL, { retryAfterSeconds: 1 });
       audit({ outcome: 'issued', ...record, milliseconds: now() - startedAt });
       return answer;
@@ -90,9 +91,6 @@ type SignedRequest = BrokerRequest & { readonly caller: Caller };
 type Draft = Pick<AuditRecord, 'requestId' | 'trace'> & {
   -readonly [Member in keyof AuditRecord]?: AuditRecord[Member];
 };
-
-/** Half of what the deadline leaves of Lambda's time: the answer is out before Lambda ends the invocation. */
-const GRACE_MS = 250;
 
 const LATE_DETAIL = 'No answer came in time.';
 
