@@ -1,4 +1,4 @@
-import type { AccessRule } from './broker/access-rule.ts';
+import type { AccessRule } from './broker/authorize.ts';
 import type { ServiceName } from './broker/pair/pair.ts';
 import type { Service } from './broker/service.ts';
 

@@ -1,16 +1,13 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { GetItemCommand } from '@aws-sdk/client-dynamodb';
 import type { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import type { FunctionUrlResult } from './aws/function-url.ts';
-import type { SealingKeys } from './aws/sealing/sealing-key.ts';
-import { withTimeLimit } from './aws/time-limit.ts';
 import type { BrokerSettings } from './environment.ts';
 import { createTokenFunction } from './token-function.ts';
 
 /**
- * Makes an environment's first reads, and goes once through all that a first call does while they are on their way, so
- * that Node compiles it before a caller waits for it and while there is a whole processor (AWS calls this priming). Ends
- * with the reads or soon after them, and never fails.
+ * Goes once through all that a first call does while the first reads are on their way, so that Node compiles it before a
+ * caller waits for it and while there is a whole processor (AWS calls this priming). Ends with the reads or soon after
+ * them, and never fails.
  */
 export async function prime(reads: Promise<void>, settings: BrokerSettings): Promise<void> {
   let isWaiting = true;
@@ -20,35 +17,6 @@ export async function prime(reads: Promise<void>, settings: BrokerSettings): Pro
   await turnOfTheLoop();
   if (isWaiting) await issueMadeUpToken(settings).catch(() => undefined);
   await end;
-}
-
-/**
- * Makes an environment's first reads before a caller waits for them: the sealing key and a look into the table, which
- * opens the connections to both. Ends after `timeoutMs` at the latest and never fails: what has not come by then, the
- * first call asks for again.
- */
-export async function readFirst({
-  dynamodb,
-  tableName,
-  keys,
-  now,
-  timeoutMs = READ_TIMEOUT_MS,
-}: FirstReads): Promise<void> {
-  const look = new GetItemCommand({ TableName: tableName, Key: { pair: { S: NO_PAIR } } });
-  await Promise.allSettled([
-    withTimeLimit(timeoutMs, (abortSignal) => dynamodb.send(look, { abortSignal })),
-    withTimeLimit(timeoutMs, () => keys.current(now() + timeoutMs)),
-  ]);
-}
-
-export interface FirstReads {
-  readonly dynamodb: DynamoDBClient;
-  readonly tableName: string;
-  /** The very ones that the environment goes on with. */
-  readonly keys: SealingKeys;
-  /** Epoch milliseconds. */
-  readonly now: () => number;
-  readonly timeoutMs?: number;
 }
 
 /**
@@ -101,10 +69,7 @@ function turnOfTheLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-const READ_TIMEOUT_MS = 300;
 const NAME = 'priming';
-/** The keys of pairs contain a slash, so this one is not that of a pair. */
-const NO_PAIR = 'priming';
 const ROLE = 'arn:aws:iam::000000000000:role/priming';
 /** An environment starts far sooner than in the ten seconds that Lambda gives it. */
 const TIME_MS = 3_000;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { type DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb';
 import type { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { createCircuitBreaker } from './aws/circuit-breaker.ts';
 import { createDynamoDBClient, createSecretsManagerClient } from './aws/clients.ts';
@@ -10,9 +10,9 @@ import { createHttpsSender } from './aws/https/sender.ts';
 import { createAuditLog, createUnreadableLog } from './aws/log/audit-log.ts';
 import { createPairTable } from './aws/pair-table/table.ts';
 import { createSealer } from './aws/sealing/sealing.ts';
-import { createSealingKeys, type SealingKeys } from './aws/sealing/sealing-key.ts';
+import { createSealingKeys } from './aws/sealing/sealing-key.ts';
 import { createSecretReader } from './aws/secrets-manager.ts';
-import { inTime } from './aws/time-limit.ts';
+import { inTime, withTimeLimit } from './aws/time-limit.ts';
 import { type AccessRule, createAuthorize } from './broker/authorize.ts';
 import { createSecretCache } from './broker/credential/secret-cache.ts';
 import { createTokenEndpoint } from './broker/http/token-endpoint.ts';
@@ -43,13 +43,11 @@ interface Options {
 
 export interface TokenFunction {
   readonly handler: TokenHandler;
-  /** What the first reads of an environment go through. */
-  readonly firstReads: {
-    readonly dynamodb: DynamoDBClient;
-    readonly tableName: string;
-    readonly keys: SealingKeys;
-    readonly now: () => number;
-  };
+  /**
+   * Makes an environment's first reads before a caller waits for them: the sealing key and a look into the table, which
+   * opens the connections to both. Ends soon and never fails: what has not come by then, the first call asks for again.
+   */
+  readonly readFirst: (timeoutMs?: number) => Promise<void>;
 }
 
 /** Wires the adapters to the rules; each call makes a broker that shares nothing with another but what AWS holds. */
@@ -94,9 +92,20 @@ export function createTokenFunction(options: Options): TokenFunction {
 
   return {
     handler: async (event, context) => toResult(await endpoint(parseEvent(event, context, now()))),
-    firstReads: { dynamodb, tableName, keys, now },
+    async readFirst(timeoutMs = FIRST_READS_MS) {
+      const look = new GetItemCommand({ TableName: tableName, Key: { pair: { S: NO_PAIR } } });
+      await Promise.allSettled([
+        withTimeLimit(timeoutMs, (abortSignal) => dynamodb.send(look, { abortSignal })),
+        withTimeLimit(timeoutMs, () => keys.current(now() + timeoutMs)),
+      ]);
+    },
   };
 }
+
+const FIRST_READS_MS = 300;
+
+/** The keys of pairs contain a slash, so this one is not that of a pair. */
+const NO_PAIR = 'first-read';
 
 function checkerRule(role: string): AccessRule {
   return { role, clients: 'all', services: 'all', operations: ['check'] };

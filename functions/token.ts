@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { type BrokerSettings, parseEnvironment } from './environment.ts';
-import { prime, readFirst } from './prime.ts';
+import { prime } from './prime.ts';
 import { createTokenFunction } from './token-function.ts';
 
 const { TOKEN_BROKER_ENVIRONMENT, TOKEN_BROKER_TABLE, TOKEN_BROKER_SETTINGS, TOKEN_BROKER_CHECKER_ROLES } =
@@ -18,7 +18,7 @@ const tokenFunction = createTokenFunction({
 });
 
 // While an environment starts it has a whole processor, and nobody waits for it yet.
-await prime(readFirst(tokenFunction.firstReads), settings);
+await prime(tokenFunction.readFirst(), settings);
 
 /** Lambda's entry point of the token function. */
 export const { handler } = tokenFunction;

@@ -29,7 +29,6 @@ export const alarmSchema = z.strictObject({
   credentialRejected: alarm({ threshold: atLeast(1), ...when({ minutes: 5 }) }).prefault({}),
   latchActive: alarm({ threshold: atLeast(1) }).prefault({}),
   serviceIncident: alarm({ threshold: atLeast(1) }).prefault({}),
-  assumedLifetimeTooLong: alarm({ threshold: atLeast(1), ...when({ minutes: 60 }) }).prefault({}),
 
   // What the broker stands on.
   sharedCacheDegraded: alarm({ threshold: atLeast(5), ...when({ minutes: 5, periods: 3, breaching: 2 }) }).prefault({}),

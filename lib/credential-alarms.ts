@@ -1,13 +1,12 @@
-import type { AlarmDefinition } from './alarm.ts';
-import { tooMuch } from './alarm.ts';
+import { type AlarmDefinition, tooMuch } from './alarm.ts';
 import type { AlarmSettings } from './alarm-schema.ts';
 import type { BrokerMetric } from './broker-metric.ts';
 
-type CredentialAlarm = 'credentialRejected' | 'assumedLifetimeTooLong' | 'sharedCacheDegraded' | 'secretsStale';
+type CredentialAlarm = 'credentialRejected' | 'sharedCacheDegraded' | 'secretsStale';
 
 /** What traffic shows of credentials, tokens and the stores that the broker keeps them in. */
 export function credentialAlarms(
-  { credentialRejected, assumedLifetimeTooLong, sharedCacheDegraded, secretsStale }: AlarmSettings,
+  { credentialRejected, sharedCacheDegraded, secretsStale }: AlarmSettings,
   metric: BrokerMetric,
 ): Readonly<Record<CredentialAlarm, AlarmDefinition | false>> {
   return {
@@ -15,11 +14,6 @@ export function credentialAlarms(
       ...tooMuch(credentialRejected, metric('CredentialRejected')),
       means: 'A service rejected a credential.',
       act: 'Find it with `client list` and follow "A rejected credential". It ends by itself: the credential is not sent again.',
-    },
-    assumedLifetimeTooLong: assumedLifetimeTooLong && {
-      ...tooMuch(assumedLifetimeTooLong, metric('AssumedLifetimeHalved')),
-      means: 'A service refuses tokens in the first half of the life time that is assumed, since it tells none.',
-      act: 'Ask its operators how long tokens live and set `tokenLifetimeSeconds`; until then the broker assumes less.',
     },
     sharedCacheDegraded: sharedCacheDegraded && {
       ...tooMuch(sharedCacheDegraded, metric('SharedCacheUnavailable')),

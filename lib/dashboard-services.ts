@@ -1,7 +1,8 @@
 import { type IWidget, MathExpression } from 'aws-cdk-lib/aws-cloudwatch';
+import { FINDINGS } from '../functions/contract.ts';
 import type { BrokerMetric } from './broker-metric.ts';
 import { graphs, heading } from './dashboard-graph.ts';
-import { FINDINGS, UNREADABLE } from './outcomes.ts';
+import { UNREADABLE } from './outcomes.ts';
 
 /** One service: what its tokens cost it and take, and whether its clients' credentials work. */
 export function serviceRows(
@@ -39,8 +40,7 @@ export function serviceRows(
         left: [
           metric('TokenRequests', { service }, { label: 'sent' }),
           metric('CredentialRejected', { service }, { label: 'rejected' }),
-          metric('RefusalIdle', { service }, { label: 'brought the token that was refused' }),
-          metric('AssumedLifetimeHalved', { service }, { label: 'assumed life time halved' }),
+          metric('SameTokenAgain', { service }, { label: 'brought the token that was refused' }),
         ],
         unit: 'requests in 5 minutes',
       },

@@ -1,35 +1,16 @@
-/** How a request for a token ends when none is issued, by who can do something about it. A test proves that there are no others. */
-export const OUTCOMES = {
-  caller: [
-    'access-denied',
-    'invalid-request',
-    'not-found',
-    'method-not-allowed',
-    'content-too-large',
-    'unsupported-media-type',
-  ],
-  operator: [
-    'credential-missing',
-    'credential-malformed',
-    'credential-rejected',
-    'token-response-unusable',
-    'token-endpoint-error',
-  ],
-  service: ['token-endpoint-unavailable', 'token-endpoint-timeout', 'refused-again'],
-  broker: ['internal', 'secrets-unavailable'],
-} as const;
+import { PROBLEMS, type ProblemType } from '../functions/contract.ts';
 
-/** What a check finds. */
-export const FINDINGS = [
-  'accepted',
-  'rejected',
-  'throttled',
-  'unreachable',
-  'misconfigured',
-  'secret-missing',
-  'secret-malformed',
-  'disabled',
-] as const;
+/** How a request for a token ends when none is issued, by who can do something about it. */
+export const OUTCOMES = {
+  caller: problemsOf('caller'),
+  operator: problemsOf('operator'),
+  service: problemsOf('service'),
+  broker: problemsOf('broker'),
+};
+
+function problemsOf(who: (typeof PROBLEMS)[ProblemType]['concerns']): readonly string[] {
+  return Object.entries(PROBLEMS).flatMap(([type, { concerns }]) => (concerns === who ? [type] : []));
+}
 
 /** Why the token of a shared record cannot be opened. */
 export const UNREADABLE = ['broken', 'foreign', 'locked'] as const;

@@ -4,6 +4,7 @@ import { AnyPrincipal, Effect, type IRole, PolicyDocument, PolicyStatement } fro
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import { CfnResourcePolicy, CfnSecret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct } from 'constructs';
+import { sealingKeyName } from '../functions/contract.ts';
 import { viaService } from './broker-key.ts';
 import { tableName } from './names.ts';
 
@@ -39,7 +40,7 @@ export class PairTable extends Construct {
     // The CDK's own construct would add wildcards to the policy of the key.
     const sealingKey = new CfnSecret(this, 'SealingKey', {
       // Outside of the clients' prefix: whoever may read or list client secrets sees nothing of it.
-      name: `token-broker-keys/${environment}/sealing`,
+      name: sealingKeyName(environment),
       description: `Seals the tokens in the table of environment ${environment}`,
       kmsKeyId: key.keyArn,
       generateSecretString: { passwordLength: 64, excludePunctuation: true },

@@ -1,3 +1,5 @@
+import { ROLE_ARN } from '../functions/contract.ts';
+
 /** The parts of a role's ARN that a caller arrives with; the path of the role is not among them. */
 export interface Role {
   readonly partition: string;
@@ -24,6 +26,3 @@ export function roleArnFault(arn: string): string | undefined {
 }
 
 const EXAMPLE = 'arn:aws:iam::<account>:role/<name>';
-
-/** @see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html */
-const ROLE_ARN = /^arn:(aws|aws-cn|aws-us-gov):iam::(\d{12}):role\/(?:[!-~]{1,510}\/)?([A-Za-z0-9_+=,.@-]{1,64})$/;

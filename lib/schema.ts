@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { NAME_PATTERN } from '../functions/contract.ts';
 
 /** A string that `faultOf` has nothing against. */
 export function text(faultOf: FaultOf) {
@@ -50,6 +51,3 @@ export function nameFault(name: string): string | undefined {
     ? undefined
     : 'must be 1 to 63 letters, digits or . _ - and start with a letter or digit';
 }
-
-/** What the broker takes for a name; a test proves that its own pattern is the same. */
-export const NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;

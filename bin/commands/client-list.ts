@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { SecretStage } from '../../functions/broker/credential/secret.ts';
-import { addRegionOption, addTableOption, type ClientOptions } from './client-options.ts';
+import type { SecretStage } from '../../functions/contract.ts';
+import { addRegionOption, addTableOption, type ClientOptions, isTagRepeated } from './client-options.ts';
 import { checkEndpoint } from './environment.ts';
 import { CommandFailure, explainFailure } from './failure.ts';
 import { mapFew } from './few.ts';
@@ -20,12 +20,16 @@ export function addListCommand(parent: Command, signal: AbortSignal): void {
       checkEndpoint(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
       await explainFailure(options, async () => {
         const secrets = openSecrets(options, signal);
-        const addDates = async (secret: ClientSecret) => ({ ...secret, dates: await datesOf(secret, secrets) });
-        const clients = await mapFew(await secrets.list(), addDates, talkOfProgress('Looking at the versions'));
+        const look = async (secret: ClientSecret) => {
+          const [dates, repeated] = await Promise.all([datesOf(secret, secrets), isTagRepeated(secret, secrets)]);
+          return { ...secret, dates, repeated };
+        };
+        const clients = await mapFew(await secrets.list(), look, talkOfProgress('Looking at the versions'));
         const findings = await readLastFindings(options);
         if (options.json) {
           printJson({ environment: options.environment, clients: clients.map((one) => members(one, findings)) });
         } else print(clients, findings, Date.now());
+        tellTags(clients);
       });
     });
 }
@@ -33,6 +37,8 @@ export function addListCommand(parent: Command, signal: AbortSignal): void {
 interface Listed extends ClientSecret {
   /** Epoch milliseconds by version id. */
   readonly dates: ReadonlyMap<string, number>;
+  /** Whether the secret itself names the services of the tag, if there is one. */
+  readonly repeated: boolean | 'unknown' | undefined;
 }
 
 /** A secret can go while the list is read: what is known of it is shown all the same. */
@@ -46,10 +52,14 @@ async function datesOf(secret: ClientSecret, secrets: Secrets): Promise<Listed['
   }
 }
 
-function members({ client, servicesTag, versions, deletedAt, dates }: Listed, findings: LastFindings | undefined) {
+function members(
+  { client, servicesTag, versions, deletedAt, dates, repeated }: Listed,
+  findings: LastFindings | undefined,
+) {
   return {
     client,
     services: servicesTag?.split(/\s+/) ?? 'all',
+    tag_repeated: repeated,
     versions: versions.map(({ versionId, stages }) => ({
       version: versionId,
       stages,
@@ -75,6 +85,17 @@ function print(clients: readonly Listed[], findings: LastFindings | undefined, n
   });
   printTable(['CLIENT', 'SERVICES', 'CURRENT', 'PENDING', 'PREVIOUS', 'LAST FINDING'], rows);
   if (clients.length === 0) talk('There is no client yet: client put makes one.');
+}
+
+/** The broker goes by the secret: a tag that says something else misleads the reader of the list. */
+function tellTags(clients: readonly Listed[]): void {
+  const named = (state: Listed['repeated']) =>
+    clients.filter(({ repeated }) => repeated === state).map(({ client }) => client);
+  const [others, unknown] = [named(false), named('unknown')];
+  if (others.length > 0) {
+    talk(`${others.join(', ')}: the secret does not name the services of its tag; client put stores both alike.`);
+  }
+  if (unknown.length > 0) talk(`${unknown.join(', ')}: whether the secret names the services of its tag is unknown.`);
 }
 
 function stateOf({ client, deletedAt }: Listed, findings: LastFindings | undefined): string {

@@ -4,6 +4,7 @@ import type { Pair } from '../../functions/broker/pair/pair.ts';
 import { parseRegion } from './arguments.ts';
 import { configuredServices } from './environment.ts';
 import { CommandFailure } from './failure.ts';
+import type { Secrets } from './secrets.ts';
 import type { ClientSecret } from './stored-secret.ts';
 
 /** What every command about clients can be told. */
@@ -35,6 +36,11 @@ export function checkedPairs({ client, servicesTag }: ClientSecret, environment:
   return pairsOn(servicesOf(servicesTag, configured), client);
 }
 
+/** Whether a client has a service, as far as its tag says. */
+export function hasService({ servicesTag }: ClientSecret, service: string): boolean {
+  return servicesOf(servicesTag, [service]).includes(service);
+}
+
 export function pairsOn(services: readonly string[], client: string): readonly Pair[] {
   return services.map((service) => ({ client, service }));
 }
@@ -50,18 +56,30 @@ export function provablePairs(secret: ClientSecret, environment: string): readon
   );
 }
 
-/** The services of a client once `--services` is in force; wrong usage when the environment does not have one of them. */
-export function servicesAfter(
+/** Whether the JSON of a client's secret names the services of its tag, if it has one; `unknown` when that cannot be read. */
+export async function isTagRepeated(secret: ClientSecret, secrets: Secrets): Promise<boolean | 'unknown' | undefined> {
+  const { client, servicesTag, deletedAt } = secret;
+  if (servicesTag === undefined || deletedAt !== undefined) return undefined;
+  const named = await secrets.readServices(client);
+  if (named === 'unknown') return named;
+  const tagged = servicesOf(servicesTag, []);
+  return named !== 'all' && named.toSorted().join(' ') === tagged.toSorted().join(' ');
+}
+
+/**
+ * The services that a client is put with, as `--services` says, else the tag of its secret; `undefined` when neither says
+ * anything. Wrong usage when the environment does not have one of them.
+ */
+export function servicesSaid(
   before: ClientSecret | undefined,
   { environment, services }: { readonly environment: string; readonly services?: readonly string[] | 'all' },
   command: Command,
-): readonly string[] {
-  if (services === undefined && before !== undefined) {
+): readonly string[] | 'all' | undefined {
+  if (services === undefined && before?.servicesTag !== undefined) {
     return provablePairs(before, environment).map(({ service }) => service);
   }
   const configured = configuredServices(environment);
-  if (services === undefined || services === 'all') return configured;
-  const unknown = services.find((service) => !configured.includes(service));
+  const unknown = services === 'all' ? undefined : services?.find((service) => !configured.includes(service));
   if (unknown !== undefined) {
     command.error(`error: "${environment}" has no service "${unknown}": it has ${configured.join(', ')}`);
   }

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import type { TokenBroker } from '../../client/token-broker.ts';
-import { secretName } from '../../functions/broker/credential/secret.ts';
+import { secretName } from '../../functions/contract.ts';
 import { parseName, parseServices } from './arguments.ts';
 import { checkPairs } from './checks.ts';
-import { type ClientOptions, pairsOn, servicesAfter } from './client-options.ts';
+import { type ClientOptions, pairsOn, servicesSaid } from './client-options.ts';
 import { addConnectionOptions, type ConnectionOptions, connect } from './connect.ts';
-import { checkCredential, readCredential } from './credential-input.ts';
-import { checkEndpoint, isLocal, settingsOf } from './environment.ts';
+import { type Prepared, prepareCredential, readCredential } from './credential-input.ts';
+import { checkEndpoint, configuredServices, isLocal } from './environment.ts';
 import { CommandFailure, explainFailure } from './failure.ts';
 import { talk } from './output.ts';
 import { isAcceptedVersion, makeCurrent, printOutcome, TAKES_EFFECT } from './promotion.ts';
@@ -26,18 +26,20 @@ export function addPutCommand(parent: Command, signal: AbortSignal): void {
     .addHelpText('after', HELP)
     .action(async (client: string, _: unknown, command: Command) => {
       const options = command.optsWithGlobals<PutOptions>();
+      const { environment } = options;
       checkEndpoint(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
       const broker = connect(options, command);
       await explainFailure({ ...options, client }, async () => {
         const secrets = openSecrets(options, signal);
         const before = await secrets.find(client);
         refuseUnstorable(before, options, command);
-        const services = servicesAfter(before, options, command);
-        const text = await readCredential(signal);
-        checkCredential(text, services, settingsOf(options.environment));
+        const said = servicesSaid(before, options, command);
+        const configured = configuredServices(environment);
+        const prepared = prepareCredential(await readCredential(signal), said, { environment, configured });
+        const services = prepared.services === 'all' ? configured : prepared.services;
 
-        const version = { versionId: randomUUID(), text };
-        talk(`Storing version ${version.versionId} of ${secretName(options.environment, client)}.`);
+        const version = { versionId: randomUUID(), ...prepared };
+        talk(`Storing version ${version.versionId} of ${secretName(environment, client)}.`);
         try {
           const stage = await store(secrets, client, version, before, options);
           await prove({ client, version: version.versionId, services, stage, before }, options, {
@@ -80,15 +82,16 @@ function refuseUnstorable(before: ClientSecret | undefined, options: PutOptions,
 async function store(
   secrets: Secrets,
   client: string,
-  version: NewVersion,
+  { services, ...version }: NewVersion & Prepared,
   before: ClientSecret | undefined,
-  { services, kmsKeyId }: PutOptions,
+  { kmsKeyId }: PutOptions,
 ): Promise<'AWSCURRENT' | 'AWSPENDING'> {
   if (before === undefined) {
-    await secrets.create(client, version, { services: services ?? 'all', kmsKeyId });
+    await secrets.create(client, version, { services, kmsKeyId });
     return 'AWSCURRENT';
   }
-  if (services !== undefined) await secrets.setServices(client, services);
+  const tag = services === 'all' ? undefined : services.join(' ');
+  if (tag !== before.servicesTag) await secrets.setServices(client, services);
   const stages = await secrets.putPending(client, version);
   return stages.includes('AWSCURRENT') ? 'AWSCURRENT' : 'AWSPENDING';
 }

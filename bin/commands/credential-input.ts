@@ -1,11 +1,13 @@
-import { basicAuthorization } from '../../functions/broker/credential/basic-authorization.ts';
+import { isJsonObject, parseJson } from '../../client/json.ts';
 import { parseCredential } from '../../functions/broker/credential/credential.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
 import type { Environment } from '../../lib/settings.ts';
+import { settingsOf } from './environment.ts';
 import { aborted, CommandFailure } from './failure.ts';
 import { askHidden } from './hidden-prompt.ts';
 import { talk } from './output.ts';
+import { namedServices } from './stored-secret.ts';
 
 /** The text of a new secret: from a hidden prompt at a terminal, else as JSON from standard input. */
 export async function readCredential(signal: AbortSignal): Promise<Redacted> {
@@ -58,13 +60,49 @@ function decode(bytes: Buffer): string {
   }
 }
 
-/** Finds out before anything is stored whether the broker could send the text to each of the services. */
-export function checkCredential(text: Redacted, services: readonly string[], settings: Environment | undefined): void {
+/** A secret's text that is ready to be stored, and the services that it is for. */
+export interface Prepared {
+  readonly text: Redacted;
+  readonly services: readonly string[] | 'all';
+}
+
+/**
+ * Writes into the text which services the credential is for: those that are `said`, else those that it names itself; `all`
+ * is told by naming none. Finds out before anything is stored whether the broker could send it to each of them.
+ */
+export function prepareCredential(
+  text: Redacted,
+  said: readonly string[] | 'all' | undefined,
+  { environment, configured }: { readonly environment: string; readonly configured: readonly string[] },
+): Prepared {
+  const secret = parseJson(text.reveal());
+  const named = isJsonObject(secret) ? namedServices(secret) : undefined;
+  const services = said ?? named ?? 'all';
+  const allowed = said ?? configured;
+  const isOther = (name: string) => allowed === 'all' || !allowed.includes(name);
+  if (named?.length === 0 || named?.some(isOther)) {
+    throw unusable('its member services names none, or others than the client is to have (--services)');
+  }
+  const prepared = services === 'all' || !isJsonObject(secret) ? text : withServices(secret, services);
+  checkCredential(prepared, services === 'all' ? configured : services, settingsOf(environment));
+  return { text: prepared, services };
+}
+
+/** What the JSON says for one of the services is kept. */
+function withServices(secret: Readonly<Record<string, unknown>>, names: readonly string[]): Redacted {
+  const { services } = secret;
+  if (services !== undefined && namedServices(secret) === undefined) throw unusable('services is not an object');
+  const entries = new Map(isJsonObject(services) ? Object.entries(services) : []);
+  const kept = Object.fromEntries(names.map((name) => [name, entries.get(name) ?? {}]));
+  return new Redacted(JSON.stringify({ ...secret, services: kept }));
+}
+
+function checkCredential(text: Redacted, services: readonly string[], settings: Environment | undefined): void {
   for (const service of services) {
     // Of a service whose settings are not at hand, what one of the encodings can carry may be right.
     const encoding = settings?.services[service]?.basicEncoding ?? 'form';
     try {
-      basicAuthorization(parseCredential(text, service), encoding);
+      parseCredential(text, service, encoding);
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       throw unusable(error.detail.replace(/^.*cannot be used: /, '').replace(/\.$/, ''));

@@ -5,6 +5,7 @@ import type { ClientOptions } from './client-options.ts';
 import { addConnectionOptions, type ConnectionOptions } from './connect.ts';
 import { CAUSES, type Cause, type Step } from './doctor/causes.ts';
 import { examine } from './doctor/examination.ts';
+import { examineTags } from './doctor/secret.ts';
 import { isLocal } from './environment.ts';
 import { explainFailure } from './failure.ts';
 import { printJson, printLine, talk } from './output.ts';
@@ -21,11 +22,12 @@ export function addDoctorCommand(program: Command, signal: AbortSignal): void {
       "the service's authUrl, to try both documented token paths there, without a credential",
       parseAuthUrl,
     )
+    .option('--operator', 'look also at what an operator keeps in order, when the call succeeds')
     .option('--json', 'answer in JSON')
     .addHelpText('after', HELP)
     .action(async (_: unknown, command: Command) => {
       const options = command.optsWithGlobals<DoctorOptions>();
-      const { environment, client, service, json } = options;
+      const { environment, client, service, operator, json } = options;
       if ((client === undefined) !== (service === undefined)) {
         command.error('error: a call has a client and a service: give both, or neither');
       }
@@ -34,10 +36,13 @@ export function addDoctorCommand(program: Command, signal: AbortSignal): void {
       await explainFailure(options, async () => {
         const secrets = areSecretsInReach ? openSecrets(options, signal) : undefined;
         const steps: Step[] = [];
-        for await (const step of examine({ ...options, pair, secrets }, signal)) {
+        const tell = (step: Step) => {
           steps.push(step);
           if (!json) printLine(`${WORDS[step.outcome]}  ${step.step.padEnd(15)}  ${step.detail}`);
-        }
+        };
+        for await (const step of examine({ ...options, pair, secrets }, signal)) tell(step);
+        // Else this would take the place of what makes the call fail.
+        if (operator && secrets !== undefined && causeOf(steps) === undefined) tell(await examineTags(secrets));
         conclude(steps, options);
       });
     });
@@ -48,6 +53,7 @@ interface DoctorOptions extends ClientOptions, ConnectionOptions {
   readonly client?: string;
   readonly service?: string;
   readonly authUrl?: string;
+  readonly operator?: boolean;
 }
 
 const WORDS = { ok: 'ok    ', failed: 'FAILED', unknown: '?     ' } as const;

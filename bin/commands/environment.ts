@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { NAME_PATTERN } from '../../functions/broker/pair/pair.ts';
+import { NAME_PATTERN } from '../../functions/contract.ts';
 import { environments } from '../../lib/environments.ts';
 import { tableName } from '../../lib/names.ts';
 import { type Environment, parseEnvironment } from '../../lib/settings.ts';

@@ -1,5 +1,5 @@
 import type { FailureType } from '../../client/error.ts';
-import type { ProblemType } from '../../functions/broker/problem.ts';
+import type { ProblemType } from '../../functions/contract.ts';
 
 /** What a failure means and what to do about it, in one sentence for a person. */
 export function explain(type: string, { environment, client }: ExplainedFor): string {
@@ -27,11 +27,12 @@ const EXPLANATIONS = {
   'content-too-large': 'The request is larger than 16 KiB: shorten it.',
   'unsupported-media-type': 'The broker takes JSON or form bodies only: update this command line.',
   'credential-missing':
-    'There is no secret token-broker/<environment>/<client>, or an operator has disabled the client: the detail says which (client put <client> stores one, client enable <client> ends a stop).',
+    'There is no secret token-broker/<environment>/<client>: an operator must store one (client put <client>).',
   'credential-malformed':
     'The secret token-broker/<environment>/<client> cannot be used: an operator must correct what the detail names (client put <client>).',
   'credential-rejected':
     'The service does not accept what the secret token-broker/<environment>/<client> holds: an operator must store the right client_id and secret (client put <client>); trying again may lock the account.',
+  'client-disabled': 'An operator has disabled this client: ask the operators why (client enable <client> ends it).',
   'token-response-unusable':
     "The service answered, but no token was found in it: an operator must name the members in the service's response settings (--json shows the shape of what came).",
   'token-endpoint-error':

@@ -35,9 +35,9 @@ const ADVICE: Readonly<Partial<Record<Finding, string>>> = {
     'The service asks for patience, or too many rejected versions were tried within the hour: wait before the next check.',
   unreachable: 'The service cannot be reached or is failing, whatever the credential: check again later.',
   misconfigured:
-    "The service answers, but not with a token: an operator must check its settings (authUrl, tokenPath, parameters, response). doctor --client <client> --service <name> shows the broker's own words.",
+    "The service answers, but not with a token: an operator must check its settings (authUrl, tokenPath, parameters, response). doctor --client <client> --service <name> shows the broker's own words, and client retry <client> lets the credential be sent again at once.",
   'secret-missing':
-    'There is no version with this stage in token-broker/<environment>/<client>, or the secret is marked for deletion.',
+    'There is no version with this stage in token-broker/<environment>/<client>, it does not name this service (client put <client> --services), or the secret is marked for deletion.',
   'secret-malformed': 'The secret token-broker/<environment>/<client> cannot be used: store it anew with client put.',
   disabled: 'An operator has disabled the client: client enable <client> ends that.',
 };

@@ -55,10 +55,10 @@ async function showOnce(look: Look, { environment, json }: HealthOptions): Promi
   conclude(checks.map(healthOf));
 }
 
-function showRun({ summary, pairs, remarks }: ScheduledRun, { json }: HealthOptions): void {
+function showRun({ summary, pairs, notices }: ScheduledRun, { json }: HealthOptions): void {
   if (json) printJson(summary);
   else process.stdout.write(healthText(pairs, isColourful()));
-  for (const remark of remarks) talk(remark);
+  for (const notice of notices) talk(notice);
   conclude(pairs);
 }
 

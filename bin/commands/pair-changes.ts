@@ -1,9 +1,8 @@
-import type { Command } from 'commander';
 import { createDynamoDBClient } from '../../functions/aws/clients.ts';
 import { createPairAdmin, type PairAdmin } from '../../functions/aws/pair-table/admin.ts';
 import type { Pair } from '../../functions/broker/pair/pair.ts';
 import { awsFailure } from './aws-failure.ts';
-import { awsRegion, checkEndpoint, configuredServices, pairTable, type TableOptions } from './environment.ts';
+import { awsRegion, configuredServices, pairTable, type TableOptions } from './environment.ts';
 import { CommandFailure } from './failure.ts';
 import { talk } from './output.ts';
 
@@ -17,41 +16,42 @@ interface Changed<Result> {
   readonly result: Result;
 }
 
-/**
- * Changes the records of all pairs of a client: on every service of the environment, whatever its tag says, because a
- * caller can ask for any. Goes on after a failure, so that an emergency stop stops what it can, and then fails.
- */
+/** Changes the records of pairs. Goes on after a failure, so that an emergency stop stops what it can, and then fails. */
 export async function changePairs<Result>(
-  client: string,
-  options: Options,
-  { command, signal }: { readonly command: Command; readonly signal: AbortSignal },
+  pairs: readonly Pair[],
+  options: TableOptions,
+  signal: AbortSignal,
   change: (admin: PairAdmin, pair: Pair) => Promise<Result>,
 ): Promise<readonly Changed<Result>[]> {
-  checkEndpoint(options, 'AWS_ENDPOINT_URL_DYNAMODB', command);
   const table = pairTable(options);
   const region = awsRegion(options);
   const dynamodb = createDynamoDBClient({ ...(region && { region }), ...PATIENT });
   const admin = createPairAdmin({ dynamodb, tableName: table, now: Date.now, signal });
-  const services = options.service === undefined ? configuredServices(options.environment) : [options.service];
 
   const changed: Changed<Result>[] = [];
   const failures: CommandFailure[] = [];
-  for (const service of services) {
-    const pair = { client, service };
+  for (const pair of pairs) {
+    const name = `${pair.client} on ${pair.service}`;
     try {
       changed.push({ pair, result: await change(admin, pair) });
     } catch (error) {
       const failure = tableFailure(error, table, region);
-      if (failure.type === 'aborted') talk(`Interrupted: ${service} may not be changed. Run the command again.`);
+      if (failure.type === 'aborted') talk(`Interrupted: ${name} may not be changed. Run the command again.`);
       if (failure.type === 'aborted') throw failure;
       failures.push(failure);
-      talk(`${service}: ${failure.detail}`);
+      talk(`${name}: ${failure.detail}`);
     }
   }
   const [first] = failures;
   if (first === undefined) return changed;
-  if (changed.length > 0) talk(`Done on ${changed.map(({ pair }) => pair.service).join(', ')}, not on the others.`);
+  if (changed.length > 0) talk(`Done for ${changed.length} of ${pairs.length}, not for those that are named here.`);
   throw first;
+}
+
+/** All pairs of a client: on every service of the environment, whatever its tag says, because a caller can ask for any. */
+export function pairsOfClient(client: string, { environment, service }: Options): readonly Pair[] {
+  const services = service === undefined ? configuredServices(environment) : [service];
+  return services.map((name) => ({ client, service: name }));
 }
 
 /** In an emergency a person waits longer than a caller of the broker. */

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import type { AccessRule } from '../../functions/broker/access-rule.ts';
+import type { AccessRule } from '../../functions/broker/authorize.ts';
 import { ALIAS, functionName } from '../../lib/names.ts';
 import { parseRoleArn, roleArnFault } from '../../lib/role-arn.ts';
 import type { Environment } from '../../lib/settings.ts';

@@ -51,7 +51,7 @@ export function printOutcome(
 
 /** When callers notice. */
 export const TAKES_EFFECT =
-  'The broker uses it within 60 s, or within 300 s when the event of Secrets Manager gets lost.';
+  'The broker uses it within 60 s, or with the next check or renewal of a token when the event of Secrets Manager gets lost.';
 
 /** Whether the broker looked at this very version and the service accepted it. */
 export function isAcceptedVersion(check: PairCheck, version: string): boolean {

@@ -7,7 +7,7 @@ import type { PairHealth } from './health-table.ts';
 export interface ScheduledRun {
   readonly summary: Readonly<Record<string, unknown>>;
   readonly pairs: readonly PairHealth[];
-  readonly remarks: readonly string[];
+  readonly notices: readonly string[];
 }
 
 /** Lets the local broker run the scheduled check of all credentials. */
@@ -19,7 +19,7 @@ export async function runSchedule(signal: AbortSignal): Promise<ScheduledRun> {
     throw new CommandFailure('control-failed', `The local broker answered ${answer.status}`, ADVICE);
   }
   const pairs = [...listOf(summary.checked), ...listOf(summary.missed)].flatMap((entry) => readPair(entry) ?? []);
-  return { summary, pairs, remarks: remarksOn(summary) };
+  return { summary, pairs, notices: noticesOn(summary) };
 }
 
 function listOf(value: unknown): readonly unknown[] {
@@ -34,7 +34,7 @@ function readPair(entry: unknown): PairHealth | undefined {
   return { client, service, finding: typeof entry.finding === 'string' ? entry.finding : 'not-reached' };
 }
 
-function remarksOn({ probe, reported }: ScheduledRun['summary']): readonly string[] {
+function noticesOn({ probe, reported }: ScheduledRun['summary']): readonly string[] {
   const condition = isJsonObject(probe) ? probe.condition : undefined;
   const sent = isJsonObject(reported) ? reported.sent : undefined;
   return [

@@ -1,20 +1,26 @@
 import {
   CreateSecretCommand,
+  DeleteResourcePolicyCommand,
   DescribeSecretCommand,
+  GetResourcePolicyCommand,
+  GetSecretValueCommand,
   ListSecretsCommand,
   ListSecretVersionIdsCommand,
+  PutResourcePolicyCommand,
   PutSecretValueCommand,
   ResourceNotFoundException,
   TagResourceCommand,
   UntagResourceCommand,
   UpdateSecretVersionStageCommand,
 } from '@aws-sdk/client-secrets-manager';
+import { isJsonObject, parseJson } from '../../client/json.ts';
 import { createSecretsManagerClient } from '../../functions/aws/clients.ts';
-import { type SecretStage, secretName } from '../../functions/broker/credential/secret.ts';
 import type { Redacted } from '../../functions/broker/redacted.ts';
+import { type SecretStage, secretName } from '../../functions/contract.ts';
 import { type AwsOptions, awsRegion } from './environment.ts';
+import { CommandFailure } from './failure.ts';
 import { inOurWords } from './secrets-call.ts';
-import { type ClientSecret, readSecret } from './stored-secret.ts';
+import { type ClientSecret, namedServices, readSecret } from './stored-secret.ts';
 
 /** A version about to be stored; its id is chosen before, so that it is known whatever happens on the way. */
 export interface NewVersion {
@@ -22,7 +28,7 @@ export interface NewVersion {
   readonly text: Redacted;
 }
 
-/** The clients' secrets of one environment: all that the commands do with Secrets Manager. No value is ever read. */
+/** The clients' secrets of one environment: all that the commands do with Secrets Manager. No value ever leaves here. */
 export interface Secrets {
   /** Every client of the environment, also those whose secret is marked for deletion. */
   list(): Promise<readonly ClientSecret[]>;
@@ -37,6 +43,12 @@ export interface Secrets {
   setServices(client: string, services: readonly string[] | 'all'): Promise<void>;
   /** Moves a stage away `from` the version that has it, and `to` another one; fails when somebody else was faster. */
   moveStage(client: string, stage: SecretStage, move: StageMove): Promise<void>;
+  /** The ARN of the client's secret and its resource policy, if it has one; `undefined` when there is no secret. */
+  readPolicy(client: string): Promise<{ readonly arn: string; readonly policy: string | undefined } | undefined>;
+  /** Puts the resource policy, or deletes it. */
+  writePolicy(client: string, policy: string | undefined): Promise<void>;
+  /** The services that the current version names, or `all`; `unknown` when it cannot be read with these AWS credentials. */
+  readServices(client: string): Promise<readonly string[] | 'all' | 'unknown'>;
 }
 
 interface SecretDetails {
@@ -73,12 +85,7 @@ export function openSecrets(options: AwsOptions, signal: AbortSignal): Secrets {
 
     async find(name) {
       const command = new DescribeSecretCommand({ SecretId: secretName(environment, name) });
-      const found = await call('DescribeSecret', (send) =>
-        client.send(command, send).catch((error: unknown) => {
-          if (error instanceof ResourceNotFoundException) return undefined;
-          throw error;
-        }),
-      );
+      const found = await call('DescribeSecret', (send) => client.send(command, send).catch(ifThereIsOne));
       return found && readSecret({ ...found, SecretVersionsToStages: found.VersionIdsToStages }, prefix);
     },
 
@@ -141,7 +148,40 @@ export function openSecrets(options: AwsOptions, signal: AbortSignal): Secrets {
       });
       await call('UpdateSecretVersionStage', (send) => client.send(command, send));
     },
+
+    async readPolicy(name) {
+      const command = new GetResourcePolicyCommand({ SecretId: secretName(environment, name) });
+      const found = await call('GetResourcePolicy', (send) => client.send(command, send).catch(ifThereIsOne));
+      return found && { arn: found.ARN ?? '', policy: found.ResourcePolicy };
+    },
+
+    async writePolicy(name, policy) {
+      const SecretId = secretName(environment, name);
+      await (policy === undefined
+        ? call('DeleteResourcePolicy', (send) => client.send(new DeleteResourcePolicyCommand({ SecretId }), send))
+        : call('PutResourcePolicy', (send) =>
+            client.send(new PutResourcePolicyCommand({ SecretId, ResourcePolicy: policy }), send),
+          ));
+    },
+
+    async readServices(name) {
+      const input = { SecretId: secretName(environment, name), VersionStage: 'AWSCURRENT' };
+      try {
+        const { SecretString = '' } = await call('GetSecretValue', (send) =>
+          client.send(new GetSecretValueCommand(input), send),
+        );
+        const json = parseJson(SecretString);
+        return isJsonObject(json) ? (namedServices(json) ?? 'all') : 'unknown';
+      } catch (error) {
+        if (!(error instanceof CommandFailure) || error.type === 'aborted') throw error;
+        return 'unknown';
+      }
+    },
   };
+}
+
+function ifThereIsOne(error: unknown): undefined {
+  if (!(error instanceof ResourceNotFoundException)) throw error;
 }
 
 /** A person waits longer than a caller of the broker, but not for ever. */

@@ -1,6 +1,6 @@
 import type { SecretListEntry } from '@aws-sdk/client-secrets-manager';
-import type { SecretStage } from '../../functions/broker/credential/secret.ts';
-import { NAME_PATTERN } from '../../functions/broker/pair/pair.ts';
+import { isJsonObject } from '../../client/json.ts';
+import { NAME_PATTERN, type SecretStage } from '../../functions/contract.ts';
 
 /** What Secrets Manager tells of a client's secret without its values. Times are epoch milliseconds. */
 export interface ClientSecret {
@@ -30,6 +30,12 @@ export function readSecret(entry: SecretListEntry, prefix: string): ClientSecret
     versions: Object.entries(SecretVersionsToStages).map(([versionId, stages]) => ({ versionId, stages })),
     deletedAt: DeletedDate?.getTime(),
   };
+}
+
+/** The services that the JSON of a version names, which is an object by name or a list; `undefined` when it has none. */
+export function namedServices({ services }: Readonly<Record<string, unknown>>): readonly string[] | undefined {
+  if (Array.isArray(services)) return services.map(String);
+  return isJsonObject(services) ? Object.keys(services) : undefined;
 }
 
 /** The id of the version that has the stage. */

@@ -24,7 +24,7 @@ export async function serveAwsJson({ service, operations, port = 0 }: Options): 
       const input = await readInput(request);
       const operation = operations.get(name);
       if (operation === undefined) throw new AwsError('UnknownOperationException', 'There is no such operation');
-      write(response, 200, operation(input));
+      write(response, 200, operation(input, accessKeyId(request)));
     } catch (error) {
       const { type, message, status } = error instanceof AwsError ? error : bug(error);
       write(response, status, { __type: type, Message: message });
@@ -59,8 +59,11 @@ export interface AwsJsonServer {
   readonly close: () => Promise<void>;
 }
 
-/** Takes the parsed body of a request, gives the answer's; `undefined` is answered with an empty body, as AWS does. */
-export type Operation = (input: unknown) => object | undefined;
+/**
+ * Takes the parsed body of a request and the key that signed it, gives the answer's body; `undefined` is answered with an
+ * empty one, as AWS does.
+ */
+export type Operation = (input: unknown, accessKeyId: string) => object | undefined;
 
 interface Options {
   /** What stands before the dot in `X-Amz-Target`. */
@@ -72,6 +75,10 @@ interface Options {
 function operationName({ headers }: IncomingMessage, service: string): string {
   const [prefix, name] = `${headers['x-amz-target']}`.split('.');
   return prefix === service && name !== undefined ? name : 'unknown';
+}
+
+function accessKeyId({ headers }: IncomingMessage): string {
+  return /Credential=([^/,\s]+)\//.exec(headers.authorization ?? '')?.[1] ?? '';
 }
 
 const MAX_BODY_BYTES = 1_048_576;

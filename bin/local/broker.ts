@@ -1,11 +1,12 @@
 import { createDynamoDBClient, createSecretsManagerClient } from '../../functions/aws/clients.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
 import { type LocalCaller, type LocalConfig, parseLocalConfig } from '../../lib/local-config.ts';
-import { tableName } from '../../lib/names.ts';
+import { tableName, tokenRoleName } from '../../lib/names.ts';
 import { CHECKER_ROLES, CHECKERS, type LocalCheckers, startCheckers } from './checkers.ts';
 import { ensurePairTable, ensureSealingKey, startDynamoDB } from './dynamodb.ts';
 import { ACCEPTED_CREDENTIALS, exampleConfig } from './example-config.ts';
 import { type AnsweredRequest, startFunctionUrl } from './function-url.ts';
+import { FUNCTION_ACCOUNT } from './function-url-event.ts';
 import type { LabelUpdate } from './secret-store.ts';
 import { startSecretsManager } from './secrets-manager.ts';
 import type { PublishedMessage } from './sns.ts';
@@ -112,16 +113,20 @@ function createEventQueue(onFailure: (error: unknown) => void) {
 
 /** With made-up keys, so that nobody's own keys are sent anywhere. */
 async function useOwnSecretsManager(onLabelUpdated: (update: LabelUpdate) => void): Promise<() => Promise<void>> {
-  const secretsManager = await startSecretsManager({ onLabelUpdated });
+  const roles = { [BROKER_KEY]: `arn:aws:iam::${FUNCTION_ACCOUNT}:role/${tokenRoleName(LOCAL_ENVIRONMENT)}` };
+  const secretsManager = await startSecretsManager({ onLabelUpdated, roles });
   Object.assign(process.env, {
     AWS_ENDPOINT_URL_SECRETS_MANAGER: secretsManager.url,
-    AWS_ACCESS_KEY_ID: 'AKIDLOCALBROKER',
+    AWS_ACCESS_KEY_ID: BROKER_KEY,
     AWS_SECRET_ACCESS_KEY: 'local-broker-secret',
   });
   delete process.env.AWS_SESSION_TOKEN;
   delete process.env.AWS_PROFILE;
   return secretsManager.close;
 }
+
+/** What the broker signs with; Secrets Manager takes it for the role of the token function. */
+const BROKER_KEY = 'AKIDLOCALBROKER';
 
 async function useOwnDynamoDB(): Promise<() => Promise<void>> {
   const dynamodb = await startDynamoDB();

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { ROLE_ARN } from '../../functions/contract.ts';
 import type { ReceivedRequest } from './sigv4-canonical.ts';
 
 /** Who signed, as Lambda shows it. */
@@ -106,8 +107,6 @@ function eventBody({ body }: ReceivedRequest, contentType: string) {
   const isBase64Encoded = !TEXT_TYPE.test(mediaType);
   return { body: Buffer.from(body).toString(isBase64Encoded ? 'base64' : 'utf8'), isBase64Encoded };
 }
-
-const ROLE_ARN = /^arn:([^:]+):iam::(\d{12}):role\/(?:.*\/)?([^/]+)$/;
 
 /**
  * How a role looks once somebody has assumed it; `role` is `arn:aws:iam::<account>:role/<path/><name>`.

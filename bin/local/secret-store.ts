@@ -12,6 +12,8 @@ export interface StoredSecret {
   changedAt: number;
   description?: string | undefined;
   kmsKeyId?: string | undefined;
+  /** The resource policy, as it was put. */
+  policy?: string | undefined;
   accessedAt?: number;
   /** When it was marked for deletion, and when it will be gone. */
   deletion?: { readonly markedAt: number; readonly goneAt: number } | undefined;

@@ -1,13 +1,21 @@
 import { AwsError } from './aws-error.ts';
 import type { Operation } from './aws-json.ts';
 import { passes } from './secret-filter.ts';
+import { assertMayRead } from './secret-policy-operations.ts';
 import type { SecretStore } from './secret-store.ts';
 import type { SecretValue } from './secret-versions.ts';
 import { INPUTS, operation } from './secrets-manager-input.ts';
 import { identity, page, seconds, stagesOf } from './secrets-manager-output.ts';
 
+interface Dependencies {
+  readonly store: SecretStore;
+  readonly now: () => number;
+  /** The ARN of a role by its access key. */
+  readonly roles: Readonly<Record<string, string>>;
+}
+
 /** The operations of Secrets Manager that write and read the values of secrets and move their stages. */
-export function secretValueOperations(store: SecretStore, now: () => number): Readonly<Record<string, Operation>> {
+export function secretValueOperations({ store, now, roles }: Dependencies): Readonly<Record<string, Operation>> {
   return {
     CreateSecret: operation(INPUTS.CreateSecret, (input) => {
       const versionId = requiredToken(input.ClientRequestToken);
@@ -51,11 +59,9 @@ export function secretValueOperations(store: SecretStore, now: () => number): Re
       return identity(secret);
     }),
 
-    GetSecretValue: operation(INPUTS.GetSecretValue, (input) =>
-      readValue(input.SecretId, input.VersionId, input.VersionStage),
-    ),
+    GetSecretValue: operation(INPUTS.GetSecretValue, (input, accessKeyId) => readValue(input, accessKeyId)),
 
-    BatchGetSecretValue: operation(INPUTS.BatchGetSecretValue, (input) => {
+    BatchGetSecretValue: operation(INPUTS.BatchGetSecretValue, (input, accessKeyId) => {
       if ((input.SecretIdList === undefined) === (input.Filters === undefined)) {
         throw new AwsError('InvalidParameterException', 'Either SecretIdList or Filters must be given, but not both.');
       }
@@ -66,7 +72,7 @@ export function secretValueOperations(store: SecretStore, now: () => number): Re
       const { items, NextToken } = page(SecretIdList, MaxResults, input.NextToken);
       const answers = items.map((secretId) => {
         try {
-          return { value: readValue(secretId) };
+          return { value: readValue({ SecretId: secretId }, accessKeyId) };
         } catch (error) {
           if (!(error instanceof AwsError)) throw error;
           return { error: { SecretId: secretId, ErrorCode: error.type, Message: error.message } };
@@ -80,8 +86,9 @@ export function secretValueOperations(store: SecretStore, now: () => number): Re
     }),
   };
 
-  function readValue(secretId: string, versionId?: string, stage?: string) {
-    const secret = store.getActive(secretId);
+  function readValue({ SecretId, VersionId: versionId, VersionStage: stage }: ValueRequest, accessKeyId: string) {
+    const secret = store.getActive(SecretId);
+    assertMayRead(secret, roles[accessKeyId]);
     const version =
       versionId === undefined ? secret.versions.withStage(stage ?? 'AWSCURRENT') : secret.versions.get(versionId);
     if (version === undefined) {
@@ -112,6 +119,12 @@ export function secretValueOperations(store: SecretStore, now: () => number): Re
     const found = store.all().filter((secret) => secret.deletion === undefined && passes(secret, filters));
     return found.map(({ name }) => name);
   }
+}
+
+interface ValueRequest {
+  readonly SecretId: string;
+  readonly VersionId?: string | undefined;
+  readonly VersionStage?: string | undefined;
 }
 
 /** The token becomes the version's id. SDKs make one of their own, so only a hand-made request can lack it. */

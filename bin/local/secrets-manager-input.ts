@@ -73,14 +73,17 @@ export const INPUTS = {
     ForceDeleteWithoutRecovery: z.boolean().default(false),
   }),
   RestoreSecret: z.object({ SecretId }),
+  GetResourcePolicy: z.object({ SecretId }),
+  PutResourcePolicy: z.object({ SecretId, ResourcePolicy: z.string().min(1).max(20_480) }),
+  DeleteResourcePolicy: z.object({ SecretId }),
 };
 
 /** An operation that runs only with input that fits its schema. */
 export function operation<Schema extends z.ZodType>(
   schema: Schema,
-  run: (input: z.output<Schema>) => object | undefined,
+  run: (input: z.output<Schema>, accessKeyId: string) => object | undefined,
 ): Operation {
-  return (input) => run(parseInput(schema, input));
+  return (input, accessKeyId) => run(parseInput(schema, input), accessKeyId);
 }
 
 /** The complaint names the member that is wrong and none of its content. */

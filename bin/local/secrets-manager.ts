@@ -1,5 +1,6 @@
 import { type AwsJsonServer, serveAwsJson } from './aws-json.ts';
 import { secretInventoryOperations } from './secret-inventory-operations.ts';
+import { secretPolicyOperations } from './secret-policy-operations.ts';
 import { type LabelUpdate, SecretStore } from './secret-store.ts';
 import { secretValueOperations } from './secret-value-operations.ts';
 
@@ -9,12 +10,14 @@ export async function startSecretsManager({
   port,
   onLabelUpdated = () => undefined,
   listLagMs = 0,
+  roles = {},
 }: Options = {}): Promise<SecretsManagerStandIn> {
   const store = new SecretStore({ now, onLabelUpdated });
   const operations = new Map(
     Object.entries({
-      ...secretValueOperations(store, now),
+      ...secretValueOperations({ store, now, roles }),
       ...secretInventoryOperations({ store, now, listLagMs }),
+      ...secretPolicyOperations(store),
     }),
   );
   const server = await serveAwsJson({ service: 'secretsmanager', operations, port });
@@ -34,4 +37,6 @@ interface Options {
   readonly onLabelUpdated?: (update: LabelUpdate) => void;
   /** ListSecrets may lag behind by five minutes in AWS; here by this much. */
   readonly listLagMs?: number;
+  /** Whose access key it is, as the ARN of a role: such a role is held to the secrets' policies, other keys are not. */
+  readonly roles?: Readonly<Record<string, string>>;
 }

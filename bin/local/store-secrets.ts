@@ -1,7 +1,7 @@
 import { CreateSecretCommand, ResourceExistsException } from '@aws-sdk/client-secrets-manager';
 import { createSecretsManagerClient } from '../../functions/aws/clients.ts';
 import { causeWord } from '../../functions/aws/errors.ts';
-import { secretName } from '../../functions/broker/credential/secret.ts';
+import { secretName } from '../../functions/contract.ts';
 
 /** Stores the clients' credentials where there is none yet: what is found in Secrets Manager is left as it is. */
 export async function storeSecrets(environment: string, credentials: Readonly<Record<string, unknown>>): Promise<void> {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { NAME_PATTERN } from '../../functions/broker/pair/pair.ts';
+import { NAME_PATTERN } from '../../functions/contract.ts';
 import { FAULTS, type TokenServiceAnswer, type TokenServiceFault } from './token-service-answer.ts';
 import type { Target } from './token-service-target.ts';
 

@@ -1,8 +1,7 @@
 import * as z from 'zod/mini';
-import { FINDINGS, PROOFS } from '../../functions/broker/finding.ts';
-import type { CheckAnswer, ProblemAnswer, TokenAnswer } from '../../functions/broker/http/broker-answer.ts';
-import { nameSchema } from '../../functions/broker/http/issue-request.ts';
-import { PROBLEMS, type ProblemType } from '../../functions/broker/problem.ts';
+import { nameSchema } from '../../functions/broker/http/request.ts';
+import type { CheckAnswer, ProblemAnswer, TokenAnswer } from '../../functions/broker/http/response.ts';
+import { FINDINGS, PROBLEMS, PROOFS, type ProblemType, SECRET_STAGES } from '../../functions/contract.ts';
 import type { Same } from './same.ts';
 
 /**
@@ -22,7 +21,7 @@ export const tokenAnswerSchema = z.looseObject({
 export const checkAnswerSchema = z.object({
   client: nameSchema,
   service: nameSchema,
-  stage: z.enum(['AWSCURRENT', 'AWSPREVIOUS', 'AWSPENDING']),
+  stage: z.enum(SECRET_STAGES),
   finding: z.enum(FINDINGS),
   version: z.optional(z.string()),
   checked_at: z.iso.datetime(),
@@ -43,7 +42,7 @@ export const responseShapeSchema = z.object({
   members: z.array(shapeMemberSchema).check(z.maxLength(32)),
 });
 
-const PROBLEM_TYPES = Object.keys(PROBLEMS) as readonly ProblemType[];
+export const PROBLEM_TYPES = Object.keys(PROBLEMS) as readonly ProblemType[];
 
 export const problemAnswerSchema = z.object({
   type: z.enum(PROBLEM_TYPES),

@@ -1,4 +1,4 @@
-import type { ProblemType } from '../../functions/broker/problem.ts';
+import { PROBLEMS, type ProblemType } from '../../functions/contract.ts';
 import { withAwsAnswers } from './aws-answers.ts';
 import { headersOf } from './headers.ts';
 import { problemResponses } from './problem-responses.ts';
@@ -13,15 +13,10 @@ const FOUND = {
   checked_at: '2026-01-01T00:00:00.000Z',
 };
 
-/** To a check these are findings; no check refuses a token. */
-const NO_PROBLEMS_OF_A_CHECK: readonly ProblemType[] = [
-  'credential-missing',
-  'credential-malformed',
-  'credential-rejected',
-  'token-response-unusable',
-  'token-endpoint-error',
-  'refused-again',
-];
+/** To a check what an operator must end is a finding, and no check refuses a token. */
+function isProblemOfCheck(type: ProblemType): boolean {
+  return PROBLEMS[type].concerns !== 'operator' && type !== 'refused-again';
+}
 
 /** `POST /check`. */
 export const CHECK_OPERATION = {
@@ -36,7 +31,7 @@ export const CHECK_OPERATION = {
   responses: withAwsAnswers({
     200: {
       description: 'What is known of the credential.',
-      headers: headersOf(),
+      headers: headersOf({ retryAfter: true }),
       content: {
         'application/json': {
           schema: { $ref: '#/components/schemas/Check' },
@@ -44,6 +39,10 @@ export const CHECK_OPERATION = {
             accepted: {
               summary: 'It works',
               value: { ...FOUND, finding: 'accepted', proven_by: 'request', expires_in: 3599 },
+            },
+            throttled: {
+              summary: 'A request of another check came just before: try again after `Retry-After`',
+              value: { ...FOUND, stage: 'AWSPENDING', finding: 'throttled', proven_by: 'latch' },
             },
             rejected: {
               summary: 'The service rejected it before, so it was not sent again',
@@ -53,6 +52,6 @@ export const CHECK_OPERATION = {
         },
       },
     },
-    ...problemResponses(NO_PROBLEMS_OF_A_CHECK),
+    ...problemResponses(isProblemOfCheck),
   }),
 };

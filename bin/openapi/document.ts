@@ -26,13 +26,13 @@ export function openapiDocument() {
 }
 
 /** Of the contract, not of the code: major when a caller can break, minor when something is added. */
-const CONTRACT_VERSION = '1.0.0';
+const CONTRACT_VERSION = '2.0.0';
 
 const DESCRIPTION = `JSON in, JSON out; a form with the same members does as well. No query parameters.
 
 Everything but a 200 of the broker is a problem (RFC 9457). 403: the caller was refused. 424: no retry helps until an
-operator acts. 5xx: trying again makes sense, after \`Retry-After\` where there is one. 429, 502, and whatever has no
-\`type\` come from AWS, in front of the broker.
+operator acts, also when \`Retry-After\` says when the broker asks the service again. 5xx: trying again makes sense, after
+\`Retry-After\` where there is one. 429, 502, and an answer without a \`type\` come from AWS, in front of the broker.
 
 Ignore members that you do not know: answers can have more of them one day.
 `;

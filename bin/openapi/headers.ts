@@ -33,7 +33,8 @@ export const HEADERS = {
     schema: { type: 'string', const: 'nosniff' },
   },
   RetryAfter: {
-    description: 'Whole seconds after which trying again makes sense; left out where nobody knows.',
+    description:
+      'Whole seconds after which the broker would ask the service again; left out where that is not known. Of a 424 it is no invitation to repeat the request: an operator must act first.',
     schema: { type: 'integer', minimum: 1 },
   },
   Allow: { description: 'The only method.', required: true, schema: { type: 'string', const: 'POST' } },

@@ -1,27 +1,30 @@
-import { problemResponse } from '../../functions/broker/http/broker-response.ts';
-import { PROBLEMS, Problem, type ProblemType, type ShapeReport } from '../../functions/broker/problem.ts';
+import { problemResponse } from '../../functions/broker/http/response.ts';
+import { Problem, type ShapeReport } from '../../functions/broker/problem.ts';
+import { PROBLEMS, type ProblemType } from '../../functions/contract.ts';
+import { PROBLEM_TYPES } from './answer-schemas.ts';
 import type { DocumentedResponse } from './aws-answers.ts';
 import { headersOf } from './headers.ts';
 import { PROBLEM_GUIDE } from './problem-guide.ts';
 
 /** The responses of the problems that an operation can answer with, by status; from the one table of problems. */
-export function problemResponses(except: readonly ProblemType[]): Readonly<Record<string, DocumentedResponse>> {
-  const types = PROBLEM_TYPES.filter((type) => !except.includes(type));
-  const byStatus = Map.groupBy(types, (type) => PROBLEMS[type].status);
+export function problemResponses(
+  isPossible: (type: ProblemType) => boolean = () => true,
+): Readonly<Record<string, DocumentedResponse>> {
+  const byStatus = Map.groupBy(PROBLEM_TYPES.filter(isPossible), (type) => PROBLEMS[type].status);
   const responses = [...byStatus].map(([status, ofStatus]) => [status, problemResponseOf(status, ofStatus)]);
   return Object.fromEntries(responses);
 }
 
-const PROBLEM_TYPES = Object.keys(PROBLEMS) as readonly ProblemType[];
-
 function problemResponseOf(status: number, types: readonly ProblemType[]): DocumentedResponse {
   const retryable = types.every((type) => PROBLEMS[type].retryable);
-  const lines = types.map((type) => `* \`${type}\`: ${PROBLEM_GUIDE[type].means}; ${PROBLEM_GUIDE[type].advice}.`);
+  // An answer that keeps the broker from asking the service again says how long, also where no retry helps.
+  const retryAfter = retryable || status === 424;
+  const lines = types.map((type) => `* \`${type}\`: ${PROBLEM_GUIDE[type].means}. ${PROBLEMS[type].advice}`);
   const examples = types.map((type) => [type, { summary: PROBLEMS[type].title, value: exampleOf(type) }]);
   const properties = { type: { enum: types }, status: { const: status }, retryable: { const: retryable } };
   return {
     description: lines.join('\n'),
-    headers: headersOf({ retryAfter: retryable, allow: types.includes('method-not-allowed') }),
+    headers: headersOf({ retryAfter, allow: types.includes('method-not-allowed') }),
     content: {
       'application/problem+json': {
         schema: { allOf: [{ $ref: '#/components/schemas/Problem' }, { properties }] },

@@ -1,6 +1,5 @@
 import * as z from 'zod/mini';
-import { checkRequestSchema } from '../../functions/broker/http/check-request.ts';
-import { issueRequestSchema } from '../../functions/broker/http/issue-request.ts';
+import { checkRequestSchema, issueRequestSchema } from '../../functions/broker/http/request.ts';
 import {
   checkAnswerSchema,
   problemAnswerSchema,

@@ -43,6 +43,6 @@ export const TOKEN_OPERATION = {
         },
       },
     },
-    ...problemResponses([]),
+    ...problemResponses(),
   }),
 };

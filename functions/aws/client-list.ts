@@ -1,7 +1,6 @@
 import { ListSecretsCommand, type SecretListEntry, type SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
-import { secretName } from '../broker/credential/secret.ts';
 import type { ClientList } from '../broker/health/pairs.ts';
-import { NAME_PATTERN } from '../broker/pair/pair.ts';
+import { NAME_PATTERN, secretName } from '../contract.ts';
 import { causeWord } from './errors.ts';
 import { withTimeLimit } from './time-limit.ts';
 

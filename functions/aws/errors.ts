@@ -1,4 +1,4 @@
-import { isPlainWord } from '../broker/plain-word.ts';
+import { isPlainWord } from '../broker/redacted.ts';
 
 /**
  * An error's code or name and nothing else: messages and hidden members of an SDK's errors quote the answer. Names come

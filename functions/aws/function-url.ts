@@ -1,6 +1,7 @@
-import { type Caller, parseCaller } from '../broker/caller.ts';
-import type { BrokerResponse } from '../broker/http/broker-response.ts';
+import { type Caller, parseCaller } from '../broker/authorize.ts';
+import type { BrokerResponse } from '../broker/http/response.ts';
 import type { BrokerRequest } from '../broker/http/token-endpoint.ts';
+import { callDeadline } from '../broker/pair/deadlines.ts';
 import { isRecord } from '../broker/token-response/members.ts';
 
 /** Lambda's context, as far as the broker needs it. */
@@ -22,7 +23,7 @@ export interface FunctionUrlResult {
  * @see https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html#urls-payloads
  */
 export function parseEvent(event: unknown, context: InvocationContext, now: number): BrokerRequest {
-  const deadline = now + context.getRemainingTimeInMillis() - ANSWER_RESERVE_MS;
+  const deadline = callDeadline(now, context.getRemainingTimeInMillis());
   const { rawPath, rawQueryString, headers, requestContext, body = '', isBase64Encoded = false } = membersOf(event);
   const { requestId, http, authorizer } = membersOf(requestContext);
   const { method } = membersOf(http);
@@ -54,9 +55,6 @@ export function parseEvent(event: unknown, context: InvocationContext, now: numb
 export function toResult({ status, headers, body }: BrokerResponse): FunctionUrlResult {
   return { statusCode: status, headers, body };
 }
-
-/** The answer leaves this long before Lambda would end the invocation. */
-const ANSWER_RESERVE_MS = 500;
 
 const NO_REQUEST = {
   requestId: 'none',

@@ -3,9 +3,9 @@ import {
   ResourceNotFoundException,
   type SecretsManagerClient,
 } from '@aws-sdk/client-secrets-manager';
-import { secretName } from '../broker/credential/secret.ts';
 import type { ListedClient } from '../broker/health/pairs.ts';
 import type { ClientName } from '../broker/pair/pair.ts';
+import { secretName } from '../contract.ts';
 import { causeWord } from './errors.ts';
 import { withTimeLimit } from './time-limit.ts';
 

@@ -1,7 +1,7 @@
 import * as z from 'zod/mini';
-import { secretName } from '../broker/credential/secret.ts';
 import type { Promotion } from '../broker/health/rotation.ts';
-import { type ClientName, NAME_PATTERN } from '../broker/pair/pair.ts';
+import type { ClientName } from '../broker/pair/pair.ts';
+import { NAME_PATTERN, secretName } from '../contract.ts';
 
 /** What an event means: a client's credential was put into use, or nothing that concerns this environment. */
 export type RotationEvent = ({ readonly kind: 'promotion' } & Promotion) | { readonly kind: 'foreign' | 'malformed' };

@@ -4,8 +4,9 @@ import {
   type SecretsManagerClient,
   SecretsManagerServiceException,
 } from '@aws-sdk/client-secrets-manager';
-import { type ReadSecret, type SecretReading, type SecretStage, secretName } from '../broker/credential/secret.ts';
+import type { ReadSecret, SecretReading } from '../broker/credential/secret.ts';
 import { Redacted } from '../broker/redacted.ts';
+import { type SecretStage, secretName } from '../contract.ts';
 import { causeWord, isDefinitive } from './errors.ts';
 import { withRetry, withTimeLimit } from './time-limit.ts';
 

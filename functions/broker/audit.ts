@@ -1,8 +1,6 @@
-import type { Operation } from './access-rule.ts';
-import type { Caller } from './caller.ts';
-import type { Finding } from './finding.ts';
+import type { Finding, ProblemType } from '../contract.ts';
+import type { Caller, Operation } from './authorize.ts';
 import type { Pair } from './pair/pair.ts';
-import type { ProblemType } from './problem.ts';
 import type { ExpirySource } from './token-response/types.ts';
 
 /** One decision of the broker, denials too. Nothing in it is a secret, a token or a value of a service's answer. */
@@ -30,11 +28,11 @@ export type CacheUse = 'memory' | 'shared' | 'none';
 /** What happened on the way to one answer. */
 export interface Trace {
   tokenRequests: number;
-  readonly remarks: Set<Remark>;
+  readonly warnings: Set<Warning>;
 }
 
-/** Something that an operator wants to count although the caller got its answer. */
-export type Remark =
+/** What an audit line tells beside the outcome: an operator wants to count it although the caller got its answer. */
+export type Warning =
   /** DynamoDB was down, slow or throttled: the environment went on by itself. */
   | 'shared-cache-unavailable'
   /** Secrets Manager is down: the last known version served. */
@@ -44,12 +42,10 @@ export type Remark =
   /** The current version is latched: its predecessor served. */
   | 'previous-version'
   /** A refused token is all that the service hands out. */
-  | 'refusal-idle'
-  /** Tokens of an assumed life time were refused too early, so less is assumed from now on. */
-  | 'assumed-lifetime-halved';
+  | 'same-token-again';
 
 export function newTrace(): Trace {
-  return { tokenRequests: 0, remarks: new Set() };
+  return { tokenRequests: 0, warnings: new Set() };
 }
 
 /** Writes one line; must not throw. */

@@ -1,10 +1,20 @@
-import type { AccessRule, Operation } from './access-rule.ts';
-import { type Caller, callerKey } from './caller.ts';
-import type { Pair, ServiceName } from './pair/pair.ts';
+import { ASSUMED_ROLE_ARN, ROLE_ARN } from '../contract.ts';
+import type { ClientName, Pair, ServiceName } from './pair/pair.ts';
 import { Problem } from './problem.ts';
 
 /** Throws the problem `access-denied` unless an access rule covers the caller, the operation and the pair. */
 export type Authorize = (caller: Caller, operation: Operation, pair: Pair) => void;
+
+/** Which role may act for which clients on which services. */
+export interface AccessRule {
+  /** `arn:aws:iam::<account>:role/<path/><name>`; matched on partition, account and role name. */
+  readonly role: string;
+  readonly clients: readonly ClientName[] | 'all';
+  readonly services: readonly ServiceName[] | 'all';
+  readonly operations: readonly Operation[];
+}
+
+export type Operation = 'token' | 'check';
 
 /** Indexes the rules by role once, so that a decision costs one look-up however many rules there are. */
 export function createAuthorize(rules: readonly AccessRule[], services: ReadonlySet<ServiceName>): Authorize {
@@ -16,19 +26,11 @@ export function createAuthorize(rules: readonly AccessRule[], services: Readonly
   };
 }
 
-/** Unknown and forbidden look the same from outside, so nobody can find out which clients or services exist. */
+/** Unknown and forbidden look the same from outside, so no caller can find out which clients or services exist. */
 export function accessDenied(): Problem {
   return new Problem(
     'access-denied',
     'No access rule lets this role do this for this client on this service. Ask the operators of the broker for a rule.',
-  );
-}
-
-function covers(rule: AccessRule, operation: Operation, { client, service }: Pair): boolean {
-  return (
-    rule.operations.includes(operation) &&
-    (rule.clients === 'all' || rule.clients.includes(client)) &&
-    (rule.services === 'all' || rule.services.includes(service))
   );
 }
 
@@ -41,4 +43,34 @@ function roleKey(arn: string): string {
   return callerKey({ partition, account, role });
 }
 
-const ROLE_ARN = /^arn:([a-z-]+):iam::(\d{12}):role\/(?:[!-~]*\/)?([A-Za-z0-9_+=,.@-]{1,64})$/;
+function covers(rule: AccessRule, operation: Operation, { client, service }: Pair): boolean {
+  return (
+    rule.operations.includes(operation) &&
+    (rule.clients === 'all' || rule.clients.includes(client)) &&
+    (rule.services === 'all' || rule.services.includes(service))
+  );
+}
+
+/** The AWS role that signed a request. */
+export interface Caller {
+  readonly partition: string;
+  readonly account: string;
+  readonly role: string;
+  /** Chosen by the caller itself: for the audit line, never for a decision. */
+  readonly session: string;
+}
+
+/**
+ * Reads the ARN under which an assumed role arrives; its path is gone. Anything else (a user, the account's root, an
+ * anonymous or a CloudFront identity) is no caller and gives `undefined`.
+ */
+export function parseCaller(arn: string): Caller | undefined {
+  const [, partition, account, role, session] = ASSUMED_ROLE_ARN.exec(arn) ?? [];
+  if (partition === undefined || account === undefined || role === undefined || session === undefined) return undefined;
+  return { partition, account, role, session };
+}
+
+/** The identity that access rules are matched on. */
+export function callerKey({ partition, account, role }: Pick<Caller, 'partition' | 'account' | 'role'>): string {
+  return `${partition}:${account}:${role}`;
+}

@@ -1,8 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { AccessRule, Operation } from '../../functions/broker/access-rule.ts';
-import { createAuthorize } from '../../functions/broker/authorize.ts';
-import { parseCaller } from '../../functions/broker/caller.ts';
+import { type AccessRule, createAuthorize, type Operation, parseCaller } from '../../functions/broker/authorize.ts';
 import { createBrokerWorld } from '../support/broker-world.ts';
 import { exampleRule } from '../support/example.ts';
 import { functionUrlEvent, requestContext, signedBy } from '../support/function-url-events.ts';

@@ -98,7 +98,7 @@ describe('a request in a hurry', () => {
 describe('the start of an environment', () => {
   it('leaves nothing to the first request but what is known', async () => {
     weathers({ sealingKey: NEVER, read: NEVER });
-    await world.warmUp();
+    await world.readFirst();
     await world.expectSilence();
   });
 });

@@ -6,7 +6,7 @@ import { functionUrlEvent } from '../support/function-url-events.ts';
 // Answers one request, within the time that is left and with the AWS of its variables, and tells what that has left
 // behind. It ends as soon as nothing keeps it: whatever the request had left would keep it.
 const [authUrl = '', path = '', remaining = ''] = process.argv.slice(2);
-const { handler, warmUp } = createTokenFunction({
+const { handler, readFirst } = createTokenFunction({
   environment: 'test',
   tableName: 'pairs',
   settings: {
@@ -16,7 +16,7 @@ const { handler, warmUp } = createTokenFunction({
   },
   write: () => undefined,
 });
-await warmUp();
+await readFirst();
 
 const events: string[] = [];
 const event = functionUrlEvent({ client: 'acme', service: 'customer-insights' }, { rawPath: path });

@@ -7,7 +7,7 @@ import type { Fault } from '../../bin/local/aws-fault.ts';
 import { ensurePairTable, startDynamoDB } from '../../bin/local/dynamodb.ts';
 import { startSecretsManager } from '../../bin/local/secrets-manager.ts';
 import { createDynamoDBClient } from '../../functions/aws/clients.ts';
-import { sealingKeyName } from '../../functions/aws/sealing/sealing-key.ts';
+import { sealingKeyName } from '../../functions/contract.ts';
 import { startFaultyEndpoint } from '../support/dynamodb.ts';
 import { type RawServer, startRawServer } from '../support/raw-server.ts';
 import { drip, http, type Reply, write } from './hostile-answers.ts';

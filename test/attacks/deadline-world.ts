@@ -35,7 +35,7 @@ export function startDeadlineWorld(start: number, seed = 1) {
     open,
     /** Every call that was made, in order. */
     began,
-    warmUp: () => run(tokenFunction.warmUp()),
+    readFirst: () => run(tokenFunction.readFirst()),
 
     invoke: (...request: Parameters<typeof ask>) => run(ask(...request)),
     /** Invokes once for each, all at the same time. */

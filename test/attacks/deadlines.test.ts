@@ -18,9 +18,9 @@ describe('whatever is slow, silent or broken, and however little time is left', 
   it.each(['/token', '/check'] as const)('%s answers in time, and nothing goes on after it', async (path) => {
     await fc.assert(
       fc.asyncProperty(scenarios, async ({ history, table, weathers, remainingMs, seed }) => {
-        const { state, warmUp, invoke, expectSilence } = await begin(history, table, seed);
+        const { state, readFirst, invoke, expectSilence } = await begin(history, table, seed);
         state.weathers = weathers;
-        if (history === 'starting') await warmUp();
+        if (history === 'starting') await readFirst();
         const answer = await invoke(remainingMs, path);
         expect(answer.leftMs).toBeGreaterThanOrEqual(MARGIN_MS);
         expect(ANSWERS).toContain(answer.json.type ?? answer.status);
@@ -106,7 +106,7 @@ async function begin(history: History, table: Table, seed: number) {
   end();
   world = startDeadlineWorld(START, seed);
   if (history === 'memory' || history === 'old-memory') {
-    await world.warmUp();
+    await world.readFirst();
     expect((await world.invoke(15_000)).status).toBe(200);
     world.pass(history === 'memory' ? 400_000 : 4_000_000);
   }

@@ -5,10 +5,9 @@ import { ensurePairTable, startDynamoDB } from '../../bin/local/dynamodb.ts';
 import { startSecretsManager } from '../../bin/local/secrets-manager.ts';
 import { createDynamoDBClient, createSecretsManagerClient } from '../../functions/aws/clients.ts';
 import { createHttpsSender } from '../../functions/aws/https/sender.ts';
-import { sealingKeyName } from '../../functions/aws/sealing/sealing-key.ts';
-import type { ProblemType } from '../../functions/broker/problem.ts';
 import type { Service } from '../../functions/broker/service.ts';
 import type { Send } from '../../functions/broker/token-request/send.ts';
+import { type ProblemType, sealingKeyName } from '../../functions/contract.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
 import { type FaultOf, startFaultyEndpoint } from '../support/dynamodb.ts';
 import { exampleRule, exampleService } from '../support/example.ts';
@@ -112,7 +111,7 @@ export async function startLeakWorld(spelling: Spelling) {
       const answers: Answered[] = [];
       let answered = '';
       for (const round of rounds) {
-        const { handler, warmUp } = createTokenFunction({
+        const { handler, readFirst } = createTokenFunction({
           ...clients,
           environment,
           tableName: TABLE,
@@ -123,7 +122,7 @@ export async function startLeakWorld(spelling: Spelling) {
             provenForSeconds: 0,
           },
         });
-        await warmUp();
+        await readFirst();
         const checks = round === 'second' ? [{ rawPath: '/check' }] : [];
         for (const changes of [...events, ...checks]) {
           const { statusCode, headers, body } = await handler(eventOf(marks.sessionToken, changes), CONTEXT);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { PROBLEMS, type ProblemType } from '../../functions/broker/problem.ts';
+import { PROBLEMS, type ProblemType } from '../../functions/contract.ts';
 import { createBrokerWorld } from '../support/broker-world.ts';
 import { exampleRule } from '../support/example.ts';
 import { functionUrlEvent, requestContext, signedBy } from '../support/function-url-events.ts';

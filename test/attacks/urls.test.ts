@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createHttpsSender } from '../../functions/aws/https/sender.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
-import { buildTokenRequest } from '../../functions/broker/token-request/build.ts';
+import { buildTokenRequest } from '../../functions/broker/token-request/token-request.ts';
 import { parseEnvironment } from '../../lib/settings.ts';
 import { changed, exampleForm, faultsIn } from '../lib/example-form.ts';
 import { exampleService } from '../support/example.ts';
@@ -11,7 +11,11 @@ import { exampleService } from '../support/example.ts';
 import { startRawServer } from '../support/raw-server.ts';
 
 const SEED = 8;
-const CREDENTIAL = { clientId: new Redacted('acme'), secret: new Redacted('hunter2') };
+const CREDENTIAL = {
+  clientId: new Redacted('acme'),
+  secret: new Redacted('hunter2'),
+  authorization: new Redacted('Basic YWNtZTpodW50ZXIy'),
+};
 
 /** Where nobody may send a client's credential, however it is spelled. */
 const AUTH_URLS = [

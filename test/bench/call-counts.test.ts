@@ -7,7 +7,7 @@ it('calls AWS and the service exactly as often as each way to an answer needs', 
   const { startEnvironment, calls } = countCalls();
   const first = startEnvironment();
 
-  await first.warmUp();
+  await first.readFirst();
   expect(calls()).toEqual(['GetItem', 'GetSecretValue']);
 
   expect(await ask(first)).toBe('token-broker; fwd=miss');

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { type CheckOptions, createTokenBroker } from '../../client/token-broker.ts';
-import type { Finding, ProvenBy } from '../../functions/broker/finding.ts';
+import type { Finding, ProvenBy } from '../../functions/contract.ts';
 import { checked, problem } from './answers.ts';
 import { type Answer, answerWith, type LoopbackServer, startLoopbackServer } from './loopback-server.ts';
 

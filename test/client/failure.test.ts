@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { AwsCredentials } from '../../client/credentials.ts';
 import { TokenBrokerError } from '../../client/error.ts';
 import { createTokenBroker, type TokenBrokerOptions } from '../../client/token-broker.ts';
-import { PROBLEMS } from '../../functions/broker/problem.ts';
+import { PROBLEMS } from '../../functions/contract.ts';
 import { AWS_ANSWERS, PROBLEM_TYPES, problem } from './answers.ts';
 import { type Answer, answerWith, type LoopbackServer, startLoopbackServer } from './loopback-server.ts';
 

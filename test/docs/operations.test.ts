@@ -49,7 +49,7 @@ const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
     },
     { about: /client rollback acme/, shows: /is AWSCURRENT/ },
     { about: /client put acme/, input: NEW, shows: /is AWSCURRENT/ },
-    { about: /client retry acme/, shows: /CLEARED VERSIONS.*accepted/s },
+    { about: /client retry acme/, shows: /CLEARED VERSIONS.*acme +customer-insights +[0-9a-f]{8}.*accepted/s },
   ],
   'A service incident': [
     { about: /health$/, prepare: (world) => fail(world, 503), exitCode: 1, shows: /acme +unreachable/ },
@@ -57,9 +57,10 @@ const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
     { about: /--auth-url/, exitCode: 1, shows: /token-endpoint-unavailable/ },
     { about: /--watch/, prepare: (world) => fail(world, undefined), exitCode: 130, shows: /acme +accepted +accepted/ },
     { about: /--run/, shows: /^acme +accepted +accepted$/m },
+    { about: /client retry --service/, shows: /^acme +customer-insights +- +- +(?:-|ended)$/m },
   ],
   'A leaked credential': [
-    { about: /client disable acme/, shows: /acme is disabled/ },
+    { about: /client disable acme/, shows: /acme is disabled.*ends it\.\n$/s },
     { about: /client put acme --force/, input: NEW, shows: /disabled .*is AWSCURRENT/s },
     { about: /AWSPREVIOUS --remove-from/, shows: /"ARN"/ },
     { about: /client enable acme/, shows: /acme is enabled.*accepted/s },

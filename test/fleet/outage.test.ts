@@ -29,13 +29,13 @@ describe.each(['stopped', 'hang', 'throttled', 'garbage', 'access-denied', 'key-
       await fail(fault);
 
       const warm = await ask(process, 1, { client: 'acme' });
-      expect(warm).toMatchObject({ status: 200, audit: { cache: 'memory', remarks: ['shared-cache-unavailable'] } });
+      expect(warm).toMatchObject({ status: 200, audit: { cache: 'memory', warnings: ['shared-cache-unavailable'] } });
       const other = await ask(process, 1, { client: 'globex' });
-      expect(other).toMatchObject({ status: 200, audit: { cache: 'none', remarks: ['shared-cache-unavailable'] } });
+      expect(other).toMatchObject({ status: 200, audit: { cache: 'none', warnings: ['shared-cache-unavailable'] } });
       const cold = await ask(process, 2, { client: 'acme' });
-      expect(cold).toMatchObject({ status: 200, audit: { cache: 'none', remarks: ['shared-cache-unavailable'] } });
+      expect(cold).toMatchObject({ status: 200, audit: { cache: 'none', warnings: ['shared-cache-unavailable'] } });
       const again = await ask(process, 2, { client: 'acme' });
-      expect(again).toMatchObject({ status: 200, audit: { cache: 'memory', remarks: [] } });
+      expect(again).toMatchObject({ status: 200, audit: { cache: 'memory', warnings: [] } });
 
       const waits = [warm, other, cold, again].map(({ waitMs }) => Math.round(waitMs));
       print(`DynamoDB ${fault}: warm, other pair, cold, again: ${waits.join(', ')} ms`);
@@ -57,7 +57,7 @@ it('DynamoDB is used again once it is back', async () => {
   await process.order({ advanceMs: MEMORY_MS + PEACE_MS });
   expect(await ask(process, 1, { client: 'acme' })).toMatchObject({
     status: 200,
-    audit: { cache: 'shared', remarks: [] },
+    audit: { cache: 'shared', warnings: [] },
   });
 });
 
@@ -72,10 +72,10 @@ describe.each([...DOWN, ...KEY_REFUSED])('while Secrets Manager is down by "%s"'
     await fail(fault);
 
     const living = await ask(process, 1, { client: 'acme' });
-    expect(living).toMatchObject({ status: 200, audit: { TokenRequests: 0, remarks: ['secret-stale'] } });
+    expect(living).toMatchObject({ status: 200, audit: { TokenRequests: 0, warnings: ['secret-stale'] } });
     const known = await ask(process, 1, { client: 'acme', service: OTHER_SERVICE });
     expect(known.status).toBe(200);
-    expect(known.audit.remarks).toContain('secret-stale');
+    expect(known.audit.warnings).toContain('secret-stale');
     const unknown = await ask(process, 2, { client: 'globex' });
     expect(unknown).toMatchObject({ status: 503, body: { type: expect.stringContaining('secrets-unavailable') } });
     expect(Number(unknown.headers['retry-after'])).toBeGreaterThanOrEqual(1);
@@ -116,7 +116,7 @@ it('while both hang, a token in memory is issued, in time', async () => {
   const answer = await ask(process, 1, { client: 'acme' });
   print(`both hang: ${Math.round(answer.waitMs)} ms`);
   expect(answer).toMatchObject({ status: 200, audit: { cache: 'memory' }, body: { access_token: body.access_token } });
-  expect(new Set(answer.audit.remarks)).toEqual(new Set(['shared-cache-unavailable', 'secret-stale']));
+  expect(new Set(answer.audit.warnings)).toEqual(new Set(['shared-cache-unavailable', 'secret-stale']));
   expect(answer.waitMs).toBeLessThan(PATIENCE_MS);
 });
 

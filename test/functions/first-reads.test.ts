@@ -1,7 +1,9 @@
+import type { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startDynamoDB } from '../../bin/local/dynamodb.ts';
-import { readFirst } from '../../functions/prime.ts';
-import { connectPairTable, exampleKey, keysOf, TABLE } from '../support/pair-table.ts';
+import { createTokenFunction } from '../../functions/token-function.ts';
+import { exampleService } from '../support/example.ts';
+import { connectPairTable, TABLE } from '../support/pair-table.ts';
 
 let dynamodb: { readonly url: string; readonly close: () => Promise<void> };
 let table: Awaited<ReturnType<typeof connectPairTable>>;
@@ -14,26 +16,35 @@ afterAll(async () => {
   await dynamodb.close();
 });
 
-it('looks into the table, once, and reads the sealing key', async () => {
-  const { endpoint } = table;
-  const asked: string[] = [];
-  const keys = { ...keysOf(exampleKey()), current: async () => void asked.push('current') };
-  await readFirst({ dynamodb: table.through, tableName: TABLE, keys, now: Date.now, timeoutMs: 10_000 });
-  expect(asked).toEqual(['current']);
-  expect(endpoint.calls.map(({ operation }) => operation)).toEqual(['GetItem']);
-  expect(endpoint.calls[0]?.parameters).toMatchObject({ TableName: TABLE, Key: { pair: { S: 'priming' } } });
+function functionWith(readSecret: (input: unknown) => Promise<unknown>) {
+  const secretsManager = { send: ({ input }: { readonly input: unknown }) => readSecret(input) };
+  return createTokenFunction({
+    environment: 'test',
+    tableName: TABLE,
+    settings: { services: { 'customer-insights': exampleService() }, accessRules: [], provenForSeconds: 3_600 },
+    secretsManager: secretsManager as unknown as SecretsManagerClient,
+    dynamodb: table.through,
+    write: () => undefined,
+  });
+}
+
+it('look into the table, once, and read the sealing key and no client’s secret', async () => {
+  const asked: unknown[] = [];
+  await functionWith(async (input) => void asked.push(input)).readFirst(10_000);
+
+  expect(asked).toEqual([{ SecretId: 'token-broker-keys/test/sealing', VersionStage: 'AWSCURRENT' }]);
+  expect(table.endpoint.calls.map(({ operation }) => operation)).toEqual(['GetItem']);
+  expect(table.endpoint.calls[0]?.parameters).toMatchObject({ TableName: TABLE, Key: { pair: { S: 'first-read' } } });
 });
 
-it.each(['throttled', 'garbage', 'reset'] as const)('does not fail when DynamoDB does: %s', async (fault) => {
+it.each(['throttled', 'garbage', 'reset'] as const)('do not fail when DynamoDB does: %s', async (fault) => {
   table.endpoint.failWith(fault);
-  const keys = { ...keysOf(exampleKey()), current: () => Promise.reject(new Error('no')) };
-  await readFirst({ dynamodb: table.through, tableName: TABLE, keys, now: Date.now, timeoutMs: 10_000 });
+  await functionWith(() => Promise.reject(new Error('no'))).readFirst(10_000);
   table.endpoint.failWith(undefined);
 });
 
-it('does not wait for what does not come', async () => {
+it('do not wait for what does not come', async () => {
   table.endpoint.failWith('hang');
-  const keys = { ...keysOf(exampleKey()), current: () => new Promise<undefined>(() => undefined) };
-  await readFirst({ dynamodb: table.through, tableName: TABLE, keys, now: Date.now, timeoutMs: 20 });
+  await functionWith(() => new Promise(() => undefined)).readFirst(20);
   table.endpoint.failWith(undefined);
 });

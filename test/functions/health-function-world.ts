@@ -8,7 +8,7 @@ import { type PublishedMessage, startSns } from '../../bin/local/sns.ts';
 import { startSts } from '../../bin/local/sts.ts';
 import { startTokenService } from '../../bin/local/token-service.ts';
 import { createDynamoDBClient, createSecretsManagerClient } from '../../functions/aws/clients.ts';
-import type { AccessRule } from '../../functions/broker/access-rule.ts';
+import type { AccessRule } from '../../functions/broker/authorize.ts';
 import { createHealthFunction } from '../../functions/health-function.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
 import { exampleRule, exampleService } from '../support/example.ts';

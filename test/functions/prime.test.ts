@@ -2,7 +2,7 @@ import { Socket } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Service } from '../../functions/broker/service.ts';
 import type { BrokerSettings } from '../../functions/environment.ts';
-import { rehearse, rehearseDuring } from '../../functions/prime.ts';
+import { issueMadeUpToken, prime } from '../../functions/prime.ts';
 import { exampleService } from '../support/example.ts';
 
 afterEach(() => void vi.restoreAllMocks());
@@ -13,19 +13,19 @@ const SETTINGS: BrokerSettings = {
   provenForSeconds: 3_600,
 };
 
-describe('a rehearsal', () => {
+describe('priming', () => {
   it('goes the whole way to a new token', async () => {
-    const { statusCode, headers } = await rehearse(SETTINGS);
+    const { statusCode, headers } = await issueMadeUpToken(SETTINGS);
     expect({ statusCode, cache: headers['cache-status'] }).toEqual({
       statusCode: 200,
       cache: 'token-broker; fwd=miss',
     });
   });
 
-  it('reaches nobody and writes nothing', async () => {
+  it('opens no connection and writes nothing', async () => {
     const connect = vi.spyOn(Socket.prototype, 'connect');
     const write = vi.spyOn(process.stdout, 'write');
-    await rehearse(SETTINGS);
+    await issueMadeUpToken(SETTINGS);
     expect(connect).not.toHaveBeenCalled();
     expect(write).not.toHaveBeenCalled();
   });
@@ -36,7 +36,7 @@ describe('a rehearsal', () => {
   ])('ends in silence, although it brings no token of a service with %s', async (_, changes, statusCode) => {
     const write = vi.spyOn(process.stdout, 'write');
     const settings = { ...SETTINGS, services: { 'customer-insights': exampleService(changes) } };
-    expect(await rehearse(settings)).toMatchObject({ statusCode });
+    expect(await issueMadeUpToken(settings)).toMatchObject({ statusCode });
     expect(write).not.toHaveBeenCalled();
   });
 
@@ -44,28 +44,28 @@ describe('a rehearsal', () => {
     const { settings, uses } = counted();
     const reads = Promise.withResolvers<void>();
     let isOver = false;
-    const rehearsed = rehearseDuring(reads.promise, settings).then(() => {
+    const primed = prime(reads.promise, settings).then(() => {
       isOver = true;
     });
     await vi.waitUntil(() => uses() > 0);
     expect(isOver).toBe(false);
     reads.resolve();
-    await rehearsed;
+    await primed;
   });
 
   it('is not made when there is nothing to wait for', async () => {
     const { settings, uses } = counted();
-    await rehearseDuring(Promise.resolve(), settings);
+    await prime(Promise.resolve(), settings);
     expect(uses()).toBe(0);
   });
 
   it('does not fail the start when it fails', async () => {
     const reads = Promise.withResolvers<void>();
     const settings = { ...SETTINGS, services: BROKEN };
-    const rehearsed = rehearseDuring(reads.promise, settings);
+    const primed = prime(reads.promise, settings);
     setImmediate(() => setImmediate(reads.resolve));
-    await expect(rehearsed).resolves.toBe(undefined);
-    await expect(rehearse(settings)).rejects.toThrow('broken');
+    await expect(primed).resolves.toBe(undefined);
+    await expect(issueMadeUpToken(settings)).rejects.toThrow('broken');
   });
 });
 
@@ -75,7 +75,7 @@ const BROKEN = new Proxy(SETTINGS.services, {
   },
 });
 
-/** The settings, and how often somebody looked at the services in them. */
+/** The settings, and how often their services were read. */
 function counted() {
   let count = 0;
   const settings = {

@@ -26,13 +26,6 @@ export const ALARM_CASES: Readonly<Record<string, () => Promise<Case>>> = {
   'credential-rejected': inTraffic(1, async (day) => {
     await meanwhile(day, { answer: () => exchange(401, {}) });
   }),
-  'assumed-lifetime-too-long': inTraffic(3, async (day) => {
-    const tellsNoLifetime = (n: number) => exchange(200, { access_token: `token-${n}` });
-    const pair = { client: 'acme', service: 'customer-insights' };
-    day.world.answer = tellsNoLifetime;
-    const { json } = await day.post(pair);
-    await day.post({ ...pair, refused: json.fingerprint });
-  }),
   'shared-cache-degraded': inTraffic(15, async (day) => {
     day.sharedCache.isDown = true;
     await day.ask();

@@ -1,9 +1,8 @@
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import type { Ignored } from '../../functions/aws/log/rotation-log.ts';
 import type { Unreadable } from '../../functions/aws/pair-table/table.ts';
-import type { Finding } from '../../functions/broker/finding.ts';
-import { PROBLEMS } from '../../functions/broker/problem.ts';
-import { FINDINGS, IGNORED_EVENTS, OUTCOMES, UNREADABLE } from '../../lib/outcomes.ts';
+import { FINDINGS, PROBLEMS } from '../../functions/contract.ts';
+import { IGNORED_EVENTS, OUTCOMES, UNREADABLE } from '../../lib/outcomes.ts';
 import { metricsOf } from '../support/cloudwatch/alarm.ts';
 import { dashboardOf } from '../support/cloudwatch/dashboard.ts';
 import { metricKey } from '../support/cloudwatch/metric-points.ts';
@@ -20,8 +19,8 @@ const shown = [
 
 /** What nobody looks at, and why it is there. */
 const UNSEEN: Readonly<Record<string, string>> = {
-  'PreviousVersionUsed by environment': 'all remarks are kept alike; the dashboard shows this one by service',
-  'RefusalIdle by environment': 'all remarks are kept alike; the dashboard shows this one by service',
+  'PreviousVersionUsed by environment': 'all warnings are kept alike; the dashboard shows this one by service',
+  'SameTokenAgain by environment': 'all warnings are kept alike; the dashboard shows this one by service',
 };
 
 describe('what the code writes and what is shown of it', () => {
@@ -58,9 +57,8 @@ describe('the words of the dashboard', () => {
     expect(Object.values(OUTCOMES).flat().toSorted()).toEqual(Object.keys(PROBLEMS).toSorted());
   });
 
-  it('are all the findings, and all reasons to read past a record or to ignore an event', () => {
+  it('are all reasons to read past a record or to ignore an event', () => {
     // Proven by the compiler.
-    expectTypeOf<(typeof FINDINGS)[number]>().toEqualTypeOf<Finding>();
     expectTypeOf<(typeof UNREADABLE)[number]>().toEqualTypeOf<Unreadable>();
     expectTypeOf<(typeof IGNORED_EVENTS)[number]>().toEqualTypeOf<Ignored>();
   });

@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { createAuthorize } from '../../functions/broker/authorize.ts';
-import { parseCaller } from '../../functions/broker/caller.ts';
+import { createAuthorize, parseCaller } from '../../functions/broker/authorize.ts';
 import { environments } from '../../lib/environments.ts';
 import { parseRoleArn } from '../../lib/role-arn.ts';
 import { parseEnvironment, toBrokerSettings } from '../../lib/settings.ts';

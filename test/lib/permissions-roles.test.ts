@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { isAllowed, type Policies } from '../support/iam.ts';
+import { keyRequests } from '../support/iam-key-requests.ts';
+import { computeRequests, otherRequests } from '../support/iam-other-requests.ts';
 import { parsePolicy } from '../support/iam-policy.ts';
-import { requestsTo } from '../support/iam-requests.ts';
+import type { Asked, Targets } from '../support/iam-requests.ts';
+import { secretRequests, tableRequests } from '../support/iam-storage-requests.ts';
 import { policiesOf } from '../support/iam-world.ts';
 import { type DeployedStack, deployStack } from './deployed-stack.ts';
 import { exampleForm } from './example-form.ts';
@@ -142,5 +145,16 @@ function targetsOf({ resources, arnOf, urlTarget }: DeployedStack, role: string)
     roles: resources.filter(({ type }) => type === 'AWS::IAM::Role').flatMap(({ arn = [] }) => arn),
     ownLog: arnOf(own, 'AWS::Logs::LogGroup'),
     otherLog: arnOf(own === 'Rotation' ? 'CredentialHealth' : 'Rotation', 'AWS::Logs::LogGroup'),
+  };
+}
+
+/** Requests by what they are for: those that the functions make, and those that somebody with their rights might try. */
+function requestsTo(targets: Targets): Readonly<Record<string, Asked>> {
+  return {
+    ...secretRequests(targets),
+    ...tableRequests(targets),
+    ...keyRequests(targets),
+    ...computeRequests(targets),
+    ...otherRequests(targets),
   };
 }

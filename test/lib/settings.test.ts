@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createAuthorize } from '../../functions/broker/authorize.ts';
-import { NAME_PATTERN as BROKERS_NAME_PATTERN } from '../../functions/broker/pair/pair.ts';
 import { alarmSchema } from '../../lib/alarm-schema.ts';
 import { environments } from '../../lib/environments.ts';
-import { NAME_PATTERN } from '../../lib/schema.ts';
 import { parseEnvironment, parseEnvironments, toBrokerSettings } from '../../lib/settings.ts';
 import { exampleRule, exampleService } from '../support/example.ts';
 import { changed, exampleForm } from './example-form.ts';
@@ -79,10 +77,6 @@ describe('settings', () => {
 });
 
 describe('settings and the broker agree', () => {
-  it('on what a name is', () => {
-    expect(NAME_PATTERN).toEqual(BROKERS_NAME_PATTERN);
-  });
-
   it.each([
     ['eu-west-1', 'arn:aws:iam::111111111111:role/billing'],
     ['eu-west-1', 'arn:aws:iam::111111111111:role/team-a/payments/billing'],

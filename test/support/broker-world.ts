@@ -117,11 +117,13 @@ export function exchange(status: number, members: unknown, headers: Record<strin
   };
 }
 
-export function found(versionId: string, members: unknown = { client_id: 'id', secret: 'secret' }): SecretReading {
-  return {
-    outcome: 'found',
-    secret: { versionId, stage: 'AWSCURRENT', text: new Redacted(JSON.stringify(members)) },
-  };
+/** A reading of a secret that has these members. */
+export function found(
+  versionId: string,
+  members: unknown = { client_id: 'id', secret: 'secret' },
+  stage: SecretStage = 'AWSCURRENT',
+): SecretReading {
+  return { outcome: 'found', secret: { versionId, stage, text: new Redacted(JSON.stringify(members)) } };
 }
 
 function brokerRequest(body: string): BrokerRequest {

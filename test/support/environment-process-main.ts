@@ -55,9 +55,9 @@ async function carryOut({ advanceMs = 0, environments: numbers = [], body, at }:
 async function environmentOf(number: number): Promise<TokenHandler> {
   const known = environments.get(number);
   if (known !== undefined) return known;
-  const { handler, warmUp } = createTokenFunction({ ...options, write });
+  const { handler, readFirst } = createTokenFunction({ ...options, write });
   environments.set(number, handler);
-  await warmUp();
+  await readFirst();
   return handler;
 }
 

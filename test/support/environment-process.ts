@@ -44,7 +44,7 @@ export interface EnvironmentAnswer {
   readonly audit: {
     readonly cache?: 'memory' | 'shared' | 'none';
     readonly TokenRequests: number;
-    readonly remarks: readonly string[];
+    readonly warnings: readonly string[];
   };
 }
 

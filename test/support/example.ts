@@ -1,5 +1,4 @@
-import type { AccessRule } from '../../functions/broker/authorize.ts';
-import type { Caller } from '../../functions/broker/authorize.ts';
+import type { AccessRule, Caller } from '../../functions/broker/authorize.ts';
 import type { Service } from '../../functions/broker/service.ts';
 
 /** A service with the defaults of the settings; `test/lib` proves that they are the same. */

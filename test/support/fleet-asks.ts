@@ -1,6 +1,6 @@
 import type { IssueRequest } from '../../functions/broker/http/request.ts';
+import type { Issue } from '../../functions/broker/pair/decision.ts';
 import { Problem } from '../../functions/broker/problem.ts';
-import type { Issue } from '../../functions/broker/token-broker.ts';
 import { ISSUE_REQUEST } from './broker-world.ts';
 import { createFleet, type Environment } from './fleet.ts';
 

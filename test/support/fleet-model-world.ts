@@ -1,8 +1,9 @@
-import type { SecretReading, SecretStage } from '../../functions/broker/credential/secret.ts';
+import type { SecretReading } from '../../functions/broker/credential/secret.ts';
 import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
 import type { TokenExchange } from '../../functions/broker/token-request/token-request.ts';
+import type { SecretStage } from '../../functions/contract.ts';
 import { exchange } from './broker-world.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 

@@ -1,5 +1,5 @@
 import type { Pair } from '../../functions/broker/pair/pair.ts';
-import type { PairRecord } from '../../functions/broker/pair/record.ts';
+import { type PairRecord, pastTime, type StoredToken } from '../../functions/broker/pair/record.ts';
 import { type PairStore, StoreUnavailable } from '../../functions/broker/pair/store.ts';
 import type { ReferencePairStore } from './reference-pair-store.ts';
 import type { VirtualClock } from './virtual-clock.ts';
@@ -26,6 +26,10 @@ interface Options {
 }
 
 interface Way {
+  /** The sealed format of this environment's release; others cannot open what it publishes. */
+  readonly format: number;
+  /** Epoch milliseconds, by this environment's clock. */
+  readonly now: () => number;
   readonly faultOf: (operation: keyof PairStore) => StoreFault | undefined;
   /** Ends with its environment. */
   readonly sleep: (ms: number) => Promise<void>;
@@ -33,7 +37,17 @@ interface Way {
 
 /** The shared store as each environment reaches it: half of the latency there, half of it back, and faults on the way. */
 export function createStoreAccess({ shared, clock, latencyMs }: Options): (way: Way) => PairStore {
-  return ({ faultOf, sleep }) => {
+  /** By the token of a record: the format that it is sealed in. */
+  const formats = new WeakMap<StoredToken, number>();
+
+  return ({ format, now, faultOf, sleep }) => {
+    /** As the adapter sees a record: what another format has sealed is closed. */
+    const opened = (record: PairRecord): PairRecord => {
+      const { token, attemptedAt } = record;
+      if (token === undefined || (formats.get(token) ?? format) === format) return record;
+      const latest = Math.max(pastTime(attemptedAt, now()), pastTime(token.issuedAt, now()));
+      return { ...record, token: undefined, lifetimeSeenMs: 0, closedUntil: latest + REPLACED_AFTER_MS };
+    };
     const remote =
       <Rest extends unknown[], Result>(
         operation: keyof PairStore,
@@ -59,9 +73,15 @@ export function createStoreAccess({ shared, clock, latencyMs }: Options): (way: 
       };
 
     return {
-      read: remote('read', shared.read, recordAsSeen),
-      acquire: remote('acquire', shared.acquire),
-      end: remote('end', shared.end),
+      read: remote('read', async (...args) => opened(await shared.read(...args)), recordAsSeen),
+      acquire: remote('acquire', async (...args) => {
+        const before = await shared.acquire(...args);
+        return before && opened(before);
+      }),
+      end: remote('end', (pair, lease, ending, deadline) => {
+        if (ending.kind === 'publish') formats.set(ending.publication.token, format);
+        return shared.end(pair, lease, ending, deadline);
+      }),
       reject: remote('reject', shared.reject),
     };
   };
@@ -74,3 +94,5 @@ function recordAsSeen(fault: StoreFault | undefined, record: PairRecord): PairRe
 /** What the adapter gives the store on an open connection. */
 const STORE_BUDGET_MS = 150;
 const LATE_MS = 2_000;
+/** When the adapter lets a record be replaced that it cannot open. */
+const REPLACED_AFTER_MS = 60_000;

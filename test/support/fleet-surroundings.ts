@@ -1,10 +1,11 @@
-import type { SecretReading, SecretStage } from '../../functions/broker/credential/secret.ts';
+import type { SecretReading } from '../../functions/broker/credential/secret.ts';
 import type { Pair, ServiceName } from '../../functions/broker/pair/pair.ts';
 import type { PairStore } from '../../functions/broker/pair/store.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
 import type { Service } from '../../functions/broker/service.ts';
 import type { RequestToken, TokenExchange } from '../../functions/broker/token-request/token-request.ts';
+import type { SecretStage } from '../../functions/contract.ts';
 import { exchange } from './broker-world.ts';
 import type { StoreFault } from './fleet-store.ts';
 import type { VirtualClock } from './virtual-clock.ts';

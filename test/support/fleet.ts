@@ -40,6 +40,15 @@ interface FixedChanges {
   readonly services?: Readonly<Record<ServiceName, Partial<Service>>>;
 }
 
+/** What one environment runs. */
+interface Release {
+  /** How far its clock is from the true time. */
+  readonly skewMs?: number;
+  /** Of what it seals. */
+  readonly format?: number;
+  readonly settingsDigest?: string;
+}
+
 /** Environments of the real rules around one shared store, one Secrets Manager and one service, on a virtual clock. */
 export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) {
   const { seed = 1, service: serviceChanges, services: ownChanges = {}, ...rest } = changes;
@@ -58,7 +67,7 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
   let environments = 0;
   let idle = { at: START, looks: 0 };
 
-  function createEnvironment({ skewMs = 0 }: { readonly skewMs?: number } = {}): Environment {
+  function createEnvironment({ skewMs = 0, format = 1, settingsDigest = SETTINGS_DIGEST }: Release = {}): Environment {
     const number = environments++;
     const state = { isDead: false, skewMs };
     const now = () => {
@@ -86,7 +95,7 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
         [exampleRule({ clients: 'all', services: 'all', operations: ['token', 'check'] })],
         new Set(SERVICE_NAMES),
       ),
-      store: accessStore({ sleep, faultOf }),
+      store: accessStore({ format, now, sleep, faultOf }),
       secrets: createSecretCache({ now, readSecret }),
       renewToken: createTokenRenewer({
         requestToken: outside.requestToken({ number, now, sleep }),
@@ -102,7 +111,7 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
       now,
       sleep,
       random,
-      settingsDigest: () => SETTINGS_DIGEST,
+      settingsDigest: () => settingsDigest,
       provenForMs: 3_600_000,
     });
     return {

@@ -1,4 +1,3 @@
-import type { Finding, ProvenBy } from '../../functions/broker/finding.ts';
 import type { CheckAnswer } from '../../functions/broker/health/check-pairs.ts';
 import type { Message } from '../../functions/broker/health/messages.ts';
 import { createReporter, type Memory, type MemoryStore, ReportFailure } from '../../functions/broker/health/notify.ts';
@@ -6,6 +5,7 @@ import type { ListedClient } from '../../functions/broker/health/pairs.ts';
 import type { ProbeAnswer } from '../../functions/broker/health/probe.ts';
 import { type CheckRecord, createHealthRun } from '../../functions/broker/health/run.ts';
 import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
+import type { Finding, ProvenBy } from '../../functions/contract.ts';
 import { START } from './example.ts';
 import { VirtualClock } from './virtual-clock.ts';
 

@@ -1,18 +1,4 @@
 import type { Request } from './iam.ts';
-import { keyRequests } from './iam-key-requests.ts';
-import { computeRequests, otherRequests } from './iam-other-requests.ts';
-import { secretRequests, tableRequests } from './iam-storage-requests.ts';
-
-/** Requests by what they are for: those that the functions make, and those that somebody with their rights might try. */
-export function requestsTo(targets: Targets): Readonly<Record<string, Asked>> {
-  return {
-    ...secretRequests(targets),
-    ...tableRequests(targets),
-    ...keyRequests(targets),
-    ...computeRequests(targets),
-    ...otherRequests(targets),
-  };
-}
 
 /** What may be asked of a stack's resources, whoever asks: ARNs of them, and of what they must be kept apart from. */
 export interface Targets {

@@ -13,6 +13,7 @@ export async function answerUndescribed(): Promise<void> {
     passThrough: {},
     fingerprint: 'no-fingerprint',
     credentialVersion: 'v1',
+    issuedAt: START,
   };
   const endpoint = createTokenEndpoint({
     broker: {

@@ -1,7 +1,7 @@
 import { type FailureType, TokenBrokerError } from '../../../client/error.ts';
 import type { TokenBroker } from '../../../client/token-broker.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
-import type { ProblemType } from '../../../functions/broker/problem.ts';
+import type { ProblemType } from '../../../functions/contract.ts';
 import { type Cause, failed, ok, type Step } from './causes.ts';
 
 /** Makes the call itself; without a pair one that only shows whether the broker can be called. */
@@ -47,6 +47,7 @@ const CAUSE_OF = {
   'credential-missing': 'secret-missing',
   'credential-malformed': 'secret-malformed',
   'credential-rejected': 'credential-rejected',
+  'client-disabled': 'client-disabled',
   'token-response-unusable': 'token-response-unusable',
   'token-endpoint-error': 'token-endpoint-error',
   'token-endpoint-unavailable': 'token-endpoint-unavailable',

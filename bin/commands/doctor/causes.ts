@@ -40,11 +40,13 @@ export const CAUSES = {
   'access-denied':
     'Check the names of client and service; then have a rule for your role, with the operation token, added to lib/environments.ts and deployed.',
   'client-disabled': 'An operator has stopped this client: ask why, then client enable ends it.',
-  'secret-missing': 'An operator must store the credential: client put.',
+  'secret-missing': 'An operator must store the credential for this service: client put, with --services.',
+  'services-not-repeated':
+    'The broker goes by the secret, health and client list by the tag: store the credential anew with client put, which writes both.',
   'secret-deleted': 'An operator must restore the secret: docs/operations.md, "Restore a deleted secret".',
   'secret-malformed': 'An operator must store the credential anew: client put checks its form.',
   'secret-denied':
-    "The broker's own role may not read the secret: the secret must be encrypted with the key of the stack (output KeyArn), and the stack be deployed.",
+    "The broker's own role may not read the secret: the secret must be encrypted with the key of the stack (output KeyArn), the stack be deployed, and the client not be disabled (client enable).",
   'secrets-unavailable': 'Secrets Manager is down or slow: try again in a moment.',
   'credential-rejected':
     'The service does not accept the credential: an operator must store the right one (client put). Trying again may lock the account.',

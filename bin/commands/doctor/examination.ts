@@ -1,5 +1,5 @@
 import { createTokenBroker } from '../../../client/token-broker.ts';
-import type { Caller } from '../../../functions/broker/caller.ts';
+import type { Caller } from '../../../functions/broker/authorize.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import { settingsOf } from '../environment.ts';
 import { rulesOf, rulesText } from '../policy.ts';
@@ -57,7 +57,7 @@ export async function* examine(complaint: Complaint, signal: AbortSignal): Async
       if (caller !== undefined && pair !== undefined) yield lookIntoRules(environment, caller);
       return;
     case 'secret-missing':
-      if (pair !== undefined) yield await examineSecret({ environment, pair, broker, secrets }, signal);
+      if (pair !== undefined) yield await examineSecret({ environment, pair, secrets });
       return;
     case 'token-path-wrong':
       if (authUrl !== undefined) yield await tryTokenPaths(authUrl, signal);

@@ -1,7 +1,7 @@
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import { type AwsCredentials, standardAwsCredentials } from '../../../client/credentials.ts';
 import type { Endpoint } from '../../../client/endpoint.ts';
-import { type Caller, parseCaller } from '../../../functions/broker/caller.ts';
+import { type Caller, parseCaller } from '../../../functions/broker/authorize.ts';
 import { awsFailure } from '../aws-failure.ts';
 import { failed, ok, type Step, unknown } from './causes.ts';
 

@@ -1,26 +1,21 @@
-import { TokenBrokerError } from '../../../client/error.ts';
-import type { TokenBroker } from '../../../client/token-broker.ts';
-import { secretName } from '../../../functions/broker/credential/secret.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
+import { secretName } from '../../../functions/contract.ts';
+import { isTagRepeated } from '../client-options.ts';
 import { CommandFailure } from '../failure.ts';
+import { mapFew } from '../few.ts';
 import type { Secrets } from '../secrets.ts';
 import { versionWith } from '../stored-secret.ts';
-import { failed, type Step, unknown } from './causes.ts';
+import { failed, ok, type Step, unknown } from './causes.ts';
 
 interface Question {
   readonly environment: string;
   readonly pair: Pair;
-  readonly broker: TokenBroker;
   /** `undefined` when it is unknown where the secrets are. */
   readonly secrets: Secrets | undefined;
 }
 
 /** Why the broker has no credential for a client, as far as the rights of whoever asks reach; reads no value. */
-export async function examineSecret(question: Question, signal: AbortSignal): Promise<Step> {
-  const { environment, pair, secrets } = question;
-  if (await isDisabled(question, signal))
-    return failed('secret', 'client-disabled', 'An operator has disabled the client');
-
+export async function examineSecret({ environment, pair, secrets }: Question): Promise<Step> {
   const name = secretName(environment, pair.client);
   if (secrets === undefined) return unknown('secret', `Where ${name} is stored is not set`);
   try {
@@ -30,19 +25,32 @@ export async function examineSecret(question: Question, signal: AbortSignal): Pr
     if (versionWith('AWSCURRENT', secret) === undefined) {
       return failed('secret', 'secret-missing', `${name} has no version AWSCURRENT`);
     }
-    return unknown('secret', `${name} is there: was it stored just now, or is the broker one of another environment?`);
+    return unknown(
+      'secret',
+      `${name} is there: does it name ${pair.service}, was it stored just now, or is the broker one of another environment?`,
+    );
   } catch (error) {
     if (!(error instanceof CommandFailure) || error.type === 'aborted') throw error;
     return unknown('secret', `You cannot look at ${name} yourself: ${error.detail}`);
   }
 }
 
-/** Only who may check is told; a caller that may not is told of a missing credential. */
-async function isDisabled({ broker, pair }: Question, signal: AbortSignal): Promise<boolean> {
+/** Whether the secrets name the services that their tags do, for an operator who may list them. */
+export async function examineTags(secrets: Secrets): Promise<Step> {
   try {
-    return (await broker.check({ ...pair, signal })).finding === 'disabled';
+    const states = await mapFew(await secrets.list(), async (secret) => ({
+      client: secret.client,
+      repeated: await isTagRepeated(secret, secrets),
+    }));
+    const clientsWith = (state: unknown) =>
+      states.filter(({ repeated }) => repeated === state).map(({ client }) => client);
+    const [others, unknowns] = [clientsWith(false), clientsWith('unknown')];
+    if (others.length > 0)
+      return failed('services', 'services-not-repeated', `Tag and secret differ: ${others.join(', ')}`);
+    if (unknowns.length > 0) return unknown('services', `You cannot read the secrets of ${unknowns.join(', ')}`);
+    return ok('services', 'Every secret names the services of its tag');
   } catch (error) {
-    if (!(error instanceof TokenBrokerError) || error.type === 'aborted') throw error;
-    return false;
+    if (!(error instanceof CommandFailure) || error.type === 'aborted') throw error;
+    return unknown('services', `You cannot list the clients: ${error.detail}`);
   }
 }

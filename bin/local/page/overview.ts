@@ -1,5 +1,4 @@
-import { createAuthorize } from '../../../functions/broker/authorize.ts';
-import { parseCaller } from '../../../functions/broker/caller.ts';
+import { createAuthorize, parseCaller } from '../../../functions/broker/authorize.ts';
 import { pairKey } from '../../../functions/broker/pair/pair.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import type { LocalConfig } from '../../../lib/local-config.ts';

@@ -1,4 +1,4 @@
-import type { Audit, Remark } from '../../broker/audit.ts';
+import type { Audit, Warning } from '../../broker/audit.ts';
 import type { Pair } from '../../broker/pair/pair.ts';
 import { bugPlace } from '../errors.ts';
 import type { Unreadable } from '../pair-table/table.ts';
@@ -18,7 +18,7 @@ interface Dependencies {
 export function createAuditLog({ environment, version, services, now, write }: Dependencies): Audit {
   return (record) => {
     const { outcome, milliseconds, caller, pair, cache, cause } = record;
-    const { remarks, tokenRequests } = record.trace;
+    const { warnings, tokenRequests } = record.trace;
     const line = {
       environment,
       version,
@@ -36,20 +36,18 @@ export function createAuditLog({ environment, version, services, now, write }: D
       fingerprint: record.fingerprint,
       credentialVersion: record.credentialVersion,
       expirySource: record.expirySource,
-      remarks: remarks.size === 0 ? NO_REMARKS : [...remarks],
+      warnings: [...warnings],
       cause: outcome === 'internal' ? bugPlace(cause) : wordOf(cause),
     };
     const isBug = outcome === 'internal' && version !== undefined;
     // Nearly all lines end here.
-    if (remarks.size === 0 && !isBug) return write(emfLine(now(), METRICS, line));
+    if (warnings.size === 0 && !isBug) return write(emfLine(now(), METRICS, line));
 
-    const counts = [...remarks].map((remark) => REMARK_METRICS[remark]);
-    const sets = [...METRICS, ...(isBug ? BUG_METRICS : []), ...remarkMetrics(counts)];
+    const counts = [...warnings].map((warning) => WARNING_METRICS[warning]);
+    const sets = [...METRICS, ...(isBug ? BUG_METRICS : []), ...warningMetrics(counts)];
     write(emfLine(now(), sets, { ...line, ...Object.fromEntries(counts.map((name) => [name, 1])) }));
   };
 }
-
-const NO_REMARKS: readonly Remark[] = [];
 
 /** Writes one line each time that a shared record is found without a token that can be opened, although it holds one. */
 export function createUnreadableLog({ environment, now, write }: Dependencies) {
@@ -75,16 +73,15 @@ const METRICS: readonly MetricSet[] = [
 const BUG_METRICS: readonly MetricSet[] = [{ by: [[...BY_OUTCOME, 'version']], counts: ['Requests'] }];
 
 /** What an operator is told by an alarm rather than by reading lines. */
-const REMARK_METRICS = {
+const WARNING_METRICS = {
   'shared-cache-unavailable': 'SharedCacheUnavailable',
   'secret-stale': 'SecretStale',
   rejected: 'CredentialRejected',
   'previous-version': 'PreviousVersionUsed',
-  'refusal-idle': 'RefusalIdle',
-  'assumed-lifetime-halved': 'AssumedLifetimeHalved',
-} as const satisfies Record<Remark, string>;
+  'same-token-again': 'SameTokenAgain',
+} as const satisfies Record<Warning, string>;
 
-function remarkMetrics(counts: readonly string[]): readonly MetricSet[] {
+function warningMetrics(counts: readonly string[]): readonly MetricSet[] {
   return counts.length === 0 ? [] : [{ by: [BY_ENVIRONMENT, BY_SERVICE], counts }];
 }
 

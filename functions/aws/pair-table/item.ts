@@ -9,8 +9,9 @@ import {
   type Rejection,
   type StoredProblem,
 } from '../../broker/pair/record.ts';
-import { PROBLEMS, type ProblemType, type ShapeReport } from '../../broker/problem.ts';
+import type { ShapeReport } from '../../broker/problem.ts';
 import type { ExpirySource } from '../../broker/token-response/types.ts';
+import { PROBLEMS, type ProblemType } from '../../contract.ts';
 import type { SealedPublication, VisiblePublication } from '../sealing/sealing.ts';
 
 /** The attributes of one pair as the table holds them. */

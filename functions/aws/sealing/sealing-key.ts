@@ -5,6 +5,7 @@ import {
   type SecretsManagerClient,
 } from '@aws-sdk/client-secrets-manager';
 import { LruCache } from '../../broker/lru-cache.ts';
+import { sealingKeyName } from '../../contract.ts';
 import { isDefinitive } from '../errors.ts';
 import { withRetry, withTimeLimit } from '../time-limit.ts';
 
@@ -32,11 +33,6 @@ interface Dependencies {
   /** Epoch milliseconds. */
   readonly now: () => number;
   readonly timeoutMs?: number;
-}
-
-/** The only place that says where an environment's sealing key is stored: outside of the clients' secrets. */
-export function sealingKeyName(environment: string): string {
-  return `token-broker-keys/${environment}/sealing`;
 }
 
 /** Reads each version of the key once, in at most `timeoutMs`. */

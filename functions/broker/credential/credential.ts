@@ -1,25 +1,49 @@
 import type { ServiceName } from '../pair/pair.ts';
 import { Problem } from '../problem.ts';
 import { Redacted } from '../redacted.ts';
+import type { BasicEncoding } from '../service.ts';
 
 /** What the broker authenticates with at a service. The client id is kept out of sight too: it is half of a log-in. */
 export interface Credential {
   readonly clientId: Redacted;
   readonly secret: Redacted;
+  /** The value of the `Authorization` header, in the dialect that the service speaks. */
+  readonly authorization: Redacted;
 }
 
 /**
  * Reads the credential for one service out of a client's secret:
  * `{ "client_id", "secret", "services"?: { "<service>": { … } } }`, where `username` may stand for `client_id` and
  * `client_secret` or `password` for `secret`. What the service's own entry has wins, what it leaves out comes from the
- * top level. Other members are tolerated, because tools that rotate secrets add their own.
+ * top level; `services` may also be an array of names. Other members are tolerated, because tools that rotate secrets add
+ * their own.
  *
- * @throws Problem `credential-malformed`, naming the member that is wrong and none of its content
+ * @throws Problem `credential-malformed`, naming the member that is wrong and none of its content;
+ * `credential-missing` when the secret names its services and this is none of them
  */
-export function parseCredential(text: Redacted, service: ServiceName): Credential {
-  const secret = parseObject(text);
+export function parseCredential(text: Redacted, service: ServiceName, encoding: BasicEncoding): Credential {
+  const secret = membersOf('', parseJson(text));
+  if (secret === undefined) {
+    throw malformed('the secret is not a JSON object such as {"client_id":"…","secret":"…"}');
+  }
   const own = serviceEntry(secret, service);
-  return { clientId: readPart(CLIENT_ID, secret, own), secret: readPart(SECRET, secret, own) };
+  const clientId = readPart(CLIENT_ID, secret, own);
+  const password = readPart(SECRET, secret, own);
+  return {
+    clientId: new Redacted(clientId),
+    secret: new Redacted(password),
+    authorization: basicAuthorization(clientId, password, encoding),
+  };
+}
+
+/**
+ * Whether a client's secret says that it is for the service: it does when it has no `services`, or names this one.
+ * `undefined` when it cannot be read; `parseCredential` then says why.
+ */
+export function namesService(text: Redacted, service: ServiceName): boolean | undefined {
+  const secret = membersOf('', parseJson(text));
+  const entries = secret && serviceEntries(secret);
+  return entries === 'all' || entries?.values.has(service);
 }
 
 interface Members {
@@ -28,18 +52,10 @@ interface Members {
   readonly values: ReadonlyMap<string, unknown>;
 }
 
-/** A part of a credential has several names in the world; the first is the one to recommend. */
-const CLIENT_ID = ['client_id', 'username'] as const;
-const SECRET = ['secret', 'client_secret', 'password'] as const;
-
-const MAX_PART_BYTES = 4_096;
-
-function parseObject(text: Redacted): Members {
-  const members = membersOf('', parseJson(text));
-  if (members === undefined) {
-    throw malformed('the secret is not a JSON object such as {"client_id":"…","secret":"…"}');
-  }
-  return members;
+/** A map, so that a service called `constructor` is not found in a secret that does not name it. */
+function membersOf(path: string, value: unknown): Members | undefined {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  return { path, values: new Map(Object.entries(value)) };
 }
 
 /** The parser's own error quotes the text that it stumbled over, so it is dropped. */
@@ -52,28 +68,38 @@ function parseJson(text: Redacted): unknown {
 }
 
 function serviceEntry(secret: Members, service: ServiceName): Members | undefined {
-  const services = secret.values.get('services');
-  if (services === undefined) return undefined;
-
-  const entries = membersOf('services.', services);
-  if (entries === undefined) throw malformed('services is not an object');
-  if (!entries.values.has(service)) return undefined;
-
+  const entries = serviceEntries(secret);
+  if (entries === undefined) throw malformed('services is not an object or an array of names');
+  if (entries === 'all') return undefined;
+  if (!entries.values.has(service)) {
+    throw new Problem(
+      'credential-missing',
+      `The secret does not name the service ${service}. An operator must add it to "services" if the client has a credential for it.`,
+    );
+  }
   const entry = membersOf(`services.${service}.`, entries.values.get(service));
   if (entry === undefined) throw malformed(`services.${service} is not an object`);
   return entry;
 }
 
-/** A map, so that a service called `constructor` is not found where nobody put it. */
-function membersOf(path: string, value: unknown): Members | undefined {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
-  return { path, values: new Map(Object.entries(value)) };
+/** The services that a secret names, with what it holds for each of them alone; `undefined` when they are malformed. */
+function serviceEntries({ values }: Members): Members | 'all' | undefined {
+  const services = values.get('services');
+  if (services === undefined || services === 'all') return 'all';
+  if (!Array.isArray(services)) return membersOf('services.', services);
+  const names = services.filter((name) => typeof name === 'string');
+  if (names.length < services.length) return undefined;
+  return { path: 'services.', values: new Map(names.map((name) => [name, {}])) };
 }
 
-function readPart(names: readonly [string, ...string[]], secret: Members, own: Members | undefined): Redacted {
+/** A part of a credential has several names in the world; the first is the one to recommend. */
+const CLIENT_ID = ['client_id', 'username'] as const;
+const SECRET = ['secret', 'client_secret', 'password'] as const;
+
+function readPart(names: readonly [string, ...string[]], secret: Members, own: Members | undefined): string {
   const part = (own && findPart(names, own)) ?? findPart(names, secret);
   if (part === undefined) throw malformed(`${names[0]} is missing`);
-  return new Redacted(part);
+  return part;
 }
 
 function findPart(names: readonly string[], { path, values }: Members): string | undefined {
@@ -94,6 +120,39 @@ function checkPart(member: string, value: unknown): string {
     throw malformed(`${member} is longer than ${MAX_PART_BYTES} bytes`);
   }
   return value;
+}
+
+const MAX_PART_BYTES = 4_096;
+
+/**
+ * A raw client id with a colon would be split there by the service, so it is refused.
+ *
+ * @see RFC 7617 §2 for `raw`, RFC 6749 §2.3.1 for `form`
+ */
+function basicAuthorization(user: string, password: string, encoding: BasicEncoding): Redacted {
+  if (encoding === 'form') return basic(formEncode(user), formEncode(password));
+  if (user.includes(':')) {
+    throw malformed(
+      'the client id holds a colon, which Basic authentication cannot carry ' +
+        'unless the service expects the form encoding (basicEncoding: "form")',
+    );
+  }
+  return basic(user, password);
+}
+
+function basic(user: string, password: string): Redacted {
+  return new Redacted(`Basic ${base64(`${user}:${password}`)}`);
+}
+
+/** `btoa` takes bytes as characters up to U+00FF, hence the detour. */
+function base64(text: string): string {
+  const bytes = new TextEncoder().encode(text);
+  return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
+}
+
+/** The value half of a form parameter: a space becomes `+`, all but letters, digits and `*-._` become `%XX` of UTF-8. */
+function formEncode(text: string): string {
+  return new URLSearchParams({ '': text }).toString().slice('='.length);
 }
 
 function malformed(what: string): Problem {

@@ -1,6 +1,7 @@
+import type { SecretStage } from '../../contract.ts';
 import { LruCache } from '../lru-cache.ts';
 import type { ClientName } from '../pair/pair.ts';
-import type { ReadSecret, SecretReading, SecretStage } from './secret.ts';
+import type { ReadSecret, SecretReading } from './secret.ts';
 
 interface Dependencies {
   readonly readSecret: ReadSecret;

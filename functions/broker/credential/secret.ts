@@ -1,9 +1,7 @@
+import type { SecretStage } from '../../contract.ts';
 import type { ClientName } from '../pair/pair.ts';
 import { Problem } from '../problem.ts';
 import type { Redacted } from '../redacted.ts';
-
-/** Which version of a secret: the one in use, its predecessor, or the one being tried before it is promoted. */
-export type SecretStage = 'AWSCURRENT' | 'AWSPREVIOUS' | 'AWSPENDING';
 
 /** One version of a client's secret, its text still unparsed. */
 export interface SecretVersion {
@@ -48,11 +46,6 @@ export interface StagedVersions {
  * @param deadline epoch milliseconds; what has not come by then is `unavailable`
  */
 export type ReadSecret = (client: ClientName, stage: SecretStage, deadline?: number) => Promise<SecretReading>;
-
-/** The only place that says under which name a client's secret is stored. */
-export function secretName(environment: string, client: ClientName): string {
-  return `token-broker/${environment}/${client}`;
-}
 
 /** The problem that a caller sees when a secret could not be read; `name` is the secret's, see `secretName`. */
 export function secretProblem(

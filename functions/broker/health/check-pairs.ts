@@ -1,4 +1,4 @@
-import type { Finding, ProvenBy } from '../finding.ts';
+import type { Finding, ProvenBy } from '../../contract.ts';
 import { comparePairs, type Pair, type ServiceName } from '../pair/pair.ts';
 import { Sampler } from './failure-sampler.ts';
 

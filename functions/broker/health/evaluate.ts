@@ -1,4 +1,4 @@
-import type { Finding } from '../finding.ts';
+import type { Finding } from '../../contract.ts';
 import { type Pair, pairKey, type ServiceName } from '../pair/pair.ts';
 import { type CheckedPair, isSilent, type Walk, wasAsked } from './check-pairs.ts';
 import {

@@ -1,4 +1,4 @@
-import { secretName } from '../credential/secret.ts';
+import { secretName } from '../../contract.ts';
 import type { PairObservation } from './transitions.ts';
 
 /** The part of a message that depends on what it is about. */

@@ -1,4 +1,5 @@
-import { type SecretStage, type StagedVersions, secretName } from '../credential/secret.ts';
+import { type SecretStage, secretName } from '../../contract.ts';
+import type { StagedVersions } from '../credential/secret.ts';
 import type { SecretCache } from '../credential/secret-cache.ts';
 import { Problem } from '../problem.ts';
 import type { RenewToken } from '../token-request/renew-token.ts';

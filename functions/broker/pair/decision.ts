@@ -1,5 +1,6 @@
+import type { SecretStage } from '../../contract.ts';
 import type { CacheUse, Trace } from '../audit.ts';
-import type { SecretStage, StagedVersions } from '../credential/secret.ts';
+import type { StagedVersions } from '../credential/secret.ts';
 import type { IssueRequest } from '../http/request.ts';
 import { Problem } from '../problem.ts';
 import type { Service } from '../service.ts';

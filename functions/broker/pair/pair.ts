@@ -10,9 +10,6 @@ export interface Pair {
   readonly service: ServiceName;
 }
 
-/** What a client or service name looks like, so that it fits a secret's name, a table key and a log field unescaped. */
-export const NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
-
 /** The only place where a pair becomes a key; `/` cannot occur in a name, so two pairs never share one. */
 export function pairKey({ client, service }: Pair): string {
   return `${client}/${service}`;

@@ -1,4 +1,5 @@
-import type { ProblemType, ShapeReport } from '../problem.ts';
+import type { ProblemType } from '../../contract.ts';
+import type { ShapeReport } from '../problem.ts';
 import type { ServiceToken } from '../token-response/types.ts';
 
 /**

@@ -1,28 +1,37 @@
 import type { Trace } from '../audit.ts';
-import { parseCredential } from '../credential/credential.ts';
+import type { Credential } from '../credential/credential.ts';
 import type { SecretVersion } from '../credential/secret.ts';
 import { isIssuable, refreshAt } from '../pair/freshness.ts';
 import type { Pair } from '../pair/pair.ts';
 import type { PairRecord, StoredToken } from '../pair/record.ts';
 import type { Publication } from '../pair/store.ts';
 import { Problem } from '../problem.ts';
+import { shows } from '../redacted.ts';
 import type { Service } from '../service.ts';
 import { decodeBody } from '../token-response/body.ts';
 import { readTokenResponse } from '../token-response/read.ts';
 import { shapeOf } from '../token-response/shape.ts';
 import type { ServiceToken, TokenResponse } from '../token-response/types.ts';
-import { withoutCredential } from './strip-credential.ts';
-import type { RequestToken } from './token-request.ts';
+import type { RequestToken, TokenExchange } from './token-request.ts';
 
-/** What one token request brought: something to publish, or the news that the service rejected the version. */
-export type Renewal = Publication | 'rejected';
+/** What one token request brought. */
+export type Renewal =
+  | { readonly outcome: 'token'; readonly publication: Publication }
+  /** The service definitively refused the credential. */
+  | { readonly outcome: 'rejected' }
+  /** The same request would be answered the same, and may count as a failed log-in. */
+  | { readonly outcome: 'held'; readonly problem: Problem }
+  /** There is no answer about the credential: the same request may succeed later. */
+  | { readonly outcome: 'failed'; readonly problem: Problem };
 
-/** One token request for a pair, to be made by whoever holds its lease. */
+/** One token request for a pair, to be made by the holder of its lease. */
 interface RenewalOrder {
   readonly pair: Pair;
   readonly service: Service;
   readonly version: SecretVersion;
-  /** The record under my lease. */
+  /** What is sent of the version. */
+  readonly credential: Credential;
+  /** The record under the lease. */
   readonly record: PairRecord;
   /** Replaces the record's token, which the service has refused. */
   readonly forced: boolean;
@@ -42,79 +51,84 @@ interface Dependencies {
 
 export type RenewToken = (order: RenewalOrder) => Promise<Renewal>;
 
-/**
- * Sends the token request and reads what came back.
- *
- * @throws Problem whatever kept it from a token, except a rejection
- */
+/** Sends the token request and reads what came back. A failure is an outcome too: no `Problem` is thrown. */
 export function createTokenRenewer({ requestToken, fingerprint, random, now }: Dependencies): RenewToken {
-  return async ({ pair, service, version, record, forced, deadline, trace }) => {
-    const assumed = assumedLifetime(record, service, forced, now());
-    if (assumed.isHalved) trace.remarks.add('assumed-lifetime-halved');
-    const credential = parseCredential(version.text, pair.service);
+  return async (order) => {
+    order.trace.tokenRequests += 1;
+    const exchange = await send(order);
+    if ('outcome' in exchange) return exchange;
 
-    trace.tokenRequests += 1;
-    const { response, ...times } = await requestToken(service, credential, deadline);
+    const renewal = read(order, exchange);
+    if (renewal.outcome === 'rejected') order.trace.warnings.add('rejected');
+    return 'problem' in renewal && isLate(exchange, order) ? { outcome: 'failed', problem: tooLate(order) } : renewal;
+  };
 
-    const reading = readTokenResponse(response, times, { ...service, assumedLifetimeSeconds: assumed.ms / 1_000 });
-    if (reading.outcome === 'problem') throw reading.problem;
-    if (reading.outcome === 'rejected') {
-      trace.remarks.add('rejected');
-      return 'rejected';
+  async function send({ service, credential, deadline }: RenewalOrder): Promise<TokenExchange | Renewal> {
+    try {
+      return await requestToken(service, credential, deadline);
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      return { outcome: error.type === 'token-response-unusable' ? 'held' : 'failed', problem: error };
     }
+  }
 
-    const served = withoutCredential(reading.token, credential, service.basicEncoding);
-    if (served === undefined) throw credentialAsToken(pair, response);
+  function read(order: RenewalOrder, { response, ...times }: TokenExchange): Renewal {
+    const { pair, service, version, credential, record, forced, trace } = order;
+    const reading = readTokenResponse(response, times, service);
+    if (reading.outcome !== 'token') return reading;
+
+    const served = stripCredential(reading.token, credential);
+    if (served === undefined) return { outcome: 'held', problem: credentialAsToken(pair, response) };
     const name = fingerprint(served.accessToken.reveal());
     const isSame = record.token?.fingerprint === name;
-    if (isSame && forced) trace.remarks.add('refusal-idle');
+    if (isSame && forced) trace.warnings.add('same-token-again');
     const life = lifeOf(served, times.requestStartedAt, isSame ? record.lifetimeSeenMs : 0);
-    if (!isIssuable(life, now())) throw tooShort(pair, life.expiresAt - now());
+    if (!isIssuable(life, now())) return { outcome: 'failed', problem: tooShort(pair, life.expiresAt - now()) };
     const token: StoredToken = {
       ...served,
       fingerprint: name,
       credentialVersion: version.versionId,
       issuedAt: times.requestStartedAt,
       refreshAt: refreshAt(life, random()),
-      refusalIsIdle: isSame && (forced || record.token?.refusalIsIdle === true),
+      sameTokenAgain: isSame && (forced || record.token?.sameTokenAgain === true),
     };
-    return {
-      token,
-      lifetimeSeenMs: life.lifetimeSeenMs,
-      earlyRefusals: assumed.earlyRefusals,
-      assumedLifetimeMs: assumed.isOwn ? assumed.ms : 0,
-    };
+    return { outcome: 'token', publication: { token, lifetimeSeenMs: life.lifetimeSeenMs } };
+  }
+}
+
+/**
+ * A token without anything that repeats the credential it was requested with; `undefined` when the token itself does. A
+ * service can write what it likes into its answer, but no caller may ever receive a credential by way of it.
+ */
+export function stripCredential(token: ServiceToken, credential: Credential): ServiceToken | undefined {
+  const secrets = [credential.secret.reveal(), credential.authorization.reveal().slice('Basic '.length)];
+  const repeats = (value: unknown) => secrets.some((secret) => shows(value, secret));
+  if (repeats(token.accessToken.reveal())) return undefined;
+
+  // A client id may be part of a scope or an address, but a value that is nothing else is not passed on.
+  const isTellable = (value: unknown) => !repeats(value) && value !== credential.clientId.reveal();
+  const { tokenType, scope, passThrough } = token;
+  return {
+    ...token,
+    tokenType: isTellable(tokenType) ? tokenType : 'Bearer',
+    scope: isTellable(scope) ? scope : undefined,
+    passThrough: Object.fromEntries(Object.entries(passThrough).filter(([, value]) => isTellable(value))),
   };
 }
 
-/** A token that is handed out again keeps the longest life time seen of it: a shrinking rest is no shorter life. */
-function lifeOf({ expiresAt }: ServiceToken, requestStartedAt: number, seenMs: number) {
-  return { expiresAt, lifetimeSeenMs: Math.max(seenMs, expiresAt - requestStartedAt) };
-}
-
-/** Two refusals in the first half of an assumed life time show that too much was assumed. */
-function assumedLifetime(record: PairRecord, service: Service, forced: boolean, now: number) {
-  const settingMs = service.assumedLifetimeSeconds * 1_000;
-  const currentMs = record.assumedLifetimeMs === 0 ? settingMs : Math.min(record.assumedLifetimeMs, settingMs);
-  const { token } = record;
-  const isEarly =
-    forced && token?.expirySource === 'assumed' && now < token.issuedAt + (token.expiresAt - token.issuedAt) / 2;
-  const earlyRefusals = record.earlyRefusals + (isEarly ? 1 : 0);
-  const isHalved = earlyRefusals >= EARLY_REFUSALS && currentMs > MIN_ASSUMED_MS;
-  const ms = isHalved ? Math.max(MIN_ASSUMED_MS, currentMs / 2) : currentMs;
-  return { ms, isHalved, isOwn: ms < settingMs, earlyRefusals: isHalved ? 0 : Math.min(earlyRefusals, EARLY_REFUSALS) };
-}
-
-const EARLY_REFUSALS = 2;
-const MIN_ASSUMED_MS = 30_000;
-
-/** Whoever got this token would have the credential. */
+/** A caller that got this token would have the credential. */
 function credentialAsToken({ client, service }: Pair, response: TokenResponse): Problem {
   const detail = `Where its token should be, the service ${service} repeats the credential of ${client}.`;
   return new Problem('token-response-unusable', detail, { shape: shapeOf(response, decodeBody(response)) });
 }
 
-/** The service hands out a token that nobody may receive any more; its successor comes when it has lapsed. */
+/** A token that is handed out again keeps the longest life time seen of it: a shrinking rest is no shorter life. */
+function lifeOf({ expiresAt }: ServiceToken, requestStartedAt: number, seenMs: number) {
+  const lifetimeSeenMs = Math.max(seenMs, expiresAt - requestStartedAt);
+  return { issuedAt: requestStartedAt, expiresAt, lifetimeSeenMs };
+}
+
+/** The service hands out a token too short to be issued; its successor comes when it has lapsed. */
 function tooShort({ service }: Pair, restMs: number): Problem {
   const seconds = Math.max(1, Math.ceil(restMs / 1_000));
   return new Problem(
@@ -122,4 +136,18 @@ function tooShort({ service }: Pair, restMs: number): Problem {
     `The service ${service} handed out a token that ends in ${seconds} s, too soon to be issued.`,
     { retryAfterSeconds: seconds },
   );
+}
+
+/**
+ * Whether the environment was frozen while it waited for a success: what is of no use now may have been a good token
+ * when it was sent. What a service says with any other status does not age.
+ */
+function isLate({ response, ...times }: TokenExchange, { service, deadline }: RenewalOrder): boolean {
+  const end = Math.min(deadline, times.requestStartedAt + service.attemptTimeoutMs);
+  return response.status < 300 && times.receivedAt > end;
+}
+
+function tooLate({ pair }: RenewalOrder): Problem {
+  const detail = `The answer of the service ${pair.service} was read long after its time-out, when it was of no use any more.`;
+  return new Problem('token-endpoint-timeout', detail);
 }

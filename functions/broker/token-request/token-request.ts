@@ -1,21 +1,19 @@
 import type { Credential } from '../credential/credential.ts';
 import type { Service } from '../service.ts';
 import type { TokenResponse } from '../token-response/types.ts';
-import { buildTokenRequest } from './build.ts';
-import { isRepeatable, outOfTime, problemOf } from './failure.ts';
-import { type HttpRequest, type Send, SendFailure } from './send.ts';
+import { type HttpRequest, isRepeatable, outOfTime, problemOf, type Send, SendFailure } from './send.ts';
 
 /**
  * Sends a service's token request until it is answered, within the service's `requestTimeoutMs`.
  *
  * @param deadline epoch milliseconds; nothing goes on beyond it
- * @throws Problem `credential-malformed`, `token-endpoint-unavailable`, `token-endpoint-timeout`,
- * `token-endpoint-error` (not HTTP), `token-response-unusable` (too large, compressed)
+ * @throws Problem `token-endpoint-unavailable`, `token-endpoint-timeout`, `token-endpoint-error` (not HTTP),
+ * `token-response-unusable` (too large, compressed)
  */
 export type RequestToken = (service: Service, credential: Credential, deadline: number) => Promise<TokenExchange>;
 
 export interface TokenExchange {
-  /** Whatever status it has. The body is empty when an answer that is not a success broke off after its headers. */
+  /** With any status. The body is empty when an answer that is not a success broke off after its headers. */
   readonly response: TokenResponse;
   /** When the attempt that was answered began; epoch milliseconds, like `receivedAt`. */
   readonly requestStartedAt: number;
@@ -80,4 +78,40 @@ const MAX_BODY_BYTES = 256 * 1_024;
  */
 function refusalOf({ head }: SendFailure): TokenResponse | undefined {
   return head !== undefined && head.status >= 300 ? { ...head, body: new Uint8Array() } : undefined;
+}
+
+/** The token request of a service, authenticated with a credential. */
+export function buildTokenRequest(service: Service, credential: Credential): HttpRequest {
+  const parameters = new URLSearchParams(service.parameters).toString();
+  const body = service.parametersIn === 'body' ? parameters : '';
+  // In a query not every server reads a plus as a space.
+  const query = service.parametersIn === 'query' ? parameters.replaceAll('+', '%20') : '';
+  return {
+    method: 'POST',
+    url: tokenEndpoint(service, query),
+    headers: {
+      accept: 'application/json',
+      'user-agent': 'token-broker',
+      ...(body !== '' && { 'content-type': 'application/x-www-form-urlencoded' }),
+      ...lowerCaseNames(service.headers),
+      // Last, because no setting may change what the broker relies on.
+      authorization: credential.authorization,
+      'accept-encoding': 'identity',
+      // Form-encoded text is ASCII, so characters are bytes.
+      'content-length': String(body.length),
+    },
+    body,
+  };
+}
+
+/** Set as a path, never joined as text, so that no `tokenPath` can change the host. */
+function tokenEndpoint({ authUrl, tokenPath }: Service, query: string): URL {
+  const url = new URL(authUrl);
+  url.pathname = url.pathname.replace(/\/$/, '') + tokenPath;
+  url.search = query;
+  return url;
+}
+
+function lowerCaseNames(headers: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }

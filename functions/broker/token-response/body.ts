@@ -35,7 +35,7 @@ export function decodeBody({ headers, body }: TokenResponse): DecodedBody {
   return parse(text, type);
 }
 
-/** Larger than any token and whatever comes with it; more is an attack or a mistake. */
+/** Larger than any token and what comes with it; more is an attack or a mistake. */
 const MAX_BODY_BYTES = 256 * 1_024;
 
 const WRONG_PLACE =

@@ -1,4 +1,4 @@
-import { shows } from '../secret-text.ts';
+import { shows } from '../redacted.ts';
 import { type Level, memberAt, plainName } from './members.ts';
 
 /**
@@ -15,15 +15,15 @@ export function readTokenType(around: readonly Level[], token: string): string {
 
 /** The granted scope, also when it comes as an array; undefined when the answer tells none that may be shown (RFC 6749 §3.3). */
 export function readScope(around: readonly Level[], token: string): string | undefined {
-  const told = nearest(around, 'scope') ?? nearest(around, 'scopes');
-  const scope = Array.isArray(told) && told.every((one) => typeof one === 'string') ? told.join(' ') : told;
+  const given = nearest(around, 'scope') ?? nearest(around, 'scopes');
+  const scope = Array.isArray(given) && given.every((one) => typeof one === 'string') ? given.join(' ') : given;
   if (typeof scope !== 'string' || scope.length > MAX_SCOPE_LENGTH || !SCOPE.test(scope)) return undefined;
   return shows(scope, token) ? undefined : scope;
 }
 
 /**
  * The members that `passThrough` names, each under the path that names it. Left out are members that the answer does
- * not have, large or deep ones, and whatever holds a token: the broker hands out one token, in one place.
+ * not have, large or deep ones, and those that hold a token: the broker hands out one token, in one place.
  */
 export function readPassThrough(
   body: unknown,

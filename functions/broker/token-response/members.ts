@@ -1,5 +1,5 @@
 /** The members of a JSON object. */
-export type Members = Readonly<Record<string, unknown>>;
+type Members = Readonly<Record<string, unknown>>;
 
 /** The names that lead to a member, from the outside in. */
 export type MemberPath = readonly string[];
@@ -17,6 +17,7 @@ export interface FoundMember {
   readonly around: readonly Level[];
 }
 
+/** Whether a value is a JSON object; an array is none. */
 export function isRecord(value: unknown): value is Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

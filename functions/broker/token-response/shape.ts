@@ -1,12 +1,12 @@
-import { isPlainWord } from '../plain-word.ts';
 import type { ShapeMember, ShapeReport } from '../problem.ts';
+import { isPlainWord } from '../redacted.ts';
 import { type DecodedBody, mediaTypeOf } from './body.ts';
 import { expiryNameOf } from './expiry-value.ts';
 import { isTokenName } from './find-token.ts';
 import { type MemberPath, type PrintPath, plainName } from './members.ts';
 import type { TokenResponse } from './types.ts';
 
-/** Tells the form of an answer, so that an operator can see what the service sends without anybody seeing a value. */
+/** Tells the form of an answer, so that an operator can see what the service sends, and no value of it. */
 export function shapeOf(response: TokenResponse, body: DecodedBody): ShapeReport {
   const members: ShapeMember[] = [];
   if (body.format !== 'unreadable') describe(body.value, [], createPathPrinter(body.value), members);

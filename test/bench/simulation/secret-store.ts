@@ -1,6 +1,7 @@
-import type { SecretReading, SecretStage } from '../../../functions/broker/credential/secret.ts';
+import type { SecretReading } from '../../../functions/broker/credential/secret.ts';
 import type { ClientName } from '../../../functions/broker/pair/pair.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
+import type { SecretStage } from '../../../functions/contract.ts';
 import type { Reachable } from './event-clock.ts';
 import type { World } from './world.ts';
 

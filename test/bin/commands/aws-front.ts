@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { onTestFinished } from 'vitest';
-import { PROBLEMS, type ProblemType } from '../../../functions/broker/problem.ts';
+import { PROBLEMS, type ProblemType } from '../../../functions/contract.ts';
 import { AWS_ANSWERS, problem } from '../../client/answers.ts';
 import { type Answer, answerWith, startLoopbackServer } from '../../client/loopback-server.ts';
 

@@ -1,4 +1,4 @@
-import { PutSecretValueCommand, TagResourceCommand } from '@aws-sdk/client-secrets-manager';
+import { CreateSecretCommand, PutSecretValueCommand, TagResourceCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it } from 'vitest';
 import { problem } from '../../client/answers.ts';
 import { startLoopbackServer } from '../../client/loopback-server.ts';
@@ -120,7 +120,7 @@ describe('client retry', () => {
 
     const { exitCode, stdout, stderr } = await world.run(['client', 'retry', 'acme']);
     expect(exitCode).toBe(0);
-    expect(stdout).toMatch(/customer-insights +[0-9a-f]{8}\nmerchant-payment-cleansing +-\n$/);
+    expect(stdout).toMatch(/acme +customer-insights +[0-9a-f]{8} +- +-\nacme +merchant-payment-cleansing +- +- +-\n$/);
     expect(stderr).toMatch(/up to three times: .* may lock the account/);
     expect(await world.run(CHECK)).toMatchObject({ exitCode: 0, stderr: '' });
   });
@@ -130,9 +130,47 @@ describe('client retry', () => {
     world.tokenService.respondWith(INSIGHTS, { status: 401 });
     await world.run(CHECK);
     const { stdout, stderr } = await world.run(['client', 'retry', 'acme', '--service', CLEANSING, '--json']);
-    expect(JSON.parse(stdout)).toMatchObject({ cleared: [{ service: CLEANSING, versions: [] }] });
-    expect(stderr).toBe('Nothing was latched.\n');
+    expect(JSON.parse(stdout)).toMatchObject({
+      client: 'acme',
+      cleared: [{ client: 'acme', service: CLEANSING, versions: [], holds: [], pause: false }],
+    });
+    expect(stderr).toBe('No version was latched or held, and no pair was paused.\n');
     expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +rejected .* latch/);
+  });
+});
+
+describe('client retry --service', () => {
+  it('lets every client of a service be sent again at once after an outage, and tells what it cleared', async () => {
+    const world = await startOperatorWorld();
+    for (const [client, services] of [
+      ['globex', INSIGHTS],
+      ['hooli', CLEANSING],
+    ] as const) {
+      const Tags = [{ Key: 'services', Value: services }];
+      const secret = { Name: `token-broker/local/${client}`, SecretString: JSON.stringify(OLD), Tags };
+      await world.secretsManager.send(new CreateSecretCommand(secret));
+    }
+    world.tokenService.respondWith(INSIGHTS, { status: 503, headers: { 'retry-after': '300' } });
+    for (const client of ['acme', 'globex']) await world.run(['client', 'check', client, '--service', INSIGHTS]);
+    world.tokenService.respondWith(INSIGHTS, undefined);
+    expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +unreachable/);
+
+    const { exitCode, stdout, stderr } = await world.run(['client', 'retry', '--service', INSIGHTS]);
+    expect({ exitCode, stdout }).toEqual({
+      exitCode: 0,
+      stdout: expect.stringMatching(
+        /^CLIENT .*\nacme +customer-insights +- +- +ended\nglobex +customer-insights +- +- +ended\n$/,
+      ),
+    });
+    expect(stderr).toMatch(/may be sent again/);
+    expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +accepted/);
+  });
+
+  it('or a client is needed', async () => {
+    const world = await startOperatorWorld();
+    const { exitCode, stdout, stderr } = await world.run(['client', 'retry']);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+    expect(stderr).toMatch(/give a client, --service, or both/);
   });
 });
 

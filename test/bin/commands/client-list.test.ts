@@ -1,10 +1,9 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startSecretsManager } from '../../../bin/local/secrets-manager.ts';
 import { finished, runCommandLine, startCommandLine, withoutProgress } from './command-line.ts';
-import { startOperatorWorld } from './operator-world.ts';
+import { NEW, startOperatorWorld } from './operator-world.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
-const VALUE = { SecretString: 'marked-secret' };
 /** Said because the environment of these tests is not `local`. */
 const STAND_IN = 'AWS_ENDPOINT_URL_SECRETS_MANAGER is set: this is not the "dev" in AWS.\n';
 const LIST = ['client', 'list', '--environment', 'dev'];
@@ -16,12 +15,19 @@ async function start() {
   return {
     ...standIn,
     /** Stores versions of a secret, each so many days old, with its stages. */
-    store(name: string, versions: readonly (readonly [ageDays: number, ...stages: string[]])[], services?: string) {
+    store(
+      name: string,
+      versions: readonly (readonly [ageDays: number, ...stages: string[]])[],
+      services?: string,
+      named = services,
+    ) {
+      const entries = named && { services: Object.fromEntries(named.split(' ').map((service) => [service, {}])) };
+      const value = { SecretString: JSON.stringify({ client_id: 'marked-id', secret: 'marked-secret', ...entries }) };
       const Tags = services === undefined ? [] : [{ Key: 'services', Value: services }];
       const secret = standIn.store.find(name) ?? standIn.store.create(name, { Tags });
       for (const [age, ...stages] of versions) {
         ageDays = age;
-        secret.versions.add(`${name.replaceAll(/\W/g, '-')}-${age}`.padEnd(32, '0'), VALUE, stages);
+        secret.versions.add(`${name.replaceAll(/\W/g, '-')}-${age}`.padEnd(32, '0'), value, stages);
       }
       ageDays = 0;
       return secret;
@@ -66,10 +72,37 @@ describe('client list', () => {
         {
           client: 'acme',
           services: ['customer-insights'],
+          tag_repeated: true,
           versions: [{ version, stages: ['AWSCURRENT'], stored_at: expect.stringMatching(/Z$/) }],
         },
       ],
     });
+  });
+
+  it.each([
+    ['names no services', ''],
+    ['names other services', 'customer-insights merchant-payment-cleansing'],
+  ])('tells when a tag is not repeated by the secret, which %s', async (_, named) => {
+    const { store, run } = await start();
+    store('token-broker/dev/acme', [[12, 'AWSCURRENT']], 'customer-insights', named);
+    store('token-broker/dev/globex', [[12, 'AWSCURRENT']], 'customer-insights');
+    store('token-broker/dev/hooli', [[12, 'AWSCURRENT']]);
+    const { exitCode, stdout, stderr } = await run('--json');
+    expect(exitCode).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ clients: [{ tag_repeated: false }, { tag_repeated: true }, {}] });
+    expect(stderr).toMatch(/^acme: the secret does not name the services of its tag; client put stores both alike\.$/m);
+    expect(stdout).not.toMatch(/"hooli"[^}]*tag_repeated/);
+  });
+
+  it('says that it is unknown where the secret may not be read', async () => {
+    const world = await startOperatorWorld();
+    await world.run(['client', 'put', 'acme', '--services', 'customer-insights'], { input: NEW });
+    await world.run(['client', 'disable', 'acme']);
+    // Here only the broker's own key is held to the policy.
+    const env = { AWS_ACCESS_KEY_ID: 'AKIDLOCALBROKER' };
+    const { exitCode, stderr } = await world.run(['client', 'list'], { env });
+    expect(exitCode).toBe(0);
+    expect(stderr).toBe('acme: whether the secret names the services of its tag is unknown.\n');
   });
 
   it('shows clients of this environment only, and nothing else below its name', async () => {

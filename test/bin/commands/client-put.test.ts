@@ -1,10 +1,16 @@
-import { DeleteSecretCommand, DescribeSecretCommand, PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
+import {
+  DeleteSecretCommand,
+  DescribeSecretCommand,
+  GetSecretValueCommand,
+  PutSecretValueCommand,
+} from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it } from 'vitest';
 import { finished, runCommandLine, startCommandLine } from './command-line.ts';
 import { NEW, OLD, type OperatorWorld, SERVICES, startOperatorWorld, WRONG } from './operator-world.ts';
 
 const [INSIGHTS, CLEANSING] = SERVICES;
 const PUT = ['client', 'put', 'acme'];
+const ACME = 'token-broker/local/acme';
 
 /** Which version of a secret has which stages, by stage; and its services, if they are tagged. */
 async function describeSecret({ secretsManager }: OperatorWorld, client = 'acme', environment = 'local') {
@@ -16,6 +22,11 @@ async function describeSecret({ secretsManager }: OperatorWorld, client = 'acme'
   } = await secretsManager.send(new DescribeSecretCommand({ SecretId }));
   const versions = Object.entries(VersionIdsToStages).flatMap(([id, stages]) => stages.map((stage) => [stage, id]));
   return { ...Object.fromEntries(versions), services: Tags[0]?.Value, KmsKeyId };
+}
+
+async function storedValue({ secretsManager }: OperatorWorld): Promise<unknown> {
+  const { SecretString = '' } = await secretsManager.send(new GetSecretValueCommand({ SecretId: ACME }));
+  return JSON.parse(SecretString);
 }
 
 /** Asks for tokens of `acme` without a pause until told to stop; tells how many calls there were and how many failed. */
@@ -106,6 +117,40 @@ describe('client put', () => {
     expect((await world.run(PUT, { input: OLD })).stdout).not.toContain(CLEANSING);
     expect((await world.run([...PUT, '--services', 'all'], { input: NEW })).stdout).toContain(CLEANSING);
     expect(await describeSecret(world)).toMatchObject({ services: undefined });
+  });
+
+  it('writes the services into every version: of --services, else of the tag, and none for all', async () => {
+    const world = await startOperatorWorld();
+    await world.run([...PUT, '--services', INSIGHTS], { input: NEW });
+    expect(await storedValue(world)).toEqual({ ...NEW, services: { [INSIGHTS]: {} } });
+    await world.run(PUT, { input: { ...OLD, services: [INSIGHTS] } });
+    expect(await storedValue(world)).toEqual({ ...OLD, services: { [INSIGHTS]: {} } });
+    await world.run([...PUT, '--services', 'all'], { input: NEW });
+    expect(await storedValue(world)).toEqual(NEW);
+  });
+
+  it('takes the services that the credential itself names when nothing else does, and keeps what it says for each', async () => {
+    const world = await startOperatorWorld();
+    const input = { ...WRONG, services: { [INSIGHTS]: NEW } };
+    const { exitCode, stdout } = await world.run(PUT, { input });
+    expect(exitCode).toBe(0);
+    expect(stdout).not.toContain(CLEANSING);
+    expect(await storedValue(world)).toEqual(input);
+    expect(await describeSecret(world)).toMatchObject({ services: INSIGHTS });
+  });
+
+  it.each([
+    ['that --services does not', [CLEANSING], ['--services', INSIGHTS]],
+    ['though --services says all', [INSIGHTS], ['--services', 'all']],
+    ['that the environment does not have', ['marked-service'], []],
+    ['and names none', [], []],
+  ])('stores nothing when the credential names services %s', async (_, services, args) => {
+    const world = await startOperatorWorld();
+    const before = await describeSecret(world);
+    const { exitCode, stderr } = await world.run([...PUT, ...args], { input: { ...NEW, services } });
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/credential-malformed: .*services names none, or others than the client is to have/);
+    expect(await describeSecret(world)).toEqual(before);
   });
 
   it('does not take the finding about another version for its own', async () => {

@@ -1,5 +1,5 @@
 import { createServer } from 'node:https';
-import { DeleteSecretCommand, PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
+import { DeleteSecretCommand, PutSecretValueCommand, TagResourceCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Cause } from '../../../bin/commands/doctor/causes.ts';
 import { listen } from '../../../bin/local/function-url-wire.ts';
@@ -52,6 +52,12 @@ const SITUATIONS: Readonly<Record<Cause, () => Promise<Situation>>> = {
 
   'access-denied': () => withWorld(async ({ stranger }) => stranger),
   'client-disabled': () => withWorld(({ run }) => run(['client', 'disable', 'acme'])),
+  'services-not-repeated': async () => {
+    const { env } = await withWorld(({ secretsManager }) =>
+      secretsManager.send(new TagResourceCommand({ ...SECRET, Tags: [{ Key: 'services', Value: INSIGHTS }] })),
+    );
+    return { env, args: ['--operator'] };
+  },
   'secret-missing': async () => ({
     env: (await startOperatorWorld()).shell,
     args: ['--client', 'globex'],
@@ -103,6 +109,19 @@ describe('doctor', () => {
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/call +The broker takes your signature/);
     expect(tokenService.requests).toEqual([]);
+  });
+
+  it('looks with --operator at the services of every secret, and says when it may not', async () => {
+    const { run } = await startOperatorWorld();
+    const { exitCode, stdout } = await run([...DOCTOR, '--operator']);
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/\nok {6}services {9}Every secret names the services of its tag\n$/);
+    const { url } = await startFront({});
+    const refused = await run([...DOCTOR, '--operator'], { env: { AWS_ENDPOINT_URL_SECRETS_MANAGER: url } });
+    expect(refused).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringMatching(/\n\? {7}services {9}You cannot list/),
+    });
   });
 
   it('says who you are, and what the settings let you do when no rule covers the call', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { explain } from '../../../bin/commands/explain.ts';
 import { FAILURES } from '../../../client/error.ts';
-import { PROBLEMS } from '../../../functions/broker/problem.ts';
+import { PROBLEMS } from '../../../functions/contract.ts';
 
 const NAMES = { environment: 'prod', client: 'acme' };
 const TYPES = [...Object.keys(PROBLEMS), ...Object.keys(FAILURES)];

@@ -1,9 +1,13 @@
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { expect, onTestFinished, vi } from 'vitest';
-import { startLocalBroker } from '../../../bin/local/broker.ts';
+import { LOCAL_ENVIRONMENT, startLocalBroker } from '../../../bin/local/broker.ts';
+import { startFunctionUrl } from '../../../bin/local/function-url.ts';
 import type { PublishedMessage } from '../../../bin/local/sns.ts';
 import { startTokenService } from '../../../bin/local/token-service.ts';
 import { createTokenBroker } from '../../../client/token-broker.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
+import { createTokenFunction } from '../../../functions/token-function.ts';
+import { tableName } from '../../../lib/names.ts';
 import { type Finished, runCommandLine } from './command-line.ts';
 
 export const SERVICES = ['customer-insights', 'merchant-payment-cleansing'] as const;
@@ -78,6 +82,20 @@ export async function startOperatorWorld() {
     eventsSettled: broker.eventsSettled,
     /** Asks for tokens as the role `billing`. */
     caller: createTokenBroker({ url: broker.url, credentials: BILLING, cache: false }),
+    /** Starts one more environment of the broker, with a table of its own choice; asks it as the role `billing`. */
+    async newEnvironment(dynamodb: DynamoDBClient) {
+      const { handler } = createTokenFunction({
+        environment: LOCAL_ENVIRONMENT,
+        tableName: tableName(LOCAL_ENVIRONMENT),
+        settings: broker.config,
+        write: () => undefined,
+        dynamodb,
+      });
+      const callers = [{ role: role('billing'), ...BILLING }];
+      const { url, close } = await startFunctionUrl({ handler, callers, port: 0 });
+      onTestFinished(close);
+      return createTokenBroker({ url, credentials: BILLING, cache: false, maxAttempts: 1 });
+    },
     /** Runs the command line in the operator's shell; no secret may ever be in its output. */
     async run(args: readonly string[], { input, env }: RunOptions = {}): Promise<Finished> {
       const text = typeof input === 'string' || input === undefined ? input : JSON.stringify(input);

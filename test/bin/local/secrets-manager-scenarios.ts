@@ -37,6 +37,30 @@ const destroySecret: Call = (aws, SecretId) => aws.deleteSecret({ SecretId, Forc
 
 const restore: Call = (aws, SecretId) => aws.restoreSecret({ SecretId });
 
+const getPolicy: Call = (aws, SecretId) => aws.getResourcePolicy({ SecretId });
+
+function putPolicy(ResourcePolicy: string): Call {
+  return (aws, SecretId) => aws.putResourcePolicy({ SecretId, ResourcePolicy });
+}
+
+const deletePolicy: Call = (aws, SecretId) => aws.deleteResourcePolicy({ SecretId });
+
+/** The role that the tests' own key belongs to, as far as a server can be told. */
+export const ROLE = 'arn:aws:iam::111111111111:role/token-broker-local';
+
+/** A policy that keeps a role from the value of a secret. */
+function denial(role: string): string {
+  const Condition = { ArnEquals: { 'aws:PrincipalArn': role } };
+  const statement = {
+    Effect: 'Deny',
+    Principal: '*',
+    Action: 'secretsmanager:GetSecretValue',
+    Resource: '*',
+    Condition,
+  };
+  return JSON.stringify({ Version: '2012-10-17', Statement: [statement] });
+}
+
 function list(Key: FilterNameStringType, ...Values: string[]): Call {
   return (aws, name) =>
     aws.listSecrets({
@@ -223,6 +247,21 @@ export const SAME: Readonly<Record<string, readonly Call[]>> = {
     },
   ],
 
+  'a resource policy is put, replaced and deleted': [
+    create,
+    getPolicy,
+    putPolicy(denial(`${ROLE}-1`)),
+    getPolicy,
+    putPolicy(denial(`${ROLE}-2`)),
+    getPolicy,
+    get(),
+    deletePolicy,
+    getPolicy,
+    deletePolicy,
+  ],
+
+  'a secret that does not exist has no policy': [getPolicy, putPolicy(denial(ROLE)), deletePolicy],
+
   'a secret can be binary': [
     (aws, Name) => aws.createSecret({ Name, SecretBinary: new Uint8Array([0, 255, 1]), ClientRequestToken: V1 }),
     get(),
@@ -327,6 +366,26 @@ export const MOTO_DIFFERENCES: Readonly<Record<string, Difference>> = {
     calls: [(aws) => aws.listSecrets({ NextToken: '-1' })],
     aws: { refused: 'InvalidNextTokenException' },
     moto: { SecretList: expect.any(Array) },
+  },
+  'a policy that denies a role the value keeps nobody out': {
+    calls: [create, putPolicy(denial(ROLE)), get('AWSCURRENT')],
+    aws: { refused: 'AccessDeniedException' },
+    moto: { SecretString: 'one' },
+  },
+  'a policy that denies a role the value does not reach BatchGetSecretValue': {
+    calls: [create, putPolicy(denial(ROLE)), batchGet],
+    aws: { Errors: [{ ErrorCode: 'AccessDeniedException' }, { ErrorCode: 'ResourceNotFoundException' }] },
+    moto: { SecretValues: [{ SecretString: 'one' }] },
+  },
+  'a policy may be any text': {
+    calls: [create, putPolicy('no policy')],
+    aws: { refused: 'MalformedPolicyDocumentException' },
+    moto: { Name: expect.any(String) },
+  },
+  'the policy of a secret marked for deletion can be changed': {
+    calls: [create, deleteSecret, putPolicy(denial(ROLE))],
+    aws: { refused: 'InvalidRequestException' },
+    moto: { Name: expect.any(String) },
   },
   'what is missing is answered with HTTP 404': {
     calls: [

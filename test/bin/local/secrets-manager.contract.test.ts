@@ -2,13 +2,13 @@ import { SecretsManager } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startSecretsManager } from '../../../bin/local/secrets-manager.ts';
 import { motoIsInstalled, startMoto } from '../../support/moto.ts';
-import { type Call, MOTO_DIFFERENCES, SAME } from './secrets-manager-scenarios.ts';
+import { type Call, MOTO_DIFFERENCES, ROLE, SAME } from './secrets-manager-scenarios.ts';
 
 const noMoto = motoIsInstalled ? '' : ' (skipped: moto_server is not installed)';
 
 describe('the stand-in for Secrets Manager', () => {
   it.each(Object.entries(MOTO_DIFFERENCES))('follows AWS, though in moto %s', async (scenario, { calls, aws }) => {
-    const standIn = await startSecretsManager();
+    const standIn = await startSecretsManager({ roles: { [credentials.accessKeyId]: ROLE } });
     onTestFinished(standIn.close);
     expect((await answers(standIn, scenario, calls)).at(-1)).toMatchObject(aws);
   });
@@ -39,8 +39,9 @@ interface Server {
   readonly close: () => Promise<void>;
 }
 
+const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' };
+
 async function answers({ url: endpoint }: Server, scenario: string, calls: readonly Call[]): Promise<unknown[]> {
-  const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' };
   const aws = new SecretsManager({ endpoint, region: 'us-east-1', credentials, maxAttempts: 1 });
   const name = `contract/${scenario.replaceAll(/[^a-z]+/gi, '_')}`;
   const given = [];

@@ -15,7 +15,7 @@ const ISSUED: AuditRecord = {
   fingerprint: '0123456789abcdef',
   credentialVersion: 'version-1',
   expirySource: 'response',
-  trace: { tokenRequests: 1, remarks: new Set(['secret-stale']) },
+  trace: { tokenRequests: 1, warnings: new Set(['secret-stale']) },
 };
 
 const DENIED: AuditRecord = { requestId: 'request-2', outcome: 'access-denied', milliseconds: 1, trace: newTrace() };
@@ -62,7 +62,7 @@ describe('the audit line', () => {
       fingerprint: '0123456789abcdef',
       credentialVersion: 'version-1',
       expirySource: 'response',
-      remarks: ['secret-stale'],
+      warnings: ['secret-stale'],
       Requests: 1,
       Duration: 12,
       CacheHits: 0,

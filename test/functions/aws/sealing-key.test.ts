@@ -3,7 +3,8 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Fault } from '../../../bin/local/aws-fault.ts';
 import { startSecretsManager } from '../../../bin/local/secrets-manager.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
-import { createSealingKeys, type SealingKey, sealingKeyName } from '../../../functions/aws/sealing/sealing-key.ts';
+import { createSealingKeys, type SealingKey } from '../../../functions/aws/sealing/sealing-key.ts';
+import { sealingKeyName } from '../../../functions/contract.ts';
 import { alterAnswers } from '../../support/altered-answers.ts';
 import { START } from '../../support/example.ts';
 

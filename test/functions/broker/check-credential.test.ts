@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { newTrace } from '../../../functions/broker/audit.ts';
-import type { SecretStage } from '../../../functions/broker/credential/secret.ts';
 import type { PairRecord } from '../../../functions/broker/pair/record.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
+import type { SecretStage } from '../../../functions/contract.ts';
 import { exchange, ISSUE_REQUEST } from '../../support/broker-world.ts';
 import { BILLING, START } from '../../support/example.ts';
 import { createFleet, type Environment } from '../../support/fleet.ts';
@@ -96,7 +96,7 @@ describe('a check', () => {
     await expect(check()).rejects.toMatchObject({ type: 'secrets-unavailable' });
   });
 
-  it('speaks of the version known last while Secrets Manager is down, names it, and leaves a remark', async () => {
+  it('speaks of the version known last while Secrets Manager is down, names it, and leaves a warning', async () => {
     const { check, clock, environment, surroundings, versions } = setUp();
     await clock.run(environment.issue());
     surroundings.stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };

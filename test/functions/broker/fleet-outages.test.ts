@@ -77,7 +77,7 @@ describe.each<[string, StoreFault, number]>([
   ['hanging', 'hanging', 160],
   ['losing its answers', 'answer-lost', 10],
 ])('a shared store that is %s', (_, fault, addedMs) => {
-  it('costs a cold environment a little time and no token, and a remark says so', async () => {
+  it('costs a cold environment a little time and no token, and a warning says so', async () => {
     const { clock, requests, surroundings, environments, askOne } = fleetOf(1);
     surroundings.storeFault = () => fault;
     const startedAt = clock.now();
@@ -168,7 +168,7 @@ describe('Secrets Manager', () => {
     for (const { waitMs } of await askAll()) expect(waitMs).toBe(0);
   });
 
-  it('that is down leaves a known credential in use for 24 h, with a remark', async () => {
+  it('that is down leaves a known credential in use for 24 h, with a warning', async () => {
     const { clock, requests, surroundings, environments, askOne } = fleetOf(1, { lifetimeSeconds: 600 });
     await askOne();
     const readAt = clock.now();

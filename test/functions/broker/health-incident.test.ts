@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Finding } from '../../../functions/broker/finding.ts';
 import { pairKey } from '../../../functions/broker/pair/pair.ts';
+import type { Finding } from '../../../functions/contract.ts';
 import { clientsNamed, createHealthWorld, except, SERVICE } from '../../support/health-world.ts';
 
 const DOWN = `[token-broker dev] incident: ${SERVICE} does not answer`;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Finding } from '../../../functions/broker/finding.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair/pair.ts';
+import type { Finding } from '../../../functions/contract.ts';
 import { createHealthWorld } from '../../support/health-world.ts';
 import { seededRandom } from '../../support/seeded-random.ts';
 

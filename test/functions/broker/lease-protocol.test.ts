@@ -12,9 +12,9 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
 const CRASHES: readonly Fault[] = ['crash-before', 'crash-after'];
-const ALL_FAULTS: readonly Fault[] = [...CRASHES, 'answer-lost', 'repeated', 'unavailable', 'stale', 'delay'];
+const ALL_FAULTS: readonly Fault[] = [...CRASHES, 'answer-lost', 'repeated', 'unavailable', 'delay'];
 
-/** One lease or more may end without a result: a request more each. A store that repeats or is behind costs nothing. */
+/** One lease or more may end without a result: a request more each. A store that repeats costs nothing. */
 const COSTLY: readonly Fault[] = [...CRASHES, 'answer-lost', 'unavailable', 'delay'];
 
 const OLD_TOKEN: StoredToken = {
@@ -42,9 +42,6 @@ const SCENARIOS: Record<string, Scenario> = {
   'the token has lapsed': { record: { ...PUBLISHED, token: { ...OLD_TOKEN, expiresAt: START } } },
   'the token is in its soft window': { record: { ...PUBLISHED, token: { ...OLD_TOKEN, refreshAt: START } } },
   'the service has refused the token': { record: PUBLISHED, request: { refused: OLD_TOKEN.fingerprint } },
-  'the credential was replaced': {
-    record: { ...PUBLISHED, token: { ...OLD_TOKEN, credentialVersion: 'v0' } },
-  },
 };
 
 async function explore(scenario: Scenario, check: (result: RunResult) => Promise<void> | void): Promise<void> {
@@ -154,7 +151,7 @@ describe('a service that is down', () => {
   it('is nobody’s problem while a token lives', async () => {
     const record = { ...PUBLISHED, token: { ...OLD_TOKEN, refreshAt: START } };
     // An environment that starts without the shared store cannot know the token.
-    const faults: readonly Fault[] = [...CRASHES, 'repeated', 'stale', 'delay'];
+    const faults: readonly Fault[] = [...CRASHES, 'repeated', 'delay'];
     await explore({ isDown: true, record, faults }, ({ answers, faults }) => {
       const alive = answers.filter((answer) => answer !== undefined);
       expect(alive.map(nameOf)).toEqual(Array(2 - count(faults, CRASHES)).fill(OLD_TOKEN.fingerprint));

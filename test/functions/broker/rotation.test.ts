@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { Finding } from '../../../functions/broker/finding.ts';
 import type { CheckAnswer } from '../../../functions/broker/health/check-pairs.ts';
 import type { Message } from '../../../functions/broker/health/messages.ts';
 import { createReporter, type Memory, ReportFailure } from '../../../functions/broker/health/notify.ts';
 import { createRotation, type RotationRecord, RotationUnfinished } from '../../../functions/broker/health/rotation.ts';
 import type { Entries } from '../../../functions/broker/health/transitions.ts';
+import type { Finding } from '../../../functions/contract.ts';
 import { START } from '../../support/example.ts';
 
 const PROMOTION = { client: 'acme', version: 'v2' };

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { secretName, secretProblem } from '../../../functions/broker/credential/secret.ts';
+import { secretProblem } from '../../../functions/broker/credential/secret.ts';
+import { secretName } from '../../../functions/contract.ts';
 
 const NAME = 'token-broker/dev/acme';
 

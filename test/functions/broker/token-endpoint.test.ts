@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { fingerprint } from '../../../functions/aws/fingerprint.ts';
 import { type BrokerRequest, createTokenEndpoint } from '../../../functions/broker/http/token-endpoint.ts';
-import { Redacted } from '../../../functions/broker/redacted.ts';
 import { createBrokerWorld, exchange } from '../../support/broker-world.ts';
 import { BILLING, exampleRule, exampleService, START } from '../../support/example.ts';
 
@@ -102,6 +101,19 @@ describe('POST /token', () => {
   });
 });
 
+describe('a clock that was set back', () => {
+  it('does not make a token live longer than its whole life', async () => {
+    const { post, clock } = createBrokerWorld({
+      accessRules: [exampleRule({ operations: ['token', 'check'] })],
+    });
+    await post(MEMBERS);
+    clock.now -= 20_000;
+
+    expect((await post(MEMBERS)).json).toMatchObject({ access_token: 'token-1', expires_in: 3_600 });
+    expect((await post(MEMBERS, { path: '/check' })).json).toMatchObject({ proven_by: 'traffic', expires_in: 3_600 });
+  });
+});
+
 describe('what is written down of a request', () => {
   it('says which token was issued, whence, and how long that took', async () => {
     const { post, world, clock, audited } = createBrokerWorld();
@@ -137,28 +149,6 @@ describe('what is written down of a request', () => {
     await post(MEMBERS);
 
     expect(audited).toEqual([expect.objectContaining({ outcome: 'token-endpoint-error', milliseconds: 250 })]);
-  });
-});
-
-describe('a request that memory answers', () => {
-  it('is not waited for, so no timer is set', async () => {
-    const token = {
-      accessToken: new Redacted('token-1'),
-      tokenType: 'Bearer',
-      expiresAt: START + 60_000,
-      expirySource: 'response',
-      passThrough: {},
-      fingerprint: fingerprint('token-1'),
-      credentialVersion: 'v1',
-    } as const;
-    const endpoint = createTokenEndpoint({
-      broker: { issue: () => ({ token, cache: 'memory' }), check: () => Promise.reject(new Error('not asked')) },
-      audit: () => undefined,
-      inTime: () => Promise.reject(new Error('not asked')),
-      now: () => START,
-    });
-
-    expect(await endpoint(REQUEST)).toMatchObject({ status: 200, body: expect.stringContaining('"token-1"') });
   });
 });
 

@@ -4,12 +4,16 @@ import type { Problem } from '../../../functions/broker/problem.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import type { Service } from '../../../functions/broker/service.ts';
 import { SendFailure, type SendFailureKind, type SendLimits } from '../../../functions/broker/token-request/send.ts';
-import { createTokenRequester } from '../../../functions/broker/token-request/token-request.ts';
+import { buildTokenRequest, createTokenRequester } from '../../../functions/broker/token-request/token-request.ts';
 import type { TokenResponse } from '../../../functions/broker/token-response/types.ts';
 import { exampleService, START } from '../../support/example.ts';
 
 const ANSWER: TokenResponse = { status: 200, headers: {}, body: new TextEncoder().encode('{"token":"t"}') };
-const CREDENTIAL = { clientId: new Redacted('acme'), secret: new Redacted('hunter2') };
+const CREDENTIAL = {
+  clientId: new Redacted('acme'),
+  secret: new Redacted('s:1'),
+  authorization: new Redacted('Basic YWNtZTpzOjE='),
+};
 
 interface Setting {
   /** What the attempts come to, in turn. */
@@ -214,20 +218,6 @@ it.each(['too-large', 'encoded'] as const)('tells the shape of an answer that is
   expect(JSON.stringify(outcome)).not.toContain('leaked');
 });
 
-it('refuses a credential that the dialect cannot carry before anything is sent', async () => {
-  const requestToken = createTokenRequester({
-    send: () => Promise.reject(new Error('was sent')),
-    now: () => START,
-    sleep: () => Promise.resolve(),
-    random: () => 0,
-  });
-  const credential = { ...CREDENTIAL, clientId: new Redacted('ac:me') };
-
-  await expect(requestToken(exampleService(), credential, START + 5_000)).rejects.toMatchObject({
-    type: 'credential-malformed',
-  });
-});
-
 it('lets what is no failure of sending through as the bug that it is', async () => {
   const bug = new TypeError('a bug');
 
@@ -238,3 +228,80 @@ it('shows nothing of the answer when a failure is printed', () => {
   expect(String(failure('broken', 'ECONNRESET', 200))).toBe('SendFailure: broken (ECONNRESET)');
   expect(inspect(failure('broken', 'ECONNRESET', 200), { showHidden: true, depth: 9 })).not.toContain('leaked');
 });
+
+function build(changes: Partial<Service> = {}) {
+  const { url, ...request } = buildTokenRequest(exampleService(changes), CREDENTIAL);
+  return { ...request, url: url.href };
+}
+
+it('posts nothing but the authorization', () => {
+  const { method, url, headers, body } = build();
+
+  expect({ method, url, body }).toEqual({ method: 'POST', url: 'https://auth.example.com/auth/v1/token', body: '' });
+  expect(headers).toEqual({
+    accept: 'application/json',
+    'accept-encoding': 'identity',
+    'content-length': '0',
+    'user-agent': 'token-broker',
+    authorization: new Redacted('Basic YWNtZTpzOjE='),
+  });
+});
+
+it('keeps the authorization out of whatever prints the request', () => {
+  expect(JSON.stringify(build())).toContain('"authorization":"[redacted]"');
+});
+
+describe('parameters', () => {
+  const parameters = { grant_type: 'client_credentials', scope: 'a b', note: 'ü+&=' };
+
+  it('go into the query, with spaces that everybody reads', () => {
+    const { url, headers, body } = build({ parameters, parametersIn: 'query' });
+
+    expect(url).toBe(
+      'https://auth.example.com/auth/v1/token?grant_type=client_credentials&scope=a%20b&note=%C3%BC%2B%26%3D',
+    );
+    expect(body).toBe('');
+    expect(headers).not.toHaveProperty('content-type');
+  });
+
+  it('go into a form body with its length in bytes', () => {
+    const { url, headers, body } = build({ parameters, parametersIn: 'body' });
+
+    expect(url).toBe('https://auth.example.com/auth/v1/token');
+    expect(body).toBe('grant_type=client_credentials&scope=a+b&note=%C3%BC%2B%26%3D');
+    expect(headers).toMatchObject({
+      'content-type': 'application/x-www-form-urlencoded',
+      'content-length': String(new TextEncoder().encode(body).length),
+    });
+  });
+});
+
+describe('headers of the settings', () => {
+  it('are added, and replace those that only say a preference', () => {
+    const { headers } = build({ headers: { 'X-Api-Version': '2', Accept: '*/*', 'User-Agent': 'example' } });
+
+    expect(headers).toMatchObject({ 'x-api-version': '2', accept: '*/*', 'user-agent': 'example' });
+  });
+
+  it('replace none that the broker relies on', () => {
+    const headers = { Authorization: 'Basic eDp5', 'Accept-Encoding': 'gzip', 'Content-Length': '7' };
+
+    expect(build({ headers }).headers).toEqual(build().headers);
+  });
+});
+
+it.each([
+  ['https://auth.example.com/', '/auth/v1/token', 'https://auth.example.com/auth/v1/token'],
+  ['https://auth.example.com/base', '/oauth/token', 'https://auth.example.com/base/oauth/token'],
+  ['https://auth.example.com/base/', '/oauth/token', 'https://auth.example.com/base/oauth/token'],
+  ['https://auth.example.com:8443', '/token', 'https://auth.example.com:8443/token'],
+])('appends the path to %s', (authUrl, tokenPath, expected) => {
+  expect(build({ authUrl, tokenPath }).url).toBe(expected);
+});
+
+it.each(['.evil.example/', '@evil.example/', '//evil.example/token', 'https://evil.example/'])(
+  'stays on the host of authUrl when the path is "%s"',
+  (tokenPath) => {
+    expect(new URL(build({ tokenPath }).url).host).toBe('auth.example.com');
+  },
+);

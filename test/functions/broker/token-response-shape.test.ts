@@ -105,6 +105,6 @@ describe('the shape report', () => {
 function shapeOf(body: unknown, type: string | null = 'application/json'): ShapeReport {
   const answer = { name: 'without a token', type, body: JSON.stringify(body) };
   const reading = readTokenResponse(responseOf(answer), { requestStartedAt: 0, receivedAt: 0 }, serviceOf(answer));
-  const shape = reading.outcome === 'problem' ? reading.problem.shape : undefined;
+  const shape = 'problem' in reading ? reading.problem.shape : undefined;
   return shape ?? expect.fail('There is no shape report');
 }

@@ -90,6 +90,7 @@ describe('a member to be passed on', () => {
 
 describe('reading a bad answer', () => {
   it.each(badAnswers(STARTED_AT))('says what is wrong: $name', (answer) => {
+    expect(read(answer).outcome).toBe('held');
     const { type, detail, shape } = problemOf(answer);
 
     expect(type).toBe('token-response-unusable');
@@ -111,11 +112,28 @@ describe('reading an answer that is no success', () => {
     (answer) => {
       const { type, detail, retryAfterSeconds } = problemOf(answer);
 
-      expect(type).toBe(answer.outcome);
+      expect([read(answer).outcome, type]).toEqual([answer.outcome, answer.problem]);
       expect(detail).toContain(answer.says ?? '');
       expect(retryAfterSeconds).toBe(answer.retryAfterSeconds);
     },
   );
+});
+
+describe('the outcome of an answer', () => {
+  it.each([400, 402, 403, 404, 407, 409, 421, 422, 499])(
+    '%i holds the version back: asking again does not help',
+    (status) => {
+      expect(read({ name: '', status, body: '{}' }).outcome).toBe('held');
+    },
+  );
+
+  it.each([100, 199, 300, 304, 399, 408, 429, 500, 503, 599, 600])('%i says nothing of the version', (status) => {
+    expect(read({ name: '', status, body: '{}' }).outcome).toBe('failed');
+  });
+
+  it('200 with an error holds the version back', () => {
+    expect(read({ name: '', body: '{"error":"invalid_client"}' }).outcome).toBe('held');
+  });
 });
 
 describe('the problem of an answer', () => {
@@ -138,11 +156,11 @@ function read(answer: Answer): TokenResponseReading {
 
 function problemOf(answer: Answer): Problem {
   const reading = read(answer);
-  return reading.outcome === 'problem' ? reading.problem : expect.fail(explain(reading));
+  return 'problem' in reading ? reading.problem : expect.fail(explain(reading));
 }
 
 function explain(reading: TokenResponseReading): string {
-  return reading.outcome === 'problem' ? reading.problem.message : reading.outcome;
+  return 'problem' in reading ? reading.problem.message : reading.outcome;
 }
 
 function printedFormOf({ message, detail, shape, cause }: Problem): string {

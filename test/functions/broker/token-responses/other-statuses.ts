@@ -3,7 +3,8 @@ import type { Answer } from './answer.ts';
 /** An answer that is no success, and what is to be made of it. */
 export interface OtherStatus extends Answer {
   readonly status: number;
-  readonly outcome: 'rejected' | 'token-endpoint-error' | 'token-endpoint-unavailable';
+  readonly outcome: 'rejected' | 'held' | 'failed';
+  readonly problem?: 'token-endpoint-error' | 'token-endpoint-unavailable';
   /** A part of the problem's detail. */
   readonly says?: string;
   readonly retryAfterSeconds?: number;
@@ -101,6 +102,7 @@ function errors(): readonly OtherStatus[] {
     { name: '403 invalid_client', status: 403, body: oauth('invalid_client'), says: 'set rejectedOn403' },
     { name: '404', status: 404, ...HTML, says: 'Check tokenPath' },
     { name: '404 beside rejectedOn403', status: 404, settings: { rejectedOn403: true }, ...HTML, says: '404' },
+    { name: '499', status: 499, body: '', says: '499' },
     { name: '600', status: 600, body: '', says: '600' },
     { name: '405', status: 405, headers: { allow: 'LEAK' }, ...HTML, says: 'Check tokenPath' },
     { name: '406', status: 406, body: '', says: 'accept in headers' },
@@ -113,7 +115,10 @@ function errors(): readonly OtherStatus[] {
     { name: '101', status: 101, type: null, body: '', says: '101' },
     { name: '404 with a token', status: 404, body: '{"access_token":"LEAK-4f9Kq2ZxV7mN1bR8"}', says: '404' },
   ];
-  return answers.map((answer) => ({ ...answer, outcome: 'token-endpoint-error' }));
+  return answers.map((answer) => {
+    const isHeld = answer.status >= 400 && answer.status <= 499 && answer.status !== 408;
+    return { ...answer, outcome: isHeld ? 'held' : 'failed', problem: 'token-endpoint-error' };
+  });
 }
 
 function unavailable(at: number): readonly OtherStatus[] {
@@ -141,14 +146,26 @@ function unavailable(at: number): readonly OtherStatus[] {
   return [
     ...plain.map((answer) => ({
       ...answer,
-      outcome: 'token-endpoint-unavailable' as const,
+      outcome: 'failed' as const,
+      problem: 'token-endpoint-unavailable' as const,
       says: String(answer.status),
     })),
-    { name: '500 with a token', status: 500, body: '{"access_token":"LEAK"}', outcome: 'token-endpoint-unavailable' },
+    {
+      name: '500 with a token',
+      status: 500,
+      body: '{"access_token":"LEAK"}',
+      outcome: 'failed',
+      problem: 'token-endpoint-unavailable',
+    },
     ...retryAfter.map(([value, retryAfterSeconds]): OtherStatus => {
       const name = `503 with retry-after ${value.slice(0, 40)}`;
       const answer = { name, status: 503, headers: { 'retry-after': value }, ...HTML };
-      return { ...answer, outcome: 'token-endpoint-unavailable', ...(retryAfterSeconds && { retryAfterSeconds }) };
+      return {
+        ...answer,
+        outcome: 'failed',
+        problem: 'token-endpoint-unavailable',
+        ...(retryAfterSeconds && { retryAfterSeconds }),
+      };
     }),
   ];
 }

@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
+import { parseCredential } from '../../../functions/broker/credential/credential.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import type { BasicEncoding } from '../../../functions/broker/service.ts';
-import { withoutCredential } from '../../../functions/broker/token-request/strip-credential.ts';
+import { stripCredential } from '../../../functions/broker/token-request/renew-token.ts';
 import type { ServiceToken } from '../../../functions/broker/token-response/types.ts';
 import { createBrokerWorld, exchange, found } from '../../support/broker-world.ts';
 import { exampleService } from '../../support/example.ts';
 
-const CREDENTIAL = { clientId: new Redacted('marked-id'), secret: new Redacted('marked secret') };
+const SECRET = new Redacted('{"client_id":"marked-id","secret":"marked secret"}');
 const RAW = btoa('marked-id:marked secret');
 const FORM = btoa('marked-id:marked+secret');
 
@@ -20,7 +21,7 @@ function told(changes: Partial<ServiceToken>, encoding: BasicEncoding = 'raw') {
     passThrough: { instance: 7 },
     ...changes,
   };
-  return withoutCredential(token, CREDENTIAL, encoding);
+  return stripCredential(token, parseCredential(SECRET, 'customer-insights', encoding));
 }
 
 describe('of a token that a service gave', () => {

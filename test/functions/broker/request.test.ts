@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseCheckRequest } from '../../../functions/broker/http/check-request.ts';
-import { createIssueRequestReader, parseIssueRequest } from '../../../functions/broker/http/issue-request.ts';
+import { parseCheckRequest, parseIssueRequest } from '../../../functions/broker/http/request.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 
 const PAIR = { client: 'acme', service: 'customer-insights' };
@@ -45,55 +44,43 @@ describe('a request for a token', () => {
   });
 });
 
-describe('a request in words that were read before', () => {
-  const JSON_TYPE = 'application/json';
-  const text = JSON.stringify(PAIR);
-
-  it('is not read again', () => {
-    const readRequest = createIssueRequestReader();
-    const first = readRequest(JSON_TYPE, text);
-
-    expect(first).toEqual({ pair: PAIR, minTtlMs: 0, refused: undefined });
-    expect(readRequest(JSON_TYPE, text)).toBe(first);
+describe('a body', () => {
+  it.each([
+    'application/json',
+    'Application/JSON',
+    ' application/json ',
+    'application/json;charset=utf-8',
+    'application/json; charset=UTF-8',
+    'application/json;  charset = "utf-8" ',
+    'application/json; charset=us-ascii',
+    'application/json; profile=x',
+    'application/json; not-charset=latin1',
+  ])('is read as %j', (contentType) => {
+    expect(parseIssueRequest(contentType, bodyOf(PAIR))).toMatchObject({ pair: PAIR });
   });
 
   it.each([
-    ['another body', JSON_TYPE, JSON.stringify({ ...PAIR, client: 'globex' }), 'globex'],
-    ['bytes', JSON_TYPE, bodyOf(PAIR), 'acme'],
-    ['another way to write JSON', `${JSON_TYPE}; charset=utf-8`, text, 'acme'],
-  ])('is one with the same words only: not with %s', (_, contentType, body, client) => {
-    const readRequest = createIssueRequestReader();
-    const first = readRequest(JSON_TYPE, text);
-    const second = readRequest(contentType, body);
-
-    expect(second).not.toBe(first);
-    expect(second.pair.client).toBe(client);
+    undefined,
+    '',
+    'text/json',
+    'application/json; charset=latin1',
+    'application/json;charset=utf-8-but-not-quite',
+    'application/json;  charset  =  "utf-16"',
+    'application/json; charset=',
+    'application/json; profile=x; charset=latin1',
+  ])('is not read as %j', (contentType) => {
+    expect(() => parseIssueRequest(contentType, bodyOf(PAIR))).toThrow('unsupported-media-type');
   });
 
-  it.each([
-    ['another type', 'text/plain', text],
-    ['no type', undefined, text],
-    ['a type that holds the beginning of the body', `${JSON_TYPE}{`, text.slice(1)],
-    ['a body that begins with the type', '', JSON_TYPE + text],
-  ])('is refused with %s', (_, contentType, body) => {
-    const readRequest = createIssueRequestReader();
-    readRequest(JSON_TYPE, text);
+  it('has at most 16 KiB', () => {
+    const text = JSON.stringify(PAIR).padEnd(16 * 1024);
 
-    expect(() => readRequest(contentType, body)).toThrow('unsupported-media-type');
+    expect(parseIssueRequest('application/json', text)).toMatchObject({ pair: PAIR });
+    expect(() => parseIssueRequest('application/json', `${text} `)).toThrow('content-too-large');
   });
 
-  it('is wrong each time when it was wrong the first time', () => {
-    const readRequest = createIssueRequestReader();
-    for (let n = 0; n < 2; n += 1) expect(() => readRequest(JSON_TYPE, '{}')).toThrow('invalid-request');
-  });
-
-  it('is read again when it is long, so that nobody fills the memory', () => {
-    const readRequest = createIssueRequestReader();
-    const long = text.padEnd(301 - JSON_TYPE.length);
-    const short = long.slice(0, -1);
-
-    expect(readRequest(JSON_TYPE, long)).not.toBe(readRequest(JSON_TYPE, long));
-    expect(readRequest(JSON_TYPE, short)).toBe(readRequest(JSON_TYPE, short));
+  it('means the same as text and as bytes', () => {
+    expect(parseIssueRequest('application/json', JSON.stringify(PAIR))).toEqual(read(PAIR));
   });
 });
 
@@ -110,6 +97,15 @@ describe('a request for a check', () => {
     expect(problemOf(() => readCheck({ ...PAIR, stage }))).toBe(
       'stage: must be AWSCURRENT, AWSPENDING or AWSPREVIOUS.',
     );
+  });
+
+  it.each([
+    [{}, 'client: is required; service: is required.'],
+    [{ ...PAIR, stage: null }, 'stage: must be AWSCURRENT, AWSPENDING or AWSPREVIOUS.'],
+    [{ ...PAIR, min_ttl: 60 }, 'unknown member "min_ttl".'],
+    [['acme'], 'the body must be an object.'],
+  ])('is not %j', (members, detail) => {
+    expect(problemOf(() => readCheck(members))).toBe(detail);
   });
 });
 

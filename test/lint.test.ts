@@ -1,0 +1,109 @@
+import { execFile } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+/** What files of each place may import, and what not. */
+const ARROWS: Readonly<Record<string, { readonly allowed: readonly string[]; readonly refused: readonly string[] }>> = {
+  'functions/broker/audit.ts': {
+    allowed: ['./pair/pair.ts', '../contract.ts'],
+    refused: ['../environment.ts', '../aws/fingerprint.ts', '../../client/error.ts', 'node:crypto', 'zod/mini', 'zod'],
+  },
+  'functions/broker/pair/pair.ts': {
+    allowed: ['./record.ts', '../audit.ts', '../http/request.ts', '../../contract.ts', 'zod/mini'],
+    refused: [
+      ...['../../environment.ts', '../../token.ts', '../../aws/fingerprint.ts', '../../../client/error.ts'],
+      ...['node:crypto', 'zod', '@smithy/signature-v4'],
+    ],
+  },
+  'functions/aws/function-url.ts': {
+    allowed: [
+      ...['./log/emf.ts', '../broker/problem.ts', '../broker/pair/pair.ts', '../environment.ts', '../contract.ts'],
+      ...['node:crypto', '@smithy/signature-v4'],
+    ],
+    refused: ['../token-function.ts', '../../client/error.ts', '../../lib/names.ts'],
+  },
+  'functions/aws/log/emf.ts': {
+    allowed: [
+      ...['./audit-log.ts', '../function-url.ts', '../sealing/sealing.ts', '../../broker/pair/pair.ts'],
+      ...['../../environment.ts', '../../contract.ts', 'node:crypto'],
+    ],
+    refused: ['../../token-function.ts', '../../../client/error.ts', '../../../lib/names.ts'],
+  },
+  'functions/token.ts': {
+    allowed: ['./aws/log/emf.ts', './broker/pair/pair.ts', './contract.ts', 'node:crypto'],
+    refused: ['../client/error.ts', '../lib/names.ts', '../bin/app.ts'],
+  },
+  'functions/health.ts': { allowed: ['./health-function.ts', '../client/error.ts'], refused: ['../lib/names.ts'] },
+  'functions/health-function.ts': { allowed: ['./aws/log/emf.ts', '../client/error.ts'], refused: ['../lib/names.ts'] },
+  'lib/names.ts': {
+    allowed: ['./canary.ts', '../functions/environment.ts', '../functions/contract.ts', 'aws-cdk-lib'],
+    refused: ['../functions/token.ts', '../functions/broker/pair/pair.ts', '../client/error.ts', '../bin/app.ts'],
+  },
+  'client/error.ts': {
+    allowed: ['./json.ts', '../functions/contract.ts', '@smithy/signature-v4'],
+    refused: ['../functions/environment.ts', '../functions/broker/pair/pair.ts', '../lib/names.ts'],
+  },
+  'bin/commands/client.ts': {
+    allowed: ['../../lib/names.ts', '../../client/error.ts', '../../functions/broker/pair/pair.ts'],
+    refused: ['../../test/support/example.ts'],
+  },
+};
+
+let folder: string;
+let faults: readonly Fault[];
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'lint-'));
+  for (const file of ['biome.json', '.gitignore']) cpSync(join(ROOT, file), join(folder, file));
+  for (const [file, { allowed, refused }] of Object.entries(ARROWS)) {
+    write(file, [...allowed, ...refused].map((imported) => `import '${imported}';\n`).join(''));
+  }
+  write('functions/broker/one/circle.ts', partOfCircle('../other/circle.ts'));
+  write('functions/broker/other/circle.ts', partOfCircle('../one/circle.ts'));
+  faults = await lint();
+}, 60_000);
+afterAll(() => rmSync(folder, { recursive: true }));
+
+describe('the linter', () => {
+  it.each(Object.entries(ARROWS))('refuses what %s must not import, and nothing else', (file, { allowed, refused }) => {
+    const imports = [...allowed, ...refused];
+    const found = faults.filter(({ location, category }) => location.path === file && category.endsWith('Imports'));
+    expect(new Set(found.map(({ location }) => imports[location.start.line - 1]))).toEqual(new Set(refused));
+  });
+
+  it('refuses a circle of two rooms, even one of types', () => {
+    const found = faults.filter(({ location }) => location.path.endsWith('/circle.ts'));
+    expect(found.map(({ category }) => category)).toEqual(Array(2).fill('lint/suspicious/noImportCycles'));
+  });
+});
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const BIOME = fileURLToPath(import.meta.resolve('@biomejs/biome/bin/biome'));
+
+function write(file: string, text: string): void {
+  mkdirSync(dirname(join(folder, file)), { recursive: true });
+  writeFileSync(join(folder, file), text);
+}
+
+function partOfCircle(next: string): string {
+  return `import type { Part as Next } from '${next}';\n\nexport interface Part {\n  readonly next: Next;\n}\n`;
+}
+
+interface Fault {
+  readonly category: string;
+  readonly location: { readonly path: string; readonly start: { readonly line: number } };
+}
+
+/** What Biome itself says of all files, in their order; it fails because it finds something. */
+function lint(): Promise<readonly Fault[]> {
+  const args = [BIOME, 'lint', '--reporter=json', '--max-diagnostics=none'];
+  return new Promise((resolve, reject) => {
+    execFile(process.execPath, args, { cwd: folder }, (_, stdout, stderr) => {
+      if (stdout.startsWith('{')) resolve(JSON.parse(stdout).diagnostics);
+      else reject(new Error(`Biome gave no report: ${stderr}`));
+    });
+  });
+}
