@@ -332,9 +332,10 @@ export function describePairStore(
       it('counts the request of a lease that another call took over, and leaves that lease alone', async () => {
         const lease = await take();
         await take({ owner: 'other', until: START + 6_000 });
-        await reject(lease);
+        await reject(lease, { checked: CHECKED });
         expect(counts(await stored())).toEqual({ v1: 1 });
-        expect(await stored()).toMatchObject({ fence: 2, leaseOwner: 'other', leaseUntil: START + 6_000 });
+        const others = { fence: 2, leaseOwner: 'other', leaseUntil: START + 6_000, checked: undefined };
+        expect(await stored()).toMatchObject(others);
       });
 
       it('leaves the lease of another call alone that has the same fence', async () => {

@@ -74,9 +74,9 @@ export function rejected(record: PairRecord, lease: Lease, rejection: RejectedRe
   const { version, at, goneVersions, checked = record.checked } = rejection;
   const isCounted = record.rejected.get(version)?.fence === lease.fence;
   const latches = isCounted ? record.rejected : counted(record.rejected, version, lease.fence, at);
-  const next = { ...record, rejected: without(latches, goneVersions), checked };
+  const next = { ...record, rejected: without(latches, goneVersions) };
   const isHeld = record.fence === lease.fence && record.leaseOwner === lease.owner;
-  return isHeld ? ended(next, { kind: 'release' }) : next;
+  return isHeld ? ended({ ...next, checked }, { kind: 'release' }) : next;
 }
 
 /** A version that has worked is neither latched nor held any longer. */
