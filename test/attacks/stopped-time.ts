@@ -4,7 +4,8 @@ import { vi } from 'vitest';
 
 /** From now on nobody's time passes but for `run`: for Date, `hrtime`, timers, and sleeping by promise. */
 export function stopTime(start: number): void {
-  vi.useFakeTimers({ now: start });
+  // A turn of the event loop takes no time.
+  vi.useFakeTimers({ now: start, toNotFake: ['setImmediate', 'clearImmediate', 'nextTick', 'queueMicrotask'] });
   // Vitest leaves `node:timers/promises` alone, of which the adapters hold a function by name.
   promises.setTimeout = async (ms = 0, value, { signal } = {}) => {
     await delay(ms, signal);
