@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
+import { parseCredential } from '../../../functions/broker/credential/credential.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import type { BasicEncoding } from '../../../functions/broker/service.ts';
 import { createTokenRequester } from '../../../functions/broker/token-request/token-request.ts';
@@ -33,7 +34,8 @@ async function request({ client_id, client_secret }: typeof PLAIN, basicEncoding
     parameters: { grant_type: 'client_credentials' },
     parametersIn: 'body',
   });
-  const credential = { clientId: new Redacted(client_id), secret: new Redacted(client_secret) };
+  const text = new Redacted(JSON.stringify({ client_id, client_secret }));
+  const credential = parseCredential(text, 'customer-insights', basicEncoding);
   const { response } = await requestToken(service, credential, Date.now() + 10_000);
   return { status: response.status, body: ANSWER.parse(JSON.parse(new TextDecoder().decode(response.body))) };
 }
