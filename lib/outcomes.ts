@@ -34,5 +34,5 @@ export const FINDINGS = [
 /** Why the token of a shared record cannot be opened. */
 export const UNREADABLE = ['broken', 'foreign', 'locked'] as const;
 
-/** Why rotation checks nothing. */
-export const IGNORED_EVENTS = ['foreign', 'malformed', 'no-pairs'] as const;
+/** Why an event of Secrets Manager leads to no check. */
+export const IGNORED_EVENTS = ['foreign', 'malformed'] as const;

@@ -1,6 +1,6 @@
 import { describe, expect, expectTypeOf, it } from 'vitest';
-import type { Ignored } from '../../functions/aws/log/rotation-log.ts';
 import type { Unreadable } from '../../functions/aws/pair-table/table.ts';
+import type { IgnoredEvent } from '../../functions/aws/secret-event.ts';
 import type { Finding } from '../../functions/broker/finding.ts';
 import { PROBLEMS } from '../../functions/broker/problem.ts';
 import { FINDINGS, IGNORED_EVENTS, OUTCOMES, UNREADABLE } from '../../lib/outcomes.ts';
@@ -62,7 +62,7 @@ describe('the words of the dashboard', () => {
     // Proven by the compiler.
     expectTypeOf<(typeof FINDINGS)[number]>().toEqualTypeOf<Finding>();
     expectTypeOf<(typeof UNREADABLE)[number]>().toEqualTypeOf<Unreadable>();
-    expectTypeOf<(typeof IGNORED_EVENTS)[number]>().toEqualTypeOf<Ignored>();
+    expectTypeOf<(typeof IGNORED_EVENTS)[number]>().toEqualTypeOf<IgnoredEvent>();
   });
 });
 
