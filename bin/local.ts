@@ -29,7 +29,7 @@ async function main(): Promise<void> {
       if (failure !== undefined) process.stderr.write(`the function failed: ${String(failure)}\n`);
     },
     onMessage: ({ subject, text }) => process.stdout.write(notification(subject, text)),
-    onRotationFailure: (error) => process.stderr.write(`the rotation function failed: ${String(error)}\n`),
+    onEventFailure: (error) => process.stderr.write(`the health function failed upon an event: ${String(error)}\n`),
   });
   const { url, config } = broker;
   const calls = createPageCalls({ url, callers: config.callers });

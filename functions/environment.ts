@@ -25,8 +25,8 @@ export interface BrokerSettings {
   readonly provenForSeconds: number;
 }
 
-/** The environment variables of both functions that are callers of the broker, health and rotation. */
-interface CheckerEnvironment {
+/** The environment variables of the health function. */
+export interface HealthEnvironment {
   readonly TOKEN_BROKER_ENVIRONMENT: string;
   /** The Function URL of the token function. */
   readonly TOKEN_BROKER_URL: string;
@@ -34,34 +34,24 @@ interface CheckerEnvironment {
   readonly TOKEN_BROKER_TABLE: string;
   /** Names of the configured services, separated by spaces. */
   readonly TOKEN_BROKER_SERVICES: string;
+  /** Names of those with `singleActiveToken`, separated by spaces; `-`, which is no name, when there is none. */
+  readonly TOKEN_BROKER_SINGLE_TOKEN_SERVICES: string;
   /** ARN of the topic of the operators. */
   readonly TOKEN_BROKER_TOPIC: string;
-}
-
-/** The environment variables of the health function. */
-export interface HealthEnvironment extends CheckerEnvironment {
   /** ARN of the role that may call the URL, has no access rule and must therefore be refused. */
   readonly TOKEN_BROKER_PROBE_ROLE: string;
   /** From one run to the next. */
   readonly TOKEN_BROKER_HEALTH_INTERVAL_SECONDS: string;
 }
 
-/** The environment variables of the rotation function. */
-export type RotationEnvironment = CheckerEnvironment;
-
 /** Reads the token function's variables; throws at start-up, with the names, when the stack left one out. */
-export function parseEnvironment(variables: Variables): BrokerEnvironment {
+export function parseBrokerEnvironment(variables: Variables): BrokerEnvironment {
   return parse(BROKER_NAMES, variables);
 }
 
-/** As `parseEnvironment`, for the health function. */
+/** As `parseBrokerEnvironment`, for the health function. */
 export function parseHealthEnvironment(variables: Variables): HealthEnvironment {
   return parse(HEALTH_NAMES, variables);
-}
-
-/** As `parseEnvironment`, for the rotation function. */
-export function parseRotationEnvironment(variables: Variables): RotationEnvironment {
-  return parse(ROTATION_NAMES, variables);
 }
 
 type Variables = Readonly<Record<string, string | undefined>>;
@@ -73,15 +63,16 @@ const BROKER_NAMES = [
   'TOKEN_BROKER_CHECKER_ROLES',
 ] as const;
 
-const ROTATION_NAMES = [
+const HEALTH_NAMES = [
   'TOKEN_BROKER_ENVIRONMENT',
   'TOKEN_BROKER_URL',
   'TOKEN_BROKER_TABLE',
   'TOKEN_BROKER_SERVICES',
+  'TOKEN_BROKER_SINGLE_TOKEN_SERVICES',
   'TOKEN_BROKER_TOPIC',
+  'TOKEN_BROKER_PROBE_ROLE',
+  'TOKEN_BROKER_HEALTH_INTERVAL_SECONDS',
 ] as const;
-
-const HEALTH_NAMES = [...ROTATION_NAMES, 'TOKEN_BROKER_PROBE_ROLE', 'TOKEN_BROKER_HEALTH_INTERVAL_SECONDS'] as const;
 
 function parse<Name extends string>(names: readonly Name[], variables: Variables): Readonly<Record<Name, string>> {
   const missing = names.filter((name) => !variables[name]);

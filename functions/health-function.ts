@@ -1,18 +1,23 @@
 import { setTimeout } from 'node:timers/promises';
-import { createTokenBroker, type TokenBrokerOptions } from '../client/token-broker.ts';
+import { type FailureType, TokenBrokerError } from '../client/error.ts';
+import { createTokenBroker, type TokenBroker, type TokenBrokerOptions } from '../client/token-broker.ts';
 import { createClientList } from './aws/client-list.ts';
 import { createDynamoDBClient, createSecretsManagerClient } from './aws/clients.ts';
 import type { InvocationContext } from './aws/function-url.ts';
 import { createHealthLog } from './aws/log/health-log.ts';
-import { createMemoryTable } from './aws/notification-table.ts';
+import { createNotificationTable } from './aws/notification-table.ts';
 import { createNotifier, createSnsClient } from './aws/notifier.ts';
 import { createProbeCredentials, createStsClient } from './aws/probe-credentials.ts';
-import { createReporter } from './broker/health/notify.ts';
+import { createSecretDescriber, parseSecretEvent } from './aws/secret-event.ts';
+import { createClientCheck } from './broker/health/check-client.ts';
+import type { CheckPair } from './broker/health/check-pairs.ts';
+import { createNotify } from './broker/health/notify.ts';
+import type { AskAsProbe } from './broker/health/probe.ts';
 import { createHealthRun, type HealthRun } from './broker/health/run.ts';
 import type { ServiceName } from './broker/pair/pair.ts';
-import { createPairChecker, createProbe } from './health-checks.ts';
 
-export type HealthHandler = (event: unknown, context: InvocationContext) => Promise<HealthRun>;
+/** Gives what a run found out; nothing upon an event of Secrets Manager. */
+export type HealthHandler = (event: unknown, context: InvocationContext) => Promise<HealthRun | undefined>;
 
 interface Options {
   /** Whose secrets: `token-broker/<environment>/<client>`. */
@@ -22,6 +27,8 @@ interface Options {
   readonly tableName: string;
   /** The configured ones. */
   readonly services: readonly ServiceName[];
+  /** Those with `singleActiveToken`. */
+  readonly singleTokenServices: readonly ServiceName[];
   readonly topicArn: string;
   readonly probeRoleArn: string;
   /** From one run to the next. */
@@ -33,43 +40,54 @@ interface Options {
   readonly sleep?: (ms: number) => Promise<unknown>;
 }
 
-/** Wires the adapters to the rules: each call of the handler is one run over all pairs, whatever the event says. */
+/**
+ * Wires the adapters to the rules. An event of Secrets Manager has the client that it names checked, and a call that fails
+ * upon it is to be repeated; any other event is one run over all pairs.
+ */
 export function createHealthFunction(options: Options): HealthHandler {
-  const { environment, url, tableName, services, topicArn, probeRoleArn, intervalSeconds } = options;
+  const { environment, url, tableName, services, singleTokenServices, topicArn, probeRoleArn, intervalSeconds } =
+    options;
   const { credentials, write = writeLine, sleep = setTimeout } = options;
   if (!(intervalSeconds > 0)) throw new TypeError('the interval of health must be a number of seconds');
   const now = Date.now;
   const log = createHealthLog({ environment, now, write });
-
-  const run = createHealthRun({
+  const secretsManager = createSecretsManagerClient(patient(10_000));
+  const memories = createNotificationTable({ dynamodb: createDynamoDBClient(patient(1_000)), tableName, now });
+  const sendMessage = createNotifier({ sns: createSnsClient(), topicArn });
+  const probeCredentials = createProbeCredentials({ sts: createStsClient(), roleArn: probeRoleArn });
+  const common = {
     services,
-    intervalMs: intervalSeconds * 1_000,
-    listClients: createClientList({ environment, secretsManager: createSecretsManagerClient(patient(10_000)) }),
     checkPair: createPairChecker(createTokenBroker({ ...ONCE, url, credentials })),
-    askAsProbe: createProbe(
-      createTokenBroker({
-        ...ONCE,
-        url,
-        credentials: createProbeCredentials({ sts: createStsClient(), roleArn: probeRoleArn }),
-      }),
-    ),
-    report: createReporter({
-      environment,
-      memories: createMemoryTable({ dynamodb: createDynamoDBClient(patient(1_000)), tableName, now }),
-      notify: createNotifier({ sns: createSnsClient(), topicArn }),
-      now,
-      sleep,
-    }),
+    notify: createNotify({ environment, memories, sendMessage, now }),
     record: log.check,
     now,
     sleep,
+  };
+  const run = createHealthRun({
+    ...common,
+    intervalMs: intervalSeconds * 1_000,
+    listClients: createClientList({ environment, secretsManager }),
+    askAsProbe: createProbe(createTokenBroker({ ...ONCE, url, credentials: probeCredentials })),
+    memories,
     random: Math.random,
   });
+  const checkClient = createClientCheck({
+    ...common,
+    singleTokenServices,
+    describeSecret: createSecretDescriber({ environment, secretsManager }),
+  });
 
-  return async (_event, context) => {
-    const result = await run(now() + context.getRemainingTimeInMillis());
-    log.run(result);
-    return result;
+  return async (event, context) => {
+    const deadline = now() + context.getRemainingTimeInMillis();
+    const secretEvent = parseSecretEvent(event, environment);
+    if (secretEvent === undefined) {
+      const result = await run(deadline);
+      log.run(result);
+      return result;
+    }
+    if (secretEvent.kind === 'promotion') await checkClient(secretEvent, deadline - WRITING_MS);
+    else log.ignored(secretEvent.kind);
+    return undefined;
   };
 }
 
@@ -79,6 +97,59 @@ const ONCE = { cache: false, maxAttempts: 1 };
 /** A run can wait for what a caller cannot. */
 function patient(requestTimeout: number) {
   return { maxAttempts: 5, requestHandler: { requestTimeout, throwOnRequestTimeout: true } };
+}
+
+/** What the description of the secret, the last message and the last writes take at their worst. */
+const WRITING_MS = 25_000;
+
+/** Checks pairs through the broker's URL. What the broker itself could not do comes out as `failed`. */
+export function createPairChecker(broker: Pick<TokenBroker, 'check'>): CheckPair {
+  return async (pair, timeoutMs) => {
+    try {
+      const { finding, provenBy, version, checkedAt } = await broker.check({ ...pair, signal: signalAfter(timeoutMs) });
+      return { kind: 'checked', finding, provenBy, version, checkedAt };
+    } catch (error) {
+      const failure = failureWord(error);
+      return { kind: 'failed', failure, retryable: failure === TIMEOUT || isRetryable(error) };
+    }
+  };
+}
+
+/** Asks for a token as the role that must be refused. Whatever token there is goes no further. */
+export function createProbe(broker: Pick<TokenBroker, 'token'>): AskAsProbe {
+  return async (pair, timeoutMs) => {
+    try {
+      await broker.token({ ...pair, signal: signalAfter(timeoutMs) });
+      return { condition: 'not-denied', said: 'a-token' };
+    } catch (error) {
+      return { condition: conditionOf(error), said: failureWord(error) };
+    }
+  };
+}
+
+/** Every problem but a refusal, and but a broker that cannot say why it failed, comes after the access rules. */
+function conditionOf(error: unknown): 'denied' | 'not-denied' | 'unproven' {
+  if (!(error instanceof TokenBrokerError) || error.problem === undefined) return 'unproven';
+  if (error.type === 'access-denied' && error.status === 403) return 'denied';
+  return error.type === 'internal' ? 'unproven' : 'not-denied';
+}
+
+function isRetryable(error: unknown): boolean {
+  return error instanceof TokenBrokerError && error.retryable;
+}
+
+/** One word, whatever the answer was. */
+function failureWord(error: unknown): string {
+  if (!(error instanceof TokenBrokerError)) return 'unexpected-error';
+  // The signal is only ever that of the time limit.
+  if (error.type === 'aborted') return TIMEOUT;
+  return /^[a-z-]{1,64}$/.test(error.type) ? error.type : 'unknown-problem';
+}
+
+const TIMEOUT = 'timeout' satisfies FailureType;
+
+function signalAfter(timeoutMs: number): AbortSignal {
+  return AbortSignal.timeout(Math.max(1, Math.floor(timeoutMs)));
 }
 
 function writeLine(line: string): void {

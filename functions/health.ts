@@ -9,6 +9,7 @@ export const handler = createHealthFunction({
   url: variables.TOKEN_BROKER_URL,
   tableName: variables.TOKEN_BROKER_TABLE,
   services: variables.TOKEN_BROKER_SERVICES.split(' '),
+  singleTokenServices: variables.TOKEN_BROKER_SINGLE_TOKEN_SERVICES.split(' '),
   topicArn: variables.TOKEN_BROKER_TOPIC,
   probeRoleArn: variables.TOKEN_BROKER_PROBE_ROLE,
   intervalSeconds: Number(variables.TOKEN_BROKER_HEALTH_INTERVAL_SECONDS),

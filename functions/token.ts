@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { type BrokerSettings, parseEnvironment } from './environment.ts';
+import { type BrokerSettings, parseBrokerEnvironment } from './environment.ts';
 import { prime } from './prime.ts';
 import { createTokenFunction } from './token-function.ts';
 
 const { TOKEN_BROKER_ENVIRONMENT, TOKEN_BROKER_TABLE, TOKEN_BROKER_SETTINGS, TOKEN_BROKER_CHECKER_ROLES } =
-  parseEnvironment(process.env);
+  parseBrokerEnvironment(process.env);
 
 // Written by the stack from checked settings in the same deployment, so it is not checked again at each cold start.
 const settings: BrokerSettings = JSON.parse(readFileSync(TOKEN_BROKER_SETTINGS, 'utf8'));

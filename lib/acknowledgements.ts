@@ -10,11 +10,11 @@ export function acknowledgements({ region, account }: Stack, environment: string
       reason: 'Which clients there are is known to the operator who stores their secrets, not to the template',
     },
     {
-      construct: 'Rotation/Role',
+      construct: 'CredentialHealth/Role',
       id: `AwsSolutions::AwsSolutions-IAM5[${everySecret}]`,
       reason: 'As the token function: clients come and go without a deployment; and it is DescribeSecret alone',
     },
-    ...['CredentialHealth/Role', 'Rotation/Role', 'TokenEndpoint/Role'].map((construct) => ({
+    ...['CredentialHealth/Role', 'TokenEndpoint/Role'].map((construct) => ({
       construct,
       id: 'AwsSolutions::AwsSolutions-IAM5[Resource::*]',
       reason: 'The Guard rule resource_is_named lets through only what actionsOnEverything gives a reason for',
@@ -64,18 +64,12 @@ export function acknowledgements({ region, account }: Stack, environment: string
         'Failures go to FailedEvents as an onFailure destination, which tells the cause and a dead-letter queue does not',
     },
     {
-      construct: 'Rotation/Function',
-      id: 'Serverless::Serverless-LambdaDLQ',
-      reason:
-        'Failures go to FailedEvents as an onFailure destination, which tells the cause and a dead-letter queue does not',
-    },
-    {
-      construct: 'Rotation/Rule',
+      construct: 'CredentialHealth/Rule',
       id: 'Serverless::Serverless-EventBusDLQ',
       reason:
         'What is not delivered within an hour has been found by traffic or by health; failures of the function itself go to FailedEvents',
     },
-    ...['TokenEndpoint/Function', 'CredentialHealth/Function', 'Rotation/Function'].map((construct) => ({
+    ...['TokenEndpoint/Function', 'CredentialHealth/Function'].map((construct) => ({
       construct,
       id: 'Serverless::Serverless-LambdaTracing',
       reason: 'The audit line tells where the time went, for less than a trace',

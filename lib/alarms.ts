@@ -45,7 +45,7 @@ function failedEventsAlarm(queue: IQueue): AlarmDefinition {
   const messages = queue.metricApproximateNumberOfMessagesVisible({ statistic: 'Maximum' });
   return {
     ...tooMuch({ threshold: 1, minutes: 5, periods: 1, breaching: 1 }, messages),
-    means: 'The health or the rotation function failed at an event for good.',
+    means: 'The health function failed for good, at a run or at the event of a new secret version.',
     act: 'The messages of the queue say at what and why. The next run of health checks what was left; delete them when read.',
   };
 }

@@ -1,4 +1,6 @@
 import { Duration, Lazy, Stack } from 'aws-cdk-lib';
+import { Match, Rule } from 'aws-cdk-lib/aws-events';
+import { LambdaFunction as EventTarget } from 'aws-cdk-lib/aws-events-targets';
 import { ArnPrincipal, type IRole, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import { Schedule, ScheduleExpression } from 'aws-cdk-lib/aws-scheduler';
@@ -11,13 +13,14 @@ import { rateSeconds } from './health-schema.ts';
 import { createLambdaFunction, type Observation } from './lambda-function.ts';
 import type { OperatorTopic } from './operator-topic.ts';
 import type { PairTable } from './pair-table.ts';
+import type { Environment } from './settings.ts';
 import type { TokenEndpoint } from './token-endpoint.ts';
 
 interface CredentialHealthProps {
   readonly environment: string;
   /** A rate such as `rate(1 hour)`. */
   readonly every: string;
-  readonly services: readonly string[];
+  readonly services: Environment['services'];
   readonly secrets: ClientSecrets;
   readonly pairs: PairTable;
   readonly endpoint: TokenEndpoint;
@@ -26,16 +29,22 @@ interface CredentialHealthProps {
   readonly observation: Observation;
 }
 
-/** Proves on a schedule that every credential works, and that a role without an access rule is refused. */
+/**
+ * Proves on a schedule that every credential works, and that a role without an access rule is refused; and checks a
+ * client's new credential as soon as it is put into use, so that callers never notice that it changed.
+ */
 export class CredentialHealth extends Construct {
   constructor(scope: Construct, id: string, props: CredentialHealthProps) {
     super(scope, id);
     const { environment, every, services, secrets, pairs, endpoint, operators, failedEvents, observation } = props;
+    const names = Object.keys(services);
     const variables: HealthEnvironment = {
       TOKEN_BROKER_ENVIRONMENT: environment,
       TOKEN_BROKER_URL: endpoint.url,
       TOKEN_BROKER_TABLE: pairs.tableName,
-      TOKEN_BROKER_SERVICES: services.join(' '),
+      TOKEN_BROKER_SERVICES: names.join(' '),
+      TOKEN_BROKER_SINGLE_TOKEN_SERVICES:
+        names.filter((service) => services[service]?.singleActiveToken).join(' ') || '-',
       TOKEN_BROKER_TOPIC: operators.topic.topicArn,
       TOKEN_BROKER_PROBE_ROLE: Lazy.string({ produce: () => probe.roleArn }),
       TOKEN_BROKER_HEALTH_INTERVAL_SECONDS: `${rateSeconds(every)}`,
@@ -50,12 +59,15 @@ export class CredentialHealth extends Construct {
       environment: { ...variables },
       observation,
       onFailure: failedEvents,
-      // The next run is the retry.
-      retryAttempts: 0,
-      maxEventAge: Duration.minutes(5),
+      // Lambda has one setting for runs and for events of secrets. An event takes a minute at most, and is repeated after one
+      // and after two minutes, so it has its repetitions within ten. A run that used up its time is older than that by then,
+      // and its retry is the next run; one that failed at once, because nothing could be listed, may well be repeated.
+      retryAttempts: 2,
+      maxEventAge: Duration.minutes(10),
     });
     endpoint.allowChecks(role);
     secrets.allowListing(role);
+    secrets.allowDescribing(role);
     pairs.allowRemembering(role);
     operators.allowPublishing(role);
 
@@ -75,6 +87,22 @@ export class CredentialHealth extends Construct {
         retryAttempts: 0,
         maxEventAge: Duration.minutes(5),
       }),
+    });
+    this.#checkUponChange(lambdaFunction, environment, secrets);
+  }
+
+  /** Upon the event that a client of this environment has a new current version. */
+  #checkUponChange(lambdaFunction: LambdaFunction, environment: string, { namePrefix }: ClientSecrets): void {
+    new Rule(this, 'Rule', {
+      description: `A client secret of environment ${environment} has a new current version`,
+      eventPattern: {
+        account: [Stack.of(this).account],
+        source: ['aws.secretsmanager'],
+        detailType: ['Secret Label Updated'],
+        detail: { name: Match.prefix(namePrefix), labelUpdated: ['AWSCURRENT'] },
+      },
+      // After an hour traffic or a run has long found the new version.
+      targets: [new EventTarget(lambdaFunction, { retryAttempts: 2, maxEventAge: Duration.hours(1) })],
     });
   }
 

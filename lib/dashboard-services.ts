@@ -55,7 +55,7 @@ export function serviceRows(
           ...FINDINGS.map((finding) => metric('Findings', { service, outcome: finding }, { label: finding })),
           metric('CheckFailures', { service }, { label: 'no finding: the broker failed' }),
         ],
-        unit: 'pairs in a run of health',
+        unit: 'checks in the time of a run',
         minutes: healthMinutes,
         stacked: true,
       },
@@ -67,19 +67,8 @@ export function serviceRows(
         unit: 'requests in 5 minutes',
       },
       {
-        title: `${service}: new credentials, as rotation checks them`,
-        left: [...FINDINGS, 'failed'].map((outcome) =>
-          metric('RotationChecks', { service, outcome }, { label: outcome }),
-        ),
-        unit: 'checks in 5 minutes',
-        stacked: true,
-      },
-      {
         title: `${service}: how long a check takes`,
-        left: [
-          metric('CheckDuration', { service }, { statistic: 'p99', label: 'health, p99' }),
-          metric('RotationDuration', { service }, { statistic: 'p99', label: 'rotation, p99' }),
-        ],
+        left: [metric('CheckDuration', { service }, { statistic: 'p99', label: 'p99' })],
         unit: 'ms',
         minutes: healthMinutes,
       },

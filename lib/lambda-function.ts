@@ -21,7 +21,7 @@ interface Props
   extends Pick<NodejsFunctionProps, 'functionName' | 'description' | 'memorySize' | 'timeout'>,
     Pick<NodejsFunctionProps, 'onFailure' | 'retryAttempts' | 'maxEventAge' | 'reservedConcurrentExecutions'>,
     BundleOptions {
-  readonly entry: 'token.ts' | 'health.ts' | 'rotation.ts';
+  readonly entry: 'token.ts' | 'health.ts';
   readonly environment: Readonly<Record<string, string>>;
   readonly observation: Observation;
   readonly roleName?: string;

@@ -13,7 +13,7 @@ function problemsOf(who: (typeof PROBLEMS)[ProblemType]['concerns']): readonly s
 }
 
 /** Why the token of a shared record cannot be opened. */
-export const UNREADABLE = ['broken', 'foreign', 'locked'] as const;
+export const UNREADABLE = ['closed', 'no-key'] as const;
 
-/** Why rotation checks nothing. */
-export const IGNORED_EVENTS = ['foreign', 'malformed', 'no-pairs'] as const;
+/** Why an event of Secrets Manager leads to no check. */
+export const IGNORED_EVENTS = ['foreign', 'malformed'] as const;

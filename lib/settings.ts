@@ -103,6 +103,6 @@ function environmentNameFault(name: string): string | undefined {
   if (name.length > 20 || !/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)) {
     return 'must be called by at most 20 lower-case letters, digits and hyphens, starting with a letter';
   }
-  // Its token function would have the name that another environment's health or rotation function has.
-  return /^(health|rotation)-/.test(name) ? 'must not be called health-… or rotation-…' : undefined;
+  // Its token function would have the name that another environment's health function has.
+  return name.startsWith('health-') ? 'must not be called health-…' : undefined;
 }

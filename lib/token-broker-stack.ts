@@ -6,7 +6,6 @@ import { FailedEvents } from './failed-events.ts';
 import { Monitoring } from './monitoring.ts';
 import { OperatorTopic } from './operator-topic.ts';
 import { PairTable } from './pair-table.ts';
-import { Rotation } from './rotation.ts';
 import type { Environment } from './settings.ts';
 import { TokenEndpoint } from './token-endpoint.ts';
 
@@ -41,10 +40,9 @@ export class TokenBrokerStack extends Stack {
     secrets.allowReading(endpoint.role);
     pairs.allowSharing(endpoint.role);
 
-    const services = Object.keys(environment.services);
-    const checking = { environment: name, services, secrets, pairs, endpoint, operators, failedEvents, observation };
-    new CredentialHealth(this, 'CredentialHealth', { ...checking, every: health.every });
-    new Rotation(this, 'Rotation', checking);
+    const { services } = environment;
+    const parts = { secrets, pairs, endpoint, operators, failedEvents, observation };
+    new CredentialHealth(this, 'CredentialHealth', { environment: name, every: health.every, services, ...parts });
     const { dashboardUrl } = new Monitoring(this, 'Monitoring', {
       environment,
       called: endpoint.called,

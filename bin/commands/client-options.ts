@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { servicesOf } from '../../functions/broker/health/pairs.ts';
+import { servicesOf } from '../../functions/broker/health/run.ts';
 import type { Pair } from '../../functions/broker/pair/pair.ts';
 import { parseRegion } from './arguments.ts';
 import { configuredServices } from './environment.ts';

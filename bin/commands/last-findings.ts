@@ -1,6 +1,6 @@
 import { createDynamoDBClient } from '../../functions/aws/clients.ts';
-import { createMemoryTable } from '../../functions/aws/notification-table.ts';
-import { ReportFailure } from '../../functions/broker/health/notify.ts';
+import { createNotificationTable } from '../../functions/aws/notification-table.ts';
+import { NotificationFailure } from '../../functions/broker/health/notify.ts';
 import type { Entry } from '../../functions/broker/health/transitions.ts';
 import { awsRegion, configuredServices, isLocal, pairTable, type TableOptions } from './environment.ts';
 import { CommandFailure } from './failure.ts';
@@ -19,12 +19,12 @@ export async function readLastFindings(options: TableOptions): Promise<LastFindi
   const tableName = pairTable(options);
   const region = awsRegion(options);
   const dynamodb = createDynamoDBClient({ maxAttempts: 2, ...(region && { region }) });
-  const memory = createMemoryTable({ dynamodb, tableName, now: Date.now });
+  const memory = createNotificationTable({ dynamodb, tableName, now: Date.now });
   try {
     const ofServices = await Promise.all(configuredServices(environment).map((service) => memory.read(service)));
     return new Map(ofServices.flatMap(({ entries }) => [...entries]));
   } catch (error) {
-    if (!(error instanceof ReportFailure || error instanceof CommandFailure)) throw error;
+    if (!(error instanceof NotificationFailure || error instanceof CommandFailure)) throw error;
     talk(`The last findings cannot be read: ${error.message}`);
     return undefined;
   }

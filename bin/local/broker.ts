@@ -25,7 +25,7 @@ export interface LocalBroker {
   readonly controlUrl: string;
   /** The services' stand-in; absent when a configuration brings its own services. */
   readonly tokenServiceUrl: string | undefined;
-  /** Waits until the rotation function is done with every event so far. */
+  /** Waits until the health function is done with every event so far. */
   readonly eventsSettled: () => Promise<void>;
   readonly close: () => Promise<void>;
 }
@@ -39,8 +39,8 @@ interface Options {
   readonly onAnswer?: (answered: AnsweredRequest) => void;
   /** Takes what operators are told. */
   readonly onMessage: (message: PublishedMessage) => void;
-  /** Takes why the rotation function failed upon an event. */
-  readonly onRotationFailure: (error: unknown) => void;
+  /** Takes why the health function failed upon an event. */
+  readonly onEventFailure: (error: unknown) => void;
 }
 
 /**
@@ -48,7 +48,7 @@ interface Options {
  * the services'. Points this process's AWS variables at them, unless `AWS_ENDPOINT_URL_SECRETS_MANAGER` says where to.
  */
 export async function startLocalBroker(options: Options): Promise<LocalBroker> {
-  const { port, config: input, write, onAnswer, onMessage, onRotationFailure } = options;
+  const { port, config: input, write, onAnswer, onMessage, onEventFailure } = options;
   const closers: (() => Promise<void>)[] = [];
   const close = async () => {
     for (const closeOne of closers.splice(0).toReversed()) await closeOne();
@@ -60,7 +60,7 @@ export async function startLocalBroker(options: Options): Promise<LocalBroker> {
     const config = parseLocalConfig(input ?? exampleConfig(tokenService?.authUrl ?? String));
 
     process.env.AWS_REGION ??= 'us-east-1';
-    const events = createEventQueue(onRotationFailure);
+    const events = createEventQueue(onEventFailure);
     if (!process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER) closers.push(await useOwnSecretsManager(events.deliver));
     await storeSecrets(LOCAL_ENVIRONMENT, config.credentials);
     if (!process.env.AWS_ENDPOINT_URL_DYNAMODB) closers.push(await useOwnDynamoDB());
@@ -82,7 +82,7 @@ export async function startLocalBroker(options: Options): Promise<LocalBroker> {
     const names = { environment: LOCAL_ENVIRONMENT, tableName: TABLE_NAME };
     const checkers = await startCheckers({ ...names, url, config, write, onMessage });
     closers.push(checkers.close, events.settled);
-    events.subscribe(checkers.rotate);
+    events.subscribe(checkers.labelUpdated);
     const { controlUrl } = checkers;
     return { url, config, controlUrl, tokenServiceUrl: tokenService?.url, eventsSettled: events.settled, close };
   } catch (error) {
@@ -91,13 +91,13 @@ export async function startLocalBroker(options: Options): Promise<LocalBroker> {
   }
 }
 
-/** What EventBridge is between Secrets Manager and the rotation function: events before there is a subscriber are lost. */
+/** What EventBridge is between Secrets Manager and the health function: events before there is a subscriber are lost. */
 function createEventQueue(onFailure: (error: unknown) => void) {
-  const running = new Set<Promise<void>>();
-  let subscriber: LocalCheckers['rotate'] | undefined;
+  const running = new Set<Promise<unknown>>();
+  let subscriber: LocalCheckers['labelUpdated'] | undefined;
   return {
-    subscribe(rotate: LocalCheckers['rotate']) {
-      subscriber = rotate;
+    subscribe(labelUpdated: LocalCheckers['labelUpdated']) {
+      subscriber = labelUpdated;
     },
     deliver(update: LabelUpdate) {
       const work = subscriber?.(update).catch(onFailure);

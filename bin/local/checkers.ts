@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { createHealthFunction } from '../../functions/health-function.ts';
-import { createRotationFunction } from '../../functions/rotation-function.ts';
 import type { LocalCaller, LocalConfig } from '../../lib/local-config.ts';
 import { type ControlServer, startControl } from './control.ts';
 import type { LabelUpdate } from './secret-store.ts';
@@ -11,19 +10,18 @@ const ACCOUNT = '111111111111';
 const TOPIC_ARN = `arn:aws:sns:us-east-1:${ACCOUNT}:token-broker-local`;
 
 const HEALTH = checker('health', 'AKIDLOCALHEALTH');
-const ROTATION = checker('rotation', 'AKIDLOCALROTATION');
 const PROBE = checker('probe', 'AKIDLOCALPROBE');
 
 /** The stack's own roles with made-up keys, beside the callers of the configuration. */
-export const CHECKERS: readonly LocalCaller[] = [HEALTH, ROTATION, PROBE];
+export const CHECKERS: readonly LocalCaller[] = [HEALTH, PROBE];
 /** Those that may check every pair. */
-export const CHECKER_ROLES: readonly string[] = [HEALTH.role, ROTATION.role];
+export const CHECKER_ROLES: readonly string[] = [HEALTH.role];
 
 export interface LocalCheckers {
   /** Where `POST /health-run` starts what the schedule starts in AWS. */
   readonly controlUrl: string;
   /** What EventBridge does when Secrets Manager moves a stage. */
-  readonly rotate: (update: LabelUpdate) => Promise<void>;
+  readonly labelUpdated: (update: LabelUpdate) => Promise<unknown>;
   readonly close: () => Promise<void>;
 }
 
@@ -37,26 +35,30 @@ interface Options {
   readonly onMessage: (message: PublishedMessage) => void;
 }
 
-/** Starts the health and the rotation function, with stand-ins for the topic of the operators and for STS. */
+/** Starts the health function, with stand-ins for the topic of the operators and for STS. */
 export async function startCheckers({ environment, tableName, url, config, ...out }: Options): Promise<LocalCheckers> {
   const sns = await startSns({ topicArn: TOPIC_ARN, onMessage: out.onMessage });
   const sts = await startSts({ roles: [PROBE] });
   Object.assign(process.env, { AWS_ENDPOINT_URL_SNS: sns.url, AWS_ENDPOINT_URL_STS: sts.url });
 
   const services = Object.keys(config.services);
-  const common = { environment, tableName, url, services, topicArn: TOPIC_ARN, write: out.write };
   const health = createHealthFunction({
-    ...common,
-    credentials: HEALTH,
+    environment,
+    tableName,
+    url,
+    services,
+    singleTokenServices: services.filter((service) => config.services[service]?.singleActiveToken),
+    topicArn: TOPIC_ARN,
     probeRoleArn: PROBE.role,
     intervalSeconds: config.provenForSeconds,
+    credentials: HEALTH,
+    write: out.write,
   });
-  const rotation = createRotationFunction({ ...common, credentials: ROTATION });
-  const control: ControlServer = await startControl({ runHealth: () => health({}, contextOf(HEALTH_TIMEOUT_MS)) });
+  const control: ControlServer = await startControl({ runHealth: () => health({}, contextOf(TIMEOUT_MS)) });
 
   return {
     controlUrl: control.url,
-    rotate: (update) => rotation(labelUpdatedEvent(update), contextOf(ROTATION_TIMEOUT_MS)),
+    labelUpdated: (update) => health(labelUpdatedEvent(update), contextOf(TIMEOUT_MS)),
     close: async () => {
       await Promise.all([control.close(), sns.close(), sts.close()]);
     },
@@ -88,5 +90,4 @@ function checker(name: string, accessKeyId: string): LocalCaller {
   return { role, accessKeyId, secretAccessKey: `local-${name}-secret` };
 }
 
-const HEALTH_TIMEOUT_MS = 12 * 60_000;
-const ROTATION_TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 12 * 60_000;

@@ -1,5 +1,5 @@
 import { ListSecretsCommand, type SecretListEntry, type SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
-import type { ClientList } from '../broker/health/pairs.ts';
+import type { ClientList } from '../broker/health/run.ts';
 import { NAME_PATTERN, secretName } from '../contract.ts';
 import { causeWord } from './errors.ts';
 import { withTimeLimit } from './time-limit.ts';
@@ -12,7 +12,8 @@ interface Dependencies {
 }
 
 /**
- * Lists the environment's clients; reads no secret. Which ones there are may be some minutes old.
+ * Lists the environment's clients, those too whose secrets are planned for deletion; reads no secret. Which ones there are
+ * may be some minutes old.
  *
  * @throws Error whose message holds one word of the cause: half a list is no list
  */
@@ -42,11 +43,12 @@ export function createClientList({ environment, secretsManager, timeoutMs = TIME
         do {
           const command = new ListSecretsCommand({
             Filters: [{ Key: 'name', Values: [prefix] }],
+            IncludePlannedDeletion: true,
             MaxResults: PAGE_SIZE,
             NextToken,
           });
           const page = await secretsManager.send(command, { abortSignal });
-          for (const secret of page.SecretList ?? []) if (isThere(secret)) secrets.set(secret.Name ?? '', secret);
+          for (const secret of page.SecretList ?? []) secrets.set(secret.Name ?? '', secret);
           NextToken = page.NextToken;
         } while (NextToken !== undefined);
         return secrets;
@@ -55,10 +57,6 @@ export function createClientList({ environment, secretsManager, timeoutMs = TIME
       throw new Error(`The clients cannot be listed: ${causeWord(error)}`);
     }
   }
-}
-
-function isThere({ DeletedDate }: SecretListEntry): boolean {
-  return DeletedDate === undefined;
 }
 
 function servicesTag(secret: SecretListEntry | undefined): string | undefined {

@@ -6,7 +6,7 @@ import {
   UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb';
 import * as z from 'zod/mini';
-import { type MemoryStore, ReportFailure } from '../broker/health/notify.ts';
+import { NotificationFailure, type NotificationMemories } from '../broker/health/notify.ts';
 import { CONDITIONS, type Entries, type Entry } from '../broker/health/transitions.ts';
 import type { ServiceName } from '../broker/pair/pair.ts';
 import { causeWord } from './errors.ts';
@@ -25,9 +25,14 @@ interface Dependencies {
 
 /**
  * Keeps what the operators were told in items of their own beside the pairs: one per service, and one for all the rest.
- * Whoever uses it has rights on keys that start with `notify:`, as no pair's key does, and on nothing else.
+ * The health function has rights on keys that start with `notify:`, as no pair's key does, and on nothing else.
  */
-export function createMemoryTable({ dynamodb, tableName, now, timeoutMs = TIMEOUT_MS }: Dependencies): MemoryStore {
+export function createNotificationTable({
+  dynamodb,
+  tableName,
+  now,
+  timeoutMs = TIMEOUT_MS,
+}: Dependencies): NotificationMemories {
   return {
     async read(service) {
       const command = new GetItemCommand({ ...keyOf(service), ConsistentRead: true });
@@ -35,22 +40,19 @@ export function createMemoryTable({ dynamodb, tableName, now, timeoutMs = TIMEOU
       return {
         entries: parseEntries(text(item.entries)),
         revision: number(item.revision) ?? 0,
-        heldUntil: number(item.heldUntil) ?? 0,
       };
     },
 
-    write(service, { entries, revision, heldUntil }) {
+    write(service, { entries, revision }) {
       const command = new UpdateItemCommand({
         ...keyOf(service),
-        UpdateExpression:
-          'SET entries = :entries, revision = :revision, heldUntil = :heldUntil, writeId = :writeId, forgetAt = :forgetAt',
+        UpdateExpression: 'SET entries = :entries, revision = :revision, writeId = :writeId, forgetAt = :forgetAt',
         // The first part is for what is no memory yet, the last for a call that is repeated because its answer was lost.
         ConditionExpression:
           'NOT attribute_type(revision, :number) OR revision = :before OR (revision = :revision AND writeId = :writeId)',
         ExpressionAttributeValues: {
           ':entries': { S: printEntries(entries) },
           ':revision': { N: `${revision}` },
-          ':heldUntil': { N: `${heldUntil}` },
           ':writeId': { S: randomUUID() },
           ':forgetAt': { N: `${Math.ceil((now() + KEPT_MS) / 1_000)}` },
           ':before': { N: `${revision - 1}` },
@@ -77,12 +79,12 @@ export function createMemoryTable({ dynamodb, tableName, now, timeoutMs = TIMEOU
     try {
       return await withTimeLimit(timeoutMs, call);
     } catch (error) {
-      throw new ReportFailure(`memory-${causeWord(error)}`);
+      throw new NotificationFailure(`memory-${causeWord(error)}`);
     }
   }
 }
 
-/** A service's name holds no colon, and a pair's key begins with that of a client, so these keys are nobody else's. */
+/** A service's name holds no colon, and a pair's key begins with that of a client, so no pair has one of these keys. */
 function memoryKey(service: ServiceName | undefined): string {
   return service === undefined ? 'notify::run' : `notify:${service}`;
 }
@@ -94,7 +96,7 @@ function printEntries(entries: Entries): string {
   );
 }
 
-/** What cannot be read counts as not remembered: somebody is told once more, which is better than not at all. */
+/** What cannot be read counts as not remembered: the operators are told once more, which is better than not at all. */
 function parseEntries(json = '[]'): Entries {
   const rows = rowsSchema.safeParse(parseJson(json)).data ?? [];
   return new Map(rows.map(parseRow).filter((row) => row !== undefined));

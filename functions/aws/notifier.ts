@@ -1,5 +1,5 @@
 import { PublishCommand, SNSClient, type SNSClientConfig } from '@aws-sdk/client-sns';
-import { type Notify, ReportFailure } from '../broker/health/notify.ts';
+import { NotificationFailure, type SendMessage } from '../broker/health/notify.ts';
 import { causeWord } from './errors.ts';
 import { withTimeLimit } from './time-limit.ts';
 
@@ -19,13 +19,13 @@ interface Dependencies {
 }
 
 /** Publishes messages to a topic. */
-export function createNotifier({ sns, topicArn, timeoutMs = TIMEOUT_MS }: Dependencies): Notify {
+export function createNotifier({ sns, topicArn, timeoutMs = TIMEOUT_MS }: Dependencies): SendMessage {
   return async ({ subject, text }) => {
     const command = new PublishCommand({ TopicArn: topicArn, Subject: subject, Message: text });
     try {
       await withTimeLimit(timeoutMs, (abortSignal) => sns.send(command, { abortSignal }));
     } catch (error) {
-      throw new ReportFailure(`notifier-${causeWord(error)}`);
+      throw new NotificationFailure(`notifier-${causeWord(error)}`);
     }
   };
 }

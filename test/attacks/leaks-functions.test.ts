@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { TokenServiceAnswer } from '../../bin/local/token-service-answer.ts';
 import { CREDENTIALS, startHealthFunctionWorld } from '../functions/health-function-world.ts';
-import { OLD, startRotationWorld, WRONG } from '../functions/rotation-world.ts';
+import { OLD, startSecretEventWorld, WRONG } from '../functions/secret-event-world.ts';
 import { findMark } from '../support/encodings.ts';
 import { captureOutput, inspectAll } from './leak-output.ts';
 
@@ -74,24 +74,24 @@ describe('a health run', () => {
   });
 });
 
-describe('a rotation', () => {
+describe('the event of a new version', () => {
   it.each(ANSWERS)('to a credential of a service that answers with %s', async (_, answer) => {
-    const world = await startRotationWorld();
+    const world = await startSecretEventWorld();
     const event = await world.create(OLD);
     world.tokenService.respondWith(undefined, answer);
     const { written, unhandled } = captureOutput();
-    const outcome = await outcomeOf(() => world.rotate(event));
+    const outcome = await outcomeOf(() => world.deliver(event));
     expect(world.checks.length).toBeGreaterThan(0);
     expectSilence({ ...written, outcome, lines: world.lines.join(), messages: JSON.stringify(world.messages) });
     expect(unhandled()).toBe(0);
   });
 
   it.each(['sns', 'broker'] as const)('without %s', async (missing) => {
-    const world = await startRotationWorld();
+    const world = await startSecretEventWorld();
     const event = await world.create(WRONG);
     await world[missing].close();
     const { written, unhandled } = captureOutput();
-    const outcome = await outcomeOf(() => world.rotate(event));
+    const outcome = await outcomeOf(() => world.deliver(event));
     expectSilence({ ...written, outcome, lines: world.lines.join(), messages: JSON.stringify(world.messages) });
     expect(unhandled()).toBe(0);
   });

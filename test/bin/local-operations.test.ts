@@ -161,7 +161,7 @@ async function startWorld(others: Readonly<Record<string, object>> = {}): Promis
     },
     write: (line) => written.push(line),
     onMessage: (message) => messages.push(message),
-    onRotationFailure: (error) => {
+    onEventFailure: (error) => {
       throw error;
     },
   });

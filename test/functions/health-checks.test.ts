@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Check } from '../../client/check.ts';
 import { failure, TokenBrokerError } from '../../client/error.ts';
-import { createPairChecker, createProbe } from '../../functions/health-checks.ts';
+import { createPairChecker, createProbe } from '../../functions/health-function.ts';
 import { START } from '../support/example.ts';
 
 const PAIR = { client: 'acme', service: 'customer-insights' };

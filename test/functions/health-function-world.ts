@@ -1,5 +1,5 @@
 import { ScanCommand } from '@aws-sdk/client-dynamodb';
-import { CreateSecretCommand, PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
+import { CreateSecretCommand, DeleteSecretCommand, PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { onTestFinished, vi } from 'vitest';
 import { ensurePairTable, ensureSealingKey, startDynamoDB } from '../../bin/local/dynamodb.ts';
 import { startFunctionUrl } from '../../bin/local/function-url.ts';
@@ -103,6 +103,7 @@ export async function startHealthFunctionWorld(options: Options = {}) {
     url: broker.url,
     tableName: TABLE,
     services,
+    singleTokenServices: [],
     topicArn: TOPIC,
     probeRoleArn,
     intervalSeconds: 3_600,
@@ -124,9 +125,10 @@ export async function startHealthFunctionWorld(options: Options = {}) {
     /** What the health function has written. */
     healthLines,
     /** One run; gives its result, its last line, and the subjects of what it sent. */
-    run: async (remainingMs = 60_000) => {
+    run: async (remainingMs = 60_000, event: unknown = {}) => {
       const sent = messages.length;
-      const result = await handler({}, { getRemainingTimeInMillis: () => remainingMs });
+      const result = await handler(event, { getRemainingTimeInMillis: () => remainingMs });
+      if (result === undefined) throw new TypeError('the event led to no run');
       const line = JSON.parse(healthLines.at(-1) ?? '{}');
       return { ...result, line, subjects: messages.slice(sent).map(({ subject = '' }) => subject) };
     },
@@ -139,6 +141,8 @@ export async function startHealthFunctionWorld(options: Options = {}) {
       const SecretString = JSON.stringify(credential);
       await secrets.send(new PutSecretValueCommand({ SecretId: secretOf(client), SecretString }));
     },
+    /** Plans the deletion, as AWS does when nothing else is said. */
+    remove: (client: string) => secrets.send(new DeleteSecretCommand({ SecretId: secretOf(client) })),
     items: async () => (await table.send(new ScanCommand({ TableName: TABLE }))).Items ?? [],
   };
 }

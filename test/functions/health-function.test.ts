@@ -96,6 +96,34 @@ describe('a health run', () => {
   });
 });
 
+describe('an event that is none of Secrets Manager', () => {
+  it.each([
+    undefined,
+    null,
+    7,
+    [],
+    {},
+    { source: 'aws.scheduler' },
+    { source: 'aws.s3' },
+    [{ source: 'aws.secretsmanager' }],
+  ])('is one run over all pairs: %j', async (event) => {
+    const { run, store } = await startHealthFunctionWorld();
+    await store('acme', CREDENTIALS.acme);
+    expect(await run(60_000, event)).toMatchObject({ checked: [{ finding: 'accepted' }] });
+  });
+});
+
+it('checks a secret that is planned for deletion, and tells that it is missing', async () => {
+  const { run, store, remove } = await startHealthFunctionWorld();
+  await store('acme', CREDENTIALS.acme);
+  await run();
+  await remove('acme');
+  expect(await run()).toMatchObject({
+    checked: [{ pair: { client: 'acme' }, finding: 'secret-missing' }],
+    subjects: ['[token-broker test] secret-missing: acme on customer-insights'],
+  });
+});
+
 describe('the negative check', () => {
   it('is part of every run, and no metric while the probe is refused', async () => {
     const { run } = await startHealthFunctionWorld();
@@ -209,6 +237,7 @@ describe('the entry point', () => {
     TOKEN_BROKER_URL: 'http://127.0.0.1:1',
     TOKEN_BROKER_TABLE: 'pairs',
     TOKEN_BROKER_SERVICES: 'customer-insights other',
+    TOKEN_BROKER_SINGLE_TOKEN_SERVICES: '-',
     TOKEN_BROKER_TOPIC: 'arn:aws:sns:us-east-1:111111111111:token-broker-test',
     TOKEN_BROKER_PROBE_ROLE: 'arn:aws:iam::111111111111:role/probe',
     TOKEN_BROKER_HEALTH_INTERVAL_SECONDS: '3600',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { changed, exampleForm } from './example-form.ts';
-import { resourceOf, type Statement, synthesise } from './synthesise.ts';
+import { resourceOf, resourcesOf, type Statement, synthesise } from './synthesise.ts';
 
 const stack = synthesise('test', changed(exampleForm(), 'health', { every: 'rate(30 minutes)' }));
 const healthFunction = inHealth('Function', 'AWS::Lambda::Function');
@@ -45,13 +45,14 @@ describe('the health function', () => {
       },
       TOKEN_BROKER_TABLE: TABLE,
       TOKEN_BROKER_SERVICES: 'customer-insights merchant-payment-cleansing',
+      TOKEN_BROKER_SINGLE_TOKEN_SERVICES: '-',
       TOKEN_BROKER_TOPIC: TOPIC_ARN,
       TOKEN_BROKER_PROBE_ROLE: { 'Fn::GetAtt': [probe.id, 'Arn'] },
       TOKEN_BROKER_HEALTH_INTERVAL_SECONDS: '1800',
     });
   });
 
-  it('may list secrets, call the URL, remember, notify and become the probe, and nothing else', () => {
+  it('may list and describe secrets, call the URL, remember, notify and become the probe, and nothing else', () => {
     expect(statementsOf('Role')).toEqual([
       {
         Effect: 'Allow',
@@ -62,6 +63,11 @@ describe('the health function', () => {
       keyUse('sqs', ['kms:Decrypt', 'kms:GenerateDataKey'], { 'kms:EncryptionContext:aws:sqs:arn': QUEUE_ARN }),
       ...CALL_THE_URL,
       { Effect: 'Allow', Action: 'secretsmanager:ListSecrets', Resource: '*' },
+      {
+        Effect: 'Allow',
+        Action: 'secretsmanager:DescribeSecret',
+        Resource: 'arn:aws:secretsmanager:eu-west-1:111111111111:secret:token-broker/test/*',
+      },
       {
         Effect: 'Allow',
         Action: ['dynamodb:GetItem', 'dynamodb:UpdateItem'],
@@ -79,10 +85,17 @@ describe('the health function', () => {
     ]);
   });
 
-  it('is not called again when it fails: the event goes to the queue', () => {
+  it('knows on which services a new token ends the one before', () => {
+    const form = changed(exampleForm(), 'services/customer-insights/singleActiveToken', true);
+    const { Properties } = resourceOf(synthesise('test', form), 'CredentialHealthFunction', 'AWS::Lambda::Function');
+    expect(Properties.Environment.Variables.TOKEN_BROKER_SINGLE_TOKEN_SERVICES).toBe('customer-insights');
+  });
+
+  it('is called twice more when it fails within ten minutes, and then the event goes to the queue', () => {
     expect(inHealth('Function', 'AWS::Lambda::EventInvokeConfig').Properties).toMatchObject({
       FunctionName: { Ref: healthFunction.id },
-      MaximumRetryAttempts: 0,
+      MaximumRetryAttempts: 2,
+      MaximumEventAgeInSeconds: 600,
       DestinationConfig: { OnFailure: { Destination: QUEUE_ARN } },
     });
   });
@@ -126,6 +139,36 @@ describe('the schedule of the health function', () => {
     ]);
     expect(statementsOf('SchedulerRole')).toEqual([
       { Effect: 'Allow', Action: 'lambda:InvokeFunction', Resource: { 'Fn::GetAtt': [healthFunction.id, 'Arn'] } },
+    ]);
+  });
+});
+
+describe('the rule of the health function', () => {
+  const rule = inHealth('Rule', 'AWS::Events::Rule');
+
+  it('takes the event of a new current version, of this environment’s clients only', () => {
+    expect(rule.Properties.EventPattern).toEqual({
+      account: ['111111111111'],
+      source: ['aws.secretsmanager'],
+      'detail-type': ['Secret Label Updated'],
+      detail: { name: [{ prefix: 'token-broker/test/' }], labelUpdated: ['AWSCURRENT'] },
+    });
+    expect(rule.Properties.State).toBe('ENABLED');
+  });
+
+  it('calls the function, for an hour where it cannot, and alone may do so', () => {
+    const FunctionName = { 'Fn::GetAtt': [healthFunction.id, 'Arn'] };
+    expect(rule.Properties.Targets).toMatchObject([
+      { Arn: FunctionName, RetryPolicy: { MaximumRetryAttempts: 2, MaximumEventAgeInSeconds: 3_600 } },
+    ]);
+    const permissions = resourcesOf(stack, 'AWS::Lambda::Permission').map(({ Properties }) => Properties);
+    expect(permissions.filter(({ Principal }) => Principal === 'events.amazonaws.com')).toEqual([
+      {
+        FunctionName,
+        Action: 'lambda:InvokeFunction',
+        Principal: 'events.amazonaws.com',
+        SourceArn: { 'Fn::GetAtt': [rule.id, 'Arn'] },
+      },
     ]);
   });
 });

@@ -38,7 +38,7 @@ describe('the dashboard', () => {
     const form = { ...exampleForm(), services, accessRules: [] };
     const others = dashboardOf(synthesise('test', form)).widgets.map(({ title }) => title);
 
-    expect(ofService('customer-insights', titles)).toHaveLength(8);
+    expect(ofService('customer-insights', titles)).toHaveLength(7);
     expect(ofService('merchant-payment-cleansing', titles)).toEqual(ofService('customer-insights', titles));
     expect(ofService('other', others)).toEqual(ofService('customer-insights', titles));
     expect(ofService('customer-insights', others)).toEqual([]);

@@ -14,7 +14,7 @@ import { synthesise } from './synthesise.ts';
 
 const ENVIRONMENT = 'test';
 const { account, region, services } = exampleForm();
-const FUNCTIONS = { token: 'TokenEndpoint', health: 'CredentialHealth', rotation: 'Rotation' } as const;
+const FUNCTIONS = { token: 'TokenEndpoint', health: 'CredentialHealth' } as const;
 
 /** What the services accept of `acme`: the credential that is stored, and the one that will be. */
 const CREDENTIAL = { client_id: 'acme-id', secret: 'marked-secret' };
@@ -83,15 +83,9 @@ export async function deployWorld() {
   };
 
   const token = await start('token');
-  const callers = [
-    BILLING,
-    ADMINISTRATOR,
-    probe,
-    roleKey(functionOf('health').Role),
-    roleKey(functionOf('rotation').Role),
-  ];
+  const callers = [BILLING, ADMINISTRATOR, probe, roleKey(functionOf('health').Role)];
   const { url } = await started(startFunctionUrl({ handler: token.invoke, callers, port: 0 }));
-  const functions = { token, health: await start('health'), rotation: await start('rotation') };
+  const functions = { token, health: await start('health') };
 
   return {
     url,

@@ -57,16 +57,13 @@ describe('the code asset of the token function', () => {
 });
 
 describe('the code assets', () => {
-  it.each(['token-broker-health-test', 'token-broker-rotation-test'])('of %s hold code and nothing else', (name) => {
+  it.each(['token-broker-health-test'])('of %s hold code and nothing else', (name) => {
     expect(Object.keys(assetOf(stack, name))).toEqual(['index.mjs']);
   });
 
-  it.each(['token-broker-test', 'token-broker-health-test', 'token-broker-rotation-test'])(
-    'of %s load where nothing is installed',
-    (name) => {
-      expect(loadAsset(name)).toBe('function');
-    },
-  );
+  it.each(['token-broker-test', 'token-broker-health-test'])('of %s load where nothing is installed', (name) => {
+    expect(loadAsset(name)).toBe('function');
+  });
 
   it('are the same in two synths, byte for byte, and so is the template', () => {
     const again = bundle(exampleForm());

@@ -31,17 +31,17 @@ const faults: Readonly<Record<string, readonly Fault[]>> = {
   function_runs_on_node_24: [
     ['TokenEndpoint', 'AWS::Lambda::Function', 'Runtime', 'nodejs22.x'],
     ['CredentialHealth', 'AWS::Lambda::Function', 'Runtime', 'python3.14'],
-    ['Rotation', 'AWS::Lambda::Function', 'Runtime', undefined],
+    ['CredentialHealth', 'AWS::Lambda::Function', 'Runtime', undefined],
   ],
   function_has_a_log_group: [
     ['TokenEndpoint', 'AWS::Lambda::Function', 'LoggingConfig', undefined],
     ['CredentialHealth', 'AWS::Lambda::Function', 'LoggingConfig/LogGroup', undefined],
-    ['Rotation', 'AWS::Lambda::Function', 'LoggingConfig/LogGroup', '/aws/lambda/somewhere'],
+    ['CredentialHealth', 'AWS::Lambda::Function', 'LoggingConfig/LogGroup', '/aws/lambda/somewhere'],
   ],
   role_has_policies_of_its_own: [
     ['TokenEndpointRole', 'AWS::IAM::Role', 'ManagedPolicyArns', ['arn:aws:iam::aws:policy/AWSXrayWriteOnlyAccess']],
     [
-      'RotationRole',
+      'CredentialHealthRole',
       'AWS::IAM::Role',
       'Policies',
       [{ PolicyName: 'x', PolicyDocument: { Statement: [roleStatement] } }],
@@ -88,7 +88,7 @@ const faults: Readonly<Record<string, readonly Fault[]>> = {
       ],
     ),
     [
-      'RotationRole',
+      'CredentialHealthRole',
       'AWS::IAM::Policy',
       'PolicyDocument/Statement/0',
       { Effect: 'Allow', Action: 'kms:Decrypt', NotResource: 'arn:aws:x:::y' },

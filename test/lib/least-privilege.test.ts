@@ -68,8 +68,8 @@ describe('the roles of the stack', () => {
     const alias = JSON.stringify({ Ref: resourceOf(stack, 'TokenEndpoint', 'AWS::Lambda::Alias').id });
     const invocations = identityStatements.filter(({ Action }) => Action === 'lambda:InvokeFunction');
     const [ofToken, ofOthers] = [invocations.filter(isAbout(alias)), invocations.filter((one) => !isAbout(alias)(one))];
-    // Health, rotation and the probe.
-    expect(ofToken).toHaveLength(3);
+    // Health and the probe.
+    expect(ofToken).toHaveLength(2);
     for (const { Condition } of ofToken)
       expect(Condition).toEqual({ Bool: { 'lambda:InvokedViaFunctionUrl': 'true' } });
     const health = { 'Fn::GetAtt': [resourceOf(stack, 'CredentialHealth', 'AWS::Lambda::Function').id, 'Arn'] };

@@ -1,6 +1,6 @@
 import { type AttributeValue, DynamoDBClient, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { CREDENTIALS, startHealthFunctionWorld } from '../functions/health-function-world.ts';
-import { OLD, startRotationWorld } from '../functions/rotation-world.ts';
+import { OLD, startSecretEventWorld } from '../functions/secret-event-world.ts';
 import { exchange, found } from '../support/broker-world.ts';
 import { createBrokerDay } from '../support/cloudwatch/broker-day.ts';
 import { type Point, pointsOf } from '../support/cloudwatch/metric-points.ts';
@@ -12,7 +12,7 @@ export async function emittedMetrics(): Promise<readonly Point[]> {
   const points = cases.flatMap((one) => one.points).filter(({ namespace }) => namespace === 'TokenBroker');
   // One after the other: some of them change the environment variables of the process.
   const lines = [...(await previousVersion()), ...(await idleRefusal()), ...(await unreadableRecord())];
-  return [...points, ...pointsOf([...lines, ...(await rotation())])];
+  return [...points, ...pointsOf([...lines, ...(await secretEvents())])];
 }
 
 /** The current version is rejected, the one before is not. */
@@ -58,9 +58,9 @@ function altered(item: Readonly<Record<string, AttributeValue>>): Record<string,
   return Object.fromEntries(entries);
 }
 
-async function rotation(): Promise<readonly string[]> {
-  const world = await startRotationWorld();
-  await world.rotate(await world.create(OLD));
-  await world.rotate({});
+async function secretEvents(): Promise<readonly string[]> {
+  const world = await startSecretEventWorld();
+  await world.deliver(await world.create(OLD));
+  await world.deliver({ source: 'aws.secretsmanager' });
   return world.lines;
 }

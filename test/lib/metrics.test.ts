@@ -1,6 +1,6 @@
 import { describe, expect, expectTypeOf, it } from 'vitest';
-import type { Ignored } from '../../functions/aws/log/rotation-log.ts';
 import type { Unreadable } from '../../functions/aws/pair-table/table.ts';
+import type { IgnoredEvent } from '../../functions/aws/secret-event.ts';
 import { FINDINGS, PROBLEMS } from '../../functions/contract.ts';
 import { IGNORED_EVENTS, OUTCOMES, UNREADABLE } from '../../lib/outcomes.ts';
 import { metricsOf } from '../support/cloudwatch/alarm.ts';
@@ -60,7 +60,7 @@ describe('the words of the dashboard', () => {
   it('are all reasons to read past a record or to ignore an event', () => {
     // Proven by the compiler.
     expectTypeOf<(typeof UNREADABLE)[number]>().toEqualTypeOf<Unreadable>();
-    expectTypeOf<(typeof IGNORED_EVENTS)[number]>().toEqualTypeOf<Ignored>();
+    expectTypeOf<(typeof IGNORED_EVENTS)[number]>().toEqualTypeOf<IgnoredEvent>();
   });
 });
 

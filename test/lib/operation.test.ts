@@ -64,7 +64,7 @@ describe('tracing', () => {
       expect(Properties.TracingConfig).toEqual({ Mode: 'Active' });
     }
     const ofTraces = statementsOf(traced).filter(({ Action }) => JSON.stringify(Action).includes('xray:'));
-    expect(ofTraces).toHaveLength(3);
+    expect(ofTraces).toHaveLength(2);
     for (const { Action } of ofTraces) {
       expect([Action].flat().filter((action) => action.startsWith('xray:'))).toEqual([
         'xray:PutTelemetryRecords',

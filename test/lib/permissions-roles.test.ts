@@ -39,10 +39,9 @@ const checker = [...LOG, ...TABLE, ...CALL, ...TELL, ...PUT_AWAY];
 const permitted: Readonly<Record<string, readonly string[]>> = {
   TokenEndpointRole: token,
   TokenEndpointCanaryRole: ['read the alias', 'move the alias', 'read the provisioned concurrency', 'read the alarms'],
-  CredentialHealthRole: [...checker, 'list the secrets', 'become the probe'],
+  CredentialHealthRole: [...checker, 'list the secrets', 'describe a client’s secret', 'become the probe'],
   CredentialHealthProbe: CALL,
   CredentialHealthSchedulerRole: ['start the health function'],
-  RotationRole: [...checker, 'describe a client’s secret'],
 };
 
 const permittedInVpc: typeof permitted = {
@@ -60,7 +59,6 @@ const permittedInVpc: typeof permitted = {
     'look at subnets',
   ],
   CredentialHealthRole: [...(permitted.CredentialHealthRole ?? []), ...TRACE],
-  RotationRole: [...(permitted.RotationRole ?? []), ...TRACE],
 };
 
 /** What AWS gives a key, and what a key that is given back by `keyArn` may still have. */
@@ -125,7 +123,7 @@ function withKeyPolicy({ resources, arnOf }: DeployedStack, document: unknown): 
 
 function targetsOf({ resources, arnOf, urlTarget }: DeployedStack, role: string) {
   const { account, region } = exampleForm();
-  const own = /^(TokenEndpoint|CredentialHealth|Rotation)/.exec(role)?.[0] ?? 'TokenEndpoint';
+  const own = /^(TokenEndpoint|CredentialHealth)/.exec(role)?.[0] ?? 'TokenEndpoint';
   return {
     account,
     region,
@@ -139,12 +137,11 @@ function targetsOf({ resources, arnOf, urlTarget }: DeployedStack, role: string)
     functions: {
       token: arnOf('TokenEndpoint', 'AWS::Lambda::Function'),
       health: arnOf('CredentialHealth', 'AWS::Lambda::Function'),
-      rotation: arnOf('Rotation', 'AWS::Lambda::Function'),
     },
     probe: arnOf('CredentialHealthProbe', 'AWS::IAM::Role'),
     roles: resources.filter(({ type }) => type === 'AWS::IAM::Role').flatMap(({ arn = [] }) => arn),
     ownLog: arnOf(own, 'AWS::Logs::LogGroup'),
-    otherLog: arnOf(own === 'Rotation' ? 'CredentialHealth' : 'Rotation', 'AWS::Logs::LogGroup'),
+    otherLog: arnOf(own === 'TokenEndpoint' ? 'CredentialHealth' : 'TokenEndpoint', 'AWS::Logs::LogGroup'),
   };
 }
 

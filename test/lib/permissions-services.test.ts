@@ -16,7 +16,6 @@ const policies = policiesOf(resources, {
 const ofType = (type: string) => resources.filter((resource) => resource.type === type);
 const key = arnOf('ClientSecrets', 'AWS::KMS::Key');
 const topic = arnOf('OperatorTopic', 'AWS::SNS::Topic');
-const rotation = arnOf('Rotation', 'AWS::Lambda::Function');
 const health = arnOf('CredentialHealth', 'AWS::Lambda::Function');
 const role = (construct: string) => arnOf(construct, 'AWS::IAM::Role');
 
@@ -83,14 +82,14 @@ describe('EventBridge', () => {
   const [{ arn: rule = '', properties } = { properties: {} }] = ofType('AWS::Events::Rule');
   const by = (arn: string) => ({ 'aws:SourceArn': arn, 'aws:SourceAccount': account });
 
-  it('can start the rotation function by its rule', () => {
-    expect(properties.Targets).toMatchObject([{ Arn: rotation }]);
-    expect(serviceMay(EVENTS, 'lambda:InvokeFunction', rotation, by(rule))).toBe(true);
+  it('can start the health function by its rule', () => {
+    expect(properties.Targets).toMatchObject([{ Arn: health }]);
+    expect(serviceMay(EVENTS, 'lambda:InvokeFunction', health, by(rule))).toBe(true);
   });
 
   it('can start nothing else, and by no other rule', () => {
-    expect(serviceMay(EVENTS, 'lambda:InvokeFunction', rotation, by(`${rule}-2`))).toBe(false);
-    const others = [health, urlTarget, arnOf('TokenEndpoint', 'AWS::Lambda::Function')];
+    expect(serviceMay(EVENTS, 'lambda:InvokeFunction', health, by(`${rule}-2`))).toBe(false);
+    const others = [urlTarget, arnOf('TokenEndpoint', 'AWS::Lambda::Function')];
     expect(others.filter((other) => serviceMay(EVENTS, 'lambda:InvokeFunction', other, by(rule)))).toEqual([]);
   });
 });
@@ -101,7 +100,6 @@ describe('the role that a service takes on', () => {
   const takers: readonly [service: string, role: string, context: Context][] = [
     ['lambda.amazonaws.com', role('TokenEndpointRole'), {}],
     ['lambda.amazonaws.com', role('CredentialHealthRole'), {}],
-    ['lambda.amazonaws.com', role('RotationRole'), {}],
     [
       'scheduler.amazonaws.com',
       role('CredentialHealthSchedulerRole'),

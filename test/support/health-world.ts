@@ -1,9 +1,14 @@
-import type { CheckAnswer } from '../../functions/broker/health/check-pairs.ts';
+import type { CheckRecord, PairAnswer } from '../../functions/broker/health/check-pairs.ts';
+import type { Finding, ProvenBy } from '../../functions/contract.ts';
 import type { Message } from '../../functions/broker/health/messages.ts';
-import { createReporter, type Memory, type MemoryStore, ReportFailure } from '../../functions/broker/health/notify.ts';
-import type { ListedClient } from '../../functions/broker/health/pairs.ts';
+import {
+  createNotify,
+  NotificationFailure,
+  type NotificationMemories,
+  type NotificationMemory,
+} from '../../functions/broker/health/notify.ts';
 import type { ProbeAnswer } from '../../functions/broker/health/probe.ts';
-import { type CheckRecord, createHealthRun } from '../../functions/broker/health/run.ts';
+import { createHealthRun, type ListedClient } from '../../functions/broker/health/run.ts';
 import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
 import type { Finding, ProvenBy } from '../../functions/contract.ts';
 import { START } from './example.ts';
@@ -53,7 +58,7 @@ export function createHealthWorld(changes: Partial<World> = {}) {
   const random = randomNumbers();
   let underWay = 0;
 
-  const checkPair = async (pair: Pair, timeoutMs: number): Promise<CheckAnswer> => {
+  const checkPair = async (pair: Pair, timeoutMs: number): Promise<PairAnswer> => {
     underWay += 1;
     checks.push({ pair, at: now(), atOnce: underWay });
     const answered = world.answer(pair, checks.length);
@@ -66,15 +71,15 @@ export function createHealthWorld(changes: Partial<World> = {}) {
     const { finding, provenBy = 'request', version = 'v1', checkedAt = now() } = answer;
     return { kind: 'checked', finding, provenBy, version, checkedAt };
   };
-  const notify = async (message: Message): Promise<void> => {
+  const sendMessage = async (message: Message): Promise<void> => {
     await sleep(20);
     world.notify(message);
     messages.push(message);
   };
 
-  const newReporter = (store: MemoryStore = memories.store) =>
-    createReporter({ environment: 'dev', memories: store, notify, now, sleep });
-  const start = (store?: MemoryStore) =>
+  const newNotify = (store: NotificationMemories = memories.store) =>
+    createNotify({ environment: 'dev', memories: store, sendMessage, now });
+  const start = (store: NotificationMemories = memories.store) =>
     createHealthRun({
       services: world.services,
       intervalMs: world.intervalMs,
@@ -84,7 +89,8 @@ export function createHealthWorld(changes: Partial<World> = {}) {
         probed.push(pair);
         return world.probe();
       },
-      report: newReporter(store),
+      memories: store,
+      notify: newNotify(store),
       record: (record) => void recorded.push(record),
       now,
       sleep,
@@ -99,7 +105,7 @@ export function createHealthWorld(changes: Partial<World> = {}) {
     checks,
     probed,
     recorded,
-    newReporter,
+    newNotify,
     start,
     /** One run after the interval since the last one, and what it sent. */
     run: async () => {
@@ -124,16 +130,16 @@ export function except(answers: Readonly<Record<string, Answer | Finding>>): Wor
 
 /** Memories as DynamoDB keeps them: written under a condition, and after a moment. */
 function createMemories() {
-  const items = new Map<string | undefined, Memory>();
-  const empty: Memory = { entries: new Map(), revision: 0, heldUntil: 0 };
-  const writes: Memory[] = [];
+  const items = new Map<string | undefined, NotificationMemory>();
+  const empty: NotificationMemory = { entries: new Map(), revision: 0 };
+  const writes: NotificationMemory[] = [];
   let failures = 0;
   const failIfTold = () => {
     if (failures <= 0) return;
     failures -= 1;
-    throw new ReportFailure('memory-unavailable');
+    throw new NotificationFailure('memory-unavailable');
   };
-  const store: MemoryStore = {
+  const store: NotificationMemories = {
     read: async (service) => {
       failIfTold();
       return items.get(service) ?? empty;

@@ -29,7 +29,6 @@ export function computeRequests(targets: Targets): Record<string, Asked> {
     'invoke it without saying how': ask('lambda:InvokeFunction', alias),
     'start the health function': ask('lambda:InvokeFunction', functions.health, pastUrl),
     'start a version of the health function': ask('lambda:InvokeFunction', `${functions.health}:1`, pastUrl),
-    'start the rotation function': ask('lambda:InvokeFunction', functions.rotation, pastUrl),
     'change the code': ask('lambda:UpdateFunctionCode', functions.token),
     'change the settings of the code': ask('lambda:UpdateFunctionConfiguration', functions.token),
     'let others invoke': ask('lambda:AddPermission', alias),

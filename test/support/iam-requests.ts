@@ -12,7 +12,7 @@ export interface Targets {
   readonly queue: string;
   /** What the URL runs. */
   readonly alias: string;
-  readonly functions: Readonly<Record<'token' | 'health' | 'rotation', string>>;
+  readonly functions: Readonly<Record<'token' | 'health', string>>;
   readonly probe: string;
   readonly roles: readonly string[];
   /** The log group of whoever asks, and another one. */

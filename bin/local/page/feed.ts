@@ -30,7 +30,7 @@ export function createRequestFeed(now: () => number = Date.now): RequestFeed {
   return {
     audit(line) {
       const { Requests, requestId, _aws, outcome, operation, caller, pair, cache, Duration } = JSON.parse(line);
-      // Other lines tell what health and rotation made of their requests, which are seen by themselves.
+      // Other lines tell what health made of its requests, which are seen by themselves.
       if (Requests !== 1) return;
       add(requestId, {
         at: _aws.Timestamp,

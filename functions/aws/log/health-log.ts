@@ -1,7 +1,8 @@
-import type { MissedPair } from '../../broker/health/check-pairs.ts';
-import type { CheckRecord, HealthRun } from '../../broker/health/run.ts';
+import type { CheckRecord, MissedPair } from '../../broker/health/check-pairs.ts';
+import type { HealthRun } from '../../broker/health/run.ts';
 import { pairKey } from '../../broker/pair/pair.ts';
-import { BY_ENVIRONMENT, BY_SERVICE, BY_SERVICE_AND_OUTCOME, emfLine, type MetricSet } from './emf.ts';
+import type { IgnoredEvent } from '../secret-event.ts';
+import { BY_ENVIRONMENT, BY_OUTCOME, BY_SERVICE, BY_SERVICE_AND_OUTCOME, emfLine, type MetricSet } from './emf.ts';
 
 interface Dependencies {
   readonly environment: string;
@@ -9,10 +10,10 @@ interface Dependencies {
   readonly write: (line: string) => void;
 }
 
-/** Writes one line per check and one per run, with their metrics. */
+/** Writes one line per check, of a run or upon an event, one per run and one per event that is ignored, with their metrics. */
 export function createHealthLog({ environment, now, write }: Dependencies) {
   return {
-    check({ pair, answer, milliseconds }: CheckRecord): void {
+    check({ pair, answer, milliseconds, promoted }: CheckRecord): void {
       const line = {
         environment,
         service: pair.service,
@@ -22,6 +23,7 @@ export function createHealthLog({ environment, now, write }: Dependencies) {
         CheckDuration: milliseconds,
         operation: 'health',
         pair: pairKey(pair),
+        ...(promoted !== undefined && { promoted }),
         ...answer,
       };
       write(emfLine(now(), CHECK_METRICS, line));
@@ -53,6 +55,11 @@ export function createHealthLog({ environment, now, write }: Dependencies) {
       };
       write(emfLine(now(), RUN_METRICS, line));
     },
+
+    ignored(reason: IgnoredEvent): void {
+      const line = { environment, service: 'none', outcome: reason, IgnoredEvents: 1, operation: 'health' };
+      write(emfLine(now(), IGNORED_METRICS, line));
+    },
   };
 }
 
@@ -78,6 +85,8 @@ const RUN_METRICS: readonly MetricSet[] = [
     milliseconds: ['RunDuration'],
   },
 ];
+
+const IGNORED_METRICS: readonly MetricSet[] = [{ by: [BY_OUTCOME], counts: ['IgnoredEvents'] }];
 
 /** At most 200 for each reason: a line of the log ends at 256 kB, and `PairsNotReached` tells how many there are. */
 function notReached(missed: readonly MissedPair[]) {

@@ -1,6 +1,5 @@
 import type { Finding, ProvenBy } from '../../contract.ts';
 import { comparePairs, type Pair, type ServiceName } from '../pair/pair.ts';
-import { Sampler } from './failure-sampler.ts';
 
 /** A pair of which the broker could say something. Times are epoch milliseconds. */
 export interface CheckedPair {
@@ -24,27 +23,39 @@ export interface MissedPair {
 }
 
 /** Asks the broker about one pair. Never throws, and ends within the time it is given. */
-export type CheckPair = (pair: Pair, timeoutMs: number) => Promise<CheckAnswer>;
+export type CheckPair = (pair: Pair, timeoutMs: number) => Promise<PairAnswer>;
 
-export type CheckAnswer =
+/** What the broker says about a pair, or why it says nothing. */
+export type PairAnswer =
   | ({ readonly kind: 'checked' } & Omit<CheckedPair, 'pair' | 'at'>)
   | { readonly kind: 'failed'; readonly failure: string; readonly retryable: boolean };
 
+/** One answer, for the log. */
+export interface CheckRecord {
+  readonly pair: Pair;
+  readonly answer: PairAnswer;
+  readonly milliseconds: number;
+  /** The version whose event led to this check; absent in a run. */
+  readonly promoted?: string | undefined;
+}
+
 /** The pairs are in the same order whichever were checked first. */
-export interface Walk {
+export interface Checks {
   readonly checked: readonly CheckedPair[];
   readonly missed: readonly MissedPair[];
 }
 
 interface Dependencies {
   readonly checkPair: CheckPair;
+  /** Called for every answer. Must not throw. */
+  readonly record: (record: CheckRecord) => void;
   readonly now: () => number;
   readonly sleep: (ms: number) => Promise<unknown>;
   /** From 0 up to 1. */
   readonly random: () => number;
 }
 
-export interface WalkTimes {
+export interface CheckTimes {
   /** Until then the checks are spread, as far as they can keep up. */
   readonly windowEndsAt: number;
   readonly endsAt: number;
@@ -54,48 +65,48 @@ export interface WalkTimes {
  * Checks every pair once, in a new order each time, at most five at a time. A service that does not answer ten times in a
  * row is only sampled until it answers again, and so is the broker. What the broker could not say is asked once more.
  */
-export async function walkPairs(
+export async function checkPairs(
   pairs: readonly Pair[],
-  { windowEndsAt, endsAt }: WalkTimes,
-  { checkPair, now, sleep, random }: Dependencies,
-): Promise<Walk> {
-  const queue: Visit[] = shuffled(pairs, random).map((pair) => ({ pair, isRepetition: false }));
+  { windowEndsAt, endsAt }: CheckTimes,
+  dependencies: Dependencies,
+): Promise<Checks> {
+  const { now, sleep, random } = dependencies;
+  const queue: Job[] = shuffled(pairs, random).map((pair) => ({ pair, isRepetition: false }));
   const checked: CheckedPair[] = [];
   const missed: MissedPair[] = [];
-  const broker = new Sampler<Visit>();
-  const services = new Map<ServiceName, Sampler<Visit>>();
+  const broker = new FailureSampler<Job>();
+  const services = new Map<ServiceName, FailureSampler<Job>>();
   let nextStartAt = now();
 
-  await Promise.all(Array.from({ length: AT_ONCE }, visitNext));
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
   const leftOut = [broker, ...services.values()].flatMap((sampler) => sampler.leftOut);
   missed.push(...leftOut.map(({ pair }) => ({ pair, reason: 'sampled' as const })));
   return { checked: inOrder(checked), missed: inOrder(missed) };
 
-  async function visitNext(): Promise<void> {
-    for (let visit = takeVisit(); visit !== undefined; visit = takeVisit()) {
+  async function work(): Promise<void> {
+    for (let job = takeJob(); job !== undefined; job = takeJob()) {
       await startTime();
-      if (now() < endsAt) await check(visit);
-      else missed.push({ pair: visit.pair, reason: 'out-of-time' });
+      if (now() < endsAt) await check(job);
+      else missed.push({ pair: job.pair, reason: 'out-of-time' });
     }
   }
 
-  function takeVisit(): Visit | undefined {
-    for (let visit = queue.shift(); visit !== undefined; visit = queue.shift()) {
-      if (!samplerOf(visit.pair).leavesOut(visit) && !broker.leavesOut(visit)) return visit;
+  function takeJob(): Job | undefined {
+    for (let job = queue.shift(); job !== undefined; job = queue.shift()) {
+      if (!samplerOf(job.pair).leavesOut(job) && !broker.leavesOut(job)) return job;
     }
     return undefined;
   }
 
-  /** What is left is always spread evenly over the time that is left: whoever is late catches up without a burst. */
+  /** What is left is always spread evenly over the time that is left: a run that is late catches up without a burst. */
   async function startTime(): Promise<void> {
     const startAt = Math.max(now(), nextStartAt);
     nextStartAt = startAt + Math.min(MAX_GAP_MS, Math.max(0, windowEndsAt - startAt) / (queue.length + 1));
     if (startAt > now()) await sleep(startAt - now());
   }
 
-  async function check(visit: Visit): Promise<void> {
-    const { pair, isRepetition } = visit;
-    const answer = await checkPair(pair, Math.min(CHECK_TIMEOUT_MS, endsAt - now()));
+  async function check({ pair, isRepetition }: Job): Promise<void> {
+    const { answer } = await checkOnce(pair, endsAt, dependencies);
     if (answer.kind === 'checked') {
       const { kind: _, ...finding } = answer;
       checked.push({ ...finding, pair, at: now() });
@@ -111,14 +122,34 @@ export async function walkPairs(
     }
   }
 
-  function samplerOf({ service }: Pair): Sampler<Visit> {
-    const sampler = services.get(service) ?? new Sampler<Visit>();
+  function samplerOf({ service }: Pair): FailureSampler<Job> {
+    const sampler = services.get(service) ?? new FailureSampler<Job>();
     services.set(service, sampler);
     return sampler;
   }
 }
 
-/** Whether the service itself was asked lately; a token of earlier traffic says nothing about how it is now. */
+/** Checks one pair in the time that is left, and records the answer. */
+export async function checkOnce(
+  pair: Pair,
+  endsAt: number,
+  { checkPair, record, now }: Pick<Dependencies, 'checkPair' | 'record' | 'now'>,
+  promoted?: string,
+): Promise<CheckRecord> {
+  const startedAt = now();
+  const answer = await checkPair(pair, Math.min(CHECK_TIMEOUT_MS, endsAt - startedAt));
+  const result = { pair, answer, milliseconds: now() - startedAt, ...(promoted !== undefined && { promoted }) };
+  record(result);
+  return result;
+}
+
+/** Longer than the broker's function can take. */
+export const CHECK_TIMEOUT_MS = 20_000;
+
+/**
+ * Whether the service itself was asked lately. A token of earlier traffic says nothing about how the service is now, and
+ * the budget for checks (`throttled`, proven by `latch`) nothing about the service at all.
+ */
 export function wasAsked({ provenBy }: Pick<CheckedPair, 'provenBy'>): boolean {
   return provenBy === 'request' || provenBy === 'pause';
 }
@@ -128,7 +159,7 @@ export function isSilent(finding: string): boolean {
   return finding === 'throttled' || finding === 'unreachable';
 }
 
-interface Visit {
+interface Job {
   readonly pair: Pair;
   readonly isRepetition: boolean;
 }
@@ -143,8 +174,41 @@ function shuffled<Item>(items: readonly Item[], random: () => number): Item[] {
   return tickets.toSorted((one, other) => one.ticket - other.ticket).map(({ item }) => item);
 }
 
+/** Lets everything through until ten fail in a row, and from then on every tenth, until one succeeds. */
+export class FailureSampler<Item> {
+  #failuresInARow = 0;
+  #passedOver = 0;
+  readonly #leftOut: Item[] = [];
+
+  /** Whether this one is left out. It is kept until it is taken back. */
+  leavesOut(item: Item): boolean {
+    if (!this.#isSampling()) return false;
+    this.#passedOver = (this.#passedOver + 1) % SAMPLED;
+    if (this.#passedOver === 0) return false;
+    this.#leftOut.push(item);
+    return true;
+  }
+
+  note(hasFailed: boolean): void {
+    this.#failuresInARow = hasFailed ? this.#failuresInARow + 1 : 0;
+  }
+
+  /** Those that need not be left out any longer. */
+  takeBack(): readonly Item[] {
+    return this.#isSampling() ? [] : this.#leftOut.splice(0);
+  }
+
+  get leftOut(): readonly Item[] {
+    return this.#leftOut;
+  }
+
+  #isSampling(): boolean {
+    return this.#failuresInARow >= ENOUGH_FAILURES;
+  }
+}
+
 const AT_ONCE = 5;
 /** A few pairs need no window: two checks a second are gentle enough. */
 const MAX_GAP_MS = 500;
-/** Longer than the broker's function can take. */
-const CHECK_TIMEOUT_MS = 20_000;
+const ENOUGH_FAILURES = 10;
+const SAMPLED = 10;

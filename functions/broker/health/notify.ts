@@ -1,38 +1,45 @@
 import type { ServiceName } from '../pair/pair.ts';
+import { evaluate, type Findings } from './evaluate.ts';
 import { type Message, messageOf } from './messages.ts';
-import { type Entries, findTransitions, type Judge, remember, type Transition } from './transitions.ts';
+import { type Entries, findTransitions, observationKey, remember, type Transition } from './transitions.ts';
 
-/** What is remembered, and until when somebody is busy with it. */
-export interface Memory {
+/** What the operators were told, as it is remembered. */
+export interface NotificationMemory {
   readonly entries: Entries;
   /** Counts the writes. */
   readonly revision: number;
-  /** Until then somebody is sending what follows from these entries. Epoch milliseconds. */
-  readonly heldUntil: number;
 }
 
 /** Keeps one memory per service, and one of all that concerns no single service (`undefined`). */
-export interface MemoryStore {
-  /** The latest one; an empty one when there is none. @throws ReportFailure */
-  readonly read: (service: ServiceName | undefined) => Promise<Memory>;
-  /** Writes a memory in the place of its predecessor; `false` when somebody else has. @throws ReportFailure */
-  readonly write: (service: ServiceName | undefined, memory: Memory) => Promise<boolean>;
+export interface NotificationMemories {
+  /** The latest one; an empty one when there is none. @throws NotificationFailure */
+  readonly read: (service: ServiceName | undefined) => Promise<NotificationMemory>;
+  /** Writes a memory in the place of its predecessor; `false` when another one is there. @throws NotificationFailure */
+  readonly write: (service: ServiceName | undefined, memory: NotificationMemory) => Promise<boolean>;
 }
 
-/** Sends a message to the operators. @throws ReportFailure when it may not have been sent */
-export type Notify = (message: Message) => Promise<void>;
+/** Sends a message to the operators. @throws NotificationFailure when it may not have been sent */
+export type SendMessage = (message: Message) => Promise<void>;
 
-/** The memory or the notifier failed. The message is one word and holds nothing of what was written or sent. */
-export class ReportFailure extends Error {
-  override readonly name = 'ReportFailure';
+/** The memory or the topic failed. The message is one word and holds nothing of what was written or sent. */
+export class NotificationFailure extends Error {
+  override readonly name = 'NotificationFailure';
 }
 
-/** `service` says in which memory. Ends soon after `endsAt`, epoch milliseconds, whatever is left to send. */
-export type Report = (service: ServiceName | undefined, judge: Judge, endsAt: number) => Promise<Reported>;
+/** Begins nothing after `endsAt`, epoch milliseconds, whatever is left to send. Never throws a `NotificationFailure`. */
+export type Notify = (findings: Findings, endsAt: number, joint?: JointMessage) => Promise<Notified>;
 
-export interface Reported {
+/** One message stands for the findings on several services. */
+interface JointMessage {
+  /** What the message says of all of them, after everything else. */
+  readonly postscript: string;
+  /** The message is out: what is found now is only remembered. */
+  readonly isOut: boolean;
+}
+
+export interface Notified {
   readonly sent: number;
-  /** Messages that are left to the next report. */
+  /** Messages that are left to the next run or event. */
   readonly unsent: number;
   /** What failed, one word each. */
   readonly failures: readonly string[];
@@ -40,112 +47,108 @@ export interface Reported {
 
 interface Dependencies {
   readonly environment: string;
-  readonly memories: MemoryStore;
-  readonly notify: Notify;
+  readonly memories: NotificationMemories;
+  readonly sendMessage: SendMessage;
   readonly now: () => number;
-  readonly sleep: (ms: number) => Promise<unknown>;
 }
 
 /**
- * Tells the operators what has changed since they were last told, and remembers it.
+ * Tells the operators what has changed since they were last told, and remembers it: evaluate the findings, find the
+ * transitions, send the messages, write the memory.
  *
- * The memory is claimed before the first message and changed after it is out, both on the condition that nobody else wrote
- * meanwhile: of two that report at once one sends, and the other waits and finds nothing more to send. What could not be
- * sent is not remembered, so the next report sends it: no message is lost. One is sent twice only when its sender dies or
- * loses the table between sending and writing, stands still in between for longer than its claim lasts, or is told that a
- * message was not sent which was.
+ * The memory is written after the messages, in the place of the revision that was read; where it has another revision by
+ * then, it is read again and everything is evaluated anew. What could not be sent is not remembered, so the next run sends
+ * it: no message is lost. Runs and events at once may each send the same one; else one is sent twice only when its
+ * sender dies or loses the table between sending and writing, or is told that a message was not sent which was.
  */
-export function createReporter({ environment, memories, notify, now, sleep }: Dependencies): Report {
-  return async (service, judge, endsAt) => {
-    let unsent = 0;
+export function createNotify({ environment, memories, sendMessage, now }: Dependencies): Notify {
+  return async (findings, endsAt, joint) => {
+    const progress: Progress = { told: new Set(), failures: [], unsent: 0 };
     try {
-      while (now() < endsAt) {
-        const memory = await memories.read(service);
-        const { transitions, quiet } = findTransitions(memory.entries, judge(memory.entries), now());
-        const news = affordable(transitions, quiet);
-        unsent = transitions.length;
-        if (news.length === 0 && isSame(quiet, memory.entries)) return { sent: 0, unsent, failures: [] };
-
-        if (!isHeld(memory, now())) {
-          const revision = memory.revision + 1;
-          const claim = { entries: memory.entries, revision, heldUntil: now() + CLAIM_MS };
-          const isMine = await memories.write(
-            service,
-            news.length > 0 ? claim : { entries: quiet, revision, heldUntil: 0 },
-          );
-          if (isMine) {
-            const { sent, failures } = await sendAll(service, { ...claim, entries: quiet }, news, endsAt);
-            return { sent, unsent: unsent - sent, failures };
-          }
-        }
-        await sleep(POLL_MS);
+      for (let reading = 1; reading <= MAX_READINGS; reading += 1) {
+        if (await tellWhatIsNew(findings, endsAt, progress, joint)) return notified(progress);
       }
-      return { sent: 0, unsent, failures: ['memory-in-use'] };
+      progress.failures.push('memory-in-use');
     } catch (error) {
-      return { sent: 0, unsent, failures: [failureWord(error)] };
+      progress.failures.push(failureWord(error));
     }
+    return notified(progress);
   };
 
-  /** The memory is claimed: from here on only its next revisions are written. */
-  async function sendAll(
-    service: ServiceName | undefined,
-    memory: Memory,
-    news: readonly Transition[],
+  /** `false` when another revision was written in between. */
+  async function tellWhatIsNew(
+    findings: Findings,
     endsAt: number,
-  ) {
-    const waiting = [...news];
-    const failures: string[] = [];
-    let { entries, revision } = memory;
-    let sent = 0;
-    while (waiting.length > 0) {
-      const batch = waiting.splice(0, AT_ONCE);
-      const outcomes = await Promise.all(batch.map(send));
+    progress: Progress,
+    joint: JointMessage | undefined,
+  ): Promise<boolean> {
+    const { service } = findings;
+    const memory = await memories.read(service);
+    const { transitions, quiet } = findTransitions(memory.entries, evaluate(findings, memory.entries), now());
+    const isTold = (transition: Transition) => joint?.isOut === true || progress.told.has(changeKey(transition));
+    let { revision } = memory;
+    let entries = remember(quiet, transitions.filter(isTold));
+    const waiting = transitions.filter((transition) => !isTold(transition));
+    progress.unsent = waiting.length;
+    const affordable = affordableOnes(waiting, entries);
+    if (affordable.length === 0 && isSame(entries, memory.entries)) return true;
+
+    do {
+      const batch = now() < endsAt ? affordable.splice(0, AT_ONCE) : [];
+      const outcomes = await Promise.all(batch.map((transition) => send(transition, joint)));
       const delivered = batch.filter((_, index) => outcomes[index] === undefined);
-      failures.push(...outcomes.flatMap((failure) => failure ?? []));
+      progress.failures.push(...outcomes.filter((failure) => failure !== undefined));
+      progress.unsent -= delivered.length;
+      for (const transition of delivered) progress.told.add(changeKey(transition));
+
       entries = remember(entries, delivered);
       revision += 1;
-      sent += delivered.length;
-
+      if (!(await memories.write(service, { entries, revision }))) return false;
       // Where nothing gets out, trying on would only cost the run its time.
-      if (delivered.length === 0 || now() >= endsAt) waiting.length = 0;
-      const failure = await write(service, {
-        entries,
-        revision,
-        heldUntil: waiting.length === 0 ? 0 : now() + CLAIM_MS,
-      });
-      if (failure === undefined) continue;
-      failures.push(failure);
-      break;
-    }
-    return { sent, failures };
+      if (delivered.length === 0) return true;
+    } while (affordable.length > 0);
+    return true;
   }
 
-  async function send({ observation, before }: Transition): Promise<string | undefined> {
+  async function send({ observation, before }: Transition, joint: JointMessage | undefined) {
     try {
-      await notify(messageOf(environment, observation, before));
+      const { subject, text } = messageOf(environment, observation, before);
+      await sendMessage({ subject, text: text + (joint?.postscript ?? '') });
       return undefined;
     } catch (error) {
       return failureWord(error);
     }
   }
+}
 
-  async function write(service: ServiceName | undefined, memory: Memory): Promise<string | undefined> {
-    try {
-      return (await memories.write(service, memory)) ? undefined : 'memory-taken-over';
-    } catch (error) {
-      return failureWord(error);
-    }
-  }
+/** What a notification has come to so far. */
+interface Progress {
+  /** The changes whose messages are out: another reading of the memory must not send them again. */
+  readonly told: Set<string>;
+  readonly failures: string[];
+  unsent: number;
+}
+
+function notified({ told, unsent, failures }: Progress): Notified {
+  return { sent: told.size, unsent, failures };
+}
+
+/** What several notifications come to together. */
+export function totalOf(all: readonly Notified[]): Notified {
+  return {
+    sent: all.reduce((sum, { sent }) => sum + sent, 0),
+    unsent: all.reduce((sum, { unsent }) => sum + unsent, 0),
+    failures: all.flatMap(({ failures }) => failures),
+  };
 }
 
 function failureWord(error: unknown): string {
-  if (error instanceof ReportFailure) return error.message;
+  if (error instanceof NotificationFailure) return error.message;
   throw error;
 }
 
-/** A time that no claim can have comes from a clock that is wrong, and must not keep everybody waiting. */
-function isHeld({ heldUntil }: Memory, now: number): boolean {
-  return heldUntil > now && heldUntil <= now + 2 * CLAIM_MS;
+function changeKey({ observation }: Transition): string {
+  return `${observationKey(observation)} ${observation.condition}`;
 }
 
 function isSame(one: Entries, other: Entries): boolean {
@@ -153,7 +156,7 @@ function isSame(one: Entries, other: Entries): boolean {
 }
 
 /** What can be remembered, too: with more than fits into the memory, everything would be told again and again. */
-function affordable(transitions: readonly Transition[], { size }: Entries): readonly Transition[] {
+function affordableOnes(transitions: readonly Transition[], { size }: Entries): Transition[] {
   const known = transitions.filter(({ before }) => before !== undefined);
   const fresh = transitions.filter(({ before }) => before === undefined);
   return [...known, ...fresh.slice(0, Math.max(0, MAX_ENTRIES - size))];
@@ -162,6 +165,5 @@ function affordable(transitions: readonly Transition[], { size }: Entries): read
 /** So many fit into an item of the table, whatever the names are. */
 const MAX_ENTRIES = 1_500;
 const AT_ONCE = 5;
-/** Longer than sending a batch and writing can take. */
-const CLAIM_MS = 60_000;
-const POLL_MS = 1_000;
+/** Each further one follows upon a write of another run or event, which has then sent what it had to. */
+const MAX_READINGS = 10;

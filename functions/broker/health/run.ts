@@ -1,30 +1,41 @@
-import type { Pair, ServiceName } from '../pair/pair.ts';
-import { type CheckAnswer, type CheckPair, type Walk, walkPairs } from './check-pairs.ts';
-import { hasIncident, judgeService } from './evaluate.ts';
-import { judgeOverall } from './evaluate-overall.ts';
-import type { Report, Reported } from './notify.ts';
-import { type ClientList, pairsOf } from './pairs.ts';
+import { type ClientName, type Pair, pairKey, type ServiceName } from '../pair/pair.ts';
+import { type CheckPair, type CheckRecord, type Checks, checkPairs } from './check-pairs.ts';
+import { type Findings, hasIncident } from './evaluate.ts';
+import {
+  NotificationFailure,
+  type NotificationMemories,
+  type NotificationMemory,
+  type Notified,
+  type Notify,
+  totalOf,
+} from './notify.ts';
 import { type AskAsProbe, type ProbeAnswer, probeAccess } from './probe.ts';
 
 /** What a run found out and told. */
-export interface HealthRun extends Walk {
+export interface HealthRun extends Checks {
   readonly clients: number;
   /** Secrets under the clients' prefix whose names are none of a client. */
   readonly ignored: readonly string[];
-  /** Pairs that a client's tag names and nobody configured. */
+  /** Pairs that a client's tag names and whose service is not configured. */
   readonly unknown: readonly Pair[];
-  /** Services that answered hardly anybody in this run, whatever is remembered of earlier ones. */
+  /** Services that answered hardly any request in this run, whatever is remembered of earlier ones. */
   readonly incidents: readonly ServiceName[];
   readonly probe: ProbeAnswer;
-  readonly reported: Reported;
+  readonly reported: Notified;
   readonly milliseconds: number;
 }
 
-/** The answer to one check, for the log. */
-export interface CheckRecord {
-  readonly pair: Pair;
-  readonly answer: CheckAnswer;
-  readonly milliseconds: number;
+/** What there is under the clients' prefix; `ignored` are the names that cannot be those of clients. */
+export interface ClientList {
+  readonly clients: readonly ListedClient[];
+  readonly ignored: readonly string[];
+}
+
+/** A client as the list of secrets shows it; its secret may be planned for deletion. */
+export interface ListedClient {
+  readonly client: ClientName;
+  /** The tag `services`; absent when the secret has none. */
+  readonly services?: string | undefined;
 }
 
 interface Dependencies {
@@ -35,7 +46,8 @@ interface Dependencies {
   readonly listClients: () => Promise<ClientList>;
   readonly checkPair: CheckPair;
   readonly askAsProbe: AskAsProbe;
-  readonly report: Report;
+  readonly memories: NotificationMemories;
+  readonly notify: Notify;
   /** Called for every answer to a check. Must not throw. */
   readonly record: (record: CheckRecord) => void;
   readonly now: () => number;
@@ -45,38 +57,44 @@ interface Dependencies {
 }
 
 /**
- * Proves every pair and the refusal of whoever has no access rule, and tells the operators what has changed. Ends before
+ * Proves every pair and the refusal of a role without an access rule, and tells the operators what has changed. Ends before
  * the deadline, epoch milliseconds, and before the next run begins; what it did not reach by then is in `missed`.
  */
 export function createHealthRun(dependencies: Dependencies) {
-  const { services, intervalMs, listClients, askAsProbe, report, record, now, sleep, random } = dependencies;
-  const checkPair: CheckPair = async (pair, timeoutMs) => {
-    const startedAt = now();
-    const answer = await dependencies.checkPair(pair, timeoutMs);
-    record({ pair, answer, milliseconds: now() - startedAt });
-    return answer;
-  };
+  const { services, intervalMs, listClients, askAsProbe, memories, notify, now, sleep, random } = dependencies;
 
   return async (deadline: number): Promise<HealthRun> => {
     const startedAt = now();
     const { windowEndsAt, checksEndAt, reportsEndAt } = timesOf(startedAt, Math.min(deadline, startedAt + intervalMs));
-    const { clients, ignored } = await listClients();
-    const { pairs, unknown } = pairsOf(clients, services);
-    const [walk, probe] = await Promise.all([
-      walkPairs(pairs, { windowEndsAt, endsAt: checksEndAt }, { checkPair, now, sleep, random }),
-      probeAccess(probePair(pairs), checksEndAt, { askAsProbe, now, sleep }),
+    const [{ clients, ignored }, known] = await Promise.all([listClients(), rememberedPairs()]);
+    const { pairs: listed, unknown } = pairsOf(clients, services);
+    const [checks, probe] = await Promise.all([
+      checkPairs(withoutDoubles([...listed, ...known]), { windowEndsAt, endsAt: checksEndAt }, dependencies),
+      probeAccess(probePair(listed), checksEndAt, { askAsProbe, now, sleep }),
     ]);
 
     const at = now();
-    const reports = [
-      ...services.map((service) => report(service, judgeService({ service, pairs, walk, at }), reportsEndAt)),
-      report(undefined, judgeOverall({ walk, unknown, probe, at }), reportsEndAt),
+    const findings: readonly Findings[] = [
+      ...services.map((service) => ({ kind: 'service', service, listed, checks, at }) as const),
+      { kind: 'overall', service: undefined, checks, unknown, probe, at },
     ];
-    const reported = total(await Promise.all(reports));
-    const incidents = services.filter((service) => hasIncident(service, walk));
+    const reported = totalOf(await Promise.all(findings.map((one) => notify(one, reportsEndAt))));
+    const incidents = services.filter((service) => hasIncident(service, checks));
     const milliseconds = now() - startedAt;
-    return { ...walk, clients: clients.length, ignored, unknown, incidents, probe, reported, milliseconds };
+    return { ...checks, clients: clients.length, ignored, unknown, incidents, probe, reported, milliseconds };
   };
+
+  /** Clients that the list shows no more: a check takes the token of a secret that is gone out of use. */
+  async function rememberedPairs(): Promise<readonly Pair[]> {
+    const ofServices = await Promise.all(
+      services.map(async (service) => {
+        const { entries } = await memories.read(service).catch(emptyWhenUnavailable);
+        const named = [...entries.keys()].map((key) => ({ client: key.slice(0, key.indexOf('/')), service }));
+        return named.filter((pair) => entries.has(pairKey(pair)));
+      }),
+    );
+    return ofServices.flat();
+  }
 
   /** A pair that there is, so that nothing but the missing rule can be why the probe is refused. */
   function probePair(pairs: readonly Pair[]): Pair {
@@ -97,10 +115,34 @@ const WINDOW_MS = 8 * 60_000;
 const REPORTING_MS = 30_000;
 const WRITING_MS = 16_000;
 
-function total(reports: readonly Reported[]): Reported {
+/** Without its memory a run checks what the list shows; the notification tells what is wrong with the memory. */
+function emptyWhenUnavailable(error: unknown): Pick<NotificationMemory, 'entries'> {
+  if (error instanceof NotificationFailure) return { entries: new Map() };
+  throw error;
+}
+
+function withoutDoubles(pairs: readonly Pair[]): readonly Pair[] {
+  return [...new Map(pairs.map((pair) => [pairKey(pair), pair])).values()];
+}
+
+/** Every pair that the list shows; `unknown` are those whose service is not among the configured ones. */
+export function pairsOf(clients: readonly ListedClient[], configured: readonly ServiceName[]): ListedPairs {
+  const all = clients.flatMap(({ client, services }) =>
+    servicesOf(services, configured).map((service) => ({ client, service })),
+  );
   return {
-    sent: reports.reduce((sum, { sent }) => sum + sent, 0),
-    unsent: reports.reduce((sum, { unsent }) => sum + unsent, 0),
-    failures: reports.flatMap(({ failures }) => failures),
+    pairs: all.filter(({ service }) => configured.includes(service)),
+    unknown: all.filter(({ service }) => !configured.includes(service)),
   };
+}
+
+interface ListedPairs {
+  readonly pairs: readonly Pair[];
+  readonly unknown: readonly Pair[];
+}
+
+/** The names in the tag `services`, each once; all configured ones when a secret has no such tag. */
+export function servicesOf(tag: string | undefined, configured: readonly ServiceName[]): readonly ServiceName[] {
+  if (tag === undefined) return configured;
+  return [...new Set(tag.split(/\s/).filter((name) => name !== ''))];
 }

@@ -1,4 +1,4 @@
-import type { Finding } from '../../contract.ts';
+import { FINDINGS } from '../../contract.ts';
 import { type Pair, pairKey, type ServiceName } from '../pair/pair.ts';
 
 /** What a look at something told. Times are epoch milliseconds. */
@@ -37,20 +37,10 @@ interface Look {
   readonly detail?: string | undefined;
 }
 
-/** The findings of the broker and one of our own: `service-unknown`, a service that nobody configured. */
-const PAIR_CONDITIONS = [
-  'accepted',
-  'rejected',
-  'throttled',
-  'unreachable',
-  'misconfigured',
-  'secret-missing',
-  'secret-malformed',
-  'disabled',
-  'service-unknown',
-] as const satisfies readonly (Finding | 'service-unknown')[];
+/** The findings of the broker and one of our own: `service-unknown`, a service that is not configured. */
+const PAIR_CONDITIONS = [...FINDINGS, 'service-unknown'] as const;
 
-/** Of a service, or the broker: it answers nobody to speak of, or it does. */
+/** Of a service, or the broker: it answers hardly any request, or it does. */
 const CONDITIONS_OF_MANY = ['incident', 'answering'] as const;
 
 /** Refused as it must be, not refused, or without an answer that would prove either. */
@@ -72,31 +62,29 @@ export interface Entry {
 /** By the key of what was looked at. */
 export type Entries = ReadonlyMap<string, Entry>;
 
-/** What the looks of a run come to, given what is remembered. */
-export type Judge = (entries: Entries) => Judgement;
-
-export interface Judgement {
+/** What the findings of a run or of an event come to, given what is remembered. */
+export interface Evaluation {
   readonly observations: readonly Observation[];
-  /** Whether an entry is of no interest any longer; nobody is told. */
-  readonly forgets: (key: string, entry: Entry) => boolean;
+  /** Keys of entries that are of no interest any longer; no message tells of it. */
+  readonly forgotten: ReadonlySet<string>;
 }
 
-/** A change that somebody has to be told about. */
+/** A change that the operators have to be told about. */
 export interface Transition {
   readonly observation: Observation;
   readonly before: Entry | undefined;
 }
 
-/** Where observations differ from what is remembered; `quiet` is what can be remembered without telling anybody. */
-export function findTransitions(entries: Entries, { observations, forgets }: Judgement, now: number) {
-  const quiet = new Map([...entries].filter(([key, entry]) => !forgets(key, entry) && !isFaded(entry, now)));
+/** Where observations differ from what is remembered; `quiet` is what can be remembered without a message. */
+export function findTransitions(entries: Entries, { observations, forgotten }: Evaluation, now: number) {
+  const quiet = new Map([...entries].filter(([key, entry]) => !forgotten.has(key) && !isFaded(entry, now)));
   const transitions: Transition[] = [];
   for (const observation of observations) {
     const key = observationKey(observation);
     const before = quiet.get(key);
-    // Somebody who looked later was faster.
+    // A run or an event that looked later was faster.
     if (before !== undefined && observation.at < before.at) continue;
-    if (isNews(observation, before)) transitions.push({ observation, before });
+    if (isTransition(observation, before)) transitions.push({ observation, before });
     else if (before !== undefined && !isGood(before.condition)) quiet.set(key, { ...before, at: observation.at });
   }
   return { transitions, quiet };
@@ -117,12 +105,13 @@ export function isGood(condition: Condition): boolean {
   return condition === 'accepted' || condition === 'answering' || condition === 'denied';
 }
 
-function observationKey(observation: Observation): string {
+/** The key of what was looked at; a memory is about one service, or about everything else. */
+export function observationKey(observation: Observation): string {
   return observation.kind === 'pair' ? pairKey(observation.pair) : observation.kind;
 }
 
-/** What was never seen counts as good. Another version that is no better is news: somebody has tried. */
-function isNews(observation: Observation, before: Entry | undefined): boolean {
+/** What was never seen counts as good. Another version that is no better is told: an operator has tried. */
+function isTransition(observation: Observation, before: Entry | undefined): boolean {
   const { condition } = observation;
   if (before === undefined) return !isGood(condition);
   if (before.condition !== condition) return true;

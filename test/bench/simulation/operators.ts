@@ -22,7 +22,7 @@ export function startHealthChecks({ clock, scale }: World, pairs: readonly Pair[
 
 /**
  * Operators who give a client a new secret now and then, and sometimes a wrong one, which they mend after an hour. The
- * rotation function hears of it and checks the pairs of that client.
+ * health function hears of it and checks the pairs of that client.
  */
 export function startRotations(world: World, pairs: readonly Pair[], secretStore: SecretStore, check?: Check): void {
   const { clock, scale } = world;

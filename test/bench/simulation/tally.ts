@@ -11,7 +11,7 @@ export interface Tally {
   memoryHits: number;
 
   tokenRequests: number;
-  /** Those of the health and the rotation function. */
+  /** Those of the health function. */
   tokenRequestsOfChecks: number;
   failedAttempts: number;
   rejectedTokenRequests: number;

@@ -16,7 +16,7 @@ interface Surroundings {
   readonly sharedTable?: SharedTable | undefined;
 }
 
-/** Callers that ask the broker, and the checks of its health and rotation functions. */
+/** Callers that ask the broker, and the checks of its health function. */
 export function createBrokerWay(world: World, surroundings: Surroundings): { obtain: Obtain; check: Check } {
   const { clock, tally } = world;
   const { sharedTable, tokenServices } = surroundings;

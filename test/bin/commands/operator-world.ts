@@ -37,7 +37,7 @@ export async function startOperatorWorld() {
     port: 0,
     write: () => undefined,
     onMessage: (message) => messages.push(message),
-    onRotationFailure: (error) => failures.push(error),
+    onEventFailure: (error) => failures.push(error),
     config: {
       services: Object.fromEntries(SERVICES.map((service) => [service, { authUrl: tokenService.authUrl(service) }])),
       accessRules: [
@@ -77,7 +77,7 @@ export async function startOperatorWorld() {
     secretsManager,
     shell,
     stranger: keysOf(STRANGER),
-    /** What operators were told by the health and the rotation function. */
+    /** What operators were told by the health function. */
     messages,
     eventsSettled: broker.eventsSettled,
     /** Asks for tokens as the role `billing`. */

@@ -22,7 +22,7 @@ describe('the list of clients', () => {
     expect(clients).toContainEqual({ client: 'client-7', services: undefined });
   });
 
-  it('has nothing of other environments, nothing deleted, and tells what cannot be a client', async () => {
+  it('has nothing of other environments, what is planned for deletion, and tells what cannot be a client', async () => {
     const { store, listClients } = await start();
     for (const name of [
       'token-broker/dev-2/acme',
@@ -32,11 +32,14 @@ describe('the list of clients', () => {
     ]) {
       store.create(name);
     }
-    store.create('token-broker/dev/gone').deletion = { markedAt: 0, goneAt: Number.MAX_SAFE_INTEGER };
+    store.create('token-broker/dev/deleted').deletion = { markedAt: 0, goneAt: Number.MAX_SAFE_INTEGER };
     store.create('token-broker/dev/globex');
     store.create('token-broker/dev/globex/backup');
     expect(await listClients()).toEqual({
-      clients: [{ client: 'globex', services: undefined }],
+      clients: [
+        { client: 'deleted', services: undefined },
+        { client: 'globex', services: undefined },
+      ],
       ignored: ['globex/backup'],
     });
   });
@@ -50,7 +53,7 @@ describe('the list of clients', () => {
     const pages = [
       { SecretList: [{ Name: 'token-broker/dev/acme' }, { Name: 'token-broker/DEV/loud' }], NextToken: 'more' },
       { SecretList: [], NextToken: 'still more' },
-      { SecretList: [{ Name: 'token-broker/dev/acme' }, { Name: 'token-broker/dev/gone', DeletedDate: 1 }, {}] },
+      { SecretList: [{ Name: 'token-broker/dev/acme' }, {}] },
     ];
     const server = await serveAwsJson({
       service: 'secretsmanager',

@@ -35,6 +35,19 @@ describe('the line of a check', () => {
   });
 });
 
+it('tells which new version led to a check, in the same line', () => {
+  const { log, lines } = createLog();
+  const finding = { finding: 'accepted', provenBy: 'request', version: 'v2', checkedAt: START } as const;
+  log.check({ pair: PAIR, answer: { kind: 'checked', ...finding }, milliseconds: 12, promoted: 'v2' });
+  expect(lines()).toMatchObject([{ outcome: 'accepted', operation: 'health', promoted: 'v2', Findings: 1 }]);
+});
+
+it('tells in one line why an event is ignored', () => {
+  const { log, lines } = createLog();
+  log.ignored('foreign');
+  expect(lines()).toMatchObject([{ environment: 'dev', service: 'none', outcome: 'foreign', IgnoredEvents: 1 }]);
+});
+
 describe('the line of a run', () => {
   it('tells that there was a run, and what it did not reach, and why', () => {
     const { log, lines } = createLog();
@@ -95,6 +108,7 @@ it('has metrics, without a client or caller as a dimension', () => {
   const { log, lines } = createLog();
   log.check({ pair: PAIR, answer: { kind: 'failed', failure: 'timeout', retryable: true }, milliseconds: 12 });
   log.run(RUN);
+  log.ignored('malformed');
   for (const line of lines()) {
     for (const { Namespace, Dimensions, Metrics } of line._aws.CloudWatchMetrics) {
       expect(Namespace).toBe('TokenBroker');

@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Fault } from '../../../bin/local/aws-fault.ts';
 import { type PublishedMessage, startSns } from '../../../bin/local/sns.ts';
 import { createNotifier, createSnsClient } from '../../../functions/aws/notifier.ts';
-import { ReportFailure } from '../../../functions/broker/health/notify.ts';
+import { NotificationFailure } from '../../../functions/broker/health/notify.ts';
 import { motoIsInstalled, startMoto } from '../../support/moto.ts';
 
 const TOPIC = 'arn:aws:sns:us-east-1:111111111111:token-broker-dev';
@@ -63,7 +63,7 @@ describe.skipIf(!motoIsInstalled)('a message to moto (skipped where moto_server 
 
 async function expectFailure(sending: Promise<void>): Promise<void> {
   const error = await sending.catch((thrown: unknown) => thrown);
-  expect(error).toBeInstanceOf(ReportFailure);
+  expect(error).toBeInstanceOf(NotificationFailure);
   expect(error).toMatchObject({ message: expect.stringMatching(/^notifier-\w+$/) });
   expect(error).not.toHaveProperty('cause');
 }

@@ -53,5 +53,5 @@ function acme(condition: PairObservation['condition'], version: string | undefin
 
 function look(observation: PairObservation | undefined, before: Entry) {
   const observations = observation === undefined ? [] : [observation];
-  return findTransitions(new Map([[KEY, before]]), { observations, forgets: () => false }, START);
+  return findTransitions(new Map([[KEY, before]]), { observations, forgotten: new Set() }, START);
 }

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { CheckedPair, MissedPair } from '../../../functions/broker/health/check-pairs.ts';
-import { judgePairs, judgeService } from '../../../functions/broker/health/evaluate.ts';
-import type { Entry, Judgement } from '../../../functions/broker/health/transitions.ts';
+import { evaluate } from '../../../functions/broker/health/evaluate.ts';
+import type { Entries, Entry, Evaluation } from '../../../functions/broker/health/transitions.ts';
+import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import { START } from '../../support/example.ts';
 
 const SERVICE = 'customer-insights';
@@ -15,17 +16,17 @@ describe('an incident of a service', () => {
       ...found(1, { finding: 'throttled', provenBy: 'pause', checkedAt: START - MINUTE }),
       ...found(1, { finding: 'accepted', checkedAt: START - 2 * MINUTE }),
     ];
-    expect(judge({ checked })).toMatchObject({ condition: 'incident', since: START - MINUTE, at: START });
+    expect(incidentOf({ checked })).toMatchObject({ condition: 'incident', since: START - MINUTE, at: START });
   });
 
   it('begins no later than it is seen, whatever the clock of the broker says', () => {
     const checked = found(5, { finding: 'unreachable', checkedAt: START + MINUTE });
-    expect(judge({ checked })).toMatchObject({ condition: 'incident', since: START });
+    expect(incidentOf({ checked })).toMatchObject({ condition: 'incident', since: START });
   });
 
   it('is over from now on', () => {
     const checked = found(5, { finding: 'accepted', checkedAt: START - MINUTE });
-    expect(judge({ checked, before: INCIDENT })).toMatchObject({ condition: 'answering', since: START });
+    expect(incidentOf({ checked, before: INCIDENT })).toMatchObject({ condition: 'answering', since: START });
   });
 
   it('counts the pairs of its own service that were asked', () => {
@@ -37,7 +38,7 @@ describe('an incident of a service', () => {
       ...found(16, { finding: 'unreachable' }, 'other'),
     ];
     const missed = [...unreached(3, SERVICE), ...unreached(32, 'other')];
-    expect(judge({ checked, missed })).toMatchObject({
+    expect(incidentOf({ checked, missed })).toMatchObject({
       condition: 'incident',
       detail: 'Pairs that were asked: 7 (unreachable: 4, throttled: 2). Pairs that were not reached: 3.',
     });
@@ -50,7 +51,7 @@ describe('an incident of a service', () => {
     ['not over', 'secrets are missing', 'incident', 'secret', START],
   ] as const)('is %s because %s', (_is, _what, condition, provenBy, checkedAt) => {
     const checked = found(5, { finding: provenBy === 'traffic' ? 'accepted' : 'rejected', provenBy, checkedAt });
-    expect(judge({ checked, before: INCIDENT })).toMatchObject({ condition });
+    expect(incidentOf({ checked, before: INCIDENT })).toMatchObject({ condition });
   });
 });
 
@@ -58,7 +59,7 @@ describe('a pair', () => {
   it('has been so since the broker found out, and no later than we learned of it', () => {
     const early = found(1, { finding: 'rejected', checkedAt: START - MINUTE, at: START });
     const late = found(1, { finding: 'rejected', checkedAt: START + MINUTE, at: START });
-    const { observations } = judgePairs([...early, ...late])(new Map());
+    const { observations } = evaluateClient([...early, ...late]);
     expect(observations.map(({ since }) => since)).toEqual([START - MINUTE, START]);
   });
 
@@ -68,33 +69,67 @@ describe('a pair', () => {
     ['is left aside during an incident', INCIDENT, 0],
   ] as const)('that got no answer %s', (_what, before, count) => {
     const entries = new Map(before === undefined ? [] : [['service', before]]);
-    expect(judgePairs(found(1, { finding: 'unreachable' }))(entries).observations).toHaveLength(count);
+    expect(evaluateClient(found(1, { finding: 'unreachable' }), entries).observations).toHaveLength(count);
   });
 
-  it('that is listed no more is remembered for ten minutes, in which the list may not show it yet', () => {
-    const { forgets } = judgement({ checked: found(1, { finding: 'accepted' }) });
-    const entry = (at: number): Entry => ({ condition: 'rejected', since: at, at });
-    expect(forgets('gone/customer-insights', entry(START - 10 * MINUTE))).toBe(false);
-    expect(forgets('gone/customer-insights', entry(START - 10 * MINUTE - 1))).toBe(true);
-    expect(forgets('client-0/customer-insights', entry(START - 10 * MINUTE - 1))).toBe(false);
-    expect(forgets('service', entry(START - 10 * MINUTE - 1))).toBe(false);
+  it('whose check met the budget for checks is not looked at: it says nothing about the service', () => {
+    const checked = found(8, { finding: 'throttled', provenBy: 'latch' });
+    const [incident, ...pairs] = evaluateAll({ checked }).observations;
+    expect(incident).toMatchObject({ condition: 'answering' });
+    expect(pairs).toEqual([]);
+  });
+
+  describe('that the list does not show', () => {
+    const key = 'client-0/customer-insights';
+    const rejected = (at: number): Entries => new Map([[key, { condition: 'rejected', since: at, at }]]);
+
+    it.each(['secret-missing', 'disabled'] as const)(
+      'and that is %s is not told, and forgotten after ten minutes',
+      (finding) => {
+        const gone = { checked: found(1, { finding, provenBy: 'secret' }), listed: [] };
+        const early = evaluateAll({ ...gone, entries: rejected(START - 10 * MINUTE) });
+        expect(early.observations.map(({ kind }) => kind)).toEqual(['service']);
+        // The list may not show a new client yet.
+        expect([...early.forgotten]).toEqual([]);
+        expect([...evaluateAll({ ...gone, entries: rejected(START - 10 * MINUTE - 1) }).forgotten]).toEqual([key]);
+      },
+    );
+
+    it('and that has another finding is looked at like any other', () => {
+      const checked = found(1, { finding: 'rejected' });
+      const { observations, forgotten } = evaluateAll({ checked, listed: [], entries: rejected(0) });
+      expect(observations).toMatchObject([{ kind: 'service' }, { kind: 'pair', condition: 'rejected' }]);
+      expect([...forgotten]).toEqual([]);
+    });
+
+    it('is remembered where a run did not reach it', () => {
+      const missed = unreached(1, SERVICE);
+      expect([...evaluateAll({ checked: [], missed, listed: [], entries: rejected(0) }).forgotten]).toEqual([]);
+    });
   });
 });
 
 interface Look {
   readonly checked: readonly CheckedPair[];
   readonly missed?: readonly MissedPair[];
+  /** Those of the checks when left out. */
+  readonly listed?: readonly Pair[];
+  readonly entries?: Entries;
   readonly before?: Entry;
 }
 
-function judge(look: Look) {
-  return judgement(look).observations[0];
+function incidentOf(look: Look) {
+  return evaluateAll(look).observations[0];
 }
 
-function judgement({ checked, missed = [], before }: Look): Judgement {
-  const pairs = [...checked, ...missed].map(({ pair }) => pair);
-  const entries = new Map(before === undefined ? [] : [['service', before]]);
-  return judgeService({ service: SERVICE, pairs, walk: { checked, missed }, at: START })(entries);
+function evaluateAll({ checked, missed = [], before, ...look }: Look): Evaluation {
+  const { listed = [...checked, ...missed].map(({ pair }) => pair) } = look;
+  const { entries = new Map(before === undefined ? [] : [['service', before]]) } = look;
+  return evaluate({ kind: 'service', service: SERVICE, listed, checks: { checked, missed }, at: START }, entries);
+}
+
+function evaluateClient(checked: readonly CheckedPair[], entries: Entries = new Map()): Evaluation {
+  return evaluate({ kind: 'client', service: SERVICE, checked }, entries);
 }
 
 function found(count: number, look: Partial<CheckedPair> & Pick<CheckedPair, 'finding'>, service = SERVICE) {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { FailureSampler } from '../../../functions/broker/health/check-pairs.ts';
 import { pairKey } from '../../../functions/broker/pair/pair.ts';
 import { clientsNamed, createHealthWorld } from '../../support/health-world.ts';
 
@@ -211,3 +212,44 @@ describe('a broker that does not answer', () => {
     expect(milliseconds).toBeLessThan(12 * MINUTE);
   });
 });
+
+describe('the failure sampler', () => {
+  it('lets everything through until ten fail in a row', () => {
+    const sampler = new FailureSampler<number>();
+    fail(sampler, 9);
+    sampler.note(false);
+    fail(sampler, 9);
+    expect(passing(sampler, 20)).toHaveLength(20);
+    fail(sampler, 1);
+    expect(passing(sampler, 9)).toEqual([]);
+  });
+
+  it('then lets every tenth through, until one succeeds', () => {
+    const sampler = new FailureSampler<number>();
+    fail(sampler, 10);
+    expect(passing(sampler, 35)).toEqual([10, 20, 30]);
+    sampler.note(false);
+    expect(passing(sampler, 3)).toEqual([1, 2, 3]);
+  });
+
+  it('gives what it left out back when one has succeeded, once', () => {
+    const sampler = new FailureSampler<number>();
+    fail(sampler, 10);
+    passing(sampler, 11);
+    expect(sampler.takeBack()).toEqual([]);
+    expect(sampler.leftOut).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 11]);
+    sampler.note(false);
+    expect(sampler.takeBack()).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 11]);
+    expect(sampler.takeBack()).toEqual([]);
+    expect(sampler.leftOut).toEqual([]);
+  });
+});
+
+function fail(sampler: FailureSampler<number>, times: number): void {
+  for (let time = 0; time < times; time += 1) sampler.note(true);
+}
+
+/** Which of so many are let through, counted from one. */
+function passing(sampler: FailureSampler<number>, count: number): readonly number[] {
+  return Array.from({ length: count }, (_, index) => index + 1).filter((item) => !sampler.leavesOut(item));
+}

@@ -13,7 +13,7 @@ import { type PublishedMessage, startSns } from '../../bin/local/sns.ts';
 import { startTokenService } from '../../bin/local/token-service.ts';
 import { createTokenBroker } from '../../client/token-broker.ts';
 import { createDynamoDBClient, createSecretsManagerClient } from '../../functions/aws/clients.ts';
-import { createRotationFunction } from '../../functions/rotation-function.ts';
+import { createHealthFunction } from '../../functions/health-function.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
 import { exampleRule, exampleService } from '../support/example.ts';
 
@@ -24,15 +24,15 @@ export const OLD = { client_id: 'acme-id', secret: 'marked-old-secret' };
 export const NEW = { client_id: 'acme-id-2', secret: 'marked-new-secret' };
 export const WRONG = { client_id: 'acme-id', secret: 'marked-wrong-secret' };
 
-const ROTATION = { role: roleArn('rotation'), accessKeyId: 'AKIDROTATION', secretAccessKey: 'rotation-key' };
+const HEALTH = { role: roleArn('health'), accessKeyId: 'AKIDHEALTH', secretAccessKey: 'health-key' };
 const BILLING = { role: roleArn('billing'), accessKeyId: 'AKIDBILLING', secretAccessKey: 'billing-key' };
 const ENVIRONMENT = 'test';
 const SECRET = `token-broker/${ENVIRONMENT}/acme`;
 const TABLE = 'pairs';
 const TOPIC = 'arn:aws:sns:us-east-1:111111111111:token-broker-test';
 
-/** The rotation function, a whole broker on loopback, and everything around the two that can be seen or go wrong. */
-export async function startRotationWorld() {
+/** The health function upon events, a whole broker on loopback, and everything around the two that can be seen or go wrong. */
+export async function startSecretEventWorld() {
   const events: object[] = [];
   const lines: string[] = [];
   const checks: number[] = [];
@@ -67,10 +67,10 @@ export async function startRotationWorld() {
         accessRules: [exampleRule({ services: 'all' })],
         provenForSeconds: 3_600,
       },
-      checkerRoles: [ROTATION.role],
+      checkerRoles: [HEALTH.role],
       write: (line) => lines.push(line),
     }).handler,
-    callers: [ROTATION, BILLING],
+    callers: [HEALTH, BILLING],
     port: 0,
     onAnswer: ({ path, status }) => path === '/check' && checks.push(status),
   });
@@ -79,14 +79,18 @@ export async function startRotationWorld() {
     vi.unstubAllEnvs();
   });
 
-  const handler = createRotationFunction({
+  const handler = createHealthFunction({
     environment: ENVIRONMENT,
     url: broker.url,
     tableName: TABLE,
     services: SERVICES,
+    singleTokenServices: [],
     topicArn: TOPIC,
-    credentials: ROTATION,
+    probeRoleArn: roleArn('probe'),
+    intervalSeconds: 3_600,
+    credentials: HEALTH,
     write: (line) => lines.push(line),
+    sleep: async () => undefined,
   });
 
   return {
@@ -100,7 +104,7 @@ export async function startRotationWorld() {
     lines,
     /** The status of every answer to a check. */
     checks,
-    rotate: (event: unknown) => handler(event, { getRemainingTimeInMillis: () => 60_000 }),
+    deliver: (event: unknown) => handler(event, { getRemainingTimeInMillis: () => 60_000 }),
     /** Asks for tokens as the role `billing`. */
     caller: createTokenBroker({ url: broker.url, credentials: BILLING, cache: false }),
     /** Stores a first credential; gives the event that would tell of it. */

@@ -2,9 +2,9 @@ import { GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { ensurePairTable, startDynamoDB } from '../../../bin/local/dynamodb.ts';
 import { createDynamoDBClient } from '../../../functions/aws/clients.ts';
-import { createMemoryTable } from '../../../functions/aws/notification-table.ts';
+import { createNotificationTable } from '../../../functions/aws/notification-table.ts';
 import type { Item } from '../../../functions/aws/pair-table/item.ts';
-import { type Memory, ReportFailure } from '../../../functions/broker/health/notify.ts';
+import { NotificationFailure, type NotificationMemory } from '../../../functions/broker/health/notify.ts';
 import type { Entry } from '../../../functions/broker/health/transitions.ts';
 import { type CallFault, startFaultyEndpoint } from '../../support/dynamodb.ts';
 import { START } from '../../support/example.ts';
@@ -54,7 +54,7 @@ describe.each(SERVERS)('the memory of notifications on $name', ({ isInstalled, i
       ['service', { condition: 'incident', since: 1, at: 2, version: undefined }],
       ['acme/Dienst "für" alle', { condition: 'service-unknown', since: 1, at: 2, version: undefined }],
     ]);
-    const memory = { entries, revision: 1, heldUntil: START };
+    const memory = { entries, revision: 1 };
     expect(await memories.write('customer-insights', memory)).toBe(true);
     expect(await memories.read('customer-insights')).toEqual(memory);
     expect(await memories.read('merchant-payment-cleansing')).toEqual(EMPTY);
@@ -63,9 +63,10 @@ describe.each(SERVERS)('the memory of notifications on $name', ({ isInstalled, i
 
   remembers('takes of several successors one, and none of what was read before', async () => {
     const { memories } = await open();
-    const writers = [10, 11, 12, 13, 14].map(
-      (heldUntil) => () => memories.write(undefined, { ...EMPTY, revision: 1, heldUntil }),
-    );
+    const writers = [10, 11, 12, 13, 14].map((at) => {
+      const entries = new Map<string, Entry>([['service', { condition: 'incident', since: at, at }]]);
+      return () => memories.write(undefined, { entries, revision: 1 });
+    });
     expect((await compete(writers)).filter((isWritten) => isWritten)).toHaveLength(1);
     expect(await memories.write(undefined, { ...EMPTY, revision: 2 })).toBe(true);
     expect(await memories.write(undefined, { ...EMPTY, revision: 2 })).toBe(false);
@@ -96,7 +97,7 @@ describe.each(SERVERS)('the memory of notifications on $name', ({ isInstalled, i
   remembers.each<[string, Item]>([
     ['no JSON', { entries: { S: '[["acme/' }, revision: { N: '3' } }],
     ['other JSON', { entries: { S: '{"acme/customer-insights":"rejected"}' }, revision: { N: '3' } }],
-    ['numbers', { entries: { N: '7' }, revision: { N: '3' }, heldUntil: { S: 'soon' } }],
+    ['numbers', { entries: { N: '7' }, revision: { N: '3' } }],
     [
       'times that are none',
       { entries: { S: '[["a/b","rejected",-1,1,null],["a/b","rejected",1,1e300,null]]' }, revision: { N: '3' } },
@@ -129,7 +130,7 @@ describe.each(SERVERS)('the memory of notifications on $name', ({ isInstalled, i
     const longest = (index: number) => `${'c'.repeat(58)}${10_000 + index}/${'s'.repeat(63)}`;
     const entry: Entry = { condition: 'secret-malformed', since: START, at: START, version: 'v'.repeat(64) };
     const entries = new Map(Array.from({ length: 1_500 }, (_, index) => [longest(index), entry]));
-    expect(await memories.write('customer-insights', { entries, revision: 1, heldUntil: 0 })).toBe(true);
+    expect(await memories.write('customer-insights', { entries, revision: 1 })).toBe(true);
   });
 
   remembers.each([
@@ -147,7 +148,7 @@ describe.each(SERVERS)('the memory of notifications on $name', ({ isInstalled, i
     const write = () => memories.write(undefined, { ...EMPTY, revision: 1 });
     for (const call of [read, write]) {
       const error = await call().catch((thrown: unknown) => thrown);
-      expect(error).toBeInstanceOf(ReportFailure);
+      expect(error).toBeInstanceOf(NotificationFailure);
       expect(error).toMatchObject({ message: expect.stringMatching(/^memory-\w+$/) });
       expect(error).not.toHaveProperty('cause');
       expect(String(error)).not.toContain('garbage');
@@ -168,7 +169,7 @@ describe.each(SERVERS)('the memory of notifications on $name', ({ isInstalled, i
     await ensurePairTable(direct, TableName);
     return {
       endpoint,
-      memories: createMemoryTable({ dynamodb, tableName: TableName, now: () => START, timeoutMs }),
+      memories: createNotificationTable({ dynamodb, tableName: TableName, now: () => START, timeoutMs }),
       put: (key: string, item: Item) =>
         direct.send(new PutItemCommand({ TableName, Item: { ...item, pair: { S: key } } })),
       item: async (key: string) =>
@@ -177,6 +178,6 @@ describe.each(SERVERS)('the memory of notifications on $name', ({ isInstalled, i
   }
 });
 
-const EMPTY: Memory = { entries: new Map(), revision: 0, heldUntil: 0 };
+const EMPTY: NotificationMemory = { entries: new Map(), revision: 0 };
 
 const ACCESS = { region: 'us-east-1', credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' } };

@@ -1,0 +1,123 @@
+import type { ClientName, Pair, ServiceName } from '../pair/pair.ts';
+import {
+  type CheckedPair,
+  type CheckPair,
+  type CheckRecord,
+  checkOnce,
+  isSilent,
+  type PairAnswer,
+} from './check-pairs.ts';
+import { overviewOf } from './messages.ts';
+import { type Notified, type Notify, totalOf } from './notify.ts';
+import { servicesOf } from './run.ts';
+
+/** A version of a client's secret that was put into use. */
+export interface Promotion {
+  readonly client: ClientName;
+  readonly version: string;
+}
+
+/** A client's secret as it looks from outside. */
+export interface SecretDescription {
+  /** The tag `services`; absent when the secret has none. */
+  readonly services?: string | undefined;
+  /** The version that is AWSCURRENT. */
+  readonly currentVersion?: string | undefined;
+}
+
+interface Dependencies {
+  /** The configured ones. */
+  readonly services: readonly ServiceName[];
+  /** Those on which a new token ends the one before: while one lives, it proves the credential whatever its version. */
+  readonly singleTokenServices: readonly ServiceName[];
+  /** `undefined` when there is none, or when it is planned for deletion. */
+  readonly describeSecret: (client: ClientName) => Promise<SecretDescription | undefined>;
+  readonly checkPair: CheckPair;
+  readonly notify: Notify;
+  /** Called for every answer. Must not throw. */
+  readonly record: (record: CheckRecord) => void;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  readonly sleep: (ms: number) => Promise<unknown>;
+}
+
+/**
+ * Has the broker check a client's current version on every configured service, so that a new version is proven and its
+ * token shared before a caller needs it. What does not work is told to the operators, once, of the services in the tag of
+ * the secret. Whether the event is late or repeated does not matter: the broker proves what is current, and proves it once.
+ *
+ * @throws ClientUnchecked when the event is to be repeated: a service told nothing about the version, and it is current
+ * still; or the operators could not be told
+ */
+export function createClientCheck(dependencies: Dependencies) {
+  const { services, singleTokenServices, describeSecret, notify, now, sleep } = dependencies;
+
+  return async ({ client, version }: Promotion, endsAt: number): Promise<void> => {
+    const records = await Promise.all(services.map((service) => checkService({ client, service }, version, endsAt)));
+    const secret = await describeSecret(client);
+    const listed = secret === undefined ? [] : servicesOf(secret.services, services);
+    const { failures } = await tell(records, listed, endsAt);
+    // Once another version is current, its own event brings it to traffic.
+    const open = secret?.currentVersion === version ? records.flatMap((record) => unfinished(record, version)) : [];
+    if (open.length + failures.length > 0) throw new ClientUnchecked(`${client}: ${[...open, ...failures].join(', ')}`);
+  };
+
+  /** Asks once more when the answer tells nothing about the version: a read may show the one before for a moment. */
+  async function checkService(pair: Pair, version: string, endsAt: number): Promise<CheckRecord> {
+    const first = await checkOnce(pair, endsAt, dependencies, version);
+    if (unfinished(first, version).length === 0 || now() + AGAIN_AFTER_MS >= endsAt) return first;
+    await sleep(AGAIN_AFTER_MS);
+    return checkOnce(pair, endsAt, dependencies, version);
+  }
+
+  /** What keeps the event from being done, in no or one text. */
+  function unfinished({ pair: { service }, answer }: CheckRecord, version: string): readonly string[] {
+    if (answer.kind === 'failed') return [`${service} ${answer.failure}`];
+    // A service that does not answer says nothing about the version; whether it answers others is for a run to find out.
+    if (isSilent(answer.finding)) return [`${service} ${answer.finding}`];
+    const isDone = answer.version === version || isWithoutVersion(answer) || isKeptToken(service, answer);
+    return isDone ? [] : [`${service} another-version`];
+  }
+
+  function isKeptToken(service: ServiceName, { finding, provenBy }: Checked): boolean {
+    return finding === 'accepted' && provenBy === 'traffic' && singleTokenServices.includes(service);
+  }
+
+  async function tell(
+    records: readonly CheckRecord[],
+    listed: readonly ServiceName[],
+    endsAt: number,
+  ): Promise<Notified> {
+    const answered = records
+      .filter(({ pair }) => listed.includes(pair.service))
+      .flatMap(({ pair, answer }): CheckedPair[] => (answer.kind === 'checked' ? [{ ...answer, pair, at: now() }] : []))
+      .filter(({ finding }) => !isSilent(finding));
+    const postscript = overviewOf(answered);
+    const all: Notified[] = [];
+    // What does not work comes first, so that it is what the one message is about.
+    for (const checked of answered.toSorted((one, other) => rank(one) - rank(other))) {
+      const joint = { postscript, isOut: totalOf(all).sent > 0 };
+      all.push(await notify({ kind: 'client', service: checked.pair.service, checked: [checked] }, endsAt, joint));
+    }
+    return totalOf(all);
+  }
+}
+
+type Checked = Extract<PairAnswer, { readonly kind: 'checked' }>;
+
+/** Another try may bring what is missing. The message names the client, and services and failures as one word each. */
+export class ClientUnchecked extends Error {
+  override readonly name = 'ClientUnchecked';
+}
+
+/** The secret is gone or does not name the service, or the client is stopped: no version of it is sent. */
+function isWithoutVersion({ finding }: Checked): boolean {
+  return finding === 'secret-missing' || finding === 'disabled';
+}
+
+function rank({ finding }: CheckedPair): number {
+  return finding === 'accepted' ? 1 : 0;
+}
+
+/** Longer than a read can be behind, and short enough for the callers. */
+const AGAIN_AFTER_MS = 5_000;
