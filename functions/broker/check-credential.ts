@@ -39,15 +39,12 @@ interface Dependencies {
  */
 export function createCheckCredential({ acquireToken, provenForMs, now }: Dependencies) {
   return async (call: Call): Promise<CheckResult> => {
-    try {
-      const acquired = await acquireToken(call, (view) => decide(view, call, provenForMs, now()));
-      return acquired.kind === 'token' ? accepted(acquired.token, 'request') : acquired.answer;
-    } catch (error) {
-      const finding = error instanceof Problem ? findingOfProblem(error.type, error.shape) : undefined;
-      const isOfService = finding !== undefined && call.trace.tokenRequests > 0;
-      if (!isOfService) throw error;
-      return { finding, checkedAt: now(), provenBy: 'request' };
-    }
+    const acquired = await acquireToken(call, (view) => decide(view, call, provenForMs, now()));
+    if (acquired.kind === 'answer') return acquired.answer;
+    if (acquired.kind === 'token') return accepted(acquired.token, 'request');
+    const { problem, version } = acquired;
+    const finding = findingOfProblem(problem.type, problem.shape) ?? 'unreachable';
+    return { finding, version, checkedAt: now(), provenBy: 'request', retryAfterSeconds: problem.retryAfterSeconds };
   };
 }
 

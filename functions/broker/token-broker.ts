@@ -76,6 +76,7 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
 
       return flights.run(flight, async () => {
         const acquired = await acquireToken(call, (view) => decide(view, call, request, now()));
+        if (acquired.kind === 'failed') throw acquired.problem;
         return acquired.kind === 'token' ? { token: acquired.token, cache: 'none' } : acquired.answer;
       });
     },

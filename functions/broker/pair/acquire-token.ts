@@ -11,10 +11,12 @@ import type { PairMemory } from './memory.ts';
 import { capTimes, type PairRecord, type StoredToken } from './record.ts';
 import { type PairStore, StoreUnavailable } from './store.ts';
 
-/** What a call ends with: an answer that `decide` gave, or the token of its own token request. */
+/** What a call ends with: an answer that `decide` gave, or the outcome of its own token request. */
 export type Acquired<Answer> =
   | { readonly kind: 'answer'; readonly answer: Answer }
-  | { readonly kind: 'token'; readonly token: StoredToken };
+  | { readonly kind: 'token'; readonly token: StoredToken }
+  /** Its token request with this secret version failed. */
+  | { readonly kind: 'failed'; readonly problem: Problem; readonly version: string };
 
 interface Dependencies {
   /** Part of the names of secrets. */
@@ -38,7 +40,7 @@ export function createAcquireToken(dependencies: Dependencies) {
   const { environment, store, memory, secrets, now, sleep, random } = dependencies;
   const leasedRequest = createLeasedRequest({ ...dependencies, readVersions, stagedVersions });
 
-  /** @throws Problem why there is neither */
+  /** @throws Problem why there is none of these */
   return async <Answer>(call: Call, decide: Decide<Answer>): Promise<Acquired<Answer>> => {
     const watch = createLeaseWatch(call.owner, leaseMs(call.service), now);
     let readSince = call.stage === undefined ? -Infinity : call.startedAt;
@@ -64,6 +66,7 @@ export function createAcquireToken(dependencies: Dependencies) {
         const rest = decide({ ...view, mayRenew });
         if (rest.kind === 'answer') return rest;
       }
+      if (outcome.kind === 'failed') return outcome;
       // The lease may be mine although I was not told: one more look before I go alone and the others wait for it.
       if (outcome.kind === 'unavailable') unansweredLeases += 1;
       if (outcome.kind === 'rejected') {
@@ -99,7 +102,7 @@ export function createAcquireToken(dependencies: Dependencies) {
   async function readRecord(call: Call): Promise<PairRecord | undefined> {
     const readAt = now();
     try {
-      const record = memory.withOwnToken(call.pair, capTimes(await store.read(call.pair, call.deadline), now()));
+      const record = memory.withOwn(call.pair, capTimes(await store.read(call.pair, call.deadline), now()));
       if (record.closedUntil === 0 || record.token !== undefined) memory.remember(call.pair, record, readAt);
       return record;
     } catch (error) {
@@ -116,7 +119,7 @@ export function createAcquireToken(dependencies: Dependencies) {
     view: View,
     step: LeaseStep<Answer>,
     readSince: number,
-  ): Promise<LeaseOutcome<Answer> | { readonly kind: 'unavailable' | 'failed' }> {
+  ): Promise<LeaseOutcome<Answer> | { readonly kind: 'unavailable' | 'unsendable' }> {
     try {
       return await leasedRequest(call, decide, view, step, readSince);
     } catch (error) {
@@ -124,7 +127,7 @@ export function createAcquireToken(dependencies: Dependencies) {
         call.trace.warnings.add('shared-cache-unavailable');
         return { kind: 'unavailable' };
       }
-      if (error instanceof Problem && step.kind === 'renew') return { kind: 'failed' };
+      if (error instanceof Problem && step.kind === 'renew') return { kind: 'unsendable' };
       throw error;
     }
   }

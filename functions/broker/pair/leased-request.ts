@@ -17,7 +17,9 @@ export type LeaseOutcome<Answer> =
   /** Another call was faster, or what the lease showed changes the decision; nothing was sent. */
   | { readonly kind: 'lost' }
   /** The service rejected the version; it is latched. `isTold`: the shared record says so, too. */
-  | { readonly kind: 'rejected'; readonly isTold: boolean };
+  | { readonly kind: 'rejected'; readonly isTold: boolean }
+  /** The version was sent in vain; the problem is what all environments answer with for a while. */
+  | { readonly kind: 'failed'; readonly problem: Problem; readonly version: string };
 
 /** A step that needs the lease. */
 export type LeaseStep<Answer> = Extract<Step<Answer>, { readonly kind: 'renew' | 'request' | 'withdraw' }>;
@@ -53,7 +55,7 @@ interface Held {
  * Takes the lease, makes the one token request that it allows, and writes into the shared record what came of it. An
  * environment that is alone does the same without a lease, and remembers the outcome by itself.
  *
- * @throws Problem why there is no token, after the other environments have been told to pause
+ * @throws Problem why no version may be sent
  * @throws StoreUnavailable the lease may or may not be mine; nothing was sent
  */
 export function createLeasedRequest(dependencies: Dependencies) {
@@ -77,7 +79,7 @@ export function createLeasedRequest(dependencies: Dependencies) {
 
     const shown = await store.acquire(call.pair, acquisition, call.deadline);
     if (shown === undefined) return LOST;
-    const before = memory.withOwnToken(call.pair, capTimes(beforeMine(shown, record, acquisition), now()));
+    const before = memory.withOwn(call.pair, capTimes(beforeMine(shown, record, acquisition), now()));
     const mine = acquired(before, acquisition);
     const held = { lease: { owner: call.owner, fence: mine.fence }, record: mine, until: acquisition.until, isAlone };
 
@@ -177,7 +179,8 @@ export function createLeasedRequest(dependencies: Dependencies) {
       return { kind: 'token', token: publication.token };
     }
     if (renewal.outcome === 'rejected') return reject(call, held, versionId, checked('rejected'));
-    throw await failed(call, held, holdKey, renewal, checked);
+    const problem = await failed(call, held, holdKey, renewal, checked);
+    return { kind: 'failed', problem, version: versionId };
   }
 
   /** The problem that all environments answer with from now on, until the pause or the hold is over. */
@@ -218,6 +221,7 @@ export function createLeasedRequest(dependencies: Dependencies) {
       return true;
     });
     if (isAlone || !isTold) memory.rememberAlone(call.pair, rejected(record, lease, rejection));
+    if (!isTold) memory.rememberUntold(call.pair, version);
     return { kind: 'rejected', isTold: isTold === true };
   }
 

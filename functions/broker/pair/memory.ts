@@ -14,40 +14,69 @@ export class PairMemory {
 
   /** The record as the table held it less than a minute ago. A clock that was set back makes its age unknown. */
   trusted(pair: Pair): PairRecord | undefined {
-    const entry = this.#entries.get(pairKey(pair));
-    if (entry === undefined) return undefined;
-    const ageMs = this.#now() - entry.readAt;
-    return ageMs >= 0 && ageMs < TRUST_MS ? entry.record : undefined;
+    const { record, readAt } = this.#entryOf(pair);
+    const ageMs = this.#now() - readAt;
+    return ageMs >= 0 && ageMs < TRUST_MS ? record : undefined;
   }
 
   /** The record, however old it is and however it came here: for an environment that is alone. */
   last(pair: Pair): PairRecord {
-    return this.#entries.get(pairKey(pair))?.record ?? EMPTY_RECORD;
+    return this.#entryOf(pair).record;
   }
 
-  /** The record with the token that this environment has itself, where it cannot open the one of the record. */
-  withOwnToken(pair: Pair, record: PairRecord): PairRecord {
-    if (record.closedUntil === 0) return record;
-    const { token, lifetimeSeenMs } = this.last(pair);
-    const isLiving = token !== undefined && isIssuable({ ...token, lifetimeSeenMs }, this.#now());
-    return isLiving ? { ...record, token, lifetimeSeenMs } : record;
+  /**
+   * The record of the table with what only this environment knows: its own token where it cannot open the one of the
+   * record, and for 15 minutes the rejections that it could not tell the table.
+   */
+  withOwn(pair: Pair, record: PairRecord): PairRecord {
+    const { record: own, untold } = this.#entryOf(pair);
+    const latches = [...untold].filter(
+      ([version, at]) => this.#now() - at < UNTOLD_MS && !record.rejected.has(version),
+    );
+    const rejected = new Map([...record.rejected, ...latches.map(([version, at]) => [version, onceAt(at)] as const)]);
+    const { token, lifetimeSeenMs } = own;
+    const isOwn =
+      record.closedUntil > 0 && token !== undefined && isIssuable({ ...token, lifetimeSeenMs }, this.#now());
+    return { ...record, rejected, ...(isOwn && { token, lifetimeSeenMs }) };
   }
 
   /** Keeps what the table holds; `readAt` says when the reading, or the confirmed write, began. */
   remember(pair: Pair, record: PairRecord, readAt: number): void {
-    this.#entries.set(pairKey(pair), { record, readAt });
+    this.#entries.set(pairKey(pair), { ...this.#entryOf(pair), record, readAt });
   }
 
   /** Keeps what this environment decided alone, which it never trusts without asking again. */
   rememberAlone(pair: Pair, record: PairRecord): void {
     this.remember(pair, record, -Infinity);
   }
+
+  /** Keeps a rejection that the table could not be told. */
+  rememberUntold(pair: Pair, version: string): void {
+    const entry = this.#entryOf(pair);
+    const untold = new Map([...entry.untold].slice(1 - MAX_UNTOLD)).set(version, this.#now());
+    this.#entries.set(pairKey(pair), { ...entry, untold });
+  }
+
+  #entryOf(pair: Pair): Entry {
+    return this.#entries.get(pairKey(pair)) ?? NOTHING_KNOWN;
+  }
 }
 
 interface Entry {
   readonly record: PairRecord;
   readonly readAt: number;
+  /** By version: when it was rejected. */
+  readonly untold: ReadonlyMap<string, number>;
 }
 
+/** One rejection under a fence that no lease has. */
+function onceAt(at: number) {
+  return { count: 1, at, fence: -1 };
+}
+
+const NOTHING_KNOWN: Entry = { record: EMPTY_RECORD, readAt: -Infinity, untold: new Map() };
+
 const MAX_PAIRS = 1_000;
+const MAX_UNTOLD = 8;
 const TRUST_MS = 60_000;
+const UNTOLD_MS = 15 * 60_000;
