@@ -638,4 +638,14 @@ describe('latches are forgotten', () => {
       ).toEqual(ALL);
     },
   );
+
+  it('never by a reading that Secrets Manager could not renew', async () => {
+    let reads = 0;
+    const secret: Options['secret'] = (stage) => {
+      if (stage !== 'AWSPENDING') return found(IDS[stage], undefined, stage);
+      reads += 1;
+      return reads === 1 ? found('v5', undefined, stage) : SECRETS_DOWN;
+    };
+    expect(await keptWith(secret, 'AWSPENDING')).toEqual(ALL);
+  });
 });
