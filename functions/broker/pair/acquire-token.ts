@@ -1,5 +1,5 @@
 import { type SecretStage, secretName } from '../../contract.ts';
-import type { StagedVersions } from '../credential/secret.ts';
+import type { SecretReading, StagedVersions } from '../credential/secret.ts';
 import type { SecretCache } from '../credential/secret-cache.ts';
 import { Problem } from '../problem.ts';
 import type { RenewToken } from '../token-request/renew-token.ts';
@@ -150,7 +150,9 @@ export function createAcquireToken(dependencies: Dependencies) {
     const readings = await Promise.all(
       STAGES.map((stage) => secrets.read(pair.client, stage, { readSince: startedAt, deadline })),
     );
-    if (readings.some(({ outcome }) => outcome !== 'found' && outcome !== 'missing')) return undefined;
+    const isTold = (reading: SecretReading) =>
+      reading.outcome === 'missing' || (reading.outcome === 'found' && !reading.isStale);
+    if (!readings.every(isTold)) return undefined;
     return new Set(readings.flatMap((reading) => (reading.outcome === 'found' ? [reading.secret.versionId] : [])));
   }
 

@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import type { Sendable } from '../../../functions/broker/pair/choose-version.ts';
-import { decide, type Situation, type Step } from '../../../functions/broker/pair/decision.ts';
+import type { SecretReading, StagedVersions } from '../../../functions/broker/credential/secret.ts';
+import type { IssueRequest } from '../../../functions/broker/http/request.ts';
+import { decide, type Issue, livingToken, type Step, type View } from '../../../functions/broker/pair/decision.ts';
 import { EMPTY_RECORD, type PairRecord, type Pause } from '../../../functions/broker/pair/record.ts';
-import { Problem } from '../../../functions/broker/problem.ts';
-import { Redacted } from '../../../functions/broker/redacted.ts';
-import { ISSUE_REQUEST } from '../../support/broker-world.ts';
-import { START } from '../../support/example.ts';
-import { exampleToken } from '../../support/pair-examples.ts';
+import type { Service } from '../../../functions/broker/service.ts';
+import type { ProblemType } from '../../../functions/contract.ts';
+import { found, ISSUE_REQUEST } from '../../support/broker-world.ts';
+import { exampleService, START } from '../../support/example.ts';
+import { exampleCall, exampleToken } from '../../support/pair-examples.ts';
 
 const SECOND_MS = 1_000;
-const REQUEST_TIMEOUT_MS = 4_000;
 
 /** Lives for an hour from START; its soft window begins after 48 minutes, its hard margin half a minute before the end. */
 const TOKEN = exampleToken({ refreshAt: START + 2_880 * SECOND_MS });
@@ -20,52 +20,44 @@ const PUBLISHED: PairRecord = {
   lifetimeSeenMs: 3_600 * SECOND_MS,
   attemptedAt: START,
 };
-
 const SOFT = START + 2_900 * SECOND_MS;
-const LAST_SECOND = START + 3_570 * SECOND_MS - 1;
+const LAST_MOMENT = START + 3_570 * SECOND_MS - 1;
 const HARD = START + 3_570 * SECOND_MS;
 
-const sendable = (versionId: string, stage: 'AWSCURRENT' | 'AWSPREVIOUS' = 'AWSCURRENT'): Sendable => ({
-  kind: 'version',
-  version: { versionId, stage, text: new Redacted('{}') },
-});
-const nothing = (endsTokens: boolean, type: Problem['type'] = 'credential-rejected'): Sendable => ({
-  kind: 'none',
-  problem: new Problem(type, 'nothing to send'),
-  endsTokens,
-});
-const pause = (until: number, type: Problem['type'] = 'token-endpoint-unavailable'): Pause => ({
-  until,
-  step: 1,
-  problem: { type, detail: 'down' },
-});
-
-function told(changes: Changes = {}): string {
-  return describeStep(stepOf(changes));
-}
-
-function stepOf({ record, request, ...changes }: Changes): Step {
-  return decide({
-    record: { ...PUBLISHED, ...record },
-    request: { ...ISSUE_REQUEST, ...request },
-    sendable: sendable('v1'),
-    leaseIsOver: true,
-    singleActiveToken: false,
-    requestTimeoutMs: REQUEST_TIMEOUT_MS,
-    now: START,
-    ...changes,
-  });
-}
-
-type Changes = Partial<Omit<Situation, 'record' | 'request'>> & {
+interface Changes extends Partial<Omit<View, 'record'>> {
   readonly record?: Partial<PairRecord>;
-  readonly request?: Partial<Situation['request']>;
-};
+  readonly request?: Partial<IssueRequest>;
+  readonly service?: Partial<Service>;
+  readonly now?: number;
+}
 
-function describeStep(step: Step): string {
+function stepOf({ record, request, service, now = START, ...view }: Changes = {}): Step<Issue> {
+  return decide(
+    {
+      record: { ...PUBLISHED, ...record },
+      isAlone: false,
+      isMemory: false,
+      leaseIsOver: true,
+      observedExpired: false,
+      mayRenew: true,
+      ...view,
+    },
+    exampleCall({ service: exampleService(service) }),
+    { ...ISSUE_REQUEST, ...request },
+    now,
+  );
+}
+
+/** The step, and what matters of it; every answer is the token of the record. */
+function told(changes: Changes): string {
+  const step = stepOf(changes);
   switch (step.kind) {
+    case 'answer':
     case 'renew':
-      return `renew for ${step.patienceMs} ms`;
+      expect(step.answer.token).toBe(changes.record?.token ?? TOKEN);
+      return step.kind === 'answer' ? step.answer.cache : `renew for ${step.timeoutMs} ms`;
+    case 'request':
+      return step.forced ? 'force' : 'request';
     case 'fail':
       return [step.problem.type, step.problem.retryAfterSeconds].filter((part) => part !== undefined).join(' ');
     default:
@@ -73,136 +65,176 @@ function describeStep(step: Step): string {
   }
 }
 
-const refused = TOKEN.fingerprint;
+const pause = (until: number, type: ProblemType = 'token-endpoint-unavailable'): Pause => ({
+  until,
+  step: 1,
+  problem: { type, detail: 'down' },
+});
+const versions = (listing: SecretReading): StagedVersions => ({
+  name: 'token-broker/test/acme',
+  stage: 'AWSCURRENT',
+  listing,
+  candidates: [listing],
+});
+const alone = (listing: SecretReading): Changes => ({ isAlone: true, versions: versions(listing) });
 
 it.each<[string, string, Changes]>([
-  ['a living token', 'issue', {}],
-  ['a disabled client, whatever lives', 'credential-missing', { record: { disabled: true } }],
-  ['a secret that was taken away, whatever lives', 'credential-rejected', { sendable: nothing(true) }],
-  ['a living token although nothing can be sent', 'issue', { sendable: nothing(false), now: SOFT }],
-  ['a living token during a pause', 'issue', { record: { pause: pause(SOFT + 1) }, now: SOFT }],
-  ['a living token under another’s lease', 'issue', { leaseIsOver: false, now: SOFT }],
+  ['a living token', 'shared', {}],
+  ['a living token in memory', 'memory', { isMemory: true }],
+  ['a disabled client, whatever lives', 'client-disabled', { record: { disabled: true } }],
+  ['a living token during a pause', 'shared', { record: { pause: pause(SOFT + 1) }, now: SOFT }],
+  ['a living token under another’s lease', 'shared', { leaseIsOver: false, now: SOFT }],
   ['no token', 'request', { record: { token: undefined } }],
-  ['the last moment before the hard margin', 'renew for 4000 ms', { now: LAST_SECOND }],
+  ['no token, after another attempt just now', 'request', { record: { token: undefined, forcedAt: START } }],
+  ['a token from a clock that is half a minute ahead', 'shared', { now: START - 30 * SECOND_MS }],
+  ['a token from a clock that is further ahead', 'request', { now: START - 30 * SECOND_MS - 1 }],
+  ['the last moment before the hard margin', 'renew for 1000 ms', { now: LAST_MOMENT }],
   ['the hard margin', 'request', { now: HARD }],
+  [
+    'the hard margin of the longest life time seen',
+    'shared',
+    { record: { lifetimeSeenMs: 1 }, now: HARD, mayRenew: false },
+  ],
   ['the hard margin, under another’s lease', 'wait', { now: HARD, leaseIsOver: false }],
+  ['a pause', 'token-endpoint-unavailable 7', { now: HARD, record: { pause: pause(HARD + 6_001) } }],
   [
-    'the hard margin, during a pause',
-    'token-endpoint-unavailable 7',
-    { now: HARD, record: { pause: pause(HARD + 6_001) } },
+    'a pause under another’s lease',
+    'token-endpoint-timeout 1',
+    { now: HARD, leaseIsOver: false, record: { pause: pause(HARD + 1, 'token-endpoint-timeout') } },
   ],
-  ['the hard margin, when a pause ends', 'request', { now: HARD, record: { pause: pause(HARD) } }],
-  ['the hard margin, with nothing to send', 'credential-rejected', { now: HARD, sendable: nothing(false) }],
-  [
-    'the hard margin, with nothing to send, under another’s lease',
-    'credential-rejected',
-    { now: HARD, sendable: nothing(false), leaseIsOver: false },
-  ],
-  [
-    'the hard margin, with secrets out of reach',
-    'secrets-unavailable',
-    { now: HARD, sendable: nothing(false, 'secrets-unavailable') },
-  ],
-  [
-    'the hard margin, with secrets out of reach, under the lease of another who may have read them',
-    'wait',
-    { now: HARD, sendable: nothing(false, 'secrets-unavailable'), leaseIsOver: false },
-  ],
+  ['the end of a pause', 'request', { now: HARD, record: { pause: pause(HARD) } }],
 ])('decides on %s: %s', (_, step, changes) => {
   expect(told(changes)).toBe(step);
 });
 
 it('tells the caller of a disabled client who can help, and the one of a refused token how long to wait', () => {
-  const failure = (changes: Changes) => {
+  const detailOf = (changes: Changes) => {
     const step = stepOf(changes);
     return step.kind === 'fail' ? step.problem.detail : step.kind;
   };
 
-  expect(failure({ record: { disabled: true } })).toMatch(/disabled .* an operator/i);
-  expect(failure({ record: { forcedAt: START }, request: { refused } })).toMatch(/refused .* 30 seconds/);
+  expect(detailOf({ record: { disabled: true } })).toMatch(/disabled .* an operator/i);
+  expect(detailOf({ record: { pause: pause(HARD + 1) }, now: HARD })).toBe('down');
+  expect(detailOf({ record: { forcedAt: START }, request: { refused: TOKEN.fingerprint } })).toMatch(
+    /refused .* 30 seconds/,
+  );
+});
+
+describe('an environment that is alone', () => {
+  it.each<[string, string, Changes]>([
+    ['issues the token that it knows while the secret is there', 'memory', alone(found('v1'))],
+    ['issues it while Secrets Manager is down', 'memory', alone({ outcome: 'unavailable', cause: 'down' })],
+    ['issues it when the secret is no JSON', 'memory', alone(found('v1', 'text'))],
+    ['issues it when the secret is binary', 'memory', alone({ outcome: 'binary' })],
+    ['issues nothing when the secret is missing', 'credential-missing', alone({ outcome: 'missing' })],
+    ['issues nothing when the secret is deleted', 'credential-missing', alone({ outcome: 'deleted' })],
+    [
+      'issues nothing when it may not read the secret',
+      'secrets-unavailable',
+      alone({ outcome: 'denied', cause: 'no' }),
+    ],
+    [
+      'issues nothing when the secret names other services',
+      'credential-missing',
+      alone(found('v1', { services: ['other'] })),
+    ],
+    [
+      'issues nothing to a disabled client',
+      'client-disabled',
+      { ...alone({ outcome: 'missing' }), record: { disabled: true } },
+    ],
+    ['makes a token request when it has no token', 'request', { ...alone(found('v1')), now: HARD }],
+    ['renews its token', 'renew for 1000 ms', { ...alone(found('v1')), now: SOFT }],
+    [
+      'renews it although the record is closed',
+      'renew for 1000 ms',
+      { ...alone(found('v1')), now: SOFT, record: { closedUntil: Infinity } },
+    ],
+  ])('%s: %s', (_, step, changes) => {
+    expect(told(changes)).toBe(step);
+  });
 });
 
 describe('in the soft window', () => {
-  it('is whoever asks from its first millisecond on', () => {
-    expect(told({ now: TOKEN.refreshAt - 1 })).toBe('issue');
-    expect(told({ now: TOKEN.refreshAt })).toBe('renew for 1000 ms');
-  });
-
   it.each<[string, string, Changes]>([
-    ['one environment refreshes, and waits a second', 'renew for 1000 ms', {}],
-    ['nobody does within 15 s of an attempt', 'issue', { record: { attemptedAt: SOFT - 14_999 } }],
-    ['somebody does 15 s after an attempt', 'renew for 1000 ms', { record: { attemptedAt: SOFT - 15_000 } }],
-    ['nobody does when a new token would end the old one', 'issue', { singleActiveToken: true }],
-    ['a pause that is over is in nobody’s way', 'renew for 1000 ms', { record: { pause: pause(SOFT) } }],
+    ['which has not begun, no call renews', 'shared', { now: TOKEN.refreshAt - 1 }],
+    ['from its first millisecond on, a call renews', 'renew for 1000 ms', { now: TOKEN.refreshAt }],
+    ['a call that has tried does not try again', 'shared', { mayRenew: false }],
+    ['no call renews under another’s lease', 'shared', { leaseIsOver: false }],
+    ['no call renews within 15 s of an attempt', 'shared', { record: { attemptedAt: SOFT - 14_999 } }],
+    ['a call renews 15 s after an attempt', 'renew for 1000 ms', { record: { attemptedAt: SOFT - 15_000 } }],
+    ['no call renews when a new token would end the old one', 'shared', { service: { singleActiveToken: true } }],
+    ['no call renews during a pause', 'shared', { record: { pause: pause(SOFT + 1) } }],
+    ['a call renews when a pause is over', 'renew for 1000 ms', { record: { pause: pause(SOFT) } }],
+    ['no call renews a token that the environment cannot open', 'shared', { record: { closedUntil: SOFT + 1 } }],
+    ['a call renews it when it may be replaced', 'renew for 1000 ms', { record: { closedUntil: SOFT } }],
     [
-      'the request after one that was given up is waited for',
-      'renew for 4000 ms',
-      { record: { pause: pause(SOFT, 'token-endpoint-timeout') } },
+      'a call renews with the second that a renewal has, whatever the service',
+      'renew for 1000 ms',
+      { service: { requestTimeoutMs: 6_000 } },
     ],
-    ['so is the one of another version', 'renew for 4000 ms', { sendable: sendable('v0', 'AWSPREVIOUS') }],
   ])('%s: %s', (_, step, changes) => {
     expect(told({ now: SOFT, ...changes })).toBe(step);
   });
 });
 
-describe('a living token of another version', () => {
-  const now = START + 60 * SECOND_MS;
-
-  it.each<[string, string, Changes]>([
-    ['than AWSCURRENT is replaced, by whoever waits for the answer', 'renew for 4000 ms', { sendable: sendable('v2') }],
-    ['is left for 15 s after an attempt', 'issue', { sendable: sendable('v2'), record: { attemptedAt: now - 14_999 } }],
-    ['than AWSPREVIOUS, while that stands in, is left', 'issue', { sendable: sendable('v0', 'AWSPREVIOUS') }],
-    ['is left when a new one would end it', 'issue', { sendable: sendable('v2'), singleActiveToken: true }],
-  ])('%s: %s', (_, step, changes) => {
-    expect(told({ now, ...changes })).toBe(step);
-  });
-});
-
 describe('min_ttl', () => {
   const now = START + 600 * SECOND_MS;
-  const minTtl = (seconds: number) => ({ minTtlMs: seconds * SECOND_MS });
+  const request = { minTtlMs: 3_001 * SECOND_MS };
 
   it.each<[string, string, Changes]>([
-    ['that the token has asks for nothing', 'issue', { request: minTtl(3_000) }],
-    ['that it has not, but a new one would, asks for one', 'renew for 4000 ms', { request: minTtl(3_001) }],
-    ['that no token ever has asks for nothing', 'issue', { request: minTtl(3_601) }],
+    ['that the token has asks for nothing', 'shared', { request: { minTtlMs: 3_000 * SECOND_MS } }],
+    ['that it has not, but a new one would, asks for one', 'renew for 4000 ms', {}],
+    ['waits as long as the service’s settings say', 'renew for 6000 ms', { service: { requestTimeoutMs: 6_000 } }],
+    ['that no token ever has asks for nothing', 'shared', { request: { minTtlMs: 3_601 * SECOND_MS } }],
+    ['asks for nothing within 30 s of an attempt', 'shared', { record: { attemptedAt: now - 29_999 } }],
+    ['asks again after 30 s', 'renew for 4000 ms', { record: { attemptedAt: now - 30_000 } }],
+    ['asks for nothing during a pause', 'shared', { record: { pause: pause(now + 1) } }],
+    ['asks for nothing when a new token would end the old one', 'shared', { service: { singleActiveToken: true } }],
+    ['waits longer than a renewal in the soft window', 'renew for 4000 ms', { now: SOFT }],
     [
-      'asks for nothing within 30 s of an attempt',
-      'issue',
-      { request: minTtl(3_001), record: { attemptedAt: now - 29_999 } },
-    ],
-    ['asks again after 30 s', 'renew for 4000 ms', { request: minTtl(3_001), record: { attemptedAt: now - 30_000 } }],
-    ['asks for nothing during a pause', 'issue', { request: minTtl(3_001), record: { pause: pause(now + 1) } }],
-    [
-      'asks for nothing when a new token would end the old one',
-      'issue',
-      { request: minTtl(3_001), singleActiveToken: true },
+      'leaves a renewal after 15 s in the soft window',
+      'renew for 1000 ms',
+      { now: SOFT, record: { attemptedAt: SOFT - 15_000 } },
     ],
   ])('%s: %s', (_, step, changes) => {
-    expect(told({ now, ...changes })).toBe(step);
+    expect(told({ now, request, ...changes })).toBe(step);
   });
 });
 
 describe('a refused token', () => {
   const now = START + 60 * SECOND_MS;
+  const refused = TOKEN.fingerprint;
 
   it.each<[string, string, Changes]>([
     ['is replaced', 'force', {}],
-    ['is replaced although a new token ends the old one', 'force', { singleActiveToken: true }],
-    ['that is not the current one leaves that', 'issue', { request: { refused: 'ffffffffffffffff' } }],
-    ['that is all the service has is issued', 'issue', { record: { token: { ...TOKEN, sameTokenAgain: true } } }],
+    ['is replaced although a new token ends the old one', 'force', { service: { singleActiveToken: true } }],
+    ['that is not the current one leaves that', 'shared', { request: { refused: 'ffffffffffffffff' } }],
+    ['that is all the service has is issued', 'shared', { record: { token: { ...TOKEN, sameTokenAgain: true } } }],
     ['is replaced once in 30 s', 'refused-again 1', { record: { forcedAt: now - 29_999 } }],
+    ['is replaced once in 30 s, and the caller is told when', 'refused-again 30', { record: { forcedAt: now } }],
     ['is replaced again after 30 s', 'force', { record: { forcedAt: now - 30_000 } }],
-    ['brings the problem of a pause', 'token-endpoint-unavailable 1', { record: { pause: pause(now + 1) } }],
+    [
+      'brings the problem of a pause',
+      'token-endpoint-unavailable 1',
+      { record: { pause: pause(now + 1), forcedAt: now } },
+    ],
+    ['is replaced when a pause is over', 'force', { record: { pause: pause(now) } }],
     ['waits for another’s lease', 'wait', { leaseIsOver: false }],
     [
       'waits for another’s lease although it was forced just now',
       'wait',
       { leaseIsOver: false, record: { forcedAt: now } },
     ],
-    ['cannot be replaced when nothing can be sent', 'credential-rejected', { sendable: nothing(false) }],
-    ['that has lapsed is nothing special', 'request', { now: HARD }],
+    ['that has lapsed is nothing special', 'request', { now: HARD, record: { forcedAt: HARD } }],
   ])('%s: %s', (_, step, changes) => {
     expect(told({ now, ...changes, request: { refused, ...changes.request } })).toBe(step);
   });
+});
+
+it('a token lives until its hard margin, which is that of the longest life time seen', () => {
+  expect(livingToken(PUBLISHED, LAST_MOMENT)).toBe(TOKEN);
+  expect(livingToken(PUBLISHED, HARD)).toBeUndefined();
+  expect(livingToken({ ...PUBLISHED, lifetimeSeenMs: 5 * SECOND_MS }, HARD)).toBe(TOKEN);
+  expect(livingToken(EMPTY_RECORD, START)).toBeUndefined();
 });

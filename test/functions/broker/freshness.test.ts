@@ -18,17 +18,26 @@ describe('the hard margin', () => {
     expect(hardMarginMs(lifetime * SECOND_MS)).toBe(margin * SECOND_MS);
   });
 
-  it('begins at the very millisecond from which nobody receives the token any more', () => {
-    const life = { expiresAt: START + 60 * SECOND_MS, lifetimeSeenMs: 60 * SECOND_MS };
+  it('begins at the very millisecond from which no caller receives the token any more', () => {
+    const life = { issuedAt: START, expiresAt: START + 60 * SECOND_MS, lifetimeSeenMs: 60 * SECOND_MS };
     expect(isIssuable(life, START + 48 * SECOND_MS - 1)).toBe(true);
     expect(isIssuable(life, START + 48 * SECOND_MS)).toBe(false);
   });
 
   it('is that of the longest life time seen, however little the token has left', () => {
-    const life = { expiresAt: START + 31 * SECOND_MS, lifetimeSeenMs: 3_600 * SECOND_MS };
+    const life = { issuedAt: START, expiresAt: START + 31 * SECOND_MS, lifetimeSeenMs: 3_600 * SECOND_MS };
     expect(isIssuable(life, START)).toBe(true);
     expect(isIssuable(life, START + SECOND_MS)).toBe(false);
   });
+});
+
+it.each([
+  ['half a minute', 30 * SECOND_MS, true],
+  ['more than half a minute', 30 * SECOND_MS + 1, false],
+])('a token from a clock that is ahead by %s may be issued: %s ms, %s', (_, aheadMs, isIssued) => {
+  const issuedAt = START + aheadMs;
+  const life = { issuedAt, expiresAt: issuedAt + 3_600 * SECOND_MS, lifetimeSeenMs: 3_600 * SECOND_MS };
+  expect(isIssuable(life, START)).toBe(isIssued);
 });
 
 describe('the soft window', () => {
@@ -59,7 +68,11 @@ describe('the soft window', () => {
 });
 
 describe('min_ttl', () => {
-  const life = { expiresAt: START + 600 * SECOND_MS, lifetimeSeenMs: 3_600 * SECOND_MS };
+  const life = {
+    issuedAt: START - 3_000 * SECOND_MS,
+    expiresAt: START + 600 * SECOND_MS,
+    lifetimeSeenMs: 3_600 * SECOND_MS,
+  };
 
   it.each([
     [600, false],

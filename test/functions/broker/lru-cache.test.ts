@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { MemoryCache } from '../../../functions/broker/lru-cache.ts';
+import { LruCache } from '../../../functions/broker/lru-cache.ts';
 
-describe('the memory cache', () => {
+describe('an LRU cache', () => {
   it('forgets the entry that was not used for longest when it is full', () => {
-    const cache = new MemoryCache<number>(2);
+    const cache = new LruCache<number>(2);
     cache.set('a', 1);
     cache.set('b', 2);
     cache.get('a');
@@ -13,7 +13,7 @@ describe('the memory cache', () => {
   });
 
   it('spends no room on what it does not have', () => {
-    const cache = new MemoryCache<number>(1);
+    const cache = new LruCache<number>(1);
     cache.set('a', 1);
     cache.get('unknown');
     cache.set('b', 2);
@@ -23,7 +23,7 @@ describe('the memory cache', () => {
   });
 
   it('knows which one that is after one entry was used again and again', () => {
-    const cache = new MemoryCache<number>(2);
+    const cache = new LruCache<number>(2);
     cache.set('a', 1);
     cache.set('b', 2);
     for (const key of ['b', 'b', 'a', 'a']) cache.get(key);
@@ -32,8 +32,20 @@ describe('the memory cache', () => {
     expect([cache.get('a'), cache.get('b'), cache.get('c')]).toEqual([1, undefined, 3]);
   });
 
+  it('counts what was just stored as used', () => {
+    const cache = new LruCache<number>(2);
+    cache.set('a', 1);
+    cache.set('b', 2);
+    cache.get('a');
+    cache.set('b', 3);
+    cache.get('a');
+    cache.set('c', 4);
+
+    expect([cache.get('a'), cache.get('b'), cache.get('c')]).toEqual([1, undefined, 4]);
+  });
+
   it('replaces an entry without forgetting another', () => {
-    const cache = new MemoryCache<number>(2);
+    const cache = new LruCache<number>(2);
     cache.set('a', 1);
     cache.set('b', 2);
     cache.set('b', 3);
