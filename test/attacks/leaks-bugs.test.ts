@@ -78,11 +78,7 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
 });
 
 function storeThat(fail: () => Promise<never>) {
-  const nothing = async () => {};
-  return {
-    ...{ read: fail, acquire: async () => EMPTY_RECORD, publish: async () => true, pause: async () => true },
-    ...{ reject: nothing, release: nothing },
-  };
+  return { read: fail, acquire: async () => EMPTY_RECORD, end: async () => true, reject: async () => {} };
 }
 
 function thrown(message: string): never {

@@ -116,6 +116,7 @@ function setUp(options: Options = {}) {
         return decide(view);
       }).catch((error: unknown) => ({ kind: 'error' as const, error }));
       if (acquired.kind === 'error') return acquired.error;
+      if (acquired.kind === 'failed') return acquired.problem;
       return acquired.kind === 'answer' ? acquired.answer : acquired.token.fingerprint;
     },
   };
