@@ -43,10 +43,10 @@ export function createCheckCredential({ acquireToken, provenForMs, now }: Depend
       const acquired = await acquireToken(call, (view) => decide(view, call, provenForMs, now()));
       return acquired.kind === 'token' ? accepted(acquired.token, 'request') : acquired.answer;
     } catch (error) {
-      const finding = error instanceof Problem ? findingOfProblem(error.type, error.shape) : undefined;
-      const isOfService = finding !== undefined && call.trace.tokenRequests > 0;
-      if (!isOfService) throw error;
-      return { finding, checkedAt: now(), provenBy: 'request' };
+      if (!(error instanceof Problem) || call.trace.tokenRequests === 0) throw error;
+      const finding = findingOfProblem(error.type, error.shape);
+      if (finding === undefined) throw error;
+      return { finding, checkedAt: now(), provenBy: 'request', retryAfterSeconds: error.retryAfterSeconds };
     }
   };
 }
