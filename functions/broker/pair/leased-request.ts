@@ -87,9 +87,9 @@ export function createLeasedRequest(dependencies: Dependencies) {
     const confirmed = await releasedUnless(call, held, async () => {
       const versions = await readVersions(call, before, step.kind === 'withdraw' ? acquisition.now : call.startedAt);
       const again = decide({ ...view, record: { ...before, leaseUntil: 0 }, versions: view.versions && versions });
-      if (!isSameStep(step, again) || before.closedUntil > now() || call.deadline - now() < MIN_REQUEST_MS)
-        return false;
+      if (!isSameStep(step, again) || call.deadline - now() < MIN_REQUEST_MS) return false;
       if (again.kind === 'withdraw') return again;
+      if (before.closedUntil > now()) return false;
       const chosen = chooseVersion(call, versions, before, now());
       return isCharged(before, chosen, acquisition) && chosen;
     });

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { newTrace } from '../../../functions/broker/audit.ts';
-import type { PairRecord } from '../../../functions/broker/pair/record.ts';
+import type { SecretReading } from '../../../functions/broker/credential/secret.ts';
+import type { PairRecord, StoredProblem } from '../../../functions/broker/pair/record.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import type { SecretStage } from '../../../functions/contract.ts';
-import { exchange, ISSUE_REQUEST } from '../../support/broker-world.ts';
+import { exchange, found, ISSUE_REQUEST, SETTINGS_DIGEST } from '../../support/broker-world.ts';
 import { BILLING, START } from '../../support/example.ts';
 import { createFleet, type Environment } from '../../support/fleet.ts';
 import { exampleToken } from '../../support/pair-examples.ts';
@@ -12,7 +13,11 @@ const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const SECRETS_DOWN = { outcome: 'unavailable', cause: 'TimeoutError' } as const;
+const STAGES = { AWSCURRENT: 'v1', AWSPENDING: 'v2', AWSPREVIOUS: 'v0' };
+const AT_ONCE = { storeLatencyMs: 0, secretsLatencyMs: 0, accepted: new Set(['v0', 'v1', 'v2']) };
 const { pair } = ISSUE_REQUEST;
+
+const shapeWith = (status: number) => ({ status, contentType: 'none', bytes: 0, members: [] });
 
 function setUp(changes: Parameters<typeof createFleet>[0] = {}) {
   const fleet = createFleet(changes);
@@ -44,7 +49,7 @@ describe('a check', () => {
     expect(requests).toHaveLength(2);
   });
 
-  it('looks at the version that Secrets Manager holds now, whatever this environment knows', async () => {
+  it('looks at the version that Secrets Manager holds now, whatever this environment has read before', async () => {
     const { clock, check, environment, surroundings, versions } = setUp();
     await clock.run(environment.issue());
     surroundings.stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
@@ -73,11 +78,17 @@ describe('a check', () => {
     [exchange(503, {}), 'unreachable'],
     [exchange(404, {}), 'misconfigured'],
     [exchange(200, { nothing: 'here' }), 'misconfigured'],
-  ] as const)('obeys the pause that a failure began (%#: %s)', async (answer, finding) => {
+  ] as const)('obeys the wait that a failure began, and says how long that is (%#: %s)', async (answer, finding) => {
     const { check, clock, requests } = setUp({ answer: () => answer });
-    expect(await check()).toMatchObject({ finding, provenBy: 'request' });
+    const retryAfterSeconds = finding === 'throttled' ? 60 : 1;
+    expect(await check()).toMatchObject({
+      finding,
+      provenBy: 'request',
+      retryAfterSeconds,
+      checkedAt: clock.now(),
+    });
     await clock.advance(500);
-    expect(await check()).toMatchObject({ finding, provenBy: 'pause' });
+    expect(await check()).toMatchObject({ finding, version: 'v1', provenBy: 'pause', retryAfterSeconds });
     expect(requests).toHaveLength(1);
   });
 
@@ -127,64 +138,329 @@ describe('a check', () => {
     expect(findings).toEqual(['accepted', 'accepted', 'accepted']);
     expect(requests).toHaveLength(1);
   });
-
-  it('does not end the token in use of a service that knows only one', async () => {
-    const { clock, check, environment, surroundings, requests } = setUp({ service: { singleActiveToken: true } });
-    await clock.run(environment.issue());
-    expect(await check()).toMatchObject({ finding: 'accepted', provenBy: 'traffic' });
-    surroundings.stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
-    await expect(check()).rejects.toMatchObject({ type: 'token-endpoint-unavailable', retryAfterSeconds: 300 });
-    expect(requests).toHaveLength(1);
-  });
 });
 
 describe('a check, to the millisecond:', () => {
-  /** When it looks: after reading the secret. */
-  const NOW = START + 20;
+  const NOW = START;
   const token = exampleToken({ issuedAt: NOW - HOUR_MS, expiresAt: NOW + HOUR_MS });
   const lifetimeSeenMs = 2 * HOUR_MS;
   const problem = { type: 'token-endpoint-unavailable', detail: 'down' } as const;
-  const latches = (at: number) =>
-    new Map(['p1', 'p2', 'p3'].map((version) => [version, { count: 1, at, fence: 1 }] as const));
-  const checkOf = (record: Partial<PairRecord>, stage?: SecretStage) => {
-    const { shared, check } = setUp({ stages: { AWSCURRENT: 'v1', AWSPENDING: 'v2' } });
+  const wait = (until: number, changes: Partial<StoredProblem> = {}) => ({
+    until,
+    step: 1,
+    problem: { ...problem, ...changes },
+  });
+  const holds = (until: number, version = 'v1', digest = SETTINGS_DIGEST) =>
+    new Map([[`${version}:${digest}`, wait(until, { type: 'token-endpoint-error' })]]);
+  const latches = (at: number, counts: readonly number[] = [1, 1, 1]) =>
+    new Map(counts.map((count, n) => [`p${n}`, { count, at: at + n, fence: 1 }] as const));
+  const checkOf = async (record: Partial<PairRecord>, stage?: SecretStage, service = {}) => {
+    const { shared, check, requests } = setUp({ ...AT_ONCE, stages: STAGES, service });
     shared.change(pair, (empty) => ({ ...empty, ...record }));
-    return check(stage);
+    const result = await check(stage);
+    expect(requests).toHaveLength(result.provenBy === 'request' && result.checkedAt === NOW ? 1 : 0);
+    return result;
   };
 
   it.each<[string, Partial<PairRecord>, object]>([
     ['a token proves its credential for an hour', { token }, { provenBy: 'request' }],
-    ['and until then', { token: { ...token, issuedAt: token.issuedAt + 1 } }, { provenBy: 'traffic' }],
     [
-      'but not once it has lapsed',
+      'and until then',
+      { token: { ...token, issuedAt: token.issuedAt + 1 } },
+      {
+        finding: 'accepted',
+        version: 'v1',
+        provenBy: 'traffic',
+        checkedAt: token.issuedAt + 1,
+        expiresAt: token.expiresAt,
+      },
+    ],
+    [
+      'but not another version',
+      { token: { ...token, issuedAt: NOW - 1, credentialVersion: 'v0' } },
+      { version: 'v1', provenBy: 'request' },
+    ],
+    [
+      'nor when it has lapsed',
       { token: { ...token, issuedAt: NOW - MINUTE_MS, expiresAt: NOW } },
       { provenBy: 'request' },
     ],
-    ['a pause that is over is in no way', { pause: { until: NOW, step: 1, problem } }, { provenBy: 'request' }],
+    ['a pause that is over is in no way', { pause: wait(NOW) }, { provenBy: 'request' }],
     [
-      'one that is not tells what it is for',
-      { pause: { until: NOW + 1, step: 1, problem }, attemptedAt: START - MINUTE_MS },
-      { finding: 'unreachable', provenBy: 'pause', checkedAt: START - MINUTE_MS },
+      'one that is not tells what it is for, and for how long',
+      { pause: wait(NOW + 1_001) },
+      { finding: 'unreachable', version: 'v1', provenBy: 'pause', checkedAt: NOW, retryAfterSeconds: 2 },
     ],
     [
-      'and that nobody was reached when it is for a failure of the broker',
-      { pause: { until: NOW + 1, step: 1, problem: { ...problem, type: 'internal' } } },
+      'and that the service asked for it',
+      { pause: wait(NOW + 1, { shape: shapeWith(429) }) },
+      { finding: 'throttled', retryAfterSeconds: 1 },
+    ],
+    [
+      'and that the service was not reached when it is for a failure of the broker',
+      { pause: wait(NOW + 1, { type: 'internal' }) },
       { finding: 'unreachable', provenBy: 'pause' },
+    ],
+    ['a hold that is over is in no way', { held: holds(NOW) }, { finding: 'accepted', provenBy: 'request' }],
+    [
+      'one that is not tells what it is for, and for how long',
+      { held: holds(NOW + 3_000), pause: wait(NOW + 1) },
+      { finding: 'misconfigured', version: 'v1', provenBy: 'pause', checkedAt: NOW, retryAfterSeconds: 3 },
+    ],
+    ['that of another version is in no way', { held: holds(NOW + 1, 'v2') }, { provenBy: 'request' }],
+    ['nor is that of other settings', { held: holds(NOW + 1, 'v1', 'f'.repeat(16)) }, { provenBy: 'request' }],
+    [
+      'a latch tells when the version was rejected',
+      {
+        rejected: new Map([['v1', { count: 1, at: NOW - 15 * MINUTE_MS + 1, fence: 1 }]]),
+        held: holds(NOW + 1),
+        pause: wait(NOW + 1),
+      },
+      { finding: 'rejected', version: 'v1', provenBy: 'latch', checkedAt: NOW - 15 * MINUTE_MS + 1 },
+    ],
+    [
+      'until its next chance',
+      { rejected: new Map([['v1', { count: 1, at: NOW - 15 * MINUTE_MS, fence: 1 }]]) },
+      { provenBy: 'request' },
     ],
   ])('%s', async (_, record, result) => {
     expect(await checkOf({ lifetimeSeenMs, ...record })).toMatchObject(result);
   });
 
-  it('an hour after three rejections a pending version is sent again', async () => {
-    expect(await checkOf({ rejected: latches(NOW - HOUR_MS + 1) }, 'AWSPENDING')).toMatchObject({
-      finding: 'throttled',
-      version: 'v2',
+  describe('the budget of versions that are not in use', () => {
+    const checked = (ageMs: number, version = 'v2') => ({
+      checked: { version, at: NOW - ageMs, finding: 'misconfigured' } as const,
     });
-    expect(await checkOf({ rejected: latches(NOW - HOUR_MS) }, 'AWSPENDING')).toMatchObject({ provenBy: 'request' });
+    const throttled = (version: string, retryAfterSeconds: number) => ({
+      finding: 'throttled',
+      version,
+      provenBy: 'latch',
+      checkedAt: NOW,
+      retryAfterSeconds,
+    });
+    const sent = { finding: 'accepted', provenBy: 'request' };
+
+    it.each<[string, SecretStage, Partial<PairRecord>, object]>([
+      [
+        'repeats a finding for 30 s, as what it was',
+        'AWSPENDING',
+        checked(29_999),
+        { finding: 'misconfigured', version: 'v2', provenBy: 'request', checkedAt: NOW - 29_999 },
+      ],
+      ['sends the version again after 30 s', 'AWSPENDING', checked(30_000), sent],
+      [
+        'repeats that of AWSPREVIOUS too',
+        'AWSPREVIOUS',
+        checked(29_999, 'v0'),
+        { finding: 'misconfigured', version: 'v0', provenBy: 'request' },
+      ],
+      ['throttles AWSPREVIOUS within 30 s of another version', 'AWSPREVIOUS', checked(28_999), throttled('v0', 2)],
+      ['throttles it until then', 'AWSPREVIOUS', checked(29_999), throttled('v0', 1)],
+      ['sends it after 30 s', 'AWSPREVIOUS', checked(30_000), sent],
+      ['sends an AWSPENDING version at once that was not checked', 'AWSPENDING', checked(1, 'v0'), sent],
+      ['has none for AWSCURRENT', 'AWSCURRENT', checked(1), sent],
+      ['repeats nothing for AWSCURRENT', 'AWSCURRENT', checked(1, 'v1'), sent],
+      [
+        'throttles AWSPENDING when three requests were rejected within an hour',
+        'AWSPENDING',
+        { rejected: latches(NOW - HOUR_MS + 1) },
+        throttled('v2', 1),
+      ],
+      [
+        'throttles it until an hour after the first of them',
+        'AWSPENDING',
+        { rejected: latches(NOW - MINUTE_MS) },
+        throttled('v2', 59 * 60),
+      ],
+      [
+        'counts each request of a version',
+        'AWSPENDING',
+        { rejected: latches(NOW - MINUTE_MS, [1, 2]) },
+        throttled('v2', 59 * 60),
+      ],
+      [
+        'throttles it for the longer of two reasons',
+        'AWSPENDING',
+        { ...checked(1, 'v0'), rejected: latches(NOW - HOUR_MS + 1) },
+        throttled('v2', 1),
+      ],
+      ['sends it an hour after the first of them', 'AWSPENDING', { rejected: latches(NOW - HOUR_MS) }, sent],
+      ['sends it when two were rejected', 'AWSPENDING', { rejected: latches(NOW - MINUTE_MS, [2]) }, sent],
+      ['counts no rejections for AWSPREVIOUS', 'AWSPREVIOUS', { rejected: latches(NOW - MINUTE_MS) }, sent],
+      ['counts none for AWSCURRENT', 'AWSCURRENT', { rejected: latches(NOW - MINUTE_MS) }, sent],
+      [
+        'tells a latch of AWSPENDING before it',
+        'AWSPENDING',
+        { ...checked(1), rejected: new Map([['v2', { count: 3, at: 7, fence: 1 }]]) },
+        { finding: 'rejected', provenBy: 'latch', checkedAt: 7 },
+      ],
+      [
+        'tells a hold before it',
+        'AWSPENDING',
+        { ...checked(1), held: holds(NOW + 1, 'v2') },
+        { finding: 'misconfigured', provenBy: 'pause' },
+      ],
+      [
+        'comes before a pause',
+        'AWSPENDING',
+        { ...checked(1), pause: wait(NOW + 1) },
+        { finding: 'misconfigured', provenBy: 'request' },
+      ],
+      [
+        'does not make up for a pause',
+        'AWSPENDING',
+        { pause: wait(NOW + 1) },
+        { finding: 'unreachable', version: 'v2', provenBy: 'pause' },
+      ],
+    ])('%s', async (_, stage, record, result) => {
+      expect(await checkOf(record, stage)).toMatchObject(result);
+    });
   });
 
-  it('three rejections of pending versions do not matter to the current one', async () => {
-    expect(await checkOf({ rejected: latches(NOW) })).toMatchObject({ finding: 'accepted', provenBy: 'request' });
+  it.each<[string, SecretStage, Partial<PairRecord>, object]>([
+    [
+      'tells of the token that lives, whatever its version and age',
+      'AWSCURRENT',
+      { token: { ...token, credentialVersion: 'v0' } },
+      {
+        finding: 'accepted',
+        version: 'v0',
+        provenBy: 'traffic',
+        checkedAt: token.issuedAt,
+        expiresAt: token.expiresAt,
+      },
+    ],
+    [
+      'tells of it also for a version that is not in use',
+      'AWSPENDING',
+      { token },
+      { finding: 'accepted', version: 'v1', provenBy: 'traffic' },
+    ],
+    [
+      'tells of it before a latch',
+      'AWSCURRENT',
+      { token, rejected: new Map([['v1', { count: 3, at: 7, fence: 1 }]]) },
+      { finding: 'accepted', provenBy: 'traffic' },
+    ],
+    [
+      'sends the version when no token lives',
+      'AWSCURRENT',
+      { token: { ...token, expiresAt: NOW } },
+      { provenBy: 'request' },
+    ],
+  ])('of a service whose new token ends the old one, a check %s', async (_, stage, record, result) => {
+    expect(await checkOf({ lifetimeSeenMs, ...record }, stage, { singleActiveToken: true })).toMatchObject(result);
+  });
+});
+
+describe('a check that finds the secret gone', () => {
+  const token = exampleToken();
+  const other = new Redacted(
+    JSON.stringify({ client_id: 'id', secret: 's', services: ['merchant-payment-cleansing'] }),
+  );
+  const unnamed = (stage: SecretStage): SecretReading => ({
+    outcome: 'found',
+    secret: { versionId: 'v1', stage, text: other },
+  });
+  const missing = { finding: 'secret-missing', provenBy: 'secret' };
+  const gone = (fault: SecretReading, record: Partial<PairRecord> = {}) => {
+    const world = setUp({ ...AT_ONCE, secretsLatencyMs: 1, secretsFault: fault });
+    world.shared.change(pair, (empty) => ({ ...empty, fence: 1, token, lifetimeSeenMs: HOUR_MS, ...record }));
+    return { ...world, tokenNow: () => world.shared.peek(pair).token };
+  };
+
+  it.each<[string, SecretReading]>([
+    ['missing', { outcome: 'missing' }],
+    ['deleted', { outcome: 'deleted' }],
+    ['not naming the service', unnamed('AWSCURRENT')],
+  ])('withdraws the living token, and reads the secret once more before: %s', async (_, fault) => {
+    const { check, counts, requests, tokenNow, shared } = gone(fault);
+
+    expect(await check()).toEqual({ ...missing, checkedAt: START + 2 });
+    expect(tokenNow()).toBeUndefined();
+    expect(shared.peek(pair)).toMatchObject({ fence: 2, leaseUntil: 0, attemptedAt: 0 });
+    expect([counts.secretReads, requests.length]).toEqual([2, 0]);
+  });
+
+  it.each<[string, Partial<PairRecord>]>([
+    ['there is no token', { token: undefined }],
+    ['it has ended', { token: { ...token, expiresAt: START + 1 } }],
+  ])('takes no lease when %s', async (_, record) => {
+    const { check, counts } = gone({ outcome: 'missing' }, record);
+
+    expect(await check()).toEqual({ ...missing, checkedAt: START + 1 });
+    expect(counts.storeCalls).toEqual({ read: 1 });
+  });
+
+  it('withdraws also a token that is about to end', async () => {
+    const { check, tokenNow } = gone({ outcome: 'missing' }, { token: { ...token, expiresAt: START + 3 } });
+    await check();
+
+    expect(tokenNow()).toBeUndefined();
+  });
+
+  it('waits for the lease of another call, whose token it withdraws too', async () => {
+    const { check, clock, tokenNow } = gone(
+      { outcome: 'missing' },
+      { leaseOwner: 'another', leaseUntil: START + SECOND_MS },
+    );
+
+    expect(await check()).toMatchObject(missing);
+    expect(clock.now()).toBeGreaterThanOrEqual(START + SECOND_MS);
+    expect(tokenNow()).toBeUndefined();
+  });
+
+  it('withdraws nothing when the secret is back at the second look', async () => {
+    const { check, surroundings, counts, tokenNow } = gone({ outcome: 'missing' });
+    surroundings.secret = () => (counts.secretReads === 1 ? { outcome: 'missing' } : found('v1'));
+
+    expect(await check()).toMatchObject({ finding: 'accepted', provenBy: 'traffic' });
+    expect(tokenNow()).toBe(token);
+  });
+
+  it.each<[string, SecretReading, string]>([
+    ['that the broker may not read', { outcome: 'denied', cause: 'no' }, 'secrets-unavailable'],
+    ['that is out of reach', SECRETS_DOWN, 'secrets-unavailable'],
+  ])('withdraws nothing for a secret %s', async (_, fault, type) => {
+    const { check, tokenNow } = gone(fault);
+
+    await expect(check()).rejects.toMatchObject({ type });
+    expect(tokenNow()).toBe(token);
+  });
+
+  it.each<[string, SecretReading, object]>([
+    ['is missing', { outcome: 'missing' }, missing],
+    ['does not name the service', unnamed('AWSPENDING'), missing],
+    ['is binary', { outcome: 'binary' }, { finding: 'secret-malformed', provenBy: 'secret', checkedAt: START + 1 }],
+  ])('withdraws nothing when a version that is not in use %s', async (_, fault, result) => {
+    const { check, tokenNow } = gone(fault);
+
+    expect(await check('AWSPENDING')).toMatchObject(result);
+    expect(tokenNow()).toBe(token);
+  });
+
+  it.each<[string, SecretReading]>([
+    ['is gone', { outcome: 'deleted' }],
+    ['does not name the service', unnamed('AWSCURRENT')],
+  ])('withdraws nothing for AWSPREVIOUS, and sends it nowhere, when AWSCURRENT %s', async (_, fault) => {
+    const { check, surroundings, requests, tokenNow } = gone({ outcome: 'missing' });
+    surroundings.secretsFault = undefined;
+    surroundings.stages = { AWSPREVIOUS: 'v0' };
+    surroundings.secretFaults = { AWSCURRENT: fault };
+
+    expect(await check('AWSPREVIOUS')).toMatchObject(missing);
+    expect(requests).toHaveLength(0);
+    expect(tokenNow()).toBe(token);
+  });
+
+  it('withdraws the token although this environment cannot open the one of the record', async () => {
+    const { check, clock, environment, surroundings, shared } = setUp();
+    await clock.run(environment.issue());
+    shared.change(pair, (record) => ({ ...record, closedUntil: Infinity }));
+    surroundings.secretsFault = { outcome: 'missing' };
+
+    expect(await check()).toMatchObject(missing);
+    expect(shared.peek(pair)).toMatchObject({ token: undefined, closedUntil: 0 });
   });
 });
 
@@ -219,25 +495,12 @@ describe('a check beside callers', () => {
     await clock.run(issued);
     expect(versions()).toEqual(['v1', 'v2']);
   });
-
-  it('says how long the token lives that it must not end', async () => {
-    const { check, shared } = setUp({ service: { singleActiveToken: true } });
-    const expiresAt = START + 100 * SECOND_MS;
-    const token = exampleToken({ credentialVersion: 'v0', issuedAt: START - HOUR_MS, expiresAt });
-    shared.change(pair, (record) => ({ ...record, token, lifetimeSeenMs: HOUR_MS }));
-
-    await expect(check()).rejects.toMatchObject({
-      type: 'token-endpoint-unavailable',
-      detail: expect.stringContaining('in use'),
-      retryAfterSeconds: 100,
-    });
-  });
 });
 
 it('says nothing of a pair when the broker itself has failed, although the service was asked', async () => {
   const { check, shared, requests, createEnvironment } = setUp();
   const bug = new TypeError('not the item that was asked for');
-  shared.publish = () => Promise.reject(bug);
+  shared.end = () => Promise.reject(bug);
 
   await expect(check('AWSCURRENT', createEnvironment())).rejects.toBe(bug);
   expect(requests).toHaveLength(1);
@@ -283,7 +546,7 @@ describe('a check of a pending version', () => {
 });
 
 describe('a malformed pending version', () => {
-  it('is found without a request, and is nobody else’s problem', async () => {
+  it('is found without a request, and no problem of the current one', async () => {
     const { check, clock, environment, surroundings, requests } = setUp({
       stages: { AWSCURRENT: 'v1', AWSPENDING: 'v2' },
     });
