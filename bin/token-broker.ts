@@ -1,12 +1,12 @@
 import { Command, CommanderError, Option } from 'commander';
-import { parseName } from './commands/arguments.ts';
 import { addClientCommands } from './commands/client.ts';
 import { addConfigCommand } from './commands/config.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
 import { addHealthCommand } from './commands/health.ts';
 import { addPolicyCommand } from './commands/policy.ts';
+import { parseName } from './commands/shared/options.ts';
+import { withoutValues } from './commands/shared/wrong-usage.ts';
 import { addTokenCommand } from './commands/token.ts';
-import { withoutValues } from './commands/wrong-usage.ts';
 
 /** The command line: data on stdout, talk on stderr; exit 0 done, 1 refused or failed, 2 wrong usage, 130 Ctrl-C. */
 const program = new Command('token-broker')

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import { addCheckCommand } from './client-check.ts';
-import { addDisableCommands } from './client-disable.ts';
-import { addListCommand } from './client-list.ts';
-import { addPromoteCommands } from './client-promote.ts';
-import { addPutCommand } from './client-put.ts';
-import { addRetryCommand } from './client-retry.ts';
+import { addCheckCommand } from './client/check.ts';
+import { addDisableCommands } from './client/disable.ts';
+import { addListCommand } from './client/list.ts';
+import { addPromoteCommands } from './client/promote.ts';
+import { addPutCommand } from './client/put.ts';
+import { addRetryCommand } from './client/retry.ts';
 
 /** `client`: what an operator does with the credentials of clients. */
 export function addClientCommands(program: Command, signal: AbortSignal): void {

@@ -1,15 +1,15 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { authUrlFault } from '../../lib/auth-url.ts';
-import { parseName } from './arguments.ts';
-import type { ClientOptions } from './client-options.ts';
-import { addConnectionOptions, type ConnectionOptions } from './connect.ts';
-import { CAUSES, type Cause, type Step } from './doctor/causes.ts';
 import { examine } from './doctor/examination.ts';
 import { examineTags } from './doctor/secret.ts';
-import { isLocal } from './environment.ts';
-import { explainFailure } from './failure.ts';
-import { printJson, printLine, talk } from './output.ts';
-import { openSecrets } from './secrets.ts';
+import { CAUSES, type Cause, type Step } from './doctor/step.ts';
+import type { ClientOptions } from './shared/client-options.ts';
+import { addConnectionOptions, type ConnectionOptions } from './shared/connect.ts';
+import { isLocal } from './shared/environment.ts';
+import { explainFailure } from './shared/failure.ts';
+import { parseName } from './shared/options.ts';
+import { printJson, printLine, talk } from './shared/output.ts';
+import { openSecrets } from './shared/secrets.ts';
 
 /** `doctor`: why does my call fail? */
 export function addDoctorCommand(program: Command, signal: AbortSignal): void {

@@ -1,7 +1,7 @@
 import { styleText } from 'node:util';
 import type { Pair } from '../../functions/broker/pair/pair.ts';
-import { findingOf, type PairCheck } from './checks.ts';
-import { tableText } from './output.ts';
+import { findingOf, type PairCheck } from './shared/checks.ts';
+import { tableText } from './shared/output.ts';
 
 /** How one pair is, in one word. */
 export interface PairHealth extends Pair {

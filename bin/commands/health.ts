@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
 import { TokenBrokerError } from '../../client/error.ts';
-import { parseSeconds } from './arguments.ts';
-import { checkMembers, checkPairs, type PairCheck } from './checks.ts';
-import { type ClientOptions, checkedPairs } from './client-options.ts';
-import { addConnectionOptions, type ConnectionOptions, connect } from './connect.ts';
-import { checkEndpoint } from './environment.ts';
-import { aborted, CommandFailure, explainFailure } from './failure.ts';
 import { healthOf, healthText, isHealthy, type PairHealth, summaryOf } from './health-table.ts';
-import { printJson, talk, talkOfProgress } from './output.ts';
 import { runSchedule, type ScheduledRun } from './schedule.ts';
-import { openSecrets } from './secrets.ts';
+import { checkMembers, checkPairs, type PairCheck } from './shared/checks.ts';
+import { type ClientOptions, checkedPairs } from './shared/client-options.ts';
+import { addConnectionOptions, type ConnectionOptions, connect } from './shared/connect.ts';
+import { checkEndpoint } from './shared/environment.ts';
+import { aborted, CommandFailure, explainFailure } from './shared/failure.ts';
+import { parseSeconds } from './shared/options.ts';
+import { printJson, talk, talkOfProgress } from './shared/output.ts';
+import { openSecrets } from './shared/secrets.ts';
 
 /** `health`: which credentials work, now. */
 export function addHealthCommand(program: Command, signal: AbortSignal): void {

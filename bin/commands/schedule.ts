@@ -1,7 +1,7 @@
 import { isJsonObject, parseJson } from '../../client/json.ts';
 import { causeWord } from '../../functions/aws/errors.ts';
-import { aborted, CommandFailure } from './failure.ts';
 import type { PairHealth } from './health-table.ts';
+import { aborted, CommandFailure } from './shared/failure.ts';
 
 /** What the health function gave back, and what of it a person wants to see. */
 export interface ScheduledRun {

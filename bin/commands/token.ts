@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import type { IssuedToken } from '../../client/issued-token.ts';
-import { checkFingerprint, parseMinTtl, parseName } from './arguments.ts';
-import { addConnectionOptions, type ConnectionOptions, connect } from './connect.ts';
-import { explainFailure } from './failure.ts';
-import { printJson, printMembers, talk } from './output.ts';
+import { addConnectionOptions, type ConnectionOptions, connect } from './shared/connect.ts';
+import { explainFailure } from './shared/failure.ts';
+import { checkFingerprint, parseMinTtl, parseName } from './shared/options.ts';
+import { printJson, printMembers, talk } from './shared/output.ts';
 
 /** `token`: asks the broker for a token, as the AWS identity that runs the command. */
 export function addTokenCommand(program: Command, signal: AbortSignal): void {

@@ -1,5 +1,5 @@
 import { type Endpoint, parseEndpoint } from '../../../client/endpoint.ts';
-import { failed, ok, type Step } from './causes.ts';
+import { failed, ok, type Step } from './step.ts';
 
 interface Address {
   readonly url?: string | undefined;

@@ -2,7 +2,7 @@ import { type FailureType, TokenBrokerError } from '../../../client/error.ts';
 import type { TokenBroker } from '../../../client/token-broker.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import type { ProblemType } from '../../../functions/contract.ts';
-import { type Cause, failed, ok, type Step } from './causes.ts';
+import { type Cause, failed, ok, type Step } from './step.ts';
 
 /** Makes the call itself; without a pair one that only shows whether the broker can be called. */
 export async function call(broker: TokenBroker, pair: Pair | undefined, signal: AbortSignal): Promise<Step> {

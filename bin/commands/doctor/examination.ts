@@ -1,16 +1,16 @@
 import { createTokenBroker } from '../../../client/token-broker.ts';
 import type { Caller } from '../../../functions/broker/authorize.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
-import { settingsOf } from '../environment.ts';
 import { rulesOf, rulesText } from '../policy.ts';
-import type { Secrets } from '../secrets.ts';
+import { settingsOf } from '../shared/environment.ts';
+import type { Secrets } from '../shared/secrets.ts';
 import { readAddress } from './address.ts';
 import { call } from './call.ts';
-import { type Step, unknown } from './causes.ts';
-import { examineConnection } from './connection.ts';
 import { findCredentials, identify } from './identity.ts';
 import { examinePermissions } from './permissions.ts';
+import { examineConnection } from './reach.ts';
 import { examineSecret } from './secret.ts';
+import { type Step, unknown } from './step.ts';
 import { tryTokenPaths } from './token-path.ts';
 
 export interface Complaint {

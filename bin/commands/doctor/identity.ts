@@ -2,8 +2,8 @@ import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import { type AwsCredentials, standardAwsCredentials } from '../../../client/credentials.ts';
 import type { Endpoint } from '../../../client/endpoint.ts';
 import { type Caller, parseCaller } from '../../../functions/broker/authorize.ts';
-import { awsFailure } from '../aws-failure.ts';
-import { failed, ok, type Step, unknown } from './causes.ts';
+import { awsFailure } from '../shared/aws-failure.ts';
+import { failed, ok, type Step, unknown } from './step.ts';
 
 /** Finds the AWS credentials that a call would be signed with; none when they are missing or over. */
 export async function findCredentials(): Promise<{ readonly step: Step; readonly credentials?: AwsCredentials }> {

@@ -4,9 +4,9 @@ import type { AwsCredentials } from '../../../client/credentials.ts';
 import { isJsonObject, parseJson } from '../../../client/json.ts';
 import type { Caller } from '../../../functions/broker/authorize.ts';
 import { ALIAS, functionName } from '../../../lib/names.ts';
-import { aborted } from '../failure.ts';
-import { failed, type Step } from './causes.ts';
+import { aborted } from '../shared/failure.ts';
 import { forSdk } from './identity.ts';
+import { failed, type Step } from './step.ts';
 
 interface Question {
   readonly environment: string;

@@ -1,11 +1,11 @@
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import { secretName } from '../../../functions/contract.ts';
-import { isTagRepeated } from '../client-options.ts';
-import { CommandFailure } from '../failure.ts';
-import { mapFew } from '../few.ts';
-import type { Secrets } from '../secrets.ts';
-import { versionWith } from '../stored-secret.ts';
-import { failed, ok, type Step, unknown } from './causes.ts';
+import { isTagRepeated } from '../shared/client-options.ts';
+import { CommandFailure } from '../shared/failure.ts';
+import { mapFew } from '../shared/few.ts';
+import type { Secrets } from '../shared/secrets.ts';
+import { versionWith } from '../shared/stored-secret.ts';
+import { failed, ok, type Step, unknown } from './step.ts';
 
 interface Question {
   readonly environment: string;

@@ -1,4 +1,4 @@
-import { ok, type Step, unknown } from './causes.ts';
+import { ok, type Step, unknown } from './step.ts';
 import { ask } from './unsigned-request.ts';
 
 /** The two that the services' specification names, in prose and in its examples. */

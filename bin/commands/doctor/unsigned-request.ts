@@ -1,5 +1,5 @@
 import { causeWord } from '../../../functions/aws/errors.ts';
-import { aborted } from '../failure.ts';
+import { aborted } from '../shared/failure.ts';
 
 /** What came back. */
 export interface Heard {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { awsFailure } from '../../../bin/commands/aws-failure.ts';
+import { awsFailure } from '../../../bin/commands/shared/aws-failure.ts';
 
 const ASKED = { action: 'secretsmanager:ListSecrets', region: 'eu-west-1' };
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { explain } from '../../../bin/commands/explain.ts';
+import { explain } from '../../../bin/commands/shared/explain.ts';
 import { FAILURES } from '../../../client/error.ts';
 import { PROBLEMS } from '../../../functions/contract.ts';
 

@@ -1,8 +1,8 @@
-import { checkMembers, findingOf, type PairCheck } from './checks.ts';
-import { CommandFailure } from './failure.ts';
-import { printChecks } from './finding.ts';
-import { printJson, talk } from './output.ts';
-import type { Secrets } from './secrets.ts';
+import { checkMembers, findingOf, type PairCheck } from '../shared/checks.ts';
+import { CommandFailure } from '../shared/failure.ts';
+import { printChecks } from '../shared/finding.ts';
+import { printJson, talk } from '../shared/output.ts';
+import type { Secrets } from '../shared/secrets.ts';
 
 interface Promotion {
   readonly client: string;

@@ -1,5 +1,5 @@
-import type { FailureType } from '../../client/error.ts';
-import type { ProblemType } from '../../functions/contract.ts';
+import type { FailureType } from '../../../client/error.ts';
+import type { ProblemType } from '../../../functions/contract.ts';
 
 /** What a failure means and what to do about it, in one sentence for a person. */
 export function explain(type: string, { environment, client }: ExplainedFor): string {

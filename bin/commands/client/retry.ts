@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
-import type { Pair } from '../../functions/broker/pair/pair.ts';
-import { parseName } from './arguments.ts';
-import { addRegionOption, addTableOption, type ClientOptions, hasService } from './client-options.ts';
-import { checkEndpoint } from './environment.ts';
-import { explainFailure } from './failure.ts';
-import { shortVersion } from './finding.ts';
-import { printJson, printTable, talk } from './output.ts';
-import { changePairs, pairsOfClient } from './pair-changes.ts';
-import { openSecrets } from './secrets.ts';
+import type { Pair } from '../../../functions/broker/pair/pair.ts';
+import { addRegionOption, addTableOption, type ClientOptions, hasService } from '../shared/client-options.ts';
+import { checkEndpoint } from '../shared/environment.ts';
+import { explainFailure } from '../shared/failure.ts';
+import { shortVersion } from '../shared/finding.ts';
+import { parseName } from '../shared/options.ts';
+import { printJson, printTable, talk } from '../shared/output.ts';
+import { changePairs, pairsOfClient } from '../shared/pair-changes.ts';
+import { openSecrets } from '../shared/secrets.ts';
 
 /** `client retry`: ends what keeps credentials from being sent again. */
 export function addRetryCommand(parent: Command, signal: AbortSignal): void {

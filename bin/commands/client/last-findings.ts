@@ -1,10 +1,10 @@
-import { createDynamoDBClient } from '../../functions/aws/clients.ts';
-import { createNotificationTable } from '../../functions/aws/notification-table.ts';
-import { NotificationFailure } from '../../functions/broker/health/notify.ts';
-import type { Entry } from '../../functions/broker/health/transitions.ts';
-import { awsRegion, configuredServices, isLocal, pairTable, type TableOptions } from './environment.ts';
-import { CommandFailure } from './failure.ts';
-import { talk } from './output.ts';
+import { createDynamoDBClient } from '../../../functions/aws/clients.ts';
+import { createNotificationTable } from '../../../functions/aws/notification-table.ts';
+import { NotificationFailure } from '../../../functions/broker/health/notify.ts';
+import type { Entry } from '../../../functions/broker/health/transitions.ts';
+import { awsRegion, configuredServices, isLocal, pairTable, type TableOptions } from '../shared/environment.ts';
+import { CommandFailure } from '../shared/failure.ts';
+import { talk } from '../shared/output.ts';
 
 /** By `pairKey`; a pair that is as it should be is not among them. */
 export type LastFindings = ReadonlyMap<string, Entry>;

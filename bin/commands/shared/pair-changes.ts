@@ -1,6 +1,6 @@
-import { createDynamoDBClient } from '../../functions/aws/clients.ts';
-import { createPairAdmin, type PairAdmin } from '../../functions/aws/pair-table/admin.ts';
-import type { Pair } from '../../functions/broker/pair/pair.ts';
+import { createDynamoDBClient } from '../../../functions/aws/clients.ts';
+import { createPairAdmin, type PairAdmin } from '../../../functions/aws/pair-table/admin.ts';
+import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import { awsFailure } from './aws-failure.ts';
 import { awsRegion, configuredServices, pairTable, type TableOptions } from './environment.ts';
 import { CommandFailure } from './failure.ts';

@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { type Command, Option } from 'commander';
-import type { TokenBroker } from '../../client/token-broker.ts';
-import { secretName } from '../../functions/contract.ts';
-import { parseName, parseServices } from './arguments.ts';
-import { checkPairs } from './checks.ts';
-import { type ClientOptions, pairsOn, servicesSaid } from './client-options.ts';
-import { addConnectionOptions, type ConnectionOptions, connect } from './connect.ts';
-import { type Prepared, prepareCredential, readCredential } from './credential-input.ts';
-import { checkEndpoint, configuredServices, isLocal } from './environment.ts';
-import { CommandFailure, explainFailure } from './failure.ts';
-import { talk } from './output.ts';
+import type { TokenBroker } from '../../../client/token-broker.ts';
+import { secretName } from '../../../functions/contract.ts';
+import { checkPairs } from '../shared/checks.ts';
+import { type ClientOptions, pairsOn, servicesSaid } from '../shared/client-options.ts';
+import { addConnectionOptions, type ConnectionOptions, connect } from '../shared/connect.ts';
+import { checkEndpoint, configuredServices, isLocal } from '../shared/environment.ts';
+import { CommandFailure, explainFailure } from '../shared/failure.ts';
+import { parseName, parseServices } from '../shared/options.ts';
+import { talk } from '../shared/output.ts';
+import { type NewVersion, openSecrets, type Secrets } from '../shared/secrets.ts';
+import { type ClientSecret, versionWith } from '../shared/stored-secret.ts';
+import { type Prepared, prepareCredential, readCredential } from './credential-prompt.ts';
 import { isAcceptedVersion, makeCurrent, printOutcome, TAKES_EFFECT } from './promotion.ts';
-import { type NewVersion, openSecrets, type Secrets } from './secrets.ts';
-import { type ClientSecret, versionWith } from './stored-secret.ts';
 
 /** `client put`: stores a credential beside the one in use, proves it, and only then lets it take over. */
 export function addPutCommand(parent: Command, signal: AbortSignal): void {

@@ -1,16 +1,16 @@
 import type { Command } from 'commander';
 import { Option } from 'commander';
-import type { SecretStage } from '../../client/check.ts';
-import type { Pair } from '../../functions/broker/pair/pair.ts';
-import { parseName } from './arguments.ts';
-import { checkMembers, checkPairs, findingOf, type PairCheck } from './checks.ts';
-import { type ClientOptions, provablePairs } from './client-options.ts';
-import { addConnectionOptions, type ConnectionOptions, connect } from './connect.ts';
-import { checkEndpoint } from './environment.ts';
-import { CommandFailure, explainFailure } from './failure.ts';
-import { printChecks } from './finding.ts';
-import { printJson } from './output.ts';
-import { openSecrets } from './secrets.ts';
+import type { SecretStage } from '../../../client/check.ts';
+import type { Pair } from '../../../functions/broker/pair/pair.ts';
+import { checkMembers, checkPairs, findingOf, type PairCheck } from '../shared/checks.ts';
+import { type ClientOptions, provablePairs } from '../shared/client-options.ts';
+import { addConnectionOptions, type ConnectionOptions, connect } from '../shared/connect.ts';
+import { checkEndpoint } from '../shared/environment.ts';
+import { CommandFailure, explainFailure } from '../shared/failure.ts';
+import { printChecks } from '../shared/finding.ts';
+import { parseName } from '../shared/options.ts';
+import { printJson } from '../shared/output.ts';
+import { openSecrets } from '../shared/secrets.ts';
 
 /** `client check`: does the credential work on the client's services? */
 export function addCheckCommand(parent: Command, signal: AbortSignal): void {

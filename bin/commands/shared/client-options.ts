@@ -1,9 +1,9 @@
 import { type Command, Option } from 'commander';
-import { servicesOf } from '../../functions/broker/health/run.ts';
-import type { Pair } from '../../functions/broker/pair/pair.ts';
-import { parseRegion } from './arguments.ts';
+import { servicesOf } from '../../../functions/broker/health/run.ts';
+import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import { configuredServices } from './environment.ts';
 import { CommandFailure } from './failure.ts';
+import { parseRegion } from './options.ts';
 import type { Secrets } from './secrets.ts';
 import type { ClientSecret } from './stored-secret.ts';
 

@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
-import type { SecretStage } from '../../functions/contract.ts';
-import { addRegionOption, addTableOption, type ClientOptions, isTagRepeated } from './client-options.ts';
-import { checkEndpoint } from './environment.ts';
-import { CommandFailure, explainFailure } from './failure.ts';
-import { mapFew } from './few.ts';
-import { shortVersion } from './finding.ts';
+import type { SecretStage } from '../../../functions/contract.ts';
+import { addRegionOption, addTableOption, type ClientOptions, isTagRepeated } from '../shared/client-options.ts';
+import { checkEndpoint } from '../shared/environment.ts';
+import { CommandFailure, explainFailure } from '../shared/failure.ts';
+import { mapFew } from '../shared/few.ts';
+import { shortVersion } from '../shared/finding.ts';
+import { printJson, printTable, talk, talkOfProgress } from '../shared/output.ts';
+import { openSecrets, type Secrets } from '../shared/secrets.ts';
+import { type ClientSecret, versionWith } from '../shared/stored-secret.ts';
 import { type LastFindings, readLastFindings } from './last-findings.ts';
-import { printJson, printTable, talk, talkOfProgress } from './output.ts';
-import { openSecrets, type Secrets } from './secrets.ts';
-import { type ClientSecret, versionWith } from './stored-secret.ts';
 
 /** `client list`: which clients there are, and which versions of their credentials. */
 export function addListCommand(parent: Command, signal: AbortSignal): void {

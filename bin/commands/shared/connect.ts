@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
-import { createTokenBroker, type TokenBroker } from '../../client/token-broker.ts';
-import { parseRegion } from './arguments.ts';
+import { createTokenBroker, type TokenBroker } from '../../../client/token-broker.ts';
+import { parseRegion } from './options.ts';
 
 /** What every command that calls the broker can be told. */
 export interface ConnectionOptions {

@@ -1,13 +1,13 @@
-import { isJsonObject, parseJson } from '../../client/json.ts';
-import { parseCredential } from '../../functions/broker/credential/credential.ts';
-import { Problem } from '../../functions/broker/problem.ts';
-import { Redacted } from '../../functions/broker/redacted.ts';
-import type { Environment } from '../../lib/settings.ts';
-import { settingsOf } from './environment.ts';
-import { aborted, CommandFailure } from './failure.ts';
+import { isJsonObject, parseJson } from '../../../client/json.ts';
+import { parseCredential } from '../../../functions/broker/credential/credential.ts';
+import { Problem } from '../../../functions/broker/problem.ts';
+import { Redacted } from '../../../functions/broker/redacted.ts';
+import type { Environment } from '../../../lib/settings.ts';
+import { settingsOf } from '../shared/environment.ts';
+import { aborted, CommandFailure } from '../shared/failure.ts';
+import { talk } from '../shared/output.ts';
+import { namedServices } from '../shared/stored-secret.ts';
 import { askHidden } from './hidden-prompt.ts';
-import { talk } from './output.ts';
-import { namedServices } from './stored-secret.ts';
 
 /** The text of a new secret: from a hidden prompt at a terminal, else as JSON from standard input. */
 export async function readCredential(signal: AbortSignal): Promise<Redacted> {

@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
-import { secretName } from '../../functions/contract.ts';
-import { parseName } from './arguments.ts';
-import { addRegionOption, addTableOption, type ClientOptions } from './client-options.ts';
-import { checkEndpoint } from './environment.ts';
-import { explainFailure } from './failure.ts';
-import { printJson, talk } from './output.ts';
-import { changePairs, pairsOfClient } from './pair-changes.ts';
+import { secretName } from '../../../functions/contract.ts';
+import { addRegionOption, addTableOption, type ClientOptions } from '../shared/client-options.ts';
+import { checkEndpoint } from '../shared/environment.ts';
+import { explainFailure } from '../shared/failure.ts';
+import { parseName } from '../shared/options.ts';
+import { printJson, talk } from '../shared/output.ts';
+import { changePairs, pairsOfClient } from '../shared/pair-changes.ts';
+import { openSecrets } from '../shared/secrets.ts';
 import { allowBroker, denyBroker } from './secret-policy.ts';
-import { openSecrets } from './secrets.ts';
 
 /** `client disable` and `client enable`: the emergency stop, and its end. */
 export function addDisableCommands(parent: Command, signal: AbortSignal): void {

@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
-import { parseName } from './arguments.ts';
-import { checkPairs } from './checks.ts';
-import { noSuchClient } from './client-check.ts';
-import { addRegionOption, type ClientOptions, provablePairs } from './client-options.ts';
-import { addConnectionOptions, type ConnectionOptions, connect } from './connect.ts';
-import { checkEndpoint } from './environment.ts';
-import { CommandFailure, explainFailure } from './failure.ts';
+import { checkPairs } from '../shared/checks.ts';
+import { addRegionOption, type ClientOptions, provablePairs } from '../shared/client-options.ts';
+import { addConnectionOptions, type ConnectionOptions, connect } from '../shared/connect.ts';
+import { checkEndpoint } from '../shared/environment.ts';
+import { CommandFailure, explainFailure } from '../shared/failure.ts';
+import { parseName } from '../shared/options.ts';
+import { openSecrets, type Secrets } from '../shared/secrets.ts';
+import { versionWith } from '../shared/stored-secret.ts';
+import { noSuchClient } from './check.ts';
 import { isAcceptedVersion, makeCurrent, printOutcome, TAKES_EFFECT } from './promotion.ts';
-import { openSecrets, type Secrets } from './secrets.ts';
-import { versionWith } from './stored-secret.ts';
 
 /** `client promote` and `client rollback`: which version of a credential is the current one. */
 export function addPromoteCommands(parent: Command, signal: AbortSignal): void {

@@ -1,7 +1,7 @@
-import { isJsonObject, parseJson } from '../../client/json.ts';
-import { tokenRoleName } from '../../lib/names.ts';
-import { CommandFailure } from './failure.ts';
-import type { Secrets } from './secrets.ts';
+import { isJsonObject, parseJson } from '../../../client/json.ts';
+import { tokenRoleName } from '../../../lib/names.ts';
+import { CommandFailure } from '../shared/failure.ts';
+import type { Secrets } from '../shared/secrets.ts';
 
 interface Which {
   readonly client: string;

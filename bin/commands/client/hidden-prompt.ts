@@ -1,5 +1,5 @@
 import type { ReadStream, WriteStream } from 'node:tty';
-import { aborted } from './failure.ts';
+import { aborted } from '../shared/failure.ts';
 
 /** Where a person is asked. */
 export interface Terminal {

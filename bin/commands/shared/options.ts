@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { NAME_PATTERN } from '../../functions/contract.ts';
+import { NAME_PATTERN } from '../../../functions/contract.ts';
 
 /** The name of a client, a service or an environment. */
 export function parseName(text: string): string {

@@ -1,6 +1,6 @@
 import type { Endpoint } from '../../../client/endpoint.ts';
 import { isJsonObject, parseJson } from '../../../client/json.ts';
-import { type Cause, failed, ok, type Step } from './causes.ts';
+import { type Cause, failed, ok, type Step } from './step.ts';
 import { ask, type Heard } from './unsigned-request.ts';
 
 /** Reaches the URL without a signature, which a Function URL refuses, and reads what that shows: who is there, and when. */
