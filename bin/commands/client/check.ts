@@ -1,16 +1,19 @@
-import type { Command } from 'commander';
-import { Option } from 'commander';
-import type { SecretStage } from '../../../client/check.ts';
+import { type Command, Option } from 'commander';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
-import { checkMembers, checkPairs, findingOf, type PairCheck } from '../shared/checks.ts';
-import { type ClientOptions, provablePairs } from '../shared/client-options.ts';
-import { addConnectionOptions, type ConnectionOptions, connect } from '../shared/connect.ts';
+import { SECRET_STAGES, type SecretStage } from '../../../functions/contract.ts';
+import { checkMembers, checkPairs, isAccepted, printChecks } from '../shared/checks.ts';
+import { provablePairs } from '../shared/client-secret.ts';
 import { checkEndpoint } from '../shared/environment.ts';
-import { CommandFailure, explainFailure } from '../shared/failure.ts';
-import { printChecks } from '../shared/finding.ts';
-import { parseName } from '../shared/options.ts';
+import { explainFailure } from '../shared/failure.ts';
+import {
+  addConnectionOptions,
+  type ClientOptions,
+  type ConnectionOptions,
+  connect,
+  parseName,
+} from '../shared/options.ts';
 import { printJson } from '../shared/output.ts';
-import { openSecrets } from '../shared/secrets.ts';
+import { findSecret, openSecrets } from '../shared/secrets.ts';
 
 /** `client check`: does the credential work on the client's services? */
 export function addCheckCommand(parent: Command, signal: AbortSignal): void {
@@ -18,10 +21,10 @@ export function addCheckCommand(parent: Command, signal: AbortSignal): void {
     .description('Let the broker find out whether the credential of a client works; needs the operation check.')
     .argument('<client>', 'whose credential', parseName)
     .option('--service <name>', 'on this service only', parseName)
-    .addOption(new Option('--stage <stage>', 'which version').choices(STAGES).default('AWSCURRENT'))
+    .addOption(new Option('--stage <stage>', 'which version').choices(SECRET_STAGES).default('AWSCURRENT'))
     .option('--json', 'answer in JSON')
     .action(async (client: string, _: unknown, command: Command) => {
-      const options = command.optsWithGlobals<CheckCommandOptions>();
+      const options = command.optsWithGlobals<CheckOptions>();
       const { environment, service, stage, json } = options;
       if (service === undefined) checkEndpoint(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
       const broker = connect(options, command);
@@ -30,33 +33,17 @@ export function addCheckCommand(parent: Command, signal: AbortSignal): void {
         const checks = await checkPairs(broker, pairs, { stage, signal });
         if (json) printJson({ environment, client, stage, checks: checks.map(checkMembers) });
         else printChecks(checks, environment);
-        if (!checks.every(isAccepted)) process.exitCode = 1;
+        if (!checks.every((check) => isAccepted(check))) process.exitCode = 1;
       });
     });
 }
 
-const STAGES: readonly SecretStage[] = ['AWSCURRENT', 'AWSPENDING', 'AWSPREVIOUS'];
-
-interface CheckCommandOptions extends ClientOptions, ConnectionOptions {
+interface CheckOptions extends ClientOptions, ConnectionOptions {
   readonly region?: string;
   readonly service?: string;
   readonly stage: SecretStage;
 }
 
 async function pairsOf(client: string, options: ClientOptions, signal: AbortSignal): Promise<readonly Pair[]> {
-  const secret = await openSecrets(options, signal).find(client);
-  if (secret === undefined) throw noSuchClient(client);
-  return provablePairs(secret, options.environment);
-}
-
-export function noSuchClient(client: string): CommandFailure {
-  return new CommandFailure(
-    'secret-missing',
-    `There is no client "${client}" in this environment`,
-    'client list shows which there are; client put makes one.',
-  );
-}
-
-function isAccepted(check: PairCheck): boolean {
-  return findingOf(check) === 'accepted';
+  return provablePairs(await findSecret(openSecrets(options, signal), client), options.environment);
 }

@@ -1,13 +1,13 @@
-import { isJsonObject, parseJson } from '../../../client/json.ts';
+import { createInterface } from 'node:readline';
+import { Writable } from 'node:stream';
 import { parseCredential } from '../../../functions/broker/credential/credential.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import type { Environment } from '../../../lib/settings.ts';
+import { namedServices } from '../shared/client-secret.ts';
 import { settingsOf } from '../shared/environment.ts';
 import { aborted, CommandFailure } from '../shared/failure.ts';
-import { talk } from '../shared/output.ts';
-import { namedServices } from '../shared/stored-secret.ts';
-import { askHidden } from './hidden-prompt.ts';
+import { isJsonObject, parseJsonObject, talk } from '../shared/output.ts';
 
 /** The text of a new secret: from a hidden prompt at a terminal, else as JSON from standard input. */
 export async function readCredential(signal: AbortSignal): Promise<Redacted> {
@@ -19,10 +19,26 @@ export async function readCredential(signal: AbortSignal): Promise<Redacted> {
       'Do not redirect stderr, or pipe the credential in as JSON.',
     );
   }
-  const terminal = { input: process.stdin, output: process.stderr };
   talk('What you type is not shown.');
-  const [client_id, secret] = await askHidden(['client_id', 'secret'], terminal);
+  const [client_id, secret] = await askHidden(['client_id', 'secret']);
   return new Redacted(JSON.stringify({ client_id, secret }));
+}
+
+/** Asks one question after the other, a line each, and shows nothing of the answers; Ctrl-C and Ctrl-D abort. */
+async function askHidden(questions: readonly string[]): Promise<readonly string[]> {
+  const output = new Writable({ write: (_chunk, _encoding, done) => done() });
+  // The terminal echoes nothing from here to the last answer; what is pasted in between waits as a line.
+  const lines = createInterface({ input: process.stdin, output, terminal: true, historySize: 0 });
+  const ask = () => process.stderr.write(`${questions[answers.length]}: `);
+  const answers: string[] = [];
+  ask();
+  for await (const line of lines) {
+    answers.push(line);
+    process.stderr.write('\n');
+    if (answers.length === questions.length) return answers;
+    ask();
+  }
+  throw aborted();
 }
 
 async function readInput(signal: AbortSignal): Promise<Redacted> {
@@ -75,15 +91,15 @@ export function prepareCredential(
   said: readonly string[] | 'all' | undefined,
   { environment, configured }: { readonly environment: string; readonly configured: readonly string[] },
 ): Prepared {
-  const secret = parseJson(text.reveal());
-  const named = isJsonObject(secret) ? namedServices(secret) : undefined;
+  const secret = parseJsonObject(text.reveal());
+  const named = secret && namedServices(secret);
   const services = said ?? named ?? 'all';
   const allowed = said ?? configured;
   const isOther = (name: string) => allowed === 'all' || !allowed.includes(name);
   if (named?.length === 0 || named?.some(isOther)) {
     throw unusable('its member services names none, or others than the client is to have (--services)');
   }
-  const prepared = services === 'all' || !isJsonObject(secret) ? text : withServices(secret, services);
+  const prepared = services === 'all' || secret === undefined ? text : withServices(secret, services);
   checkCredential(prepared, services === 'all' ? configured : services, settingsOf(environment));
   return { text: prepared, services };
 }

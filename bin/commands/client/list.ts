@@ -1,18 +1,27 @@
 import type { Command } from 'commander';
-import type { SecretStage } from '../../../functions/contract.ts';
-import { addRegionOption, addTableOption, type ClientOptions, isTagRepeated } from '../shared/client-options.ts';
-import { checkEndpoint } from '../shared/environment.ts';
+import { createDynamoDBClient } from '../../../functions/aws/clients.ts';
+import { createNotificationTable } from '../../../functions/aws/notification-table.ts';
+import { NotificationFailure } from '../../../functions/broker/health/notify.ts';
+import type { Entry } from '../../../functions/broker/health/transitions.ts';
+import { SECRET_STAGES } from '../../../functions/contract.ts';
+import { mapConcurrently, shortVersion } from '../shared/checks.ts';
+import { type ClientSecret, versionWith } from '../shared/client-secret.ts';
+import {
+  awsRegion,
+  checkEndpoint,
+  configuredServices,
+  isLocal,
+  pairTable,
+  type TableOptions,
+} from '../shared/environment.ts';
 import { CommandFailure, explainFailure } from '../shared/failure.ts';
-import { mapFew } from '../shared/few.ts';
-import { shortVersion } from '../shared/finding.ts';
+import { addTableOptions, type ClientOptions } from '../shared/options.ts';
 import { printJson, printTable, talk, talkOfProgress } from '../shared/output.ts';
 import { openSecrets, type Secrets } from '../shared/secrets.ts';
-import { type ClientSecret, versionWith } from '../shared/stored-secret.ts';
-import { type LastFindings, readLastFindings } from './last-findings.ts';
 
 /** `client list`: which clients there are, and which versions of their credentials. */
 export function addListCommand(parent: Command, signal: AbortSignal): void {
-  addTableOption(addRegionOption(parent.command('list')))
+  addTableOptions(parent.command('list'))
     .description('Show the clients with their services and the versions of their credentials, never a value.')
     .option('--json', 'answer in JSON')
     .action(async (_: unknown, command: Command) => {
@@ -21,10 +30,10 @@ export function addListCommand(parent: Command, signal: AbortSignal): void {
       await explainFailure(options, async () => {
         const secrets = openSecrets(options, signal);
         const look = async (secret: ClientSecret) => {
-          const [dates, repeated] = await Promise.all([datesOf(secret, secrets), isTagRepeated(secret, secrets)]);
+          const [dates, repeated] = await Promise.all([datesOf(secret, secrets), secrets.isTagRepeated(secret)]);
           return { ...secret, dates, repeated };
         };
-        const clients = await mapFew(await secrets.list(), look, talkOfProgress('Looking at the versions'));
+        const clients = await mapConcurrently(await secrets.list(), look, talkOfProgress('Looking at the versions'));
         const findings = await readLastFindings(options);
         if (options.json) {
           printJson({ environment: options.environment, clients: clients.map((one) => members(one, findings)) });
@@ -49,6 +58,30 @@ async function datesOf(secret: ClientSecret, secrets: Secrets): Promise<Listed['
   } catch (error) {
     if (error instanceof CommandFailure && error.type.startsWith('secret-')) return new Map();
     throw error;
+  }
+}
+
+/** By `pairKey`; a pair that is as it should be is not among them. */
+type LastFindings = ReadonlyMap<string, Entry>;
+
+/** What the scheduled checks last told the operators; `undefined`, with a word why, when it cannot be read. */
+async function readLastFindings(options: TableOptions): Promise<LastFindings | undefined> {
+  const { environment } = options;
+  if (isLocal(environment) && !process.env.AWS_ENDPOINT_URL_DYNAMODB) {
+    talk('With AWS_ENDPOINT_URL_DYNAMODB as npm start prints it the last findings are shown, too.');
+    return undefined;
+  }
+  const tableName = pairTable(options);
+  const region = awsRegion(options);
+  const dynamodb = createDynamoDBClient({ maxAttempts: 2, ...(region && { region }) });
+  const memory = createNotificationTable({ dynamodb, tableName, now: Date.now });
+  try {
+    const ofServices = await Promise.all(configuredServices(environment).map((service) => memory.read(service)));
+    return new Map(ofServices.flatMap(({ entries }) => [...entries]));
+  } catch (error) {
+    if (!(error instanceof NotificationFailure || error instanceof CommandFailure)) throw error;
+    talk(`The last findings cannot be read: ${error.message}`);
+    return undefined;
   }
 }
 
@@ -80,7 +113,7 @@ function findingsOf(client: string, findings: LastFindings) {
 
 function print(clients: readonly Listed[], findings: LastFindings | undefined, now: number): void {
   const rows = clients.map((one) => {
-    const versions = STAGES.map((stage) => describeVersion(versionWith(stage, one), one, now));
+    const versions = SECRET_STAGES.map((stage) => describeVersion(versionWith(stage, one), one, now));
     return [one.client, one.servicesTag ?? 'all', ...versions, stateOf(one, findings)];
   });
   printTable(['CLIENT', 'SERVICES', 'CURRENT', 'PENDING', 'PREVIOUS', 'LAST FINDING'], rows);
@@ -104,8 +137,6 @@ function stateOf({ client, deletedAt }: Listed, findings: LastFindings | undefin
   if (wrong.length === 0) return '-';
   return wrong.map(({ service, finding, since }) => `${service}: ${finding} since ${since}`).join('; ');
 }
-
-const STAGES: readonly SecretStage[] = ['AWSCURRENT', 'AWSPENDING', 'AWSPREVIOUS'];
 
 function describeVersion(versionId: string | undefined, { dates }: Listed, now: number): string {
   const storedAt = versionId === undefined ? undefined : dates.get(versionId);

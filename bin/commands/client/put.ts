@@ -1,18 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import { type Command, Option } from 'commander';
-import type { TokenBroker } from '../../../client/token-broker.ts';
+import type { TokenBroker } from '../../../client/index.ts';
 import { secretName } from '../../../functions/contract.ts';
-import { checkPairs } from '../shared/checks.ts';
-import { type ClientOptions, pairsOn, servicesSaid } from '../shared/client-options.ts';
-import { addConnectionOptions, type ConnectionOptions, connect } from '../shared/connect.ts';
+import { checkPairs, isAccepted } from '../shared/checks.ts';
+import { type ClientSecret, pairsOn, provablePairs, versionWith } from '../shared/client-secret.ts';
 import { checkEndpoint, configuredServices, isLocal } from '../shared/environment.ts';
-import { CommandFailure, explainFailure } from '../shared/failure.ts';
-import { parseName, parseServices } from '../shared/options.ts';
+import { explainFailure } from '../shared/failure.ts';
+import {
+  addConnectionOptions,
+  type ClientOptions,
+  type ConnectionOptions,
+  connect,
+  parseName,
+  parseServices,
+} from '../shared/options.ts';
 import { talk } from '../shared/output.ts';
-import { type NewVersion, openSecrets, type Secrets } from '../shared/secrets.ts';
-import { type ClientSecret, versionWith } from '../shared/stored-secret.ts';
+import { type NewVersion, openSecrets, type Secrets, secretDeleted } from '../shared/secrets.ts';
 import { type Prepared, prepareCredential, readCredential } from './credential-prompt.ts';
-import { isAcceptedVersion, makeCurrent, printOutcome, TAKES_EFFECT } from './promotion.ts';
+import { makeCurrent, printOutcome, TAKES_EFFECT } from './promote.ts';
 
 /** `client put`: stores a credential beside the one in use, proves it, and only then lets it take over. */
 export function addPutCommand(parent: Command, signal: AbortSignal): void {
@@ -48,7 +53,7 @@ export function addPutCommand(parent: Command, signal: AbortSignal): void {
             signal,
           });
         } catch (error) {
-          talk('client list shows whether the version is stored, and its stage. A pending one affects nobody:');
+          talk('client list shows whether the version is stored, and its stage. A pending one affects no caller:');
           talk(`client promote ${client} checks and promotes it, another client put ${client} replaces it.`);
           throw error;
         }
@@ -64,18 +69,32 @@ interface PutOptions extends ClientOptions, ConnectionOptions {
 }
 
 function refuseUnstorable(before: ClientSecret | undefined, options: PutOptions, command: Command): void {
-  if (before?.deletedAt !== undefined) {
-    throw new CommandFailure(
-      'secret-deleted',
-      'The secret is marked for deletion',
-      'Restore it first: docs/operations.md, "Restore a deleted secret".',
-    );
-  }
+  if (before?.deletedAt !== undefined) throw secretDeleted();
   if (before === undefined && !options.kmsKeyId && !isLocal(options.environment)) {
     command.error(
       'error: a new secret needs the key of the environment: give --kms-key-id or set TOKEN_BROKER_KMS_KEY_ID to the output KeyArn of its stack',
     );
   }
+}
+
+/**
+ * The services that a client is put with, as `--services` says, else the tag of its secret; `undefined` when neither says
+ * anything. Wrong usage when the environment does not have one of them.
+ */
+function servicesSaid(
+  before: ClientSecret | undefined,
+  { environment, services }: PutOptions,
+  command: Command,
+): readonly string[] | 'all' | undefined {
+  if (services === undefined && before?.servicesTag !== undefined) {
+    return provablePairs(before, environment).map(({ service }) => service);
+  }
+  const configured = configuredServices(environment);
+  const unknown = services === 'all' ? undefined : services?.find((service) => !configured.includes(service));
+  if (unknown !== undefined) {
+    command.error(`error: "${environment}" has no service "${unknown}": it has ${configured.join(', ')}`);
+  }
+  return services;
 }
 
 /** Stores the version beside what is there. The first version of a secret is current at once: AWS knows no other way. */
@@ -115,14 +134,14 @@ async function prove(stored: Stored, options: PutOptions, { broker, secrets, sig
   const { environment, force = false, json } = options;
   talk(`Checking it on ${services.join(', ')}.`);
   const checks = await checkPairs(broker, pairsOn(services, client), { stage, signal });
-  const isAccepted = checks.every((check) => isAcceptedVersion(check, version));
-  const isPromoted = stage === 'AWSPENDING' && (isAccepted || force);
+  const areAccepted = checks.every((check) => isAccepted(check, version));
+  const isPromoted = stage === 'AWSPENDING' && (areAccepted || force);
   if (isPromoted) {
     await makeCurrent(secrets, { client, version, current: versionWith('AWSCURRENT', before), isPending: true });
   }
   const outcome = { environment, client, version, stage: isPromoted ? 'AWSCURRENT' : stage, checks } as const;
-  printOutcome(outcome, { json, next: NEXT[isPromoted ? 'promoted' : stage][isAccepted ? 'accepted' : 'refused'] });
-  if (!isAccepted && !isPromoted) process.exitCode = 1;
+  printOutcome(outcome, { json, next: NEXT[isPromoted ? 'promoted' : stage][areAccepted ? 'accepted' : 'refused'] });
+  if (!areAccepted && !isPromoted) process.exitCode = 1;
 }
 
 const FIRST = 'It is the first version, so AWS made it the current one at once';
@@ -136,7 +155,7 @@ const NEXT = {
   },
   AWSCURRENT: {
     accepted: `${FIRST}. Callers get tokens as soon as an access rule lets them.`,
-    refused: `${FIRST}; nobody had a token of the client before. Store the right credential with client put.`,
+    refused: `${FIRST}; no caller had a token of the client before. Store the right credential with client put.`,
   },
 } as const;
 

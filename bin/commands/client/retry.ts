@@ -1,17 +1,17 @@
 import type { Command } from 'commander';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
-import { addRegionOption, addTableOption, type ClientOptions, hasService } from '../shared/client-options.ts';
+import { shortVersion } from '../shared/checks.ts';
+import { hasService } from '../shared/client-secret.ts';
 import { checkEndpoint } from '../shared/environment.ts';
 import { explainFailure } from '../shared/failure.ts';
-import { shortVersion } from '../shared/finding.ts';
-import { parseName } from '../shared/options.ts';
+import { addTableOptions, type ClientOptions, parseName } from '../shared/options.ts';
 import { printJson, printTable, talk } from '../shared/output.ts';
 import { changePairs, pairsOfClient } from '../shared/pair-changes.ts';
 import { openSecrets } from '../shared/secrets.ts';
 
 /** `client retry`: ends what keeps credentials from being sent again. */
 export function addRetryCommand(parent: Command, signal: AbortSignal): void {
-  addTableOption(addRegionOption(parent.command('retry')))
+  addTableOptions(parent.command('retry'))
     .description(
       'Let credentials be sent again that were rejected, held or paused, once their service has been mended.',
     )

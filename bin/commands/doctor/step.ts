@@ -1,66 +1,38 @@
-/** Everything that `doctor` can name as the cause of a failing call, with what to do about it. */
+/** What `doctor` alone can find out, with what to do about it; other causes are failures of the call, and say it themselves. */
 export const CAUSES = {
   'url-missing': 'Give --url, or set TOKEN_BROKER_URL to the output Url of the stack.',
   'url-malformed': 'Give the Function URL as the stack prints it: https://<id>.lambda-url.<region>.on.aws/',
   'region-missing': "Give --region with the region of the broker's stack.",
-  'region-wrong': "Leave --region out, or give the region that the Function URL's host names.",
   'aws-credentials-missing':
     'Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in (aws sso login); on a machine in AWS attach the role.',
-  'aws-credentials-malformed':
-    'Copy the AWS credentials again: a part of them is empty or holds a space, a line break or a character beyond ASCII.',
   'aws-credentials-expired': 'Sign in again (for example aws sso login): temporary AWS credentials end.',
-  'aws-credentials-invalid':
-    'Check that AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN come from the same sign-in, and that the key still exists.',
   'caller-not-a-role': 'Assume a role: the broker knows roles only, neither users nor the root of an account.',
   'dns-failed': 'Check the URL for a typing error, and the name servers of this machine.',
   'connection-failed':
     'Check the port, firewalls and the proxy (Node takes HTTPS_PROXY only with NODE_USE_ENV_PROXY=1); a local broker is started with npm start.',
   'tls-failed':
     'A proxy or another host answers in place of AWS: check the URL, or let Node trust the proxy (NODE_EXTRA_CA_CERTS).',
-  'no-answer': 'Something swallows the packets: check firewalls, the proxy and the routes out of a VPC.',
+  'no-answer': 'Packets get lost on the way: check firewalls, the proxy and the routes out of a VPC.',
   'not-a-broker': "Check that the URL is the broker's Function URL: something else answers there.",
   'function-url-unknown':
     'The Function URL is no more: take the output Url of the stack, which changes with the function.',
   'clock-behind': "Set this machine's clock forward (timedatectl shows its state): AWS takes signatures for 5 minutes.",
   'clock-ahead': "Set this machine's clock back (timedatectl shows its state): AWS takes signatures for 5 minutes.",
-  'aws-signature-mismatch':
-    'Check that the secret access key belongs to the access key id, without stray spaces, and that no proxy changes the request.',
-  'aws-throttled': 'Try again in a moment; if it lasts, raise the reserved concurrency of the function.',
-  'aws-function-failed': 'Read the log of the function: it crashed or ran out of time.',
   'permission-account':
-    'No access rule names a role of your account, so the function lets nobody of it in: add a rule to lib/environments.ts and deploy.',
+    'No access rule names a role of your account, so the function lets none of its roles in: add a rule to lib/environments.ts and deploy.',
   'permission-invoke-function-url':
     'The function does not give your account lambda:InvokeFunctionUrl: deploy the stack again, it writes both permissions.',
   'permission-invoke-function':
     'The function gives your account lambda:InvokeFunctionUrl but not the second permission, lambda:InvokeFunction with the condition lambda:InvokedViaFunctionUrl: deploy the stack again, it writes both.',
   'permission-identity':
     "The function lets your account in, so your role's own policy lacks one of the two permissions: attach what the command policy <role-arn> prints.",
-  'aws-forbidden':
-    "A permission is missing, lambda:InvokeFunctionUrl or the second one, lambda:InvokeFunction with lambda:InvokedViaFunctionUrl, on the function's side (an access rule of your account, deployed) or in your role's own policy (the command policy <role-arn> prints it). To tell which, run doctor with lambda:GetPolicy on the function.",
-  'access-denied':
-    'Check the names of client and service; then have a rule for your role, with the operation token, added to lib/environments.ts and deployed.',
-  'client-disabled': 'An operator has stopped this client: ask why, then client enable ends it.',
-  'secret-missing': 'An operator must store the credential for this service: client put, with --services.',
-  'services-not-repeated':
-    'The broker goes by the secret, health and client list by the tag: store the credential anew with client put, which writes both.',
   'secret-deleted': 'An operator must restore the secret: docs/operations.md, "Restore a deleted secret".',
-  'secret-malformed': 'An operator must store the credential anew: client put checks its form.',
   'secret-denied':
     "The broker's own role may not read the secret: the secret must be encrypted with the key of the stack (output KeyArn), the stack be deployed, and the client not be disabled (client enable).",
-  'secrets-unavailable': 'Secrets Manager is down or slow: try again in a moment.',
-  'credential-rejected':
-    'The service does not accept the credential: an operator must store the right one (client put). Trying again may lock the account.',
+  'services-not-repeated':
+    'The broker goes by the secret, health and client list by the tag: store the credential anew with client put, which writes both.',
   'token-path-wrong':
     "The service has nothing at the broker's tokenPath: an operator must set tokenPath of the service in lib/environments.ts and deploy; it is /auth/v1/token or /oauth/token. doctor --auth-url <authUrl> tries both, without a credential.",
-  'token-endpoint-error':
-    "The service turned the token request itself away: an operator must check the service's authUrl, tokenPath, parameters and headers in lib/environments.ts.",
-  'token-response-unusable':
-    "The service answered, but no token was found in it: an operator must name its members in the service's response settings; --json shows the shape of what came.",
-  'token-endpoint-unavailable':
-    'The service is down, failing or asks for patience: try again later, and tell its operators.',
-  'token-endpoint-timeout': 'The service does not answer in time: try again later, and tell its operators.',
-  'broker-failed': 'The broker itself failed: give the request id to its operators, who find it in the log.',
-  unexplained: 'Nothing known explains this: give the detail to the operators of the broker.',
 } as const satisfies Record<string, string>;
 
 export type Cause = keyof typeof CAUSES;
@@ -70,7 +42,9 @@ export interface Step {
   readonly step: string;
   readonly outcome: 'ok' | 'failed' | 'unknown';
   readonly detail: string;
-  readonly cause?: Cause;
+  /** One of `CAUSES`, or the type of the failure of a call, with what to do about it. */
+  readonly cause?: string;
+  readonly advice?: string;
   /** The form of the service's answer, when that is what failed. */
   readonly shape?: unknown;
   /** The one that exists. */
@@ -86,5 +60,5 @@ export function unknown(step: string, detail: string): Step {
 }
 
 export function failed(step: string, cause: Cause, detail: string): Step {
-  return { step, outcome: 'failed', cause, detail };
+  return { step, outcome: 'failed', detail, cause, advice: CAUSES[cause] };
 }

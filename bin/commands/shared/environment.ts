@@ -72,8 +72,8 @@ export function awsRegion({ environment, region }: AwsOptions): string | undefin
 }
 
 /**
- * Keeps who forgot `--environment` from changing something in AWS that no environment will ever read, and tells who has
- * left a stand-in set.
+ * Wrong usage for the environment of `npm start` when no stand-in is set: the command would change something in AWS that
+ * no environment will ever read. Of any other environment it tells that a stand-in is set.
  */
 export function checkEndpoint(
   { environment }: AwsOptions,

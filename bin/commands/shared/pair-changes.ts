@@ -1,9 +1,8 @@
 import { createDynamoDBClient } from '../../../functions/aws/clients.ts';
 import { createPairAdmin, type PairAdmin } from '../../../functions/aws/pair-table/admin.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
-import { awsFailure } from './aws-failure.ts';
 import { awsRegion, configuredServices, pairTable, type TableOptions } from './environment.ts';
-import { CommandFailure } from './failure.ts';
+import { awsFailure, CommandFailure } from './failure.ts';
 import { talk } from './output.ts';
 
 interface Options extends TableOptions {

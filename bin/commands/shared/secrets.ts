@@ -4,23 +4,27 @@ import {
   DescribeSecretCommand,
   GetResourcePolicyCommand,
   GetSecretValueCommand,
+  InvalidParameterException,
+  InvalidRequestException,
   ListSecretsCommand,
   ListSecretVersionIdsCommand,
   PutResourcePolicyCommand,
   PutSecretValueCommand,
+  ResourceExistsException,
   ResourceNotFoundException,
+  type SecretListEntry,
   TagResourceCommand,
   UntagResourceCommand,
   UpdateSecretVersionStageCommand,
 } from '@aws-sdk/client-secrets-manager';
-import { isJsonObject, parseJson } from '../../../client/json.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
+import { servicesOf } from '../../../functions/broker/health/run.ts';
 import type { Redacted } from '../../../functions/broker/redacted.ts';
-import { type SecretStage, secretName } from '../../../functions/contract.ts';
+import { NAME_PATTERN, type SecretStage, secretName } from '../../../functions/contract.ts';
+import { type ClientSecret, namedServices } from './client-secret.ts';
 import { type AwsOptions, awsRegion } from './environment.ts';
-import { CommandFailure } from './failure.ts';
-import { inOurWords } from './secrets-call.ts';
-import { type ClientSecret, namedServices, readSecret } from './stored-secret.ts';
+import { awsFailure, CommandFailure } from './failure.ts';
+import { parseJsonObject } from './output.ts';
 
 /** A version about to be stored; its id is chosen before, so that it is known whatever happens on the way. */
 export interface NewVersion {
@@ -41,14 +45,14 @@ export interface Secrets {
   putPending(client: string, version: NewVersion): Promise<readonly string[]>;
   /** Says which services the client has; `all` takes the tag away. */
   setServices(client: string, services: readonly string[] | 'all'): Promise<void>;
-  /** Moves a stage away `from` the version that has it, and `to` another one; fails when somebody else was faster. */
+  /** Moves a stage away `from` the version that has it, and `to` another one; fails when another operator was faster. */
   moveStage(client: string, stage: SecretStage, move: StageMove): Promise<void>;
   /** The ARN of the client's secret and its resource policy, if it has one; `undefined` when there is no secret. */
   readPolicy(client: string): Promise<{ readonly arn: string; readonly policy: string | undefined } | undefined>;
   /** Puts the resource policy, or deletes it. */
   writePolicy(client: string, policy: string | undefined): Promise<void>;
-  /** The services that the current version names, or `all`; `unknown` when it cannot be read with these AWS credentials. */
-  readServices(client: string): Promise<readonly string[] | 'all' | 'unknown'>;
+  /** Whether the current version names the services of the tag; absent without a tag, `unknown` when it cannot be read. */
+  isTagRepeated(secret: ClientSecret): Promise<boolean | 'unknown' | undefined>;
 }
 
 interface SecretDetails {
@@ -164,20 +168,34 @@ export function openSecrets(options: AwsOptions, signal: AbortSignal): Secrets {
           ));
     },
 
-    async readServices(name) {
+    async isTagRepeated({ client: name, servicesTag, deletedAt }) {
+      if (servicesTag === undefined || deletedAt !== undefined) return undefined;
       const input = { SecretId: secretName(environment, name), VersionStage: 'AWSCURRENT' };
       try {
         const { SecretString = '' } = await call('GetSecretValue', (send) =>
           client.send(new GetSecretValueCommand(input), send),
         );
-        const json = parseJson(SecretString);
-        return isJsonObject(json) ? (namedServices(json) ?? 'all') : 'unknown';
+        const secret = parseJsonObject(SecretString);
+        if (secret === undefined) return 'unknown';
+        const tagged = servicesOf(servicesTag, []);
+        return namedServices(secret)?.toSorted().join(' ') === tagged.toSorted().join(' ');
       } catch (error) {
         if (!(error instanceof CommandFailure) || error.type === 'aborted') throw error;
         return 'unknown';
       }
     },
   };
+}
+
+/** The secret of a client that must have one. */
+export async function findSecret(secrets: Secrets, client: string): Promise<ClientSecret> {
+  const secret = await secrets.find(client);
+  if (secret !== undefined) return secret;
+  throw new CommandFailure(
+    'secret-missing',
+    `There is no client "${client}" in this environment`,
+    'client list shows which there are; client put makes one.',
+  );
 }
 
 function ifThereIsOne(error: unknown): undefined {
@@ -194,4 +212,58 @@ const SERVICES_TAG = 'services';
 
 function servicesTag(services: readonly string[]) {
   return { Key: SERVICES_TAG, Value: services.join(' ') };
+}
+
+/** Reads what ListSecrets tells of a secret; `undefined` when it is not one of a client below the prefix. */
+function readSecret(entry: SecretListEntry, prefix: string): ClientSecret | undefined {
+  const { Name = '', Tags = [], SecretVersionsToStages = {}, DeletedDate } = entry;
+  // The filter of ListSecrets is a prefix match, and a name could go on: a client's has no slash.
+  const client = Name.slice(prefix.length);
+  if (!Name.startsWith(prefix) || !NAME_PATTERN.test(client)) return undefined;
+  return {
+    client,
+    servicesTag: Tags.find(({ Key }) => Key === SERVICES_TAG)?.Value,
+    versions: Object.entries(SecretVersionsToStages).map(([versionId, stages]) => ({ versionId, stages })),
+    deletedAt: DeletedDate?.getTime(),
+  };
+}
+
+/** Makes calls that fail in a command's own words. */
+function inOurWords(region: string | undefined, signal: AbortSignal) {
+  return async <Answer>(
+    operation: string,
+    send: (options: { readonly abortSignal: AbortSignal }) => Promise<Answer>,
+  ): Promise<Answer> => {
+    try {
+      return await send({ abortSignal: signal });
+    } catch (error) {
+      throw conflict(error, operation) ?? awsFailure(error, { action: `secretsmanager:${operation}`, region });
+    }
+  };
+}
+
+/** What AWS refuses because of how the secret is at the moment. */
+function conflict(error: unknown, operation: string): CommandFailure | undefined {
+  if (error instanceof ResourceNotFoundException) {
+    return new CommandFailure('secret-missing', 'There is no such secret', 'client list shows which there are.');
+  }
+  if (error instanceof InvalidRequestException) return secretDeleted();
+  const isLost = error instanceof InvalidParameterException && operation === 'UpdateSecretVersionStage';
+  if (isLost || error instanceof ResourceExistsException) {
+    return new CommandFailure(
+      'secret-changed',
+      'Another operator has changed the secret meanwhile',
+      'Look at it with client list, then run the command again.',
+    );
+  }
+  return undefined;
+}
+
+/** The failure of a command that finds a secret which is marked for deletion. */
+export function secretDeleted(): CommandFailure {
+  return new CommandFailure(
+    'secret-deleted',
+    'The secret is marked for deletion',
+    'Restore it first: docs/operations.md, "Restore a deleted secret".',
+  );
 }

@@ -60,7 +60,7 @@ describe('client check', () => {
 
   it.each([
     ['secret-missing', ['--stage', 'AWSPREVIOUS'], /There is no version with this stage in token-broker\/local\/acme/],
-    ['access-denied', ['--service', 'unknown'], /No access rule lets your role/],
+    ['access-denied', ['--service', 'unknown'], /Check both names and your role/],
   ])('explains "%s"', async (finding, args, advice) => {
     const world = await startOperatorWorld();
     const { exitCode, stdout, stderr } = await world.run([...CHECK, ...args]);

@@ -176,7 +176,7 @@ describe('client put for a new client', () => {
 
   it.each([
     ['accepts it', NEW, 0, /AWS made it the current one at once\. Callers get tokens as soon as/],
-    ['does not', WRONG, 1, /nobody had a token of the client before\. Store the right credential/],
+    ['does not', WRONG, 1, /no caller had a token of the client before\. Store the right credential/],
   ])('stores its secret with its services, and tells whether the service %s', async (_, input, expected, words) => {
     const world = await startOperatorWorld();
     const { exitCode, stderr } = await world.run(PUT_GLOBEX, { input });
@@ -254,7 +254,7 @@ describe('client put, interrupted or overtaken', () => {
 
     const { exitCode, stderr } = await slow;
     expect(exitCode).toBe(1);
-    expect(stderr).toMatch(/secret-changed: Somebody else has changed the secret meanwhile/);
+    expect(stderr).toMatch(/secret-changed: Another operator has changed the secret meanwhile/);
     expect(await describeSecret(world)).toMatchObject({ AWSCURRENT });
   });
 

@@ -1,5 +1,36 @@
 import { describe, expect, it } from 'vitest';
-import { awsFailure } from '../../../bin/commands/shared/aws-failure.ts';
+import { adviceFor, awsFailure } from '../../../bin/commands/shared/failure.ts';
+import { FINDING_ADVICE, PROBLEM_ADVICE } from '../../../functions/contract.ts';
+
+const ABOUT = { environment: 'prod', client: 'acme' };
+const advise = (type: string) => adviceFor({ type, advice: undefined }, ABOUT);
+
+describe('the advice on a problem', () => {
+  it.each(Object.keys(PROBLEM_ADVICE))(
+    '"%s" is a sentence that a terminal can show, with every name in its place',
+    (type) => {
+      expect(advise(type)).toMatch(/^[A-Z][^`<>]*\.$/);
+    },
+  );
+
+  it('is another one for every problem, and for every finding', () => {
+    for (const advice of [PROBLEM_ADVICE, FINDING_ADVICE]) {
+      expect(new Set(Object.values(advice)).size).toBe(Object.keys(advice).length);
+    }
+  });
+
+  it('names the secret that an operator must look at', () => {
+    expect(advise('credential-rejected')).toContain('token-broker/prod/acme');
+  });
+
+  it('is that of the failure itself when it brings one', () => {
+    expect(adviceFor({ type: 'timeout', advice: 'Wait.' }, ABOUT)).toBe('Wait.');
+  });
+
+  it.each(['something-new', 'toString'])('has an answer for "%s", which it does not know', (type) => {
+    expect(advise(type)).toMatch(/does not know/);
+  });
+});
 
 const ASKED = { action: 'secretsmanager:ListSecrets', region: 'eu-west-1' };
 
