@@ -26,19 +26,27 @@ export async function readCredential(signal: AbortSignal): Promise<Redacted> {
 
 /** Asks one question after the other, a line each, and shows nothing of the answers; Ctrl-C and Ctrl-D abort. */
 async function askHidden(questions: readonly string[]): Promise<readonly string[]> {
-  const output = new Writable({ write: (_chunk, _encoding, done) => done() });
-  // The terminal echoes nothing from here to the last answer; what is pasted in between waits as a line.
-  const lines = createInterface({ input: process.stdin, output, terminal: true, historySize: 0 });
-  const ask = () => process.stderr.write(`${questions[answers.length]}: `);
+  const { promise, resolve, reject } = Promise.withResolvers<readonly string[]>();
   const answers: string[] = [];
-  ask();
-  for await (const line of lines) {
+  const ask = () => {
+    if (answers.length === questions.length) resolve(answers);
+    else process.stderr.write(`${questions[answers.length]}: `);
+  };
+  const output = new Writable({ write: (_chunk, _encoding, done) => done() });
+  // Before the first question and until the last answer, so that the terminal echoes nothing in between.
+  const lines = createInterface({ input: process.stdin, output, terminal: true, historySize: 0 });
+  lines.on('line', (line) => {
     answers.push(line);
     process.stderr.write('\n');
-    if (answers.length === questions.length) return answers;
     ask();
+  });
+  lines.once('close', () => reject(aborted()));
+  ask();
+  try {
+    return await promise;
+  } finally {
+    lines.close();
   }
-  throw aborted();
 }
 
 async function readInput(signal: AbortSignal): Promise<Redacted> {

@@ -50,7 +50,7 @@ export async function examineConnection({ url }: Endpoint, signal: AbortSignal):
 function causeOf(code: string): Cause {
   if (/^(ENOTFOUND|EAI_)/.test(code)) return 'dns-failed';
   if (/CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_|HOSTNAME|^EPROTO$/.test(code)) return 'tls-failed';
-  return /TIMEOUT|TimeoutError/i.test(code) ? 'no-answer' : 'connection-failed';
+  return /TIMEOUT|ETIMEDOUT|TimeoutError/i.test(code) ? 'no-answer' : 'connection-failed';
 }
 
 /** The header is cut to whole seconds, and the way takes time: so much may be off without meaning anything. */
