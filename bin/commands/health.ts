@@ -3,7 +3,7 @@ import { styleText } from 'node:util';
 import { type Command, Option } from 'commander';
 import { causeWord } from '../../functions/aws/errors.ts';
 import type { Pair } from '../../functions/broker/pair/pair.ts';
-import type { Finding } from '../../functions/contract.ts';
+import { FINDINGS } from '../../functions/contract.ts';
 import { checkMembers, checkPairs, findingOf, type PairCheck } from './shared/checks.ts';
 import { checkedPairs } from './shared/client-secret.ts';
 import { checkEndpoint } from './shared/environment.ts';
@@ -120,24 +120,17 @@ export function healthText(pairs: readonly PairHealth[], isColourful: boolean): 
 const NO_PAIR = '-';
 
 function paint(text: string, padded: string): string {
-  return isFinding(text) ? styleText(COLOURS[text], padded, { validateStream: false }) : padded;
+  const isFinding = FINDINGS.some((finding) => finding === text);
+  return isFinding ? styleText(COLOURS.get(text) ?? 'red', padded, { validateStream: false }) : padded;
 }
 
-function isFinding(text: string): text is Finding {
-  return Object.hasOwn(COLOURS, text);
-}
-
-/** Yellow passes by itself; red does not. */
-const COLOURS = {
-  accepted: 'green',
-  disabled: 'gray',
-  throttled: 'yellow',
-  unreachable: 'yellow',
-  misconfigured: 'red',
-  rejected: 'red',
-  'secret-missing': 'red',
-  'secret-malformed': 'red',
-} as const satisfies Record<Finding, string>;
+/** Yellow passes by itself; every other finding is red. */
+const COLOURS = new Map<string, 'green' | 'gray' | 'yellow'>([
+  ['accepted', 'green'],
+  ['disabled', 'gray'],
+  ['throttled', 'yellow'],
+  ['unreachable', 'yellow'],
+]);
 
 /** How many pairs there are, and how they are: the same sentence in whichever order they were checked. */
 export function summaryOf(pairs: readonly PairHealth[]): string {

@@ -25,7 +25,7 @@ export function addPutCommand(parent: Command, signal: AbortSignal): void {
     .description('Store a new credential, check it on each service of the client, and promote it if all accept it.')
     .argument('<client>', 'whose credential', parseName)
     .option('--services <names>', 'the services that the client has, with commas between, or all', parseServices)
-    .option('--force', 'promote it whatever the services say')
+    .option('--force', 'promote it even if a service does not accept it')
     .addOption(new Option('--kms-key-id <key>', 'what encrypts a new secret').env('TOKEN_BROKER_KMS_KEY_ID'))
     .option('--json', 'answer in JSON')
     .addHelpText('after', HELP)

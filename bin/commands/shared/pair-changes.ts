@@ -47,7 +47,7 @@ export async function changePairs<Result>(
   throw first;
 }
 
-/** All pairs of a client: on every service of the environment, whatever its tag says, because a caller can ask for any. */
+/** All pairs of a client: on every service of the environment, also those that its tag leaves out, because a caller can ask for any. */
 export function pairsOfClient(client: string, { environment, service }: Options): readonly Pair[] {
   const services = service === undefined ? configuredServices(environment) : [service];
   return services.map((name) => ({ client, service: name }));

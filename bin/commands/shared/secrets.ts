@@ -26,7 +26,7 @@ import { type AwsOptions, awsRegion } from './environment.ts';
 import { awsFailure, CommandFailure } from './failure.ts';
 import { parseJsonObject } from './output.ts';
 
-/** A version about to be stored; its id is chosen before, so that it is known whatever happens on the way. */
+/** A version about to be stored; its id is chosen before, so that it is known even if storing fails. */
 export interface NewVersion {
   readonly versionId: string;
   readonly text: Redacted;

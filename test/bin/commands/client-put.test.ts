@@ -244,7 +244,7 @@ describe('client put, interrupted or overtaken', () => {
     expect(stderr).toMatch(/client promote acme checks and promotes it, another client put acme replaces it\.\n$/);
   });
 
-  it('does not undo what somebody else has promoted meanwhile', async () => {
+  it('does not undo what another operator has promoted meanwhile', async () => {
     const world = await startOperatorWorld();
     world.tokenService.latency(1_500);
     const slow = world.run(PUT, { input: NEW });

@@ -182,7 +182,7 @@ describe('doctor at a token endpoint that answers 404', () => {
     expect(steps.at(-1)).toMatchObject({ step: 'token-path', outcome: 'unknown' });
   });
 
-  it('asks nobody unless it is told whom', async () => {
+  it('asks no token endpoint unless it is told which', async () => {
     const { env } = await withWorld(answering(405, ''));
     const { stdout, stderr } = await runCommandLine(DOCTOR, env);
     expect(stdout).not.toContain('token-path ');

@@ -192,7 +192,7 @@ describe('token, interrupted', () => {
     expect(await finished(child)).toEqual({ exitCode: 130, stdout: '', stderr: '' });
   });
 
-  it('is silent when nobody reads its output any more', async () => {
+  it('is silent when its output has no reader any more', async () => {
     const child = await startWaiting((waiting, answer) => {
       waiting.stdout.destroy();
       waiting.stdout.once('close', answer);
