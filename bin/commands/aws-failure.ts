@@ -1,4 +1,4 @@
-import { causeWord } from '../../functions/aws/errors.ts';
+import { causeWord } from '../../functions/aws/calls.ts';
 import { aborted, CommandFailure } from './failure.ts';
 
 /** Why AWS did not do what a command asked of it. Nothing that AWS wrote is repeated: it may quote what it was sent. */

@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander';
 import { TokenBrokerError } from '../../client/error.ts';
-import { bugPlace } from '../../functions/aws/errors.ts';
+import { bugPlace } from '../../functions/aws/log/audit-log.ts';
 import { type ExplainedFor, explain } from './explain.ts';
 import { printJson, talk } from './output.ts';
 

@@ -1,8 +1,7 @@
 import { ListSecretsCommand, type SecretListEntry, type SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import type { ClientList } from '../broker/health/run.ts';
 import { NAME_PATTERN, secretName } from '../contract.ts';
-import { causeWord } from './errors.ts';
-import { withTimeLimit } from './time-limit.ts';
+import { causeWord, withTimeLimit } from './calls.ts';
 
 interface Dependencies {
   readonly environment: string;

@@ -9,9 +9,8 @@ import * as z from 'zod/mini';
 import { NotificationFailure, type NotificationMemories } from '../broker/health/notify.ts';
 import { CONDITIONS, type Entries, type Entry } from '../broker/health/transitions.ts';
 import type { ServiceName } from '../broker/pair/pair.ts';
-import { causeWord } from './errors.ts';
+import { causeWord, withTimeLimit } from './calls.ts';
 import { number, text } from './pair-table/item.ts';
-import { withTimeLimit } from './time-limit.ts';
 
 interface Dependencies {
   readonly dynamodb: DynamoDBClient;

@@ -1,7 +1,6 @@
 import { PublishCommand, SNSClient, type SNSClientConfig } from '@aws-sdk/client-sns';
 import { NotificationFailure, type SendMessage } from '../broker/health/notify.ts';
-import { causeWord } from './errors.ts';
-import { withTimeLimit } from './time-limit.ts';
+import { causeWord, withTimeLimit } from './calls.ts';
 
 /** A client for the region and the endpoint of the standard variables (`AWS_REGION`, `AWS_ENDPOINT_URL_SNS`). */
 export function createSnsClient(config: SNSClientConfig = {}): SNSClient {

@@ -1,5 +1,5 @@
 import { AssumeRoleCommand, STSClient, type STSClientConfig } from '@aws-sdk/client-sts';
-import { withTimeLimit } from './time-limit.ts';
+import { withTimeLimit } from './calls.ts';
 
 /** A client for the region and the endpoint of the standard variables (`AWS_REGION`, `AWS_ENDPOINT_URL_STS`). */
 export function createStsClient(config: STSClientConfig = {}): STSClient {

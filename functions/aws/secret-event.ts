@@ -7,8 +7,7 @@ import * as z from 'zod/mini';
 import type { Promotion, SecretDescription } from '../broker/health/check-client.ts';
 import type { ClientName } from '../broker/pair/pair.ts';
 import { NAME_PATTERN, secretName } from '../contract.ts';
-import { causeWord } from './errors.ts';
-import { withTimeLimit } from './time-limit.ts';
+import { causeWord, withTimeLimit } from './calls.ts';
 
 /** What an event of Secrets Manager means: a client's secret has a new current version, or it concerns no client of this environment. */
 export type SecretEvent = ({ readonly kind: 'promotion' } & Promotion) | { readonly kind: IgnoredEvent };

@@ -1,4 +1,4 @@
-import { causeWord } from '../../../functions/aws/errors.ts';
+import { causeWord } from '../../../functions/aws/calls.ts';
 import { aborted } from '../failure.ts';
 
 /** What came back. */

@@ -7,9 +7,9 @@ import {
 import { type Pair, pairKey } from '../../broker/pair/pair.ts';
 import { type PairRecord, pastTime } from '../../broker/pair/record.ts';
 import type { Lease, PairStore } from '../../broker/pair/store.ts';
+import { withRetry } from '../calls.ts';
 import { type CircuitBreaker, createCircuitBreaker, unavailable } from '../circuit-breaker.ts';
 import type { Sealer } from '../sealing/sealing.ts';
-import { withRetry } from '../time-limit.ts';
 import { type Item, readIssuedAt, readSeal, readState } from './item.ts';
 import {
   acquireChange,
