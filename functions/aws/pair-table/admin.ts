@@ -6,7 +6,7 @@ import {
   type UpdateItemCommandInput,
 } from '@aws-sdk/client-dynamodb';
 import { type Pair, pairKey } from '../../broker/pair/pair.ts';
-import { HELD, PAUSE_ATTRIBUTES, REJECTED } from './item.ts';
+import { forgetAt, HELD, PAUSE_ATTRIBUTES, REJECTED } from './item.ts';
 
 /** What an operator changes in the record of a pair by hand. Everything can be repeated. */
 export interface PairAdmin {
@@ -40,7 +40,6 @@ interface Dependencies {
 export function createPairAdmin({ dynamodb, tableName, now, signal }: Dependencies): PairAdmin {
   const send = signal === undefined ? {} : { abortSignal: signal };
   const keyOf = (pair: Pair) => ({ TableName: tableName, Key: { pair: { S: pairKey(pair) } } });
-  const forgetAt = () => ({ N: `${Math.ceil((now() + KEPT_MS) / 1_000)}` });
 
   const update = async (pair: Pair, change: Omit<UpdateItemCommandInput, 'TableName' | 'Key'>): Promise<void> => {
     await dynamodb.send(new UpdateItemCommand({ ...keyOf(pair), ...change }), send);
@@ -60,7 +59,7 @@ export function createPairAdmin({ dynamodb, tableName, now, signal }: Dependenci
           UpdateExpression: 'SET forgetAt = :forgetAt REMOVE disabled',
           // A pair without a record is not disabled, and needs none.
           ConditionExpression: 'attribute_exists(pair)',
-          ExpressionAttributeValues: { ':forgetAt': forgetAt() },
+          ExpressionAttributeValues: { ':forgetAt': forgetAt(now()) },
         });
       } catch (error) {
         if (!(error instanceof ConditionalCheckFailedException)) throw error;
@@ -89,6 +88,3 @@ export function createPairAdmin({ dynamodb, tableName, now, signal }: Dependenci
     },
   };
 }
-
-/** As long as after any other write. */
-const KEPT_MS = 90 * 24 * 60 * 60_000;
