@@ -1,14 +1,16 @@
 import { setTimeout } from 'node:timers/promises';
+import { SNSClient } from '@aws-sdk/client-sns';
+import { STSClient } from '@aws-sdk/client-sts';
 import { type FailureType, TokenBrokerError } from '../client/error.ts';
 import { createTokenBroker, type TokenBroker, type TokenBrokerOptions } from '../client/token-broker.ts';
-import { createClientList } from './aws/client-list.ts';
+import { createClientList, createSecretDescriber } from './aws/client-list.ts';
 import { createDynamoDBClient, createSecretsManagerClient } from './aws/clients.ts';
 import type { InvocationContext } from './aws/function-url.ts';
 import { createHealthLog } from './aws/log/health-log.ts';
 import { createNotificationTable } from './aws/notification-table.ts';
-import { createNotifier, createSnsClient } from './aws/notifier.ts';
-import { createProbeCredentials, createStsClient } from './aws/probe-credentials.ts';
-import { createSecretDescriber, parseSecretEvent } from './aws/secret-event.ts';
+import { createNotifier } from './aws/notifier.ts';
+import { createProbeCredentials } from './aws/probe-credentials.ts';
+import { parseSecretEvent } from './aws/secret-event.ts';
 import { createClientCheck } from './broker/health/check-client.ts';
 import type { CheckPair } from './broker/health/check-pairs.ts';
 import { createNotify } from './broker/health/notify.ts';
@@ -53,8 +55,8 @@ export function createHealthFunction(options: Options): HealthHandler {
   const log = createHealthLog({ environment, now, write });
   const secretsManager = createSecretsManagerClient(patient(10_000));
   const memories = createNotificationTable({ dynamodb: createDynamoDBClient(patient(1_000)), tableName, now });
-  const sendMessage = createNotifier({ sns: createSnsClient(), topicArn });
-  const probeCredentials = createProbeCredentials({ sts: createStsClient(), roleArn: probeRoleArn });
+  const sendMessage = createNotifier({ sns: new SNSClient(patient(2_000)), topicArn });
+  const probeCredentials = createProbeCredentials({ sts: new STSClient(patient(2_000)), roleArn: probeRoleArn });
   const common = {
     services,
     checkPair: createPairChecker(createTokenBroker({ ...ONCE, url, credentials })),

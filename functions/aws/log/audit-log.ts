@@ -37,14 +37,16 @@ export function createAuditLog({ environment, version, services, now, write }: D
       credentialVersion: record.credentialVersion,
       expirySource: record.expirySource,
       warnings: [...warnings],
-      cause: outcome === 'internal' ? bugPlace(cause) : wordOf(cause),
+      // A problem's cause is a word that the rules gave it.
+      cause: outcome === 'internal' ? bugPlace(cause) : typeof cause === 'string' ? cause : undefined,
     };
     const isBug = outcome === 'internal' && version !== undefined;
     // Nearly all lines end here.
     if (warnings.size === 0 && !isBug) return write(emfLine(now(), METRICS, line));
 
     const counts = [...warnings].map((warning) => WARNING_METRICS[warning]);
-    const sets = [...METRICS, ...(isBug ? BUG_METRICS : []), ...warningMetrics(counts)];
+    const warned = counts.length === 0 ? [] : [{ by: [BY_ENVIRONMENT, BY_SERVICE], counts }];
+    const sets = [...METRICS, ...(isBug ? BUG_METRICS : []), ...warned];
     write(emfLine(now(), sets, { ...line, ...Object.fromEntries(counts.map((name) => [name, 1])) }));
   };
 }
@@ -81,16 +83,7 @@ const WARNING_METRICS = {
   'same-token-again': 'SameTokenAgain',
 } as const satisfies Record<Warning, string>;
 
-function warningMetrics(counts: readonly string[]): readonly MetricSet[] {
-  return counts.length === 0 ? [] : [{ by: [BY_ENVIRONMENT, BY_SERVICE], counts }];
-}
-
 const UNREADABLE_METRICS: readonly MetricSet[] = [{ by: [BY_SERVICE_AND_OUTCOME], counts: ['UnreadableRecords'] }];
-
-/** A problem's cause is a word that the rules gave it. */
-function wordOf(cause: unknown): string | undefined {
-  return typeof cause === 'string' ? cause : undefined;
-}
 
 /**
  * Where something unexpected was thrown, and nothing of what it says: messages quote what the code stumbled over. Never
