@@ -57,14 +57,9 @@ export function createHealthFunction(options: Options): HealthHandler {
   const memories = createNotificationTable({ dynamodb: createDynamoDBClient(patient(1_000)), tableName, now });
   const sendMessage = createNotifier({ sns: new SNSClient(patient(2_000)), topicArn });
   const probeCredentials = createProbeCredentials({ sts: new STSClient(patient(2_000)), roleArn: probeRoleArn });
-  const common = {
-    services,
-    checkPair: createPairChecker(createTokenBroker({ ...ONCE, url, credentials })),
-    notify: createNotify({ environment, memories, sendMessage, now }),
-    record: log.check,
-    now,
-    sleep,
-  };
+  const checkPair = createPairChecker(createTokenBroker({ ...ONCE, url, credentials }));
+  const notify = createNotify({ environment, memories, sendMessage, now });
+  const common = { services, checkPair, notify, record: log.check, now, sleep };
   const run = createHealthRun({
     ...common,
     intervalMs: intervalSeconds * 1_000,
@@ -112,7 +107,8 @@ export function createPairChecker(broker: Pick<TokenBroker, 'check'>): CheckPair
       return { kind: 'checked', finding, provenBy, version, checkedAt };
     } catch (error) {
       const failure = failureWord(error);
-      return { kind: 'failed', failure, retryable: failure === TIMEOUT || isRetryable(error) };
+      const isRetryable = error instanceof TokenBrokerError && error.retryable;
+      return { kind: 'failed', failure, retryable: failure === TIMEOUT || isRetryable };
     }
   };
 }
@@ -134,10 +130,6 @@ function conditionOf(error: unknown): 'denied' | 'not-denied' | 'unproven' {
   if (!(error instanceof TokenBrokerError) || error.problem === undefined) return 'unproven';
   if (error.type === 'access-denied' && error.status === 403) return 'denied';
   return error.type === 'internal' ? 'unproven' : 'not-denied';
-}
-
-function isRetryable(error: unknown): boolean {
-  return error instanceof TokenBrokerError && error.retryable;
 }
 
 /** One word, whatever the answer was. */

@@ -1,6 +1,6 @@
 import http, { type ClientRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import https from 'node:https';
-import { isIP, type Socket } from 'node:net';
+import { isIP } from 'node:net';
 import {
   type AnswerHead,
   type HttpRequest,
@@ -137,21 +137,18 @@ interface Progress {
 
 function watchProgress(outgoing: ClientRequest): Progress {
   let connected = false;
-  let reused: { readonly socket: Socket; readonly bytesRead: number } | undefined;
+  let silentOnReuse = () => false;
 
   outgoing.on('socket', (socket) => {
     connected = outgoing.reusedSocket;
-    if (outgoing.reusedSocket) reused = { socket, bytesRead: socket.bytesRead };
-    else
-      socket.once(outgoing.protocol === 'https:' ? 'secureConnect' : 'connect', () => {
-        connected = true;
-      });
+    const { bytesRead } = socket;
+    if (connected) silentOnReuse = () => socket.bytesRead === bytesRead;
+    socket.once(outgoing.protocol === 'https:' ? 'secureConnect' : 'connect', () => {
+      connected = true;
+    });
   });
 
-  return {
-    connected: () => connected,
-    silentOnReuse: () => reused !== undefined && reused.socket.bytesRead === reused.bytesRead,
-  };
+  return { connected: () => connected, silentOnReuse: () => silentOnReuse() };
 }
 
 /** What an error of Node means. Only its code is kept: messages are not ours to vouch for. */
