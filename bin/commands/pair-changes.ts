@@ -1,10 +1,10 @@
 import { createDynamoDBClient } from '../../functions/aws/clients.ts';
-import { createPairAdmin, type PairAdmin } from '../../functions/aws/pair-table/admin.ts';
 import type { Pair } from '../../functions/broker/pair/pair.ts';
 import { awsFailure } from './aws-failure.ts';
 import { awsRegion, configuredServices, pairTable, type TableOptions } from './environment.ts';
 import { CommandFailure } from './failure.ts';
 import { talk } from './output.ts';
+import { createPairAdmin, type PairAdmin } from './pair-admin.ts';
 
 interface Options extends TableOptions {
   /** On this service only. */

@@ -3,7 +3,7 @@ import { subscribe } from 'node:diagnostics_channel';
 import { ClientRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assumedRoleIdentity, functionUrlEvent } from '../../bin/local/function-url-event.ts';
-import type { TokenFunction['handler'] } from '../../functions/token-function.ts';
+import type { TokenFunction } from '../../functions/token-function.ts';
 import {
   type EnvironmentAnswer,
   type Order,

@@ -1,8 +1,8 @@
 import { GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { createPairAdmin } from '../../../bin/commands/pair-admin.ts';
 import { startDynamoDB } from '../../../bin/local/dynamodb.ts';
 import { createDynamoDBClient } from '../../../functions/aws/clients.ts';
-import { createPairAdmin } from '../../../functions/aws/pair-table/admin.ts';
 import type { Item } from '../../../functions/aws/pair-table/item.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import type { Hold, Pause } from '../../../functions/broker/pair/record.ts';

@@ -5,8 +5,8 @@ import {
   UpdateItemCommand,
   type UpdateItemCommandInput,
 } from '@aws-sdk/client-dynamodb';
-import { type Pair, pairKey } from '../../broker/pair/pair.ts';
-import { forgetAt, HELD, PAUSE_ATTRIBUTES, REJECTED } from './item.ts';
+import { forgetAt, HELD, PAUSE_ATTRIBUTES, REJECTED } from '../../functions/aws/pair-table/item.ts';
+import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
 
 /** What an operator changes in the record of a pair by hand. Everything can be repeated. */
 export interface PairAdmin {
