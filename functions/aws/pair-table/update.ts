@@ -40,9 +40,7 @@ export function acquireChange(acquisition: Acquisition): Change {
   const { seenFence, owner, now, until, observedExpired, forced, chargedVersion, isCheck } = acquisition;
   const fence = seenFence + 1;
   const seen = seenFence === 0 ? NO_FENCE : { ways: ['fence = :seen'], values: { ':seen': numeric(seenFence) } };
-  const ways = observedExpired
-    ? seen.ways
-    : seen.ways.flatMap((one) => LEASE_IS_OVER.map((way) => `${one} AND ${way}`));
+  const over = seen.ways.flatMap((one) => LEASE_IS_OVER.map((way) => `${one} AND ${way}`));
   return {
     set: {
       fence: numeric(fence),
@@ -53,7 +51,7 @@ export function acquireChange(acquisition: Acquisition): Change {
     },
     ...(chargedVersion !== undefined && { add: { [rejectedAttribute(chargedVersion)]: rejectedEntry(fence, now) } }),
     // All ways side by side and no parentheses: dynalite needs 20 ms for three levels of them.
-    condition: ['leaseOwner = :owner AND fence = :fence', ...ways].join(' OR '),
+    condition: ['leaseOwner = :owner AND fence = :fence', ...(observedExpired ? seen.ways : over)].join(' OR '),
     values: {
       ':owner': { S: owner },
       ':fence': numeric(fence),
@@ -72,7 +70,7 @@ const NO_FENCE = {
 };
 
 /** Or mine already. */
-const LEASE_IS_OVER = [...['leaseOwner = :owner', 'NOT attribute_type(leaseUntil, :number)', 'leaseUntil <= :now']];
+const LEASE_IS_OVER = ['leaseOwner = :owner', 'NOT attribute_type(leaseUntil, :number)', 'leaseUntil <= :now'];
 
 /** Ends my lease and writes what came of it. */
 export function endChange(lease: Lease, ending: SealedEnding): Change {
