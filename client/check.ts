@@ -1,9 +1,9 @@
+import type { Pair } from './answers.ts';
 import { failure } from './error.ts';
-import { type Connection, exchange, type Patience } from './exchange.ts';
 import { isJsonObject, parseJson } from './json.ts';
 import { isLifetime } from './lifetime.ts';
+import { type Connection, exchange, type Patience } from './request.ts';
 import type { Answer } from './send.ts';
-import type { Pair } from './token.ts';
 
 export interface CheckRequest extends Pair {
   /** Which version of the credential: `AWSCURRENT` when left out. */

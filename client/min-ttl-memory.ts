@@ -1,4 +1,4 @@
-import type { TokenRequest } from './token.ts';
+import type { TokenRequest } from './answers.ts';
 
 /**
  * When longer-living tokens were last asked for, by pair. The broker fetches one at most every 30 s for that reason, and

@@ -1,6 +1,6 @@
 import { isLoopback } from './endpoint.ts';
 import type { IssuedToken } from './issued-token.ts';
-import type { Waiting } from './shared-flights.ts';
+import type { Waiting } from './single-flight.ts';
 import type { TokenSource } from './token-source.ts';
 import { successorOf, type TokenWish } from './with-token.ts';
 

@@ -1,13 +1,13 @@
+import type { TokenRequest } from './answers.ts';
 import { askForCheck, type Check, type CheckRequest } from './check.ts';
 import { type AwsCredentials, type ReadAwsCredentials, standardAwsCredentials } from './credentials.ts';
 import { parseEndpoint } from './endpoint.ts';
-import { type Connection, sleepFor } from './exchange.ts';
 import type { IssuedToken } from './issued-token.ts';
 import { within } from './limits.ts';
+import { type Connection, sleepFor } from './request.ts';
 import { fetchWithToken } from './service-fetch.ts';
-import type { Waiting } from './shared-flights.ts';
 import { SigningClock } from './signing-clock.ts';
-import type { TokenRequest } from './token.ts';
+import type { Waiting } from './single-flight.ts';
 import { createAskingSource, createCachingSource } from './token-source.ts';
 import { type TokenWish, useToken } from './with-token.ts';
 

@@ -1,10 +1,10 @@
+import { askForToken, type TokenRequest } from './answers.ts';
 import { isRefusedAgain, TokenBrokerError } from './error.ts';
-import type { Connection } from './exchange.ts';
 import type { IssuedToken } from './issued-token.ts';
 import { within } from './limits.ts';
 import { MinTtlMemory } from './min-ttl-memory.ts';
-import { SharedFlights, type Waiting } from './shared-flights.ts';
-import { askForToken, type TokenRequest } from './token.ts';
+import type { Connection } from './request.ts';
+import { SharedFlights, type Waiting } from './single-flight.ts';
 import { TokenCache } from './token-cache.ts';
 
 /** Gives a token of a pair. @throws TokenBrokerError */

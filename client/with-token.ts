@@ -1,7 +1,7 @@
+import type { Pair } from './answers.ts';
 import { isRefusedAgain } from './error.ts';
 import type { IssuedToken } from './issued-token.ts';
-import type { Waiting } from './shared-flights.ts';
-import type { Pair } from './token.ts';
+import type { Waiting } from './single-flight.ts';
 import type { TokenSource } from './token-source.ts';
 
 /** Thrown by whoever was given a token and finds that the service turned it away. */

@@ -4,7 +4,7 @@ import type { AwsCredentials } from '../../client/credentials.ts';
 import { TokenBrokerError } from '../../client/error.ts';
 import { createTokenBroker, type TokenBrokerOptions } from '../../client/token-broker.ts';
 import { PROBLEMS } from '../../functions/contract.ts';
-import { AWS_ANSWERS, PROBLEM_TYPES, problem } from './answers.ts';
+import { AWS_ANSWERS, PROBLEM_TYPES, problem } from './broker-answers.ts';
 import { type Answer, answerWith, type LoopbackServer, startLoopbackServer } from './loopback-server.ts';
 
 const CREDENTIALS = {

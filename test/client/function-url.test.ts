@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type FunctionUrl, startFunctionUrl } from '../../bin/local/function-url.ts';
 import { createTokenBroker, type TokenBrokerOptions } from '../../client/token-broker.ts';
-import { ACCESS_TOKEN, issued } from './answers.ts';
+import { ACCESS_TOKEN, issued } from './broker-answers.ts';
 
 const NOW = Date.parse('2026-11-01T10:00:00.000Z');
 const MINUTE_MS = 60_000;

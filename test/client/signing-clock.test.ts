@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { AWS_ANSWERS } from './answers.ts';
+import { AWS_ANSWERS } from './broker-answers.ts';
 import { GOOD, MINUTE_MS, NOW, PAIR, startClientWorld } from './client-world.ts';
 import type { Answer } from './loopback-server.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { problem } from './answers.ts';
+import { problem } from './broker-answers.ts';
 import {
   fingerprint,
   goodAnswer,

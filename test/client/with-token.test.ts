@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { TokenRefused } from '../../client/with-token.ts';
-import { problem } from './answers.ts';
+import { problem } from './broker-answers.ts';
 import { fingerprint, goodAnswer, MINUTE_MS, PAIR, startClientWorld, tokenText } from './client-world.ts';
 import { type Answer, answerWith, startLoopbackServer } from './loopback-server.ts';
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { type CheckOptions, createTokenBroker } from '../../client/token-broker.ts';
 import type { Finding, ProvenBy } from '../../functions/contract.ts';
-import { checked, problem } from './answers.ts';
+import { checked, problem } from './broker-answers.ts';
 import { type Answer, answerWith, type LoopbackServer, startLoopbackServer } from './loopback-server.ts';
 
 const NOW = Date.parse('2026-11-01T10:00:00.000Z');

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createTokenBroker, type TokenOptions } from '../../client/token-broker.ts';
-import { ACCESS_TOKEN, issued } from './answers.ts';
+import { ACCESS_TOKEN, issued } from './broker-answers.ts';
 import { type Answer, answerWith, type LoopbackServer, startLoopbackServer } from './loopback-server.ts';
 
 const NOW = Date.parse('2026-11-01T10:00:00.000Z');

@@ -1,5 +1,5 @@
-import type { Patience } from './exchange.ts';
 import { within } from './limits.ts';
+import type { Patience } from './request.ts';
 
 /** How long one of those who share work waits for it. */
 export interface Waiting {

@@ -1,8 +1,8 @@
 import { failure } from './error.ts';
-import { type Connection, exchange, type Patience } from './exchange.ts';
 import { type IssuedToken, issuedToken } from './issued-token.ts';
 import { isJsonObject, parseJson } from './json.ts';
 import { isLifetime } from './lifetime.ts';
+import { type Connection, exchange, type Patience } from './request.ts';
 import type { Answer } from './send.ts';
 
 /** Whose token, and who issues it. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { problem } from './answers.ts';
+import { problem } from './broker-answers.ts';
 import { fingerprint, GOOD, goodAnswer, heldBack, NOW, PAIR, startClientWorld } from './client-world.ts';
 
 describe('callers at the same time', () => {
