@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { expect, it } from 'vitest';
-import { issuedToken } from '../../client/issued-token.ts';
+import { issuedToken } from '../../client/answers.ts';
 
 const TOKEN = issuedToken({
   accessToken: 'marked-access-token',

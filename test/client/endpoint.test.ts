@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { parseEndpoint } from '../../client/endpoint.ts';
+import { parseEndpoint } from '../../client/sign.ts';
 
 const FUNCTION_URL = 'https://abcdefghijklmnop.lambda-url.eu-west-1.on.aws/';
 

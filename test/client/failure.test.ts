@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import type { AwsCredentials } from '../../client/credentials.ts';
 import { TokenBrokerError } from '../../client/error.ts';
+import type { AwsCredentials } from '../../client/sign.ts';
 import { createTokenBroker, type TokenBrokerOptions } from '../../client/token-broker.ts';
 import { PROBLEMS } from '../../functions/contract.ts';
 import { AWS_ANSWERS, PROBLEM_TYPES, problem } from './broker-answers.ts';
