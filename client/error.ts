@@ -1,4 +1,4 @@
-import { PROBLEMS, type ProblemType } from '../functions/contract.ts';
+import type { ProblemType } from '../functions/contract.ts';
 
 /**
  * Every failure of the client: a problem of the broker, a refusal by AWS, or no usable answer at all.
@@ -17,7 +17,7 @@ export class TokenBrokerError extends Error {
   readonly retryable: boolean;
   /** Whole seconds after which trying again makes sense. */
   readonly retryAfterSeconds: number | undefined;
-  /** What to do about it; absent for a problem that this version of the client does not know. */
+  /** What to do about it; absent for a problem of the broker, which says it in its detail. */
   readonly advice: string | undefined;
   /** What the broker answered, when the failure is one of its problems. */
   readonly problem: BrokerProblem | undefined;
@@ -61,12 +61,7 @@ export interface BrokerProblem {
 export function problemError(problem: BrokerProblem, retryAfterSeconds: number | undefined): TokenBrokerError {
   const { type, detail, status, retryable, request_id } = problem;
   const request = request_id === undefined ? '' : ` (request ${request_id})`;
-  const advice = isKnown(type) ? PROBLEMS[type].advice : undefined;
-  return new TokenBrokerError(type, detail + request, { status, retryable, retryAfterSeconds, advice, problem });
-}
-
-function isKnown(type: string): type is ProblemType {
-  return Object.hasOwn(PROBLEMS, type);
+  return new TokenBrokerError(type, detail + request, { status, retryable, retryAfterSeconds, problem });
 }
 
 /** Whether the broker keeps a token that it was told is refused, because it replaced the predecessor just before. */
@@ -94,23 +89,23 @@ export const FAILURES = {
   ),
   'aws-signature-mismatch': lasting(
     'AWS calculated another signature than the request carries',
-    'Check the secret access key, and that no proxy changes the request.',
+    'Check that the secret access key belongs to the access key id, without stray spaces, and that no proxy changes the request.',
   ),
   'aws-signature-expired': lasting(
     "AWS finds the signature too old: this machine's clock is behind",
-    'Set the clock of this machine forward.',
+    'Set the clock of this machine forward (`timedatectl` shows its state).',
   ),
   'aws-signature-not-yet-current': lasting(
     "AWS finds the signature in the future: this machine's clock is ahead",
-    'Set the clock of this machine back.',
+    'Set the clock of this machine back (`timedatectl` shows its state).',
   ),
   'aws-security-token-invalid': lasting(
     'AWS does not know these AWS credentials',
-    'Use an access key and a session token that AWS issued together.',
+    'Use an access key id, a secret access key and a session token that AWS issued together.',
   ),
   'aws-security-token-expired': lasting(
     'The temporary AWS credentials have expired',
-    'Renew them: give a function as `credentials`, or leave `credentials` out, instead of giving fixed ones.',
+    'Sign in again (`aws sso login`); code gives a function as `credentials`, or none, instead of fixed ones.',
   ),
   'aws-wrong-scope': lasting(
     'The request was signed for another region or AWS service',
@@ -118,11 +113,11 @@ export const FAILURES = {
   ),
   'aws-refused': lasting(
     'AWS refused the request for a reason that the client does not know',
-    'Check the URL, the region and the AWS identity.',
+    'Check the URL, the region and the AWS identity (`aws sts get-caller-identity`).',
   ),
   'aws-throttled': passing(
     'AWS throttled the request: too many at the same time',
-    'Try again in a moment; if it lasts, raise the concurrency of the function.',
+    'Try again in a moment; if it lasts, raise the reserved concurrency of the function.',
   ),
   'aws-function-failed': passing(
     'AWS got no answer from the function behind the Function URL',
@@ -134,7 +129,7 @@ export const FAILURES = {
   ),
   'aws-credentials-unavailable': lasting(
     'There are no usable AWS credentials to sign with',
-    'Attach a role, or set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.',
+    'Attach a role, sign in (`aws sso login`), or set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.',
   ),
   'unexpected-answer': lasting(
     'The answer does not come from a broker',
@@ -142,5 +137,5 @@ export const FAILURES = {
   ),
   'network-error': passing('There was no answer', 'Try again; if it lasts, check the URL, the network and the proxy.'),
   timeout: passing('There was no answer in time', 'Try again, or allow more time.'),
-  aborted: lasting('The caller stopped waiting', 'Do nothing: the signal of the call ended it.'),
+  aborted: lasting('The caller stopped waiting', 'Call again when the token is still needed.'),
 } satisfies Record<string, { readonly retryable: boolean; readonly detail: string; readonly advice: string }>;
