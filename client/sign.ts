@@ -146,5 +146,5 @@ function regionOf(url: URL): string | undefined {
   return /^[^.]+\.lambda-url\.([^.]+)\.on\./.exec(url.hostname)?.[1] ?? process.env.AWS_REGION;
 }
 
-/** The local broker verifies for this region, whatever region the developer has set. */
+/** The local broker verifies for this region, also when the developer has set another one. */
 const LOCAL_REGION = 'us-east-1';

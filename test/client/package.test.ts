@@ -82,7 +82,7 @@ describe('the packed client', () => {
   }
 });
 
-describe('the types of the client', () => {
+describe('the types of the package', () => {
   const examples = Object.fromEntries(
     [...README.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = ''], n) => [`example-${n}`, code]),
   );
@@ -92,24 +92,27 @@ describe('the types of the client', () => {
     ['with those of a browser', 'mts', { types: [], lib: ['es2023', 'dom', 'dom.iterable'] }],
     ['in a bundler', 'mts', { types: ['node'], module: 'esnext', moduleResolution: 'bundler' }],
     ['as CommonJS', 'cts', { types: ['node'], module: 'node16', verbatimModuleSyntax: false }],
-  ])('let the examples of its README and correct calls pass, and nothing else: %s', async (_, extension, options) => {
-    const files = Object.entries({ calls: CALLS, ...examples }).map(([name, code]) => [`${name}.${extension}`, code]);
-    for (const [file = '', code = ''] of files) {
-      // Only an ES module awaits at its top level.
-      const text = extension === 'cts' ? inFunction(code) : code;
-      writeFileSync(join(packed.project, file), text);
-    }
-    const compilerOptions = { ...STRICT, ...options };
-    writeFileSync(
-      join(packed.project, 'tsconfig.json'),
-      JSON.stringify({ compilerOptions, files: files.map(([file]) => file) }),
-    );
-    const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
-    const { status, stdout } = spawnSync(process.execPath, [tsc, '-p', packed.project], { encoding: 'utf8' });
-    expect(stdout).toBe('');
-    expect(status).toBe(0);
-    expect(Object.keys(examples)).toHaveLength(4);
-  });
+  ])(
+    'accept the examples of its README and correct calls, and refuse wrong ones: %s',
+    async (_, extension, options) => {
+      const files = Object.entries({ calls: CALLS, ...examples }).map(([name, code]) => [`${name}.${extension}`, code]);
+      for (const [file = '', code = ''] of files) {
+        // Only an ES module awaits at its top level.
+        const text = extension === 'cts' ? inFunction(code) : code;
+        writeFileSync(join(packed.project, file), text);
+      }
+      const compilerOptions = { ...STRICT, ...options };
+      writeFileSync(
+        join(packed.project, 'tsconfig.json'),
+        JSON.stringify({ compilerOptions, files: files.map(([file]) => file) }),
+      );
+      const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+      const { status, stdout } = spawnSync(process.execPath, [tsc, '-p', packed.project], { encoding: 'utf8' });
+      expect(stdout).toBe('');
+      expect(status).toBe(0);
+      expect(Object.keys(examples)).toHaveLength(4);
+    },
+  );
 });
 
 describe("the client's README", () => {

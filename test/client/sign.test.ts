@@ -34,7 +34,7 @@ describe('the signature', () => {
     });
   });
 
-  it('is made anew for every attempt, with the credentials and the time of that attempt', async () => {
+  it('is made anew for every request, with its credentials and its time', async () => {
     let attempts = 0;
     const credentials = async () => ({ accessKeyId: `AKID${attempts}`, secretAccessKey: SECRET });
     const broker = createTokenBroker({
