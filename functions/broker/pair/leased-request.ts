@@ -66,9 +66,12 @@ export function createLeasedRequest(dependencies: Dependencies) {
     step: LeaseStep<Answer>,
     readSince: number,
   ): Promise<LeaseOutcome<Answer>> => {
-    const { record, isAlone } = view;
+    const { record } = view;
+    // Beside a token that cannot be opened, none of my own is published: I am alone with what I request.
+    const isClosed = step.kind === 'request' && record.closedUntil > now();
+    const isAlone = view.isAlone || isClosed;
     if (call.deadline - now() < MIN_REQUEST_MS) return LOST;
-    const plan = step.kind === 'withdraw' ? step : await choose(call, record, readSince);
+    const plan = step.kind === 'withdraw' ? step : await choose(call, record, isClosed ? call.startedAt : readSince);
     const acquisition = acquisitionFor(call, view, step, plan);
     const { until } = acquisition;
     if (isAlone) {
