@@ -71,7 +71,7 @@ export function createLeasedRequest(dependencies: Dependencies) {
     const isClosed = step.kind === 'request' && record.closedUntil > now();
     const isAlone = view.isAlone || isClosed;
     if (call.deadline - now() < MIN_REQUEST_MS) return LOST;
-    const plan = step.kind === 'withdraw' ? step : await choose(call, record, isClosed ? call.startedAt : readSince);
+    const plan = step.kind === 'withdraw' ? step : await choose(call, view, isClosed ? call.startedAt : readSince);
     const acquisition = acquisitionFor(call, view, step, plan);
     const { until } = acquisition;
     if (isAlone) {
@@ -93,8 +93,8 @@ export function createLeasedRequest(dependencies: Dependencies) {
     return confirmed === undefined ? LOST : carryOut(call, step, held, confirmed);
   };
 
-  async function choose(call: Call, record: PairRecord, readSince: number): Promise<UsableVersion> {
-    return chooseVersion(call, await readVersions(call, record, readSince), record, now());
+  async function choose(call: Call, { record, versions }: View, readSince: number): Promise<UsableVersion> {
+    return chooseVersion(call, versions ?? (await readVersions(call, record, readSince)), record, now());
   }
 
   function acquisitionFor<Answer>(
