@@ -35,7 +35,7 @@ describe("the broker's problems", () => {
   it.each(PROBLEM_TYPES)('"%s" arrives with its type, status and detail', async (type) => {
     const error = await failureOf(problem(type));
     const { status, retryable, title } = PROBLEMS[type];
-    expect(error).toMatchObject({ type, status, retryable });
+    expect(error).toMatchObject({ type, status, retryable, advice: undefined });
     expect(error.message).toBe(`${type}: What happened: ${type}. (request request-1)`);
     expect(error.problem).toMatchObject({ type, title, status, retryable, request_id: 'request-1' });
   });
