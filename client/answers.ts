@@ -4,7 +4,7 @@ import { type Connection, type Reply, request } from './request.ts';
 import type { WorkLimits } from './single-flight.ts';
 
 /** Which client's token or credential, and for which service. */
-export interface Pair {
+interface Pair {
   readonly client: string;
   readonly service: string;
 }
