@@ -1,6 +1,6 @@
+import type { Issue } from '../../functions/broker/pair/decision.ts';
 import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
 import { Problem } from '../../functions/broker/problem.ts';
-import type { Issue } from '../../functions/broker/token-broker.ts';
 import type { SecretStage } from '../../functions/contract.ts';
 import type { Host, Hosts, OpenCall } from './fleet-model-hosts.ts';
 import type { createJudge } from './fleet-model-judge.ts';

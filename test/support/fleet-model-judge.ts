@@ -1,7 +1,7 @@
+import type { Issue } from '../../functions/broker/pair/decision.ts';
 import { hardMarginMs } from '../../functions/broker/pair/freshness.ts';
 import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
 import type { Problem } from '../../functions/broker/problem.ts';
-import type { Issue } from '../../functions/broker/token-broker.ts';
 import type { HandOut } from './fleet-model-world.ts';
 
 /** What an environment was told of a token's life, by its own clock. */
