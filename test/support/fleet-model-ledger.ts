@@ -1,5 +1,6 @@
 import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
-import type { PairRecord } from '../../functions/broker/pair/record.ts';
+import { holdKey, type PairRecord } from '../../functions/broker/pair/record.ts';
+import { SETTINGS_DIGEST } from './broker-world.ts';
 import type { createFleet } from './fleet.ts';
 import { isSamePair, LONGEST_CALL_MS, MAX_SKEW_MS, type Witness } from './fleet-model-witness.ts';
 import type { SentRequest } from './fleet-surroundings.ts';
@@ -12,8 +13,9 @@ export interface Lease {
   /** True time. */
   readonly takenAt: number;
   readonly forced: boolean;
+  readonly isCheck: boolean;
   readonly chargedVersion: string | undefined;
-  /** When the pair's leases before it were taken, the last one and the last forced one. */
+  /** When the pair's leases for callers before it were taken, the last one and the last forced one. */
   readonly previous: { readonly takenAt: number; readonly forcedAt: number };
   isUsed: boolean;
 }
@@ -36,43 +38,48 @@ export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
   const chargedRequests = new Set<SentRequest>();
   /** The pairs of which a service has refused a credential at all. */
   const heard = new Set<string>();
-  const uncounted: Rejected[] = [];
+  let uncounted: readonly Rejected[] = [];
   let pending: Rejected[] = [];
-  const { acquire, publish, reject, release } = shared;
+  /** When the token of a pair was withdrawn and not published again. */
+  const withdrawnAt = new Map<string, number>();
+  const { acquire, end, reject } = shared;
   const { accuse } = witness;
 
-  shared.acquire = async (pair, acquisition) => {
-    const before = await acquire(pair, acquisition);
+  shared.acquire = async (pair, acquisition, deadline) => {
+    const before = await acquire(pair, acquisition, deadline);
     if (before === undefined) return undefined;
-    const { owner, forced, chargedVersion } = acquisition;
+    const { owner, forced, isCheck, chargedVersion } = acquisition;
     const key = `${pairKey(pair)} ${shared.peek(pair).fence}`;
     const holder = granted.get(key);
     if (holder?.owner === owner) return before;
     if (holder !== undefined) accuse(`two leases under fence ${key}`);
 
     const previous = previousTimes(latest.get(pairKey(pair)));
-    const lease = { owner, before, takenAt: clock.now(), forced, chargedVersion, previous, isUsed: false };
+    const lease = { owner, before, takenAt: clock.now(), forced, isCheck, chargedVersion, previous, isUsed: false };
     granted.set(key, lease);
     leases.set(leaseKey(owners.get(owner), pair), lease);
     latest.set(pairKey(pair), lease);
     return before;
   };
 
-  shared.publish = async (pair, fence, publication) => {
-    const isMine = await publish(pair, fence, publication);
-    if (isMine) counts.delete(countKey(pair, publication.token.credentialVersion));
-    return isMine;
+  shared.end = async (pair, lease, ending, deadline) => {
+    const isMine = await end(pair, lease, ending, deadline);
+    if (!isMine) return false;
+    if (granted.get(`${pairKey(pair)} ${lease.fence}`)?.owner !== lease.owner)
+      accuse('a lease that was never taken ended');
+    if (ending.kind === 'publish') {
+      prove(pair, ending.publication.token.credentialVersion);
+      withdrawnAt.delete(pairKey(pair));
+    }
+    if (ending.kind === 'prove') prove(pair, ending.version);
+    if (ending.kind === 'withdraw') withdrawnAt.set(pairKey(pair), clock.now());
+    return true;
   };
 
-  shared.release = async (pair, fence, provenVersion) => {
-    const isMine = shared.peek(pair).fence === fence;
-    await release(pair, fence, provenVersion);
-    if (isMine && provenVersion !== undefined) counts.delete(countKey(pair, provenVersion));
-  };
-
-  shared.reject = async (pair, fence, rejection) => {
-    await reject(pair, fence, rejection);
-    const from = owners.get(granted.get(`${pairKey(pair)} ${fence}`)?.owner ?? '');
+  shared.reject = async (pair, lease, rejection, deadline) => {
+    await reject(pair, lease, rejection, deadline);
+    const isGranted = granted.get(`${pairKey(pair)} ${lease.fence}`)?.owner === lease.owner;
+    const from = isGranted ? owners.get(lease.owner) : undefined;
     const mine = pending.findLast(
       (each) => each.from === from && isSamePair(each.pair, pair) && each.version === rejection.version,
     );
@@ -83,10 +90,10 @@ export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
   return {
     hasHeardRejection: (pair: Pair) => heard.has(pairKey(pair)),
 
+    withdrawnAt: (pair: Pair) => withdrawnAt.get(pairKey(pair)),
+
     /** An operator's retry. */
-    forgive(pair: Pair, version: string) {
-      counts.delete(countKey(pair, version));
-    },
+    forgive: prove,
 
     /** A token request was sent; gives the lease that it was sent under, if any. */
     seeRequest(request: SentRequest): Lease | undefined {
@@ -120,6 +127,12 @@ export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
     },
   };
 
+  /** What was rejected before does not count any more. */
+  function prove(pair: Pair, version: string): void {
+    counts.delete(countKey(pair, version));
+    uncounted = uncounted.filter((each) => !isSamePair(each.pair, pair) || each.version !== version);
+  }
+
   function count(rejection: Rejected): void {
     rejection.isCounted = true;
     const key = countKey(rejection.pair, rejection.version);
@@ -132,8 +145,10 @@ export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
     const who = `environment ${from} (${owner})`;
     if (before.rejected.has(version) && chargedVersion !== version) accuse(`${who} sent ${version} without a charge`);
     if (before.disabled) accuse(`${who} sent ${version} although it is disabled`);
-    const isPaused = before.pause !== undefined && before.pause.until > clock.now() + MAX_SKEW_MS;
-    if (isPaused && !witness.hasAnyClockJumped()) accuse(`${who} sent ${version} during a pause`);
+    if (witness.hasAnyClockJumped()) return;
+    const isLasting = (wait: { readonly until: number } | undefined) => (wait?.until ?? 0) > clock.now() + MAX_SKEW_MS;
+    if (isLasting(before.pause)) accuse(`${who} sent ${version} during a pause`);
+    if (isLasting(before.held.get(holdKey(version, SETTINGS_DIGEST)))) accuse(`${who} sent ${version} during its hold`);
   }
 
   /** The store was not told: only a store that failed excuses that, and then the environment latches by itself. */
@@ -153,12 +168,13 @@ export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
         at - other.at < OWN_LATCH_MS,
     );
     if (isTooSoon && !witness.hasAnyClockJumped()) accuse(`environment ${from} sent ${what} in spite of its own latch`);
-    uncounted.push(rejection);
+    uncounted = [...uncounted, rejection];
   }
 }
 
 function previousTimes(lease: Lease | undefined): Lease['previous'] {
   if (lease === undefined) return { takenAt: Number.NEGATIVE_INFINITY, forcedAt: Number.NEGATIVE_INFINITY };
+  if (lease.isCheck) return lease.previous;
   return { takenAt: lease.takenAt, forcedAt: lease.forced ? lease.takenAt : lease.previous.forcedAt };
 }
 
