@@ -82,7 +82,7 @@ export function createAcquireToken(dependencies: Dependencies) {
   async function look(call: Call, watch: LeaseWatch, bounds: Bounds): Promise<View | undefined> {
     const shared = bounds.isCutOff ? undefined : await readRecord(call);
     if (shared === undefined && watch.remainingMs() > 0 && !bounds.isCutOff) return undefined;
-    const record = shared ?? capTimes(memory.last(call.pair), now());
+    const record = shared ?? memory.withOwn(call.pair, capTimes(memory.last(call.pair), now()));
     const isAlone = shared === undefined || (record.closedUntil > now() && record.token === undefined);
     const readSince = isAlone ? Math.max(bounds.readSince, now() - ALONE_TRUST_MS) : bounds.readSince;
     const versions = isAlone || call.stage !== undefined ? await readVersions(call, record, readSince) : undefined;

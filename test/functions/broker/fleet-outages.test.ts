@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { SecretReading } from '../../../functions/broker/credential/secret.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
-import { fleetOf } from '../../support/fleet-asks.ts';
+import { ask, fleetOf } from '../../support/fleet-asks.ts';
 import type { StoreFault } from '../../support/fleet-store.ts';
 
 const SECOND_MS = 1_000;
@@ -147,6 +147,24 @@ describe('a shared store that cannot be told of a rejection', () => {
       await clock.advance(MINUTE_MS - 2 * SECOND_MS);
     }
     expect(requests.map(({ from }) => from).sort()).toEqual([0, 1, 2]);
+  });
+});
+
+describe('calls that are alone at the same time in one environment', () => {
+  it('lose none of each other’s rejections', async () => {
+    const { clock, requests, createEnvironment } = fleetOf(0, {
+      stages: { AWSCURRENT: 'v1', AWSPENDING: 'v2' },
+      accepted: new Set(),
+      storeFault: () => 'unavailable',
+    });
+    const environment = createEnvironment();
+    const both = () => clock.run(Promise.all([ask(environment), environment.check({ stage: 'AWSPENDING' })]));
+    await both();
+    await clock.advance(5 * MINUTE_MS);
+    const [{ problem }, { finding }] = await both();
+
+    expect([problem?.type, finding]).toEqual(['credential-rejected', 'rejected']);
+    expect(requests.map(({ version }) => version).toSorted()).toEqual(['v1', 'v2']);
   });
 });
 
