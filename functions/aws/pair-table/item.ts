@@ -3,11 +3,10 @@ import {
   type CheckedFinding,
   type CheckedVersion,
   EMPTY_RECORD,
-  type Hold,
   type PairRecord,
-  type Pause,
   type Rejection,
   type StoredProblem,
+  type Wait,
 } from '../../broker/pair/record.ts';
 import type { ShapeReport } from '../../broker/problem.ts';
 import { isRecord } from '../../broker/token-response/members.ts';
@@ -91,11 +90,10 @@ const RETIRED = ['earlyRefusals', 'assumedLifetimeMs'];
 
 /** Their names. */
 export const SEAL_ATTRIBUTES = [
-  ...['sealedToken', 'sealingKeyVersion', SAME_TOKEN_AGAIN],
-  ...[...VISIBLE_TEXTS, ...VISIBLE_NUMBERS, ...RETIRED],
+  'sealedToken', 'sealingKeyVersion', ...VISIBLE_TEXTS, ...VISIBLE_NUMBERS, SAME_TOKEN_AGAIN, ...RETIRED,
 ];
 
-export function pauseAttributes({ until, step, problem }: Pause): Item {
+export function pauseAttributes({ until, step, problem }: Wait): Item {
   return { pauseUntil: numeric(until), pauseStep: numeric(step), pauseProblem: { S: JSON.stringify(problem) } };
 }
 
@@ -121,7 +119,7 @@ export function heldAttribute(key: string): string {
 
 export const HELD = 'held:';
 
-export function holdValue({ until, step, problem }: Hold): AttributeValue {
+export function holdValue({ until, step, problem }: Wait): AttributeValue {
   return { S: JSON.stringify({ until, step, problem }) };
 }
 
@@ -185,13 +183,13 @@ function readRejection(attribute?: AttributeValue): Rejection | undefined {
 const ENTRY = /^(-?\d+(?:\.\d+)?)@(\d+(?:\.\d+)?)$/;
 
 /** A hold counts even when newer code gives a reason that this code does not know; so does a pause. */
-function readHold(attribute?: AttributeValue): Hold | undefined {
+function readHold(attribute?: AttributeValue): Wait | undefined {
   const { until, step, problem } = members(attribute);
   if (typeof until !== 'number' || typeof step !== 'number') return undefined;
   return { until, step, problem: readProblem(problem, 'token-endpoint-error') };
 }
 
-function readPause(item: Item): Pause | undefined {
+function readPause(item: Item): Wait | undefined {
   const until = number(item.pauseUntil);
   if (until === undefined) return undefined;
   const problem = readProblem(members(item.pauseProblem), 'token-endpoint-unavailable');
@@ -222,6 +220,6 @@ function readChecked(item: Item): CheckedVersion | undefined {
   return { version, at, finding };
 }
 
-const CHECKED_FINDINGS: readonly CheckedFinding[] = [
-  ...(['accepted', 'rejected', 'throttled', 'unreachable', 'misconfigured'] as const),
-];
+const CHECKED_FINDINGS = [
+  'accepted', 'rejected', 'throttled', 'unreachable', 'misconfigured'
+] as const satisfies readonly CheckedFinding[];
