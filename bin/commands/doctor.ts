@@ -3,6 +3,7 @@ import { createTokenBroker, type TokenBroker, TokenBrokerError } from '../../cli
 import type { Caller } from '../../functions/broker/authorize.ts';
 import type { Pair } from '../../functions/broker/pair/pair.ts';
 import { authUrlFault } from '../../lib/auth-url.ts';
+import { isJsonObject } from '../json.ts';
 import { examinePermissions, findCredentials, identify } from './doctor/identity.ts';
 import { examineConnection, isMissing, readAddress, tryTokenPaths } from './doctor/reach.ts';
 import { examineSecret, examineTags } from './doctor/secret.ts';
@@ -11,7 +12,7 @@ import { rulesOf, rulesText } from './policy.ts';
 import { isLocal, settingsOf } from './shared/environment.ts';
 import { adviceFor, explainFailure } from './shared/failure.ts';
 import { addConnectionOptions, type ClientOptions, type ConnectionOptions, parseName } from './shared/options.ts';
-import { isJsonObject, printJson, printLine, talk } from './shared/output.ts';
+import { printJson, printLine, talk } from './shared/output.ts';
 import { openSecrets, type Secrets } from './shared/secrets.ts';
 
 /** `doctor`: why does my call fail? */

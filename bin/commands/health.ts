@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { styleText } from 'node:util';
 import { type Command, Option } from 'commander';
-import { causeWord } from '../../functions/aws/errors.ts';
+import { causeWord } from '../../functions/aws/calls.ts';
 import type { Pair } from '../../functions/broker/pair/pair.ts';
 import { FINDINGS } from '../../functions/contract.ts';
+import { isJsonObject, parseJsonObject } from '../json.ts';
 import { checkMembers, checkPairs, findingOf, type PairCheck } from './shared/checks.ts';
 import { checkedPairs } from './shared/client-secret.ts';
 import { checkEndpoint } from './shared/environment.ts';
@@ -15,7 +16,7 @@ import {
   connect,
   parseSeconds,
 } from './shared/options.ts';
-import { isJsonObject, parseJsonObject, printJson, tableText, talk, talkOfProgress } from './shared/output.ts';
+import { printJson, tableText, talk, talkOfProgress } from './shared/output.ts';
 import { openSecrets } from './shared/secrets.ts';
 
 /** `health`: which credentials work, now. */

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { PROBLEM_ADVICE, PROBLEMS, type ProblemType } from '../../functions/contract.ts';
 import { readContract, responseOf } from '../support/openapi.ts';
 import { commands, table } from '../support/readme.ts';
 
@@ -12,6 +13,7 @@ const EXAMPLES = readdirSync(new URL('examples', FOLDER)).filter((file) => file 
 it('docs/callers.md shows how to run every example but that of the client', () => {
   expect(
     commands(PAGE)
+      .filter((command) => command.includes('docs/examples/'))
       .map((command) => command.replace(/^\S+ docs\/examples\//, ''))
       .toSorted(),
   ).toEqual(EXAMPLES.map((file) => `${file} acme customer-insights`));
@@ -19,6 +21,13 @@ it('docs/callers.md shows how to run every example but that of the client', () =
 
 it.each([...PAGE.matchAll(/\]\(([^)#]+)/g)].map(([, link = '']) => link))('docs/callers.md links to %s', (link) => {
   expect(existsSync(new URL(link, FOLDER))).toBe(true);
+});
+
+it('docs/callers.md says of every problem what the contract says of it', () => {
+  const types = Object.keys(PROBLEMS) as readonly ProblemType[];
+  expect(table('type', PAGE)).toEqual(
+    types.map((type) => [type, `${PROBLEMS[type].status}`, PROBLEMS[type].title, PROBLEM_ADVICE[type]]),
+  );
 });
 
 it('docs/callers.md explains every answer of AWS that the contract shows, each in one row', () => {

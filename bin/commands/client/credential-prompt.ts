@@ -4,10 +4,11 @@ import { parseCredential } from '../../../functions/broker/credential/credential
 import { Problem } from '../../../functions/broker/problem.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import type { Environment } from '../../../lib/settings.ts';
+import { isJsonObject, parseJsonObject } from '../../json.ts';
 import { namedServices } from '../shared/client-secret.ts';
 import { settingsOf } from '../shared/environment.ts';
 import { aborted, CommandFailure } from '../shared/failure.ts';
-import { isJsonObject, parseJsonObject, talk } from '../shared/output.ts';
+import { talk } from '../shared/output.ts';
 
 /** The text of a new secret: from a hidden prompt at a terminal, else as JSON from standard input. */
 export async function readCredential(signal: AbortSignal): Promise<Redacted> {

@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
 import { secretName } from '../../../functions/contract.ts';
 import { tokenRoleName } from '../../../lib/names.ts';
+import { isJsonObject, parseJsonObject } from '../../json.ts';
 import { checkEndpoint } from '../shared/environment.ts';
 import { CommandFailure, explainFailure } from '../shared/failure.ts';
 import { addTableOptions, type ClientOptions, parseName } from '../shared/options.ts';
-import { isJsonObject, parseJsonObject, printJson, talk } from '../shared/output.ts';
+import { printJson, talk } from '../shared/output.ts';
 import { changePairs, pairsOfClient } from '../shared/pair-changes.ts';
 import { openSecrets, type Secrets } from '../shared/secrets.ts';
 

@@ -4,8 +4,8 @@ import { defaultProvider } from '@aws-sdk/credential-provider-node';
 import { SignatureV4 } from '@smithy/signature-v4';
 import { type Caller, parseCaller } from '../../../functions/broker/authorize.ts';
 import { ALIAS, functionName } from '../../../lib/names.ts';
+import { isJsonObject, parseJsonObject } from '../../json.ts';
 import { aborted, awsFailure } from '../shared/failure.ts';
-import { isJsonObject, parseJsonObject } from '../shared/output.ts';
 import type { Endpoint } from './reach.ts';
 import { failed, ok, type Step, unknown } from './step.ts';
 

@@ -1,7 +1,7 @@
-import { parseEndpoint } from '../../../client/endpoint.ts';
-import { causeWord } from '../../../functions/aws/errors.ts';
+import { parseEndpoint } from '../../../client/index.ts';
+import { causeWord } from '../../../functions/aws/calls.ts';
+import { parseJsonObject } from '../../json.ts';
 import { aborted } from '../shared/failure.ts';
-import { parseJsonObject } from '../shared/output.ts';
 import { type Cause, failed, ok, type Step, unknown } from './step.ts';
 
 /** Where the broker is, and for which region requests to it are signed. */

@@ -1,6 +1,7 @@
 import { CommanderError } from 'commander';
 import { TokenBrokerError } from '../../../client/index.ts';
-import { bugPlace, causeWord } from '../../../functions/aws/errors.ts';
+import { causeWord } from '../../../functions/aws/calls.ts';
+import { bugPlace } from '../../../functions/aws/log/audit-log.ts';
 import { PROBLEM_ADVICE } from '../../../functions/contract.ts';
 import { printJson, talk } from './output.ts';
 
@@ -80,7 +81,7 @@ export function asProblem(error: Failure): Readonly<Record<string, unknown>> {
 
 /** What to do about a failure. */
 export function adviceFor({ type, advice }: Pick<Failure, 'type' | 'advice'>, about: About): string {
-  return advice ?? (isProblem(type) ? withNames(PROBLEM_ADVICE[type], about) : UNKNOWN);
+  return withNames(advice ?? (isProblem(type) ? PROBLEM_ADVICE[type] : UNKNOWN), about);
 }
 
 function isProblem(type: string): type is keyof typeof PROBLEM_ADVICE {

@@ -56,17 +56,3 @@ const PROGRESS_MS = 3_000;
 function plain(text: string): string {
   return text.replaceAll(/\p{Cc}|\p{Cf}/gu, '�');
 }
-
-/** The object of a JSON text, `undefined` when it is none: a parser's message would quote the text. */
-export function parseJsonObject(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isJsonObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-export function isJsonObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}

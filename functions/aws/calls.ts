@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isDefinitive } from './errors.ts';
+import { isPlainWord } from '../broker/redacted.ts';
+import { isRecord } from '../broker/token-response/members.ts';
 
 /**
  * Gives what the call gives, or throws `OutOfTime` after `timeoutMs`, or after the `clockMs` that are left until a deadline;
@@ -34,7 +35,8 @@ export async function withRetry<Answer>(abortSignal: AbortSignal, call: () => Pr
   try {
     return await call();
   } catch (error) {
-    if (isDefinitive(error) || isWithoutCredentials(error)) throw error;
+    // Without credentials nothing was sent, and nothing would be: a process has them from its start or never.
+    if (isDefinitive(error) || (error instanceof Error && error.name === 'CredentialsProviderError')) throw error;
   }
   await sleep(Math.random() * MAX_BACKOFF_MS, undefined, { signal: abortSignal });
   return call();
@@ -60,7 +62,26 @@ const OVER = new OutOfTime();
 
 const MAX_BACKOFF_MS = 50;
 
-/** Nothing was sent, and nothing would be: a process has its credentials from its start or never. */
-function isWithoutCredentials(error: unknown): boolean {
-  return error instanceof Error && error.name === 'CredentialsProviderError';
+/**
+ * An error's code or name and nothing else: messages and hidden members of an SDK's errors quote the answer. Names come
+ * from answers, too, so one that is no word is none.
+ */
+export function causeWord(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown';
+  const word = 'code' in error && typeof error.code === 'string' ? error.code : error.name;
+  return isPlainWord(word, 64) ? word : 'unknown';
 }
+
+/** An AWS service has answered no, and would give the same answer again; what is transient by its name or status is none. */
+export function isDefinitive(error: unknown): boolean {
+  // What the SDK makes of an answer that it cannot read has no fault.
+  if (!(error instanceof Error && '$fault' in error && '$metadata' in error && isRecord(error.$metadata))) return false;
+  const status = Number(error.$metadata.httpStatusCode);
+  return status >= 400 && status < 500 && status !== 429 && !TRANSIENT.test(`${error}`);
+}
+
+/** After the errors of the last line the SDK has set its clock by the answer: the next call is signed with the right time. */
+const TRANSIENT = new RegExp(
+  '^[^:]*(Throttl|LimitExceeded|TooManyRequests|Timeout|ThroughputExceeded|' +
+    'TimeTooSkewed|RequestExpired|RequestInTheFuture|InvalidSignature|SignatureDoesNotMatch)',
+);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { bugPlace, causeWord } from '../../../functions/aws/errors.ts';
+import { causeWord } from '../../../functions/aws/calls.ts';
+import { bugPlace } from '../../../functions/aws/log/audit-log.ts';
 
 const PLACE = /^at .*errors\.test\.ts:\d+:\d+\)?$/;
 

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { inTime, withRetry, withTimeLimit } from '../../../functions/aws/time-limit.ts';
+import { inTime, withRetry, withTimeLimit } from '../../../functions/aws/calls.ts';
 
 afterEach(() => {
   vi.useRealTimers();
