@@ -90,7 +90,12 @@ const RETIRED = ['earlyRefusals', 'assumedLifetimeMs'];
 
 /** Their names. */
 export const SEAL_ATTRIBUTES = [
-  'sealedToken', 'sealingKeyVersion', ...VISIBLE_TEXTS, ...VISIBLE_NUMBERS, SAME_TOKEN_AGAIN, ...RETIRED,
+  'sealedToken',
+  'sealingKeyVersion',
+  ...VISIBLE_TEXTS,
+  ...VISIBLE_NUMBERS,
+  SAME_TOKEN_AGAIN,
+  ...RETIRED,
 ];
 
 export function pauseAttributes({ until, step, problem }: Wait): Item {
@@ -221,5 +226,9 @@ function readChecked(item: Item): CheckedVersion | undefined {
 }
 
 const CHECKED_FINDINGS = [
-  'accepted', 'rejected', 'throttled', 'unreachable', 'misconfigured'
+  'accepted',
+  'rejected',
+  'throttled',
+  'unreachable',
+  'misconfigured',
 ] as const satisfies readonly CheckedFinding[];
