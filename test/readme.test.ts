@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { exampleConfig } from '../bin/local/example-config.ts';
 import { PROBLEM_GUIDE } from '../bin/openapi/problem-guide.ts';
 import { PROBLEMS } from '../functions/contract.ts';
-import { parseEnvironment } from '../lib/settings.ts';
+import { parseEnvironment } from '../lib/settings/environment.ts';
 import { exampleForm } from './lib/example-form.ts';
 import { blocks, commands, layout, README, table } from './support/readme.ts';
 

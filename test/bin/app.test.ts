@@ -5,7 +5,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { environments } from '../../lib/environments.ts';
-import { parseEnvironment, toBrokerSettings } from '../../lib/settings.ts';
+import { parseEnvironment, toBrokerSettings } from '../../lib/settings/environment.ts';
 import type { Resource } from '../lib/synthesise.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { parseEnvironment } from '../../lib/settings.ts';
+import { parseEnvironment } from '../../lib/settings/environment.ts';
 import { exampleForm } from '../lib/example-form.ts';
 import { synthesiseMonitoring } from '../lib/monitored.ts';
 import { alarmsOf } from '../support/cloudwatch/template-alarms.ts';

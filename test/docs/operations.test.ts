@@ -6,9 +6,8 @@ import { runInNewContext } from 'node:vm';
 import { DeleteSecretCommand, PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { environments } from '../../lib/environments.ts';
-import { tokenRoleName } from '../../lib/names.ts';
-import { operationMembers } from '../../lib/operation-schema.ts';
-import { parseEnvironment } from '../../lib/settings.ts';
+import { operationMembers, parseEnvironment } from '../../lib/settings/environment.ts';
+import { tokenRoleName } from '../../lib/settings/names.ts';
 import { NEW, type OperatorWorld, startOperatorWorld, WRONG } from '../bin/commands/operator-world.ts';
 import { runs } from '../support/signers.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { alarmSchema } from '../../lib/alarm-schema.ts';
-import { parseEnvironment } from '../../lib/settings.ts';
+import { alarmSchema } from '../../lib/settings/alarm-schema.ts';
+import { parseEnvironment } from '../../lib/settings/environment.ts';
 import { exampleForm, faultsIn } from './example-form.ts';
 
 const OBJECT_OR_FALSE = 'must be an object, or false to switch the alarm off';

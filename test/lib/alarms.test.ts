@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { alarmSchema } from '../../lib/alarm-schema.ts';
+import { alarmSchema } from '../../lib/settings/alarm-schema.ts';
 import { metricsOf, periodSeconds } from '../support/cloudwatch/alarm.ts';
 import { alarmsOf } from '../support/cloudwatch/template-alarms.ts';
 import { synthesiseMonitoring } from './monitored.ts';

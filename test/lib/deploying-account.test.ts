@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { deployingAccountFaults } from '../../lib/deploying-account.ts';
-import { parseEnvironment } from '../../lib/settings.ts';
+import { deployingAccountFaults } from '../../lib/settings/deploying-account.ts';
+import { parseEnvironment } from '../../lib/settings/environment.ts';
 import { exampleForm } from './example-form.ts';
 
 const OWN = '111111111111';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { App, CloudFormationValidatePlugin } from 'aws-cdk-lib';
 import { afterAll, describe, expect, it } from 'vitest';
-import { guardRules } from '../../lib/guard-rules.ts';
+import { guardRules } from '../../lib/checks/guard-rules.ts';
 import { changed, exampleForm } from './example-form.ts';
 import { resourceOf, synthesise } from './synthesise.ts';
 
@@ -13,7 +13,7 @@ afterAll(() => rmSync(directory, { recursive: true }));
 const stack = synthesise('test', exampleForm());
 const app = new App({ analyticsReporting: false });
 const plugin = new CloudFormationValidatePlugin({
-  guardRules: [{ name: 'lib/guard-rules.ts', content: guardRules }],
+  guardRules: [{ name: 'lib/checks/guard-rules.ts', content: guardRules }],
   includeDefaultRules: false,
 });
 const names = [...guardRules.matchAll(/^rule (\w+)/gm)].map(([, name = '']) => name);

@@ -2,7 +2,7 @@ import { describe, expect, expectTypeOf, it } from 'vitest';
 import type { Unreadable } from '../../functions/aws/pair-table/table.ts';
 import type { IgnoredEvent } from '../../functions/aws/secret-event.ts';
 import { FINDINGS, PROBLEMS } from '../../functions/contract.ts';
-import { IGNORED_EVENTS, OUTCOMES, UNREADABLE } from '../../lib/outcomes.ts';
+import { IGNORED_EVENTS, OUTCOMES, UNREADABLE } from '../../lib/monitoring/metrics.ts';
 import { metricsOf } from '../support/cloudwatch/alarm.ts';
 import { dashboardOf } from '../support/cloudwatch/dashboard.ts';
 import { metricKey } from '../support/cloudwatch/metric-points.ts';

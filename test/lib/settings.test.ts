@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { createAuthorize } from '../../functions/broker/authorize.ts';
-import { alarmSchema } from '../../lib/alarm-schema.ts';
 import { environments } from '../../lib/environments.ts';
-import { parseEnvironment, parseEnvironments, toBrokerSettings } from '../../lib/settings.ts';
+import { alarmSchema } from '../../lib/settings/alarm-schema.ts';
+import { parseEnvironment, parseEnvironments, toBrokerSettings } from '../../lib/settings/environment.ts';
 import { exampleRule, exampleService } from '../support/example.ts';
 import { changed, exampleForm } from './example-form.ts';
 

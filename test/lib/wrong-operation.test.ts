@@ -1,6 +1,6 @@
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { describe, expect, it } from 'vitest';
-import { parseEnvironment } from '../../lib/settings.ts';
+import { parseEnvironment } from '../../lib/settings/environment.ts';
 import { exampleForm, faultsIn } from './example-form.ts';
 
 const OFF_OR_OBJECT = "canary: must be 'off' or an object with percent and minutes";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseEnvironment } from '../../lib/settings.ts';
+import { parseEnvironment } from '../../lib/settings/environment.ts';
 import { changed, exampleForm, faultsIn } from './example-form.ts';
 
 const MEMBER = 'must be the name of a member, or names joined by dots such as data.token';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseEnvironment, parseEnvironments } from '../../lib/settings.ts';
+import { parseEnvironment, parseEnvironments } from '../../lib/settings/environment.ts';
 import { changed, exampleForm, faultsIn } from './example-form.ts';
 
 const ROLE = 'arn:aws:iam::111111111111:role/billing';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { environments } from '../../../lib/environments.ts';
-import { parseEnvironment } from '../../../lib/settings.ts';
+import { parseEnvironment } from '../../../lib/settings/environment.ts';
 import { runCommandLine } from './command-line.ts';
 
 function config(...args: readonly string[]) {
