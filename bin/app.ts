@@ -1,12 +1,12 @@
 import { App } from 'aws-cdk-lib';
 import { BUNDLING_STACKS } from 'aws-cdk-lib/cx-api';
-import { acknowledgements } from '../lib/acknowledgements.ts';
-import { deployingAccountFaults } from '../lib/deploying-account.ts';
+import { acknowledgements } from '../lib/checks/acknowledgements.ts';
+import { acknowledge, checkTemplates } from '../lib/checks/template-checks.ts';
 import { environments } from '../lib/environments.ts';
-import { stackName } from '../lib/names.ts';
-import { parseEnvironments } from '../lib/settings.ts';
-import { SettingsError } from '../lib/settings-error.ts';
-import { acknowledge, checkTemplates } from '../lib/template-checks.ts';
+import { deployingAccountFaults } from '../lib/settings/deploying-account.ts';
+import { parseEnvironments } from '../lib/settings/environment.ts';
+import { stackName } from '../lib/settings/names.ts';
+import { SettingsError } from '../lib/settings/schema.ts';
 import { TokenBrokerStack } from '../lib/token-broker-stack.ts';
 
 // One stack per environment; with a wrong setting anywhere there is none at all.

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { environments } from '../../lib/environments.ts';
-import { listSettings } from '../../lib/settings-listing.ts';
+import { listSettings } from '../../lib/settings/listing.ts';
 import { parseName } from './arguments.ts';
 import { knownSettings } from './environment.ts';
 import { explainFailure } from './failure.ts';

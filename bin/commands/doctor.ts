@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { authUrlFault } from '../../lib/auth-url.ts';
+import { authUrlFault } from '../../lib/settings/auth-url.ts';
 import { parseName } from './arguments.ts';
 import type { ClientOptions } from './client-options.ts';
 import { addConnectionOptions, type ConnectionOptions } from './connect.ts';

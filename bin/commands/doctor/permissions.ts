@@ -3,7 +3,7 @@ import { SignatureV4 } from '@smithy/signature-v4';
 import type { AwsCredentials } from '../../../client/credentials.ts';
 import { isJsonObject, parseJson } from '../../../client/json.ts';
 import type { Caller } from '../../../functions/broker/authorize.ts';
-import { ALIAS, functionName } from '../../../lib/names.ts';
+import { ALIAS, functionName } from '../../../lib/settings/names.ts';
 import { aborted } from '../failure.ts';
 import { failed, type Step } from './causes.ts';
 import { forSdk } from './identity.ts';
