@@ -1,9 +1,7 @@
 import { App } from 'aws-cdk-lib';
-import { BUNDLING_STACKS } from 'aws-cdk-lib/cx-api';
 import { acknowledgements } from '../lib/checks/acknowledgements.ts';
 import { acknowledge, checkTemplates } from '../lib/checks/template-checks.ts';
 import { environments } from '../lib/environments.ts';
-import { deployingAccountFaults } from '../lib/settings/deploying-account.ts';
 import { parseEnvironments } from '../lib/settings/environment.ts';
 import { stackName } from '../lib/settings/names.ts';
 import { SettingsError } from '../lib/settings/schema.ts';
@@ -13,11 +11,6 @@ import { TokenBrokerStack } from '../lib/token-broker-stack.ts';
 try {
   const parsed = parseEnvironments(environments);
   const app = new App({ analyticsReporting: false });
-  const faults = deployingAccountFaults(parsed, {
-    account: process.env.CDK_DEFAULT_ACCOUNT,
-    stacks: app.node.tryGetContext(BUNDLING_STACKS) ?? [],
-  });
-  if (faults.length > 0) throw new SettingsError(faults);
   for (const environment of parsed) {
     const stack = new TokenBrokerStack(app, stackName(environment.name), { environment });
     acknowledge(stack, acknowledgements(stack, environment.name));

@@ -3,7 +3,7 @@ import type { EnvironmentForm } from './settings/environment.ts';
 /**
  * The settings of every environment: the one file to edit. `npm run cdk -- synth` checks it and names every wrong place.
  * README.md tells how to add a client, a caller or a service. `npm run token-broker -- config <environment>` shows every
- * setting with its default; `settings/service.ts`, `settings/environment.ts` and `settings/alarm-schema.ts` say what they mean.
+ * setting with its default; `settings/environment.ts` and `settings/service.ts` say what they mean.
  */
 export const environments: Readonly<Record<string, EnvironmentForm>> = {
   dev: {

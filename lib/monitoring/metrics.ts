@@ -1,5 +1,15 @@
 import { Metric, type MetricProps } from 'aws-cdk-lib/aws-cloudwatch';
-import { PROBLEMS, type ProblemType } from '../../functions/contract.ts';
+import type { Alias } from 'aws-cdk-lib/aws-lambda';
+
+/** What callers call: the alias with the URL. Its metrics are those of all calls, whichever version answers. */
+export type CalledFunction = Pick<Alias, 'metric' | 'metricErrors' | 'metricThrottles' | 'metricDuration'>;
+
+/** A metric of the lines that the functions of one environment write. */
+export type BrokerMetric = (
+  metricName: string,
+  dimensions?: Dimensions,
+  props?: Pick<MetricProps, 'label' | 'statistic'>,
+) => Metric;
 
 /** The dimensions beside the environment; each metric exists under a few sets of them only. */
 interface Dimensions {
@@ -8,13 +18,7 @@ interface Dimensions {
   readonly version?: string;
 }
 
-/** Makes a metric of the lines that the functions of an environment write; a test compares it with what they do write. */
-export type BrokerMetric = (
-  metricName: string,
-  dimensions?: Dimensions,
-  props?: Pick<MetricProps, 'label' | 'statistic' | 'color'>,
-) => Metric;
-
+/** Makes the metrics of an environment; a test compares them with what the functions write. */
 export function brokerMetrics(environment: string): BrokerMetric {
   return (metricName, dimensions = {}, props = {}) =>
     new Metric({
@@ -26,20 +30,17 @@ export function brokerMetrics(environment: string): BrokerMetric {
     });
 }
 
-/** How a request for a token ends when none is issued, by who can do something about it. */
-export const OUTCOMES = {
-  caller: problemsOf('caller'),
-  operator: problemsOf('operator'),
-  service: problemsOf('service'),
-  broker: problemsOf('broker'),
-};
-
-function problemsOf(who: (typeof PROBLEMS)[ProblemType]['concerns']): readonly string[] {
-  return Object.entries(PROBLEMS).flatMap(([type, { concerns }]) => (concerns === who ? [type] : []));
+/** A metric of the calls of the alias that its newest version has answered. */
+export function newVersionMetric(alias: Alias, metricName: string, statistic: string): Metric {
+  const { functionName } = alias.lambda;
+  return new Metric({
+    namespace: 'AWS/Lambda',
+    metricName,
+    dimensionsMap: {
+      FunctionName: functionName,
+      Resource: `${functionName}:${alias.aliasName}`,
+      ExecutedVersion: alias.version.version,
+    },
+    statistic,
+  });
 }
-
-/** Why the token of a shared record cannot be opened. */
-export const UNREADABLE = ['closed', 'no-key'] as const;
-
-/** Why an event of Secrets Manager leads to no check. */
-export const IGNORED_EVENTS = ['foreign', 'malformed'] as const;

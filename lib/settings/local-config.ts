@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { BrokerSettings } from '../../functions/environment.ts';
 import { accessRuleFaults, roleArnFault } from './access-rules.ts';
-import { accountSchema, brokerMembers, regionSchema, toBrokerSettings } from './environment.ts';
+import { brokerMembers, environmentSchema, toBrokerSettings } from './environment.ts';
 import { check, nameFault, recordOf, SettingsError, text } from './schema.ts';
 
 /** What `npm start -- --config FILE` runs with. */
@@ -54,8 +54,8 @@ const credentialSchema = z
 
 const localConfigSchema = z.strictObject({
   // Accepted so that an environment's settings can be pasted; nothing on this machine depends on them.
-  account: accountSchema.optional(),
-  region: regionSchema.optional(),
+  account: environmentSchema.shape.account.optional(),
+  region: environmentSchema.shape.region.optional(),
   ...brokerMembers({ allowLoopback: true }),
   callers: callersSchema,
   credentials: recordOf(nameFault, credentialSchema),

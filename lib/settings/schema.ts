@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { NAME_PATTERN } from '../../functions/contract.ts';
-import { nearestName } from './nearest-name.ts';
 
 /** A string that `faultOf` has nothing against. */
 export function text(faultOf: FaultOf) {
@@ -85,7 +84,7 @@ interface Checked<Data> {
 function faultsOfIssue(issue: z.core.$ZodIssue, outer: Fault['path']): Fault[] {
   const path = [...outer, ...issue.path];
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => ({ path: [...path, key], reason: unknownMember(key, issue.message) }));
+    return issue.keys.map((key) => ({ path: [...path, key], reason: issue.message }));
   }
   if (issue.code === 'invalid_union') {
     // A form that fits but for something inside it says more than "none of the forms fits".
@@ -95,13 +94,6 @@ function faultsOfIssue(issue: z.core.$ZodIssue, outer: Fault['path']): Fault[] {
     if (nearest !== undefined) return nearest.flatMap((inner) => faultsOfIssue(inner, path));
   }
   return [{ path, reason: issue.message }];
-}
-
-/** @param known the names of the members that there are, with commas between; nothing when they are not known */
-function unknownMember(key: string, known: string): string {
-  if (known === '') return 'is not a known member';
-  const meant = nearestName(key, known.split(', '));
-  return `is not a known member${meant === undefined ? '' : `, did you mean ${meant}?`} (known: ${known})`;
 }
 
 /** The reasons that are the same wherever they occur; the schema says the others. */
@@ -116,8 +108,9 @@ function reasonFor(issue: z.core.$ZodRawIssue): string | undefined {
     case 'too_big':
       return `must ${issue.origin === 'number' ? 'be' : 'have'} at most ${issue.maximum}`;
     case 'unrecognized_keys':
-      // Completed by `unknownMember`, which knows the keys one by one.
-      return issue.inst instanceof z.ZodObject ? Object.keys(issue.inst.shape).join(', ') : '';
+      return issue.inst instanceof z.ZodObject
+        ? `is not a known member (known: ${Object.keys(issue.inst.shape).join(', ')})`
+        : 'is not a known member';
     default:
       return undefined;
   }

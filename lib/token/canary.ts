@@ -8,7 +8,7 @@ import {
 import { Policy, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import type { Alias } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
-import { NewVersionAlarms } from '../monitoring/new-version-alarms.ts';
+import { createNewVersionAlarms } from '../monitoring/monitoring.ts';
 import type { Environment } from '../settings/environment.ts';
 import { ALIAS, functionName } from '../settings/names.ts';
 
@@ -24,7 +24,7 @@ export class Canary extends Construct {
   constructor(scope: Construct, id: string, { environment, alias, percent, minutes }: CanaryProps) {
     super(scope, id);
     const name = functionName(environment.name);
-    const { alarms } = new NewVersionAlarms(this, 'Alarms', { environment, alias });
+    const alarms = createNewVersionAlarms(new Construct(this, 'Alarms'), environment, alias);
     const { role, policy } = this.#serviceRole(name);
     const group = new LambdaDeploymentGroup(this, 'Group', {
       application: new LambdaApplication(this, 'Application', { applicationName: name }),

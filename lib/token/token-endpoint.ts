@@ -4,9 +4,9 @@ import { type Alias, CfnFunction, FunctionUrlAuthType, type Function as LambdaFu
 import type { ILogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import type { BrokerEnvironment } from '../../functions/environment.ts';
-import type { CalledFunction } from '../monitoring/function-alarms.ts';
+import type { CalledFunction } from '../monitoring/metrics.ts';
 import { callerAccounts } from '../settings/access-rules.ts';
-import { type Environment, toBrokerSettings, type Vpc } from '../settings/environment.ts';
+import { type Environment, toBrokerSettings } from '../settings/environment.ts';
 import { ALIAS, functionName, tokenRoleName } from '../settings/names.ts';
 import { Canary } from './canary.ts';
 import { SETTINGS_PATH } from './function-bundle.ts';
@@ -23,7 +23,6 @@ export class TokenEndpoint extends Construct {
   readonly url: string;
   /** What the function may do; it starts with nothing but its own log. */
   readonly role: IRole;
-  /** What is called: its metrics are those of all calls. */
   readonly called: CalledFunction;
   /** Who asked for what, and how it ended. */
   readonly log: ILogGroup;
@@ -120,7 +119,12 @@ function allowCallsFrom(alias: Alias, account: string): void {
  *
  * @see https://docs.aws.amazon.com/lambda/latest/dg/configuration-vpc.html
  */
-export function placeIntoVpc(lambdaFunction: LambdaFunction, role: IRole, environment: string, vpc: Vpc): void {
+function placeIntoVpc(
+  lambdaFunction: LambdaFunction,
+  role: IRole,
+  environment: string,
+  vpc: NonNullable<Environment['vpc']>,
+): void {
   const { subnetIds, securityGroupIds } = vpc;
   const resource = lambdaFunction.node.defaultChild;
   if (!(resource instanceof CfnFunction)) throw new TypeError('A function is a resource of CloudFormation.');

@@ -48,22 +48,6 @@ describe('cdk synth, with no AWS credentials and no network', () => {
   });
 });
 
-describe('AWS credentials for another account', () => {
-  it('stop the stack that is named before anything is built', async () => {
-    const variables = {
-      CDK_OUTDIR: path.join(work, 'elsewhere'),
-      CDK_DEFAULT_ACCOUNT: '999999999999',
-      // As the CDK's command line tells which stacks it was asked for.
-      CDK_CONTEXT_JSON: '{"aws:cdk:bundling-stacks":["TokenBroker-dev"]}',
-    };
-    const { code, stderr } = await run(['bin/app.ts'], { cwd: root, variables });
-    expect({ code, stderr }).toEqual({
-      code: 1,
-      stderr: expect.stringMatching(/\nenvironments\.dev\.account: is not the account of your AWS credentials, 9{12}/),
-    });
-  });
-});
-
 describe('wrong settings', () => {
   it('stop synth with every path and reason, and without a template', async () => {
     const project = path.join(work, 'project');

@@ -48,7 +48,7 @@ describe('a wrong service', () => {
     [
       'response/tokenMembr',
       'x',
-      'response.tokenMembr: is not a known member, did you mean tokenMember? (known: tokenMember, lifetimeMember, lifetimeUnit, passThrough)',
+      'response.tokenMembr: is not a known member (known: tokenMember, lifetimeMember, lifetimeUnit, passThrough)',
     ],
     ['response/tokenMember', '', `response.tokenMember: ${MEMBER}`],
     ['response/lifetimeMember', 'data..ttl', `response.lifetimeMember: ${MEMBER}`],

@@ -19,7 +19,7 @@ describe('config', () => {
       /^accessRules\[0\]\.operations +token, check +written$/m,
       /^accessRules\[1\]\.operations +token +default$/m,
       /^health\.notify +\[\] +default$/m,
-      /^alarms\.errors\.threshold +1 +default$/m,
+      /^alarms\.off +\[\] +default$/m,
       /^canary +off +written$/m,
       /^reservedConcurrency +none +default$/m,
       /^vpc +- +not set$/m,
