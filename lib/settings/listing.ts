@@ -17,39 +17,33 @@ export function listSettings(form: unknown, { name: _name, ...settings }: Enviro
 }
 
 function listed(schema: unknown, value: unknown, written: unknown, steps: readonly PropertyKey[]): ListedSetting[] {
-  const inner = unwrapped(schema);
-  const members = membersOf(value);
-  if (members === undefined || members.length === 0) {
+  const values = membersOf(value);
+  if (Object.keys(values).length === 0) {
     const source = value === undefined ? 'not set' : written === undefined ? 'default' : 'written';
     return [{ path: showPath(steps), value, source }];
   }
-  const keys = inner instanceof z.ZodObject ? Object.keys(inner.shape) : members.map(([key]) => key);
-  const values = new Map(members);
-  const writtenMembers = new Map(membersOf(written));
-  return keys.flatMap((key) => {
+  const shape = shapeOf(schema);
+  return Object.keys({ ...shape, ...values }).flatMap((key) => {
     const step = Array.isArray(value) ? Number(key) : key;
-    return listed(schemaOf(inner, key), values.get(key), writtenMembers.get(key), [...steps, step]);
+    return listed(shape[key] ?? elementOf(schema), values[key], membersOf(written)[key], [...steps, step]);
   });
 }
 
 /** The members of an object, or of a list of objects; a list of names is one value. */
-function membersOf(value: unknown): [key: string, value: unknown][] | undefined {
-  if (typeof value !== 'object' || value === null) return undefined;
-  if (Array.isArray(value) && value.every((item) => typeof item !== 'object')) return undefined;
-  return Object.entries(value);
+function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null) return {};
+  if (Array.isArray(value) && value.every((item) => typeof item !== 'object')) return {};
+  return Object.fromEntries(Object.entries(value));
 }
 
-function schemaOf(schema: unknown, key: string): unknown {
-  if (schema instanceof z.ZodObject) return schema.shape[key];
+/** The members that an object may have, also behind a default, or as one of several forms. */
+function shapeOf(schema: unknown): Readonly<Record<string, unknown>> {
+  if (schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) return shapeOf(schema.unwrap());
+  if (schema instanceof z.ZodUnion) return shapeOf(schema.options.find((option) => option instanceof z.ZodObject));
+  return schema instanceof z.ZodObject ? schema.shape : {};
+}
+
+function elementOf(schema: unknown): unknown {
   if (schema instanceof z.ZodRecord) return schema.valueType;
   return schema instanceof z.ZodArray ? schema.element : undefined;
-}
-
-/** Without what only says whether it may be left out, and of several forms the one that has members. */
-function unwrapped(schema: unknown): unknown {
-  if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) {
-    return unwrapped(schema.unwrap());
-  }
-  if (schema instanceof z.ZodUnion) return schema.options.find((option) => option instanceof z.ZodObject);
-  return schema;
 }
