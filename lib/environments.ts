@@ -29,7 +29,7 @@ export const environments: Readonly<Record<string, EnvironmentForm>> = {
       { role: 'arn:aws:iam::222222222222:role/reporting', clients: ['acme'], services: ['customer-insights'] },
     ],
 
-    // How often every credential is proven. Who is told: nobody by e-mail, in development.
+    // How often every credential is checked. Without `notify`, no e-mail is sent.
     health: { every: 'rate(1 hour)' },
 
     // A new version gets all calls at once.
@@ -51,7 +51,7 @@ export const environments: Readonly<Record<string, EnvironmentForm>> = {
       { role: 'arn:aws:iam::333333333333:role/reporting', clients: ['acme'], services: ['customer-insights'] },
     ],
 
-    // As often as in production, and deployed as there: what fails shall fail here first.
+    // As often as in production, and deployed as there, so that a fault shows here first.
     health: { every: 'rate(30 minutes)', notify: ['ops@example.com'] },
     canary: { percent: 10, minutes: 5 },
     logRetentionDays: 90,
@@ -76,11 +76,11 @@ export const environments: Readonly<Record<string, EnvironmentForm>> = {
       { role: 'arn:aws:iam::222222222222:role/reporting', clients: ['acme'], services: ['customer-insights'] },
     ],
 
-    // Each address gets a message of AWS first, to confirm that it wants to be told.
+    // AWS first asks each address to confirm its subscription.
     health: { every: 'rate(30 minutes)', notify: ['ops@example.com'] },
 
-    // A new version gets 10 % of the calls for 5 minutes first. What else there is to set for production, such as
-    // reservedConcurrency and vpc, is told in docs/operations.md.
+    // A new version gets 10 % of the calls for 5 minutes first. docs/operations.md tells what else there is to set
+    // for production, such as reservedConcurrency and vpc.
     canary: { percent: 10, minutes: 5 },
     logRetentionDays: 365,
   },

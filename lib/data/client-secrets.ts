@@ -57,7 +57,7 @@ export class ClientSecrets extends Construct {
     );
   }
 
-  /** Lets a role see which secrets there are, those of others in this account too: IAM cannot say which ones to list. */
+  /** Lets a role list all secrets of the account: IAM cannot narrow a list. */
   allowListing(role: IRole): void {
     role.addToPrincipalPolicy(new PolicyStatement({ actions: ['secretsmanager:ListSecrets'], resources: ['*'] }));
   }
@@ -79,8 +79,8 @@ interface BrokerKeyProps {
 }
 
 /**
- * The one key of an environment. It encrypts the clients' secrets, which outlive the stack, so it does as well. Its policy
- * names no resource that a stack makes anew: a key that is given back fits as it is.
+ * The one key of an environment. It encrypts the clients' secrets, which outlive the stack, and so does the key. Its policy
+ * names no resource that a new stack would make again, so a later stack can use the key unchanged.
  */
 export function createBrokerKey(scope: Construct, id: string, { environment, keyArn }: BrokerKeyProps): IKey {
   if (keyArn !== undefined) return Key.fromKeyArn(scope, id, keyArn);
@@ -107,7 +107,7 @@ function keyPolicy(stack: Stack, environment: string): PolicyStatement[] {
   });
   return [
     new PolicyStatement({ sid: 'AdministerByIam', principals, actions: ADMINISTRATION, ...THIS_KEY }),
-    // Nobody decrypts by hand, whatever IAM allows: only through the service that holds what is encrypted.
+    // IAM alone lets no principal decrypt: only through the service that holds the encrypted data.
     new PolicyStatement({
       sid: 'UseByIamThroughServices',
       principals,
@@ -147,7 +147,7 @@ function keyPolicy(stack: Stack, environment: string): PolicyStatement[] {
   ];
 }
 
-/** Who calls KMS for somebody, as the condition `kms:ViaService` knows it. */
+/** The service that calls KMS for a principal, as the condition `kms:ViaService` names it. */
 export function viaService(service: string, region: string): string {
   return `${service}.${region}.amazonaws.com`;
 }

@@ -39,7 +39,7 @@ export class PairTable extends Construct {
 
     // The CDK's own construct would add wildcards to the policy of the key.
     const sealingKey = new CfnSecret(this, 'SealingKey', {
-      // Outside of the clients' prefix: whoever may read or list client secrets sees nothing of it.
+      // Outside the clients' prefix: a right to read or list client secrets does not reach it.
       name: sealingKeyName(environment),
       description: `Seals the tokens in the table of environment ${environment}`,
       kmsKeyId: key.keyArn,
@@ -49,7 +49,7 @@ export class PairTable extends Construct {
     this.#sealingKeyArn = sealingKey.ref;
   }
 
-  /** Lets one role, and nobody else in the account, open the tokens of the pairs, and read and change the pairs. */
+  /** Lets one role, and no other role of the account, open the tokens of the pairs, and read and change the pairs. */
   allowSharing(role: IRole): void {
     role.addToPrincipalPolicy(new PolicyStatement({ actions: [...ITEM_ACTIONS], resources: [this.#table.tableArn] }));
     this.#allowTableKey(role);
@@ -80,7 +80,7 @@ export class PairTable extends Construct {
       new PolicyStatement({
         actions: [...ITEM_ACTIONS],
         resources: [this.#table.tableArn],
-        // With its colon it is the start of no pair's key, whatever a client is called.
+        // No name of a client holds a colon, so no pair's key begins like this.
         conditions: { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['notify:*'] } },
       }),
     );

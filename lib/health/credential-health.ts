@@ -59,9 +59,9 @@ export class CredentialHealth extends Construct {
       environment: { ...variables },
       observation,
       onFailure: failedEvents,
-      // Lambda has one setting for runs and for events of secrets. An event takes a minute at most, and is repeated after one
-      // and after two minutes, so it has its repetitions within ten. A run that used up its time is older than that by then,
-      // and its retry is the next run; one that failed at once, because nothing could be listed, may well be repeated.
+      // Lambda has one setting for runs and for events of secrets. An event takes a minute at most, and Lambda repeats it
+      // after one and after two minutes: within ten. A run that used up its time is older than that, so the next run takes
+      // its place; a run that failed at once, because it could list nothing, is repeated.
       retryAttempts: 2,
       maxEventAge: Duration.minutes(10),
     });
@@ -91,7 +91,7 @@ export class CredentialHealth extends Construct {
     this.#checkUponChange(lambdaFunction, environment, secrets);
   }
 
-  /** Upon the event that a client of this environment has a new current version. */
+  /** Starts the function when a client of this environment has a new current version. */
   #checkUponChange(lambdaFunction: LambdaFunction, environment: string, { namePrefix }: ClientSecrets): void {
     new Rule(this, 'Rule', {
       description: `A client secret of environment ${environment} has a new current version`,
@@ -101,7 +101,7 @@ export class CredentialHealth extends Construct {
         detailType: ['Secret Label Updated'],
         detail: { name: Match.prefix(namePrefix), labelUpdated: ['AWSCURRENT'] },
       },
-      // After an hour traffic or a run has long found the new version.
+      // After an hour traffic or a run has found the new version.
       targets: [new EventTarget(lambdaFunction, { retryAttempts: 2, maxEventAge: Duration.hours(1) })],
     });
   }

@@ -11,7 +11,7 @@ interface FailedEventsProps {
 }
 
 /**
- * Where Lambda puts the events that a function failed at for good, for an operator to look at. A dead-letter queue of the
+ * Where Lambda puts the events that a function failed to handle for good, for an operator to read. A dead-letter queue of the
  * schedule or of the rule would stay empty: to them an event is delivered once the function has been called.
  */
 export class FailedEvents extends Construct implements IDestination {

@@ -2,7 +2,7 @@ import type { Metric } from 'aws-cdk-lib/aws-cloudwatch';
 import type { IQueue } from 'aws-cdk-lib/aws-sqs';
 import type { BrokerMetric, CalledFunction } from './metrics.ts';
 
-/** When an alarm rings, and what it tells the operator who is woken by it. */
+/** When an alarm rings, and what its message says. */
 export interface AlarmDefinition<Watched> {
   readonly watch: (watched: Watched) => Metric;
   /** Rings at this value. Milliseconds beyond services are added to the longest time that any service may take. */

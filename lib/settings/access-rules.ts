@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ROLE_ARN } from '../../functions/contract.ts';
 import { ALIAS, functionName } from './names.ts';
-import { type Fault, listOf, nameFault, text } from './schema.ts';
+import { type Fault, listOf, nameFault, readable, text } from './schema.ts';
 
 const notEmpty = { error: 'must not be empty' };
 
@@ -23,9 +23,9 @@ function listedNameFault(name: string): string | undefined {
   return name === 'all' ? "must stand alone, not in a list: 'all'" : nameFault(name);
 }
 
-/** What is wrong between access rules, and with the services and roles they name. Whatever is wrong by itself is passed over. */
+/** What is wrong between access rules, and between a rule and the services and region. The schema finds the other faults. */
 export function accessRuleFaults(settings: unknown): Fault[] {
-  const { region, services, accessRules } = readable.parse(settings);
+  const { region, services, accessRules } = readableSettings.parse(settings);
   const rules = accessRules.map(readRule);
   return [
     ...unknownServices(rules, Object.keys(services)),
@@ -35,18 +35,13 @@ export function accessRuleFaults(settings: unknown): Fault[] {
   ];
 }
 
-/** What can be read of settings of which nothing is known. */
-const readable = z
-  .object({
-    region: z.string().catch(''),
-    services: z.record(z.string(), z.unknown()).catch({}),
-    accessRules: z.array(z.unknown()).catch([]),
-  })
-  .catch({ region: '', services: {}, accessRules: [] });
+const readableSettings = readable({
+  region: z.string().catch(''),
+  services: z.record(z.string(), z.unknown()).catch({}),
+  accessRules: z.array(z.unknown()).catch([]),
+});
 
-const readableRule = z
-  .object({ role: z.string().catch(''), services: z.array(z.unknown()).catch([]) })
-  .catch({ role: '', services: [] });
+const readableRule = readable({ role: z.string().catch(''), services: z.array(z.unknown()).catch([]) });
 
 interface ReadRule {
   readonly index: number;
@@ -96,7 +91,7 @@ function rolesThatDifferByPath(rules: readonly ReadRule[]): Fault[] {
     }));
 }
 
-/** A role signs for its own partition only, so a rule for another one would never let anybody in. */
+/** A role signs for its own partition only, so a rule for another one would never apply. */
 function foreignPartitions(rules: readonly ReadRule[], region: string): Fault[] {
   if (region === '') return [];
   const partition = partitionOf(region);
@@ -180,14 +175,14 @@ export function callerAccountFaults(place: Place): readonly Fault[] {
 /** @see https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html */
 const MAX_POLICY_BYTES = 20_480;
 
-/** As Lambda shows it; the id is there whatever else is. */
+/** As Lambda shows it, always with this id. */
 const EMPTY_POLICY = '{"Version":"2012-10-17","Id":"default","Statement":[]}';
 
 /** The two statements that an account needs, each with the comma after it. */
 function bytesPerAccount({ name, account, region, accessRules }: Place): number {
   const partition = parseRoleArn(accessRules[0]?.role ?? '')?.partition ?? 'aws';
   const statement = (Action: string, Condition: object) => ({
-    // CloudFormation makes it up; Lambda takes no longer one.
+    // CloudFormation chooses it; 100 characters is the most that Lambda takes.
     Sid: 'x'.repeat(100),
     Effect: 'Allow',
     Principal: { AWS: `arn:${partition}:iam::${account}:root` },

@@ -1,11 +1,11 @@
 interface Options {
-  /** Whether the token endpoint may be on this very machine, where it is tried out: any port, http too. */
+  /** Whether the token endpoint may be on this machine, with any port and with http. */
   readonly allowLoopback: boolean;
 }
 
 /**
- * Why a service's `authUrl` is not `https://<DNS name>` with an optional base path. It is judged as it is written, not as
- * a URL parser would mend it: the parser turns backslashes into slashes, drops white space and reads `0x7f.1` as 127.0.0.1.
+ * Why a service's `authUrl` is not `https://<DNS name>` with an optional base path. The text itself is judged, not
+ * what a URL parser makes of it: a parser turns backslashes into slashes, drops white space and reads `0x7f.1` as 127.0.0.1.
  */
 export function authUrlFault(url: string, { allowLoopback }: Options): string | undefined {
   if (url === '') return `must not be empty: ${EXAMPLE}`;
@@ -38,7 +38,7 @@ function authorityFault(authority: string): string | undefined {
 
 function hostFault(host: string): string | undefined {
   if (host.endsWith('.')) return 'must not have a dot at the end of the host name';
-  // Whatever ends in a number is read as an IPv4 address: 127.1, 2130706433, 0177.0.0.1, 0x7f000001.
+  // A host that ends in a number is read as an IPv4 address: 127.1, 2130706433, 0177.0.0.1, 0x7f000001.
   if (/(^|\.)(\d+|0x[0-9a-f]*)$/i.test(host)) return 'must name a host, not an IP address';
   if (/[A-Z]/.test(host)) return 'must have its host name in lower case';
   if (/(^|\.)xn--/.test(host)) return 'must not have an xn-- host name: it can look like another one';
@@ -52,7 +52,7 @@ function basePathFault(path: string): string | undefined {
   return path === '' ? undefined : pathFault(path);
 }
 
-/** Why a text is not the path of a URL that means the same to everybody: no escapes, no dot segments, no empty ones. */
+/** Why a text is not a path that every URL parser reads alike: no escapes, no dot segments, no empty ones. */
 export function pathFault(path: string): string | undefined {
   if (/[?#]/.test(path)) return 'must not hold a query or a fragment: put a query into parameters';
   if (!path.startsWith('/')) return 'must start with a slash';

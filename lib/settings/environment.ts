@@ -3,7 +3,7 @@ import type { BrokerSettings } from '../../functions/environment.ts';
 import { ALARM_NAMES } from '../monitoring/alarms.ts';
 import { accessRuleFaults, accessRuleSchema, callerAccountFaults } from './access-rules.ts';
 import { healthSchema, rateSeconds } from './health.ts';
-import { check, type Fault, listOf, nameFault, recordOf, SettingsError, text } from './schema.ts';
+import { check, type Fault, listOf, nameFault, readable, recordOf, SettingsError, text } from './schema.ts';
 import { serviceSchema } from './service.ts';
 
 /** The settings of one environment, checked and with every default filled in. */
@@ -129,7 +129,7 @@ function environmentNameFaults(name: string): Fault[] {
 
 /** What is wrong between the settings of concurrency, and between the key and the account and region beside it. */
 function operationFaults(settings: unknown): Fault[] {
-  const { account, region, keyArn, reservedConcurrency, provisionedConcurrency } = readable.parse(settings);
+  const { account, region, keyArn, reservedConcurrency, provisionedConcurrency } = operation.parse(settings);
   const { account: keyAccount = account, region: keyRegion = region } = KEY_ARN.exec(keyArn)?.groups ?? {};
   return [
     provisionedConcurrency > reservedConcurrency && {
@@ -141,17 +141,13 @@ function operationFaults(settings: unknown): Fault[] {
   ].filter((fault) => fault !== false);
 }
 
-/** What can be read of settings that were not checked. */
-const unreadable = { account: '', region: '', keyArn: '', reservedConcurrency: Number.NaN, provisionedConcurrency: 0 };
-const readable = z
-  .object({
-    account: z.string().catch(unreadable.account),
-    region: z.string().catch(unreadable.region),
-    keyArn: z.string().catch(unreadable.keyArn),
-    reservedConcurrency: z.number().min(0).catch(unreadable.reservedConcurrency),
-    provisionedConcurrency: z.number().catch(unreadable.provisionedConcurrency),
-  })
-  .catch(unreadable);
+const operation = readable({
+  account: z.string().catch(''),
+  region: z.string().catch(''),
+  keyArn: z.string().catch(''),
+  reservedConcurrency: z.number().min(0).catch(Number.NaN),
+  provisionedConcurrency: z.number().catch(0),
+});
 
 function concurrency() {
   return z.int().min(0).max(10_000);

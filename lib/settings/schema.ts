@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { NAME_PATTERN } from '../../functions/contract.ts';
 
-/** A string that `faultOf` has nothing against. */
+/** A string in which `faultOf` finds no fault. */
 export function text(faultOf: FaultOf) {
   return z.string().superRefine((value, context) => {
     const reason = faultOf(value);
@@ -12,7 +12,7 @@ export function text(faultOf: FaultOf) {
 /** Why a text is wrong, or `undefined`; the reason must not quote it. */
 export type FaultOf = (text: string) => string | undefined;
 
-/** No item twice. */
+/** A list without duplicates. */
 export function listOf<Item extends z.ZodType>(item: Item) {
   return z.array(item).superRefine(
     (items, context) => {
@@ -25,7 +25,7 @@ export function listOf<Item extends z.ZodType>(item: Item) {
   );
 }
 
-/** An object whose member names are free, but for what `faultOf` has against them. */
+/** An object with any member names in which `faultOf` finds no fault. */
 export function recordOf<Value extends z.ZodType>(faultOf: FaultOf, value: Value) {
   return z.record(z.string(), value).superRefine((record, context) => {
     for (const name of Object.keys(record)) {
@@ -44,7 +44,13 @@ export const ALWAYS = {
     typeof value === 'object' && value !== null && !Array.isArray(value),
 };
 
-/** Why a text cannot name a client or a service. `all` would read like the word that stands for every one of them. */
+/** Reads what fits of an input that may be wrong elsewhere; each member of the shape needs a `catch`. */
+export function readable<Shape extends z.ZodRawShape>(shape: Shape) {
+  const isObject = (input: unknown) => typeof input === 'object' && input !== null && !Array.isArray(input);
+  return z.preprocess((input) => (isObject(input) ? input : {}), z.object(shape));
+}
+
+/** Why a text cannot name a client or a service. An access rule says `all` for all of them. */
 export function nameFault(name: string): string | undefined {
   if (name === 'all') return "must not be called 'all'";
   return NAME_PATTERN.test(name)
@@ -70,7 +76,7 @@ export class SettingsError extends Error {
   }
 }
 
-/** What a schema makes of an input, or everything that does not fit. No reason quotes a value: it may be a secret. */
+/** Parses an input, or lists everything that is wrong in it. No reason quotes a value: it may be a secret. */
 export function check<Schema extends z.ZodType>(schema: Schema, input: unknown): Checked<z.output<Schema>> {
   const { data, error } = schema.safeParse(input, { error: reasonFor });
   return { data, faults: (error?.issues ?? []).flatMap((issue) => faultsOfIssue(issue, [])) };
@@ -87,7 +93,7 @@ function faultsOfIssue(issue: z.core.$ZodIssue, outer: Fault['path']): Fault[] {
     return issue.keys.map((key) => ({ path: [...path, key], reason: issue.message }));
   }
   if (issue.code === 'invalid_union') {
-    // A form that fits but for something inside it says more than "none of the forms fits".
+    // The faults inside the form that was probably meant say more than "none of the forms fits".
     const nearest = issue.errors.find((issues) =>
       issues.every((inner) => inner.path.length > 0 || inner.code === 'unrecognized_keys'),
     );
@@ -96,7 +102,7 @@ function faultsOfIssue(issue: z.core.$ZodIssue, outer: Fault['path']): Fault[] {
   return [{ path, reason: issue.message }];
 }
 
-/** The reasons that are the same wherever they occur; the schema says the others. */
+/** The reasons that are the same for every member; the schemas say the others. */
 function reasonFor(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':

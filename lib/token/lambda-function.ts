@@ -32,7 +32,7 @@ export function createLambdaFunction(
   scope: Construct,
   { entry, settings, sdkRepeats, observation, roleName, ...props }: Props,
 ): RunningFunction {
-  // The lines in it say who asked for what and how it ended: they are kept when the stack goes.
+  // It holds the audit lines, so it stays when the stack is destroyed.
   const logGroup = new LogGroup(scope, 'Log', {
     encryptionKey: observation.key,
     retention: observation.logRetentionDays,
@@ -58,7 +58,7 @@ export function createLambdaFunction(
     architecture: Architecture.ARM_64,
     // With this the CDK lets the role write traces: to `*`, since X-Ray has no resources to name.
     ...(observation.tracing && { tracing: Tracing.ACTIVE }),
-    // Else the CDK adds a variable that only version 2 of the SDK reads.
+    // Otherwise the CDK adds a variable that only version 2 of the SDK reads.
     awsSdkConnectionReuse: false,
     role,
     logGroup,

@@ -21,12 +21,12 @@ interface TokenEndpointProps {
 /** The function that issues tokens, behind a URL that only the accounts of the access rules and this stack can call. */
 export class TokenEndpoint extends Construct {
   readonly url: string;
-  /** What the function may do; it starts with nothing but its own log. */
+  /** What the function may do; at first it may only write its own log. */
   readonly role: IRole;
   readonly called: CalledFunction;
-  /** Who asked for what, and how it ended. */
+  /** Holds the audit lines. */
   readonly log: ILogGroup;
-  /** The version in use. Nobody may call any other one, or the function by its name alone. */
+  /** The version in use. No role may call another version, or the function without its alias. */
   readonly #alias: Alias;
   readonly #checkers: IRole[] = [];
 
@@ -98,7 +98,7 @@ export class TokenEndpoint extends Construct {
 
 /**
  * A resource policy has room for accounts, not for every role: the account decides which of its roles may call, and the
- * access rules what they get. Nobody may invoke the function but through its URL: a direct event can claim any caller.
+ * access rules what they get. No role may invoke the function except through its URL, because a direct event can claim any caller.
  */
 function allowCallsFrom(alias: Alias, account: string): void {
   const principal = new AccountPrincipal(account);
@@ -145,7 +145,7 @@ function placeIntoVpc(
     { actions: changes, resources: [interfaces] },
     // EC2 knows no narrower resource for looking.
     { actions: looks, resources: ['*'] },
-    // All this is for the Lambda service that carries the role, and none of it for the code that runs under it.
+    // The Lambda service needs these rights; the code that runs under the role must not have them.
     {
       effect: Effect.DENY,
       actions: ['ec2:CreateNetworkInterface', ...changes, ...looks],
