@@ -22,6 +22,8 @@ export interface Lease {
 
 interface Rejected extends SentRequest {
   isCounted: boolean;
+  /** The version has worked since, or an operator lets it be tried again. */
+  isForgiven: boolean;
 }
 
 /** Keeps the books of leases and of rejections as they truly happened: one request per lease, and the lock-out budget. */
@@ -38,7 +40,7 @@ export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
   const chargedRequests = new Set<SentRequest>();
   /** The pairs of which a service has refused a credential at all. */
   const heard = new Set<string>();
-  let uncounted: readonly Rejected[] = [];
+  const uncounted: Rejected[] = [];
   let pending: Rejected[] = [];
   /** When the token of a pair was withdrawn and not published again. */
   const withdrawnAt = new Map<string, number>();
@@ -113,7 +115,7 @@ export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
     /** The environment has heard that the version is rejected. */
     seeRejection(request: SentRequest) {
       heard.add(pairKey(request.pair));
-      const rejection: Rejected = { ...request, isCounted: false };
+      const rejection: Rejected = { ...request, isCounted: false, isForgiven: false };
       pending.push(rejection);
       if (chargedRequests.has(request)) count(rejection);
     },
@@ -130,7 +132,9 @@ export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
   /** What was rejected before does not count any more. */
   function prove(pair: Pair, version: string): void {
     counts.delete(countKey(pair, version));
-    uncounted = uncounted.filter((each) => !isSamePair(each.pair, pair) || each.version !== version);
+    for (const each of [...pending, ...uncounted]) {
+      each.isForgiven ||= isSamePair(each.pair, pair) && each.version === version;
+    }
   }
 
   function count(rejection: Rejected): void {
@@ -160,6 +164,7 @@ export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
     }
     const isTooSoon = uncounted.some(
       (other) =>
+        !other.isForgiven &&
         other.from === from &&
         isSamePair(other.pair, pair) &&
         other.version === version &&
@@ -168,7 +173,7 @@ export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
         at - other.at < OWN_LATCH_MS,
     );
     if (isTooSoon && !witness.hasAnyClockJumped()) accuse(`environment ${from} sent ${what} in spite of its own latch`);
-    uncounted = [...uncounted, rejection];
+    uncounted.push(rejection);
   }
 }
 

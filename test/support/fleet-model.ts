@@ -44,7 +44,7 @@ export function createFleetModel() {
   surroundings.answer = (_, request) => {
     const { pair, version } = request;
     const lease = ledger.seeRequest(request);
-    checkCredential(request, lease === undefined);
+    checkCredential(request);
     if (lease !== undefined) pace.seeRequest(request, lease, world.moodOf(pair.service).latencyMs);
     const { answer, handOut, toldMs } = world.answer(pair, version);
     if (handOut !== undefined) handedOut.set(request, { handOut, toldMs });
@@ -151,7 +151,8 @@ export function createFleetModel() {
   }
 
   /** A credential that is deleted, or is not for this service any more, is not sent: each call reads the secret anew. */
-  function checkCredential({ from, pair, version, at }: SentRequest, isAlone: boolean): void {
+  function checkCredential({ from, pair, version, at }: SentRequest): void {
+    const isAlone = witness.hasStoreFailed(from, at - LONGEST_CALL_MS);
     const goneMs = at - Math.max(world.goneAt(pair) ?? at, secretsFailedAt);
     const isLate = goneMs > LONGEST_CALL_MS + (isAlone ? ALONE_TRUST_MS : 0);
     if (isLate && !witness.hasAnyClockJumped()) {
