@@ -59,7 +59,8 @@ export function createJudge(accuse: (of: string) => void) {
       const lifetimes = (isUntroubled ? known.tellings : tellings).map(({ lifetimeMs }) => lifetimeMs);
       const marginMs = hardMarginMs(isUntroubled ? Math.max(...lifetimes) : Math.min(...lifetimes));
       const leftMs = token.expiresAt - now;
-      if (leftMs <= marginMs) accuse(`${who}: issued ${leftMs} ms before its end, with a margin of ${marginMs} ms`);
+      // The clocks of this world count in fractions, and times are told in milliseconds.
+      if (leftMs <= marginMs - 1) accuse(`${who}: issued ${leftMs} ms before its end, with a margin of ${marginMs} ms`);
 
       if (token.fingerprint === refused && !hasRepeated) accuse(`${who}: was refused`);
       if (disabledMs > TRUST_MS) accuse(`${who}: issued ${disabledMs} ms after it was disabled`);

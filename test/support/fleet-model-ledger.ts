@@ -18,6 +18,7 @@ export interface Lease {
   /** When the pair's leases for callers before it were taken, the last one and the last forced one. */
   readonly previous: { readonly takenAt: number; readonly forcedAt: number };
   isUsed: boolean;
+  isEnded: boolean;
 }
 
 interface Rejected extends SentRequest {
@@ -30,8 +31,8 @@ interface Rejected extends SentRequest {
 export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
   /** By pair and fence. */
   const granted = new Map<string, Lease>();
-  /** The latest of each environment and pair. */
-  const leases = new Map<string, Lease>();
+  /** By environment and pair. */
+  const leases = new Map<string, Lease[]>();
   /** The latest of each pair. */
   const latest = new Map<string, Lease>();
   /** Rejected requests since the version last worked, by pair and version. */
@@ -51,24 +52,36 @@ export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
     const before = await acquire(pair, acquisition, deadline);
     if (before === undefined) return undefined;
     const { owner, forced, isCheck, chargedVersion } = acquisition;
-    const key = `${pairKey(pair)} ${shared.peek(pair).fence}`;
-    const holder = granted.get(key);
+    const name = leaseName(pair, shared.peek(pair).fence);
+    const holder = granted.get(name);
     if (holder?.owner === owner) return before;
-    if (holder !== undefined) accuse(`two leases under fence ${key}`);
+    if (holder !== undefined) accuse(`two leases are ${name}`);
 
     const previous = previousTimes(latest.get(pairKey(pair)));
-    const lease = { owner, before, takenAt: clock.now(), forced, isCheck, chargedVersion, previous, isUsed: false };
-    granted.set(key, lease);
-    leases.set(leaseKey(owners.get(owner), pair), lease);
+    const lease = {
+      owner,
+      before,
+      takenAt: clock.now(),
+      forced,
+      isCheck,
+      chargedVersion,
+      previous,
+      isUsed: false,
+      isEnded: false,
+    };
+    granted.set(name, lease);
+    const key = leaseKey(owners.get(owner), pair);
+    leases.set(key, [...(leases.get(key) ?? []), lease]);
     latest.set(pairKey(pair), lease);
     return before;
   };
 
   shared.end = async (pair, lease, ending, deadline) => {
     const isMine = await end(pair, lease, ending, deadline);
+    const mine = grantedTo(pair, lease);
+    if (mine !== undefined) mine.isEnded = true;
     if (!isMine) return false;
-    if (granted.get(`${pairKey(pair)} ${lease.fence}`)?.owner !== lease.owner)
-      accuse('a lease that was never taken ended');
+    if (mine === undefined) accuse(`${lease.owner} ended a lease that it did not take`);
     if (ending.kind === 'publish') {
       prove(pair, ending.publication.token.credentialVersion);
       withdrawnAt.delete(pairKey(pair));
@@ -80,8 +93,9 @@ export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
 
   shared.reject = async (pair, lease, rejection, deadline) => {
     await reject(pair, lease, rejection, deadline);
-    const isGranted = granted.get(`${pairKey(pair)} ${lease.fence}`)?.owner === lease.owner;
-    const from = isGranted ? owners.get(lease.owner) : undefined;
+    const own = grantedTo(pair, lease);
+    if (own !== undefined) own.isEnded = true;
+    const from = own && owners.get(lease.owner);
     const mine = pending.findLast(
       (each) => each.from === from && isSamePair(each.pair, pair) && each.version === rejection.version,
     );
@@ -100,13 +114,12 @@ export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
     /** A token request was sent; gives the lease that it was sent under, if any. */
     seeRequest(request: SentRequest): Lease | undefined {
       const { from, pair, version, at } = request;
-      const lease = leases.get(leaseKey(from, pair));
-      const isMine = lease !== undefined && !lease.isUsed;
+      const lease = leaseFor(request);
       if (!witness.hasStoreFailed(from, at - LONGEST_CALL_MS)) {
-        if (isMine) checkUse(lease, request);
+        if (lease !== undefined) checkUse(lease, request);
         else accuse(`environment ${from} sent ${version} of ${pairKey(pair)} without a lease`);
       }
-      if (!isMine) return undefined;
+      if (lease === undefined) return undefined;
       lease.isUsed = true;
       if (lease.chargedVersion === version) chargedRequests.add(request);
       return lease;
@@ -128,6 +141,21 @@ export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
       for (const each of over) if (!each.isCounted && !witness.isDead(each.from)) checkUncounted(each);
     },
   };
+
+  function grantedTo(pair: Pair, { owner, fence }: { readonly owner: string; readonly fence: number }) {
+    const lease = granted.get(leaseName(pair, fence));
+    return lease?.owner === owner ? lease : undefined;
+  }
+
+  /** An environment may have several calls at once. */
+  function leaseFor({ from, pair, version, at }: SentRequest): Lease | undefined {
+    const key = leaseKey(from, pair);
+    const open = (leases.get(key) ?? []).filter(
+      ({ isUsed, isEnded, takenAt }) => !isUsed && !isEnded && at - takenAt < LONGEST_CALL_MS,
+    );
+    leases.set(key, open);
+    return open.findLast(({ chargedVersion }) => chargedVersion === version) ?? open.at(-1);
+  }
 
   /** What was rejected before does not count any more. */
   function prove(pair: Pair, version: string): void {
@@ -189,6 +217,10 @@ const OWN_LATCH_MS = 15 * 60_000 - LONGEST_CALL_MS;
 
 function leaseKey(environment: number | undefined, pair: Pair): string {
   return `${environment} ${pairKey(pair)}`;
+}
+
+function leaseName(pair: Pair, fence: number): string {
+  return `${pairKey(pair)} ${fence}`;
 }
 
 function countKey(pair: Pair, version: string): string {
