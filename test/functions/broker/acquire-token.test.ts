@@ -530,6 +530,17 @@ describe('a record whose token this environment cannot open', () => {
     expect(memory.last(pair).token?.fingerprint).toBe(FINGERPRINT);
   });
 
+  it('has it make a request of its own also when it has a token that does not serve, which replaces nothing', async () => {
+    const { acquire, memory, shared, slept } = setUp({ record: { ...closed, closedUntil: Infinity } });
+    memory.rememberAlone(pair, own);
+
+    expect(await acquire(() => REQUEST)).toBe(FINGERPRINT);
+    expect(slept).toEqual([]);
+    expect(shared.peek(pair)).toMatchObject({ fence: 4, closedUntil: Infinity, token: undefined });
+    expect(memory.last(pair).token?.fingerprint).toBe(FINGERPRINT);
+    expect(memory.trusted(pair)).toBeUndefined();
+  });
+
   it('is replaced under the lease when its time is over', async () => {
     const { acquire, shared, views } = setUp({ record: { ...closed, closedUntil: START } });
 
