@@ -1,6 +1,6 @@
 import { GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { createPairAdmin } from '../../../bin/commands/pair-admin.ts';
+import { createPairAdmin } from '../../../bin/commands/shared/pair-changes.ts';
 import { startDynamoDB } from '../../../bin/local/dynamodb.ts';
 import { createDynamoDBClient } from '../../../functions/aws/clients.ts';
 import type { Item } from '../../../functions/aws/pair-table/item.ts';
