@@ -54,7 +54,7 @@ export async function inTime<Result>(clockMs: number, work: Promise<Result>): Pr
   }
 }
 
-export class OutOfTime extends Error {
+class OutOfTime extends Error {
   override readonly name = 'OutOfTime';
 }
 
