@@ -9,12 +9,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 const ARROWS: Readonly<Record<string, { readonly allowed: readonly string[]; readonly refused: readonly string[] }>> = {
   'functions/broker/audit.ts': {
     allowed: ['./pair/pair.ts', '../contract.ts'],
-    refused: ['../environment.ts', '../aws/fingerprint.ts', '../../client/error.ts', 'node:crypto', 'zod/mini', 'zod'],
+    refused: ['../environment.ts', '../aws/calls.ts', '../../client/error.ts', 'node:crypto', 'zod/mini', 'zod'],
   },
   'functions/broker/pair/pair.ts': {
     allowed: ['./record.ts', '../audit.ts', '../http/request.ts', '../../contract.ts', 'zod/mini'],
     refused: [
-      ...['../../environment.ts', '../../token.ts', '../../aws/fingerprint.ts', '../../../client/error.ts'],
+      ...['../../environment.ts', '../../token.ts', '../../aws/calls.ts', '../../../client/error.ts'],
       ...['node:crypto', 'zod', '@smithy/signature-v4'],
     ],
   },
@@ -56,12 +56,23 @@ const ARROWS: Readonly<Record<string, { readonly allowed: readonly string[]; rea
     refused: ['../environments.ts', '../../functions/token.ts', '../../client/error.ts', '../../bin/app.ts'],
   },
   'client/error.ts': {
-    allowed: ['./json.ts', '../functions/contract.ts', '@smithy/signature-v4'],
+    allowed: ['./sign.ts', '../functions/contract.ts', '@smithy/signature-v4'],
     refused: ['../functions/environment.ts', '../functions/broker/pair/pair.ts', '../lib/settings/names.ts'],
   },
+  'client/commands/token.ts': {
+    allowed: ['../token-broker.ts', './options.ts', '../../functions/contract.ts', 'commander'],
+    refused: ['../../functions/environment.ts', '../../lib/settings/names.ts', '../../bin/json.ts'],
+  },
   'bin/commands/client.ts': {
-    allowed: ['../../lib/settings/names.ts', '../../client/error.ts', '../../functions/broker/pair/pair.ts'],
-    refused: ['../../test/support/example.ts'],
+    allowed: [
+      ...['./client/put.ts', '../json.ts', '../../lib/settings/names.ts', '../../functions/broker/pair/pair.ts'],
+      '../../client/index.ts',
+    ],
+    refused: ['../../client/error.ts', '../../test/support/example.ts'],
+  },
+  'bin/commands/shared/checks.ts': {
+    allowed: ['../client/put.ts', '../../json.ts', '../../../client/index.ts'],
+    refused: ['../../../client/error.ts', '../../../test/support/example.ts'],
   },
 };
 

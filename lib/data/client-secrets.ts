@@ -82,7 +82,7 @@ interface BrokerKeyProps {
  * The one key of an environment. It encrypts the clients' secrets, which outlive the stack, and so does the key. Its policy
  * names no resource that a new stack would make again, so a later stack can use the key unchanged.
  */
-export function createBrokerKey(scope: Construct, id: string, { environment, keyArn }: BrokerKeyProps): IKey {
+function createBrokerKey(scope: Construct, id: string, { environment, keyArn }: BrokerKeyProps): IKey {
   if (keyArn !== undefined) return Key.fromKeyArn(scope, id, keyArn);
   return new Key(scope, id, {
     description: `Encrypts the client secrets token-broker/${environment}/* and what the token broker keeps`,

@@ -82,7 +82,7 @@ function exceeds(value: unknown, limit: unknown): boolean {
 }
 
 /** How a service's answer is read; members are dotted paths such as `data.token`, and `$` is an answer that is all token. */
-export const responseSchema = z
+const responseSchema = z
   .strictObject({
     tokenMember: text(memberFault).optional(),
     lifetimeMember: text(memberFault).optional(),
@@ -129,13 +129,13 @@ function tokenStaysIn({ tokenMember, passThrough }: Response, context: z.core.$R
 }
 
 /** Why a service's settings cannot have a header of this name. */
-export function headerFault(name: string): string | undefined {
+function headerFault(name: string): string | undefined {
   if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) return 'is not a valid header name';
   return RESERVED.has(name.toLowerCase()) ? 'is set by the broker or by HTTP itself' : undefined;
 }
 
 /** Why a text cannot be the value of a header. */
-export function headerValueFault(value: string): string | undefined {
+function headerValueFault(value: string): string | undefined {
   return /^[!-~](?:[\t -~]*[!-~])?$/.test(value)
     ? undefined
     : 'must be visible ASCII characters, with white space only between them';

@@ -53,7 +53,9 @@ describe('wrong settings', () => {
     const project = path.join(work, 'project');
     const out = path.join(work, 'wrong');
     await Promise.all(
-      ['bin/app.ts', 'lib', 'functions/contract.ts'].map((part) => cp(path.join(root, part), path.join(project, part), { recursive: true })),
+      ['bin/app.ts', 'lib', 'functions/contract.ts'].map((part) =>
+        cp(path.join(root, part), path.join(project, part), { recursive: true }),
+      ),
     );
     await symlink(path.join(root, 'node_modules'), path.join(project, 'node_modules'));
     await writeFile(path.join(project, 'package.json'), '{ "type": "module" }');

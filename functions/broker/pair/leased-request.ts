@@ -81,7 +81,7 @@ export function createLeasedRequest(dependencies: Dependencies) {
 
     const shown = await store.acquire(call.pair, acquisition, call.deadline);
     if (shown === undefined) return LOST;
-    const before = memory.withOwn(call.pair, capTimes(beforeMine(shown, record, acquisition), now()));
+    const before = capTimes(memory.withOwn(call.pair, beforeMine(shown, record, acquisition)), now());
     const mine = acquired(before, acquisition);
     const held = { lease: { owner: call.owner, fence: mine.fence }, record: mine, until, isAlone };
     let confirmed: Plan<Answer> | undefined;

@@ -274,8 +274,15 @@ describe('a renewal', () => {
     expect(sent.length).toBeLessThanOrEqual(1);
   });
 
-  it('that took the time which the old token had left looks again, and does not try again', async () => {
-    const { tableReads, views, acquire } = setUp({ renewals: [FAILED] });
+  it('that failed when the old token had no time left is told as it failed', async () => {
+    const { tableReads, acquire } = setUp({ renewals: [FAILED] });
+
+    expect(await acquire(inOrder(RENEW, RENEW, WAIT))).toMatchObject({ type: 'token-endpoint-unavailable' });
+    expect(tableReads).toHaveLength(1);
+  });
+
+  it('that was rejected when the old token had no time left looks again, and does not try again', async () => {
+    const { tableReads, views, acquire } = setUp({ renewals: [REJECTED] });
 
     expect(await acquire(inOrder(RENEW, RENEW, WAIT, answer('another')))).toBe('another');
     expect(tableReads).toHaveLength(2);

@@ -30,6 +30,18 @@ describe('an environment without a sealing key, which can open and store no toke
     expect(requests.length).toBeLessThanOrEqual(10);
   });
 
+  it('says to wait five minutes at most when its clock was set back, and is not held up for good', async () => {
+    const { clock, surroundings, environments, askOne } = alone();
+    surroundings.answer = () => exchange(429, {}, { 'retry-after': '300' });
+    await askOne();
+    environments[0]?.setClock(-600 * SECOND_MS);
+    expect((await askOne()).problem?.retryAfterSeconds).toBeLessThanOrEqual(300);
+
+    surroundings.answer = undefined;
+    await clock.advance(900 * SECOND_MS);
+    expect((await askOne()).issue).toBeDefined();
+  });
+
   it('replaces refused tokens once in 30 seconds', async () => {
     const { clock, requests, askOne } = alone();
     let refused = (await askOne()).issue?.token.fingerprint;
