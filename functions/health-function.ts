@@ -12,8 +12,7 @@ import { createSecretDescriber, parseSecretEvent } from './aws/secret-event.ts';
 import { createClientCheck } from './broker/health/check-client.ts';
 import type { CheckPair } from './broker/health/check-pairs.ts';
 import { createNotify } from './broker/health/notify.ts';
-import type { AskAsProbe } from './broker/health/probe.ts';
-import { createHealthRun, type HealthRun } from './broker/health/run.ts';
+import { type AskAsProbe, createHealthRun, type HealthRun } from './broker/health/run.ts';
 import type { ServiceName } from './broker/pair/pair.ts';
 
 /** Gives what a run found out; nothing upon an event of Secrets Manager. */

@@ -6,8 +6,8 @@ import {
   UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb';
 import * as z from 'zod/mini';
+import { CONDITIONS, type Entries, type Entry } from '../broker/health/evaluate.ts';
 import { NotificationFailure, type NotificationMemories } from '../broker/health/notify.ts';
-import { CONDITIONS, type Entries, type Entry } from '../broker/health/transitions.ts';
 import type { ServiceName } from '../broker/pair/pair.ts';
 import { causeWord } from './errors.ts';
 import { number, text } from './pair-table/item.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { ClientUnchecked, createClientCheck } from '../../../functions/broker/health/check-client.ts';
 import type { CheckRecord, PairAnswer } from '../../../functions/broker/health/check-pairs.ts';
+import type { Entries } from '../../../functions/broker/health/evaluate.ts';
 import type { Message } from '../../../functions/broker/health/messages.ts';
 import { createNotify, NotificationFailure, type NotificationMemory } from '../../../functions/broker/health/notify.ts';
-import type { Entries } from '../../../functions/broker/health/transitions.ts';
 import type { Finding } from '../../../functions/contract.ts';
 import { START } from '../../support/example.ts';
 

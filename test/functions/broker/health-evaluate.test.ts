@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { CheckedPair, MissedPair } from '../../../functions/broker/health/check-pairs.ts';
-import { evaluate } from '../../../functions/broker/health/evaluate.ts';
-import type { Entries, Entry, Evaluation } from '../../../functions/broker/health/transitions.ts';
+import { type Entries, type Entry, type Evaluation, evaluate } from '../../../functions/broker/health/evaluate.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import { START } from '../../support/example.ts';
 
