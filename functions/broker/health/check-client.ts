@@ -1,6 +1,6 @@
 import type { ClientName, Pair, ServiceName } from '../pair/pair.ts';
-import { type CheckedPair, type CheckPair, type CheckRecord, checkOnce, isSilent } from './check-pairs.ts';
-import { type Notified, type Notify, totalOf } from './notify.ts';
+import { type CheckDependencies, type CheckedPair, type CheckRecord, checkOnce, isSilent } from './check-pairs.ts';
+import type { Notified, Notify } from './notify.ts';
 import { servicesOf } from './run.ts';
 
 /** A version of a client's secret that was put into use. */
@@ -17,19 +17,14 @@ export interface SecretDescription {
   readonly currentVersion?: string | undefined;
 }
 
-interface Dependencies {
+interface Dependencies extends CheckDependencies {
   /** The configured ones. */
   readonly services: readonly ServiceName[];
   /** Those on which a new token ends the one before: a living one proves the credential, whichever version it is of. */
   readonly singleTokenServices: readonly ServiceName[];
   /** `undefined` when there is none, or when it is planned for deletion. */
   readonly describeSecret: (client: ClientName) => Promise<SecretDescription | undefined>;
-  readonly checkPair: CheckPair;
   readonly notify: Notify;
-  /** Called for every answer. Must not throw. */
-  readonly record: (record: CheckRecord) => void;
-  readonly now: () => number;
-  readonly sleep: (ms: number) => Promise<unknown>;
 }
 
 /**
@@ -47,7 +42,7 @@ export function createClientCheck(dependencies: Dependencies) {
     const records = await Promise.all(services.map((service) => checkService({ client, service }, version, endsAt)));
     const secret = await describeSecret(client);
     const listed = secret === undefined ? [] : servicesOf(secret.services, services);
-    const { failures } = await tell(
+    const failures = await tell(
       records.filter(({ pair }) => listed.includes(pair.service)),
       endsAt,
     );
@@ -77,24 +72,18 @@ export function createClientCheck(dependencies: Dependencies) {
   }
 
   /** One message stands for all services; what does not work comes first, so that it is what the message is about. */
-  async function tell(records: readonly CheckRecord[], endsAt: number): Promise<Notified> {
+  async function tell(records: readonly CheckRecord[], endsAt: number): Promise<readonly string[]> {
     const answered = records
       .flatMap(({ pair, answer }): CheckedPair[] => (answer.kind === 'checked' ? [{ ...answer, pair, at: now() }] : []))
       .filter(({ finding }) => !isSilent(finding));
     const postscript = overviewOf(answered);
-    const all: Notified[] = [];
+    const notified: Notified[] = [];
     for (const checked of answered.toSorted((one, other) => rank(one) - rank(other))) {
-      const isTold = totalOf(all).sent > 0;
-      const findings = {
-        kind: 'client',
-        service: checked.pair.service,
-        checked: [checked],
-        postscript,
-        isTold,
-      } as const;
-      all.push(await notify(findings, endsAt));
+      const isTold = notified.some(({ sent }) => sent > 0);
+      const { service } = checked.pair;
+      notified.push(await notify({ kind: 'client', service, checked: [checked], postscript, isTold }, endsAt));
     }
-    return totalOf(all);
+    return notified.flatMap(({ failures }) => failures);
   }
 }
 

@@ -43,14 +43,12 @@ export interface Checks {
   readonly missed: readonly MissedPair[];
 }
 
-interface Dependencies {
+export interface CheckDependencies {
   readonly checkPair: CheckPair;
   /** Called for every answer. Must not throw. */
   readonly record: (record: CheckRecord) => void;
   readonly now: () => number;
   readonly sleep: (ms: number) => Promise<unknown>;
-  /** From 0 up to 1. */
-  readonly random: () => number;
 }
 
 /**
@@ -61,9 +59,10 @@ interface Dependencies {
 export async function checkPairs(
   pairs: readonly Pair[],
   { windowEndsAt, endsAt }: { readonly windowEndsAt: number; readonly endsAt: number },
-  dependencies: Dependencies,
+  random: () => number,
+  dependencies: CheckDependencies,
 ): Promise<Checks> {
-  const { now, sleep, random } = dependencies;
+  const { now, sleep } = dependencies;
   // A run that ends early does not always miss the same pairs.
   const queue: Job[] = pairs
     .map((pair) => ({ pair, isRepetition: false, ticket: random() }))
@@ -123,7 +122,7 @@ export async function checkPairs(
 export async function checkOnce(
   pair: Pair,
   endsAt: number,
-  { checkPair, record, now }: Pick<Dependencies, 'checkPair' | 'record' | 'now'>,
+  { checkPair, record, now }: CheckDependencies,
   promoted?: string,
 ): Promise<CheckRecord> {
   const startedAt = now();

@@ -2,23 +2,16 @@ import { FINDINGS, type Finding } from '../../contract.ts';
 import { type Pair, pairKey, type ServiceName } from '../pair/pair.ts';
 import { type CheckedPair, type Checks, isSilent, wasAsked } from './check-pairs.ts';
 
-/** What was found out, and the service in whose memory it belongs; `undefined`: it concerns no single one. */
-export type Findings = ServiceFindings | OverallFindings | ClientFindings;
+/** What was found out, and the service in whose memory it belongs. */
+export type Findings = RunFindings | ClientFindings;
 
-/** What a run found out about one service. `listed` are the pairs that the list of clients shows, of other services too. */
-interface ServiceFindings {
-  readonly kind: 'service';
-  readonly service: ServiceName;
+/** What a run found out, as far as it is about one service; without one: about the broker, the probe and unknown services. */
+interface RunFindings {
+  readonly kind: 'run';
+  readonly service: ServiceName | undefined;
+  readonly checks: Checks;
+  /** The pairs that the list of clients shows, and those that it shows of services that are not configured. */
   readonly listed: readonly Pair[];
-  readonly checks: Checks;
-  readonly at: number;
-}
-
-/** What a run found out about the broker, the probe, and pairs whose service is not configured. */
-interface OverallFindings {
-  readonly kind: 'overall';
-  readonly service: undefined;
-  readonly checks: Checks;
   readonly unknown: readonly Pair[];
   readonly probe: ProbeAnswer;
   readonly at: number;
@@ -91,17 +84,11 @@ export interface Evaluation {
 
 /** What findings come to, given what is remembered of earlier ones. */
 export function evaluate(findings: Findings, entries: Entries): Evaluation {
-  switch (findings.kind) {
-    case 'service':
-      return evaluateService(findings, entries);
-    case 'overall':
-      return evaluateOverall(findings, entries);
-    case 'client':
-      return {
-        observations: observePairs(findings.checked, openIncident(entries) !== undefined),
-        forgotten: new Set(),
-      };
+  if (findings.kind === 'run') {
+    const { service } = findings;
+    return service === undefined ? evaluateOverall(findings, entries) : evaluateService(service, findings, entries);
   }
+  return { observations: observePairs(findings.checked, openIncident(entries) !== undefined), forgotten: new Set() };
 }
 
 /** Whether a run by itself is enough for an incident of the service to begin. */
@@ -121,7 +108,7 @@ export function isGood(condition: Condition): boolean {
  * An incident begins when at least five pairs were asked and at least 80 % of them got no answer. It ends when more pairs
  * are answered than are not; between the two nothing changes, so that a service in a bad way does not come and go.
  */
-function evaluateService({ service, listed, checks, at }: ServiceFindings, entries: Entries): Evaluation {
+function evaluateService(service: ServiceName, { listed, checks, at }: RunFindings, entries: Entries): Evaluation {
   const checked = checks.checked.filter(({ pair }) => pair.service === service);
   const missed = checks.missed.filter(({ pair }) => pair.service === service).length;
   const open = openIncident(entries);
@@ -198,7 +185,7 @@ function observePairs(checked: readonly CheckedPair[], isIncident: boolean): rea
     });
 }
 
-function evaluateOverall({ checks, unknown, probe, at }: OverallFindings, entries: Entries): Evaluation {
+function evaluateOverall({ checks, unknown, probe, at }: RunFindings, entries: Entries): Evaluation {
   const now = { since: at, at };
   const broker = observeBroker(checks);
   const refusal = {

@@ -1,5 +1,5 @@
 import { secretName } from '../../contract.ts';
-import type { Entry, Observation, PairObservation } from './evaluate.ts';
+import type { Entry, Observation, PairObservation, ProbeAnswer } from './evaluate.ts';
 
 /** What an operator reads. The subject is one line of at most 99 characters of ASCII, as SNS wants it. */
 export interface Message {
@@ -10,10 +10,10 @@ export interface Message {
 /** Says what has changed, since when, and what to do. Nothing in it is a value of a secret or of a service's answer. */
 export function messageOf(environment: string, observation: Observation, before: Entry | undefined): Message {
   const { condition, since, detail } = observation;
-  const { headline, sentence, facts = [], whatToDo } = contentOf(environment, observation);
+  const [headline, sentence, whatToDo] = textsOf(environment, observation);
   const lines = [
     ['environment', environment],
-    ...facts,
+    ...factsOf(environment, observation),
     ['finding', condition],
     ['since', dateTime(since)],
     ['before', before === undefined ? 'nothing to report' : `${before.condition} since ${dateTime(before.since)}`],
@@ -23,6 +23,18 @@ export function messageOf(environment: string, observation: Observation, before:
     subject: subjectLine(`[token-broker ${environment}] ${headline}`),
     text: `${paragraphs.filter((paragraph) => paragraph !== undefined).join('\n\n')}\n`,
   };
+}
+
+function factsOf(environment: string, observation: Observation): readonly (readonly [name: string, value: string])[] {
+  if (observation.kind === 'service') return [['service', observation.service]];
+  if (observation.kind !== 'pair') return [];
+  const { client, service } = observation.pair;
+  return [
+    ['client', client],
+    ['service', service],
+    ['secret', secretName(environment, client)],
+    ['secret version', observation.version ?? 'not known'],
+  ];
 }
 
 const COLUMN = 'secret version: '.length;
@@ -41,28 +53,22 @@ function subjectLine(text: string): string {
 const MAX_SUBJECT_LENGTH = 99;
 
 /** What an observation means, and what an operator does about it. */
-interface Content {
-  readonly headline: string;
-  readonly sentence: string;
-  readonly facts?: readonly (readonly [name: string, value: string])[];
-  readonly whatToDo: string;
-}
+type Texts = readonly [headline: string, sentence: string, whatToDo: string];
 
-function contentOf(environment: string, observation: Observation): Content {
+function textsOf(environment: string, observation: Observation): Texts {
   switch (observation.kind) {
     case 'pair':
-      return pairContent(environment, observation);
+      return textsOfPair(environment, observation);
     case 'service':
-      return serviceContents(observation.service)[observation.condition];
+      return textsOfService(observation.service)[observation.condition];
     case 'broker':
-      return brokerContents(environment)[observation.condition];
+      return textsOfBroker(environment)[observation.condition];
     case 'probe':
-      return PROBE_CONTENTS[observation.condition];
+      return TEXTS_OF_PROBE[observation.condition];
   }
 }
 
-function pairContent(environment: string, { pair, condition, version = 'not known' }: PairObservation): Content {
-  const { client, service } = pair;
+function textsOfPair(environment: string, { pair: { client, service }, condition }: PairObservation): Texts {
   const run = (words: string) => `\n  npm run token-broker -- ${words} --environment ${environment}`;
   const put = run(`client put ${client}`);
   const doctor = run(`doctor --client ${client} --service ${service}`);
@@ -107,71 +113,53 @@ function pairContent(environment: string, { pair, condition, version = 'not know
       'correct the tag "services" of the secret, or configure the service in lib/environments.ts.',
     ],
   };
-  const [sentence, whatToDo] = texts[condition];
-  const facts = [
-    ['client', client],
-    ['service', service],
-    ['secret', secretName(environment, client)],
-    ['secret version', version],
-  ] as const;
-  return { headline: `${condition}: ${client} on ${service}`, sentence, facts, whatToDo };
+  return [`${condition}: ${client} on ${service}`, ...texts[condition]];
 }
 
-function serviceContents(service: string) {
-  const facts = [['service', service]] as const;
+function textsOfService(service: string): Readonly<Record<'answering' | 'incident', Texts>> {
   return {
-    answering: {
-      headline: `${service} answers again`,
-      sentence: `${service} answers token requests again. This ends the incident.`,
-      facts,
-      whatToDo: 'nothing. Clients that still get no answer are told about one by one.',
-    },
-    incident: {
-      headline: `incident: ${service} does not answer`,
-      sentence:
-        `${service} answers hardly any token request. Callers are served with the tokens that are still good. Until it ` +
+    answering: [
+      `${service} answers again`,
+      `${service} answers token requests again. This ends the incident.`,
+      'nothing. Clients that still get no answer are told about one by one.',
+    ],
+    incident: [
+      `incident: ${service} does not answer`,
+      `${service} answers hardly any token request. Callers are served with the tokens that are still good. Until it ` +
         'is over, clients that get no answer of this service are not told about one by one.',
-      facts,
-      whatToDo: `ask ${service}. Nothing is wrong with the credentials: leave them as they are.`,
-    },
+      `ask ${service}. Nothing is wrong with the credentials: leave them as they are.`,
+    ],
   };
 }
 
-function brokerContents(environment: string) {
+function textsOfBroker(environment: string): Readonly<Record<'answering' | 'incident', Texts>> {
   return {
-    answering: {
-      headline: 'the broker can check credentials again',
-      sentence: 'The broker can check credentials again.',
-      whatToDo: 'nothing.',
-    },
-    incident: {
-      headline: 'incident: the broker checks no credential',
-      sentence: 'Not one credential could be checked. Callers may get no tokens either.',
-      whatToDo:
-        `look at the alarms and the log of the function token-broker-${environment}, and find the cause with:` +
+    answering: ['the broker can check credentials again', 'The broker can check credentials again.', 'nothing.'],
+    incident: [
+      'incident: the broker checks no credential',
+      'Not one credential could be checked. Callers may get no tokens either.',
+      `look at the alarms and the log of the function token-broker-${environment}, and find the cause with:` +
         `\n  npm run token-broker -- doctor --environment ${environment}`,
-    },
+    ],
   };
 }
 
-const PROBE_CONTENTS = {
-  denied: {
-    headline: 'a role without an access rule is refused again',
-    sentence: 'The broker refuses the probe, a role without an access rule, as it must.',
-    whatToDo: 'see in the audit lines whether anybody got in the meantime what was not meant for them.',
-  },
-  unproven: {
-    headline: 'not proven that roles without an access rule are refused',
-    sentence: 'The probe, a role without an access rule, got no answer that would prove that it is refused.',
-    whatToDo:
-      'see whether the health function may assume the probe role, whether that role may call the Function URL, and ' +
+const TEXTS_OF_PROBE: Readonly<Record<ProbeAnswer['condition'], Texts>> = {
+  denied: [
+    'a role without an access rule is refused again',
+    'The broker refuses the probe, a role without an access rule, as it must.',
+    'see in the audit lines whether anybody got in the meantime what was not meant for them.',
+  ],
+  unproven: [
+    'not proven that roles without an access rule are refused',
+    'The probe, a role without an access rule, got no answer that would prove that it is refused.',
+    'see whether the health function may assume the probe role, whether that role may call the Function URL, and ' +
       'whether the broker answers.',
-  },
-  'not-denied': {
-    headline: 'SECURITY: a role without an access rule was not refused',
-    sentence: 'The broker did not refuse the probe, a role without an access rule. Others may get tokens like it.',
-    whatToDo:
-      'take back the latest change of the access rules or of the code, and see in the audit lines who got what was ' +
+  ],
+  'not-denied': [
+    'SECURITY: a role without an access rule was not refused',
+    'The broker did not refuse the probe, a role without an access rule. Others may get tokens like it.',
+    'take back the latest change of the access rules or of the code, and see in the audit lines who got what was ' +
       'not meant for them.',
-  },
+  ],
 };

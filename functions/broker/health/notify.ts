@@ -112,15 +112,6 @@ export function createNotify({ environment, memories, sendMessage, now }: Depend
   };
 }
 
-/** What several notifications come to together. */
-export function totalOf(all: readonly Notified[]): Notified {
-  return {
-    sent: all.reduce((sum, { sent }) => sum + sent, 0),
-    unsent: all.reduce((sum, { unsent }) => sum + unsent, 0),
-    failures: all.flatMap(({ failures }) => failures),
-  };
-}
-
 /** A change that the operators have to be told about. */
 interface Transition {
   readonly observation: Observation;

@@ -1,7 +1,7 @@
 import { type ClientName, type Pair, pairKey, type ServiceName } from '../pair/pair.ts';
-import { CHECK_TIMEOUT_MS, type CheckPair, type CheckRecord, type Checks, checkPairs } from './check-pairs.ts';
+import { CHECK_TIMEOUT_MS, type CheckDependencies, type Checks, checkPairs } from './check-pairs.ts';
 import { hasIncident, type ProbeAnswer } from './evaluate.ts';
-import { NotificationFailure, type NotificationMemories, type Notified, type Notify, totalOf } from './notify.ts';
+import { NotificationFailure, type NotificationMemories, type Notified, type Notify } from './notify.ts';
 
 /** What a run found out and told. */
 export interface HealthRun extends Checks {
@@ -33,20 +33,15 @@ export interface ListedClient {
 /** Asks the broker for a token as the role that must be refused. Never throws, and ends within the time it is given. */
 export type AskAsProbe = (pair: Pair, timeoutMs: number) => Promise<ProbeAnswer>;
 
-interface Dependencies {
+interface Dependencies extends CheckDependencies {
   /** The configured ones. */
   readonly services: readonly ServiceName[];
   readonly intervalMs: number;
   /** Throws when there is no list: a run that saw nothing must not look like one that found nothing wrong. */
   readonly listClients: () => Promise<ClientList>;
-  readonly checkPair: CheckPair;
   readonly askAsProbe: AskAsProbe;
   readonly memories: Pick<NotificationMemories, 'read'>;
   readonly notify: Notify;
-  /** Called for every answer to a check. Must not throw. */
-  readonly record: (record: CheckRecord) => void;
-  readonly now: () => number;
-  readonly sleep: (ms: number) => Promise<unknown>;
   /** From 0 up to 1. */
   readonly random: () => number;
 }
@@ -65,15 +60,14 @@ export function createHealthRun(dependencies: Dependencies) {
     const { pairs: listed, unknown } = pairsOf(clients, services);
     const pairs = new Map([...listed, ...known].map((pair) => [pairKey(pair), pair]));
     const [checks, probe] = await Promise.all([
-      checkPairs([...pairs.values()], { windowEndsAt, endsAt: checksEndAt }, dependencies),
+      checkPairs([...pairs.values()], { windowEndsAt, endsAt: checksEndAt }, random, dependencies),
       probeAccess(probePair(listed), checksEndAt, dependencies),
     ]);
 
-    const at = now();
-    const notified = await Promise.all([
-      ...services.map((service) => notify({ kind: 'service', service, listed, checks, at }, reportsEndAt)),
-      notify({ kind: 'overall', service: undefined, checks, unknown, probe, at }, reportsEndAt),
-    ]);
+    const findings = { kind: 'run', checks, listed, unknown, probe, at: now() } as const;
+    const notified = await Promise.all(
+      [...services, undefined].map((service) => notify({ ...findings, service }, reportsEndAt)),
+    );
     const incidents = services.filter((service) => hasIncident(service, checks));
     const [reported, milliseconds] = [totalOf(notified), now() - startedAt];
     return { ...checks, clients: clients.length, ignored, unknown, incidents, probe, reported, milliseconds };
@@ -94,6 +88,15 @@ export function createHealthRun(dependencies: Dependencies) {
   function probePair(pairs: readonly Pair[]): Pair {
     return pairs[Math.floor(random() * pairs.length)] ?? { client: 'no-such-client', service: services[0] ?? 'none' };
   }
+}
+
+/** What several notifications come to together. */
+function totalOf(all: readonly Notified[]): Notified {
+  return {
+    sent: all.reduce((sum, { sent }) => sum + sent, 0),
+    unsent: all.reduce((sum, { unsent }) => sum + unsent, 0),
+    failures: all.flatMap(({ failures }) => failures),
+  };
 }
 
 /** Most of the time is for the checks; messages and the last writes have what they need at their worst. */
