@@ -1,7 +1,7 @@
 import { createDynamoDBClient } from '../../functions/aws/clients.ts';
-import { createNotificationTable } from '../../functions/aws/notification-table.ts';
-import { NotificationFailure } from '../../functions/broker/health/notify.ts';
+import { createNotificationTable } from '../../functions/aws/notifications.ts';
 import type { Entry } from '../../functions/broker/health/evaluate.ts';
+import { NotificationFailure } from '../../functions/broker/health/notify.ts';
 import { awsRegion, configuredServices, isLocal, pairTable, type TableOptions } from './environment.ts';
 import { CommandFailure } from './failure.ts';
 import { talk } from './output.ts';

@@ -3,10 +3,7 @@ import { withTimeLimit } from './time-limit.ts';
 
 /** A client for the region and the endpoint of the standard variables (`AWS_REGION`, `AWS_ENDPOINT_URL_STS`). */
 export function createStsClient(config: STSClientConfig = {}): STSClient {
-  return new STSClient({
-    requestHandler: { requestTimeout: ATTEMPT_TIMEOUT_MS, throwOnRequestTimeout: true },
-    ...config,
-  });
+  return new STSClient({ requestHandler: { requestTimeout: 2_000, throwOnRequestTimeout: true }, ...config });
 }
 
 interface Dependencies {
@@ -15,32 +12,13 @@ interface Dependencies {
   readonly timeoutMs?: number;
 }
 
-/** The credentials of the role that the broker must refuse, fresh each time. */
-export function createProbeCredentials({ sts, roleArn, timeoutMs = TIMEOUT_MS }: Dependencies) {
-  return async (): Promise<ProbeCredentials> => {
-    const command = new AssumeRoleCommand({
-      RoleArn: roleArn,
-      RoleSessionName: 'token-broker-health',
-      DurationSeconds: SHORTEST_SECONDS,
-    });
+/** The credentials of the role that the broker must refuse, fresh each time, for the shortest time that AWS allows. */
+export function createProbeCredentials({ sts, roleArn: RoleArn, timeoutMs = 5_000 }: Dependencies) {
+  return async () => {
+    const command = new AssumeRoleCommand({ RoleArn, RoleSessionName: 'token-broker-health', DurationSeconds: 900 });
     const { Credentials } = await withTimeLimit(timeoutMs, (abortSignal) => sts.send(command, { abortSignal }));
-    const {
-      AccessKeyId: accessKeyId,
-      SecretAccessKey: secretAccessKey,
-      SessionToken: sessionToken,
-    } = Credentials ?? {};
+    const { AccessKeyId: accessKeyId, SecretAccessKey: secretAccessKey, SessionToken } = Credentials ?? {};
     if (!accessKeyId || !secretAccessKey) throw new TypeError('STS gave no credentials');
-    return { accessKeyId, secretAccessKey, sessionToken };
+    return { accessKeyId, secretAccessKey, sessionToken: SessionToken };
   };
 }
-
-interface ProbeCredentials {
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  readonly sessionToken: string | undefined;
-}
-
-/** AWS gives credentials for no shorter time. */
-const SHORTEST_SECONDS = 900;
-const TIMEOUT_MS = 5_000;
-const ATTEMPT_TIMEOUT_MS = 2_000;

@@ -2,7 +2,7 @@ import { GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { ensurePairTable, startDynamoDB } from '../../../bin/local/dynamodb.ts';
 import { createDynamoDBClient } from '../../../functions/aws/clients.ts';
-import { createNotificationTable } from '../../../functions/aws/notification-table.ts';
+import { createNotificationTable } from '../../../functions/aws/notifications.ts';
 import type { Item } from '../../../functions/aws/pair-table/item.ts';
 import type { Entry } from '../../../functions/broker/health/evaluate.ts';
 import { NotificationFailure, type NotificationMemory } from '../../../functions/broker/health/notify.ts';

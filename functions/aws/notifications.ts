@@ -5,15 +5,15 @@ import {
   GetItemCommand,
   UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb';
+import { PublishCommand, SNSClient, type SNSClientConfig } from '@aws-sdk/client-sns';
 import * as z from 'zod/mini';
 import { CONDITIONS, type Entries, type Entry } from '../broker/health/evaluate.ts';
-import { NotificationFailure, type NotificationMemories } from '../broker/health/notify.ts';
+import { NotificationFailure, type NotificationMemories, type SendMessage } from '../broker/health/notify.ts';
 import type { ServiceName } from '../broker/pair/pair.ts';
 import { causeWord } from './errors.ts';
-import { number, text } from './pair-table/item.ts';
 import { withTimeLimit } from './time-limit.ts';
 
-interface Dependencies {
+interface Table {
   readonly dynamodb: DynamoDBClient;
   /** That of the pairs. */
   readonly tableName: string;
@@ -27,20 +27,14 @@ interface Dependencies {
  * Keeps what the operators were told in items of their own beside the pairs: one per service, and one for all the rest.
  * The health function has rights on keys that start with `notify:`, as no pair's key does, and on nothing else.
  */
-export function createNotificationTable({
-  dynamodb,
-  tableName,
-  now,
-  timeoutMs = TIMEOUT_MS,
-}: Dependencies): NotificationMemories {
+export function createNotificationTable({ dynamodb, tableName, now, timeoutMs = 3_000 }: Table): NotificationMemories {
   return {
     async read(service) {
       const command = new GetItemCommand({ ...keyOf(service), ConsistentRead: true });
-      const { Item: item = {} } = await limited((abortSignal) => dynamodb.send(command, { abortSignal }));
-      return {
-        entries: parseEntries(text(item.entries)),
-        revision: number(item.revision) ?? 0,
-      };
+      const { Item: item = {} } = await limited('memory', timeoutMs, (abortSignal) =>
+        dynamodb.send(command, { abortSignal }),
+      );
+      return { entries: parseEntries(item.entries?.S), revision: Number(item.revision?.N ?? 0) };
     },
 
     write(service, { entries, revision }) {
@@ -59,7 +53,7 @@ export function createNotificationTable({
           ':number': { S: 'N' },
         },
       });
-      return limited(async (abortSignal) => {
+      return limited('memory', timeoutMs, async (abortSignal) => {
         try {
           await dynamodb.send(command, { abortSignal });
           return true;
@@ -71,22 +65,25 @@ export function createNotificationTable({
     },
   };
 
+  /** A service's name holds no colon, and a pair's key begins with that of a client, so no pair has one of these keys. */
   function keyOf(service: ServiceName | undefined) {
-    return { TableName: tableName, Key: { pair: { S: memoryKey(service) } } };
-  }
-
-  async function limited<Answer>(call: (abortSignal: AbortSignal) => Promise<Answer>): Promise<Answer> {
-    try {
-      return await withTimeLimit(timeoutMs, call);
-    } catch (error) {
-      throw new NotificationFailure(`memory-${causeWord(error)}`);
-    }
+    return { TableName: tableName, Key: { pair: { S: service === undefined ? 'notify::run' : `notify:${service}` } } };
   }
 }
 
-/** A service's name holds no colon, and a pair's key begins with that of a client, so no pair has one of these keys. */
-function memoryKey(service: ServiceName | undefined): string {
-  return service === undefined ? 'notify::run' : `notify:${service}`;
+/** As long as the records of pairs. */
+const KEPT_MS = 90 * 24 * 60 * 60_000;
+
+async function limited<Answer>(
+  what: string,
+  timeoutMs: number,
+  call: (abortSignal: AbortSignal) => Promise<Answer>,
+): Promise<Answer> {
+  try {
+    return await withTimeLimit(timeoutMs, call);
+  } catch (error) {
+    throw new NotificationFailure(`${what}-${causeWord(error)}`);
+  }
 }
 
 /** One short row per entry: an item of the table holds 400 kB. */
@@ -98,15 +95,14 @@ function printEntries(entries: Entries): string {
 
 /** What cannot be read counts as not remembered: the operators are told once more, which is better than not at all. */
 function parseEntries(json = '[]'): Entries {
-  const rows = rowsSchema.safeParse(parseJson(json)).data ?? [];
-  return new Map(rows.map(parseRow).filter((row) => row !== undefined));
+  return new Map((rowsSchema.safeParse(parseJson(json)).data ?? []).flatMap(parseRow));
 }
 
-function parseRow(row: unknown): [string, Entry] | undefined {
+function parseRow(row: unknown): readonly (readonly [string, Entry])[] {
   const { data } = rowSchema.safeParse(row);
-  if (data === undefined) return undefined;
+  if (data === undefined) return [];
   const [key, condition, since, at, version] = data;
-  return [key, { condition, since, at, version: version ?? undefined }];
+  return [[key, { condition, since, at, version: version ?? undefined }]];
 }
 
 function parseJson(json: string): unknown {
@@ -122,6 +118,22 @@ const timeSchema = z.number().check(z.gte(0), z.lte(8.64e15));
 const rowSchema = z.tuple([z.string(), z.enum(CONDITIONS), timeSchema, timeSchema, z.nullable(z.string())]);
 const rowsSchema = z.array(z.unknown());
 
-const TIMEOUT_MS = 3_000;
-/** As long as the records of pairs. */
-const KEPT_MS = 90 * 24 * 60 * 60_000;
+/** A client for the region and the endpoint of the standard variables (`AWS_REGION`, `AWS_ENDPOINT_URL_SNS`). */
+export function createSnsClient(config: SNSClientConfig = {}): SNSClient {
+  return new SNSClient({ requestHandler: { requestTimeout: 2_000, throwOnRequestTimeout: true }, ...config });
+}
+
+interface Topic {
+  readonly sns: SNSClient;
+  readonly topicArn: string;
+  /** For one message, repetitions included. */
+  readonly timeoutMs?: number;
+}
+
+/** Publishes messages to a topic. */
+export function createNotifier({ sns, topicArn, timeoutMs = 5_000 }: Topic): SendMessage {
+  return async ({ subject, text }) => {
+    const command = new PublishCommand({ TopicArn: topicArn, Subject: subject, Message: text });
+    await limited('notifier', timeoutMs, (abortSignal) => sns.send(command, { abortSignal }));
+  };
+}
