@@ -42,10 +42,8 @@ export function createClientCheck(dependencies: Dependencies) {
     const records = await Promise.all(services.map((service) => checkService({ client, service }, version, endsAt)));
     const secret = await describeSecret(client);
     const listed = secret === undefined ? [] : servicesOf(secret.services, services);
-    const failures = await tell(
-      records.filter(({ pair }) => listed.includes(pair.service)),
-      endsAt,
-    );
+    const told = records.filter(({ pair }) => listed.includes(pair.service));
+    const failures = await tell(told, endsAt);
     // Once another version is current, its own event brings it to traffic.
     const open = secret?.currentVersion === version ? records.flatMap((record) => unfinished(record, version)) : [];
     if (open.length + failures.length > 0) throw new ClientUnchecked(`${client}: ${[...open, ...failures].join(', ')}`);
@@ -77,6 +75,7 @@ export function createClientCheck(dependencies: Dependencies) {
       .flatMap(({ pair, answer }): CheckedPair[] => (answer.kind === 'checked' ? [{ ...answer, pair, at: now() }] : []))
       .filter(({ finding }) => !isSilent(finding));
     const postscript = overviewOf(answered);
+    const rank = ({ finding }: CheckedPair) => Number(finding === 'accepted');
     const notified: Notified[] = [];
     for (const checked of answered.toSorted((one, other) => rank(one) - rank(other))) {
       const isTold = notified.some(({ sent }) => sent > 0);
@@ -99,10 +98,6 @@ function overviewOf(checked: readonly CheckedPair[]): string {
     ({ pair, finding, version = 'no version' }) => `  ${pair.service}: ${finding} (${version})\n`,
   );
   return `\nOn all services of the client:\n${lines.join('')}`;
-}
-
-function rank({ finding }: CheckedPair): number {
-  return finding === 'accepted' ? 1 : 0;
 }
 
 /** Longer than a read can be behind, and short enough for the callers. */

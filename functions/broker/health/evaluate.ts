@@ -126,18 +126,13 @@ function evaluateService(service: ServiceName, { listed, checks, at }: RunFindin
   const listedKeys = new Set(listed.map(pairKey));
   const isGone = ({ pair, finding }: CheckedPair) =>
     (finding === 'secret-missing' || finding === 'disabled') && !listedKeys.has(pairKey(pair));
-  const goneKeys = new Set(checked.filter(isGone).map(({ pair }) => pairKey(pair)));
+  const { gone = [], there = [] } = Object.groupBy(checked, (one) => (isGone(one) ? 'gone' : 'there'));
+  const goneKeys = new Set(gone.map(({ pair }) => pairKey(pair)));
   const forgotten = [...entries].filter(
     ([key, entry]) => (isIncident && isSilent(entry.condition)) || (goneKeys.has(key) && at - entry.at > LIST_LAG_MS),
   );
   return {
-    observations: [
-      incident,
-      ...observePairs(
-        checked.filter((pair) => !isGone(pair)),
-        isIncident,
-      ),
-    ],
+    observations: [incident, ...observePairs(there, isIncident)],
     forgotten: new Set(forgotten.map(([key]) => key)),
   };
 }
@@ -179,30 +174,26 @@ function describe(checked: readonly CheckedPair[], missed: number): string {
 function observePairs(checked: readonly CheckedPair[], isIncident: boolean): readonly Observation[] {
   return checked
     .filter((pair) => !isSilent(pair.finding) || (!isIncident && wasAsked(pair)))
-    .map(({ pair, finding, checkedAt, at, version }) => {
+    .map(({ pair, finding: condition, checkedAt, at, version }) => {
       // The broker's clock may be ahead of ours.
-      return { kind: 'pair', pair, condition: finding, since: Math.min(checkedAt, at), at, version };
+      return { kind: 'pair', pair, condition, since: Math.min(checkedAt, at), at, version };
     });
 }
 
 function evaluateOverall({ checks, unknown, probe, at }: RunFindings, entries: Entries): Evaluation {
-  const now = { since: at, at };
+  const look = { since: at, at };
   const broker = observeBroker(checks);
-  const refusal = {
-    kind: 'probe',
-    ...now,
-    condition: probe.condition,
-    detail: `The answer was: ${probe.said}.`,
-  } as const;
+  const { condition, said } = probe;
   // When no request gets an answer of the broker, one message says so.
-  const isSameTrouble = broker?.condition === 'incident' && probe.condition === 'unproven';
+  const isSameTrouble = broker?.condition === 'incident' && condition === 'unproven';
+  const observations: readonly (Observation | undefined)[] = [
+    broker && { kind: 'broker', ...look, ...broker },
+    isSameTrouble ? undefined : { kind: 'probe', ...look, condition, detail: `The answer was: ${said}.` },
+    ...unknown.map((pair) => ({ kind: 'pair', ...look, pair, condition: 'service-unknown' }) as const),
+  ];
   const known = new Set(['broker', 'probe', ...unknown.map(pairKey)]);
   return {
-    observations: [
-      ...(broker === undefined ? [] : [{ kind: 'broker', ...now, ...broker } as const]),
-      ...(isSameTrouble ? [] : [refusal]),
-      ...unknown.map((pair) => ({ kind: 'pair', pair, condition: 'service-unknown', ...now }) as const),
-    ],
+    observations: observations.filter((observation) => observation !== undefined),
     forgotten: new Set([...entries.keys()].filter((key) => !known.has(key))),
   };
 }

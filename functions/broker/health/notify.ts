@@ -83,7 +83,9 @@ export function createNotify({ environment, memories, sendMessage, now }: Depend
       let entries = remember(quiet, transitions.filter(isTold));
       const waiting = transitions.filter((transition) => !isTold(transition));
       unsent = waiting.length;
-      const affordable = affordableOnes(waiting, entries);
+      // With more than fits into the memory, everything would be told again and again.
+      let room = MAX_ENTRIES - entries.size;
+      const affordable = waiting.filter(({ before }) => before !== undefined || room-- > 0);
       if (affordable.length === 0 && isSame(entries, memory.entries)) return true;
 
       do {
@@ -166,13 +168,6 @@ function changeKey({ observation }: Transition): string {
 
 function isSame(one: Entries, other: Entries): boolean {
   return one.size === other.size && [...one].every(([key, entry]) => other.get(key) === entry);
-}
-
-/** What can be remembered, too: with more than fits into the memory, everything would be told again and again. */
-function affordableOnes(transitions: readonly Transition[], { size }: Entries): Transition[] {
-  const known = transitions.filter(({ before }) => before !== undefined);
-  const fresh = transitions.filter(({ before }) => before === undefined);
-  return [...known, ...fresh.slice(0, Math.max(0, MAX_ENTRIES - size))];
 }
 
 function failureWord(error: unknown): string {

@@ -69,7 +69,8 @@ export function createHealthRun(dependencies: Dependencies) {
       [...services, undefined].map((service) => notify({ ...findings, service }, reportsEndAt)),
     );
     const incidents = services.filter((service) => hasIncident(service, checks));
-    const [reported, milliseconds] = [totalOf(notified), now() - startedAt];
+    const reported = totalOf(notified);
+    const milliseconds = now() - startedAt;
     return { ...checks, clients: clients.length, ignored, unknown, incidents, probe, reported, milliseconds };
   };
 
