@@ -1,12 +1,14 @@
 import { setTimeout } from 'node:timers/promises';
+import { SNSClient } from '@aws-sdk/client-sns';
+import { STSClient } from '@aws-sdk/client-sts';
 import { type FailureType, TokenBrokerError } from '../client/error.ts';
 import { createTokenBroker, type TokenBroker, type TokenBrokerOptions } from '../client/token-broker.ts';
 import { createClientList, createSecretDescriber, parseSecretEvent } from './aws/client-secrets.ts';
 import { createDynamoDBClient, createSecretsManagerClient } from './aws/clients.ts';
 import type { InvocationContext } from './aws/function-url.ts';
 import { createHealthLog } from './aws/log/health-log.ts';
-import { createNotificationTable, createNotifier, createSnsClient } from './aws/notifications.ts';
-import { createProbeCredentials, createStsClient } from './aws/probe-credentials.ts';
+import { createNotificationTable, createNotifier } from './aws/notifications.ts';
+import { createProbeCredentials } from './aws/probe-credentials.ts';
 import { createClientCheck } from './broker/health/check-client.ts';
 import type { CheckPair } from './broker/health/check-pairs.ts';
 import { createNotify } from './broker/health/notify.ts';
@@ -46,16 +48,11 @@ export function createHealthFunction(options: Options) {
   const log = createHealthLog({ environment, now, write });
   const secretsManager = createSecretsManagerClient(patient(10_000));
   const memories = createNotificationTable({ dynamodb: createDynamoDBClient(patient(1_000)), tableName, now });
-  const sendMessage = createNotifier({ sns: createSnsClient(), topicArn });
-  const probeCredentials = createProbeCredentials({ sts: createStsClient(), roleArn });
-  const common = {
-    services,
-    checkPair: createPairChecker(createTokenBroker({ ...ONCE, url, credentials })),
-    notify: createNotify({ environment, memories, sendMessage, now }),
-    record: log.check,
-    now,
-    sleep,
-  };
+  const sendMessage = createNotifier({ sns: new SNSClient(patient(2_000)), topicArn });
+  const probeCredentials = createProbeCredentials({ sts: new STSClient(patient(2_000)), roleArn });
+  const checkPair = createPairChecker(createTokenBroker({ ...ONCE, url, credentials }));
+  const notify = createNotify({ environment, memories, sendMessage, now });
+  const common = { services, checkPair, notify, record: log.check, now, sleep };
   const run = createHealthRun({
     ...common,
     intervalMs: intervalSeconds * 1_000,

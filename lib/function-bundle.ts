@@ -38,17 +38,17 @@ export function functionBundle(scope: Construct, { settings, sdkRepeats = true }
 
 /** What starts slowly, and what takes its place. */
 const STAND_INS = [
-  ['@aws-sdk/credential-provider-node', 'credential-provider-node.ts'],
-  ['@aws-sdk/middleware-endpoint-discovery', 'middleware-endpoint-discovery.ts'],
-  ['@smithy/core/checksum', 'smithy-core-checksum.ts'],
-  ['@smithy/core/config', 'smithy-core-config.ts'],
-  ['node:fs', 'node-fs.ts'],
-  ['node:http', 'node-http.ts'],
-  ['node:net', 'node-net.ts'],
-  ['node:process', 'node-process.ts'],
+  ['@aws-sdk/credential-provider-node', 'sdk.ts'],
+  ['@aws-sdk/middleware-endpoint-discovery', 'sdk.ts'],
+  ['@smithy/core/checksum', 'sdk.ts'],
+  ['@smithy/core/config', 'sdk.ts'],
+  ['node:fs', 'node.ts'],
+  ['node:http', 'node.ts'],
+  ['node:net', 'node.ts'],
+  ['node:process', 'node.ts'],
 ] as const;
 
-const NO_REPETITION = ['@smithy/core/retry', 'smithy-core-retry.ts'] as const;
+const NO_REPETITION = ['@smithy/core/retry', 'sdk.ts'] as const;
 
 function inBundle(file: string): string {
   return fileURLToPath(new URL(`../functions/aws/bundle/${file}`, import.meta.url));

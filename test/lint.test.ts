@@ -9,12 +9,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 const ARROWS: Readonly<Record<string, { readonly allowed: readonly string[]; readonly refused: readonly string[] }>> = {
   'functions/broker/audit.ts': {
     allowed: ['./pair/pair.ts', '../contract.ts'],
-    refused: ['../environment.ts', '../aws/fingerprint.ts', '../../client/error.ts', 'node:crypto', 'zod/mini', 'zod'],
+    refused: ['../environment.ts', '../aws/calls.ts', '../../client/error.ts', 'node:crypto', 'zod/mini', 'zod'],
   },
   'functions/broker/pair/pair.ts': {
     allowed: ['./record.ts', '../audit.ts', '../http/request.ts', '../../contract.ts', 'zod/mini'],
     refused: [
-      ...['../../environment.ts', '../../token.ts', '../../aws/fingerprint.ts', '../../../client/error.ts'],
+      ...['../../environment.ts', '../../token.ts', '../../aws/calls.ts', '../../../client/error.ts'],
       ...['node:crypto', 'zod', '@smithy/signature-v4'],
     ],
   },

@@ -1,6 +1,5 @@
 import { StoreUnavailable } from '../broker/pair/store.ts';
-import { causeWord } from './errors.ts';
-import { OutOfTime, withTimeLimit } from './time-limit.ts';
+import { causeWord, OutOfTime, withTimeLimit } from './calls.ts';
 
 /**
  * Runs a call to the store within the time that the store is worth: without it the broker still works, so waiting for
@@ -9,15 +8,15 @@ import { OutOfTime, withTimeLimit } from './time-limit.ts';
  * @throws StoreUnavailable for every failure of the call, at once while the circuit is open
  */
 export type CircuitBreaker = <Answer>(
-  terms: Terms,
+  terms: CallTerms,
   call: (abortSignal: AbortSignal) => Promise<Answer>,
 ) => Promise<Answer>;
 
-interface Terms {
+export interface CallTerms {
   /** Epoch milliseconds. A call that is cut off by it says nothing of the store. */
   readonly deadline: number;
   /** Others wait for what this call writes: it has the longer time, and is made even while the circuit is open. */
-  readonly endsLease?: boolean | undefined;
+  readonly endsLease?: boolean;
 }
 
 interface Options {
@@ -33,11 +32,7 @@ interface Options {
  * fleet needs the store most when it starts. After three failures in a row the circuit is open for ten seconds; then a
  * single call finds out, and has 1 s as well.
  */
-export function createCircuitBreaker({
-  now,
-  connectedMs = CONNECTED_MS,
-  patientMs = PATIENT_MS,
-}: Options): CircuitBreaker {
+export function createCircuitBreaker({ now, connectedMs = 150, patientMs = 1_000 }: Options): CircuitBreaker {
   let firstCallAt: number | undefined;
   let answeredAt: number | undefined;
   let failures = 0;
@@ -51,16 +46,10 @@ export function createCircuitBreaker({
     firstCallAt ??= now();
     const isProbe = failures >= MAX_FAILURES && !endsLease;
     if (isProbe && (isProbing || isWithin(OPEN_MS, failedAt))) throw unavailable('circuit-open');
+    const isConnected = isWithin(KEPT_MS, answeredAt) && !isWithin(FIRST_CALL_MS, firstCallAt);
+    const timeoutMs = isConnected && !endsLease && !isProbe ? connectedMs : patientMs;
+    const clockMs = deadline - now();
     if (isProbe) isProbing = true;
-    try {
-      const isConnected = isWithin(KEPT_MS, answeredAt) && !isWithin(FIRST_CALL_MS, firstCallAt);
-      return await run(isConnected && !endsLease && !isProbe ? connectedMs : patientMs, deadline - now(), call);
-    } finally {
-      if (isProbe) isProbing = false;
-    }
-  };
-
-  async function run<Answer>(timeoutMs: number, clockMs: number, call: (abortSignal: AbortSignal) => Promise<Answer>) {
     try {
       const answer = await withTimeLimit(timeoutMs, call, clockMs);
       failures = 0;
@@ -72,8 +61,10 @@ export function createCircuitBreaker({
         failedAt = now();
       }
       throw unavailable(causeWord(error));
+    } finally {
+      if (isProbe) isProbing = false;
     }
-  }
+  };
 }
 
 /** For a call that finds out otherwise that the store is of no use; `cause` is one word. */
@@ -81,8 +72,6 @@ export function unavailable(cause: string): StoreUnavailable {
   return new StoreUnavailable('The shared cache is not available', { cause });
 }
 
-const CONNECTED_MS = 150;
-const PATIENT_MS = 1_000;
 const MAX_FAILURES = 3;
 const OPEN_MS = 10_000;
 

@@ -11,8 +11,7 @@ import type { Promotion, SecretDescription } from '../broker/health/check-client
 import type { ClientList } from '../broker/health/run.ts';
 import type { ClientName } from '../broker/pair/pair.ts';
 import { NAME_PATTERN, secretName } from '../contract.ts';
-import { causeWord } from './errors.ts';
-import { withTimeLimit } from './time-limit.ts';
+import { causeWord, withTimeLimit } from './calls.ts';
 
 interface Dependencies {
   readonly environment: string;
@@ -47,14 +46,10 @@ export function createClientList({ environment, secretsManager, timeoutMs = 60_0
   /** By name, because a list that changes from page to page can show a secret twice. */
   async function listSecrets(abortSignal: AbortSignal): Promise<ReadonlyMap<string, SecretListEntry>> {
     const secrets = new Map<string, SecretListEntry>();
+    const Filters = [{ Key: 'name' as const, Values: [prefix] }];
     let NextToken: string | undefined;
     do {
-      const command = new ListSecretsCommand({
-        Filters: [{ Key: 'name', Values: [prefix] }],
-        IncludePlannedDeletion: true,
-        MaxResults: 100,
-        NextToken,
-      });
+      const command = new ListSecretsCommand({ Filters, IncludePlannedDeletion: true, MaxResults: 100, NextToken });
       const page = await secretsManager.send(command, { abortSignal });
       for (const secret of page.SecretList ?? []) secrets.set(secret.Name ?? '', secret);
       NextToken = page.NextToken;
@@ -76,10 +71,8 @@ export function createSecretDescriber({ environment, secretsManager, timeoutMs =
       const secret = await withTimeLimit(timeoutMs, (abortSignal) => secretsManager.send(command, { abortSignal }));
       if (secret.DeletedDate !== undefined) return undefined;
       const versions = Object.entries(secret.VersionIdsToStages ?? {});
-      return {
-        services: servicesTag(secret.Tags),
-        currentVersion: versions.find(([, stages]) => stages.includes('AWSCURRENT'))?.[0],
-      };
+      const [currentVersion] = versions.find(([, stages]) => stages.includes('AWSCURRENT')) ?? [];
+      return { services: servicesTag(secret.Tags), currentVersion };
     } catch (error) {
       if (error instanceof ResourceNotFoundException) return undefined;
       throw new Error(`The secret of ${client} cannot be described: ${causeWord(error)}`);

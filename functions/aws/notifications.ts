@@ -5,13 +5,13 @@ import {
   GetItemCommand,
   UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb';
-import { PublishCommand, SNSClient, type SNSClientConfig } from '@aws-sdk/client-sns';
+import { PublishCommand, type SNSClient } from '@aws-sdk/client-sns';
 import * as z from 'zod/mini';
-import { CONDITIONS, type Entries, type Entry } from '../broker/health/evaluate.ts';
+import { CONDITIONS, type Entries } from '../broker/health/evaluate.ts';
 import { NotificationFailure, type NotificationMemories, type SendMessage } from '../broker/health/notify.ts';
 import type { ServiceName } from '../broker/pair/pair.ts';
-import { causeWord } from './errors.ts';
-import { withTimeLimit } from './time-limit.ts';
+import { causeWord, withTimeLimit } from './calls.ts';
+import { forgetAt, number, numeric, text } from './pair-table/item.ts';
 
 interface Table {
   readonly dynamodb: DynamoDBClient;
@@ -34,7 +34,7 @@ export function createNotificationTable({ dynamodb, tableName, now, timeoutMs = 
       const { Item: item = {} } = await limited('memory', timeoutMs, (abortSignal) =>
         dynamodb.send(command, { abortSignal }),
       );
-      return { entries: parseEntries(item.entries?.S), revision: Number(item.revision?.N ?? 0) };
+      return { entries: parseEntries(text(item.entries)), revision: number(item.revision) ?? 0 };
     },
 
     write(service, { entries, revision }) {
@@ -46,10 +46,10 @@ export function createNotificationTable({ dynamodb, tableName, now, timeoutMs = 
           'NOT attribute_type(revision, :number) OR revision = :before OR (revision = :revision AND writeId = :writeId)',
         ExpressionAttributeValues: {
           ':entries': { S: printEntries(entries) },
-          ':revision': { N: `${revision}` },
+          ':revision': numeric(revision),
           ':writeId': { S: randomUUID() },
-          ':forgetAt': { N: `${Math.ceil((now() + KEPT_MS) / 1_000)}` },
-          ':before': { N: `${revision - 1}` },
+          ':forgetAt': forgetAt(now()),
+          ':before': numeric(revision - 1),
           ':number': { S: 'N' },
         },
       });
@@ -70,9 +70,6 @@ export function createNotificationTable({ dynamodb, tableName, now, timeoutMs = 
     return { TableName: tableName, Key: { pair: { S: service === undefined ? 'notify::run' : `notify:${service}` } } };
   }
 }
-
-/** As long as the records of pairs. */
-const KEPT_MS = 90 * 24 * 60 * 60_000;
 
 async function limited<Answer>(
   what: string,
@@ -95,14 +92,10 @@ function printEntries(entries: Entries): string {
 
 /** What cannot be read counts as not remembered: the operators are told once more, which is better than not at all. */
 function parseEntries(json = '[]'): Entries {
-  return new Map((rowsSchema.safeParse(parseJson(json)).data ?? []).flatMap(parseRow));
-}
-
-function parseRow(row: unknown): readonly (readonly [string, Entry])[] {
-  const { data } = rowSchema.safeParse(row);
-  if (data === undefined) return [];
-  const [key, condition, since, at, version] = data;
-  return [[key, { condition, since, at, version: version ?? undefined }]];
+  const rows = rowsSchema.safeParse(parseJson(json)).data?.filter((row) => row !== undefined) ?? [];
+  return new Map(
+    rows.map(([key, condition, since, at, version]) => [key, { condition, since, at, version: version ?? undefined }]),
+  );
 }
 
 function parseJson(json: string): unknown {
@@ -116,12 +109,7 @@ function parseJson(json: string): unknown {
 /** Epoch milliseconds that are a date. */
 const timeSchema = z.number().check(z.gte(0), z.lte(8.64e15));
 const rowSchema = z.tuple([z.string(), z.enum(CONDITIONS), timeSchema, timeSchema, z.nullable(z.string())]);
-const rowsSchema = z.array(z.unknown());
-
-/** A client for the region and the endpoint of the standard variables (`AWS_REGION`, `AWS_ENDPOINT_URL_SNS`). */
-export function createSnsClient(config: SNSClientConfig = {}): SNSClient {
-  return new SNSClient({ requestHandler: { requestTimeout: 2_000, throwOnRequestTimeout: true }, ...config });
-}
+const rowsSchema = z.array(z.catch(z.optional(rowSchema), undefined));
 
 interface Topic {
   readonly sns: SNSClient;

@@ -1,10 +1,5 @@
-import { AssumeRoleCommand, STSClient, type STSClientConfig } from '@aws-sdk/client-sts';
-import { withTimeLimit } from './time-limit.ts';
-
-/** A client for the region and the endpoint of the standard variables (`AWS_REGION`, `AWS_ENDPOINT_URL_STS`). */
-export function createStsClient(config: STSClientConfig = {}): STSClient {
-  return new STSClient({ requestHandler: { requestTimeout: 2_000, throwOnRequestTimeout: true }, ...config });
-}
+import { AssumeRoleCommand, type STSClient } from '@aws-sdk/client-sts';
+import { withTimeLimit } from './calls.ts';
 
 interface Dependencies {
   readonly sts: STSClient;

@@ -29,8 +29,7 @@ export function createHealthLog({ environment, now, write }: Dependencies) {
       });
     },
 
-    run(run: HealthRun): void {
-      const { clients, checked, missed, ignored, unknown, incidents, probe, reported, milliseconds } = run;
+    run({ clients, checked, missed, ignored, unknown, incidents, probe, reported, milliseconds }: HealthRun): void {
       const counts = {
         Heartbeat: 1,
         PairsChecked: checked.length,
@@ -50,9 +49,9 @@ export function createHealthLog({ environment, now, write }: Dependencies) {
         probe: probe.said,
         incidents,
         notReached: {
-          outOfTime: namesOf(missed, 'out-of-time'),
-          sampled: namesOf(missed, 'sampled'),
-          failed: namesOf(missed, 'failed'),
+          outOfTime: notReached(missed, 'out-of-time'),
+          sampled: notReached(missed, 'sampled'),
+          failed: notReached(missed, 'failed'),
         },
         unknownServices: unknown.slice(0, MAX_NAMES).map(pairKey),
         ignoredSecrets: ignored.slice(0, MAX_NAMES),
@@ -73,9 +72,9 @@ const CHECK_METRICS: readonly MetricSet[] = [
 
 const IGNORED_METRICS: readonly MetricSet[] = [{ by: [BY_OUTCOME], counts: ['IgnoredEvents'] }];
 
-function namesOf(missed: readonly MissedPair[], reason: MissedPair['reason']): readonly string[] {
-  const pairs = missed.filter((one) => one.reason === reason).map(({ pair }) => pairKey(pair));
-  return pairs.slice(0, MAX_NAMES);
+function notReached(missed: readonly MissedPair[], reason: MissedPair['reason']): readonly string[] {
+  const pairs = missed.filter((pair) => pair.reason === reason);
+  return pairs.slice(0, MAX_NAMES).map(({ pair }) => pairKey(pair));
 }
 
 /** A line of the log ends at 256 kB, and `PairsNotReached` tells how many there are. */

@@ -91,7 +91,7 @@ export async function checkPairs(
   async function startTime(): Promise<void> {
     const startAt = Math.max(now(), nextStartAt);
     nextStartAt = startAt + Math.min(MAX_GAP_MS, Math.max(0, windowEndsAt - startAt) / (queue.length + 1));
-    if (startAt > now()) await sleep(startAt - now());
+    await sleep(startAt - now());
   }
 
   async function check({ pair, isRepetition }: Job): Promise<void> {

@@ -5,8 +5,15 @@ import { type CheckedPair, type Checks, isSilent, wasAsked } from './check-pairs
 /** What was found out, and the service in whose memory it belongs. */
 export type Findings = RunFindings | ClientFindings;
 
+interface Told {
+  /** What a message says after everything else. */
+  readonly postscript?: string;
+  /** The message is out: this is only remembered. */
+  readonly isTold?: boolean;
+}
+
 /** What a run found out, as far as it is about one service; without one: about the broker, the probe and unknown services. */
-interface RunFindings {
+interface RunFindings extends Told {
   readonly kind: 'run';
   readonly service: ServiceName | undefined;
   readonly checks: Checks;
@@ -18,14 +25,10 @@ interface RunFindings {
 }
 
 /** What an event found out about a client on one service, from which nothing follows for the service. */
-interface ClientFindings {
+interface ClientFindings extends Told {
   readonly kind: 'client';
   readonly service: ServiceName;
   readonly checked: readonly CheckedPair[];
-  /** What a message says of the client on all its services, after everything else. */
-  readonly postscript?: string;
-  /** The message about the client is out: this is only remembered. */
-  readonly isTold?: boolean;
 }
 
 /** What the role without an access rule was answered, or why it was not, as one word; and what that proves. */

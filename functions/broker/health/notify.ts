@@ -78,7 +78,7 @@ export function createNotify({ environment, memories, sendMessage, now }: Depend
     async function tellWhatIsNew(): Promise<boolean> {
       const memory = await memories.read(findings.service);
       const { transitions, quiet } = findTransitions(memory.entries, evaluate(findings, memory.entries), now());
-      const isTold = (one: Transition) => told.has(changeKey(one)) || (findings.kind === 'client' && findings.isTold);
+      const isTold = (transition: Transition) => findings.isTold || told.has(changeKey(transition));
       let { revision } = memory;
       let entries = remember(quiet, transitions.filter(isTold));
       const waiting = transitions.filter((transition) => !isTold(transition));
@@ -108,8 +108,7 @@ export function createNotify({ environment, memories, sendMessage, now }: Depend
     /** What failed, as one word. */
     async function send({ observation, before }: Transition): Promise<string | undefined> {
       const { subject, text } = messageOf(environment, observation, before);
-      const postscript = findings.kind === 'client' ? (findings.postscript ?? '') : '';
-      return sendMessage({ subject, text: text + postscript }).then(() => undefined, failureWord);
+      return sendMessage({ subject, text: text + (findings.postscript ?? '') }).then(() => undefined, failureWord);
     }
   };
 }

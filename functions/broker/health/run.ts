@@ -1,7 +1,7 @@
 import { type ClientName, type Pair, pairKey, type ServiceName } from '../pair/pair.ts';
 import { CHECK_TIMEOUT_MS, type CheckDependencies, type Checks, checkPairs } from './check-pairs.ts';
 import { hasIncident, type ProbeAnswer } from './evaluate.ts';
-import { NotificationFailure, type NotificationMemories, type Notified, type Notify } from './notify.ts';
+import type { NotificationMemories, Notified, Notify } from './notify.ts';
 
 /** What a run found out and told. */
 export interface HealthRun extends Checks {
@@ -77,7 +77,8 @@ export function createHealthRun(dependencies: Dependencies) {
   /** Clients that the list shows no more: a check takes the token of a secret that is gone out of use. */
   async function rememberedPairs(): Promise<readonly Pair[]> {
     const ofServices = services.map(async (service) => {
-      const { entries } = await memories.read(service).catch(withoutMemory);
+      // Without its memory a run checks what the list shows; the notification tells what is wrong with the memory.
+      const { entries } = await memories.read(service).catch(() => ({ entries: new Map<string, never>() }));
       const suffix = pairKey({ client: '', service });
       const keys = [...entries.keys()].filter((key) => key.endsWith(suffix));
       return keys.map((key) => ({ client: key.slice(0, -suffix.length), service }));
@@ -112,12 +113,6 @@ function timesOf(startedAt: number, endsAt: number) {
 const WINDOW_MS = 8 * 60_000;
 const REPORTING_MS = 30_000;
 const WRITING_MS = 16_000;
-
-/** Such a run checks what the list shows; the notification tells what is wrong with the memory. */
-function withoutMemory(error: unknown) {
-  if (error instanceof NotificationFailure) return { entries: new Map<string, never>() };
-  throw error;
-}
 
 /** Every pair that the list shows; `unknown` are those whose service is not among the configured ones. */
 export function pairsOf(clients: readonly ListedClient[], configured: readonly ServiceName[]) {

@@ -29,6 +29,7 @@ describe('what operators are told', () => {
     acmeIs('rejected');
     for (let runs = 0; runs < 100; runs += 1) await run();
     expect(messages.map(({ subject }) => subject)).toEqual([about('rejected')]);
+    expect(messages[0]?.text).toMatch(/ client retry acme --environment dev\n$/);
     acmeIs('accepted');
     expect((await run()).subjects).toEqual([about('accepted')]);
     expect((await run()).subjects).toEqual([]);
