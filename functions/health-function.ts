@@ -1,10 +1,11 @@
 import { setTimeout } from 'node:timers/promises';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { SNSClient } from '@aws-sdk/client-sns';
 import { STSClient } from '@aws-sdk/client-sts';
 import { type FailureType, TokenBrokerError } from '../client/error.ts';
 import { createTokenBroker, type TokenBroker, type TokenBrokerOptions } from '../client/token-broker.ts';
 import { createClientList, createSecretDescriber, parseSecretEvent } from './aws/client-secrets.ts';
-import { createDynamoDBClient, createSecretsManagerClient } from './aws/clients.ts';
 import type { InvocationContext } from './aws/function-url.ts';
 import { createHealthLog } from './aws/log/health-log.ts';
 import { createNotificationTable, createNotifier } from './aws/notifications.ts';
@@ -46,8 +47,8 @@ export function createHealthFunction(options: Options) {
   if (!(intervalSeconds > 0)) throw new TypeError('the interval of health must be a number of seconds');
   const now = Date.now;
   const log = createHealthLog({ environment, now, write });
-  const secretsManager = createSecretsManagerClient(patient(10_000));
-  const memories = createNotificationTable({ dynamodb: createDynamoDBClient(patient(1_000)), tableName, now });
+  const secretsManager = new SecretsManagerClient(patient(10_000));
+  const memories = createNotificationTable({ dynamodb: new DynamoDBClient(patient(1_000)), tableName, now });
   const sendMessage = createNotifier({ sns: new SNSClient(patient(2_000)), topicArn });
   const probeCredentials = createProbeCredentials({ sts: new STSClient(patient(2_000)), roleArn });
   const checkPair = createPairChecker(createTokenBroker({ ...ONCE, url, credentials }));
