@@ -7,7 +7,7 @@ import { startTokenService } from '../../../bin/local/token-service.ts';
 import { createTokenBroker } from '../../../client/token-broker.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
 import { createTokenFunction } from '../../../functions/token-function.ts';
-import { tableName } from '../../../lib/names.ts';
+import { tableName } from '../../../lib/settings/names.ts';
 import { type Finished, runCommandLine } from './command-line.ts';
 
 export const SERVICES = ['customer-insights', 'merchant-payment-cleansing'] as const;
