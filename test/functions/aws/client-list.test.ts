@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Fault } from '../../../bin/local/aws-fault.ts';
 import { serveAwsJson } from '../../../bin/local/aws-json.ts';
 import { startSecretsManager } from '../../../bin/local/secrets-manager.ts';
-import { createClientList } from '../../../functions/aws/client-list.ts';
+import { createClientList } from '../../../functions/aws/client-secrets.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
 import { motoIsInstalled, startMoto } from '../../support/moto.ts';
 

@@ -2,7 +2,7 @@ import { CreateTopicCommand, SNSClient } from '@aws-sdk/client-sns';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Fault } from '../../../bin/local/aws-fault.ts';
 import { type PublishedMessage, startSns } from '../../../bin/local/sns.ts';
-import { createNotifier } from '../../../functions/aws/notifier.ts';
+import { createNotifier } from '../../../functions/aws/notifications.ts';
 import { NotificationFailure } from '../../../functions/broker/health/notify.ts';
 import { motoIsInstalled, startMoto } from '../../support/moto.ts';
 
