@@ -10,7 +10,7 @@ import {
   type StoredProblem,
 } from '../../broker/pair/record.ts';
 import type { ShapeReport } from '../../broker/problem.ts';
-import type { ExpirySource } from '../../broker/token-response/types.ts';
+import type { ExpirySource } from '../../broker/token-response/expiry.ts';
 import { PROBLEMS, type ProblemType } from '../../contract.ts';
 import type { SealedPublication, VisiblePublication } from '../sealing/sealing.ts';
 

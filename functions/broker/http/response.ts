@@ -2,7 +2,7 @@ import { type Finding, PROBLEMS, type ProblemType, type ProvenBy, type SecretSta
 import type { CheckResult } from '../check-credential.ts';
 import type { Issue } from '../pair/decision.ts';
 import type { Problem, ShapeReport } from '../problem.ts';
-import type { ExpirySource } from '../token-response/types.ts';
+import type { ExpirySource } from '../token-response/expiry.ts';
 import type { CheckRequest } from './request.ts';
 
 /** One answer of the broker, free of the host that carries it. */

@@ -103,7 +103,7 @@ describe('reading an answer that is no success', () => {
   it.each(otherStatuses(STARTED_AT + RECEIVED_AFTER_MS).filter(({ outcome }) => outcome === 'rejected'))(
     'takes the credential for rejected: $name',
     (answer) => {
-      expect(read(answer)).toEqual({ outcome: 'rejected', status: answer.status });
+      expect(read(answer)).toEqual({ outcome: 'rejected' });
     },
   );
 
