@@ -1,12 +1,5 @@
 import { isRecord, plainName } from './members.ts';
 
-/** By which moments an answer is read, in epoch milliseconds. */
-export interface Clock {
-  readonly requestStartedAt: number;
-  /** What turns a moment by the service's clock into one by this clock. */
-  readonly offsetMs: number;
-}
-
 /**
  * The moment of expiry that a member or header tells, in epoch milliseconds; undefined when it tells nothing (`null`,
  * `false`, an empty text), NaN when it cannot be read. Numbers, as such or as text:
@@ -17,20 +10,34 @@ export interface Clock {
  *
  * Other texts: a date and time in ISO 8601, or `D:HH:MM`.
  */
-export function readExpiryValue(value: unknown, isMoment: boolean, unitMs: number, clock: Clock): number | undefined {
+export function readExpiryValue(value: unknown, meaning: ExpiryMeaning, clock: Clock): number | undefined {
   if (value === undefined || value === null || value === false) return undefined;
-  if (typeof value === 'number') return readNumber(value, isMoment, unitMs, clock);
+  if (typeof value === 'number') return readNumber(value, meaning, clock);
   if (typeof value !== 'string' || value.length > MAX_TEXT_LENGTH) return Number.NaN;
   const text = value.trim();
   if (text === '') return undefined;
-  if (/^-?\d+(?:\.\d+)?$/.test(text)) return readNumber(Number(text), isMoment, unitMs, clock);
+  if (/^-?\d+(?:\.\d+)?$/.test(text)) return readNumber(Number(text), meaning, clock);
   const lengthMs = readDaysHoursMinutes(text);
   return Number.isNaN(lengthMs) ? readDateTime(text) + clock.offsetMs : clock.requestStartedAt + lengthMs;
 }
 
+/** By which moments an answer is read, in epoch milliseconds. */
+export interface Clock {
+  readonly requestStartedAt: number;
+  /** What turns a moment by the service's clock into one by this clock. */
+  readonly offsetMs: number;
+}
+
+/** How the number of a member that tells an expiry is meant. */
+export interface ExpiryMeaning {
+  /** Whether it is a moment (`expires_at`) rather than a length of time (`expires_in`). */
+  readonly isMoment: boolean;
+  readonly unitMs: number;
+}
+
 const MAX_TEXT_LENGTH = 64;
 
-function readNumber(number: number, isMoment: boolean, unitMs: number, clock: Clock): number {
+function readNumber(number: number, { isMoment, unitMs }: ExpiryMeaning, clock: Clock): number {
   if (!Number.isFinite(number)) return Number.NaN;
   if (number >= FIRST_EPOCH_MILLISECONDS) return number + clock.offsetMs;
   const isEpoch = number >= FIRST_EPOCH_SECONDS && (isMoment || unitMs >= SECOND_MS);
@@ -64,31 +71,23 @@ function readDateTime(text: string): number {
 
 const ISO_8601 = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?)(Z|[+-]\d\d(?::?\d\d)?)?)?$/;
 
-/** How the number of a member that tells an expiry is meant. */
-export interface ExpiryName {
-  /** Whether it is a moment (`expires_at`) rather than a length of time (`expires_in`). */
-  readonly isMoment: boolean;
-  /** The unit that the name itself tells: `expiresInMs`. */
-  readonly unitMs: number | undefined;
-}
-
 /**
  * What a member's name says of a token's expiry, undefined when it says nothing: `expires_in`, `ttl`, `validFor`,
  * `expires_at`, `validUntil`, `exp` …, in all spellings, also with the token's name before (`accessTokenExpiresAt`) or a
  * unit behind (`expiresInMs`). `refresh_expires_in` and `ext_expires_in` are of other tokens and other times.
  */
-export function expiryNameOf(name: string): ExpiryName | undefined {
+export function expiryNameOf(name: string): ExpiryMeaning | undefined {
   const bare = plainName(name).replace(TOKEN_PREFIX, '');
   const [, stem = bare, unit = ''] = UNIT_SUFFIX.exec(bare) ?? [];
   const isMoment = MOMENTS.has(stem);
-  return isMoment || LENGTHS.has(stem) ? { isMoment, unitMs: UNITS_MS[unit] } : undefined;
+  return isMoment || LENGTHS.has(stem) ? { isMoment, unitMs: UNITS_MS[unit] ?? SECOND_MS } : undefined;
 }
 
 /**
  * The same for a response header: `expires-in`, `x-expires-at`, and what names the token (`x-token-expiry`,
  * `x-auth-token-ttl`). `expires` and `cache-control` are of the answer, not of the token (RFC 9111 §5).
  */
-export function expiryHeaderOf(header: string): ExpiryName | undefined {
+export function expiryHeaderOf(header: string): ExpiryMeaning | undefined {
   const name = plainName(header).replace(/^x/, '');
   return name === 'expiresin' || name === 'expiresat' || TOKEN_PREFIX.test(name) ? expiryNameOf(name) : undefined;
 }
@@ -98,10 +97,12 @@ const UNIT_SUFFIX = /^(.+?)(?:in)?(ms|millis|milliseconds|secs?|seconds|mins?|mi
 
 const UNITS_MS: Readonly<Record<string, number>> = {
   ...{ ms: 1, millis: 1, milliseconds: 1 },
-  ...{ sec: SECOND_MS, secs: SECOND_MS, seconds: SECOND_MS },
   ...{ min: MINUTE_MS, mins: MINUTE_MS, minutes: MINUTE_MS },
   ...{ hours: HOUR_MS, days: DAY_MS },
 };
+
+/** What a name that says nothing of an expiry means. */
+export const SECONDS: ExpiryMeaning = { isMoment: false, unitMs: SECOND_MS };
 
 const LENGTHS: ReadonlySet<string> = new Set([
   ...['expiresin', 'expirein', 'expiryin', 'expirationin', 'expiresafter', 'expireafter', 'expires', 'expire'],

@@ -2,15 +2,15 @@ import type { Service } from '../service.ts';
 import type { TokenResponse } from './body.ts';
 import {
   type Clock,
-  type ExpiryName,
   expiryHeaderOf,
   expiryNameOf,
   parseHttpDate,
   readExpiryValue,
   readJwt,
+  SECONDS,
 } from './expiry-value.ts';
 import type { FoundToken } from './find-token.ts';
-import { type MemberPath, memberAt, type PrintPath, UnusableAnswer } from './members.ts';
+import { memberAt, type PrintPath, UnusableAnswer } from './members.ts';
 
 /**
  * Reads when a token expires. Of everything that tells it, the earliest counts:
@@ -75,12 +75,11 @@ const COMPARE_CLOCKS =
 
 function claimsOfAnswer(answer: AnsweredToken, clock: Clock, service: Service): readonly ExpiryClaim[] {
   const { lifetimeMember, lifetimeUnit } = service.response;
-  const candidates =
-    lifetimeMember === undefined ? searchedCandidates(answer) : configuredCandidate(answer.body, lifetimeMember);
-  const told = candidates.flatMap(({ path, value, name }): readonly ExpiryClaim[] => {
+  const told = candidatesOf(answer, lifetimeMember).flatMap(({ path, value, meaning }): readonly ExpiryClaim[] => {
+    if (meaning === undefined) return [];
     // The settings know the unit; the name only suggests one.
-    const unitMs = lifetimeUnit === 'milliseconds' ? 1 : (name.unitMs ?? 1_000);
-    const expiresAt = readExpiryValue(value, name.isMoment, unitMs, clock);
+    const unitMs = lifetimeUnit === 'milliseconds' ? 1 : meaning.unitMs;
+    const expiresAt = readExpiryValue(value, { ...meaning, unitMs }, clock);
     const where = () => `\`${answer.print(path)}\``;
     return expiresAt === undefined ? [] : [{ where, expiresAt, expirySource: 'response' }];
   });
@@ -97,31 +96,22 @@ function claimsOfAnswer(answer: AnsweredToken, clock: Clock, service: Service): 
   throw new UnusableAnswer(`the life time in ${unreadable.where()} cannot be read; ${advice}`);
 }
 
-/** A member or header whose name tells an expiry, not read yet. */
-interface Candidate {
-  readonly path: MemberPath;
-  readonly value: unknown;
-  readonly name: ExpiryName;
-}
-
-function searchedCandidates({ token, headers }: AnsweredToken): readonly Candidate[] {
+/** Members and headers, not read yet, with what their names say of an expiry. */
+function candidatesOf({ token, body, headers }: AnsweredToken, lifetimeMember: string | undefined) {
+  if (lifetimeMember !== undefined) {
+    const member = memberAt(body, lifetimeMember);
+    const name = member?.path.at(-1) ?? '';
+    return member === undefined ? [] : [{ ...member, meaning: expiryNameOf(name) ?? SECONDS }];
+  }
   const inBody = token.around.flatMap(({ path, members }) =>
-    Object.entries(members).flatMap(([name, value]) => candidateOf([...path, name], value, expiryNameOf(name))),
+    Object.entries(members).map(([name, value]) => ({ path: [...path, name], value, meaning: expiryNameOf(name) })),
   );
-  const inHeaders = Object.entries(headers).flatMap(([name, value]) =>
-    candidateOf([name], value, expiryHeaderOf(name)),
-  );
+  const inHeaders = Object.entries(headers).map(([name, value]) => ({
+    path: [name],
+    value,
+    meaning: expiryHeaderOf(name),
+  }));
   return [...inBody, ...inHeaders];
-}
-
-function candidateOf(path: MemberPath, value: unknown, name: ExpiryName | undefined): readonly Candidate[] {
-  return name === undefined ? [] : [{ path, value, name }];
-}
-
-function configuredCandidate(body: unknown, lifetimeMember: string): readonly Candidate[] {
-  const member = memberAt(body, lifetimeMember);
-  const name = expiryNameOf(member?.path.at(-1) ?? '') ?? { isMoment: false, unitMs: undefined };
-  return member === undefined ? [] : [{ ...member, name }];
 }
 
 function claimsOfJwt(token: string, clock: Clock): readonly ExpiryClaim[] {

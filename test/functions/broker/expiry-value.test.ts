@@ -4,6 +4,7 @@ import {
   parseHttpDate,
   readExpiryValue,
   readJwt,
+  SECONDS,
 } from '../../../functions/broker/token-response/expiry-value.ts';
 
 const SECOND_MS = 1_000;
@@ -43,12 +44,12 @@ describe('the value of a member', () => {
     ['soon', UNREADABLE],
     [Number.POSITIVE_INFINITY, UNREADABLE],
   ])('%j tells %j', (value, told) => {
-    expect(readExpiryValue(value, false, SECOND_MS, CLOCK)).toEqual(told);
+    expect(readExpiryValue(value, SECONDS, CLOCK)).toEqual(told);
   });
 
   it('is a moment as a number of seconds, although the unit is milliseconds, where the name tells a moment', () => {
-    expect(readExpiryValue(1.9e9, true, 1, CLOCK)).toEqual(moment(1.9e12));
-    expect(readExpiryValue(1.9e9, false, 1, CLOCK)).toEqual(length(1.9e9));
+    expect(readExpiryValue(1.9e9, { isMoment: true, unitMs: 1 }, CLOCK)).toEqual(moment(1.9e12));
+    expect(readExpiryValue(1.9e9, { isMoment: false, unitMs: 1 }, CLOCK)).toEqual(length(1.9e9));
   });
 
   it.each<[string, number]>([
@@ -65,7 +66,7 @@ describe('the value of a member', () => {
     ['2026-11-21T12:34:56-0130', NOON + 1.5 * HOUR_MS],
     ['2026-11-21T12:34:56+01', NOON - HOUR_MS],
   ])('is a date and time: %s', (text, time) => {
-    expect(readExpiryValue(text, false, SECOND_MS, CLOCK)).toEqual(moment(time));
+    expect(readExpiryValue(text, SECONDS, CLOCK)).toEqual(moment(time));
   });
 
   it.each([
@@ -76,7 +77,7 @@ describe('the value of a member', () => {
     ['1:02:03', 26 * HOUR_MS + 3 * MINUTE_MS],
     ['9:00:00', 216 * HOUR_MS],
   ])('is days, hours and minutes: %s', (text, milliseconds) => {
-    expect(readExpiryValue(text, false, SECOND_MS, CLOCK)).toEqual(length(milliseconds));
+    expect(readExpiryValue(text, SECONDS, CLOCK)).toEqual(length(milliseconds));
   });
 
   it.each([
@@ -87,16 +88,16 @@ describe('the value of a member', () => {
     ...['1:2:3', '1:24:60', '1:00:60', '0:24:00', '01:00:00', '10:60:00', '1:00', 'x1:02:03', '1:02:03x'],
     ...['1h', '60 minutes', 'PT1H', '1.00:00:00', '1e3', '3,600'],
   ])('is unreadable, neither a number nor a time that services agree on: %j', (text) => {
-    expect(readExpiryValue(text, false, SECOND_MS, CLOCK)).toEqual(UNREADABLE);
+    expect(readExpiryValue(text, SECONDS, CLOCK)).toEqual(UNREADABLE);
   });
 });
 
 describe('the name of a member', () => {
-  it.each<[string, boolean, number | undefined]>([
-    ['expires_in', false, undefined],
-    ['TTL', false, undefined],
-    ['accessTokenExpiresAt', true, undefined],
-    ['exp', true, undefined],
+  it.each<[string, boolean, number]>([
+    ['expires_in', false, SECOND_MS],
+    ['TTL', false, SECOND_MS],
+    ['accessTokenExpiresAt', true, SECOND_MS],
+    ['exp', true, SECOND_MS],
     ['expiresInMs', false, 1],
     ['ttl_ms', false, 1],
     ['ttl_sec', false, SECOND_MS],
