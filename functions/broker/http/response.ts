@@ -25,7 +25,7 @@ export function tokenResponse({ token, cache }: Issue, startedAt: number, now: n
     fingerprint: token.fingerprint,
     scope: token.scope,
   };
-  return jsonResponse(members, {
+  return respond(200, 'application/json', members, {
     'cache-status': cache === 'none' ? 'token-broker; fwd=miss' : `token-broker; hit; detail=${cache}`,
     'server-timing': `broker;dur=${now - startedAt}`,
   });
@@ -57,7 +57,7 @@ export function checkResponse({ pair, stage }: CheckRequest, result: CheckResult
     proven_by: provenBy,
     expires_in: expiresAt === undefined ? undefined : secondsLeft(checkedAt, expiresAt, now),
   };
-  return jsonResponse(members, retryAfter(retryAfterSeconds));
+  return respond(200, 'application/json', members, retryAfter(retryAfterSeconds));
 }
 
 /** The body of a 200 of `POST /check`. */
@@ -73,36 +73,19 @@ export interface CheckAnswer {
   readonly expires_in?: number | undefined;
 }
 
-/**
- * A failure as its caller sees it.
- *
- * @see RFC 9457 §3
- */
+/** A failure as its caller sees it (RFC 9457 §3). */
 export function problemResponse(problem: Problem, requestId: string): BrokerResponse {
   const { type, detail, retryAfterSeconds, shape } = problem;
   const { status, retryable, title } = PROBLEMS[type];
-  const members: ProblemAnswer = {
-    type,
-    title,
-    status,
-    detail,
-    retryable,
-    request_id: requestId,
-    response_shape: shape,
-  };
-  return {
-    status,
-    headers: {
-      ...COMMON_HEADERS,
-      'content-type': 'application/problem+json',
-      ...retryAfter(retryAfterSeconds),
-      ...(type === 'method-not-allowed' && { allow: 'POST' }),
-    },
-    body: JSON.stringify(members),
-  };
+  const more = { request_id: requestId, response_shape: shape };
+  const members: ProblemAnswer = { type, title, status, detail, retryable, ...more };
+  return respond(status, 'application/problem+json', members, {
+    ...retryAfter(retryAfterSeconds),
+    ...(type === 'method-not-allowed' && { allow: 'POST' }),
+  });
 }
 
-/** The body of every other answer (RFC 9457 §3). */
+/** The body of every other answer. */
 export interface ProblemAnswer {
   readonly type: ProblemType;
   readonly title: string;
@@ -118,16 +101,11 @@ function secondsLeft(issuedAt: number, expiresAt: number, now: number): number {
   return Math.max(0, Math.floor(Math.min(expiresAt - now, expiresAt - issuedAt) / 1_000));
 }
 
-function jsonResponse(members: object, headers: Readonly<Record<string, string>>): BrokerResponse {
-  return {
-    status: 200,
-    headers: { ...COMMON_HEADERS, 'content-type': 'application/json', ...headers },
-    body: JSON.stringify(members),
-  };
-}
-
-function retryAfter(seconds: number | undefined): Readonly<Record<string, string>> {
+function retryAfter(seconds: number | undefined): Record<string, string> {
   return seconds === undefined ? {} : { 'retry-after': String(seconds) };
 }
 
-const COMMON_HEADERS = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
+function respond(status: number, type: string, members: object, more: Record<string, string>): BrokerResponse {
+  const headers = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', 'content-type': type, ...more };
+  return { status, headers, body: JSON.stringify(members) };
+}
