@@ -19,8 +19,7 @@ import { memberAt, type PrintPath, UnusableAnswer } from './members.ts';
  *   it whose name tells an expiry, and the response headers that do
  * - the token's own `exp`, when it is a JWT: whatever a setting says, its service will refuse it from then on
  *
- * When nothing tells it, `tokenLifetimeSeconds` counts, else `assumedLifetimeSeconds`. The result is cut to
- * `maxLifetimeSeconds`.
+ * When nothing tells it, the settings do. The result is cut to `maxLifetimeSeconds`.
  *
  * A length of time counts from the start of the request: the token may have been made at any moment since. A moment
  * counts from the answer's own `date`, because the service's clock may be off; without a `date` it is taken as it is.
@@ -35,7 +34,7 @@ export function readExpiry(answer: AnsweredToken, times: RequestTimes, service: 
   const serviceDate = parseHttpDate(answer.headers.date);
   const clock = { requestStartedAt, offsetMs: Number.isNaN(serviceDate) ? 0 : requestStartedAt - serviceDate };
   const claims = [...claimsOfAnswer(answer, clock, service), ...claimsOfJwt(answer.token.value, clock)];
-  const [earliest = fallback(requestStartedAt, service)] = claims.sort((a, b) => a.expiresAt - b.expiresAt);
+  const [earliest = claimOfSettings(clock, service)] = claims.sort((a, b) => a.expiresAt - b.expiresAt);
   const latest = requestStartedAt + service.maxLifetimeSeconds * 1_000;
   const expiresAt = Math.floor(Math.min(earliest.expiresAt, latest));
   if (expiresAt > receivedAt) return { expiresAt, expirySource: earliest.expirySource };
@@ -120,11 +119,9 @@ function claimsOfJwt(token: string, clock: Clock): readonly ExpiryClaim[] {
   return [{ where: () => 'its own `exp` (JWT)', expiresAt: expiresAt + clock.offsetMs, expirySource: 'jwt' }];
 }
 
-/** What counts when neither the answer nor the token tells an expiry. */
-function fallback(requestStartedAt: number, { tokenLifetimeSeconds, assumedLifetimeSeconds }: Service): ExpiryClaim {
-  return {
-    where: () => 'the settings',
-    expiresAt: requestStartedAt + (tokenLifetimeSeconds ?? assumedLifetimeSeconds) * 1_000,
-    expirySource: tokenLifetimeSeconds === undefined ? 'assumed' : 'configured',
-  };
+function claimOfSettings({ requestStartedAt }: Clock, service: Service): ExpiryClaim {
+  const { tokenLifetimeSeconds, assumedLifetimeSeconds } = service;
+  const expiresAt = requestStartedAt + (tokenLifetimeSeconds ?? assumedLifetimeSeconds) * 1_000;
+  const expirySource = tokenLifetimeSeconds === undefined ? 'assumed' : 'configured';
+  return { where: () => 'the settings', expiresAt, expirySource };
 }

@@ -5,14 +5,8 @@ import { type FoundMember, listMembers, memberAt, type PrintPath, plainName, Unu
  * Finds the token in a decoded answer.
  *
  * With `tokenMember` the member at that path counts and nothing else. Without it, members are searched by name, at the
- * top level and in objects one or two levels further down; an array of exactly one stands for its entry. In this order:
- *
- * 1. `access_token` (RFC 6749 §5.1)
- * 2. `token`
- * 3. `id_token` (OpenID Connect Core §3.1.3.3)
- * 4. `jwt`, `bearerToken`, `authToken`, `apiToken` and the like
- * 5. `access` and `authorization`, when they look like a token
- * 6. `sessionToken`, `sessionId`, `ticket` and the like
+ * top level and in objects one or two levels further down; an array of exactly one stands for its entry. In the order of
+ * `TOKEN_NAMES`: `access_token` (RFC 6749 §5.1), `token`, `id_token` (OpenID Connect Core §3.1.3.3), other tokens, sessions.
  *
  * `accessToken`, `Access-Token` and `access_token` are one name, and so for all. A token may stand inside an object of
  * such a name: `{"token": {"value": "…"}}`. An answer that is nothing but a text is the token when it is a JWT or an
@@ -38,7 +32,12 @@ export interface FoundToken extends FoundMember {
 }
 
 function searchedMember(answer: unknown, print: PrintPath): FoundMember {
-  if (typeof answer === 'string') return bareText(answer);
+  if (typeof answer === 'string') {
+    if (looksLikeToken(answer)) return { path: [], value: answer, around: [] };
+    throw new UnusableAnswer(
+      'its body is a text that does not look like a token. If it is one, set response.tokenMember to `$`.',
+    );
+  }
   const candidates = listMembers(answer)
     .flatMap(asCandidate)
     .sort((a, b) => TOKEN_NAMES.indexOf(a.name) - TOKEN_NAMES.indexOf(b.name));
@@ -54,13 +53,6 @@ function searchedMember(answer: unknown, print: PrintPath): FoundMember {
   const members = `\`${print(token.path)}\` and \`${print(rival.path)}\``;
   throw new UnusableAnswer(
     `its members ${members} hold different values; say in response.tokenMember which one is the token.`,
-  );
-}
-
-function bareText(answer: string): FoundMember {
-  if (looksLikeToken(answer)) return { path: [], value: answer, around: [] };
-  throw new UnusableAnswer(
-    'its body is a text that does not look like a token. If it is one, set response.tokenMember to `$`.',
   );
 }
 
@@ -117,15 +109,10 @@ const OPAQUE_WORD = /^[\w.~+/=:|!*$@-]+$/;
 const FAILURE_WORD =
   /error|failed|failure|invalid|denied|unauthori|forbidden|exception|unavailable|expired|not.?found/i;
 
-/** Whether the search knows this name. */
-export function isTokenName(name: string): boolean {
-  return TOKEN_NAMES.includes(plainName(name));
-}
-
 const SESSION_NAMES = ['sessiontoken', 'sessionid', 'sessionkey', 'session', 'sid', 'ticket'];
 
-/** In the order of the search. */
-const TOKEN_NAMES: readonly string[] = [
+/** The plain names of members that hold a token, in the order of the search. */
+export const TOKEN_NAMES: readonly string[] = [
   ...['accesstoken', 'token', 'idtoken', 'jwt', 'jwttoken', 'bearertoken', 'authtoken', 'authenticationtoken'],
   ...['authorizationtoken', 'apitoken', 'oauthtoken', 'securitytoken', 'servicetoken', 'clienttoken', 'usertoken'],
   ...['logintoken', 'xauthtoken', 'tokenvalue', 'tokenstring', 'bearer', 'authorization', 'access', ...SESSION_NAMES],

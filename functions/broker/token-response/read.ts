@@ -127,7 +127,10 @@ const STATUS_ADVICE: Readonly<Record<number, string>> = {
 
 function readToken({ headers }: TokenResponse, body: DecodedBody, times: RequestTimes, service: Service): ServiceToken {
   if ('unreadable' in body) throw new UnusableAnswer(body.unreadable);
-  refuseError(body);
+  // An error in a success is no rejection: what a service means by it is not defined, so nothing is latched.
+  if (['error', 'errors'].some((name) => !isEmpty(memberAt(body.value, name)?.value))) {
+    throw new UnusableAnswer(`it reports ${oauthErrorOf(body) ?? 'an error'}, although its status says success.`);
+  }
   const print = createPathPrinter(body.value);
   const token = findToken(body.value, service.response.tokenMember, print);
   return {
@@ -137,14 +140,6 @@ function readToken({ headers }: TokenResponse, body: DecodedBody, times: Request
     scope: readScope(token.around, token.value),
     passThrough: readPassThrough(body.value, service.response.passThrough, token.value),
   };
-}
-
-/** An error in a success is no rejection: what a service means by it is not defined, so nothing is latched. */
-function refuseError(body: DecodedBody): void {
-  const isReported = ['error', 'errors'].some((name) => !isEmpty(memberAt(body.value, name)?.value));
-  if (isReported) {
-    throw new UnusableAnswer(`it reports ${oauthErrorOf(body) ?? 'an error'}, although its status says success.`);
-  }
 }
 
 /** `"error": null`, `""`, `0` and the like come along with good tokens. */
@@ -170,8 +165,8 @@ const AUTH_SCHEME = /^[!#$%&'*+\-.^_`|~\w]{1,64}$/;
 const SCOPE = /^[\x20-\x7e]{1,4096}$/;
 
 function nearest(around: readonly Level[], plain: string): unknown {
-  const members = around.flatMap(({ members }) => Object.entries(members));
-  return members.find(([name, value]) => plainName(name) === plain && value !== null)?.[1];
+  const entries = around.flatMap(({ members }) => Object.entries(members));
+  return entries.find(([name, value]) => plainName(name) === plain && value !== null)?.[1];
 }
 
 /**

@@ -2,7 +2,7 @@ import type { ShapeMember, ShapeReport } from '../problem.ts';
 import { isPlainWord } from '../redacted.ts';
 import { decodeBody, mediaTypeOf, type TokenResponse } from './body.ts';
 import { expiryNameOf } from './expiry-value.ts';
-import { isTokenName } from './find-token.ts';
+import { TOKEN_NAMES } from './find-token.ts';
 import { isRecord, type MemberPath, type PrintPath, plainName } from './members.ts';
 
 /** Tells the form of an answer, so that an operator can see what the service sends, and no value of it. */
@@ -70,12 +70,12 @@ const MAX_NAME_LENGTH = 32;
 
 const KNOWN_NAMES: ReadonlySet<string> = new Set([
   ...['data', 'result', 'results', 'response', 'payload', 'body', 'content', 'user', 'meta', 'status', 'success'],
-  ...['value', 'type', 'tokentype', 'scope', 'refreshtoken'],
-  ...['error', 'errors', 'errordescription', 'errorcode', 'message', 'code'],
+  ...['value', 'type', 'tokentype', 'scope', 'refreshtoken', 'error', 'errors', 'errordescription', 'errorcode'],
+  ...['message', 'code', ...TOKEN_NAMES],
 ]);
 
 function isKnownName(name: string): boolean {
-  return KNOWN_NAMES.has(plainName(name)) || isTokenName(name) || expiryNameOf(name) !== undefined;
+  return KNOWN_NAMES.has(plainName(name)) || expiryNameOf(name) !== undefined;
 }
 
 /** Every text of the answer that would fit into a name; walked without recursion, however deep the answer is. */
@@ -85,8 +85,6 @@ function shortTexts(answer: unknown): readonly string[] {
   for (const value of values) {
     if (typeof value === 'object' && value !== null) for (const one of Object.values(value)) values.push(one);
   }
-  return values.filter(
-    (value): value is string =>
-      typeof value === 'string' && value.length >= MIN_TEXT_LENGTH && value.length <= MAX_NAME_LENGTH,
-  );
+  const texts = values.filter((value) => typeof value === 'string');
+  return texts.filter(({ length }) => length >= MIN_TEXT_LENGTH && length <= MAX_NAME_LENGTH);
 }
