@@ -22,7 +22,6 @@ interface RenewalOrder {
   readonly pair: Pair;
   readonly service: Service;
   readonly version: SecretVersion;
-  /** What is sent of the version. */
   readonly credential: Credential;
   /** The record under the lease. */
   readonly record: PairRecord;

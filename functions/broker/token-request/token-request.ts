@@ -2,6 +2,7 @@ import type { Credential } from '../credential/credential.ts';
 import { Problem } from '../problem.ts';
 import type { Service } from '../service.ts';
 import type { TokenResponse } from '../token-response/body.ts';
+import type { RequestTimes } from '../token-response/expiry.ts';
 import { type HttpRequest, problemOf, type Send, SendFailure } from './send.ts';
 
 /**
@@ -13,12 +14,10 @@ import { type HttpRequest, problemOf, type Send, SendFailure } from './send.ts';
  */
 export type RequestToken = (service: Service, credential: Credential, deadline: number) => Promise<TokenExchange>;
 
-export interface TokenExchange {
+/** An answer, with the times of the attempt that was answered. */
+export interface TokenExchange extends RequestTimes {
   /** With any status. The body is empty when an answer that is not a success broke off after its headers. */
   readonly response: TokenResponse;
-  /** When the attempt that was answered began; epoch milliseconds, like `receivedAt`. */
-  readonly requestStartedAt: number;
-  readonly receivedAt: number;
 }
 
 interface Dependencies {
@@ -80,14 +79,18 @@ export function buildTokenRequest(service: Service, credential: Credential): Htt
   const body = service.parametersIn === 'body' ? parameters : '';
   // In a query not every server reads a plus as a space.
   const query = service.parametersIn === 'query' ? parameters.replaceAll('+', '%20') : '';
+  // Set as a path, never joined as text, so that no `tokenPath` can change the host.
+  const url = new URL(service.authUrl);
+  url.pathname = url.pathname.replace(/\/$/, '') + service.tokenPath;
+  url.search = query;
   return {
     method: 'POST',
-    url: tokenEndpoint(service, query),
+    url,
     headers: {
       accept: 'application/json',
       'user-agent': 'token-broker',
       ...(body !== '' && { 'content-type': 'application/x-www-form-urlencoded' }),
-      ...lowerCaseNames(service.headers),
+      ...Object.fromEntries(Object.entries(service.headers).map(([name, value]) => [name.toLowerCase(), value])),
       // Last, because no setting may change what the broker relies on.
       authorization: credential.authorization,
       'accept-encoding': 'identity',
@@ -96,16 +99,4 @@ export function buildTokenRequest(service: Service, credential: Credential): Htt
     },
     body,
   };
-}
-
-/** Set as a path, never joined as text, so that no `tokenPath` can change the host. */
-function tokenEndpoint({ authUrl, tokenPath }: Service, query: string): URL {
-  const url = new URL(authUrl);
-  url.pathname = url.pathname.replace(/\/$/, '') + tokenPath;
-  url.search = query;
-  return url;
-}
-
-function lowerCaseNames(headers: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }
