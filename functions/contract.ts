@@ -11,19 +11,11 @@ export function sealingKeyName(environment: string): string {
   return `token-broker-keys/${environment}/sealing`;
 }
 
-/**
- * A role as settings name it: partition, account and the name without its path.
- *
- * @see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html
- */
+/** A role as settings name it: partition, account and the name without its path (IAM User Guide, quotas). */
 export const ROLE_ARN =
   /^arn:(aws|aws-cn|aws-us-gov):iam::(\d{12}):role\/(?:[!-~]{1,510}\/)?([A-Za-z0-9_+=,.@-]{1,64})$/;
 
-/**
- * A role as it arrives when it has signed: partition, account, the name without its path, and the session.
- *
- * @see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html
- */
+/** A role as it arrives when it has signed: partition, account, the name without its path, and the session. */
 export const ASSUMED_ROLE_ARN =
   /^arn:(aws|aws-cn|aws-us-gov):sts::(\d{12}):assumed-role\/([A-Za-z0-9_+=,.@-]{1,64})\/([A-Za-z0-9_+=,.@-]{1,64})$/;
 
@@ -69,77 +61,69 @@ interface ProblemDefinition {
   readonly finding?: Finding;
 }
 
-const byCaller = (status: number, title: string, advice: string) =>
+const caller = (status: number, title: string, advice: string) =>
   ({ status, retryable: false, title, advice, concerns: 'caller' }) as const;
 
-const byOperator = (finding: Finding, title: string, advice: string) =>
+const operator = (finding: Finding, title: string, advice: string) =>
   ({ status: 424, retryable: false, title, advice, concerns: 'operator', finding }) as const;
 
-const byService = (status: number, title: string, advice: string, finding?: Finding) =>
+const service = (status: number, title: string, advice: string, finding?: Finding) =>
   ({ status, retryable: true, title, advice, concerns: 'service', ...(finding && { finding }) }) as const;
 
-const byBroker = (status: number, title: string, advice: string) =>
+const broker = (status: number, title: string, advice: string) =>
   ({ status, retryable: true, title, advice, concerns: 'broker' }) as const;
 
 const TABLE = {
-  'invalid-request': byCaller(400, 'The request is not well-formed', 'Correct the member that `detail` names.'),
-  'access-denied': byCaller(
+  'invalid-request': caller(400, 'The request is not well-formed', 'Correct the member that `detail` names.'),
+  'access-denied': caller(
     403,
     'The caller may not act for this client on this service',
     'Check the names and your role, then ask for a rule.',
   ),
-  'not-found': byCaller(404, 'There is nothing at this path', 'Send to `/token`.'),
-  'method-not-allowed': byCaller(405, 'This path takes only POST', 'Send a POST.'),
-  'content-too-large': byCaller(413, 'The request body is too large', 'Send less.'),
-  'unsupported-media-type': byCaller(415, 'The content type is not supported', 'Set `content-type`.'),
-  'credential-missing': byOperator(
-    'secret-missing',
-    'There is no credential for this client',
-    'An operator stores one.',
-  ),
-  'credential-malformed': byOperator(
+  'not-found': caller(404, 'There is nothing at this path', 'Send to `/token`.'),
+  'method-not-allowed': caller(405, 'This path takes only POST', 'Send a POST.'),
+  'content-too-large': caller(413, 'The request body is too large', 'Send less.'),
+  'unsupported-media-type': caller(415, 'The content type is not supported', 'Set `content-type`.'),
+  'credential-missing': operator('secret-missing', 'There is no credential for this client', 'An operator stores one.'),
+  'credential-malformed': operator(
     'secret-malformed',
     'The stored credential cannot be used',
     'An operator corrects what `detail` names.',
   ),
-  'credential-rejected': byOperator(
+  'credential-rejected': operator(
     'rejected',
     'The service rejected the client credential',
     'An operator stores the right one.',
   ),
-  'client-disabled': byOperator(
+  'client-disabled': operator(
     'disabled',
     'An operator has disabled this client',
     'Ask the operators why; `client enable` ends it.',
   ),
-  'token-response-unusable': byOperator(
+  'token-response-unusable': operator(
     'misconfigured',
     'The answer of the token endpoint is unusable',
     "An operator names the members in `response`; the problem shows the answer's shape.",
   ),
-  'token-endpoint-error': byOperator(
+  'token-endpoint-error': operator(
     'misconfigured',
     'The token endpoint refused the token request',
     'An operator checks `authUrl`, `tokenPath` and `parameters`.',
   ),
-  'token-endpoint-unavailable': byService(
+  'token-endpoint-unavailable': service(
     503,
     'The token endpoint is unavailable',
     'Try again after `Retry-After`.',
     'unreachable',
   ),
-  'refused-again': byService(
-    503,
-    'The successor of a refused token was refused too soon',
-    'Use the new token, or wait.',
-  ),
-  'token-endpoint-timeout': byService(504, 'The token endpoint did not answer in time', 'Try again.', 'unreachable'),
-  'secrets-unavailable': byBroker(
+  'refused-again': service(503, 'The successor of a refused token was refused too soon', 'Use the new token, or wait.'),
+  'token-endpoint-timeout': service(504, 'The token endpoint did not answer in time', 'Try again.', 'unreachable'),
+  'secrets-unavailable': broker(
     503,
     'The credential cannot be read at the moment',
     "Try again; check the function's permissions if it lasts.",
   ),
-  internal: byBroker(500, 'The broker failed', 'Tell its operators the `request_id`.'),
+  internal: broker(500, 'The broker failed', 'Tell its operators the `request_id`.'),
 } satisfies Record<string, ProblemDefinition>;
 
 /** 403: the caller was refused. 424: an operator must act. 5xx: transient. HTTP clients repeat 5xx by themselves. */
