@@ -43,12 +43,23 @@ const ARROWS: Readonly<Record<string, { readonly allowed: readonly string[]; rea
     refused: ['../functions/token.ts', '../functions/broker/pair/pair.ts', '../client/error.ts', '../bin/app.ts'],
   },
   'client/error.ts': {
-    allowed: ['./json.ts', '../functions/contract.ts', '@smithy/signature-v4'],
+    allowed: ['./sign.ts', '../functions/contract.ts', '@smithy/signature-v4'],
     refused: ['../functions/environment.ts', '../functions/broker/pair/pair.ts', '../lib/names.ts'],
   },
+  'client/commands/token.ts': {
+    allowed: ['../token-broker.ts', './options.ts', '../../functions/contract.ts', 'commander'],
+    refused: ['../../functions/environment.ts', '../../lib/names.ts', '../../bin/json.ts'],
+  },
   'bin/commands/client.ts': {
-    allowed: ['../../lib/names.ts', '../../client/error.ts', '../../functions/broker/pair/pair.ts'],
-    refused: ['../../test/support/example.ts'],
+    allowed: [
+      ...['./client/put.ts', '../json.ts', '../../lib/names.ts', '../../functions/broker/pair/pair.ts'],
+      '../../client/index.ts',
+    ],
+    refused: ['../../client/error.ts', '../../test/support/example.ts'],
+  },
+  'bin/commands/shared/checks.ts': {
+    allowed: ['../client/put.ts', '../../json.ts', '../../../client/index.ts'],
+    refused: ['../../../client/error.ts', '../../../test/support/example.ts'],
   },
 };
 

@@ -1,6 +1,4 @@
-import type { Check, SecretStage } from '../../client/check.ts';
-import { TokenBrokerError } from '../../client/error.ts';
-import type { TokenBroker } from '../../client/token-broker.ts';
+import { type Check, type SecretStage, type TokenBroker, TokenBrokerError } from '../../client/index.ts';
 import type { Pair } from '../../functions/broker/pair/pair.ts';
 import { asProblem } from './failure.ts';
 import { mapFew } from './few.ts';

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { Option } from 'commander';
-import type { SecretStage } from '../../client/check.ts';
 import type { Pair } from '../../functions/broker/pair/pair.ts';
+import type { SecretStage } from '../../functions/contract.ts';
 import { parseName } from './arguments.ts';
 import { checkMembers, checkPairs, findingOf, type PairCheck } from './checks.ts';
 import { type ClientOptions, provablePairs } from './client-options.ts';

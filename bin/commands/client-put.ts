@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Command, Option } from 'commander';
-import type { TokenBroker } from '../../client/token-broker.ts';
+import type { TokenBroker } from '../../client/index.ts';
 import { secretName } from '../../functions/contract.ts';
 import { parseName, parseServices } from './arguments.ts';
 import { checkPairs } from './checks.ts';

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { createTokenBroker, type TokenBroker } from '../../client/token-broker.ts';
+import { createTokenBroker, type TokenBroker } from '../../client/index.ts';
 import { parseRegion } from './arguments.ts';
 
 /** What every command that calls the broker can be told. */

@@ -1,8 +1,8 @@
-import { isJsonObject, parseJson } from '../../client/json.ts';
 import { parseCredential } from '../../functions/broker/credential/credential.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
 import type { Environment } from '../../lib/settings.ts';
+import { isJsonObject, parseJson } from '../json.ts';
 import { settingsOf } from './environment.ts';
 import { aborted, CommandFailure } from './failure.ts';
 import { askHidden } from './hidden-prompt.ts';

@@ -1,4 +1,4 @@
-import type { FailureType } from '../../client/error.ts';
+import type { FailureType } from '../../client/index.ts';
 import type { ProblemType } from '../../functions/contract.ts';
 
 /** What a failure means and what to do about it, in one sentence for a person. */

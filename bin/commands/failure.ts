@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander';
-import { TokenBrokerError } from '../../client/error.ts';
+import { TokenBrokerError } from '../../client/index.ts';
 import { bugPlace } from '../../functions/aws/errors.ts';
 import { type ExplainedFor, explain } from './explain.ts';
 import { printJson, talk } from './output.ts';

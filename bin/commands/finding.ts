@@ -1,4 +1,4 @@
-import type { Finding } from '../../client/check.ts';
+import type { Finding } from '../../functions/contract.ts';
 import { findingOf, type PairCheck } from './checks.ts';
 import { explain } from './explain.ts';
 import { printTable, talk } from './output.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
-import { TokenBrokerError } from '../../client/error.ts';
+import { TokenBrokerError } from '../../client/index.ts';
 import { parseSeconds } from './arguments.ts';
 import { checkMembers, checkPairs, type PairCheck } from './checks.ts';
 import { type ClientOptions, checkedPairs } from './client-options.ts';

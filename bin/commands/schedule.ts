@@ -1,5 +1,5 @@
-import { isJsonObject, parseJson } from '../../client/json.ts';
 import { causeWord } from '../../functions/aws/errors.ts';
+import { isJsonObject, parseJson } from '../json.ts';
 import { aborted, CommandFailure } from './failure.ts';
 import type { PairHealth } from './health-table.ts';
 

@@ -1,5 +1,5 @@
-import { isJsonObject, parseJson } from '../../client/json.ts';
 import { tokenRoleName } from '../../lib/names.ts';
+import { isJsonObject, parseJson } from '../json.ts';
 import { CommandFailure } from './failure.ts';
 import type { Secrets } from './secrets.ts';
 

@@ -13,10 +13,10 @@ import {
   UntagResourceCommand,
   UpdateSecretVersionStageCommand,
 } from '@aws-sdk/client-secrets-manager';
-import { isJsonObject, parseJson } from '../../client/json.ts';
 import { createSecretsManagerClient } from '../../functions/aws/clients.ts';
 import type { Redacted } from '../../functions/broker/redacted.ts';
 import { type SecretStage, secretName } from '../../functions/contract.ts';
+import { isJsonObject, parseJson } from '../json.ts';
 import { type AwsOptions, awsRegion } from './environment.ts';
 import { CommandFailure } from './failure.ts';
 import { inOurWords } from './secrets-call.ts';

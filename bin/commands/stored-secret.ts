@@ -1,6 +1,6 @@
 import type { SecretListEntry } from '@aws-sdk/client-secrets-manager';
-import { isJsonObject } from '../../client/json.ts';
 import { NAME_PATTERN, type SecretStage } from '../../functions/contract.ts';
+import { isJsonObject } from '../json.ts';
 
 /** What Secrets Manager tells of a client's secret without its values. Times are epoch milliseconds. */
 export interface ClientSecret {

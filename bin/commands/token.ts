@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { IssuedToken } from '../../client/issued-token.ts';
+import type { IssuedToken } from '../../client/index.ts';
 import { checkFingerprint, parseMinTtl, parseName } from './arguments.ts';
 import { addConnectionOptions, type ConnectionOptions, connect } from './connect.ts';
 import { explainFailure } from './failure.ts';

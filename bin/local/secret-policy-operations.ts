@@ -1,4 +1,4 @@
-import { isJsonObject, parseJson } from '../../client/json.ts';
+import { isJsonObject, parseJson } from '../json.ts';
 import { AwsError } from './aws-error.ts';
 import type { Operation } from './aws-json.ts';
 import type { SecretStore, StoredSecret } from './secret-store.ts';

@@ -12,6 +12,7 @@ const EXAMPLES = readdirSync(new URL('examples', FOLDER)).filter((file) => file 
 it('docs/callers.md shows how to run every example but that of the client', () => {
   expect(
     commands(PAGE)
+      .filter((command) => command.includes('docs/examples/'))
       .map((command) => command.replace(/^\S+ docs\/examples\//, ''))
       .toSorted(),
   ).toEqual(EXAMPLES.map((file) => `${file} acme customer-insights`));

@@ -1,5 +1,4 @@
 import type { CheckRecord, PairAnswer } from '../../functions/broker/health/check-pairs.ts';
-import type { Finding, ProvenBy } from '../../functions/contract.ts';
 import type { Message } from '../../functions/broker/health/messages.ts';
 import {
   createNotify,

@@ -1,4 +1,4 @@
-import { type Endpoint, parseEndpoint } from '../../../client/endpoint.ts';
+import { type Endpoint, parseEndpoint } from '../../../client/index.ts';
 import { failed, ok, type Step } from './causes.ts';
 
 interface Address {

@@ -1,5 +1,4 @@
-import { type FailureType, TokenBrokerError } from '../../../client/error.ts';
-import type { TokenBroker } from '../../../client/token-broker.ts';
+import { type FailureType, type TokenBroker, TokenBrokerError } from '../../../client/index.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import type { ProblemType } from '../../../functions/contract.ts';
 import { type Cause, failed, ok, type Step } from './causes.ts';

@@ -1,5 +1,5 @@
-import type { Endpoint } from '../../../client/endpoint.ts';
-import { isJsonObject, parseJson } from '../../../client/json.ts';
+import type { Endpoint } from '../../../client/index.ts';
+import { isJsonObject, parseJson } from '../../json.ts';
 import { type Cause, failed, ok, type Step } from './causes.ts';
 import { ask, type Heard } from './unsigned-request.ts';
 

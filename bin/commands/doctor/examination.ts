@@ -1,4 +1,4 @@
-import { createTokenBroker } from '../../../client/token-broker.ts';
+import { createTokenBroker } from '../../../client/index.ts';
 import type { Caller } from '../../../functions/broker/authorize.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import { settingsOf } from '../environment.ts';

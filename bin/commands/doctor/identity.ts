@@ -1,6 +1,5 @@
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
-import { type AwsCredentials, standardAwsCredentials } from '../../../client/credentials.ts';
-import type { Endpoint } from '../../../client/endpoint.ts';
+import { type AwsCredentials, type Endpoint, standardAwsCredentials } from '../../../client/index.ts';
 import { type Caller, parseCaller } from '../../../functions/broker/authorize.ts';
 import { awsFailure } from '../aws-failure.ts';
 import { failed, ok, type Step, unknown } from './causes.ts';

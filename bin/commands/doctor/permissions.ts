@@ -1,9 +1,9 @@
 import { Sha256 } from '@aws-crypto/sha256-js';
 import { SignatureV4 } from '@smithy/signature-v4';
-import type { AwsCredentials } from '../../../client/credentials.ts';
-import { isJsonObject, parseJson } from '../../../client/json.ts';
+import type { AwsCredentials } from '../../../client/index.ts';
 import type { Caller } from '../../../functions/broker/authorize.ts';
 import { ALIAS, functionName } from '../../../lib/names.ts';
+import { isJsonObject, parseJson } from '../../json.ts';
 import { aborted } from '../failure.ts';
 import { failed, type Step } from './causes.ts';
 import { forSdk } from './identity.ts';

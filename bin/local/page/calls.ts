@@ -1,7 +1,6 @@
-import { parseEndpoint } from '../../../client/endpoint.ts';
-import { isJsonObject, parseJson } from '../../../client/json.ts';
-import { sign } from '../../../client/sign.ts';
+import { parseEndpoint, sign } from '../../../client/index.ts';
 import type { LocalCaller } from '../../../lib/local-config.ts';
+import { isJsonObject, parseJson } from '../../json.ts';
 import { quote } from '../shell-quote.ts';
 import { createHiddenAnswers, pretty } from './hidden-answer.ts';
 import type { CallForm, CallReport } from './messages.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { isJsonObject, parseJson } from '../../../client/json.ts';
+import { isJsonObject, parseJson } from '../../json.ts';
 
 /** An answer as everybody may see it who looks at the screen. */
 export interface ShownAnswer {

@@ -3,11 +3,10 @@ import {
   type CheckedFinding,
   type CheckedVersion,
   EMPTY_RECORD,
-  type Hold,
   type PairRecord,
-  type Pause,
   type Rejection,
   type StoredProblem,
+  type Wait,
 } from '../../broker/pair/record.ts';
 import type { ShapeReport } from '../../broker/problem.ts';
 import type { ExpirySource } from '../../broker/token-response/expiry.ts';
@@ -77,7 +76,7 @@ export const SEAL_ATTRIBUTES = [
   ...['expiresAt', 'refreshAt', 'refusalIsIdle', 'lifetimeSeenMs', 'earlyRefusals', 'assumedLifetimeMs'],
 ];
 
-export function pauseAttributes({ until, step, problem }: Pause): Item {
+export function pauseAttributes({ until, step, problem }: Wait): Item {
   return {
     pauseUntil: { N: `${until}` },
     pauseStep: { N: `${step}` },
@@ -103,7 +102,7 @@ export function heldAttribute(key: string): string {
   return `${HELD}${key}`;
 }
 
-export function holdValue({ until, step, problem }: Hold): AttributeValue {
+export function holdValue({ until, step, problem }: Wait): AttributeValue {
   return { S: JSON.stringify({ until, step, problem }) };
 }
 
@@ -177,13 +176,13 @@ function readRejection(attribute: AttributeValue | undefined): Rejection | undef
 const ENTRY = /^(-?\d+(?:\.\d+)?)@(\d+(?:\.\d+)?)$/;
 
 /** A hold counts even when newer code gives a reason that this code does not know; so does a pause. */
-function readHold(attribute: AttributeValue | undefined): Hold | undefined {
+function readHold(attribute: AttributeValue | undefined): Wait | undefined {
   const { until, step, problem } = members(attribute);
   if (typeof until !== 'number' || typeof step !== 'number') return undefined;
   return { until, step, problem: readProblem(problem) ?? UNKNOWN_HOLD };
 }
 
-function readPause(item: Item): Pause | undefined {
+function readPause(item: Item): Wait | undefined {
   const until = number(item.pauseUntil);
   if (until === undefined) return undefined;
   const problem = readProblem(members(item.pauseProblem)) ?? UNKNOWN_PAUSE;

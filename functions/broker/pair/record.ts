@@ -27,8 +27,8 @@ export interface PairRecord {
   /** By secret version. */
   readonly rejected: ReadonlyMap<string, Rejection>;
   /** By `holdKey`. */
-  readonly held: ReadonlyMap<string, Hold>;
-  readonly pause: Pause | undefined;
+  readonly held: ReadonlyMap<string, Wait>;
+  readonly pause: Wait | undefined;
   readonly checked: CheckedVersion | undefined;
   /** An operator has stopped the client. */
   readonly disabled: boolean;
@@ -60,18 +60,13 @@ export interface Rejection {
   readonly fence: number;
 }
 
-/** Until when a secret version is not sent, because sending the same again does not help, and the problem that says why. */
-export interface Hold {
+/**
+ * Until when no token request is sent, and the problem that all environments answer with. A pause stops the whole pair;
+ * a hold only one secret version, because sending the same again does not help.
+ */
+export interface Wait {
   readonly until: number;
-  /** How many holds there have been since the version last worked, this one included. */
-  readonly step: number;
-  readonly problem: StoredProblem;
-}
-
-/** Until when no environment sends a token request for the pair, and the problem that all of them answer with. */
-export interface Pause {
-  readonly until: number;
-  /** How many pauses there have been since the last success, this one included. */
+  /** How many waits there have been since the last success, this one included. */
   readonly step: number;
   readonly problem: StoredProblem;
 }
@@ -136,12 +131,7 @@ export function pastTime(time: number, now: number): number {
   return time > now + MAX_CLOCK_ERROR_MS ? 0 : Math.min(time, now);
 }
 
-function capUntil<Wait extends Pause | Hold>(
-  key: string,
-  wait: Wait,
-  maxMs: number,
-  now: number,
-): readonly (readonly [string, Wait])[] {
+function capUntil(key: string, wait: Wait, maxMs: number, now: number): readonly (readonly [string, Wait])[] {
   if (wait.until > now + maxMs + MAX_CLOCK_ERROR_MS) return [];
   return [[key, { ...wait, until: Math.min(wait.until, now + maxMs) }]];
 }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { onTestFinished } from 'vitest';
 import { PROBLEMS, type ProblemType } from '../../../functions/contract.ts';
-import { AWS_ANSWERS, problem } from '../../client/answers.ts';
+import { AWS_ANSWERS, problem } from '../../client/broker-answers.ts';
 import { type Answer, answerWith, startLoopbackServer } from '../../client/loopback-server.ts';
 
 interface Front {

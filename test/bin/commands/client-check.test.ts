@@ -1,6 +1,6 @@
 import { CreateSecretCommand, PutSecretValueCommand, TagResourceCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it } from 'vitest';
-import { problem } from '../../client/answers.ts';
+import { problem } from '../../client/broker-answers.ts';
 import { startLoopbackServer } from '../../client/loopback-server.ts';
 import { OLD, SERVICES, startOperatorWorld, WRONG } from './operator-world.ts';
 

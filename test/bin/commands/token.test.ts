@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { ACCESS_TOKEN, AWS_ANSWERS, issued, PROBLEM_TYPES, problem } from '../../client/answers.ts';
+import { ACCESS_TOKEN, AWS_ANSWERS, issued, PROBLEM_TYPES, problem } from '../../client/broker-answers.ts';
 import { type Answer, answerWith, type LoopbackServer, startLoopbackServer } from '../../client/loopback-server.ts';
 import { finished, runCommandLine, startCommandLine } from './command-line.ts';
 

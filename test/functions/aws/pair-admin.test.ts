@@ -5,7 +5,7 @@ import { createDynamoDBClient } from '../../../functions/aws/clients.ts';
 import { createPairAdmin } from '../../../functions/aws/pair-table/admin.ts';
 import type { Item } from '../../../functions/aws/pair-table/item.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
-import type { Hold, Pause } from '../../../functions/broker/pair/record.ts';
+import type { Wait } from '../../../functions/broker/pair/record.ts';
 import type { Ending, Lease, PairStore } from '../../../functions/broker/pair/store.ts';
 import { START } from '../../support/example.ts';
 import { examplePublication, revealed } from '../../support/pair-examples.ts';
@@ -97,7 +97,7 @@ describe('clearing what stands in the way', () => {
     const { store, admin } = await connect(pair);
     await admin.disable(pair);
     for (const version of ['v1', 'v2', 'v2']) await reject(store, pair, await take(store, pair), version);
-    const wait: Hold & Pause = { until: START, step: 2, problem: { type: 'internal', detail: 'x' } };
+    const wait: Wait = { until: START, step: 2, problem: { type: 'internal', detail: 'x' } };
     for (const key of ['v1:a', 'v1:b']) {
       await end(store, pair, { kind: 'hold', key, hold: wait, expiredKeys: [] });
     }

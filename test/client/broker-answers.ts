@@ -54,7 +54,7 @@ export const AWS_ANSWERS: readonly { readonly type: FailureType; readonly name: 
   },
   {
     type: 'aws-forbidden',
-    name: 'a Function URL that is no more',
+    name: 'a Function URL that was deleted',
     answer: answerWith(403, { Message: null }, { 'x-amzn-errortype': 'AccessDeniedException' }),
   },
   {
@@ -99,14 +99,14 @@ export const AWS_ANSWERS: readonly { readonly type: FailureType; readonly name: 
   },
   {
     type: 'aws-security-token-expired',
-    name: 'temporary credentials that are over',
+    name: 'temporary credentials that have expired',
     answer: answerWith(
       403,
       { message: 'The security token included in the request is expired' },
       { 'x-amzn-errortype': 'ExpiredTokenException' },
     ),
   },
-  { type: 'aws-refused', name: 'a reason nobody has seen', answer: answerWith(403, { message: 'No.' }) },
+  { type: 'aws-refused', name: 'a reason that the client does not know', answer: answerWith(403, { message: 'No.' }) },
   { type: 'aws-refused', name: 'a page of a firewall', answer: answerWith(403, '<html>Request blocked</html>') },
   {
     type: 'aws-throttled',
@@ -118,7 +118,7 @@ export const AWS_ANSWERS: readonly { readonly type: FailureType; readonly name: 
     ),
   },
   { type: 'aws-function-failed', name: 'a function that crashed', answer: answerWith(502, 'Internal Server Error') },
-  { type: 'aws-function-timeout', name: 'a function out of time', answer: answerWith(504, '') },
+  { type: 'aws-function-timeout', name: 'a function that timed out', answer: answerWith(504, '') },
 ];
 
 function signatureRefused(message: string): Answer {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { problem } from './answers.ts';
+import { problem } from './broker-answers.ts';
 import { fingerprint, GOOD, goodAnswer, heldBack, NOW, PAIR, startClientWorld } from './client-world.ts';
 
 describe('callers at the same time', () => {
@@ -20,13 +20,13 @@ describe('callers at the same time', () => {
     expect(asked()).toHaveLength(2);
   });
 
-  it('give up by themselves: the others get their token', async () => {
+  it('stop waiting each for itself: the others get their token', async () => {
     const slow = heldBack(goodAnswer(1));
     const { broker, asked } = await startClientWorld(slow.answer);
     const controller = new AbortController();
     const first = broker.token({ ...PAIR, signal: controller.signal });
     const second = broker.token(PAIR);
-    // Awaited from its beginning: it may be over before the request has come.
+    // Awaited from the start: it may have ended before the request arrives.
     const third = expect(broker.token({ ...PAIR, deadline: NOW + 20 })).rejects.toMatchObject({ type: 'timeout' });
     await slow.arrived;
     controller.abort();
@@ -37,7 +37,7 @@ describe('callers at the same time', () => {
     expect(asked()).toHaveLength(1);
   });
 
-  it('end the request when the last one gives up, and whoever comes then starts anew', async () => {
+  it('end the request when the last one stops waiting, and the next caller starts anew', async () => {
     const ended = Promise.withResolvers<void>();
     const slow = heldBack((response) => void response.once('close', ended.resolve));
     const { broker, server } = await startClientWorld([slow.answer, goodAnswer(2)], { timeoutMs: 600_000 });
@@ -63,7 +63,7 @@ describe('callers at the same time', () => {
 });
 
 describe('a refused token', () => {
-  it('is reported by one caller, and nobody is given it meanwhile', async () => {
+  it('is reported by one caller, and no other caller gets it meanwhile', async () => {
     const successor = heldBack(goodAnswer(2));
     const { broker, asked } = await startClientWorld([goodAnswer(1), successor.answer]);
     await broker.token(PAIR);
@@ -76,7 +76,7 @@ describe('a refused token', () => {
     expect(asked()).toEqual([PAIR, { ...PAIR, refused: fingerprint(1) }]);
   });
 
-  it('that was replaced already costs no request', async () => {
+  it('that has a successor already costs no request', async () => {
     const { broker, asked } = await startClientWorld([goodAnswer(1), goodAnswer(2)]);
     await broker.token(PAIR);
     await broker.token({ ...PAIR, refused: fingerprint(1) });
@@ -93,7 +93,7 @@ describe('a refused token', () => {
     expect(asked()).toHaveLength(3);
   });
 
-  it('is not handed out to those who waited for a report that failed', async () => {
+  it('is not handed out to callers that waited for a report that failed', async () => {
     const failing = heldBack(problem('internal'));
     const { broker, answer } = await startClientWorld(goodAnswer(1), { maxAttempts: 1 });
     await broker.token(PAIR);
@@ -107,7 +107,7 @@ describe('a refused token', () => {
     expect(given.map((token) => token.fingerprint)).toEqual([2, 2, 2].map(fingerprint));
   });
 
-  it('is reported by the others when the first who does gives up', async () => {
+  it('is reported by the other callers when the first one stops waiting', async () => {
     const successor = heldBack(goodAnswer(2));
     const controller = new AbortController();
     const { broker, answer, asked } = await startClientWorld(goodAnswer(1));
@@ -124,7 +124,7 @@ describe('a refused token', () => {
     expect(asked()).toHaveLength(2);
   });
 
-  it('is handed out to others when the broker stands by it, and the report is not repeated', async () => {
+  it('is handed out again when the broker stands by it, and the report is not repeated', async () => {
     const { broker, answer, asked } = await startClientWorld(goodAnswer(1));
     await broker.token(PAIR);
     answer(problem('refused-again', { 'retry-after': '3' }));

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { createTokenBroker, type TokenOptions } from '../../client/token-broker.ts';
-import { ACCESS_TOKEN, issued } from './answers.ts';
+import { ACCESS_TOKEN, issued } from './broker-answers.ts';
 import { type Answer, answerWith, type LoopbackServer, startLoopbackServer } from './loopback-server.ts';
 
 const NOW = Date.parse('2026-11-01T10:00:00.000Z');
@@ -18,7 +18,7 @@ async function ask(answer: Answer, options: TokenOptions = PAIR) {
 }
 
 describe('asking for a token', () => {
-  it('sends the pair as JSON and nothing that was not asked for', async () => {
+  it('sends the pair as JSON, and no member that the caller left out', async () => {
     await ask(answerWith(200, issued(NOW)));
     const [request] = server?.requests ?? [];
     expect(request).toMatchObject({ method: 'POST', url: '/token' });
@@ -51,7 +51,7 @@ describe('asking for a token', () => {
   it.each([
     ['behind', 240_000],
     ['ahead', -240_000],
-  ])('counts the life time on its own clock when that is %s', async (_, brokerIsLaterBy) => {
+  ])("counts the life time on this machine's clock when it is %s", async (_, brokerIsLaterBy) => {
     const token = await ask(answerWith(200, issued(NOW + brokerIsLaterBy)));
     expect(token.expiresAt).toBe(NOW + 3_599_000);
   });
@@ -73,7 +73,7 @@ describe('asking for a token', () => {
     ['no source of the expiry', issued(NOW, { expiry_source: undefined }), /expiry_source/],
     ['a fingerprint that is a token', issued(NOW, { fingerprint: 'marked-answer' }), /fingerprint/],
     ['a scope that is a list', issued(NOW, { scope: ['marked-answer'] }), /scope/],
-  ])('refuses a 200 with %s, and does not repeat it', async (_, body, message) => {
+  ])('refuses a 200 with %s, and does not quote the answer', async (_, body, message) => {
     const error = await ask(answerWith(200, body)).catch((reason: unknown) => reason);
     expect(error).toMatchObject({ name: 'TokenBrokerError', type: 'unexpected-answer', status: 200, retryable: false });
     expect(error).toHaveProperty('message', expect.stringMatching(message));

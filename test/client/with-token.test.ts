@@ -1,10 +1,10 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { TokenRefused } from '../../client/with-token.ts';
-import { problem } from './answers.ts';
+import { problem } from './broker-answers.ts';
 import { fingerprint, goodAnswer, MINUTE_MS, PAIR, startClientWorld, tokenText } from './client-world.ts';
 import { type Answer, answerWith, startLoopbackServer } from './loopback-server.ts';
 
-/** A broker that gives one token after the other, and a service that takes the tokens in `accepted`. */
+/** A broker that gives one token after the other, and a service that accepts the tokens in `accepted`. */
 async function startWorlds(accepted: readonly number[], ...answers: readonly Answer[]) {
   const world = await startClientWorld(answers.length > 0 ? answers : [1, 2, 3].map((n) => goodAnswer(n)));
   const service = await startLoopbackServer((response, request) => {
@@ -16,7 +16,7 @@ async function startWorlds(accepted: readonly number[], ...answers: readonly Ans
 }
 
 describe('fetch', () => {
-  it('sends the token, and all that it was given', async () => {
+  it('sends the token with the method, body and headers of the call', async () => {
     const { broker, service } = await startWorlds([1]);
     const init = { method: 'PUT', body: 'hello', headers: { 'x-one': '1', authorization: 'Basic b3RoZXI=' } };
     const response = await broker.fetch(new URL('/things?a=b', service.url), init, PAIR);
@@ -31,7 +31,7 @@ describe('fetch', () => {
     ]);
   });
 
-  it('takes a Request, whose headers it keeps', async () => {
+  it('accepts a Request and keeps its headers', async () => {
     const { broker, service } = await startWorlds([1]);
     const request = new Request(`${service.url}/things`, { method: 'POST', body: 'hello', headers: { 'x-one': '1' } });
     expect((await broker.fetch(request, undefined, PAIR)).status).toBe(200);
@@ -83,7 +83,7 @@ describe('fetch', () => {
   it.each<[string, (url: string) => [string | Request, RequestInit?]]>([
     ['a stream', (url) => [url, { method: 'POST', body: new Blob(['hello']).stream(), duplex: 'half' }]],
     ['the body of a Request', (url) => [new Request(url, { method: 'POST', body: 'hello' })]],
-  ])('does not repeat %s, but reports the token for whoever comes next', async (_, call) => {
+  ])('does not repeat %s, but reports the token for the next call', async (_, call) => {
     const { broker, service, asked } = await startWorlds([2]);
     const [input, init] = call(service.url);
     expect((await broker.fetch(input, init, PAIR)).status).toBe(401);
@@ -98,7 +98,7 @@ describe('fetch', () => {
     expect(service.requests).toHaveLength(2);
   });
 
-  it.each([403, 500])('leaves a %d to its caller', async (status) => {
+  it.each([403, 500])('gives a %d to its caller unchanged', async (status) => {
     const { broker, asked } = await startWorlds([]);
     const service = await startLoopbackServer(answerWith(status, ''));
     onTestFinished(service.close);
@@ -107,7 +107,7 @@ describe('fetch', () => {
     expect(asked()).toHaveLength(1);
   });
 
-  it('asks for no token and sends none when the URL has no TLS', async () => {
+  it('requests and sends no token when the URL has no TLS', async () => {
     const { broker, asked } = await startWorlds([1]);
     await expect(broker.fetch('http://service.example.com', undefined, PAIR)).rejects.toThrow(/only sent to https/);
     expect(asked()).toEqual([]);
@@ -129,12 +129,12 @@ describe('fetch', () => {
 });
 
 describe('withToken', () => {
-  it('gives what was done with the token', async () => {
+  it('gives the result of the function that uses the token', async () => {
     const { broker } = await startWorlds([1]);
     expect(await broker.withToken(PAIR, ({ accessToken }) => accessToken)).toBe(tokenText(1));
   });
 
-  it('starts once more with the successor of a refused token', async () => {
+  it('calls the function once more with the successor of a refused token', async () => {
     const { broker, asked } = await startWorlds([]);
     const used: string[] = [];
     const result = await broker.withToken(PAIR, async (token) => {
@@ -147,7 +147,7 @@ describe('withToken', () => {
     expect(asked()).toEqual([PAIR, { ...PAIR, refused: fingerprint(1) }]);
   });
 
-  it('waits for the successor as long as for the first token, whatever was done with that', async () => {
+  it('waits for the successor as long as for the first token, however long the first use took', async () => {
     const { broker, clock } = await startWorlds([]);
     const used: string[] = [];
     await broker.withToken(PAIR, (token) => {
@@ -172,7 +172,7 @@ describe('withToken', () => {
     await expect(broker.withToken(PAIR, () => Promise.reject(refusal))).rejects.toBe(refusal);
   });
 
-  it('leaves every other error alone', async () => {
+  it('throws every other error unchanged', async () => {
     const { broker, asked } = await startWorlds([]);
     const error = new Error('out of paper');
     await expect(broker.withToken(PAIR, () => Promise.reject(error))).rejects.toBe(error);

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { expect, it } from 'vitest';
-import { issuedToken } from '../../client/issued-token.ts';
+import { issuedToken } from '../../client/answers.ts';
 
 const TOKEN = issuedToken({
   accessToken: 'marked-access-token',
@@ -20,12 +20,12 @@ const SHOWN = {
   scope: 'read',
 };
 
-it('gives itself away to whoever asks for it', () => {
+it('gives the token to code that reads accessToken', () => {
   expect(TOKEN.accessToken).toBe('marked-access-token');
   expect(TOKEN.passThrough).toEqual({ refresh_token: 'marked-refresh-token' });
 });
 
-it('shows the rest of it as JSON', () => {
+it('shows the other members in JSON', () => {
   expect(JSON.parse(JSON.stringify({ TOKEN }))).toEqual({ TOKEN: SHOWN });
 });
 
@@ -33,14 +33,17 @@ it.each([
   ['a template', () => `${TOKEN}`],
   ['JSON', () => JSON.stringify([TOKEN])],
   ['inspection', () => inspect({ TOKEN }, { depth: 9 })],
-  ['inspection that ignores what objects wish', () => inspect(TOKEN, { customInspect: false })],
+  ['inspection without the custom function of the object', () => inspect(TOKEN, { customInspect: false })],
   ['a copy', () => inspect({ ...TOKEN })],
   ['a deep copy', () => inspect(structuredClone({ ...TOKEN }))],
   ['a list of its members', () => inspect(Object.entries(TOKEN))],
-])('is not in %s', (_, print) => {
+])('does not print the token in %s', (_, print) => {
   expect(print()).not.toContain('marked');
 });
 
-it.each([() => `${TOKEN}`, () => JSON.stringify(TOKEN), () => inspect(TOKEN)])('says that it is redacted', (print) => {
-  expect(print()).toContain('[redacted]');
-});
+it.each([() => `${TOKEN}`, () => JSON.stringify(TOKEN), () => inspect(TOKEN)])(
+  'prints [redacted] in place of the token',
+  (print) => {
+    expect(print()).toContain('[redacted]');
+  },
+);

@@ -7,6 +7,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
+/** Whether a value is an object with members, and not a list. */
 export function isJsonObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
