@@ -77,9 +77,8 @@ export interface CheckAnswer {
 export function problemResponse(problem: Problem, requestId: string): BrokerResponse {
   const { type, detail, retryAfterSeconds, shape } = problem;
   const { status, retryable, title } = PROBLEMS[type];
-  const more = { request_id: requestId, response_shape: shape };
-  const members: ProblemAnswer = { type, title, status, detail, retryable, ...more };
-  return respond(status, 'application/problem+json', members, {
+  const body: ProblemAnswer = { type, title, status, detail, retryable, request_id: requestId, response_shape: shape };
+  return respond(status, 'application/problem+json', body, {
     ...retryAfter(retryAfterSeconds),
     ...(type === 'method-not-allowed' && { allow: 'POST' }),
   });

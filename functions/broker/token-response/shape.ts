@@ -58,15 +58,11 @@ function typeOf(value: unknown): Pick<ShapeMember, 'type' | 'length'> {
  * be a secret (a token that is used as a key) and becomes `*`.
  */
 export function createPathPrinter(answer: unknown): PrintPath {
-  const texts = shortTexts(answer);
+  const texts = textsOf(answer);
   const isShown = (name: string) =>
-    isKnownName(name) || (isPlainWord(name, MAX_NAME_LENGTH) && !texts.some((text) => name.includes(text)));
+    isKnownName(name) || (isPlainWord(name) && !texts.some((text) => name.includes(text)));
   return (path) => (path.length === 0 ? '$' : path.map((name) => (isShown(name) ? name : '*')).join('.'));
 }
-
-/** What makes a text secret enough to look for, and the longest name that is ever shown. */
-const MIN_TEXT_LENGTH = 4;
-const MAX_NAME_LENGTH = 32;
 
 const KNOWN_NAMES: ReadonlySet<string> = new Set([
   ...['data', 'result', 'results', 'response', 'payload', 'body', 'content', 'user', 'meta', 'status', 'success'],
@@ -78,13 +74,14 @@ function isKnownName(name: string): boolean {
   return KNOWN_NAMES.has(plainName(name)) || expiryNameOf(name) !== undefined;
 }
 
-/** Every text of the answer that would fit into a name; walked without recursion, however deep the answer is. */
-function shortTexts(answer: unknown): readonly string[] {
+/** Every text of the answer that is long enough to be a secret; walked without recursion, however deep the answer is. */
+function textsOf(answer: unknown): readonly string[] {
   const values: unknown[] = [answer];
   // Grows while it is walked.
   for (const value of values) {
     if (typeof value === 'object' && value !== null) for (const one of Object.values(value)) values.push(one);
   }
-  const texts = values.filter((value) => typeof value === 'string');
-  return texts.filter(({ length }) => length >= MIN_TEXT_LENGTH && length <= MAX_NAME_LENGTH);
+  return values.filter((value) => typeof value === 'string').filter(({ length }) => length >= MIN_TEXT_LENGTH);
 }
+
+const MIN_TEXT_LENGTH = 4;
