@@ -11,3 +11,9 @@ export function parseJson(text: string): unknown {
 export function isJsonObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
+
+/** The object of a JSON text, or `undefined` when it is none. */
+export function parseJsonObject(text: string): Readonly<Record<string, unknown>> | undefined {
+  const value = parseJson(text);
+  return isJsonObject(value) ? value : undefined;
+}

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { exampleConfig } from '../bin/local/example-config.ts';
-import { parseEnvironment } from '../lib/settings.ts';
+import { parseEnvironment } from '../lib/settings/environment.ts';
 import { exampleForm } from './lib/example-form.ts';
 import { blocks, commands, README, table } from './support/readme.ts';
 

@@ -1,7 +1,7 @@
 import { createDynamoDBClient, createSecretsManagerClient } from '../../functions/aws/clients.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
-import { type LocalCaller, type LocalConfig, parseLocalConfig } from '../../lib/local-config.ts';
-import { tableName, tokenRoleName } from '../../lib/names.ts';
+import { type LocalCaller, type LocalConfig, parseLocalConfig } from '../../lib/settings/local-config.ts';
+import { tableName, tokenRoleName } from '../../lib/settings/names.ts';
 import { CHECKER_ROLES, CHECKERS, type LocalCheckers, startCheckers } from './checkers.ts';
 import { ensurePairTable, ensureSealingKey, startDynamoDB } from './dynamodb.ts';
 import { ACCEPTED_CREDENTIALS, exampleConfig } from './example-config.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createHealthFunction } from '../../functions/health-function.ts';
-import type { LocalCaller, LocalConfig } from '../../lib/local-config.ts';
+import type { LocalCaller, LocalConfig } from '../../lib/settings/local-config.ts';
 import { type ControlServer, startControl } from './control.ts';
 import type { LabelUpdate } from './secret-store.ts';
 import { type PublishedMessage, startSns } from './sns.ts';

@@ -1,4 +1,4 @@
-import type { LocalCaller } from '../../lib/local-config.ts';
+import type { LocalCaller } from '../../lib/settings/local-config.ts';
 import type { ExampleCall, LocalBroker } from './broker.ts';
 import { exampleCall, LOCAL_ENVIRONMENT } from './broker.ts';
 import { quote } from './shell-quote.ts';

@@ -1,6 +1,6 @@
 import { CreateSecretCommand, ResourceExistsException } from '@aws-sdk/client-secrets-manager';
+import { causeWord } from '../../functions/aws/calls.ts';
 import { createSecretsManagerClient } from '../../functions/aws/clients.ts';
-import { causeWord } from '../../functions/aws/errors.ts';
 import { secretName } from '../../functions/contract.ts';
 
 /** Stores the clients' credentials where there is none yet: what is found in Secrets Manager is left as it is. */

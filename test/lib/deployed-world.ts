@@ -6,7 +6,7 @@ import { startSecretsManager } from '../../bin/local/secrets-manager.ts';
 import { type PublishedMessage, startSns } from '../../bin/local/sns.ts';
 import { startSts } from '../../bin/local/sts.ts';
 import { startTokenService } from '../../bin/local/token-service.ts';
-import type { Environment } from '../../lib/settings.ts';
+import type { Environment } from '../../lib/settings/environment.ts';
 import { deploy } from '../support/cloudformation.ts';
 import { type LambdaProcess, startLambda } from '../support/lambda-process.ts';
 import { exampleForm } from './example-form.ts';

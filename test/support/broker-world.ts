@@ -1,6 +1,6 @@
-import { fingerprint } from '../../functions/aws/fingerprint.ts';
+import { inTime } from '../../functions/aws/calls.ts';
 import { parseEvent, toResult } from '../../functions/aws/function-url.ts';
-import { inTime } from '../../functions/aws/time-limit.ts';
+import { fingerprint } from '../../functions/aws/sealing/sealing.ts';
 import { type Audit, type AuditRecord, newTrace } from '../../functions/broker/audit.ts';
 import { type AccessRule, createAuthorize } from '../../functions/broker/authorize.ts';
 import type { SecretReading } from '../../functions/broker/credential/secret.ts';

@@ -20,7 +20,7 @@ export async function answerUndescribed(): Promise<void> {
   const endpoint = createTokenEndpoint({
     broker: {
       issue: async () => ({ token, cache: 'none' }),
-      check: () => Promise.reject(new Error('nobody checks')),
+      check: () => Promise.reject(new Error('no check is expected')),
     },
     audit: () => undefined,
     inTime: (_ms, work) => work,

@@ -1,5 +1,5 @@
 import { parseEndpoint, sign } from '../../../client/index.ts';
-import type { LocalCaller } from '../../../lib/local-config.ts';
+import type { LocalCaller } from '../../../lib/settings/local-config.ts';
 import { isJsonObject, parseJson } from '../../json.ts';
 import { quote } from '../shell-quote.ts';
 import { createHiddenAnswers, pretty } from './hidden-answer.ts';

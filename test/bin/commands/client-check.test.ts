@@ -54,13 +54,13 @@ describe('client check', () => {
     expect(exitCode).toBe(1);
     expect(stdout).toMatch(/customer-insights +rejected .* latch .*\nmerchant-payment-cleansing +rejected/);
     expect(stderr).toMatch(
-      /^customer-insights, merchant-payment-cleansing: The service does not accept .*client put acme.*\n$/,
+      /^customer-insights, merchant-payment-cleansing: Store the right credential with client put acme.*\n$/,
     );
   });
 
   it.each([
-    ['secret-missing', ['--stage', 'AWSPREVIOUS'], /There is no version with this stage in token-broker\/local\/acme/],
-    ['access-denied', ['--service', 'unknown'], /No access rule lets your role/],
+    ['secret-missing', ['--stage', 'AWSPREVIOUS'], /token-broker\/local\/acme has no version with this stage/],
+    ['access-denied', ['--service', 'unknown'], /Check both names and your role/],
   ])('explains "%s"', async (finding, args, advice) => {
     const world = await startOperatorWorld();
     const { exitCode, stdout, stderr } = await world.run([...CHECK, ...args]);
@@ -96,7 +96,7 @@ describe('client check', () => {
     const world = await startOperatorWorld();
     const { exitCode, stdout, stderr } = await world.run(CHECK, { env: { AWS_SECRET_ACCESS_KEY: 'not-the-key' } });
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
-    expect(stderr).toMatch(/^error: aws-signature-mismatch: .*\nThe signature is wrong: .*\n$/);
+    expect(stderr).toMatch(/^error: aws-signature-mismatch: .*\nCheck the secret access key.*\n$/);
   });
 
   it.each([
