@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
   expiryNameOf,
   parseHttpDate,
@@ -67,6 +67,13 @@ describe('the value of a member', () => {
     ['2026-11-21T12:34:56+01', NOON - HOUR_MS],
   ])('is a date and time: %s', (text, time) => {
     expect(readExpiryValue(text, SECONDS, CLOCK)).toEqual(moment(time));
+  });
+
+  it.each(['2026-11-21T12:34:56', '2026-11-21 12:34:56'])('is in UTC wherever the broker runs: %s', (text) => {
+    vi.stubEnv('TZ', 'Asia/Tokyo');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    expect(new Date(NOON).getHours()).toBe(21);
+    expect(readExpiryValue(text, SECONDS, CLOCK)).toEqual(moment(NOON));
   });
 
   it.each([
