@@ -1,8 +1,7 @@
-import { type Finding, PROBLEMS, type ProblemType, type ProvenBy, type SecretStage } from '../../contract.ts';
+import { PROBLEMS } from '../../contract.ts';
 import type { CheckResult } from '../check-credential.ts';
 import type { Issue } from '../pair/decision.ts';
-import type { Problem, ShapeReport } from '../problem.ts';
-import type { ExpirySource } from '../token-response/expiry.ts';
+import type { Problem } from '../problem.ts';
 import type { CheckRequest } from './request.ts';
 
 /** One answer of the broker, free of the host that carries it. */
@@ -12,10 +11,10 @@ export interface BrokerResponse {
   readonly body: string;
 }
 
-/** The 200 of `POST /token`; times are epoch milliseconds. */
+/** The 200 of `POST /token` (docs/openapi.yaml tells its members); times are epoch milliseconds. */
 export function tokenResponse({ token, cache }: Issue, startedAt: number, now: number): BrokerResponse {
   // Only what the contract names: nothing else of the service's answer leaves the broker.
-  const members: TokenAnswer = {
+  const members = {
     ...token.passThrough,
     access_token: token.accessToken.reveal(),
     token_type: token.tokenType,
@@ -31,24 +30,10 @@ export function tokenResponse({ token, cache }: Issue, startedAt: number, now: n
   });
 }
 
-/** The body of a 200 of `POST /token`; further members are those that the service's settings pass through. */
-interface TokenAnswer {
-  readonly access_token: string;
-  readonly token_type: string;
-  /** Whole seconds that are left. */
-  readonly expires_in: number;
-  /** RFC 3339, in UTC. */
-  readonly expires_at: string;
-  readonly expiry_source: ExpirySource;
-  readonly fingerprint: string;
-  readonly scope?: string | undefined;
-  readonly [passedThrough: string]: unknown;
-}
-
 /** The 200 of `POST /check`: never a token. */
 export function checkResponse({ pair, stage }: CheckRequest, result: CheckResult, now: number): BrokerResponse {
   const { finding, version, checkedAt, provenBy, expiresAt, retryAfterSeconds } = result;
-  const members: CheckAnswer = {
+  const members = {
     ...pair,
     stage,
     finding,
@@ -60,39 +45,15 @@ export function checkResponse({ pair, stage }: CheckRequest, result: CheckResult
   return respond(200, 'application/json', members, retryAfter(retryAfterSeconds));
 }
 
-/** The body of a 200 of `POST /check`. */
-interface CheckAnswer {
-  readonly client: string;
-  readonly service: string;
-  readonly stage: SecretStage;
-  readonly finding: Finding;
-  readonly version?: string | undefined;
-  /** RFC 3339, in UTC. */
-  readonly checked_at: string;
-  readonly proven_by: ProvenBy;
-  readonly expires_in?: number | undefined;
-}
-
 /** A failure as its caller sees it (RFC 9457 §3). */
 export function problemResponse(problem: Problem, requestId: string): BrokerResponse {
   const { type, detail, retryAfterSeconds, shape } = problem;
   const { status, retryable, title } = PROBLEMS[type];
-  const body: ProblemAnswer = { type, title, status, detail, retryable, request_id: requestId, response_shape: shape };
+  const body = { type, title, status, detail, retryable, request_id: requestId, response_shape: shape };
   return respond(status, 'application/problem+json', body, {
     ...retryAfter(retryAfterSeconds),
     ...(type === 'method-not-allowed' && { allow: 'POST' }),
   });
-}
-
-/** The body of every other answer (RFC 9457 §3). */
-interface ProblemAnswer {
-  readonly type: ProblemType;
-  readonly title: string;
-  readonly status: number;
-  readonly detail: string;
-  readonly retryable: boolean;
-  readonly request_id: string;
-  readonly response_shape?: ShapeReport | undefined;
 }
 
 /** Never more than the whole life: the clock of this environment may lie behind the one that the token was issued by. */
