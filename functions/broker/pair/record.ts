@@ -1,6 +1,6 @@
 import type { ProblemType } from '../../contract.ts';
 import type { ShapeReport } from '../problem.ts';
-import type { ServiceToken } from '../token-response/types.ts';
+import type { ServiceToken } from '../token-response/read.ts';
 
 /**
  * The whole state of a pair that all environments share. Times are epoch milliseconds and come from the clocks of other
