@@ -1,6 +1,6 @@
 import { describe, expect, expectTypeOf, it } from 'vitest';
+import type { IgnoredEvent } from '../../functions/aws/client-secrets.ts';
 import type { Unreadable } from '../../functions/aws/pair-table/table.ts';
-import type { IgnoredEvent } from '../../functions/aws/secret-event.ts';
 import { FINDINGS, PROBLEMS } from '../../functions/contract.ts';
 import { IGNORED_EVENTS, UNREADABLE } from '../../lib/monitoring/dashboard.ts';
 import { metricsOf } from '../support/cloudwatch/alarm.ts';
