@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { causeWord } from '../functions/aws/errors.ts';
+import { greeting } from './local/banner.ts';
 import { startLocalBroker } from './local/broker.ts';
-import { greeting } from './local/greeting.ts';
 import { createPageCalls } from './local/page/calls.ts';
 import { createRequestFeed } from './local/page/feed.ts';
 import { describeBroker, type Surroundings } from './local/page/overview.ts';
-import { startPage } from './local/page.ts';
+import { startPage } from './local/page/server.ts';
 import { readPorts } from './local/ports.ts';
 import { requestLine } from './local/request-line.ts';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { exampleConfig } from '../bin/local/example-config.ts';
+import { exampleConfig } from '../bin/local/config.ts';
 import { PROBLEM_GUIDE } from '../bin/openapi/problem-guide.ts';
 import { PROBLEMS } from '../functions/contract.ts';
 import { parseEnvironment } from '../lib/settings.ts';

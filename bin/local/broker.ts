@@ -2,16 +2,16 @@ import { createDynamoDBClient, createSecretsManagerClient } from '../../function
 import { createTokenFunction } from '../../functions/token-function.ts';
 import { type LocalCaller, type LocalConfig, parseLocalConfig } from '../../lib/local-config.ts';
 import { tableName, tokenRoleName } from '../../lib/names.ts';
+import { ensurePairTable, ensureSealingKey, startDynamoDB } from './aws/dynamodb.ts';
+import type { LabelUpdate } from './aws/secret-store.ts';
+import { startSecretsManager } from './aws/secrets-manager.ts';
+import type { PublishedMessage } from './aws/sns.ts';
 import { CHECKER_ROLES, CHECKERS, type LocalCheckers, startCheckers } from './checkers.ts';
-import { ensurePairTable, ensureSealingKey, startDynamoDB } from './dynamodb.ts';
-import { ACCEPTED_CREDENTIALS, exampleConfig } from './example-config.ts';
-import { type AnsweredRequest, startFunctionUrl } from './function-url.ts';
-import { FUNCTION_ACCOUNT } from './function-url-event.ts';
-import type { LabelUpdate } from './secret-store.ts';
-import { startSecretsManager } from './secrets-manager.ts';
-import type { PublishedMessage } from './sns.ts';
+import { ACCEPTED_CREDENTIALS, exampleConfig } from './config.ts';
+import { FUNCTION_ACCOUNT } from './function-url/event.ts';
+import { type AnsweredRequest, startFunctionUrl } from './function-url/server.ts';
 import { storeSecrets } from './store-secrets.ts';
-import { startTokenService } from './token-service.ts';
+import { startTokenService } from './token-service/server.ts';
 
 /** The environment's name: a client's secret is `token-broker/local/<client>`. */
 export const LOCAL_ENVIRONMENT = 'local';

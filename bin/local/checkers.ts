@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { createHealthFunction } from '../../functions/health-function.ts';
 import type { LocalCaller, LocalConfig } from '../../lib/local-config.ts';
+import type { LabelUpdate } from './aws/secret-store.ts';
+import { type PublishedMessage, startSns } from './aws/sns.ts';
+import { startSts } from './aws/sts.ts';
 import { type ControlServer, startControl } from './control.ts';
-import type { LabelUpdate } from './secret-store.ts';
-import { type PublishedMessage, startSns } from './sns.ts';
-import { startSts } from './sts.ts';
 
 const ACCOUNT = '111111111111';
 const TOPIC_ARN = `arn:aws:sns:us-east-1:${ACCOUNT}:token-broker-local`;

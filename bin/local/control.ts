@@ -1,5 +1,5 @@
 import { createServer, type ServerResponse } from 'node:http';
-import { listen } from './function-url-wire.ts';
+import { listen } from './loopback.ts';
 
 export interface ControlServer {
   readonly url: string;

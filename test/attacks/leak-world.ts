@@ -1,8 +1,8 @@
 import { type AttributeValue, DeleteItemCommand, GetItemCommand } from '@aws-sdk/client-dynamodb';
 import { CreateSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { expect, onTestFinished } from 'vitest';
-import { ensurePairTable, startDynamoDB } from '../../bin/local/dynamodb.ts';
-import { startSecretsManager } from '../../bin/local/secrets-manager.ts';
+import { ensurePairTable, startDynamoDB } from '../../bin/local/aws/dynamodb.ts';
+import { startSecretsManager } from '../../bin/local/aws/secrets-manager.ts';
 import { createDynamoDBClient, createSecretsManagerClient } from '../../functions/aws/clients.ts';
 import { createHttpsSender } from '../../functions/aws/https/sender.ts';
 import type { Service } from '../../functions/broker/service.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { startSecretsManager } from '../../bin/local/secrets-manager.ts';
+import { startSecretsManager } from '../../bin/local/aws/secrets-manager.ts';
 import type { Finished } from '../bin/commands/command-line.ts';
 import { type Answer, answerWith, startLoopbackServer } from '../client/loopback-server.ts';
 import { ECHOES, expectSilence, MARKS } from './command-echoes.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type FunctionUrl, startFunctionUrl } from '../../bin/local/function-url.ts';
-import { verifySigV4 } from '../../bin/local/sigv4.ts';
-import type { ReceivedRequest } from '../../bin/local/sigv4-canonical.ts';
-import { SigV4Refusal } from '../../bin/local/sigv4-refusal.ts';
+import { type FunctionUrl, startFunctionUrl } from '../../bin/local/function-url/server.ts';
+import { verifySigV4 } from '../../bin/local/function-url/sigv4.ts';
+import type { ReceivedRequest } from '../../bin/local/function-url/sigv4-canonical.ts';
+import { SigV4Refusal } from '../../bin/local/function-url/sigv4-refusal.ts';
 import { oddRequests, send } from '../support/requests.ts';
 import { seededRandom } from '../support/seeded-random.ts';
 import { hasSigner, type RequestToSign, SIGNERS, type SignedHeaders, signAll } from '../support/signers.ts';

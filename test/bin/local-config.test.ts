@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTokenService, type TokenService } from '../../bin/local/token-service.ts';
+import { startTokenService, type TokenService } from '../../bin/local/token-service/server.ts';
 import { ask, type LocalBrokerProcess, shellCommands, startLocalBroker } from '../support/local-broker.ts';
 import { type OidcProvider, startOidcProvider } from '../support/oidc.ts';
 

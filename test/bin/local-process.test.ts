@@ -7,8 +7,8 @@ import {
   SecretsManagerClient,
 } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { exampleConfig } from '../../bin/local/example-config.ts';
-import { listen } from '../../bin/local/function-url-wire.ts';
+import { exampleConfig } from '../../bin/local/config.ts';
+import { listen } from '../../bin/local/loopback.ts';
 import { readPorts } from '../../bin/local/ports.ts';
 import {
   ask,

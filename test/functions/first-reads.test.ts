@@ -1,6 +1,6 @@
 import type { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startDynamoDB } from '../../bin/local/dynamodb.ts';
+import { startDynamoDB } from '../../bin/local/aws/dynamodb.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
 import { exampleService } from '../support/example.ts';
 import { connectPairTable, TABLE } from '../support/pair-table.ts';

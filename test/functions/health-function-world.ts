@@ -1,12 +1,12 @@
 import { ScanCommand } from '@aws-sdk/client-dynamodb';
 import { CreateSecretCommand, DeleteSecretCommand, PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { onTestFinished, vi } from 'vitest';
-import { ensurePairTable, ensureSealingKey, startDynamoDB } from '../../bin/local/dynamodb.ts';
-import { startFunctionUrl } from '../../bin/local/function-url.ts';
-import { startSecretsManager } from '../../bin/local/secrets-manager.ts';
-import { type PublishedMessage, startSns } from '../../bin/local/sns.ts';
-import { startSts } from '../../bin/local/sts.ts';
-import { startTokenService } from '../../bin/local/token-service.ts';
+import { ensurePairTable, ensureSealingKey, startDynamoDB } from '../../bin/local/aws/dynamodb.ts';
+import { startSecretsManager } from '../../bin/local/aws/secrets-manager.ts';
+import { type PublishedMessage, startSns } from '../../bin/local/aws/sns.ts';
+import { startSts } from '../../bin/local/aws/sts.ts';
+import { startFunctionUrl } from '../../bin/local/function-url/server.ts';
+import { startTokenService } from '../../bin/local/token-service/server.ts';
 import { createDynamoDBClient, createSecretsManagerClient } from '../../functions/aws/clients.ts';
 import type { AccessRule } from '../../functions/broker/authorize.ts';
 import { createHealthFunction } from '../../functions/health-function.ts';

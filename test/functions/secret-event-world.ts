@@ -5,12 +5,12 @@ import {
   type Tag,
 } from '@aws-sdk/client-secrets-manager';
 import { onTestFinished, vi } from 'vitest';
-import { ensurePairTable, ensureSealingKey, startDynamoDB } from '../../bin/local/dynamodb.ts';
-import { startFunctionUrl } from '../../bin/local/function-url.ts';
-import type { LabelUpdate } from '../../bin/local/secret-store.ts';
-import { startSecretsManager } from '../../bin/local/secrets-manager.ts';
-import { type PublishedMessage, startSns } from '../../bin/local/sns.ts';
-import { startTokenService } from '../../bin/local/token-service.ts';
+import { ensurePairTable, ensureSealingKey, startDynamoDB } from '../../bin/local/aws/dynamodb.ts';
+import type { LabelUpdate } from '../../bin/local/aws/secret-store.ts';
+import { startSecretsManager } from '../../bin/local/aws/secrets-manager.ts';
+import { type PublishedMessage, startSns } from '../../bin/local/aws/sns.ts';
+import { startFunctionUrl } from '../../bin/local/function-url/server.ts';
+import { startTokenService } from '../../bin/local/token-service/server.ts';
 import { createTokenBroker } from '../../client/token-broker.ts';
 import { createDynamoDBClient, createSecretsManagerClient } from '../../functions/aws/clients.ts';
 import { createHealthFunction } from '../../functions/health-function.ts';

@@ -1,11 +1,11 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { CreateSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
-import { ensurePairTable, ensureSealingKey, startDynamoDB } from '../../bin/local/dynamodb.ts';
-import { startFunctionUrl } from '../../bin/local/function-url.ts';
-import { startSecretsManager } from '../../bin/local/secrets-manager.ts';
-import { type PublishedMessage, startSns } from '../../bin/local/sns.ts';
-import { startSts } from '../../bin/local/sts.ts';
-import { startTokenService } from '../../bin/local/token-service.ts';
+import { ensurePairTable, ensureSealingKey, startDynamoDB } from '../../bin/local/aws/dynamodb.ts';
+import { startSecretsManager } from '../../bin/local/aws/secrets-manager.ts';
+import { type PublishedMessage, startSns } from '../../bin/local/aws/sns.ts';
+import { startSts } from '../../bin/local/aws/sts.ts';
+import { startFunctionUrl } from '../../bin/local/function-url/server.ts';
+import { startTokenService } from '../../bin/local/token-service/server.ts';
 import type { Environment } from '../../lib/settings.ts';
 import { deploy } from '../support/cloudformation.ts';
 import { type LambdaProcess, startLambda } from '../support/lambda-process.ts';

@@ -1,5 +1,4 @@
 import type { CheckRecord, PairAnswer } from '../../functions/broker/health/check-pairs.ts';
-import type { Finding, ProvenBy } from '../../functions/contract.ts';
 import type { Message } from '../../functions/broker/health/messages.ts';
 import {
   createNotify,
@@ -10,7 +9,7 @@ import {
 import type { ProbeAnswer } from '../../functions/broker/health/probe.ts';
 import { createHealthRun, type ListedClient } from '../../functions/broker/health/run.ts';
 import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
-import type { Finding, ProvenBy } from '../../functions/contract.ts';
+import type { Finding, Finding, ProvenBy, ProvenBy } from '../../functions/contract.ts';
 import { START } from './example.ts';
 import { VirtualClock } from './virtual-clock.ts';
 

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { SigningKey } from '../../bin/local/sigv4.ts';
+import type { SigningKey } from '../../bin/local/function-url/sigv4.ts';
 import type { Pair } from '../../functions/broker/pair/pair.ts';
 import { send } from './requests.ts';
 import { type Signer, sign } from './signers.ts';

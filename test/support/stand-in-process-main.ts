@@ -1,5 +1,5 @@
-import { startDynamoDB } from '../../bin/local/dynamodb.ts';
-import { startSecretsManager } from '../../bin/local/secrets-manager.ts';
+import { startDynamoDB } from '../../bin/local/aws/dynamodb.ts';
+import { startSecretsManager } from '../../bin/local/aws/secrets-manager.ts';
 
 // The program of `startStandInProcess`: says where the stand-in listens, and ends with the process that started it.
 process.on('disconnect', () => process.exit());

@@ -1,4 +1,4 @@
-import type { AnsweredRequest } from '../function-url.ts';
+import type { AnsweredRequest } from '../function-url/server.ts';
 import type { SeenRequest } from './messages.ts';
 import { outcomeOf } from './outcome.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startSecretsManager } from '../../../bin/local/secrets-manager.ts';
+import { startSecretsManager } from '../../../bin/local/aws/secrets-manager.ts';
 import { finished, runCommandLine, startCommandLine, withoutProgress } from './command-line.ts';
 import { NEW, startOperatorWorld } from './operator-world.ts';
 

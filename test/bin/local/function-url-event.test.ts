@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type FunctionUrl, startFunctionUrl } from '../../../bin/local/function-url.ts';
+import { type FunctionUrl, startFunctionUrl } from '../../../bin/local/function-url/server.ts';
 import { send } from '../../support/requests.ts';
 import { type RequestToSign, sign } from '../../support/signers.ts';
 

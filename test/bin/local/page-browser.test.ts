@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { exampleConfig } from '../../../bin/local/example-config.ts';
+import { exampleConfig } from '../../../bin/local/config.ts';
 import { ask, type LocalBrokerProcess, pageUrl, startLocalBroker } from '../../support/local-broker.ts';
 import { runs } from '../../support/signers.ts';
 import { ACME, connected, PAIRS, press, pressAll, said, skipped, useBrowser } from './page-visitor.ts';

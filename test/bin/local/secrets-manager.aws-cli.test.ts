@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startSecretsManager } from '../../../bin/local/secrets-manager.ts';
+import { startSecretsManager } from '../../../bin/local/aws/secrets-manager.ts';
 
 const isInstalled = (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, 'aws')));
 const note = isInstalled ? '' : ' (skipped: the AWS command line is not installed)';

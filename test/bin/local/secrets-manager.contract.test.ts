@@ -1,6 +1,6 @@
 import { SecretsManager } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { startSecretsManager } from '../../../bin/local/secrets-manager.ts';
+import { startSecretsManager } from '../../../bin/local/aws/secrets-manager.ts';
 import { motoIsInstalled, startMoto } from '../../support/moto.ts';
 import { type Call, MOTO_DIFFERENCES, ROLE, SAME } from './secrets-manager-scenarios.ts';
 

@@ -1,7 +1,7 @@
 import { SecretsManager } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Fault } from '../../../bin/local/aws-fault.ts';
-import { startSecretsManager } from '../../../bin/local/secrets-manager.ts';
+import type { Fault } from '../../../bin/local/aws/fault.ts';
+import { startSecretsManager } from '../../../bin/local/aws/secrets-manager.ts';
 
 const SIGNED = {
   authorization: 'AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20260101/us-east-1/secretsmanager/aws4_request',

@@ -1,7 +1,7 @@
 import { SecretsManager } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { LabelUpdate } from '../../../bin/local/secret-store.ts';
-import { startSecretsManager } from '../../../bin/local/secrets-manager.ts';
+import type { LabelUpdate } from '../../../bin/local/aws/secret-store.ts';
+import { startSecretsManager } from '../../../bin/local/aws/secrets-manager.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 const V1 = '11111111-1111-4111-8111-111111111111';

@@ -1,7 +1,7 @@
 import { AwsV4Signer } from 'aws4fetch';
 import { describe, expect, it } from 'vitest';
-import { verifySigV4 } from '../../../bin/local/sigv4.ts';
-import { type ReceivedRequest, sha256 } from '../../../bin/local/sigv4-canonical.ts';
+import { verifySigV4 } from '../../../bin/local/function-url/sigv4.ts';
+import { type ReceivedRequest, sha256 } from '../../../bin/local/function-url/sigv4-canonical.ts';
 import { sign } from '../../support/signers.ts';
 
 const DATE = new Date('2015-08-30T12:36:00Z');

@@ -1,9 +1,9 @@
 import type { SecretsManagerClientConfig } from '@aws-sdk/client-secrets-manager';
 import { CreateSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Fault } from '../../../bin/local/aws-fault.ts';
-import { serveAwsJson } from '../../../bin/local/aws-json.ts';
-import { startSecretsManager } from '../../../bin/local/secrets-manager.ts';
+import type { Fault } from '../../../bin/local/aws/fault.ts';
+import { startSecretsManager } from '../../../bin/local/aws/secrets-manager.ts';
+import { serveAwsJson } from '../../../bin/local/aws/server.ts';
 import { createClientList } from '../../../functions/aws/client-list.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
 import { motoIsInstalled, startMoto } from '../../support/moto.ts';

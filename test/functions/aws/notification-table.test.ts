@@ -1,6 +1,6 @@
 import { GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { ensurePairTable, startDynamoDB } from '../../../bin/local/dynamodb.ts';
+import { ensurePairTable, startDynamoDB } from '../../../bin/local/aws/dynamodb.ts';
 import { createDynamoDBClient } from '../../../functions/aws/clients.ts';
 import { createNotificationTable } from '../../../functions/aws/notification-table.ts';
 import type { Item } from '../../../functions/aws/pair-table/item.ts';

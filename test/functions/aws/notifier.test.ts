@@ -1,7 +1,7 @@
 import { CreateTopicCommand, type SNSClient } from '@aws-sdk/client-sns';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Fault } from '../../../bin/local/aws-fault.ts';
-import { type PublishedMessage, startSns } from '../../../bin/local/sns.ts';
+import type { Fault } from '../../../bin/local/aws/fault.ts';
+import { type PublishedMessage, startSns } from '../../../bin/local/aws/sns.ts';
 import { createNotifier, createSnsClient } from '../../../functions/aws/notifier.ts';
 import { NotificationFailure } from '../../../functions/broker/health/notify.ts';
 import { motoIsInstalled, startMoto } from '../../support/moto.ts';

@@ -1,6 +1,6 @@
 import { GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { startDynamoDB } from '../../../bin/local/dynamodb.ts';
+import { startDynamoDB } from '../../../bin/local/aws/dynamodb.ts';
 import { createDynamoDBClient } from '../../../functions/aws/clients.ts';
 import { createPairAdmin } from '../../../functions/aws/pair-table/admin.ts';
 import type { Item } from '../../../functions/aws/pair-table/item.ts';

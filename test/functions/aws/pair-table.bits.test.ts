@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AttributeValue, GetItemCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startDynamoDB } from '../../../bin/local/dynamodb.ts';
+import { startDynamoDB } from '../../../bin/local/aws/dynamodb.ts';
 import type { Item } from '../../../functions/aws/pair-table/item.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import type { Ending, Lease } from '../../../functions/broker/pair/store.ts';

@@ -1,5 +1,5 @@
 import { describe } from 'vitest';
-import { startDynamoDB } from '../../../bin/local/dynamodb.ts';
+import { startDynamoDB } from '../../../bin/local/aws/dynamodb.ts';
 import type { PairStore } from '../../../functions/broker/pair/store.ts';
 import { StoreUnavailable } from '../../../functions/broker/pair/store.ts';
 import { motoIsInstalled, startMoto } from '../../support/moto.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { startDynamoDB } from '../../../bin/local/dynamodb.ts';
+import { startDynamoDB } from '../../../bin/local/aws/dynamodb.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import { EMPTY_RECORD } from '../../../functions/broker/pair/record.ts';
 import { type PairStore, StoreUnavailable } from '../../../functions/broker/pair/store.ts';

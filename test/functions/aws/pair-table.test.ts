@@ -1,6 +1,6 @@
 import { GetItemCommand, PutItemCommand, ScanCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { startDynamoDB } from '../../../bin/local/dynamodb.ts';
+import { startDynamoDB } from '../../../bin/local/aws/dynamodb.ts';
 import type { Item } from '../../../functions/aws/pair-table/item.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import { EMPTY_RECORD } from '../../../functions/broker/pair/record.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startSts } from '../../../bin/local/sts.ts';
+import { startSts } from '../../../bin/local/aws/sts.ts';
 import { createProbeCredentials, createStsClient } from '../../../functions/aws/probe-credentials.ts';
 import { motoIsInstalled, startMoto } from '../../support/moto.ts';
 

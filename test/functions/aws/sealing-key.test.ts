@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Fault } from '../../../bin/local/aws-fault.ts';
-import { startSecretsManager } from '../../../bin/local/secrets-manager.ts';
+import type { Fault } from '../../../bin/local/aws/fault.ts';
+import { startSecretsManager } from '../../../bin/local/aws/secrets-manager.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
 import { createSealingKeys, type SealingKey } from '../../../functions/aws/sealing/sealing-key.ts';
 import { sealingKeyName } from '../../../functions/contract.ts';

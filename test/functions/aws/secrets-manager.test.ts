@@ -1,8 +1,8 @@
 import { inspect } from 'node:util';
 import type { SecretsManagerClientConfig } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { Fault } from '../../../bin/local/aws-fault.ts';
-import { startSecretsManager } from '../../../bin/local/secrets-manager.ts';
+import type { Fault } from '../../../bin/local/aws/fault.ts';
+import { startSecretsManager } from '../../../bin/local/aws/secrets-manager.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
 import { createSecretReader } from '../../../functions/aws/secrets-manager.ts';
 import { alterAnswers } from '../../support/altered-answers.ts';

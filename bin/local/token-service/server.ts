@@ -1,12 +1,12 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { setTimeout } from 'node:timers/promises';
-import type { ClientName, ServiceName } from '../../functions/broker/pair/pair.ts';
-import { listen } from './function-url-wire.ts';
-import { give, json, problem, type TokenServiceAnswer, type TokenServiceFault } from './token-service-answer.ts';
-import { parseControl } from './token-service-control.ts';
-import { type AcceptedCredential, createTokenIssuer } from './token-service-issuer.ts';
-import { type Target, Targeted } from './token-service-target.ts';
+import type { ClientName, ServiceName } from '../../../functions/broker/pair/pair.ts';
+import { listen } from '../loopback.ts';
+import { give, json, problem, type TokenServiceAnswer, type TokenServiceFault } from './answer.ts';
+import { parseControl } from './control.ts';
+import { type AcceptedCredential, createTokenIssuer } from './issuer.ts';
+import { type Target, Targeted } from './target.ts';
 
 /**
  * Stands in for the token endpoints of all services on 127.0.0.1, each below its own name:

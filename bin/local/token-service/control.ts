@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { NAME_PATTERN } from '../../functions/contract.ts';
-import { FAULTS, type TokenServiceAnswer, type TokenServiceFault } from './token-service-answer.ts';
-import type { Target } from './token-service-target.ts';
+import { NAME_PATTERN } from '../../../functions/contract.ts';
+import { FAULTS, type TokenServiceAnswer, type TokenServiceFault } from './answer.ts';
+import type { Target } from './target.ts';
 
 /** What somebody at the keyboard wants from now on: `null` ends a wish, what is left out stays as it is. */
 export interface Control {

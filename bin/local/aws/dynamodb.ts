@@ -12,7 +12,7 @@ import {
   type SecretsManagerClient,
 } from '@aws-sdk/client-secrets-manager';
 import dynalite from 'dynalite';
-import { sealingKeyName } from '../../functions/contract.ts';
+import { sealingKeyName } from '../../../functions/contract.ts';
 
 /** Stands in for DynamoDB on 127.0.0.1, everything in memory; on a free port when none is given. */
 export async function startDynamoDB({ port = 0 }: { readonly port?: number } = {}): Promise<DynamoDBStandIn> {

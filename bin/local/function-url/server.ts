@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { listen, receive, send } from '../loopback.ts';
 import {
   awsAnswer,
   FORBIDDEN,
@@ -8,10 +9,9 @@ import {
   MAX_PAYLOAD_BYTES,
   THROTTLED,
   TOO_LARGE,
-} from './function-url-answer.ts';
-import { assumedRoleIdentity, functionUrlEvent } from './function-url-event.ts';
-import { type FunctionUrlHandler, invoke } from './function-url-invoke.ts';
-import { listen, receive, send } from './function-url-wire.ts';
+} from './answer.ts';
+import { assumedRoleIdentity, functionUrlEvent } from './event.ts';
+import { type FunctionUrlHandler, invoke } from './invoke.ts';
 import { verifySigV4 } from './sigv4.ts';
 import { headerValue, type ReceivedRequest } from './sigv4-canonical.ts';
 import { SigV4Refusal } from './sigv4-refusal.ts';

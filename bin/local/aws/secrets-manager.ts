@@ -1,8 +1,8 @@
-import { type AwsJsonServer, serveAwsJson } from './aws-json.ts';
 import { secretInventoryOperations } from './secret-inventory-operations.ts';
 import { secretPolicyOperations } from './secret-policy-operations.ts';
 import { type LabelUpdate, SecretStore } from './secret-store.ts';
 import { secretValueOperations } from './secret-value-operations.ts';
+import { type AwsJsonServer, serveAwsJson } from './server.ts';
 
 /** Stands in for AWS Secrets Manager on 127.0.0.1: account 111111111111, region us-east-1, everything in memory. */
 export async function startSecretsManager({

@@ -1,6 +1,6 @@
 import type { Context, LambdaFunctionURLEventWithIAMAuthorizer } from 'aws-lambda';
-import { answerOfResult, type HttpAnswer } from './function-url-answer.ts';
-import { FUNCTION_ACCOUNT } from './function-url-event.ts';
+import { answerOfResult, type HttpAnswer } from './answer.ts';
+import { FUNCTION_ACCOUNT } from './event.ts';
 
 /** A Lambda handler as the runtime calls it. */
 export type FunctionUrlHandler = (event: LambdaFunctionURLEventWithIAMAuthorizer, context: Context) => Promise<unknown>;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { AwsError } from './aws-error.ts';
-import { type AwsQueryServer, serveAwsQuery } from './aws-query.ts';
+import { AwsError } from './error.ts';
+import { type AwsQueryServer, serveAwsQuery } from './query.ts';
 
 /** A message as the subscribers of a topic get it. */
 export interface PublishedMessage {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { HttpAnswer } from './function-url-answer.ts';
-import type { ReceivedRequest } from './sigv4-canonical.ts';
+import type { HttpAnswer } from './function-url/answer.ts';
+import type { ReceivedRequest } from './function-url/sigv4-canonical.ts';
 
 /** Reads to the end even when the body is too large, so that the client gets to read the answer; keeps only the limit. */
 export async function receive(incoming: IncomingMessage, maxBodyBytes: number): Promise<ReceivedRequest> {

@@ -1,9 +1,9 @@
-import { isJsonObject, parseJson } from '../../client/json.ts';
-import { AwsError } from './aws-error.ts';
-import type { Operation } from './aws-json.ts';
+import { isJsonObject, parseJson } from '../../../client/json.ts';
+import { AwsError } from './error.ts';
 import type { SecretStore, StoredSecret } from './secret-store.ts';
 import { INPUTS, operation } from './secrets-manager-input.ts';
 import { identity } from './secrets-manager-output.ts';
+import type { Operation } from './server.ts';
 
 /** The operations of Secrets Manager that tell and change the resource policy of a secret. */
 export function secretPolicyOperations(store: SecretStore): Readonly<Record<string, Operation>> {

@@ -1,12 +1,12 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { z } from 'zod';
-import { listen, receive } from './function-url-wire.ts';
-import type { PageCalls } from './page/calls.ts';
-import { streamEvents } from './page/events.ts';
-import type { RequestFeed } from './page/feed.ts';
-import { readPageFile } from './page/files.ts';
-import { createGuard } from './page/guard.ts';
-import type { CallForm, Overview, Refusal, RevealedAnswer, RevealForm } from './page/messages.ts';
+import { listen, receive } from '../loopback.ts';
+import type { PageCalls } from './calls.ts';
+import { streamEvents } from './events.ts';
+import type { RequestFeed } from './feed.ts';
+import { readPageFile } from './files.ts';
+import { createGuard } from './guard.ts';
+import type { CallForm, Overview, Refusal, RevealedAnswer, RevealForm } from './messages.ts';
 
 export interface Page {
   readonly url: string;

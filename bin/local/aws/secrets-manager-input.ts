@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { AwsError } from './aws-error.ts';
-import type { Operation } from './aws-json.ts';
+import { AwsError } from './error.ts';
 import { FILTER_KEYS } from './secret-filter.ts';
+import type { Operation } from './server.ts';
 
 const SecretId = z.string().min(1).max(2048);
 const VersionId = z.string().min(32).max(64);

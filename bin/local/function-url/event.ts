@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { ROLE_ARN } from '../../functions/contract.ts';
+import { ROLE_ARN } from '../../../functions/contract.ts';
 import type { ReceivedRequest } from './sigv4-canonical.ts';
 
 /** Who signed, as Lambda shows it. */

@@ -1,5 +1,5 @@
-import { AwsError } from './aws-error.ts';
-import { type AwsQueryServer, serveAwsQuery } from './aws-query.ts';
+import { AwsError } from './error.ts';
+import { type AwsQueryServer, serveAwsQuery } from './query.ts';
 
 /** What a role signs with once it is assumed. */
 interface RoleKey {

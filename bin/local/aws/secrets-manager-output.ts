@@ -1,4 +1,4 @@
-import { AwsError } from './aws-error.ts';
+import { AwsError } from './error.ts';
 import type { StoredSecret } from './secret-store.ts';
 import type { StoredVersion } from './secret-versions.ts';
 

@@ -1,4 +1,4 @@
-import { AwsError } from './aws-error.ts';
+import { AwsError } from './error.ts';
 
 /** One version of a secret; its value is text or base64, never both. */
 export interface StoredVersion {

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { AwsError } from './aws-error.ts';
+import { AwsError } from './error.ts';
 import { SecretVersions } from './secret-versions.ts';
 
 /** A secret as the stand-in for Secrets Manager keeps it. Times are epoch milliseconds. */

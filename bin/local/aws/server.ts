@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { AwsError } from './aws-error.ts';
-import { FAULTS, type Fault } from './aws-fault.ts';
+import { AwsError } from './error.ts';
+import { FAULTS, type Fault } from './fault.ts';
 
 /**
  * Serves operations over the AWS JSON 1.1 protocol on 127.0.0.1, to the AWS SDKs and the AWS command line.

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { AwsError } from './aws-error.ts';
-import { FAULTS, type Fault } from './aws-fault.ts';
+import { AwsError } from './error.ts';
+import { FAULTS, type Fault } from './fault.ts';
 
 /**
  * Serves actions over the AWS query protocol (a form in, XML out) on 127.0.0.1, to the AWS SDKs and the AWS command line.

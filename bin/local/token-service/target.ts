@@ -1,4 +1,4 @@
-import { type ClientName, type Pair, pairKey, type ServiceName } from '../../functions/broker/pair/pair.ts';
+import { type ClientName, type Pair, pairKey, type ServiceName } from '../../../functions/broker/pair/pair.ts';
 
 /** What a setting of the token service is for: one pair, one service, or everything when left out. */
 export type Target = Pair | ServiceName | undefined;

@@ -1,5 +1,4 @@
-import { AwsError } from './aws-error.ts';
-import type { Operation } from './aws-json.ts';
+import { AwsError } from './error.ts';
 import { passes } from './secret-filter.ts';
 import { newArn, type SecretStore, type StoredSecret } from './secret-store.ts';
 import { INPUTS, operation } from './secrets-manager-input.ts';
@@ -13,6 +12,7 @@ import {
   stagesOf,
   versionsToStages,
 } from './secrets-manager-output.ts';
+import type { Operation } from './server.ts';
 
 interface Dependencies {
   readonly store: SecretStore;

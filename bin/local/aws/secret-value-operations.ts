@@ -1,11 +1,11 @@
-import { AwsError } from './aws-error.ts';
-import type { Operation } from './aws-json.ts';
+import { AwsError } from './error.ts';
 import { passes } from './secret-filter.ts';
 import { assertMayRead } from './secret-policy-operations.ts';
 import type { SecretStore } from './secret-store.ts';
 import type { SecretValue } from './secret-versions.ts';
 import { INPUTS, operation } from './secrets-manager-input.ts';
 import { identity, page, seconds, stagesOf } from './secrets-manager-output.ts';
+import type { Operation } from './server.ts';
 
 interface Dependencies {
   readonly store: SecretStore;
