@@ -6,7 +6,7 @@ import {
   UpdateSecretVersionStageCommand,
 } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { PublishedMessage } from '../../bin/local/aws/sns.ts';
+import type { PublishedMessage } from '../../bin/local/aws/sns-sts.ts';
 import { type LocalBroker, startLocalBroker } from '../../bin/local/broker.ts';
 import { startTokenService, type TokenService } from '../../bin/local/token-service/server.ts';
 import { createTokenBroker } from '../../client/token-broker.ts';

@@ -9,7 +9,7 @@ import {
 import type { ProbeAnswer } from '../../functions/broker/health/probe.ts';
 import { createHealthRun, type ListedClient } from '../../functions/broker/health/run.ts';
 import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
-import type { Finding, Finding, ProvenBy, ProvenBy } from '../../functions/contract.ts';
+import type { Finding, ProvenBy } from '../../functions/contract.ts';
 import { START } from './example.ts';
 import { VirtualClock } from './virtual-clock.ts';
 

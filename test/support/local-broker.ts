@@ -132,6 +132,11 @@ export function shellCommands({ output }: LocalBrokerProcess): string {
   return printed(output, /^Or in another terminal .*:\n((?: {2}.*\n)+)/m);
 }
 
+/** The lines that the greeting offers after those, to look after the clients. */
+export function operatorCommands({ output }: LocalBrokerProcess): string {
+  return printed(output, /^Then look after the clients .*:\n((?: {2}.*\n)+)/m);
+}
+
 /** The variables of the `export` line of the greeting. */
 export function printedVariables({ output }: LocalBrokerProcess): Readonly<Record<string, string>> {
   const words = printed(output, /^ {2}export (.*)$/m).matchAll(/(\w+)=(\S+)/g);

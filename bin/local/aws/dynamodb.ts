@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
 import {
   CreateTableCommand,
   type DynamoDBClient,
@@ -13,24 +14,34 @@ import {
 } from '@aws-sdk/client-secrets-manager';
 import dynalite from 'dynalite';
 import { sealingKeyName } from '../../../functions/contract.ts';
+import { listen, receive, send, stop } from '../loopback.ts';
+import { jsonRefusal, type Signatures, signerOf } from './server.ts';
 
-/** Stands in for DynamoDB on 127.0.0.1, everything in memory; on a free port when none is given. */
-export async function startDynamoDB({ port = 0 }: { readonly port?: number } = {}): Promise<DynamoDBStandIn> {
-  const server = dynalite({ createTableMs: 0 });
-  // dynalite throws, and with that ends the process, when a client goes away in the middle of a request.
-  server.on('request', (request) => request.removeAllListeners('error').on('error', () => undefined));
-  server.listen(port, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  return {
-    url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : port}`,
-    close: async () => {
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
-      await closed;
-    },
-  };
+/** Stands in for DynamoDB on 127.0.0.1, everything in memory. */
+export async function startDynamoDB(signatures: Signatures): Promise<DynamoDBStandIn> {
+  const engine = dynalite({ createTableMs: 0 });
+  const server = createServer((request, response) => {
+    // A client that goes away in the middle of a request gets no answer.
+    respond(request, response).catch(() => response.destroy());
+  });
+
+  async function respond(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const request = await receive(incoming, MAX_BODY_BYTES);
+    try {
+      await signerOf(request, 'dynamodb', signatures);
+    } catch (error) {
+      return send(response, jsonRefusal(error, 'application/x-amz-json-1.0'));
+    }
+    const { method, url, headers } = incoming;
+    engine.emit('request', Object.assign(Readable.from([request.body]), { method, url, headers }), response);
+  }
+
+  const port = await listen(server, 0);
+  return { url: `http://127.0.0.1:${port}`, close: () => stop(server) };
 }
+
+/** Beyond what the engine takes, so that it is the one to refuse. */
+const MAX_BODY_BYTES = 17 * 1_048_576;
 
 interface DynamoDBStandIn {
   readonly url: string;

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
-import { AwsError } from './error.ts';
-import { SecretVersions } from './secret-versions.ts';
+import { z } from 'zod';
+import { AwsError } from './failure.ts';
 
 /** A secret as the stand-in for Secrets Manager keeps it. Times are epoch milliseconds. */
 export interface StoredSecret {
@@ -8,15 +8,11 @@ export interface StoredSecret {
   readonly arn: string;
   readonly versions: SecretVersions;
   readonly tags: Map<string, string>;
-  readonly createdAt: number;
-  changedAt: number;
-  description?: string | undefined;
-  kmsKeyId?: string | undefined;
+  readonly kmsKeyId: string | undefined;
   /** The resource policy, as it was put. */
   policy?: string | undefined;
-  accessedAt?: number;
-  /** When it was marked for deletion, and when it will be gone. */
-  deletion?: { readonly markedAt: number; readonly goneAt: number } | undefined;
+  /** When it will be gone, once it is marked for deletion. */
+  deletion?: { readonly goneAt: number } | undefined;
 }
 
 /** What EventBridge is told when a stage other than AWSPENDING and AWSPREVIOUS goes to another version. */
@@ -29,7 +25,6 @@ export interface LabelUpdate {
 
 /** What a secret is created with besides its value, as CreateSecret names it. */
 export interface SecretDetails {
-  readonly Description?: string | undefined;
   readonly KmsKeyId?: string | undefined;
   readonly Tags?: readonly { readonly Key: string; readonly Value: string }[];
 }
@@ -52,25 +47,18 @@ export class SecretStore {
 
   /** Every secret, also those marked for deletion, oldest first. */
   all(): readonly StoredSecret[] {
-    for (const { name, deletion } of this.#secrets.values()) {
-      if (deletion !== undefined && deletion.goneAt <= this.#now()) this.#secrets.delete(name);
-    }
     return [...this.#secrets.values()];
   }
 
-  create(name: string, { Description, KmsKeyId, Tags = [] }: SecretDetails = {}): StoredSecret {
+  create(name: string, { KmsKeyId, Tags = [] }: SecretDetails = {}): StoredSecret {
     assertName(name);
     const arn = newArn(name);
-    const createdAt = this.#now();
     const onStageMoved = (label: string, versionId: string) => this.#onLabelUpdated({ name, arn, versionId, label });
     const versions = new SecretVersions({ now: this.#now, onStageMoved });
     const secret: StoredSecret = {
       name,
       arn,
       versions,
-      createdAt,
-      changedAt: createdAt,
-      description: Description,
       kmsKeyId: KmsKeyId,
       tags: new Map(Tags.map(({ Key, Value }) => [Key, Value])),
     };
@@ -104,15 +92,8 @@ export class SecretStore {
     );
   }
 
-  /** Finds a secret in order to change it. @throws AwsError as `getActive` */
-  change(secretId: string): StoredSecret {
-    const secret = this.getActive(secretId);
-    secret.changedAt = this.#now();
-    return secret;
-  }
-
-  remove(secret: StoredSecret): void {
-    this.#secrets.delete(secret.name);
+  remove({ name }: StoredSecret): void {
+    this.#secrets.delete(name);
   }
 }
 
@@ -120,7 +101,7 @@ const ARN_PREFIX = 'arn:aws:secretsmanager:us-east-1:111111111111:secret:';
 const SUFFIX_CHARACTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
 /** An ARN that no other secret of this name has had. */
-export function newArn(name: string): string {
+function newArn(name: string): string {
   const suffix = Array.from({ length: 6 }, () => SUFFIX_CHARACTERS.charAt(randomInt(SUFFIX_CHARACTERS.length)));
   return `${ARN_PREFIX}${name}-${suffix.join('')}`;
 }
@@ -137,4 +118,104 @@ function assertName(name: string): void {
     'ValidationException',
     'Invalid name. Must be a valid name containing alphanumeric characters, or any of the following: -/_+=.@!',
   );
+}
+
+/** How a request names a secret: by its name or its ARN. */
+export const SecretId = z.string().min(1).max(2048);
+
+/** The members that almost every answer about a secret begins with. */
+export function identity({ arn, name }: StoredSecret) {
+  return { ARN: arn, Name: name };
+}
+
+/** One version of a secret; its value is text or base64, never both. */
+export interface StoredVersion {
+  readonly versionId: string;
+  readonly value: SecretValue;
+  readonly createdAt: number;
+  readonly stages: Set<string>;
+}
+
+export type SecretValue = { readonly SecretString: string } | { readonly SecretBinary: string };
+
+interface VersionsDependencies {
+  readonly now: () => number;
+  /** A stage other than AWSPENDING and AWSPREVIOUS went from one version to another. */
+  readonly onStageMoved: (stage: string, versionId: string) => void;
+}
+
+/**
+ * The versions of one secret and the stages they carry, moved as AWS moves them: a stage is on at most one version,
+ * and the version that loses AWSCURRENT gets AWSPREVIOUS. A version without a stage is deprecated.
+ */
+class SecretVersions {
+  readonly #versions = new Map<string, StoredVersion>();
+  readonly #now: () => number;
+  readonly #onStageMoved: VersionsDependencies['onStageMoved'];
+
+  constructor({ now, onStageMoved }: VersionsDependencies) {
+    this.#now = now;
+    this.#onStageMoved = onStageMoved;
+  }
+
+  all(): readonly StoredVersion[] {
+    return [...this.#versions.values()];
+  }
+
+  get(versionId: string): StoredVersion | undefined {
+    return this.#versions.get(versionId);
+  }
+
+  withStage(stage: string): StoredVersion | undefined {
+    return this.all().find(({ stages }) => stages.has(stage));
+  }
+
+  /** Adds a version, unless it is there already with the same value; a version never changes its value. */
+  add(versionId: string, value: SecretValue, stages: readonly string[] = ['AWSCURRENT']): StoredVersion {
+    const known = this.#versions.get(versionId);
+    if (known !== undefined) {
+      if (sameValue(known.value, value)) return known;
+      throw new AwsError('ResourceExistsException', `ClientRequestToken ${versionId} is already in use for a version`);
+    }
+    const current = this.withStage('AWSCURRENT');
+    const version: StoredVersion = { versionId, value, createdAt: this.#now(), stages: new Set() };
+    const isFirst = this.#versions.size === 0;
+    this.#versions.set(versionId, version);
+    for (const stage of isFirst ? [...stages, 'AWSCURRENT'] : stages) this.#attach(stage, version);
+    // AWS ends a rotation whose version was current and still pending when a put replaces it.
+    if (current !== undefined && !current.stages.has('AWSCURRENT')) current.stages.delete('AWSPENDING');
+    return version;
+  }
+
+  /** Moves a stage; AWS demands that the version which has it is named, and never lets AWSCURRENT vanish. */
+  move(stage: string, from: string | undefined, to: string | undefined): void {
+    const holder = this.withStage(stage);
+    const target = to === undefined ? undefined : this.#versions.get(to);
+    if (to !== undefined && target === undefined) {
+      throw new AwsError('InvalidParameterException', `Not a valid version: ${to}`);
+    }
+    if (from === undefined && holder === target && holder !== undefined) return;
+    if (from !== holder?.versionId || (from === undefined && to === undefined)) {
+      throw new AwsError('InvalidParameterException', `RemoveFromVersionId must be the version that has ${stage}`);
+    }
+    if (target === undefined && stage === 'AWSCURRENT') {
+      throw new AwsError('InvalidParameterException', 'AWSCURRENT can only be moved to another version, not removed');
+    }
+    if (target === undefined) holder?.stages.delete(stage);
+    else this.#attach(stage, target);
+  }
+
+  #attach(stage: string, version: StoredVersion): void {
+    const holder = this.withStage(stage);
+    if (holder === version) return;
+    version.stages.add(stage);
+    if (holder === undefined) return;
+    holder.stages.delete(stage);
+    if (stage === 'AWSCURRENT') this.#attach('AWSPREVIOUS', holder);
+    if (stage !== 'AWSPENDING' && stage !== 'AWSPREVIOUS') this.#onStageMoved(stage, version.versionId);
+  }
+}
+
+function sameValue(one: SecretValue, other: SecretValue): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
 }

@@ -1,56 +1,26 @@
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { AwsError } from './error.ts';
-import { FAULTS, type Fault } from './fault.ts';
+import type { z } from 'zod';
+import { type SigningKey, SigV4Refusal, verifySigV4 } from '../function-url/sigv4.ts';
+import { type HttpAnswer, headerValue, listen, type ReceivedRequest, receive, send, stop } from '../loopback.ts';
+import { AwsError, FAULTS, type Fault } from './failure.ts';
 
-/**
- * Serves operations over the AWS JSON 1.1 protocol on 127.0.0.1, to the AWS SDKs and the AWS command line.
- * Requests must carry a signature, which is not verified.
- */
-export async function serveAwsJson({ service, operations, port = 0 }: Options): Promise<AwsJsonServer> {
-  const calls: string[] = [];
-  let fault: Fault | undefined;
-  let faultsLeft = 0;
-
-  const server = createServer(async (request, response) => {
-    const name = operationName(request, service);
-    calls.push(name);
-    if (fault !== undefined && faultsLeft > 0) {
-      faultsLeft -= 1;
-      return FAULTS[fault](response);
-    }
-    try {
-      const input = await readInput(request);
-      const operation = operations.get(name);
-      if (operation === undefined) throw new AwsError('UnknownOperationException', 'There is no such operation');
-      write(response, 200, operation(input, accessKeyId(request)));
-    } catch (error) {
-      const { type, message, status } = error instanceof AwsError ? error : bug(error);
-      write(response, status, { __type: type, Message: message });
-    }
-  });
-  server.listen(port, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-
-  return {
-    url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : port}`,
-    calls,
-    failWith: (next, times = Number.POSITIVE_INFINITY) => {
-      fault = next;
-      faultsLeft = times;
-    },
-    close: async () => {
-      const closed = once(server, 'close');
-      server.close();
-      server.closeAllConnections();
-      await closed;
-    },
-  };
+/** A key that the stand-ins of AWS know. */
+export interface AwsKey extends SigningKey {
+  /** `arn:aws:iam::<account>:role/<path/><name>` */
+  readonly role: string;
+  /** Whether the role may read the values of secrets. */
+  readonly mayReadSecrets: boolean;
 }
 
-export interface AwsJsonServer {
+/** Which signatures a stand-in takes. */
+export interface Signatures {
+  readonly keys: readonly AwsKey[];
+  /** Takes signatures of any date: for environments that live in a time of their own. */
+  readonly ageless?: boolean | undefined;
+}
+
+export interface AwsServer {
   readonly url: string;
   /** The names of the operations that were called, in order; nothing of what they were called with. */
   readonly calls: readonly string[];
@@ -60,51 +30,150 @@ export interface AwsJsonServer {
 }
 
 /**
- * Takes the parsed body of a request and the key that signed it, gives the answer's body; `undefined` is answered with an
- * empty one, as AWS does.
+ * Takes the members of a request and the key that signed it, gives the members of the answer; `undefined` is answered with
+ * an empty body, as AWS does.
  */
-export type Operation = (input: unknown, accessKeyId: string) => object | undefined;
+export type Operation = (input: unknown, key: AwsKey) => object | undefined;
 
-interface Options {
-  /** What stands before the dot in `X-Amz-Target`. */
+interface Options extends Signatures {
+  /** As a signature names it. */
   readonly service: string;
-  readonly operations: ReadonlyMap<string, Operation>;
-  readonly port?: number | undefined;
+  /** `json`: AWS JSON 1.1; `query`: a form in, XML out. */
+  readonly protocol: keyof typeof CODECS;
+  readonly operations: Readonly<Record<string, Operation>>;
 }
 
-function operationName({ headers }: IncomingMessage, service: string): string {
-  const [prefix, name] = `${headers['x-amz-target']}`.split('.');
-  return prefix === service && name !== undefined ? name : 'unknown';
-}
+/** Serves operations of one AWS service on 127.0.0.1, to the SDKs and the command line of AWS, with one of the keys. */
+export async function serveAws({ service, protocol, operations, ...signatures }: Options): Promise<AwsServer> {
+  const codec: Codec = CODECS[protocol];
+  const known = new Map(Object.entries(operations));
+  const calls: string[] = [];
+  let fault: Fault | undefined;
+  let faultsLeft = 0;
 
-function accessKeyId({ headers }: IncomingMessage): string {
-  return /Credential=([^/,\s]+)\//.exec(headers.authorization ?? '')?.[1] ?? '';
+  const server = createServer((request, response) => {
+    respond(request, response).catch(() => response.destroy());
+  });
+
+  async function respond(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const request = await receive(incoming, MAX_BODY_BYTES);
+    const name = codec.nameOf(request, service);
+    calls.push(name);
+    if (fault !== undefined && faultsLeft > 0) {
+      faultsLeft -= 1;
+      return FAULTS[fault](response);
+    }
+    send(response, await answerTo(request, name).catch((error) => codec.refusal(asAwsError(error))));
+  }
+
+  async function answerTo(request: ReceivedRequest, name: string): Promise<HttpAnswer> {
+    if (request.method !== 'POST' || request.path !== '/') throw new AwsError(codec.unknown, 'Send a POST to /', 404);
+    if (request.body.length > MAX_BODY_BYTES) {
+      throw new AwsError('RequestEntityTooLargeException', 'The body is too large', 413);
+    }
+    const key = await signerOf(request, service, signatures);
+    const operation = known.get(name);
+    if (operation === undefined) throw new AwsError(codec.unknown, 'There is no such operation');
+    return codec.answer(name, operation(codec.read(request), key));
+  }
+
+  const port = await listen(server, 0);
+  return {
+    url: `http://127.0.0.1:${port}`,
+    calls,
+    failWith: (next, times = Number.POSITIVE_INFINITY) => {
+      fault = next;
+      faultsLeft = times;
+    },
+    close: () => stop(server),
+  };
 }
 
 const MAX_BODY_BYTES = 1_048_576;
 
-async function readInput(request: IncomingMessage): Promise<unknown> {
-  if (request.method !== 'POST' || request.url !== '/') {
-    throw new AwsError('UnknownOperationException', 'Operations are called with POST /', 404);
-  }
-  if (request.headers['content-type'] !== CONTENT_TYPE) {
-    throw new AwsError('UnknownOperationException', `The content type must be ${CONTENT_TYPE}`, 404);
-  }
-  if (request.headers.authorization?.startsWith('AWS4-HMAC-SHA256 ') !== true) {
+/** The key that signed a request; throws an `AwsError` when none of the keys did. */
+export async function signerOf(request: ReceivedRequest, service: string, signatures: Signatures): Promise<AwsKey> {
+  if (!headerValue(request, 'authorization')) {
     throw new AwsError('MissingAuthenticationTokenException', 'Missing Authentication Token');
   }
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of request) {
-    bytes += chunk.length;
-    if (bytes <= MAX_BODY_BYTES) chunks.push(chunk);
+  const { keys, ageless } = signatures;
+  try {
+    return await verifySigV4(request, { service, keys, now: ageless ? undefined : Date.now });
+  } catch (error) {
+    throw error instanceof SigV4Refusal ? new AwsError(error.errorType, error.message) : error;
   }
-  if (bytes > MAX_BODY_BYTES) throw new AwsError('RequestEntityTooLargeException', 'The body is too large', 413);
-  return parseJson(Buffer.concat(chunks));
 }
 
+/** An operation that runs only with input that fits its schema; as in AWS, other members are ignored. */
+export function operation<Schema extends z.ZodType>(
+  schema: Schema,
+  run: (input: z.output<Schema>, key: AwsKey) => object | undefined,
+): Operation {
+  return (input, key) => {
+    const parsed = schema.safeParse(input);
+    if (parsed.success) return run(parsed.data, key);
+    // The complaint names the member that is wrong and none of its content.
+    const [issue] = parsed.error.issues;
+    const detail = `Value at '${issue?.path.join('.')}' failed to satisfy constraint: ${issue?.message}`;
+    throw new AwsError('ValidationException', `1 validation error detected: ${detail}`);
+  };
+}
+
+/** A failure as an answer of the JSON protocols. */
+export function jsonRefusal(error: unknown, contentType = JSON_TYPE): HttpAnswer {
+  const { type, message, status } = asAwsError(error);
+  return jsonAnswer({ __type: type, Message: message }, status, contentType);
+}
+
+/** Of a bug the name alone: its message could quote a secret. */
+function asAwsError(error: unknown): AwsError {
+  if (error instanceof AwsError) return error;
+  return new AwsError('InternalFailure', error instanceof Error ? error.name : 'unknown', 500);
+}
+
+interface Codec {
+  /** The type of the refusal of an operation that is not there. */
+  readonly unknown: string;
+  readonly nameOf: (request: ReceivedRequest, service: string) => string;
+  readonly read: (request: ReceivedRequest) => unknown;
+  readonly answer: (name: string, output: object | undefined) => HttpAnswer;
+  readonly refusal: (error: AwsError) => HttpAnswer;
+}
+
+const CODECS = {
+  json: {
+    unknown: 'UnknownOperationException',
+    nameOf(request, service) {
+      const [prefix, name = ''] = (headerValue(request, 'x-amz-target') ?? '').split('.');
+      return prefix === service ? name : 'unknown';
+    },
+    read(request) {
+      if (headerValue(request, 'content-type') !== JSON_TYPE) {
+        throw new AwsError('UnknownOperationException', `The content type must be ${JSON_TYPE}`, 404);
+      }
+      return parseJson(request.body);
+    },
+    answer: (_name, output) => jsonAnswer(output, 200),
+    refusal: jsonRefusal,
+  },
+  query: {
+    unknown: 'InvalidAction',
+    nameOf: (request) => formOf(request).get('Action') ?? '',
+    read: (request) => Object.fromEntries(formOf(request)),
+    answer: (name, output) =>
+      xmlAnswer({ [`${name}Response`]: { [`${name}Result`]: output ?? {}, ResponseMetadata: requestId() } }, 200),
+    refusal({ type, message, status }) {
+      const own = Object.hasOwn(QUERY_REFUSALS, type) ? QUERY_REFUSALS[type] : undefined;
+      const refusal = { Type: status < 500 ? 'Sender' : 'Receiver', Code: own ?? type, Message: message };
+      return xmlAnswer({ ErrorResponse: { Error: refusal, ...requestId() } }, own === undefined ? status : 403);
+    },
+  },
+} as const satisfies Record<string, Codec>;
+
+const JSON_TYPE = 'application/x-amz-json-1.1';
+
 /** AWS takes a member that is null for one that is absent. */
-function parseJson(body: Buffer): unknown {
+function parseJson(body: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body), (_key, value) => value ?? undefined);
   } catch {
@@ -112,14 +181,37 @@ function parseJson(body: Buffer): unknown {
   }
 }
 
-function write(response: ServerResponse, status: number, body: object | undefined): void {
-  response.writeHead(status, { 'content-type': CONTENT_TYPE, 'x-amzn-requestid': randomUUID() });
-  response.end(body === undefined ? '' : JSON.stringify(body));
+function jsonAnswer(members: object | undefined, status: number, contentType = JSON_TYPE): HttpAnswer {
+  const headers = { 'content-type': contentType, 'x-amzn-requestid': randomUUID() };
+  return { status, headers, body: members === undefined ? '' : JSON.stringify(members) };
 }
 
-/** The name alone: a bug's message could quote a secret. */
-function bug(error: unknown): AwsError {
-  return new AwsError('InternalFailure', error instanceof Error ? error.name : 'unknown', 500);
+/** What the query protocol calls the refusals of a signature; all of them are a 403. */
+const QUERY_REFUSALS: Readonly<Record<string, string>> = {
+  MissingAuthenticationTokenException: 'MissingAuthenticationToken',
+  UnrecognizedClientException: 'InvalidClientTokenId',
+  IncompleteSignatureException: 'IncompleteSignature',
+  InvalidSignatureException: 'SignatureDoesNotMatch',
+};
+
+function formOf({ body }: ReceivedRequest): URLSearchParams {
+  return new URLSearchParams(Buffer.from(body).toString('utf8'));
 }
 
-const CONTENT_TYPE = 'application/x-amz-json-1.1';
+function requestId() {
+  return { RequestId: randomUUID() };
+}
+
+function xmlAnswer(members: object, status: number): HttpAnswer {
+  return { status, headers: { 'content-type': 'text/xml' }, body: xml(members) };
+}
+
+function xml(members: object): string {
+  return Object.entries(members)
+    .map(([name, value]) => `<${name}>${typeof value === 'object' ? xml(value) : escapeXml(`${value}`)}</${name}>`)
+    .join('');
+}
+
+function escapeXml(value: string): string {
+  return value.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}

@@ -1,11 +1,5 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
-
-/** What goes back over the wire. */
-export interface HttpAnswer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string | readonly string[]>>;
-  readonly body: string | Uint8Array;
-}
+import type { HttpAnswer } from '../loopback.ts';
 
 /** Lambda's limit on an event and on a result, both counted as JSON. */
 export const MAX_PAYLOAD_BYTES = 6 * 1024 * 1024;
@@ -32,7 +26,7 @@ export function awsAnswer(status: number, errorType: string, body: Readonly<Reco
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-/** Unsigned, or signed by somebody whom no policy lets in. */
+/** Unsigned, or signed by a role that no policy lets in. */
 export const FORBIDDEN = awsAnswer(403, 'AccessDeniedException', {
   Message:
     'Forbidden. For troubleshooting Function URL authorization issues, see: https://docs.aws.amazon.com/lambda/latest/dg/urls-auth.html',

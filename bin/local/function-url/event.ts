@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { ROLE_ARN } from '../../../functions/contract.ts';
-import type { ReceivedRequest } from './sigv4-canonical.ts';
+import type { ReceivedRequest } from '../loopback.ts';
 
 /** Who signed, as Lambda shows it. */
 export type IamIdentity = ReturnType<typeof assumedRoleIdentity>;
@@ -109,7 +109,7 @@ function eventBody({ body }: ReceivedRequest, contentType: string) {
 }
 
 /**
- * How a role looks once somebody has assumed it; `role` is `arn:aws:iam::<account>:role/<path/><name>`.
+ * How a role looks once it is assumed; `role` is `arn:aws:iam::<account>:role/<path/><name>`.
  * The path gets lost, as in AWS.
  */
 export function assumedRoleIdentity(role: string, accessKey: string) {

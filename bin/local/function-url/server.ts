@@ -1,20 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { listen, receive, send } from '../loopback.ts';
+import type { Context, LambdaFunctionURLEventWithIAMAuthorizer } from 'aws-lambda';
+import { type HttpAnswer, headerValue, listen, type ReceivedRequest, receive, send, stop } from '../loopback.ts';
 import {
+  answerOfResult,
   awsAnswer,
   FORBIDDEN,
   FUNCTION_FAILED,
-  type HttpAnswer,
   MAX_PAYLOAD_BYTES,
   THROTTLED,
   TOO_LARGE,
 } from './answer.ts';
-import { assumedRoleIdentity, functionUrlEvent } from './event.ts';
-import { type FunctionUrlHandler, invoke } from './invoke.ts';
-import { verifySigV4 } from './sigv4.ts';
-import { headerValue, type ReceivedRequest } from './sigv4-canonical.ts';
-import { SigV4Refusal } from './sigv4-refusal.ts';
+import { assumedRoleIdentity, FUNCTION_ACCOUNT, functionUrlEvent } from './event.ts';
+import { SigV4Refusal, verifySigV4 } from './sigv4.ts';
 
 /** A Lambda Function URL with `AWS_IAM` on 127.0.0.1: what it lets through, and what the handler gets, is as on AWS. */
 export async function startFunctionUrl(settings: FunctionUrlSettings): Promise<FunctionUrl> {
@@ -50,7 +48,7 @@ export async function startFunctionUrl(settings: FunctionUrlSettings): Promise<F
   async function answerTo(request: ReceivedRequest, requestId: string): Promise<HttpAnswer> {
     if (request.body.length > MAX_PAYLOAD_BYTES) return TOO_LARGE;
     if (headerValue(request, 'authorization') === undefined) return FORBIDDEN;
-    const caller = verifySigV4(request, { service: 'lambda', region, keys, now });
+    const caller = await verifySigV4(request, { service: 'lambda', region, keys, now });
     if (caller.mayInvoke === false) return FORBIDDEN;
     const payload = JSON.stringify(
       functionUrlEvent(request, caller.identity, { requestId, region, receivedAt: now() }),
@@ -75,13 +73,12 @@ export async function startFunctionUrl(settings: FunctionUrlSettings): Promise<F
     throttle: (requests) => {
       toThrottle = requests === true ? Infinity : Number(requests);
     },
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    close: () => stop(server),
   };
 }
+
+/** A Lambda handler as the runtime calls it. */
+type FunctionUrlHandler = (event: LambdaFunctionURLEventWithIAMAuthorizer, context: Context) => Promise<unknown>;
 
 export interface FunctionUrlSettings {
   readonly handler: FunctionUrlHandler;
@@ -125,4 +122,49 @@ export interface FunctionUrl {
   throttle(requests: boolean | number): void;
   /** Ends open connections, too. */
   close(): Promise<void>;
+}
+
+interface Invocation {
+  readonly requestId: string;
+  readonly region: string;
+  readonly timeoutMs: number;
+}
+
+/** Runs the handler once, as Lambda does: an event made of JSON, a deadline; throws when the function fails. */
+async function invoke(
+  handler: FunctionUrlHandler,
+  payload: string,
+  { requestId, region, timeoutMs }: Invocation,
+): Promise<HttpAnswer> {
+  const { promise: timeUp, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error(`Task timed out after ${timeoutMs} ms`)), timeoutMs);
+  timer.unref();
+  try {
+    const context = lambdaContext(requestId, region, performance.now() + timeoutMs);
+    return answerOfResult(await Promise.race([handler(JSON.parse(payload), context), timeUp]));
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The deadline is kept on the monotonic clock: the clock that signatures are checked with may be a fixed one. */
+function lambdaContext(awsRequestId: string, region: string, deadline: number): Context {
+  const functionName = 'function-url-stand-in';
+  const unsupported = () => {
+    throw new Error('Node 24 on Lambda has no callbacks: return a promise');
+  };
+  return {
+    awsRequestId,
+    functionName,
+    functionVersion: '$LATEST',
+    invokedFunctionArn: `arn:aws:lambda:${region}:${FUNCTION_ACCOUNT}:function:${functionName}`,
+    memoryLimitInMB: '512',
+    logGroupName: `/aws/lambda/${functionName}`,
+    logStreamName: `local/[$LATEST]${awsRequestId.replaceAll('-', '')}`,
+    callbackWaitsForEmptyEventLoop: true,
+    getRemainingTimeInMillis: () => Math.max(0, Math.floor(deadline - performance.now())),
+    done: unsupported,
+    fail: unsupported,
+    succeed: unsupported,
+  };
 }

@@ -1,12 +1,10 @@
+import { readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { z } from 'zod';
-import { listen, receive } from '../loopback.ts';
+import { FOREIGN, listen, type Refused, receive, refuseForeign, sendJson, stop } from '../loopback.ts';
 import type { PageCalls } from './calls.ts';
-import { streamEvents } from './events.ts';
 import type { RequestFeed } from './feed.ts';
-import { readPageFile } from './files.ts';
-import { createGuard } from './guard.ts';
-import type { CallForm, Overview, Refusal, RevealedAnswer, RevealForm } from './messages.ts';
+import type { CallForm, Overview, Refusal, RevealedAnswer, RevealForm, SeenRequest } from './messages.ts';
 
 export interface Page {
   readonly url: string;
@@ -28,11 +26,10 @@ export async function startPage({ port, overview, feed, calls }: Options): Promi
     respond(request, response).catch(() => response.destroy());
   });
   const boundPort = await listen(server, port, 'PAGE_PORT');
-  const refuse = createGuard(boundPort);
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
-    const refused = refuse(request);
+    const refused = refuseForeign(request) ?? refuseForm(request);
     if (refused !== undefined) return refusal(response, refused.status, refused.message);
     if (request.method === 'GET') return answerGet(request.url ?? '', response);
     if (request.method === 'POST') return answerPost(request, response);
@@ -60,7 +57,7 @@ export async function startPage({ port, overview, feed, calls }: Options): Promi
     try {
       const report = await calls.call(form);
       if (report === undefined) return refusal(response, 400, 'There is no such caller.');
-      answer(response, 200, report);
+      sendJson(response, 200, report);
     } catch {
       refusal(response, 502, 'The broker gave no answer.');
     }
@@ -69,20 +66,25 @@ export async function startPage({ port, overview, feed, calls }: Options): Promi
   function answerReveal(form: RevealForm | undefined, response: ServerResponse): void {
     const revealed = form && calls.reveal(form.hidden);
     if (revealed === undefined) refusal(response, 404, 'This answer is not kept any longer: ask again.');
-    else answer(response, 200, { answer: revealed } satisfies RevealedAnswer);
+    else sendJson(response, 200, { answer: revealed } satisfies RevealedAnswer);
   }
 
   return {
     url: `http://127.0.0.1:${boundPort}`,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    close: () => stop(server),
   };
 }
 
-/** Nothing but the page's own files may run or be shown, nothing is kept, and nobody may frame it or learn of it. */
+/** A POST comes from the page itself, and as no form of another site can send it without being asked first. */
+function refuseForm({ method, headers }: IncomingMessage): Refused | undefined {
+  if (method !== 'POST') return undefined;
+  if (headers.origin === undefined) return FOREIGN;
+  return headers['content-type'] === 'application/json'
+    ? undefined
+    : { status: 415, message: 'Send application/json.' };
+}
+
+/** Nothing but the page's own files may run or be shown, nothing is kept, and no other site may frame it or learn of it. */
 const HEADERS = {
   'cache-control': 'no-store',
   'content-security-policy':
@@ -118,10 +120,45 @@ function parse<Form>(schema: z.ZodType<Form>, body: Uint8Array): Form | undefine
   }
 }
 
-function answer(response: ServerResponse, status: number, body: object): void {
-  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+function refusal(response: ServerResponse, status: number, message: string): void {
+  sendJson(response, status, { message } satisfies Refusal);
 }
 
-function refusal(response: ServerResponse, status: number, message: string): void {
-  answer(response, status, { message } satisfies Refusal);
+interface PageFile {
+  readonly type: string;
+  readonly content: Buffer;
 }
+
+/** The file that is shown at a path, if there is one; read anew, so that an edit shows on the next load. */
+async function readPageFile(path: string): Promise<PageFile | undefined> {
+  const file = FILES.get(path);
+  return file && { type: file.type, content: await readFile(new URL(file.name, import.meta.url)) };
+}
+
+/** What the page is made of: nothing else is ever read from the disk. */
+const FILES = new Map([
+  ['/', { name: 'index.html', type: 'text/html; charset=utf-8' }],
+  ['/page.css', { name: 'page.css', type: 'text/css; charset=utf-8' }],
+  ['/page.js', { name: 'page.js', type: 'text/javascript; charset=utf-8' }],
+  ['/icon.svg', { name: 'icon.svg', type: 'image/svg+xml' }],
+]);
+
+/** Server-sent events: what is running and the last requests at once, then each that comes, until the page goes away. */
+function streamEvents(response: ServerResponse, overview: Overview, feed: RequestFeed): void {
+  const send = (requests: readonly SeenRequest[]) => response.write(`data: ${JSON.stringify(requests)}\n\n`);
+
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  response.write(`retry: ${RETRY_MS}\nevent: overview\ndata: ${JSON.stringify(overview)}\n\n`);
+  send(feed.recent());
+  const unsubscribe = feed.subscribe((request) => {
+    // What a page that has stopped reading is sent would pile up; once it is cut off, it connects again.
+    if (response.writableLength > MAX_UNREAD_BYTES) response.destroy();
+    else send([request]);
+  });
+  response.once('close', unsubscribe);
+}
+
+/** How soon a page tries again when `npm start` was ended. */
+const RETRY_MS = 1_000;
+
+const MAX_UNREAD_BYTES = 256 * 1024;

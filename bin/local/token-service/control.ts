@@ -1,9 +1,9 @@
 import { z } from 'zod';
+import { type ClientName, type Pair, pairKey, type ServiceName } from '../../../functions/broker/pair/pair.ts';
 import { NAME_PATTERN } from '../../../functions/contract.ts';
 import { FAULTS, type TokenServiceAnswer, type TokenServiceFault } from './answer.ts';
-import type { Target } from './target.ts';
 
-/** What somebody at the keyboard wants from now on: `null` ends a wish, what is left out stays as it is. */
+/** What `POST /control` sets from now on: `null` ends a setting, what is left out stays as it is. */
 export interface Control {
   readonly target: Target;
   readonly answer?: TokenServiceAnswer | null | undefined;
@@ -15,9 +15,9 @@ export interface Control {
 export function parseControl(body: string): Control | string {
   const parsed = CONTROL.safeParse(parseJson(body));
   if (!parsed.success) return z.prettifyError(parsed.error);
-  const { service, client, ...wishes } = parsed.data;
-  if (client === undefined) return { target: service, ...wishes };
-  return service === undefined ? 'A client needs a service beside it.' : { target: { service, client }, ...wishes };
+  const { service, client, ...settings } = parsed.data;
+  if (client === undefined) return { target: service, ...settings };
+  return service === undefined ? 'A client needs a service beside it.' : { target: { service, client }, ...settings };
 }
 
 const NAME = z.string().regex(NAME_PATTERN);
@@ -46,4 +46,28 @@ function parseJson(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** What a setting of the token service is for: one pair, one service, or everything when left out. */
+export type Target = Pair | ServiceName | undefined;
+
+/** One value for each target; the narrowest target counts. */
+export class Targeted<T> {
+  readonly #values = new Map<string, T>();
+
+  /** `undefined` takes the target's value away. */
+  set(target: Target, value: T | undefined): void {
+    if (value === undefined) this.#values.delete(targetKey(target));
+    else this.#values.set(targetKey(target), value);
+  }
+
+  find(service: ServiceName, client: ClientName | undefined): T | undefined {
+    const ofPair = client === undefined ? undefined : this.#values.get(targetKey({ service, client }));
+    return ofPair ?? this.#values.get(targetKey(service)) ?? this.#values.get(targetKey(undefined));
+  }
+}
+
+/** A service's name cannot be taken for everything, nor a pair's key for a service: a name has no slash and a letter. */
+function targetKey(target: Target): string {
+  return typeof target === 'object' ? pairKey(target) : (target ?? '');
 }

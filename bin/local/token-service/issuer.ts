@@ -14,7 +14,7 @@ export interface TokenIssuer {
     service: ServiceName,
     authorization: string | undefined,
   ) => { readonly client: ClientName | undefined; readonly ok: boolean };
-  /** Gives a token that nobody has seen before. */
+  /** Gives a token that was never given before. */
   readonly issue: (pair: Pair) => string;
   /** Whose a living token of the service is. */
   readonly ownerOf: (service: ServiceName, authorization: string | undefined) => ClientName | undefined;

@@ -1,20 +1,19 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { text } from 'node:stream/consumers';
+import { text as readText } from 'node:stream/consumers';
 import { setTimeout } from 'node:timers/promises';
 import type { ClientName, ServiceName } from '../../../functions/broker/pair/pair.ts';
-import { listen } from '../loopback.ts';
+import { listen, refuseForeign, stop } from '../loopback.ts';
 import { give, json, problem, type TokenServiceAnswer, type TokenServiceFault } from './answer.ts';
-import { parseControl } from './control.ts';
+import { parseControl, type Target, Targeted } from './control.ts';
 import { type AcceptedCredential, createTokenIssuer } from './issuer.ts';
-import { type Target, Targeted } from './target.ts';
 
 /**
  * Stands in for the token endpoints of all services on 127.0.0.1, each below its own name:
  * `POST /<service>/auth/v1/token` checks the Basic credential and issues a token, which `GET /<service>/v1/whoami`
- * accepts. `POST /control` takes `respondWith`, `fault` and `latency` as JSON from somebody at the keyboard.
+ * accepts. `POST /control` takes `respondWith`, `fault` and `latency` as JSON, and from no page of a browser.
  */
 export async function startTokenService(options: TokenServiceOptions): Promise<TokenService> {
-  const { credentials, now = Date.now, port = 0, lifetimeSeconds = 3_600 } = options;
+  const { credentials, now = Date.now, lifetimeSeconds = 3_600 } = options;
   const issuer = createTokenIssuer({ credentials, lifetimeSeconds, now });
   const requests: TokenRequestRecord[] = [];
   const answers = new Targeted<TokenServiceAnswer>();
@@ -22,14 +21,14 @@ export async function startTokenService(options: TokenServiceOptions): Promise<T
   const latencies = new Targeted<number>();
 
   const server = createServer((request, response) => {
-    // Whoever hangs up half-way gets no answer.
+    // A client that hangs up half-way gets no answer.
     respond(request, response).catch(() => response.destroy());
   });
-  const boundPort = await listen(server, port);
-  const url = `http://127.0.0.1:${boundPort}`;
+  const port = await listen(server, 0);
+  const url = `http://127.0.0.1:${port}`;
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const body = await text(request);
+    const body = await readText(request);
     const [, service = '', ...rest] = new URL(request.url ?? '', url).pathname.split('/');
     const path = Object.hasOwn(credentials, service) ? rest.join('/') : `/${service}`;
     const expected = METHODS.get(path);
@@ -38,7 +37,7 @@ export async function startTokenService(options: TokenServiceOptions): Promise<T
     else if (request.method !== expected) give(response, problem(405, 'method_not_allowed', { allow: expected }));
     else if (path === TOKEN_PATH) await answerTokenRequest(service, request, response);
     else if (path === WHOAMI_PATH) give(response, whoAmI(service, request));
-    else give(response, control(body));
+    else give(response, control(request, body));
   }
 
   async function answerTokenRequest(service: ServiceName, { headers }: IncomingMessage, response: ServerResponse) {
@@ -68,10 +67,12 @@ export async function startTokenService(options: TokenServiceOptions): Promise<T
     return json(200, { service, client });
   }
 
-  function control(body: string): TokenServiceAnswer {
-    const wishes = parseControl(body);
-    if (typeof wishes === 'string') return { status: 400, headers: { 'content-type': 'text/plain' }, body: wishes };
-    const { target, answer, fault, latencyMs } = wishes;
+  function control(request: IncomingMessage, body: string): TokenServiceAnswer {
+    const refused = refuseForeign(request);
+    if (refused !== undefined) return text(refused.status, refused.message);
+    const settings = parseControl(body);
+    if (typeof settings === 'string') return text(400, settings);
+    const { target, answer, fault, latencyMs } = settings;
     if (answer !== undefined) answers.set(target, answer ?? undefined);
     if (fault !== undefined) faults.set(target, fault ?? undefined);
     if (latencyMs !== undefined) latencies.set(target, latencyMs ?? undefined);
@@ -88,25 +89,16 @@ export async function startTokenService(options: TokenServiceOptions): Promise<T
     fault: (fault, target) => faults.set(target, fault),
     latency: (ms, target) => latencies.set(target, ms),
     async refuseConnections(refuse) {
-      if (refuse) await stop();
-      else await listen(server, boundPort);
+      if (refuse) await stop(server);
+      else await listen(server, port);
     },
-    close: stop,
+    close: () => stop(server),
   };
-
-  async function stop(): Promise<void> {
-    await new Promise((resolve) => {
-      server.close(resolve);
-      server.closeAllConnections();
-    });
-  }
 }
 
 export interface TokenServiceOptions {
   /** For each service the credentials that it accepts, perhaps none. */
   readonly credentials: Readonly<Record<ServiceName, readonly AcceptedCredential[]>>;
-  /** A free one when left out. */
-  readonly port?: number;
   readonly lifetimeSeconds?: number;
   /** Epoch milliseconds. */
   readonly now?: () => number;
@@ -115,12 +107,12 @@ export interface TokenServiceOptions {
 export interface TokenService {
   readonly url: string;
   readonly authUrl: (service: ServiceName) => string;
-  /** All token requests that arrived, whatever became of them. */
+  /** All token requests that arrived, failed ones too. */
   readonly requests: readonly TokenRequestRecord[];
   /** Whether the token was issued here and not revoked. */
   readonly issued: (token: string) => boolean;
   readonly revoke: (token: string) => void;
-  /** Gives this answer to every token request, whatever its credential; `undefined` ends it, as below. */
+  /** Gives this answer to every token request, with any credential; `undefined` ends it, as below. */
   readonly respondWith: (target: Target, answer: TokenServiceAnswer | undefined) => void;
   readonly fault: (fault: TokenServiceFault | undefined, target?: Target) => void;
   readonly latency: (ms: number | undefined, target?: Target) => void;
@@ -136,6 +128,10 @@ interface TokenRequestRecord {
   readonly at: number;
   /** Whether the service accepts the credential. */
   readonly ok: boolean;
+}
+
+function text(status: number, body: string): TokenServiceAnswer {
+  return { status, headers: { 'content-type': 'text/plain' }, body };
 }
 
 const TOKEN_PATH = 'auth/v1/token';

@@ -1,5 +1,5 @@
-import { newTrace } from '../../../functions/broker/audit.ts';
 import type { Operation } from '../../../functions/broker/authorize.ts';
+import { newTrace } from '../../../functions/broker/audit.ts';
 import { createAuthorize } from '../../../functions/broker/authorize.ts';
 import type { CheckResult } from '../../../functions/broker/check-credential.ts';
 import { createSecretCache } from '../../../functions/broker/credential/secret-cache.ts';

@@ -1,6 +1,6 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { expect, onTestFinished, vi } from 'vitest';
-import type { PublishedMessage } from '../../../bin/local/aws/sns.ts';
+import type { PublishedMessage } from '../../../bin/local/aws/sns-sts.ts';
 import { LOCAL_ENVIRONMENT, startLocalBroker } from '../../../bin/local/broker.ts';
 import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
 import { startTokenService } from '../../../bin/local/token-service/server.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startSts } from '../../../bin/local/aws/sts.ts';
 import { createProbeCredentials, createStsClient } from '../../../functions/aws/probe-credentials.ts';
 import { motoIsInstalled, startMoto } from '../../support/moto.ts';
+import { startSts } from '../../support/stand-ins.ts';
 
 const PROBE = {
   role: 'arn:aws:iam::111111111111:role/probe',

@@ -1,5 +1,17 @@
 import type { ServerResponse } from 'node:http';
-import { AwsError } from './error.ts';
+
+/** A failure as an AWS service answers it: the type becomes `__type`. The message never holds a value of the request. */
+export class AwsError extends Error {
+  override readonly name = 'AwsError';
+  readonly type: string;
+  readonly status: number;
+
+  constructor(type: string, message: string, status = 400) {
+    super(message);
+    this.type = type;
+    this.status = status;
+  }
+}
 
 /** Ways in which a service can fail a call, by name. */
 export type Fault = keyof typeof FAULTS;
