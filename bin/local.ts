@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
-import { causeWord } from '../functions/aws/errors.ts';
+import { causeWord } from '../functions/aws/calls.ts';
 import { greeting, requestLine } from './local/banner.ts';
 import { startLocalBroker } from './local/broker.ts';
 import { readPorts } from './local/config.ts';

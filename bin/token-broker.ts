@@ -1,12 +1,16 @@
 import { Command, CommanderError, Option } from 'commander';
-import { parseName } from './commands/arguments.ts';
-import { addClientCommands } from './commands/client.ts';
+import { addCheckCommand } from './commands/client/check.ts';
+import { addDisableCommands } from './commands/client/disable.ts';
+import { addListCommand } from './commands/client/list.ts';
+import { addPromoteCommands } from './commands/client/promote.ts';
+import { addPutCommand } from './commands/client/put.ts';
+import { addRetryCommand } from './commands/client/retry.ts';
 import { addConfigCommand } from './commands/config.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
 import { addHealthCommand } from './commands/health.ts';
 import { addPolicyCommand } from './commands/policy.ts';
+import { parseName, withoutValues } from './commands/shared/options.ts';
 import { addTokenCommand } from './commands/token.ts';
-import { withoutValues } from './commands/wrong-usage.ts';
 
 /** The command line: data on stdout, talk on stderr; exit 0 done, 1 refused or failed, 2 wrong usage, 130 Ctrl-C. */
 const program = new Command('token-broker')
@@ -23,13 +27,14 @@ const program = new Command('token-broker')
   .exitOverride();
 
 const interrupted = new AbortController();
+const { signal } = interrupted;
 process.once('SIGINT', () => interrupted.abort());
 for (const stream of [process.stdout, process.stderr]) stream.on('error', ignoreBrokenPipe);
 
-addTokenCommand(program, interrupted.signal);
-addClientCommands(program, interrupted.signal);
-addHealthCommand(program, interrupted.signal);
-addDoctorCommand(program, interrupted.signal);
+addTokenCommand(program, signal);
+addClientCommands(program);
+addHealthCommand(program, signal);
+addDoctorCommand(program, signal);
 addPolicyCommand(program);
 addConfigCommand(program);
 
@@ -40,7 +45,21 @@ try {
   process.exitCode = error.exitCode === 0 ? 0 : 2;
 }
 
-/** Whoever reads our output may stop early (`| head`): what is left is for nobody. */
+/** `client`: what an operator does with the credentials of clients. */
+function addClientCommands(parent: Command): void {
+  const client = parent
+    .command('client')
+    .description("Look after the clients' credentials.")
+    .addHelpText('after', '\ndocs/operations.md tells which of them to use when.');
+  addListCommand(client, signal);
+  addPutCommand(client, signal);
+  addCheckCommand(client, signal);
+  addPromoteCommands(client, signal);
+  addDisableCommands(client, signal);
+  addRetryCommand(client, signal);
+}
+
+/** The reader of our output may stop early (`| head`), and then the rest has no reader. */
 function ignoreBrokenPipe(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error;
 }

@@ -1,3 +1,5 @@
+import type { ProblemType } from '../functions/contract.ts';
+
 /**
  * Every failure of the client: a problem of the broker, a refusal by AWS, or no usable answer at all.
  *
@@ -5,17 +7,17 @@
  */
 export class TokenBrokerError extends Error {
   override readonly name = 'TokenBrokerError';
-  /** The type of the broker's problem, or a `FailureType` when somebody else failed. */
+  /** The type of the broker's problem, or a `FailureType` when the broker did not answer. */
   readonly type: string;
   /** What happened, without the type that `message` starts with. */
   readonly detail: string;
   /** The HTTP status, when there was an answer. */
   readonly status: number | undefined;
-  /** Whether the same request may succeed later without anybody acting. */
+  /** Whether the same request may succeed later without a person acting. */
   readonly retryable: boolean;
   /** Whole seconds after which trying again makes sense. */
   readonly retryAfterSeconds: number | undefined;
-  /** What to do about it, when it is no problem of the broker: those say it in their detail. */
+  /** What to do about it; absent for a problem of the broker, which says it in its detail. */
   readonly advice: string | undefined;
   /** What the broker answered, when the failure is one of its problems. */
   readonly problem: BrokerProblem | undefined;
@@ -32,13 +34,16 @@ export class TokenBrokerError extends Error {
   }
 }
 
-export interface TokenBrokerErrorOptions {
-  readonly retryable: boolean;
+interface AnswerFacts {
   readonly status?: number | undefined;
   readonly retryAfterSeconds?: number | undefined;
+  readonly cause?: unknown;
+}
+
+export interface TokenBrokerErrorOptions extends AnswerFacts {
+  readonly retryable: boolean;
   readonly advice?: string | undefined;
   readonly problem?: BrokerProblem | undefined;
-  readonly cause?: unknown;
 }
 
 /** A problem (RFC 9457) as the broker sent it; members that this version does not know are kept. */
@@ -52,100 +57,85 @@ export interface BrokerProblem {
   readonly [member: string]: unknown;
 }
 
-/** The failures that are not problems of the broker. `aws-…` were answered by AWS before the broker saw the request. */
-export const FAILURES = {
-  'aws-forbidden': {
-    retryable: false,
-    detail: 'AWS does not let this identity call the Function URL',
-    advice:
-      'Allow lambda:InvokeFunctionUrl and lambda:InvokeFunction in the role, and have an access rule for it deployed.',
-  },
-  'aws-signature-mismatch': {
-    retryable: false,
-    detail: 'AWS calculated another signature than the request carries',
-    advice: 'Check the secret access key, and that nothing changes the request on its way.',
-  },
-  'aws-signature-expired': {
-    retryable: false,
-    detail: 'AWS finds the signature too old: this clock is behind',
-    advice: 'Set the clock of this machine forward.',
-  },
-  'aws-signature-not-yet-current': {
-    retryable: false,
-    detail: 'AWS finds the signature in the future: this clock is ahead',
-    advice: 'Set the clock of this machine back.',
-  },
-  'aws-security-token-invalid': {
-    retryable: false,
-    detail: 'AWS does not know these AWS credentials',
-    advice: 'Use an access key and a session token that were given out together.',
-  },
-  'aws-security-token-expired': {
-    retryable: false,
-    detail: 'The temporary AWS credentials have expired',
-    advice: 'Renew them: give a function as `credentials`, or none, instead of fixed ones.',
-  },
-  'aws-wrong-scope': {
-    retryable: false,
-    detail: 'The request was signed for another region or AWS service',
-    advice: 'Give the `region` of the Function URL, or none.',
-  },
-  'aws-refused': {
-    retryable: false,
-    detail: 'AWS refused the request for a reason that the client does not know',
-    advice: 'Check the URL, the region and the AWS identity.',
-  },
-  'aws-throttled': {
-    retryable: true,
-    detail: 'AWS throttled the request: too many at the same time',
-    advice: 'Try again in a moment; if it lasts, raise the concurrency of the function.',
-  },
-  'aws-function-failed': {
-    retryable: true,
-    detail: 'AWS got no answer from the function behind the Function URL',
-    advice: 'Try again; if it lasts, read the log of the function.',
-  },
-  'aws-function-timeout': {
-    retryable: true,
-    detail: 'The function behind the Function URL did not answer AWS in time',
-    advice: 'Try again; if it lasts, see in the log of the function what it waits for.',
-  },
-  'aws-credentials-unavailable': {
-    retryable: false,
-    detail: 'There are no usable AWS credentials to sign with',
-    advice: 'Attach a role, or set AWS_PROFILE or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.',
-  },
-  'unexpected-answer': {
-    retryable: false,
-    detail: 'The answer is not one of the broker',
-    advice: 'Check that the URL is the Function URL of a broker, and that no proxy answers instead.',
-  },
-  'network-error': {
-    retryable: true,
-    detail: 'There was no answer',
-    advice: 'Try again; if it lasts, check the URL, the network and the proxy.',
-  },
-  timeout: {
-    retryable: true,
-    detail: 'There was no answer in time',
-    advice: 'Try again, or allow more time.',
-  },
-  aborted: { retryable: false, detail: 'The caller gave up waiting', advice: 'Nothing has to be done.' },
-} as const satisfies Record<string, { readonly retryable: boolean; readonly detail: string; readonly advice: string }>;
+/** The error for a problem of the broker. */
+export function problemError(problem: BrokerProblem, retryAfterSeconds: number | undefined): TokenBrokerError {
+  const { type, detail, status, retryable, request_id } = problem;
+  const request = request_id === undefined ? '' : ` (request ${request_id})`;
+  return new TokenBrokerError(type, detail + request, { status, retryable, retryAfterSeconds, problem });
+}
+
+/** Whether the broker keeps a token that it was told is refused, because it replaced the predecessor just before. */
+export function isRefusedAgain(error: unknown): boolean {
+  return error instanceof TokenBrokerError && error.type === ('refused-again' satisfies ProblemType);
+}
+
+/** The error for a failure of `FAILURES`; `more` ends its sentence and must not quote what a peer sent. */
+export function failure(type: FailureType, more = '', facts: AnswerFacts = {}): TokenBrokerError {
+  const { retryable, detail, advice } = FAILURES[type];
+  return new TokenBrokerError(type, more === '' ? detail : `${detail}: ${more}`, { ...facts, retryable, advice });
+}
 
 export type FailureType = keyof typeof FAILURES;
 
-/** The error for a failure of `FAILURES`; `more` ends its sentence and must not quote what a peer sent. */
-export function failure(
-  type: FailureType,
-  more = '',
-  options: Omit<TokenBrokerErrorOptions, 'retryable' | 'advice'> = {},
-) {
-  const { retryable, detail, advice } = FAILURES[type];
-  return new TokenBrokerError(type, more === '' ? detail : `${detail}: ${more}`, { ...options, retryable, advice });
-}
+const lasting = (detail: string, advice: string) => ({ retryable: false, detail, advice }) as const;
 
-/** Whether the broker stands by a token that it was told to be refused: its predecessor was replaced just before. */
-export function isRefusedAgain(error: unknown): boolean {
-  return error instanceof TokenBrokerError && error.type === 'refused-again';
-}
+const passing = (detail: string, advice: string) => ({ retryable: true, detail, advice }) as const;
+
+/** The failures that are not problems of the broker. `aws-…` were answered by AWS before the broker saw the request. */
+export const FAILURES = {
+  'aws-forbidden': lasting(
+    'AWS does not let this identity call the Function URL',
+    'Allow lambda:InvokeFunctionUrl and lambda:InvokeFunction in the role, and have an access rule for it deployed.',
+  ),
+  'aws-signature-mismatch': lasting(
+    'AWS calculated another signature than the request carries',
+    'Check that the secret access key belongs to the access key id, without stray spaces, and that no proxy changes the request.',
+  ),
+  'aws-signature-expired': lasting(
+    "AWS finds the signature too old: this machine's clock is behind",
+    'Set the clock of this machine forward (`timedatectl` shows its state).',
+  ),
+  'aws-signature-not-yet-current': lasting(
+    "AWS finds the signature in the future: this machine's clock is ahead",
+    'Set the clock of this machine back (`timedatectl` shows its state).',
+  ),
+  'aws-security-token-invalid': lasting(
+    'AWS does not know these AWS credentials',
+    'Use an access key id, a secret access key and a session token that AWS issued together.',
+  ),
+  'aws-security-token-expired': lasting(
+    'The temporary AWS credentials have expired',
+    'Sign in again (`aws sso login`); code gives a function as `credentials`, or none, instead of fixed ones.',
+  ),
+  'aws-wrong-scope': lasting(
+    'The request was signed for another region or AWS service',
+    'Give the `region` of the Function URL, or leave it out.',
+  ),
+  'aws-refused': lasting(
+    'AWS refused the request for a reason that the client does not know',
+    'Check the URL, the region and the AWS identity (`aws sts get-caller-identity`).',
+  ),
+  'aws-throttled': passing(
+    'AWS throttled the request: too many at the same time',
+    'Try again in a moment; if it lasts, raise the reserved concurrency of the function.',
+  ),
+  'aws-function-failed': passing(
+    'AWS got no answer from the function behind the Function URL',
+    'Try again; if it lasts, read the log of the function.',
+  ),
+  'aws-function-timeout': passing(
+    'The function behind the Function URL did not answer AWS in time',
+    'Try again; if it lasts, look in the log of the function for what it waits for.',
+  ),
+  'aws-credentials-unavailable': lasting(
+    'There are no usable AWS credentials to sign with',
+    'Attach a role, sign in (`aws sso login`), or set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.',
+  ),
+  'unexpected-answer': lasting(
+    'The answer does not come from a broker',
+    'Check that the URL is the Function URL of a broker, and that no proxy answers instead.',
+  ),
+  'network-error': passing('There was no answer', 'Try again; if it lasts, check the URL, the network and the proxy.'),
+  timeout: passing('There was no answer in time', 'Try again, or allow more time.'),
+  aborted: lasting('The caller stopped waiting', 'Call again when the token is still needed.'),
+} satisfies Record<string, { readonly retryable: boolean; readonly detail: string; readonly advice: string }>;

@@ -1,7 +1,14 @@
-export type { Check, Finding, SecretStage } from './check.ts';
-export type { AwsCredentials, ReadAwsCredentials } from './credentials.ts';
+export type { Finding, ProblemType, ProvenBy, SecretStage } from '../functions/contract.ts';
+export type { Check, IssuedToken } from './answers.ts';
 export { type BrokerProblem, type FailureType, TokenBrokerError } from './error.ts';
-export type { IssuedToken } from './issued-token.ts';
+export {
+  type AwsCredentials,
+  type Endpoint,
+  parseEndpoint,
+  type ReadAwsCredentials,
+  sign,
+  standardAwsCredentials,
+} from './sign.ts';
 export {
   type CallOptions,
   type CheckOptions,

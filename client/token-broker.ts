@@ -1,15 +1,15 @@
-import { askForCheck, type Check, type CheckRequest } from './check.ts';
-import { type AwsCredentials, type ReadAwsCredentials, standardAwsCredentials } from './credentials.ts';
-import { parseEndpoint } from './endpoint.ts';
-import { type Connection, sleepFor } from './exchange.ts';
-import type { IssuedToken } from './issued-token.ts';
-import { within } from './limits.ts';
-import { fetchWithToken } from './service-fetch.ts';
-import type { Waiting } from './shared-flights.ts';
-import { SigningClock } from './signing-clock.ts';
-import type { TokenRequest } from './token.ts';
-import { createAskingSource, createCachingSource } from './token-source.ts';
-import { type TokenWish, useToken } from './with-token.ts';
+import { askForCheck, type Check, type CheckRequest, type IssuedToken, type TokenRequest } from './answers.ts';
+import { type Connection, sleepFor } from './request.ts';
+import {
+  type AwsCredentials,
+  parseEndpoint,
+  type ReadAwsCredentials,
+  SigningClock,
+  standardAwsCredentials,
+} from './sign.ts';
+import { type Waiting, within } from './single-flight.ts';
+import { createCachingSource, createUncachedSource } from './token-source.ts';
+import { fetchWithToken, useToken } from './with-token.ts';
 
 export interface TokenBrokerOptions {
   /** The broker's Function URL. */
@@ -46,7 +46,7 @@ export interface CallOptions {
 
 export interface TokenOptions extends TokenRequest, CallOptions {}
 
-export interface UseOptions extends TokenWish, CallOptions {}
+export interface UseOptions extends Omit<TokenRequest, 'refused'>, CallOptions {}
 
 export interface CheckOptions extends CheckRequest, CallOptions {}
 
@@ -57,7 +57,7 @@ export interface TokenBroker {
    * Runs `use` with a token. When `use` throws `TokenRefused`, the token is reported and `use` runs once more with its
    * successor; the second refusal, or the first when there is no successor, is thrown.
    *
-   * @throws TokenBrokerError, and whatever `use` throws
+   * @throws TokenBrokerError, and every error that `use` throws
    */
   readonly withToken: <Result>(
     options: UseOptions,
@@ -68,44 +68,39 @@ export interface TokenBroker {
    * successor. It is not, and the 401 is the answer, when there is no successor or when the body is a stream or that of
    * a `Request`. A signal in `init` ends the waiting for the token, too.
    *
-   * @throws TokenBrokerError when there is no token; TypeError for a URL without TLS; whatever `fetch` throws
+   * @throws TokenBrokerError when there is no token; TypeError for a URL without TLS; every error that `fetch` throws
    */
   readonly fetch: (
     input: Parameters<typeof globalThis.fetch>[0],
     init: RequestInit | undefined,
     options: UseOptions,
   ) => Promise<Response>;
-  /** Whether the credential of one client works on one service. @throws TokenBrokerError when nobody can say */
+  /** Whether the credential of one client works on one service. @throws TokenBrokerError when the broker cannot say */
   readonly check: (options: CheckOptions) => Promise<Check>;
 }
 
 /**
  * The way to a token broker; make one and share it, because it remembers the tokens. It sends nothing and reads no AWS
- * credentials before it is asked for something.
+ * credentials before its first call.
  *
  * @throws TypeError when `url` or `region` cannot be used
  */
 export function createTokenBroker(options: TokenBrokerOptions): TokenBroker {
   const connection = connect(options);
-  const source = options.cache === false ? createAskingSource(connection) : createCachingSource(connection);
+  const { patienceMs = 30_000 } = options;
+  const { now, fetch } = connection;
+  const source = options.cache === false ? createUncachedSource(connection) : createCachingSource(connection);
 
-  const waitingOf = ({ signal, deadline }: CallOptions): Waiting => ({
-    signal,
-    deadline: deadline ?? connection.now() + connection.patienceMs,
-  });
+  const waitingOf = ({ signal, deadline = now() + patienceMs }: CallOptions): Waiting => ({ signal, deadline });
   return {
-    token: async (asked) => source(asked, waitingOf(asked)),
-    withToken: (asked, use) => useToken(source, asked, () => waitingOf(asked), use),
-    fetch: (input, init, asked) => {
-      const signal = asked.signal ?? init?.signal ?? (input instanceof Request ? input.signal : undefined);
-      return fetchWithToken(connection.fetch, source, [input, init], asked, () => waitingOf({ ...asked, signal }));
+    token: async (request) => source(request, waitingOf(request)),
+    withToken: (request, use) => useToken({ source, request, waiting: () => waitingOf(request) }, use),
+    fetch: (input, init, request) => {
+      const signal = request.signal ?? init?.signal ?? (input instanceof Request ? input.signal : undefined);
+      const waiting = () => waitingOf({ ...request, signal });
+      return fetchWithToken({ source, request, waiting }, fetch, [input, init]);
     },
-    check: (asked) => {
-      const { signal, deadline } = waitingOf(asked);
-      return within({ signal, timeoutMs: deadline - connection.now() }, (stop) =>
-        askForCheck(connection, asked, { signal: stop, deadline: () => deadline }),
-      );
-    },
+    check: (request) => within(now, waitingOf(request), (limits) => askForCheck(connection, request, limits)),
   };
 }
 
@@ -118,7 +113,6 @@ function connect(options: TokenBrokerOptions): Connection {
     now,
     fetch: options.fetch ?? globalThis.fetch,
     timeoutMs: options.timeoutMs ?? 20_000,
-    patienceMs: options.patienceMs ?? 30_000,
     maxAttempts: options.maxAttempts ?? 4,
     sleep: options.sleep ?? sleepFor,
     random: options.random ?? Math.random,

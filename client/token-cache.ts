@@ -1,4 +1,4 @@
-import type { IssuedToken } from './issued-token.ts';
+import type { IssuedToken } from './answers.ts';
 
 /** A token that is handed out again. All times are epoch milliseconds. */
 interface Held {
@@ -6,9 +6,9 @@ interface Held {
   /** The number of the request that brought it. */
   readonly request: number;
   readonly receivedAt: number;
-  /** From here on one caller asks for its successor, while the others are still given this one. */
+  /** From here on one caller asks for its successor, while the others still get this one. */
   readonly renewAt: number;
-  /** From here on nobody is given it. */
+  /** From here on no caller gets it. */
   readonly endsAt: number;
 }
 
@@ -68,8 +68,8 @@ export class TokenCache {
 }
 
 /**
- * Inside the margin within which the broker gives a token to nobody any more (30 s, or a fifth of a life that may have
- * begun before we saw the token): whoever has to ask then gets a new token, and not the same again and again.
+ * Not longer than the margin within which the broker issues a token no more (30 s, or a fifth of a life that may have
+ * begun before we saw the token): a caller that asks within it gets a new token, and not the same again and again.
  */
 function hardMarginMs(lifetimeMs: number): number {
   return Math.min(30_000, lifetimeMs * 0.2);

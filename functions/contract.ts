@@ -61,86 +61,84 @@ interface ProblemDefinition {
   /** Whether the same request may succeed later without an operator acting. */
   readonly retryable: boolean;
   readonly title: string;
-  /** What the caller who reads the problem should do. */
-  readonly advice: string;
   /** Who can end the problem. */
   readonly concerns: 'caller' | 'operator' | 'service' | 'broker';
   /** What the problem says of its pair to a check; absent when it says nothing of the credential. */
   readonly finding?: Finding;
 }
 
-const byCaller = (status: number, title: string, advice: string) =>
-  ({ status, retryable: false, title, advice, concerns: 'caller' }) as const;
+const byCaller = (status: number, title: string) => ({ status, retryable: false, title, concerns: 'caller' }) as const;
 
-const byOperator = (finding: Finding, title: string, advice: string) =>
-  ({ status: 424, retryable: false, title, advice, concerns: 'operator', finding }) as const;
+const byOperator = (finding: Finding, title: string) =>
+  ({ status: 424, retryable: false, title, concerns: 'operator', finding }) as const;
 
-const byService = (status: number, title: string, advice: string, finding?: Finding) =>
-  ({ status, retryable: true, title, advice, concerns: 'service', ...(finding && { finding }) }) as const;
+const byService = (status: number, title: string, finding?: Finding) =>
+  ({ status, retryable: true, title, concerns: 'service', ...(finding && { finding }) }) as const;
 
-const byBroker = (status: number, title: string, advice: string) =>
-  ({ status, retryable: true, title, advice, concerns: 'broker' }) as const;
+const byBroker = (status: number, title: string) => ({ status, retryable: true, title, concerns: 'broker' }) as const;
 
 const TABLE = {
-  'invalid-request': byCaller(400, 'The request is not well-formed', 'Correct the member that `detail` names.'),
-  'access-denied': byCaller(
-    403,
-    'The caller may not act for this client on this service',
-    'Check the names and your role, then ask for a rule.',
-  ),
-  'not-found': byCaller(404, 'There is nothing at this path', 'Send to `/token`.'),
-  'method-not-allowed': byCaller(405, 'This path takes only POST', 'Send a POST.'),
-  'content-too-large': byCaller(413, 'The request body is too large', 'Send less.'),
-  'unsupported-media-type': byCaller(415, 'The content type is not supported', 'Set `content-type`.'),
-  'credential-missing': byOperator(
-    'secret-missing',
-    'There is no credential for this client',
-    'An operator stores one.',
-  ),
-  'credential-malformed': byOperator(
-    'secret-malformed',
-    'The stored credential cannot be used',
-    'An operator corrects what `detail` names.',
-  ),
-  'credential-rejected': byOperator(
-    'rejected',
-    'The service rejected the client credential',
-    'An operator stores the right one.',
-  ),
-  'client-disabled': byOperator(
-    'disabled',
-    'An operator has disabled this client',
-    'Ask the operators why; `client enable` ends it.',
-  ),
-  'token-response-unusable': byOperator(
-    'misconfigured',
-    'The answer of the token endpoint is unusable',
-    "An operator names the members in `response`; the problem shows the answer's shape.",
-  ),
-  'token-endpoint-error': byOperator(
-    'misconfigured',
-    'The token endpoint refused the token request',
-    'An operator checks `authUrl`, `tokenPath` and `parameters`.',
-  ),
-  'token-endpoint-unavailable': byService(
-    503,
-    'The token endpoint is unavailable',
-    'Try again after `Retry-After`.',
-    'unreachable',
-  ),
-  'refused-again': byService(
-    503,
-    'The successor of a refused token was refused too soon',
-    'Use the new token, or wait.',
-  ),
-  'token-endpoint-timeout': byService(504, 'The token endpoint did not answer in time', 'Try again.', 'unreachable'),
-  'secrets-unavailable': byBroker(
-    503,
-    'The credential cannot be read at the moment',
-    "Try again; check the function's permissions if it lasts.",
-  ),
-  internal: byBroker(500, 'The broker failed', 'Tell its operators the `request_id`.'),
+  'invalid-request': byCaller(400, 'The request is not well-formed'),
+  'access-denied': byCaller(403, 'The caller may not act for this client on this service'),
+  'not-found': byCaller(404, 'There is nothing at this path'),
+  'method-not-allowed': byCaller(405, 'This path takes only POST'),
+  'content-too-large': byCaller(413, 'The request body is too large'),
+  'unsupported-media-type': byCaller(415, 'The content type is not supported'),
+  'credential-missing': byOperator('secret-missing', 'There is no credential for this client'),
+  'credential-malformed': byOperator('secret-malformed', 'The stored credential cannot be used'),
+  'credential-rejected': byOperator('rejected', 'The service rejected the client credential'),
+  'client-disabled': byOperator('disabled', 'An operator has disabled this client'),
+  'token-response-unusable': byOperator('misconfigured', 'The answer of the token endpoint is unusable'),
+  'token-endpoint-error': byOperator('misconfigured', 'The token endpoint refused the token request'),
+  'token-endpoint-unavailable': byService(503, 'The token endpoint is unavailable', 'unreachable'),
+  'refused-again': byService(503, 'The successor of a refused token was refused too soon'),
+  'token-endpoint-timeout': byService(504, 'The token endpoint did not answer in time', 'unreachable'),
+  'secrets-unavailable': byBroker(503, 'The credential cannot be read at the moment'),
+  internal: byBroker(500, 'The broker failed'),
 } satisfies Record<string, ProblemDefinition>;
 
 /** 403: the caller was refused. 424: an operator must act. 5xx: transient. HTTP clients repeat 5xx by themselves. */
 export const PROBLEMS: Readonly<Record<ProblemType, ProblemDefinition>> = TABLE;
+
+/**
+ * What a person does about each problem, with the places `<environment>` and `<client>`. Apart from `PROBLEMS`, because
+ * no function reads it and a bundler leaves it out.
+ */
+export const PROBLEM_ADVICE: Readonly<Record<ProblemType, string>> = {
+  'invalid-request': 'Correct the member that `detail` names.',
+  'access-denied': 'Check both names and your role (`aws sts get-caller-identity`), then ask for an access rule.',
+  'not-found': 'Send to `/token`; the URL of the broker ends after the host.',
+  'method-not-allowed': 'Send a POST.',
+  'content-too-large': 'Send at most 16 KiB.',
+  'unsupported-media-type': 'Send JSON or a form in UTF-8, and name it in `content-type`.',
+  'credential-missing':
+    'An operator stores `token-broker/<environment>/<client>` with this service in it (`client put <client>`).',
+  'credential-malformed':
+    'An operator corrects in `token-broker/<environment>/<client>` what `detail` names (`client put <client>`).',
+  'credential-rejected':
+    'An operator stores the right credential in `token-broker/<environment>/<client>` (`client put <client>`); trying again may lock the account.',
+  'client-disabled': 'Ask the operators why; `client enable <client>` ends it.',
+  'token-response-unusable':
+    "An operator names the members of the answer in the service's `response` settings; `response_shape` shows what came.",
+  'token-endpoint-error': "An operator checks the service's `authUrl`, `tokenPath`, `parameters` and `headers`.",
+  'token-endpoint-unavailable': 'Try again after `Retry-After`; if it lasts, tell the operators of the service.',
+  'refused-again': 'Use the new token, or wait before you refuse it too.',
+  'token-endpoint-timeout': 'Try again; if it lasts, tell the operators of the service.',
+  'secrets-unavailable': "Try again; if it lasts, an operator checks whether the broker's role may read the secret.",
+  internal: 'Try again; if it lasts, tell the operators of the broker the `request_id`.',
+};
+
+/** What an operator does about each finding of a check, with the same places. */
+export const FINDING_ADVICE: Readonly<Record<Exclude<Finding, 'accepted'>, string>> = {
+  rejected:
+    'Store the right credential with `client put <client>`; if the service has mended it on its side, `client retry <client>` lets it be sent again.',
+  throttled:
+    'Wait before the next check: the service has had too many requests, or too many rejected versions were tried within the hour.',
+  unreachable: 'Check again later: the service cannot be reached or is failing, which says nothing of the credential.',
+  misconfigured:
+    'Compare `authUrl`, `tokenPath`, `parameters` and `response` of the service with what it expects (`doctor` shows its answer); then `client retry <client>` lets the credential be sent again at once.',
+  'secret-missing':
+    'Store the credential with `client put <client> --services`: `token-broker/<environment>/<client>` has no version with this stage, does not name this service, or is marked for deletion.',
+  'secret-malformed': 'Store `token-broker/<environment>/<client>` anew with `client put <client>`.',
+  disabled: 'Nothing until the client may go on: `client enable <client>` ends it.',
+};

@@ -1,14 +1,16 @@
 import { setTimeout } from 'node:timers/promises';
+import { SNSClient } from '@aws-sdk/client-sns';
+import { STSClient } from '@aws-sdk/client-sts';
 import { type FailureType, TokenBrokerError } from '../client/error.ts';
 import { createTokenBroker, type TokenBroker, type TokenBrokerOptions } from '../client/token-broker.ts';
-import { createClientList } from './aws/client-list.ts';
+import { createClientList, createSecretDescriber } from './aws/client-list.ts';
 import { createDynamoDBClient, createSecretsManagerClient } from './aws/clients.ts';
 import type { InvocationContext } from './aws/function-url.ts';
 import { createHealthLog } from './aws/log/health-log.ts';
 import { createNotificationTable } from './aws/notification-table.ts';
-import { createNotifier, createSnsClient } from './aws/notifier.ts';
-import { createProbeCredentials, createStsClient } from './aws/probe-credentials.ts';
-import { createSecretDescriber, parseSecretEvent } from './aws/secret-event.ts';
+import { createNotifier } from './aws/notifier.ts';
+import { createProbeCredentials } from './aws/probe-credentials.ts';
+import { parseSecretEvent } from './aws/secret-event.ts';
 import { createClientCheck } from './broker/health/check-client.ts';
 import type { CheckPair } from './broker/health/check-pairs.ts';
 import { createNotify } from './broker/health/notify.ts';
@@ -53,16 +55,11 @@ export function createHealthFunction(options: Options): HealthHandler {
   const log = createHealthLog({ environment, now, write });
   const secretsManager = createSecretsManagerClient(patient(10_000));
   const memories = createNotificationTable({ dynamodb: createDynamoDBClient(patient(1_000)), tableName, now });
-  const sendMessage = createNotifier({ sns: createSnsClient(), topicArn });
-  const probeCredentials = createProbeCredentials({ sts: createStsClient(), roleArn: probeRoleArn });
-  const common = {
-    services,
-    checkPair: createPairChecker(createTokenBroker({ ...ONCE, url, credentials })),
-    notify: createNotify({ environment, memories, sendMessage, now }),
-    record: log.check,
-    now,
-    sleep,
-  };
+  const sendMessage = createNotifier({ sns: new SNSClient(patient(2_000)), topicArn });
+  const probeCredentials = createProbeCredentials({ sts: new STSClient(patient(2_000)), roleArn: probeRoleArn });
+  const checkPair = createPairChecker(createTokenBroker({ ...ONCE, url, credentials }));
+  const notify = createNotify({ environment, memories, sendMessage, now });
+  const common = { services, checkPair, notify, record: log.check, now, sleep };
   const run = createHealthRun({
     ...common,
     intervalMs: intervalSeconds * 1_000,
@@ -110,7 +107,8 @@ export function createPairChecker(broker: Pick<TokenBroker, 'check'>): CheckPair
       return { kind: 'checked', finding, provenBy, version, checkedAt };
     } catch (error) {
       const failure = failureWord(error);
-      return { kind: 'failed', failure, retryable: failure === TIMEOUT || isRetryable(error) };
+      const isRetryable = error instanceof TokenBrokerError && error.retryable;
+      return { kind: 'failed', failure, retryable: failure === TIMEOUT || isRetryable };
     }
   };
 }
@@ -132,10 +130,6 @@ function conditionOf(error: unknown): 'denied' | 'not-denied' | 'unproven' {
   if (!(error instanceof TokenBrokerError) || error.problem === undefined) return 'unproven';
   if (error.type === 'access-denied' && error.status === 403) return 'denied';
   return error.type === 'internal' ? 'unproven' : 'not-denied';
-}
-
-function isRetryable(error: unknown): boolean {
-  return error instanceof TokenBrokerError && error.retryable;
 }
 
 /** One word, whatever the answer was. */

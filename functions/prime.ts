@@ -14,7 +14,7 @@ export async function prime(reads: Promise<void>, settings: BrokerSettings): Pro
   const end = reads.finally(() => {
     isWaiting = false;
   });
-  await turnOfTheLoop();
+  await soon(undefined);
   if (isWaiting) await issueMadeUpToken(settings).catch(() => undefined);
   await end;
 }
@@ -25,32 +25,29 @@ export async function prime(reads: Promise<void>, settings: BrokerSettings): Pro
  */
 export async function issueMadeUpToken({ services, provenForSeconds }: BrokerSettings): Promise<FunctionUrlResult> {
   const [service = NAME] = Object.keys(services);
+  const accessRules = [{ role: ROLE, clients: [NAME], services: [service], operations: ['token'] as const }];
   const { handler } = createTokenFunction({
     environment: NAME,
     tableName: NAME,
-    settings: {
-      services,
-      provenForSeconds,
-      accessRules: [{ role: ROLE, clients: [NAME], services: [service], operations: ['token'] }],
-    },
+    settings: { services, provenForSeconds, accessRules },
     secretsManager: madeUpClient<SecretsManagerClient>(madeUpSecret),
     dynamodb: madeUpClient<DynamoDBClient>(() => ({})),
     send: () => soon(TOKEN),
     write: () => undefined,
   });
-  return handler(
-    { ...EVENT, body: JSON.stringify({ client: NAME, service }) },
-    { getRemainingTimeInMillis: () => TIME_MS },
-  );
+  const event = { ...EVENT, body: JSON.stringify({ client: NAME, service }) };
+  return handler(event, { getRemainingTimeInMillis: () => TIME_MS });
 }
 
 /** All that is used of a client is `send`. */
-function madeUpClient<Client>(answer: (input: Readonly<Record<string, unknown>>) => object): Client {
-  return { send: ({ input }: { readonly input: Readonly<Record<string, unknown>> }) => soon(answer(input)) } as Client;
+function madeUpClient<Client>(answer: (input: Input) => object): Client {
+  return { send: ({ input }: { readonly input: Input }) => soon(answer(input)) } as Client;
 }
 
+type Input = Readonly<Record<string, unknown>>;
+
 /** Serves as the credential and as the sealing key. */
-function madeUpSecret({ SecretId, VersionStage }: Readonly<Record<string, unknown>>): object {
+function madeUpSecret({ SecretId, VersionStage }: Input): object {
   return {
     Name: SecretId,
     VersionId: NAME,
@@ -60,17 +57,13 @@ function madeUpSecret({ SecretId, VersionStage }: Readonly<Record<string, unknow
 }
 
 /** Between two steps, what has come for the real reads is read. */
-async function soon<Answer>(answer: Answer): Promise<Answer> {
-  await turnOfTheLoop();
-  return answer;
-}
-
-function turnOfTheLoop(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+function soon<Answer>(answer: Answer): Promise<Answer> {
+  return new Promise((resolve) => setImmediate(resolve, answer));
 }
 
 const NAME = 'priming';
 const ROLE = 'arn:aws:iam::000000000000:role/priming';
+const ASSUMED_ROLE = 'arn:aws:sts::000000000000:assumed-role/priming/priming';
 /** An environment starts far sooner than in the ten seconds that Lambda gives it. */
 const TIME_MS = 3_000;
 
@@ -87,12 +80,6 @@ const EVENT = {
   requestContext: {
     requestId: NAME,
     http: { method: 'POST' },
-    authorizer: {
-      iam: {
-        accountId: '000000000000',
-        callerId: 'priming:priming',
-        userArn: 'arn:aws:sts::000000000000:assumed-role/priming/priming',
-      },
-    },
+    authorizer: { iam: { accountId: '000000000000', callerId: 'priming:priming', userArn: ASSUMED_ROLE } },
   },
 };

@@ -2,18 +2,16 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb';
 import type { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
-import { createCircuitBreaker } from './aws/circuit-breaker.ts';
+import { inTime, withTimeLimit } from './aws/calls.ts';
 import { createDynamoDBClient, createSecretsManagerClient } from './aws/clients.ts';
-import { fingerprint } from './aws/fingerprint.ts';
 import { type FunctionUrlResult, type InvocationContext, parseEvent, toResult } from './aws/function-url.ts';
 import { createHttpsSender } from './aws/https/sender.ts';
 import { createAuditLog, createUnreadableLog } from './aws/log/audit-log.ts';
 import { createPairTable } from './aws/pair-table/table.ts';
-import { createSealer } from './aws/sealing/sealing.ts';
+import { createSealer, fingerprint } from './aws/sealing/sealing.ts';
 import { createSealingKeys } from './aws/sealing/sealing-key.ts';
 import { createSecretReader } from './aws/secrets-manager.ts';
-import { inTime, withTimeLimit } from './aws/time-limit.ts';
-import { type AccessRule, createAuthorize } from './broker/authorize.ts';
+import { createAuthorize } from './broker/authorize.ts';
 import { createSecretCache } from './broker/credential/secret-cache.ts';
 import { createTokenEndpoint } from './broker/http/token-endpoint.ts';
 import type { Service } from './broker/service.ts';
@@ -22,8 +20,6 @@ import { createTokenRenewer } from './broker/token-request/renew-token.ts';
 import type { Send } from './broker/token-request/send.ts';
 import { createTokenRequester } from './broker/token-request/token-request.ts';
 import type { BrokerSettings } from './environment.ts';
-
-export type TokenHandler = (event: unknown, context: InvocationContext) => Promise<FunctionUrlResult>;
 
 interface Options {
   /** Whose secrets: `token-broker/<environment>/<client>`. */
@@ -42,7 +38,7 @@ interface Options {
 }
 
 export interface TokenFunction {
-  readonly handler: TokenHandler;
+  readonly handler: (event: unknown, context: InvocationContext) => Promise<FunctionUrlResult>;
   /**
    * Makes an environment's first reads before a caller waits for them: the sealing key and a look into the table, which
    * opens the connections to both. Ends soon and never fails: what has not come by then, the first call asks for again.
@@ -59,7 +55,7 @@ export function createTokenFunction(options: Options): TokenFunction {
   const { send = createHttpsSender() } = options;
   const keys = createSealingKeys({ secretsManager, environment, now });
   const services = new Set(Object.keys(settings.services));
-  const accessRules = [...settings.accessRules, ...checkerRoles.map(checkerRule)];
+  const accessRules = [...settings.accessRules, ...checkerRoles.map((role) => ({ role, ...CHECKER }))];
   const log = { environment, version, services, now, write };
 
   const broker = createTokenBroker({
@@ -70,7 +66,6 @@ export function createTokenFunction(options: Options): TokenFunction {
       dynamodb,
       tableName,
       sealer: createSealer({ environment, keys }),
-      breaker: createCircuitBreaker({ now }),
       now,
       onUnreadable: createUnreadableLog(log),
     }),
@@ -107,9 +102,7 @@ const FIRST_READS_MS = 300;
 /** The keys of pairs contain a slash, so this one is not that of a pair. */
 const NO_PAIR = 'first-read';
 
-function checkerRule(role: string): AccessRule {
-  return { role, clients: 'all', services: 'all', operations: ['check'] };
-}
+const CHECKER = { clients: 'all', services: 'all', operations: ['check'] } as const;
 
 /** Of all that a token request, and the reading of its answer, depends on beside the credential. */
 function settingsDigest(service: Service): string {

@@ -59,7 +59,7 @@ describe('an answer that docs/openapi.yaml describes', () => {
   });
 });
 
-describe('whatever the token endpoint answers', () => {
+describe('every answer of the token endpoint', () => {
   it.fails('fails the test in which it is not as described', () => answerUndescribed());
 
   it('ends a process of its own when it is not as described', async () => {

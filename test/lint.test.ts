@@ -9,12 +9,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 const ARROWS: Readonly<Record<string, { readonly allowed: readonly string[]; readonly refused: readonly string[] }>> = {
   'functions/broker/audit.ts': {
     allowed: ['./pair/pair.ts', '../contract.ts'],
-    refused: ['../environment.ts', '../aws/fingerprint.ts', '../../client/error.ts', 'node:crypto', 'zod/mini', 'zod'],
+    refused: ['../environment.ts', '../aws/calls.ts', '../../client/error.ts', 'node:crypto', 'zod/mini', 'zod'],
   },
   'functions/broker/pair/pair.ts': {
     allowed: ['./record.ts', '../audit.ts', '../http/request.ts', '../../contract.ts', 'zod/mini'],
     refused: [
-      ...['../../environment.ts', '../../token.ts', '../../aws/fingerprint.ts', '../../../client/error.ts'],
+      ...['../../environment.ts', '../../token.ts', '../../aws/calls.ts', '../../../client/error.ts'],
       ...['node:crypto', 'zod', '@smithy/signature-v4'],
     ],
   },
@@ -23,32 +23,56 @@ const ARROWS: Readonly<Record<string, { readonly allowed: readonly string[]; rea
       ...['./log/emf.ts', '../broker/problem.ts', '../broker/pair/pair.ts', '../environment.ts', '../contract.ts'],
       ...['node:crypto', '@smithy/signature-v4'],
     ],
-    refused: ['../token-function.ts', '../../client/error.ts', '../../lib/names.ts'],
+    refused: ['../token-function.ts', '../../client/error.ts', '../../lib/settings/names.ts'],
   },
   'functions/aws/log/emf.ts': {
     allowed: [
       ...['./audit-log.ts', '../function-url.ts', '../sealing/sealing.ts', '../../broker/pair/pair.ts'],
       ...['../../environment.ts', '../../contract.ts', 'node:crypto'],
     ],
-    refused: ['../../token-function.ts', '../../../client/error.ts', '../../../lib/names.ts'],
+    refused: ['../../token-function.ts', '../../../client/error.ts', '../../../lib/settings/names.ts'],
   },
   'functions/token.ts': {
     allowed: ['./aws/log/emf.ts', './broker/pair/pair.ts', './contract.ts', 'node:crypto'],
-    refused: ['../client/error.ts', '../lib/names.ts', '../bin/app.ts'],
+    refused: ['../client/error.ts', '../lib/settings/names.ts', '../bin/app.ts'],
   },
-  'functions/health.ts': { allowed: ['./health-function.ts', '../client/error.ts'], refused: ['../lib/names.ts'] },
-  'functions/health-function.ts': { allowed: ['./aws/log/emf.ts', '../client/error.ts'], refused: ['../lib/names.ts'] },
-  'lib/names.ts': {
-    allowed: ['./canary.ts', '../functions/environment.ts', '../functions/contract.ts', 'aws-cdk-lib'],
+  'functions/health.ts': {
+    allowed: ['./health-function.ts', '../client/error.ts'],
+    refused: ['../lib/settings/names.ts'],
+  },
+  'functions/health-function.ts': {
+    allowed: ['./aws/log/emf.ts', '../client/error.ts'],
+    refused: ['../lib/settings/names.ts'],
+  },
+  'lib/token-broker-stack.ts': {
+    allowed: ['./token/canary.ts', '../functions/environment.ts', '../functions/contract.ts', 'aws-cdk-lib'],
     refused: ['../functions/token.ts', '../functions/broker/pair/pair.ts', '../client/error.ts', '../bin/app.ts'],
   },
+  'lib/token/canary.ts': {
+    allowed: [
+      ...['./lambda-function.ts', '../settings/names.ts', 'aws-cdk-lib'],
+      ...['../../functions/environment.ts', '../../functions/contract.ts'],
+    ],
+    refused: ['../environments.ts', '../../functions/token.ts', '../../client/error.ts', '../../bin/app.ts'],
+  },
   'client/error.ts': {
-    allowed: ['./json.ts', '../functions/contract.ts', '@smithy/signature-v4'],
-    refused: ['../functions/environment.ts', '../functions/broker/pair/pair.ts', '../lib/names.ts'],
+    allowed: ['./sign.ts', '../functions/contract.ts', '@smithy/signature-v4'],
+    refused: ['../functions/environment.ts', '../functions/broker/pair/pair.ts', '../lib/settings/names.ts'],
+  },
+  'client/commands/token.ts': {
+    allowed: ['../token-broker.ts', './options.ts', '../../functions/contract.ts', 'commander'],
+    refused: ['../../functions/environment.ts', '../../lib/settings/names.ts', '../../bin/json.ts'],
   },
   'bin/commands/client.ts': {
-    allowed: ['../../lib/names.ts', '../../client/error.ts', '../../functions/broker/pair/pair.ts'],
-    refused: ['../../test/support/example.ts'],
+    allowed: [
+      ...['./client/put.ts', '../json.ts', '../../lib/settings/names.ts', '../../functions/broker/pair/pair.ts'],
+      '../../client/index.ts',
+    ],
+    refused: ['../../client/error.ts', '../../test/support/example.ts'],
+  },
+  'bin/commands/shared/checks.ts': {
+    allowed: ['../client/put.ts', '../../json.ts', '../../../client/index.ts'],
+    refused: ['../../../client/error.ts', '../../../test/support/example.ts'],
   },
 };
 

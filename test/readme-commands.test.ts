@@ -1,8 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -12,22 +10,18 @@ import { blocks, commands } from './support/readme.ts';
 import { runs } from './support/signers.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
+const CALLERS = readFileSync(new URL('../docs/callers.md', import.meta.url), 'utf8');
 
 /** Commands that no test here runs, and why. */
 const ELSEWHERE = {
   'npm ci && npm test': 'CI runs it, and this test is part of it',
   'npm run cdk -- synth TokenBroker-dev': 'test/bin/app.test.ts runs it',
   'npm run cdk -- deploy TokenBroker-dev': 'needs an AWS account',
-  'npm run bench': 'takes minutes; test/bench/bench.test.ts runs a short one',
-  'npm run --silent bench -- --json': 'takes minutes; test/bench/bench.test.ts runs a short one',
-  'npm run mutate': 'can take an hour, and measures the tests, not the broker',
-  'npm run mutate -- --mutate functions/broker/pair/pause.ts': 'measures the tests, not the broker',
 } as const;
 
 /** Commands that are run here, and what shows that they work. */
 const RUN_HERE = {
   'npm ci && npm start': startsOnThisMachine,
-  'npm start -- --config my-config.json': startsWithTheConfiguration,
   'npm run --silent token-broker -- token --client acme --service customer-insights': (command) =>
     prints(command, /^fingerprint +[0-9a-f]{16}$/m),
   'npm run --silent token-broker -- token --client acme --service customer-insights --json --reveal': (command) =>
@@ -44,11 +38,9 @@ const RUN_HERE = {
       /^customer-insights +rejected/m,
     ),
   'npm run --silent token-broker -- config dev': (command) => prints(command, /^account +\d{12} +written$/m),
-  'npm run --silent token-broker -- token --help': (command) => prints(command, /^Usage: token-broker token /),
 } as const satisfies Record<string, (command: string) => Promise<void>>;
 
 const hasCurl = runs('curl', '--aws-sigv4', 'aws:amz', '--version');
-const hasAws = runs('aws', '--version');
 
 let broker: LocalBrokerProcess;
 beforeAll(async () => {
@@ -76,10 +68,9 @@ async function prints(command: string, expected: RegExp) {
 }
 
 async function printsThePolicy(command: string) {
-  const [policy, ...others] = blocks('json').filter((text) => text.includes('"Statement"'));
-  expect(others).toEqual([]);
+  const [policy = ''] = blocks('json', CALLERS);
   const { stdout } = await inTerminal(command);
-  expect(JSON.parse(stdout)).toEqual(JSON.parse(policy ?? ''));
+  expect(JSON.parse(stdout)).toEqual(JSON.parse(policy));
 }
 
 /** The part after `npm ci`, as npm runs it; Ctrl-C in a terminal goes to all of its processes. */
@@ -103,19 +94,8 @@ function signalAll({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   try {
     process.kill(-pid, signal);
   } catch {
-    // Nobody is left.
+    // The process has ended already.
   }
-}
-
-async function startsWithTheConfiguration() {
-  const started = await startLocalBroker({ config: configurationBlock() });
-  expect(await started.end()).toMatchObject({ exitCode: 0, stderr: '' });
-}
-
-function configurationBlock(): string {
-  const [block, ...others] = blocks('json').filter((text) => text.includes('"credentials"'));
-  expect(others).toEqual([]);
-  return block ?? '';
 }
 
 describe('a command of README.md', () => {
@@ -128,10 +108,7 @@ describe('a command of README.md', () => {
     const known = [...Object.keys(RUN_HERE), ...Object.keys(ELSEWHERE)];
     const rest = commands().filter((command) => !known.includes(command));
 
-    expect(rest).toEqual([
-      expect.stringMatching(/^curl /),
-      expect.stringMatching(/^aws secretsmanager create-secret /),
-    ]);
+    expect(rest).toEqual([expect.stringMatching(/^curl /)]);
     expect(commands()).toEqual(expect.arrayContaining(Object.keys(ELSEWHERE)));
   });
 
@@ -141,15 +118,5 @@ describe('a command of README.md', () => {
     const [answer = ''] = blocks('json');
 
     expect(Object.keys(JSON.parse(stdout))).toEqual(Object.keys(JSON.parse(answer)));
-  });
-
-  it.skipIf(!hasAws)(`works: aws${hasAws ? '' : ' (skipped: the AWS command line is not installed)'}`, async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'readme-'));
-    onTestFinished(() => rm(folder, { recursive: true }));
-    await writeFile(join(folder, 'acme.json'), blocks('json')[1] ?? '');
-    const command = commands().find((each) => each.startsWith('aws ')) ?? '';
-    const { stdout } = await inTerminal(`export KEY_ARN=alias/example\n${command} --output json`, folder);
-
-    expect(JSON.parse(stdout)).toMatchObject({ Name: 'token-broker/dev/acme', VersionId: expect.any(String) });
   });
 });

@@ -1,23 +1,30 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { styleText } from 'node:util';
 import { type Command, Option } from 'commander';
-import { TokenBrokerError } from '../../client/error.ts';
-import { parseSeconds } from './arguments.ts';
-import { checkMembers, checkPairs, type PairCheck } from './checks.ts';
-import { type ClientOptions, checkedPairs } from './client-options.ts';
-import { addConnectionOptions, type ConnectionOptions, connect } from './connect.ts';
-import { checkEndpoint } from './environment.ts';
-import { aborted, CommandFailure, explainFailure } from './failure.ts';
-import { healthOf, healthText, isHealthy, type PairHealth, summaryOf } from './health-table.ts';
-import { printJson, talk, talkOfProgress } from './output.ts';
-import { runSchedule, type ScheduledRun } from './schedule.ts';
-import { openSecrets } from './secrets.ts';
+import { causeWord } from '../../functions/aws/calls.ts';
+import type { Pair } from '../../functions/broker/pair/pair.ts';
+import { FINDINGS } from '../../functions/contract.ts';
+import { isJsonObject, parseJsonObject } from '../json.ts';
+import { checkMembers, checkPairs, findingOf, type PairCheck } from './shared/checks.ts';
+import { checkedPairs } from './shared/client-secret.ts';
+import { checkEndpoint } from './shared/environment.ts';
+import { aborted, CommandFailure, explainFailure, isFailure } from './shared/failure.ts';
+import {
+  addConnectionOptions,
+  type ClientOptions,
+  type ConnectionOptions,
+  connect,
+  parseSeconds,
+} from './shared/options.ts';
+import { printJson, tableText, talk, talkOfProgress } from './shared/output.ts';
+import { openSecrets } from './shared/secrets.ts';
 
 /** `health`: which credentials work, now. */
 export function addHealthCommand(program: Command, signal: AbortSignal): void {
   addConnectionOptions(program.command('health'))
     .description('Check every credential and show a table of clients and services; needs the operation check.')
     .option('--watch', 'again and again, until Ctrl-C')
-    .addOption(new Option('--every <seconds>', 'how long --watch waits').default(60).argParser(parseSeconds))
+    .addOption(new Option('--every <seconds>', 'how long --watch waits').default(60).argParser(parseSeconds(1, 3_600)))
     .addOption(new Option('--run', 'let the local broker run its schedule now instead').conflicts('watch'))
     .addOption(new Option('--json', 'answer in JSON').conflicts('watch'))
     .addHelpText('after', HELP)
@@ -75,8 +82,7 @@ async function watch(look: Look, { environment, every }: HealthOptions, signal: 
       const title = `${environment}  ${new Date().toISOString()}  ${summaryOf(pairs)}\n`;
       process.stdout.write(`${process.stdout.isTTY ? CLEAR : ''}${title}${healthText(pairs, isColourful())}`);
     } catch (error) {
-      const isOurs = error instanceof TokenBrokerError || error instanceof CommandFailure;
-      if (round === 1 || !isOurs || error.type === 'aborted') throw error;
+      if (round === 1 || !isFailure(error) || error.type === 'aborted') throw error;
       talk(`error: ${error.message}`);
     }
     await sleep(every * 1_000, undefined, { signal }).catch(() => Promise.reject(aborted()));
@@ -91,7 +97,118 @@ function isColourful(): boolean {
 /** Moves to the top left of the terminal and clears what is below. */
 const CLEAR = '\u001b[H\u001b[J';
 
+/** How one pair is, in one word. */
+export interface PairHealth extends Pair {
+  readonly finding: string;
+}
+
+function healthOf(check: PairCheck): PairHealth {
+  return { client: check.client, service: check.service, finding: findingOf(check) };
+}
+
+/** One row for each client, one column for each service. */
+export function healthText(pairs: readonly PairHealth[], isColourful: boolean): string {
+  const services = [...new Set(pairs.map(({ service }) => service))].toSorted();
+  const clients = Map.groupBy(pairs, ({ client }) => client);
+  const rows = [...clients.keys()].toSorted().map((client) => {
+    const own = new Map(clients.get(client)?.map(({ service, finding }) => [service, finding]));
+    return [client, ...services.map((service) => own.get(service) ?? NO_PAIR)];
+  });
+  return tableText(['CLIENT', ...services], rows, isColourful ? paint : undefined);
+}
+
+/** The client does not have this service. */
+const NO_PAIR = '-';
+
+function paint(text: string, padded: string): string {
+  const isFinding = FINDINGS.some((finding) => finding === text);
+  return isFinding ? styleText(COLOURS.get(text) ?? 'red', padded, { validateStream: false }) : padded;
+}
+
+/** Yellow passes by itself; every other finding is red. */
+const COLOURS = new Map<string, 'green' | 'gray' | 'yellow'>([
+  ['accepted', 'green'],
+  ['disabled', 'gray'],
+  ['throttled', 'yellow'],
+  ['unreachable', 'yellow'],
+]);
+
+/** How many pairs there are, and how they are: the same sentence in whichever order they were checked. */
+export function summaryOf(pairs: readonly PairHealth[]): string {
+  const found = Map.groupBy(pairs, ({ finding }) => finding);
+  const groups = [...found.keys()].toSorted().map((finding) => `${found.get(finding)?.length} ${finding}`);
+  return `${pairs.length} ${pairs.length === 1 ? 'pair' : 'pairs'}${groups.length === 0 ? '' : `: ${groups.join(', ')}`}`;
+}
+
+/** Nothing is wrong: the credential works, or an operator has stopped the client on purpose. */
+function isHealthy({ finding }: PairHealth): boolean {
+  return finding === 'accepted' || finding === 'disabled';
+}
+
+/** What the health function gave back, and what of it a person wants to see. */
+interface ScheduledRun {
+  readonly summary: Readonly<Record<string, unknown>>;
+  readonly pairs: readonly PairHealth[];
+  readonly notices: readonly string[];
+}
+
+/** Lets the local broker run the scheduled check of all credentials. */
+async function runSchedule(signal: AbortSignal): Promise<ScheduledRun> {
+  const url = controlUrl(process.env.TOKEN_BROKER_CONTROL_URL ?? '');
+  const answer = await post(new URL('/health-run', url), signal);
+  const summary = parseJsonObject(answer.text);
+  if (answer.status !== 200 || summary === undefined) {
+    throw new CommandFailure('control-failed', `The local broker answered ${answer.status}`, ADVICE);
+  }
+  const pairs = [...listOf(summary.checked), ...listOf(summary.missed)].flatMap((entry) => readPair(entry) ?? []);
+  return { summary, pairs, notices: noticesOn(summary) };
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** A pair that the run did not reach has no finding. */
+function readPair(entry: unknown): PairHealth | undefined {
+  if (!isJsonObject(entry) || !isJsonObject(entry.pair)) return undefined;
+  const { client, service } = entry.pair;
+  if (typeof client !== 'string' || typeof service !== 'string') return undefined;
+  return { client, service, finding: typeof entry.finding === 'string' ? entry.finding : 'not-reached' };
+}
+
+function noticesOn({ probe, reported }: ScheduledRun['summary']): readonly string[] {
+  const condition = isJsonObject(probe) ? probe.condition : undefined;
+  const sent = isJsonObject(reported) ? reported.sent : undefined;
+  return [
+    ...(typeof condition === 'string' ? [`A role without an access rule: ${condition}`] : []),
+    ...(typeof sent === 'number' ? [`Messages to the operators: ${sent}`] : []),
+  ];
+}
+
+/** Elsewhere than on this machine the schedule belongs to AWS. */
+function controlUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol !== 'http:' || !/^(127\.0\.0\.1|\[::1\]|localhost)$/.test(url.hostname)) {
+    throw new CommandFailure('control-unknown', 'TOKEN_BROKER_CONTROL_URL is not the one of a local broker', ADVICE);
+  }
+  return url;
+}
+
+async function post(url: URL, signal: AbortSignal) {
+  try {
+    const response = await fetch(url, { method: 'POST', redirect: 'manual', signal });
+    return { status: response.status, text: await response.text() };
+  } catch (error) {
+    if (signal.aborted) throw aborted();
+    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+    throw new CommandFailure('control-unreachable', `The local broker did not answer (${causeWord(cause)})`, ADVICE);
+  }
+}
+
+const ADVICE =
+  'npm start runs a local broker and prints what to set; in AWS the schedule runs by itself, and health without --run checks now.';
+
 const HELP = `
 A pair that callers' own requests have proven lately costs the service nothing; a rejected version is not sent again.
 
-Exit code: 0 every credential is accepted or disabled, 1 one is not, or nobody could say, 2 wrong usage, 130 Ctrl-C.`;
+Exit code: 0 every credential is accepted or disabled, 1 one is not, or cannot be checked, 2 wrong usage, 130 Ctrl-C.`;

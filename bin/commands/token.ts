@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
-import type { IssuedToken } from '../../client/issued-token.ts';
-import { checkFingerprint, parseMinTtl, parseName } from './arguments.ts';
-import { addConnectionOptions, type ConnectionOptions, connect } from './connect.ts';
-import { explainFailure } from './failure.ts';
-import { printJson, printMembers, talk } from './output.ts';
+import type { IssuedToken } from '../../client/index.ts';
+import { explainFailure } from './shared/failure.ts';
+import { addConnectionOptions, type ConnectionOptions, connect, parseName, parseSeconds } from './shared/options.ts';
+import { printJson, printMembers, talk } from './shared/output.ts';
 
 /** `token`: asks the broker for a token, as the AWS identity that runs the command. */
 export function addTokenCommand(program: Command, signal: AbortSignal): void {
@@ -11,7 +10,7 @@ export function addTokenCommand(program: Command, signal: AbortSignal): void {
     .description('Ask for a token, as your AWS identity; shows its fingerprint, not the token.')
     .requiredOption('--client <name>', 'the client to act for', parseName)
     .requiredOption('--service <name>', 'the service that issues the token', parseName)
-    .option('--min-ttl <seconds>', 'how long the token should still live', parseMinTtl)
+    .option('--min-ttl <seconds>', 'how long the token should still live', parseSeconds(0, 86_400))
     .option('--refused <fingerprint>', 'the token that the service turned away, to get its successor')
     .option('--json', 'answer in JSON, problems too')
     .option('--reveal', 'show the token itself')
@@ -25,6 +24,13 @@ export function addTokenCommand(program: Command, signal: AbortSignal): void {
         print(await broker.token({ client, service, minTtl, refused, signal }), options);
       });
     });
+}
+
+/** A token given by mistake must not be repeated in the error, as `commander` itself would do. */
+function checkFingerprint(text: string | undefined, command: Command): void {
+  if (text !== undefined && !/^[0-9a-f]{16}$/.test(text)) {
+    command.error('error: --refused takes the fingerprint of the token (16 hex digits), not the token');
+  }
 }
 
 interface TokenCommandOptions extends ConnectionOptions {

@@ -1,4 +1,4 @@
-import type { LocalCaller, LocalConfig } from '../../lib/local-config.ts';
+import type { LocalCaller, LocalConfig } from '../../lib/settings/local-config.ts';
 import { LOCAL_ENVIRONMENT, type LocalBroker } from './broker.ts';
 
 /** What `npm start` says when it is ready: where, and commands to copy and paste. */
@@ -7,7 +7,10 @@ export function greeting(broker: LocalBroker, pageUrl: string): string {
   const lines = [`token broker ready on ${url}`, `watch and try it on ${pageUrl}`, '', ...callerLines({ config })];
   if (tokenServiceUrl !== undefined) lines.push('', `The services' stand-in is ${tokenServiceUrl}`);
   const call = exampleCall(config);
-  lines.push('', ...(call ? commandLines(broker, call) : ['No access rule names a caller, so no caller gets a token.']));
+  lines.push(
+    '',
+    ...(call ? commandLines(broker, call) : ['No access rule names a caller, so no caller gets a token.']),
+  );
   return [...lines, '', 'Ctrl-C ends it.', ''].join('\n');
 }
 

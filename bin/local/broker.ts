@@ -3,12 +3,12 @@ import {
   ResourceExistsException,
   type SecretsManagerClient,
 } from '@aws-sdk/client-secrets-manager';
+import { causeWord } from '../../functions/aws/calls.ts';
 import { createDynamoDBClient, createSecretsManagerClient } from '../../functions/aws/clients.ts';
-import { causeWord } from '../../functions/aws/errors.ts';
 import { secretName } from '../../functions/contract.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
-import { type LocalCaller, type LocalConfig, parseLocalConfig } from '../../lib/local-config.ts';
-import { tableName, tokenRoleName } from '../../lib/names.ts';
+import { type LocalCaller, type LocalConfig, parseLocalConfig } from '../../lib/settings/local-config.ts';
+import { tableName, tokenRoleName } from '../../lib/settings/names.ts';
 import { ensurePairTable, ensureSealingKey, startDynamoDB } from './aws/dynamodb.ts';
 import type { LabelUpdate } from './aws/secret-store.ts';
 import { startSecretsManager } from './aws/secrets-manager.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createHealthFunction } from '../../functions/health-function.ts';
-import type { LocalCaller, LocalConfig } from '../../lib/local-config.ts';
+import type { LocalCaller, LocalConfig } from '../../lib/settings/local-config.ts';
 import type { LabelUpdate } from './aws/secret-store.ts';
 import type { Signatures } from './aws/server.ts';
 import { type PublishedMessage, startSns, startSts } from './aws/sns-sts.ts';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { LocalCaller } from '../../lib/local-config.ts';
+import type { LocalCaller } from '../../lib/settings/local-config.ts';
 
 /** The local callers of `npm start`; made-up keys that only this machine's Function URL stand-in knows. */
 const CALLERS = [

@@ -1,13 +1,20 @@
-import { ListSecretsCommand, type SecretListEntry, type SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
+import {
+  DescribeSecretCommand,
+  ListSecretsCommand,
+  ResourceNotFoundException,
+  type SecretListEntry,
+  type SecretsManagerClient,
+} from '@aws-sdk/client-secrets-manager';
+import type { SecretDescription } from '../broker/health/check-client.ts';
 import type { ClientList } from '../broker/health/run.ts';
+import type { ClientName } from '../broker/pair/pair.ts';
 import { NAME_PATTERN, secretName } from '../contract.ts';
-import { causeWord } from './errors.ts';
-import { withTimeLimit } from './time-limit.ts';
+import { causeWord, withTimeLimit } from './calls.ts';
 
 interface Dependencies {
   readonly environment: string;
   readonly secretsManager: SecretsManagerClient;
-  /** For all pages together. */
+  /** For all pages together, repetitions included. */
   readonly timeoutMs?: number;
 }
 
@@ -17,11 +24,13 @@ interface Dependencies {
  *
  * @throws Error whose message holds one word of the cause: half a list is no list
  */
-export function createClientList({ environment, secretsManager, timeoutMs = TIMEOUT_MS }: Dependencies) {
+export function createClientList({ environment, secretsManager, timeoutMs = 60_000 }: Dependencies) {
   const prefix = secretName(environment, '');
 
   return async (): Promise<ClientList> => {
-    const secrets = await listSecrets();
+    const secrets = await withTimeLimit(timeoutMs, listSecrets).catch((error: unknown) => {
+      throw new Error(`The clients cannot be listed: ${causeWord(error)}`);
+    });
     // The filter compares beginnings, and what it takes for one is for AWS to say.
     const names = [...secrets.keys()]
       .filter((name) => name.startsWith(prefix))
@@ -35,34 +44,42 @@ export function createClientList({ environment, secretsManager, timeoutMs = TIME
   };
 
   /** By name, because a list that changes from page to page can show a secret twice. */
-  async function listSecrets(): Promise<ReadonlyMap<string, SecretListEntry>> {
-    try {
-      return await withTimeLimit(timeoutMs, async (abortSignal) => {
-        const secrets = new Map<string, SecretListEntry>();
-        let NextToken: string | undefined;
-        do {
-          const command = new ListSecretsCommand({
-            Filters: [{ Key: 'name', Values: [prefix] }],
-            IncludePlannedDeletion: true,
-            MaxResults: PAGE_SIZE,
-            NextToken,
-          });
-          const page = await secretsManager.send(command, { abortSignal });
-          for (const secret of page.SecretList ?? []) secrets.set(secret.Name ?? '', secret);
-          NextToken = page.NextToken;
-        } while (NextToken !== undefined);
-        return secrets;
-      });
-    } catch (error) {
-      throw new Error(`The clients cannot be listed: ${causeWord(error)}`);
-    }
+  async function listSecrets(abortSignal: AbortSignal): Promise<ReadonlyMap<string, SecretListEntry>> {
+    const secrets = new Map<string, SecretListEntry>();
+    const Filters = [{ Key: 'name' as const, Values: [prefix] }];
+    let NextToken: string | undefined;
+    do {
+      const command = new ListSecretsCommand({ Filters, IncludePlannedDeletion: true, MaxResults: 100, NextToken });
+      const page = await secretsManager.send(command, { abortSignal });
+      for (const secret of page.SecretList ?? []) secrets.set(secret.Name ?? '', secret);
+      NextToken = page.NextToken;
+    } while (NextToken !== undefined);
+    return secrets;
   }
 }
 
-function servicesTag(secret: SecretListEntry | undefined): string | undefined {
-  return secret?.Tags?.find(({ Key }) => Key === 'services')?.Value;
+/**
+ * Looks at a client's secret from outside; `undefined` when there is none or it is planned for deletion. Other than the
+ * list of secrets, this knows of a client as soon as it exists.
+ *
+ * @throws Error whose message holds one word of the cause
+ */
+export function createSecretDescriber({ environment, secretsManager, timeoutMs = 10_000 }: Dependencies) {
+  return async (client: ClientName): Promise<SecretDescription | undefined> => {
+    const command = new DescribeSecretCommand({ SecretId: secretName(environment, client) });
+    try {
+      const secret = await withTimeLimit(timeoutMs, (abortSignal) => secretsManager.send(command, { abortSignal }));
+      if (secret.DeletedDate !== undefined) return undefined;
+      const versions = Object.entries(secret.VersionIdsToStages ?? {});
+      const [currentVersion] = versions.find(([, stages]) => stages.includes('AWSCURRENT')) ?? [];
+      return { services: servicesTag(secret), currentVersion };
+    } catch (error) {
+      if (error instanceof ResourceNotFoundException) return undefined;
+      throw new Error(`The secret of ${client} cannot be described: ${causeWord(error)}`);
+    }
+  };
 }
 
-const TIMEOUT_MS = 60_000;
-/** The most that AWS gives at once. */
-const PAGE_SIZE = 100;
+function servicesTag(secret: Pick<SecretListEntry, 'Tags'> | undefined): string | undefined {
+  return secret?.Tags?.find(({ Key }) => Key === 'services')?.Value;
+}

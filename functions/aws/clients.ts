@@ -1,36 +1,34 @@
 import type { Readable } from 'node:stream';
 import { DynamoDBClient, type DynamoDBClientConfig } from '@aws-sdk/client-dynamodb';
 import { SecretsManagerClient, type SecretsManagerClientConfig } from '@aws-sdk/client-secrets-manager';
-import { createAgents } from './https/agents.ts';
+import { type Agents, createAgents } from './https/agents.ts';
 
 /** A client for the region and the endpoint of the standard variables (`AWS_REGION`, `AWS_ENDPOINT_URL_DYNAMODB`). */
 export function createDynamoDBClient({ now = Date.now, ...config }: Timed<DynamoDBClientConfig> = {}): DynamoDBClient {
-  return createLean(now, (lean) => new DynamoDBClient({ ...lean, ...config }));
+  const agents = createAgents(now);
+  return lean(new DynamoDBClient({ ...leanConfig(agents), ...config }), agents);
 }
 
 /** A client for the region and the endpoint of the standard variables (`AWS_REGION`, `AWS_ENDPOINT_URL_SECRETS_MANAGER`). */
-export function createSecretsManagerClient({
-  now = Date.now,
-  ...config
-}: Timed<SecretsManagerClientConfig> = {}): SecretsManagerClient {
-  return createLean(now, (lean) => new SecretsManagerClient({ ...lean, ...config }));
+export function createSecretsManagerClient(config: SecretsManagerClientConfig = {}): SecretsManagerClient {
+  const agents = createAgents(Date.now);
+  return lean(new SecretsManagerClient({ ...leanConfig(agents), ...config }), agents);
 }
 
 /** `now`: epoch milliseconds. */
-type Timed<Config> = Config & { readonly now?: (() => number) | undefined };
+type Timed<Config> = Config & { readonly now?: () => number };
 
-/**
- * For every client of the SDK that a first call waits for. It repeats nothing: the adapters decide that, see `withRetry`.
- * It has no log of the SDK, which copies the input and the output of each call, and uses no connection again that was
- * idle for 30 s.
- */
-function createLean<Client extends Layered>(now: () => number, create: (lean: Lean) => Client): Client {
-  const { secure, plain, dropUnfit } = createAgents({ now });
-  const client = create({
+/** For every client of the SDK that a first call waits for. It repeats nothing: the adapters decide that, see `withRetry`. */
+function leanConfig({ secure, plain }: Agents) {
+  return {
     maxAttempts: 1,
     streamCollector: collectBody,
     requestHandler: { httpsAgent: secure, httpAgent: plain },
-  });
+  };
+}
+
+/** Takes away the log of the SDK, which copies the input and the output of each call, and connections that were idle for 30 s. */
+function lean<Client extends Layered>(client: Client, { dropUnfit }: Agents): Client {
   client.middlewareStack.remove('loggerMiddleware');
   client.middlewareStack.add(
     (next) => (call) => {
@@ -41,11 +39,6 @@ function createLean<Client extends Layered>(now: () => number, create: (lean: Le
   );
   return client;
 }
-
-type Lean = Pick<
-  DynamoDBClientConfig & SecretsManagerClientConfig,
-  'maxAttempts' | 'streamCollector' | 'requestHandler'
->;
 
 interface Layered {
   readonly middlewareStack: {

@@ -56,15 +56,8 @@ export function toResult({ status, headers, body }: BrokerResponse): FunctionUrl
   return { statusCode: status, headers, body };
 }
 
-const NO_REQUEST = {
-  requestId: 'none',
-  method: '',
-  path: '',
-  query: '',
-  contentType: undefined,
-  body: undefined,
-  caller: undefined,
-} satisfies Omit<BrokerRequest, 'deadline'>;
+const NO_BODY = { contentType: undefined, body: undefined, caller: undefined };
+const NO_REQUEST = { requestId: 'none', method: '', path: '', query: '', ...NO_BODY };
 
 /** What is no object has no members. */
 function membersOf(value: unknown): Readonly<Record<string, unknown>> {

@@ -7,11 +7,10 @@ import {
 } from '@aws-sdk/client-dynamodb';
 import * as z from 'zod/mini';
 import { NotificationFailure, type NotificationMemories } from '../broker/health/notify.ts';
-import { CONDITIONS, type Entries, type Entry } from '../broker/health/transitions.ts';
+import { CONDITIONS, type Entries } from '../broker/health/transitions.ts';
 import type { ServiceName } from '../broker/pair/pair.ts';
-import { causeWord } from './errors.ts';
-import { number, text } from './pair-table/item.ts';
-import { withTimeLimit } from './time-limit.ts';
+import { causeWord, withTimeLimit } from './calls.ts';
+import { forgetAt, number, numeric, text } from './pair-table/item.ts';
 
 interface Dependencies {
   readonly dynamodb: DynamoDBClient;
@@ -37,10 +36,7 @@ export function createNotificationTable({
     async read(service) {
       const command = new GetItemCommand({ ...keyOf(service), ConsistentRead: true });
       const { Item: item = {} } = await limited((abortSignal) => dynamodb.send(command, { abortSignal }));
-      return {
-        entries: parseEntries(text(item.entries)),
-        revision: number(item.revision) ?? 0,
-      };
+      return { entries: parseEntries(text(item.entries)), revision: number(item.revision) ?? 0 };
     },
 
     write(service, { entries, revision }) {
@@ -52,10 +48,10 @@ export function createNotificationTable({
           'NOT attribute_type(revision, :number) OR revision = :before OR (revision = :revision AND writeId = :writeId)',
         ExpressionAttributeValues: {
           ':entries': { S: printEntries(entries) },
-          ':revision': { N: `${revision}` },
+          ':revision': numeric(revision),
           ':writeId': { S: randomUUID() },
-          ':forgetAt': { N: `${Math.ceil((now() + KEPT_MS) / 1_000)}` },
-          ':before': { N: `${revision - 1}` },
+          ':forgetAt': forgetAt(now()),
+          ':before': numeric(revision - 1),
           ':number': { S: 'N' },
         },
       });
@@ -98,15 +94,10 @@ function printEntries(entries: Entries): string {
 
 /** What cannot be read counts as not remembered: the operators are told once more, which is better than not at all. */
 function parseEntries(json = '[]'): Entries {
-  const rows = rowsSchema.safeParse(parseJson(json)).data ?? [];
-  return new Map(rows.map(parseRow).filter((row) => row !== undefined));
-}
-
-function parseRow(row: unknown): [string, Entry] | undefined {
-  const { data } = rowSchema.safeParse(row);
-  if (data === undefined) return undefined;
-  const [key, condition, since, at, version] = data;
-  return [key, { condition, since, at, version: version ?? undefined }];
+  const rows = rowsSchema.safeParse(parseJson(json)).data?.filter((row) => row !== undefined) ?? [];
+  return new Map(
+    rows.map(([key, condition, since, at, version]) => [key, { condition, since, at, version: version ?? undefined }]),
+  );
 }
 
 function parseJson(json: string): unknown {
@@ -120,8 +111,6 @@ function parseJson(json: string): unknown {
 /** Epoch milliseconds that are a date. */
 const timeSchema = z.number().check(z.gte(0), z.lte(8.64e15));
 const rowSchema = z.tuple([z.string(), z.enum(CONDITIONS), timeSchema, timeSchema, z.nullable(z.string())]);
-const rowsSchema = z.array(z.unknown());
+const rowsSchema = z.array(z.catch(z.optional(rowSchema), undefined));
 
 const TIMEOUT_MS = 3_000;
-/** As long as the records of pairs. */
-const KEPT_MS = 90 * 24 * 60 * 60_000;

@@ -1,15 +1,6 @@
-import { PublishCommand, SNSClient, type SNSClientConfig } from '@aws-sdk/client-sns';
+import { PublishCommand, type SNSClient } from '@aws-sdk/client-sns';
 import { NotificationFailure, type SendMessage } from '../broker/health/notify.ts';
-import { causeWord } from './errors.ts';
-import { withTimeLimit } from './time-limit.ts';
-
-/** A client for the region and the endpoint of the standard variables (`AWS_REGION`, `AWS_ENDPOINT_URL_SNS`). */
-export function createSnsClient(config: SNSClientConfig = {}): SNSClient {
-  return new SNSClient({
-    requestHandler: { requestTimeout: ATTEMPT_TIMEOUT_MS, throwOnRequestTimeout: true },
-    ...config,
-  });
-}
+import { causeWord, withTimeLimit } from './calls.ts';
 
 interface Dependencies {
   readonly sns: SNSClient;
@@ -19,7 +10,7 @@ interface Dependencies {
 }
 
 /** Publishes messages to a topic. */
-export function createNotifier({ sns, topicArn, timeoutMs = TIMEOUT_MS }: Dependencies): SendMessage {
+export function createNotifier({ sns, topicArn, timeoutMs = 5_000 }: Dependencies): SendMessage {
   return async ({ subject, text }) => {
     const command = new PublishCommand({ TopicArn: topicArn, Subject: subject, Message: text });
     try {
@@ -29,6 +20,3 @@ export function createNotifier({ sns, topicArn, timeoutMs = TIMEOUT_MS }: Depend
     }
   };
 }
-
-const TIMEOUT_MS = 5_000;
-const ATTEMPT_TIMEOUT_MS = 2_000;

@@ -1,13 +1,5 @@
-import { AssumeRoleCommand, STSClient, type STSClientConfig } from '@aws-sdk/client-sts';
-import { withTimeLimit } from './time-limit.ts';
-
-/** A client for the region and the endpoint of the standard variables (`AWS_REGION`, `AWS_ENDPOINT_URL_STS`). */
-export function createStsClient(config: STSClientConfig = {}): STSClient {
-  return new STSClient({
-    requestHandler: { requestTimeout: ATTEMPT_TIMEOUT_MS, throwOnRequestTimeout: true },
-    ...config,
-  });
-}
+import { AssumeRoleCommand, type STSClient } from '@aws-sdk/client-sts';
+import { withTimeLimit } from './calls.ts';
 
 interface Dependencies {
   readonly sts: STSClient;
@@ -15,13 +7,13 @@ interface Dependencies {
   readonly timeoutMs?: number;
 }
 
-/** The credentials of the role that the broker must refuse, fresh each time. */
-export function createProbeCredentials({ sts, roleArn, timeoutMs = TIMEOUT_MS }: Dependencies) {
-  return async (): Promise<ProbeCredentials> => {
+/** The credentials of the role that the broker must refuse, fresh each time, for the shortest time that AWS gives. */
+export function createProbeCredentials({ sts, roleArn, timeoutMs = 5_000 }: Dependencies) {
+  return async () => {
     const command = new AssumeRoleCommand({
       RoleArn: roleArn,
       RoleSessionName: 'token-broker-health',
-      DurationSeconds: SHORTEST_SECONDS,
+      DurationSeconds: 900,
     });
     const { Credentials } = await withTimeLimit(timeoutMs, (abortSignal) => sts.send(command, { abortSignal }));
     const {
@@ -33,14 +25,3 @@ export function createProbeCredentials({ sts, roleArn, timeoutMs = TIMEOUT_MS }:
     return { accessKeyId, secretAccessKey, sessionToken };
   };
 }
-
-interface ProbeCredentials {
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  readonly sessionToken: string | undefined;
-}
-
-/** AWS gives credentials for no shorter time. */
-const SHORTEST_SECONDS = 900;
-const TIMEOUT_MS = 5_000;
-const ATTEMPT_TIMEOUT_MS = 2_000;

@@ -1,14 +1,7 @@
-import {
-  DescribeSecretCommand,
-  ResourceNotFoundException,
-  type SecretsManagerClient,
-} from '@aws-sdk/client-secrets-manager';
 import * as z from 'zod/mini';
-import type { Promotion, SecretDescription } from '../broker/health/check-client.ts';
+import type { Promotion } from '../broker/health/check-client.ts';
 import type { ClientName } from '../broker/pair/pair.ts';
 import { NAME_PATTERN, secretName } from '../contract.ts';
-import { causeWord } from './errors.ts';
-import { withTimeLimit } from './time-limit.ts';
 
 /** What an event of Secrets Manager means: a client's secret has a new current version, or it concerns no client of this environment. */
 export type SecretEvent = ({ readonly kind: 'promotion' } & Promotion) | { readonly kind: IgnoredEvent };
@@ -51,36 +44,3 @@ function clientOf(name: string, environment: string): ClientName | undefined {
   const client = name.slice(prefix.length);
   return name.startsWith(prefix) && NAME_PATTERN.test(client) ? client : undefined;
 }
-
-interface Dependencies {
-  readonly environment: string;
-  readonly secretsManager: SecretsManagerClient;
-  /** Repetitions included. */
-  readonly timeoutMs?: number;
-}
-
-/**
- * Looks at a client's secret from outside; `undefined` when there is none or it is planned for deletion. Other than the
- * list of secrets, this knows of a client as soon as it exists.
- *
- * @throws Error whose message holds one word of the cause
- */
-export function createSecretDescriber({ environment, secretsManager, timeoutMs = TIMEOUT_MS }: Dependencies) {
-  return async (client: ClientName): Promise<SecretDescription | undefined> => {
-    const command = new DescribeSecretCommand({ SecretId: secretName(environment, client) });
-    try {
-      const secret = await withTimeLimit(timeoutMs, (abortSignal) => secretsManager.send(command, { abortSignal }));
-      if (secret.DeletedDate !== undefined) return undefined;
-      const versions = Object.entries(secret.VersionIdsToStages ?? {});
-      return {
-        services: secret.Tags?.find(({ Key }) => Key === 'services')?.Value,
-        currentVersion: versions.find(([, stages]) => stages.includes('AWSCURRENT'))?.[0],
-      };
-    } catch (error) {
-      if (error instanceof ResourceNotFoundException) return undefined;
-      throw new Error(`The secret of ${client} cannot be described: ${causeWord(error)}`);
-    }
-  };
-}
-
-const TIMEOUT_MS = 10_000;

@@ -1,5 +1,6 @@
 import {
   GetSecretValueCommand,
+  type GetSecretValueCommandInput,
   type GetSecretValueCommandOutput,
   type SecretsManagerClient,
   SecretsManagerServiceException,
@@ -7,10 +8,10 @@ import {
 import type { ReadSecret, SecretReading } from '../broker/credential/secret.ts';
 import { Redacted } from '../broker/redacted.ts';
 import { type SecretStage, secretName } from '../contract.ts';
-import { causeWord, isDefinitive } from './errors.ts';
-import { withRetry, withTimeLimit } from './time-limit.ts';
+import { causeWord, isDefinitive, withRetry, withTimeLimit } from './calls.ts';
 
-interface Dependencies {
+/** What reads the secrets of one environment; each reading, repetitions included, takes at most `timeoutMs`. */
+export interface SecretDependencies {
   readonly environment: string;
   readonly secretsManager: SecretsManagerClient;
   /** Epoch milliseconds. */
@@ -18,38 +19,50 @@ interface Dependencies {
   readonly timeoutMs?: number;
 }
 
-/** Reads clients' secrets by name and stage; everything together, repetitions too, takes at most `timeoutMs`. */
-export function createSecretReader({
-  environment,
-  secretsManager,
-  now,
-  timeoutMs = TIMEOUT_MS,
-}: Dependencies): ReadSecret {
+/** Reads clients' secrets by name and stage. */
+export function createSecretReader(dependencies: SecretDependencies): ReadSecret {
   return async (client, stage, deadline = Infinity) => {
-    const name = secretName(environment, client);
-    const command = new GetSecretValueCommand({ SecretId: name, VersionStage: stage });
+    const asked = { SecretId: secretName(dependencies.environment, client), VersionStage: stage };
     try {
-      const answer = await withTimeLimit(
-        timeoutMs,
-        (abortSignal) => withRetry(abortSignal, () => secretsManager.send(command, { abortSignal })),
-        deadline - now(),
-      );
-      return readAnswer(answer, name, stage);
+      return readAnswer(await getSecretValue(dependencies, asked, deadline), asked, stage);
     } catch (error) {
       return readFailure(error);
     }
   };
 }
 
-const TIMEOUT_MS = 1_000;
+/** Asks for the value of a secret, by the deadline (epoch milliseconds) at the latest. */
+export function getSecretValue(
+  { secretsManager, now, timeoutMs = 1_000 }: SecretDependencies,
+  asked: GetSecretValueCommandInput,
+  deadline: number,
+): Promise<GetSecretValueCommandOutput> {
+  const command = new GetSecretValueCommand(asked);
+  return withTimeLimit(
+    timeoutMs,
+    (abortSignal) => withRetry(abortSignal, () => secretsManager.send(command, { abortSignal })),
+    deadline - now(),
+  );
+}
 
-/** An answer is believed only about the secret and the stage that were asked for. */
-function readAnswer(answer: GetSecretValueCommandOutput, name: string, stage: SecretStage): SecretReading {
+/** Whether an answer is about the secret, and the version of it, that was asked for; no other answer is believed. */
+export function isAbout(answer: GetSecretValueCommandOutput, asked: GetSecretValueCommandInput): boolean {
+  const { SecretId, VersionId, VersionStage } = asked;
+  if (answer.Name !== SecretId) return false;
+  return VersionStage === undefined
+    ? answer.VersionId === VersionId
+    : answer.VersionStages?.includes(VersionStage) === true;
+}
+
+function readAnswer(
+  answer: GetSecretValueCommandOutput,
+  asked: GetSecretValueCommandInput,
+  stage: SecretStage,
+): SecretReading {
   const { VersionId: versionId, SecretString: text, SecretBinary: binary } = answer;
   const hasText = typeof text === 'string' && typeof versionId === 'string';
   if (!hasText && binary === undefined) return { outcome: 'unavailable', cause: 'an answer without a value' };
-  const isAsked = answer.Name === name && answer.VersionStages?.includes(stage);
-  if (!isAsked) return { outcome: 'unavailable', cause: 'another secret' };
+  if (!isAbout(answer, asked)) return { outcome: 'unavailable', cause: 'another secret' };
   return hasText ? { outcome: 'found', secret: { versionId, stage, text: new Redacted(text) } } : { outcome: 'binary' };
 }
 
@@ -57,12 +70,11 @@ function readAnswer(answer: GetSecretValueCommandOutput, name: string, stage: Se
  * What a failed reading says about the secret. An answer that says no is definitive. No answer, an unreadable one,
  * throttling and 5xx say nothing, and neither does a key that refuses: the secret itself is still there and still allowed.
  */
-function readFailure(error: unknown): Exclude<SecretReading, { outcome: 'found' }> {
+function readFailure(error: unknown): SecretReading {
   const cause = causeWord(error);
-  if (!(error instanceof SecretsManagerServiceException) || !isDefinitive(error)) {
+  if (!(error instanceof SecretsManagerServiceException) || !isDefinitive(error) || KEY_FAILURES.has(error.name)) {
     return { outcome: 'unavailable', cause };
   }
-  if (KEY_FAILURES.has(error.name)) return { outcome: 'unavailable', cause };
   if (isRefusalByKey(error)) return { outcome: 'unavailable', cause: 'KMSAccessDenied' };
   if (error.name === 'ResourceNotFoundException') return { outcome: 'missing' };
   if (error.name === 'InvalidRequestException') return { outcome: 'deleted' };

@@ -1,6 +1,6 @@
 import { onTestFinished, vi } from 'vitest';
 import { createTokenBroker, type TokenBrokerOptions } from '../../client/token-broker.ts';
-import { ACCESS_TOKEN, issued } from './answers.ts';
+import { ACCESS_TOKEN, issued } from './broker-answers.ts';
 import { type Answer, answerWith, startLoopbackServer } from './loopback-server.ts';
 
 export const NOW = Date.parse('2026-11-01T10:00:00.000Z');

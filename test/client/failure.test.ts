@@ -1,10 +1,10 @@
 import { inspect } from 'node:util';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import type { AwsCredentials } from '../../client/credentials.ts';
 import { TokenBrokerError } from '../../client/error.ts';
+import type { AwsCredentials } from '../../client/sign.ts';
 import { createTokenBroker, type TokenBrokerOptions } from '../../client/token-broker.ts';
 import { PROBLEMS } from '../../functions/contract.ts';
-import { AWS_ANSWERS, PROBLEM_TYPES, problem } from './answers.ts';
+import { AWS_ANSWERS, PROBLEM_TYPES, problem } from './broker-answers.ts';
 import { type Answer, answerWith, type LoopbackServer, startLoopbackServer } from './loopback-server.ts';
 
 const CREDENTIALS = {
@@ -35,12 +35,12 @@ describe("the broker's problems", () => {
   it.each(PROBLEM_TYPES)('"%s" arrives with its type, status and detail', async (type) => {
     const error = await failureOf(problem(type));
     const { status, retryable, title } = PROBLEMS[type];
-    expect(error).toMatchObject({ type, status, retryable });
+    expect(error).toMatchObject({ type, status, retryable, advice: undefined });
     expect(error.message).toBe(`${type}: What happened: ${type}. (request request-1)`);
     expect(error.problem).toMatchObject({ type, title, status, retryable, request_id: 'request-1' });
   });
 
-  it('tells after how many seconds trying again makes sense', async () => {
+  it('carries the seconds after which trying again makes sense', async () => {
     const error = await failureOf(problem('token-endpoint-unavailable', { 'retry-after': '17' }));
     expect(error.retryAfterSeconds).toBe(17);
   });
@@ -53,7 +53,7 @@ describe("the broker's problems", () => {
 });
 
 describe("AWS's own answers", () => {
-  it.each(AWS_ANSWERS)('$name is "$type"', async ({ type, answer }) => {
+  it.each(AWS_ANSWERS)('$name become "$type"', async ({ type, answer }) => {
     const error = await failureOf(answer);
     expect(error.type).toBe(type);
     expect(error.problem).toBeUndefined();
@@ -67,56 +67,56 @@ describe("AWS's own answers", () => {
   });
 });
 
-describe('answers of somebody else', () => {
+describe('an answer that neither the broker nor AWS sent', () => {
   it.each([
     ['HTML', answerWith(404, '<html>marked</html>', { 'content-type': 'text/html' })],
     ['an empty 204', answerWith(204, '')],
     ['a redirect', answerWith(302, '', { location: 'https://example.com/marked' })],
-    ['a problem that is none', answerWith(400, '{', { 'content-type': 'application/problem+json' })],
+    ['a problem that is not JSON', answerWith(400, '{', { 'content-type': 'application/problem+json' })],
     ['a problem without a type', answerWith(400, { title: 'marked' }, { 'content-type': 'application/problem+json' })],
     ['JSON that only looks like a problem', answerWith(400, { type: 'marked', title: '', detail: '' })],
     ['an endless body', answerWith(200, 'marked'.repeat(1_000_000))],
-  ])('%s is "unexpected-answer"', async (_, answer) => {
+  ])('such as %s becomes "unexpected-answer"', async (_, answer) => {
     const error = await failureOf(answer);
     expect(error).toMatchObject({ type: 'unexpected-answer', retryable: false });
     expect(server?.requests).toHaveLength(1);
   });
 });
 
-describe('no answer', () => {
-  it('a connection that is reset is "network-error" with its code', async () => {
+describe('when there is no answer', () => {
+  it('a connection that is reset becomes "network-error" with its code', async () => {
     const error = await failureOf((response) => response.socket?.resetAndDestroy());
     expect(error).toMatchObject({ type: 'network-error', status: undefined, retryable: true });
     expect(error.message).toMatch(/ECONNRESET|UND_ERR_SOCKET/);
   });
 
-  it('an answer that breaks off is "network-error"', async () => {
+  it('an answer that breaks off becomes "network-error"', async () => {
     const error = await failureOf((response) => {
       response.writeHead(200, { 'content-length': '1000' }).write('{"access_token":"marked', () => response.destroy());
     });
     expect(error.type).toBe('network-error');
   });
 
-  it('a closed port is "network-error" with its code', async () => {
+  it('a closed port becomes "network-error" with its code', async () => {
     const closed = await startLoopbackServer(() => {});
     await closed.close();
     const error = await failureOf(() => {}, { url: closed.url });
     expect(error.message).toBe('network-error: There was no answer: ECONNREFUSED');
   });
 
-  it('an answer that does not come is "timeout"', async () => {
+  it('an answer that does not come becomes "timeout"', async () => {
     const error = await failureOf(() => {}, { timeoutMs: 50 });
     expect(error).toMatchObject({ type: 'timeout', retryable: true });
   });
 
-  it('a caller that gives up gets "aborted" with its own reason', async () => {
+  it('a caller that stops waiting gets "aborted" with its own reason', async () => {
     const controller = new AbortController();
     const reason = new Error('changed my mind');
     const error = await failureOf(() => controller.abort(reason), { signal: controller.signal });
     expect(error).toMatchObject({ type: 'aborted', retryable: false, cause: reason });
   });
 
-  it('a caller that had given up before sends nothing and reads no credentials', async () => {
+  it('a caller that stopped waiting before the call sends nothing and reads no credentials', async () => {
     const credentials = vi.fn(async () => CREDENTIALS);
     const error = await failureOf(() => {}, { signal: AbortSignal.abort(), credentials });
     expect(error.type).toBe('aborted');
@@ -126,7 +126,7 @@ describe('no answer', () => {
 });
 
 describe('AWS credentials', () => {
-  it('that cannot be read are a failure of their own, and nothing is sent', async () => {
+  it('that cannot be read fail with a type of their own, and nothing is sent', async () => {
     const cause = new Error('no profile');
     const error = await failureOf(() => {}, { credentials: () => Promise.reject(cause) });
     expect(error).toMatchObject({ type: 'aws-credentials-unavailable', cause });
@@ -142,7 +142,7 @@ describe('AWS credentials', () => {
     expect(server?.requests).toEqual([]);
   });
 
-  it('that do not come end with the time limit', async () => {
+  it('that take too long end with the time limit', async () => {
     const error = await failureOf(() => {}, { credentials: () => new Promise(() => {}), timeoutMs: 50 });
     expect(error.type).toBe('timeout');
   });

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type FunctionUrl, startFunctionUrl } from '../../bin/local/function-url/server.ts';
 import { createTokenBroker, type TokenBrokerOptions } from '../../client/token-broker.ts';
-import { ACCESS_TOKEN, issued } from './answers.ts';
+import { ACCESS_TOKEN, issued } from './broker-answers.ts';
 
 const NOW = Date.parse('2026-11-01T10:00:00.000Z');
 const MINUTE_MS = 60_000;
@@ -9,7 +9,7 @@ const PAIR = { client: 'acme', service: 'customer-insights' };
 const KEY = { accessKeyId: 'AKIDBILLING', secretAccessKey: 'billing-secret', sessionToken: 'billing-session' };
 const FORBIDDEN_KEY = { accessKeyId: 'AKIDFORBIDDEN', secretAccessKey: 'forbidden-secret' };
 
-describe('behind a Function URL with IAM auth', () => {
+describe('a client in front of a Function URL with IAM auth', () => {
   let functionUrl: FunctionUrl;
   let events: { readonly body?: string | undefined }[];
 
@@ -45,26 +45,26 @@ describe('behind a Function URL with IAM auth', () => {
     }).token(PAIR);
   }
 
-  it('gets its request through', async () => {
+  it('reaches the function', async () => {
     expect(await ask()).toMatchObject({ accessToken: ACCESS_TOKEN });
     expect(JSON.parse(events[0]?.body ?? '')).toEqual(PAIR);
   });
 
   it.each<[string, string, Partial<TokenBrokerOptions>]>([
-    ['aws-forbidden', 'a role that no policy lets in', { credentials: FORBIDDEN_KEY }],
+    ['aws-forbidden', 'a role that no policy allows', { credentials: FORBIDDEN_KEY }],
     ['aws-signature-mismatch', 'a wrong secret', { credentials: { ...KEY, secretAccessKey: 'billing-secret2' } }],
     ['aws-security-token-invalid', 'an unknown access key', { credentials: { ...KEY, accessKeyId: 'AKIDOTHER' } }],
     ['aws-security-token-invalid', 'no session token', { credentials: { ...KEY, sessionToken: undefined } }],
     ['aws-signature-expired', 'a clock six minutes behind', { now: () => NOW - 6 * MINUTE_MS }],
     ['aws-signature-not-yet-current', 'a clock six minutes ahead', { now: () => NOW + 6 * MINUTE_MS }],
     ['aws-wrong-scope', 'another region', { region: 'eu-west-1' }],
-  ])('is told "%s" for %s', async (type, _, options) => {
+  ])('gets "%s" for %s', async (type, _, options) => {
     await expect(ask(options)).rejects.toMatchObject({ name: 'TokenBrokerError', type, status: 403 });
     expect(events).toEqual([]);
   });
 
   it.each([-6, 6])(
-    'gets its request through although its clock is %d minutes off, and remembers that',
+    'reaches the function although its clock is %d minutes off, and remembers the correction',
     async (minutes) => {
       const statuses: number[] = [];
       await functionUrl.close();
@@ -81,7 +81,7 @@ describe('behind a Function URL with IAM auth', () => {
     },
   );
 
-  it('is told "aws-throttled" while no concurrency is free', async () => {
+  it('gets "aws-throttled" while no concurrency is free', async () => {
     functionUrl.throttle(true);
     await expect(ask()).rejects.toMatchObject({ type: 'aws-throttled', status: 429, retryable: true });
   });

@@ -21,12 +21,17 @@ beforeAll(async () => {
 afterAll(() => packed?.close());
 
 describe('the packed client', () => {
-  it('is built by packing, is small, and has nothing but what callers need', () => {
-    expect(statSync(packed.tarball).size).toBeLessThanOrEqual(50_000);
+  it('is built by packing, is small, and holds only what callers need', () => {
+    expect(statSync(packed.tarball).size).toBeLessThanOrEqual(40_000);
     const files = execFileSync('tar', ['-tzf', packed.tarball], { encoding: 'utf8' }).trim().split('\n');
-    const others = files.filter((file) => !/^package\/dist\/[a-z-]+(\.d\.ts|\.js)$/.test(file));
-    expect(others.toSorted()).toEqual(['package/README.md', 'package/package.json']);
-    expect(files).toEqual(expect.arrayContaining(['package/dist/index.js', 'package/dist/index.d.ts']));
+    const typings = /^package\/dist\/(esm|cjs)\/(client\/[a-z-]+|functions\/contract)\.d\.ts$/;
+    expect(files.filter((file) => !typings.test(file)).toSorted()).toEqual([
+      'package/README.md',
+      'package/dist/cjs/index.js',
+      'package/dist/cjs/package.json',
+      'package/dist/esm/index.js',
+      'package/package.json',
+    ]);
   });
 
   it('asks for the versions that are tested here', () => {
@@ -43,10 +48,10 @@ describe('the packed client', () => {
     const skipped = node === undefined ? ` (skipped: there is no Node ${version} on this machine)` : '';
 
     describe.skipIf(node === undefined)(`on Node ${version}${skipped}`, () => {
-      it('asks the broker as the AWS identity of the process', async () => {
-        const told = await packed.run(node, 'print({ token: await createTokenBroker({ url }).token(PAIR) });', {
-          AWS_ACCESS_KEY_ID: 'AKIDLOCALBILLING',
-          AWS_SECRET_ACCESS_KEY: 'local-billing-secret',
+      it.each(['esm', 'cjs'] as const)('asks the broker as the AWS identity of the process (%s)', async (format) => {
+        const told = await packed.run('print({ token: await createTokenBroker({ url }).token(PAIR) });', {
+          ...{ node, format },
+          env: { AWS_ACCESS_KEY_ID: 'AKIDLOCALBILLING', AWS_SECRET_ACCESS_KEY: 'local-billing-secret' },
         });
         expect(told).toMatchObject({
           node: version,
@@ -59,46 +64,59 @@ describe('the packed client', () => {
         });
       });
 
-      it('loads no credential chain when it is given credentials, and ends by itself', async () => {
-        const told = await packed.run(
-          node,
-          `const broker = createTokenBroker({ url, credentials: { accessKeyId: 'AKIDLOCALBILLING', secretAccessKey: 'local-billing-secret' } });
-          const { fingerprint } = await broker.token(PAIR);
-          const again = await broker.withToken(PAIR, (token) => token.fingerprint);
-          const { type } = await broker.token({ ...PAIR, client: 'unknown' }).catch((error) => error);
-          print({ isSame: fingerprint === again, type });`,
-        );
-        expect(told).toEqual({ node: version, hasLoadedChain: false, isSame: true, type: 'access-denied' });
-      });
+      it.each(['esm', 'cjs'] as const)(
+        'loads no credential chain when it is given credentials, and ends by itself (%s)',
+        async (format) => {
+          const told = await packed.run(
+            `const broker = createTokenBroker({ url, credentials: { accessKeyId: 'AKIDLOCALBILLING', secretAccessKey: 'local-billing-secret' } });
+            const { fingerprint } = await broker.token(PAIR);
+            const again = await broker.withToken(PAIR, (token) => token.fingerprint);
+            const { type } = await broker.token({ ...PAIR, client: 'unknown' }).catch((error) => error);
+            print({ isSame: fingerprint === again, type });`,
+            { node, format },
+          );
+          expect(told).toEqual({ node: version, hasLoadedChain: false, isSame: true, type: 'access-denied' });
+        },
+      );
     });
   }
 });
 
-describe('the types of the client', () => {
-  const examples = [...README.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = '']) => code);
+describe('the types of the package', () => {
+  const examples = Object.fromEntries(
+    [...README.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = ''], n) => [`example-${n}`, code]),
+  );
 
   it.each([
-    ['with the types of Node', { types: ['node'] }],
-    ['with those of a browser', { types: [], lib: ['es2023', 'dom', 'dom.iterable'] }],
-    ['in a bundler', { types: ['node'], module: 'esnext', moduleResolution: 'bundler' }],
-  ])('let the examples of its README and correct calls pass, and nothing else: %s', async (_, options) => {
-    const compilerOptions = { ...STRICT, ...options };
-    writeFileSync(
-      join(packed.project, 'tsconfig.json'),
-      JSON.stringify({ compilerOptions, files: ['calls.ts', ...names(examples)] }),
-    );
-    writeFileSync(join(packed.project, 'calls.ts'), CALLS);
-    for (const [n, code] of examples.entries()) writeFileSync(join(packed.project, `example-${n}.ts`), code);
-    const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
-    const { status, stdout } = spawnSync(process.execPath, [tsc, '-p', packed.project], { encoding: 'utf8' });
-    expect(stdout).toBe('');
-    expect(status).toBe(0);
-    expect(examples).toHaveLength(4);
-  });
+    ['with the types of Node', 'mts', { types: ['node'] }],
+    ['with those of a browser', 'mts', { types: [], lib: ['es2023', 'dom', 'dom.iterable'] }],
+    ['in a bundler', 'mts', { types: ['node'], module: 'esnext', moduleResolution: 'bundler' }],
+    ['as CommonJS', 'cts', { types: ['node'], module: 'node16', verbatimModuleSyntax: false }],
+  ])(
+    'accept the examples of its README and correct calls, and refuse wrong ones: %s',
+    async (_, extension, options) => {
+      const files = Object.entries({ calls: CALLS, ...examples }).map(([name, code]) => [`${name}.${extension}`, code]);
+      for (const [file = '', code = ''] of files) {
+        // Only an ES module awaits at its top level.
+        const text = extension === 'cts' ? inFunction(code) : code;
+        writeFileSync(join(packed.project, file), text);
+      }
+      const compilerOptions = { ...STRICT, ...options };
+      writeFileSync(
+        join(packed.project, 'tsconfig.json'),
+        JSON.stringify({ compilerOptions, files: files.map(([file]) => file) }),
+      );
+      const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+      const { status, stdout } = spawnSync(process.execPath, [tsc, '-p', packed.project], { encoding: 'utf8' });
+      expect(stdout).toBe('');
+      expect(status).toBe(0);
+      expect(Object.keys(examples)).toHaveLength(4);
+    },
+  );
 });
 
 describe("the client's README", () => {
-  it('tells of every failure, and whether it may pass', () => {
+  it('lists every failure, and whether it is retryable', () => {
     const rows = [...README.matchAll(/^\| `([a-z-]+)` +\| (yes|no) +\|/gm)].map(([, type, word]) => [type, word]);
     const failures = Object.entries(FAILURES).map(([type, { retryable }]) => [type, retryable ? 'yes' : 'no']);
     expect(rows).toEqual(failures);
@@ -118,7 +136,7 @@ const STRICT = {
   module: 'nodenext',
 };
 
-/** Everything that a caller may write, and some of what it may not. */
+/** All calls that a caller may write, and some that it may not. */
 const CALLS = `
 import { createTokenBroker, TokenBrokerError, TokenRefused } from 'token-broker-client';
 import type { Check, IssuedToken, TokenBroker, TokenBrokerOptions } from 'token-broker-client';
@@ -148,6 +166,10 @@ void broker.check({ ...pair, stage: 'OTHER' });
 createTokenBroker({});
 `;
 
-function names(examples: readonly string[]): readonly string[] {
-  return examples.map((_, n) => `example-${n}.ts`);
+/** Puts what follows the imports and declarations into an async function. */
+function inFunction(code: string): string {
+  const outside = (line: string) => /^(import|declare) /.test(line);
+  const lines = code.split('\n');
+  const [head, body] = [lines.filter(outside), lines.filter((line) => !outside(line))];
+  return [...head, 'void async function calls() {', ...body, '};'].join('\n');
 }

@@ -22,12 +22,18 @@ export interface PackedClient {
   readonly tarball: string;
   /** A project outside of this repository that has the client and nothing else. */
   readonly project: string;
-  /** Runs lines of JavaScript in the project, beside a broker, with the Node that is given; gives what they print. */
-  readonly run: (node: string | undefined, lines: string, env?: Readonly<Record<string, string>>) => Promise<unknown>;
+  /** Runs lines of JavaScript in the project, beside a broker, as a module of either kind; gives what they print. */
+  readonly run: (lines: string, options: RunOptions) => Promise<unknown>;
   readonly close: () => Promise<void>;
 }
 
-/** Packs the client as after a fresh clone, and installs it as anybody would. */
+interface RunOptions {
+  readonly node: string | undefined;
+  readonly format?: 'esm' | 'cjs';
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Packs the client as after a fresh clone, and installs it as a caller does. */
 export async function installPackedClient(): Promise<PackedClient> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'client-package-')));
   const [registry, broker] = await Promise.all([startNpmRegistry(), startLocalBroker()]);
@@ -47,10 +53,11 @@ export async function installPackedClient(): Promise<PackedClient> {
   return {
     tarball,
     project,
-    run: async (node = '', lines, env = {}) => {
-      writeFileSync(join(project, 'script.js'), script(broker.url, lines));
+    run: async (lines, { node = '', format = 'esm', env = {} }) => {
+      const script = format === 'esm' ? 'script.mjs' : 'script.cjs';
+      writeFileSync(join(project, script), IMPORTS[format] + callsOf(broker.url, lines));
       const isolated = { HOME: folder, AWS_EC2_METADATA_DISABLED: 'true', ...env };
-      const { stdout, stderr } = await promisify(execFile)(node, ['script.js'], { cwd: project, env: isolated });
+      const { stdout, stderr } = await promisify(execFile)(node, [script], { cwd: project, env: isolated });
       if (stderr !== '') throw new Error(stderr);
       return JSON.parse(stdout);
     },
@@ -70,8 +77,11 @@ export function versionOf(name: string): string {
 
 /** What git knows of, and what `npm ci` brings: nothing is built. */
 function copyKnownFiles(clone: string): void {
-  const known = ['ls-files', '-z', '--cached', '--others', '--exclude-standard', 'client', 'tsconfig.json'];
-  for (const file of execFileSync('git', known, { cwd: ROOT, encoding: 'utf8' }).split('\0').filter(Boolean)) {
+  const known = ['ls-files', '-z', '--cached', '--others', '--exclude-standard'];
+  const needed = ['client', 'functions/contract.ts', 'package.json', 'tsconfig.json'];
+  for (const file of execFileSync('git', [...known, ...needed], { cwd: ROOT, encoding: 'utf8' })
+    .split('\0')
+    .filter(Boolean)) {
     mkdirSync(dirname(join(clone, file)), { recursive: true });
     if (existsSync(join(ROOT, file))) cpSync(join(ROOT, file), join(clone, file));
   }
@@ -87,10 +97,13 @@ function isolatedNpm(folder: string, registry: string) {
     promisify(execFile)('npm', [...args, ...isolated], { cwd, env: { PATH: process.env.PATH, HOME: folder } });
 }
 
-function script(url: string, lines: string): string {
+const IMPORTS = {
+  esm: "import Module from 'node:module'; import { createTokenBroker } from 'token-broker-client';",
+  cjs: "const Module = require('node:module'); const { createTokenBroker } = require('token-broker-client');",
+};
+
+function callsOf(url: string, lines: string): string {
   return `
-    import Module from 'node:module';
-    import { createTokenBroker } from 'token-broker-client';
     const PAIR = { client: 'acme', service: 'customer-insights' };
     const url = ${JSON.stringify(url)};
     const node = process.versions.node.split('.')[0];
@@ -98,5 +111,5 @@ function script(url: string, lines: string): string {
       const hasLoadedChain = Object.keys(Module._cache).some((file) => file.includes('credential-provider-node'));
       console.log(JSON.stringify({ node, hasLoadedChain, ...told }));
     }
-    ${lines}`;
+    (async () => { ${lines} })();`;
 }

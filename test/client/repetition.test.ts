@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { TokenBrokerError } from '../../client/error.ts';
-import { AWS_ANSWERS, PROBLEM_TYPES, problem } from './answers.ts';
+import { AWS_ANSWERS, PROBLEM_TYPES, problem } from './broker-answers.ts';
 import { GOOD, NOW, PAIR, startClientWorld, tooLate } from './client-world.ts';
 import { type Answer, answerWith } from './loopback-server.ts';
 
@@ -22,9 +22,9 @@ const breakOff: Answer = (response) => {
 /** With `random` at a half: half of 200, 400 and 800 ms. */
 const BACKOFF = [100, 200, 400];
 
-describe('a failure that may pass', () => {
+describe('a retryable failure', () => {
   it.each<[string, Answer, string, readonly number[]]>([
-    ['429 of the function URL', aws('aws-throttled'), 'aws-throttled', BACKOFF],
+    ['429 of the Function URL', aws('aws-throttled'), 'aws-throttled', BACKOFF],
     ['429 with Retry-After', answerWith(429, '', AFTER_7_S), 'aws-throttled', [7_100, 7_200, 7_400]],
     ['500 of the broker', problem('internal'), 'internal', BACKOFF],
     ['502 of a function that crashed', aws('aws-function-failed'), 'aws-function-failed', BACKOFF],
@@ -36,12 +36,12 @@ describe('a failure that may pass', () => {
       [7_100, 7_200, 7_400],
     ],
     ['504 of the broker', problem('token-endpoint-timeout'), 'token-endpoint-timeout', BACKOFF],
-    ['504 of a function out of time', aws('aws-function-timeout'), 'aws-function-timeout', BACKOFF],
+    ['504 of a function that timed out', aws('aws-function-timeout'), 'aws-function-timeout', BACKOFF],
     ['503 in HTML', answerWith(503, '<html>marked</html>', HTML), 'aws-function-failed', BACKOFF],
     ['a connection that is reset', reset, 'network-error', BACKOFF],
     ['a connection that is closed half-way', halfClose, 'network-error', BACKOFF],
     ['an answer that breaks off', breakOff, 'network-error', BACKOFF],
-  ])('%s is met four times, with pauses, and then told', async (_, answer, type, waits) => {
+  ])('is thrown after four attempts with pauses: %s', async (_, answer, type, waits) => {
     const world = await startClientWorld(answer);
     const error = await failureOf(world.broker.token(PAIR));
     expect(error).toMatchObject({ type, retryable: true });
@@ -52,7 +52,7 @@ describe('a failure that may pass', () => {
   it.each<[string, Answer]>([
     ['does not come', never],
     ['comes too slowly', drip],
-  ])('like an answer that %s is met four times, with pauses, and then told', async (_, answer) => {
+  ])('is thrown after four attempts with pauses: an answer that %s', async (_, answer) => {
     const world = await startClientWorld(tooLate(TIMEOUT_MS, answer), { timeoutMs: TIMEOUT_MS });
     const error = await failureOf(world.broker.token(PAIR));
     expect(error).toMatchObject({ type: 'timeout', retryable: true });
@@ -65,19 +65,19 @@ describe('a failure that may pass', () => {
     ['a broker that failed', problem('internal')],
     ['a pause that the broker asked for', problem('token-endpoint-unavailable', AFTER_7_S)],
     ['a connection that is reset', reset],
-  ])('is not noticed when it passes: %s', async (_, answer) => {
+  ])('stays hidden from the caller when a later attempt succeeds: %s', async (_, answer) => {
     const world = await startClientWorld([answer, answer, GOOD]);
     expect(await world.broker.token(PAIR)).toMatchObject({ expiresAt: world.clock.now + 3_599_000 });
     expect(world.server.requests).toHaveLength(3);
   });
 
-  it('is met as often as the caller allows', async () => {
+  it('is thrown after as many attempts as the options allow', async () => {
     const world = await startClientWorld(problem('internal'), { maxAttempts: 2 });
     await failureOf(world.broker.check(PAIR));
     expect(world.server.requests).toHaveLength(2);
   });
 
-  it('is told at once when the pause would end after the deadline', async () => {
+  it('is thrown at once when the pause would end after the deadline', async () => {
     const world = await startClientWorld(problem('token-endpoint-unavailable', AFTER_7_S));
     const error = await failureOf(world.broker.token({ ...PAIR, deadline: NOW + 7_100 }));
     expect(error).toMatchObject({ type: 'token-endpoint-unavailable', retryAfterSeconds: 7 });
@@ -85,14 +85,14 @@ describe('a failure that may pass', () => {
     expect(world.waits).toEqual([]);
   });
 
-  it('is told within 30 s when the caller names no deadline', async () => {
+  it('is thrown within 30 s when the caller names no deadline', async () => {
     const world = await startClientWorld(problem('token-endpoint-unavailable', { 'retry-after': '12' }));
     await failureOf(world.broker.token(PAIR));
     expect(world.server.requests).toHaveLength(3);
     expect(world.clock.now - NOW).toBeLessThan(30_000);
   });
 
-  it('is waited for anywhere between not at all and the whole backoff, which grows to 5 s', async () => {
+  it('pauses for a random part of a backoff that grows to 5 s', async () => {
     const none = await startClientWorld(problem('internal'), { random: () => 0, maxAttempts: 8, patienceMs: 1e6 });
     await failureOf(none.broker.token(PAIR));
     expect(none.waits).toEqual([0, 0, 0, 0, 0, 0, 0]);
@@ -102,7 +102,7 @@ describe('a failure that may pass', () => {
   });
 });
 
-describe('a failure that stays', () => {
+describe('a failure that is not retryable', () => {
   const problems = PROBLEM_TYPES.filter((type) => !TRANSIENT.includes(type));
   it.each<[string, Answer, string]>([
     ...problems.map((type): [string, Answer, string] => [type, problem(type), type]),
@@ -111,7 +111,7 @@ describe('a failure that stays', () => {
     ),
     ['an answer in HTML', answerWith(200, '<html>marked</html>', HTML), 'unexpected-answer'],
     ['a page that is not there', answerWith(404, '<html>marked</html>', HTML), 'unexpected-answer'],
-  ])('is told at once: %s', async (_, answer, type) => {
+  ])('is thrown after one attempt: %s', async (_, answer, type) => {
     const world = await startClientWorld(answer);
     const error = await failureOf(world.broker.token(PAIR));
     expect(error).toMatchObject({ type });
@@ -119,15 +119,15 @@ describe('a failure that stays', () => {
     expect(world.waits).toEqual([]);
   });
 
-  it('is told at once when the AWS credentials cannot be read', async () => {
+  it('is thrown at once when the AWS credentials cannot be read', async () => {
     const world = await startClientWorld(GOOD, { credentials: () => Promise.reject(new Error('no profile')) });
     expect(await failureOf(world.broker.token(PAIR))).toMatchObject({ type: 'aws-credentials-unavailable' });
     expect(world.server.requests).toEqual([]);
   });
 });
 
-describe('a caller that gives up', () => {
-  it('during an attempt is told so at once, and nothing is sent any more', async () => {
+describe('a caller that stops waiting', () => {
+  it('during an attempt gets "aborted" at once, and nothing more is sent', async () => {
     const controller = new AbortController();
     const world = await startClientWorld(() => controller.abort(new Error('changed my mind')));
     const error = await failureOf(world.broker.token({ ...PAIR, signal: controller.signal }));
@@ -135,7 +135,7 @@ describe('a caller that gives up', () => {
     expect(world.server.requests).toHaveLength(1);
   });
 
-  it('during a pause is told so at once, and nothing is sent any more', async () => {
+  it('during a pause gets "aborted" at once, and nothing more is sent', async () => {
     const controller = new AbortController();
     const world = await startClientWorld(problem('internal'), {
       sleep: (_, signal) => {
@@ -148,21 +148,21 @@ describe('a caller that gives up', () => {
     expect(world.server.requests).toHaveLength(1);
   });
 
-  it.each(['token', 'check'] as const)('before anything was sent sends nothing (%s)', async (operation) => {
+  it.each(['token', 'check'] as const)('before the call sends nothing (%s)', async (operation) => {
     const world = await startClientWorld(GOOD);
     const error = await failureOf(world.broker[operation]({ ...PAIR, signal: AbortSignal.abort() }));
     expect(error).toMatchObject({ type: 'aborted' });
     expect(world.server.requests).toEqual([]);
   });
 
-  it.each(['token', 'check'] as const)('at its deadline is told of a timeout (%s)', async (operation) => {
+  it.each(['token', 'check'] as const)('at its deadline gets "timeout" (%s)', async (operation) => {
     const world = await startClientWorld(never);
     const error = await failureOf(world.broker[operation]({ ...PAIR, deadline: NOW + 50 }));
     expect(error).toMatchObject({ type: 'timeout', retryable: true });
     expect(world.server.requests.length).toBeLessThanOrEqual(1);
   });
 
-  it('after its deadline sends nothing', async () => {
+  it('whose deadline has passed sends nothing', async () => {
     const world = await startClientWorld(GOOD);
     expect(await failureOf(world.broker.token({ ...PAIR, deadline: NOW }))).toMatchObject({ type: 'timeout' });
     expect(world.server.requests).toEqual([]);
@@ -186,7 +186,7 @@ describe('a caller that gives up', () => {
   });
 });
 
-/** What passes by itself; a refusal of the successor too, but it is for the caller to decide. */
+/** What the client repeats. `refused-again` is retryable too, but the caller decides about it. */
 const TRANSIENT: readonly string[] = [
   'internal',
   'token-endpoint-unavailable',
@@ -203,13 +203,13 @@ function aws(type: string): Answer {
   return found.answer;
 }
 
-/** No failure may say a token or a part of the AWS credentials, wherever one looks. */
+/** No member of a failure may hold a token or a part of the AWS credentials. */
 async function failureOf(work: Promise<unknown>): Promise<TokenBrokerError> {
   const error = await work.then(
     () => undefined,
     (reason: unknown) => reason,
   );
-  if (!(error instanceof TokenBrokerError)) throw new Error('it did not fail', { cause: error });
+  if (!(error instanceof TokenBrokerError)) throw new Error('the call did not fail', { cause: error });
   expect(inspect(error, { depth: 9 })).not.toMatch(/marked/i);
   return error;
 }

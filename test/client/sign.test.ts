@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createTokenBroker } from '../../client/token-broker.ts';
-import { issued } from './answers.ts';
+import { issued } from './broker-answers.ts';
 import { answerWith, type LoopbackServer, startLoopbackServer } from './loopback-server.ts';
 
 const NOW = Date.parse('2026-11-01T10:00:00.000Z');
@@ -34,7 +34,7 @@ describe('the signature', () => {
     });
   });
 
-  it('is made anew for every attempt, with the credentials and the time of that attempt', async () => {
+  it('is made anew for every request, with its credentials and its time', async () => {
     let attempts = 0;
     const credentials = async () => ({ accessKeyId: `AKID${attempts}`, secretAccessKey: SECRET });
     const broker = createTokenBroker({

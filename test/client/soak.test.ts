@@ -19,7 +19,7 @@ const PAIRS = ['acme', 'globex'].flatMap((client) =>
 const ON_THE_WAY_MS = 500;
 
 it.each([60, 600, 3_600])(
-  '50 workers use no expired token in ten life times of %d s, and ask the service no more often than these ask for',
+  '50 workers use no expired token in ten life times of %d s, and the broker requests no more tokens than those need',
   async (lifetimeSeconds) => {
     const lifetimeMs = lifetimeSeconds * 1_000;
     const rejections = watchRejections();
@@ -31,7 +31,7 @@ it.each([60, 600, 3_600])(
       const broker = clients[worker % PROCESSES];
       while (clock.now() < startedAt + LIFETIMES * lifetimeMs) {
         const pair = PAIRS[Math.floor(random() * PAIRS.length)];
-        if (broker === undefined || pair === undefined) throw new Error('there is nothing to do');
+        if (broker === undefined || pair === undefined) throw new Error('there is no broker or no pair');
         const accessToken = await broker.token(pair).then((token) => token.accessToken, noteFailure);
         await clock.sleep(ON_THE_WAY_MS);
         counts.uses += 1;
@@ -47,10 +47,10 @@ it.each([60, 600, 3_600])(
     const elapsedMs = clock.now() - startedAt;
     const meanMsToRefresh = refreshAt({ expiresAt: lifetimeMs, lifetimeSeenMs: lifetimeMs }, 0.5);
     expect(requests.length).toBeLessThanOrEqual(PAIRS.length * (elapsedMs / meanMsToRefresh + 1));
-    // In one life time each process asks for each pair about once, and again when it was too early or heard nothing.
+    // In one life time each process asks for each pair about once, and again when it asked too early or got no answer.
     expect(counts.asks).toBeLessThanOrEqual(PROCESSES * PAIRS.length * LIFETIMES * 2);
 
-    // It would prove little if the workers had hardly worked, if nothing was lost, or if no token had ended.
+    // The test proves something only if the workers worked, if requests were lost, and if tokens ended.
     expect(counts.uses).toBeGreaterThan(WORKERS * 300);
     expect(counts.lost).toBeGreaterThan(20);
     expect(requests.length).toBeGreaterThanOrEqual(PAIRS.length * (LIFETIMES - 1));
@@ -61,7 +61,7 @@ it.each([60, 600, 3_600])(
 /** The real rules of the broker in several environments, and processes with the client, whose clocks are minutes off. */
 function createSoakWorld(lifetimeSeconds: number) {
   const random = seededRandom(7);
-  /** By token: when the service stops to accept it. */
+  /** By token: when the service stops accepting it. */
   const ends = new Map<string, number>();
   const { clock, requests, createEnvironment } = createFleet({
     lifetimeSeconds,

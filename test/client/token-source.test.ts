@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { problem } from './answers.ts';
+import { problem } from './broker-answers.ts';
 import {
   fingerprint,
   goodAnswer,
@@ -28,7 +28,7 @@ describe('a token that lives', () => {
     ]);
   });
 
-  it('is asked for each time when the cache is off', async () => {
+  it('is requested for each call when the cache is off', async () => {
     const { broker, asked } = await startClientWorld([goodAnswer(1), goodAnswer(2)], { cache: false });
     await broker.token(PAIR);
     expect(await broker.token(PAIR)).toMatchObject({ accessToken: tokenText(2) });
@@ -41,23 +41,20 @@ describe('a token that lives', () => {
     [300, 255, 264],
     [3_600, 3_060, 3_168],
     [86_400, 73_440, 76_032],
-  ])(
-    'of %d s is renewed after %d s at the earliest and %d s at the latest, as chance has it',
-    async (lifetime, from, to) => {
-      for (const [random, seconds] of [
-        [0, from],
-        [1, to],
-      ] as const) {
-        const answers = [goodAnswer(1, lifetime), goodAnswer(2, lifetime)];
-        const { broker, clock } = await startClientWorld(answers, { random: () => random });
-        await broker.token(PAIR);
-        clock.now = NOW + seconds * SECOND_MS - 100;
-        expect(await broker.token(PAIR)).toMatchObject({ fingerprint: fingerprint(1) });
-        clock.now = NOW + seconds * SECOND_MS;
-        expect(await broker.token(PAIR)).toMatchObject({ fingerprint: fingerprint(2) });
-      }
-    },
-  );
+  ])('of %d s is renewed at a random time between %d s and %d s', async (lifetime, from, to) => {
+    for (const [random, seconds] of [
+      [0, from],
+      [1, to],
+    ] as const) {
+      const answers = [goodAnswer(1, lifetime), goodAnswer(2, lifetime)];
+      const { broker, clock } = await startClientWorld(answers, { random: () => random });
+      await broker.token(PAIR);
+      clock.now = NOW + seconds * SECOND_MS - 100;
+      expect(await broker.token(PAIR)).toMatchObject({ fingerprint: fingerprint(1) });
+      clock.now = NOW + seconds * SECOND_MS;
+      expect(await broker.token(PAIR)).toMatchObject({ fingerprint: fingerprint(2) });
+    }
+  });
 
   it('is still handed out while one caller waits for its successor', async () => {
     const successor = heldBack(goodAnswer(2));
@@ -74,7 +71,7 @@ describe('a token that lives', () => {
     expect(asked()).toHaveLength(2);
   });
 
-  it('is handed out when its successor cannot be had, and few try', async () => {
+  it('is handed out while a renewal fails, and few calls try one', async () => {
     const { broker, clock, answer, asked, waits } = await startClientWorld(goodAnswer(1));
     await broker.token(PAIR);
     answer(problem('token-endpoint-unavailable', { 'retry-after': '1' }));
@@ -86,7 +83,7 @@ describe('a token that lives', () => {
     await expect(broker.token(PAIR)).rejects.toMatchObject({ type: 'token-endpoint-unavailable' });
   });
 
-  it('is asked for only now and then when the broker gives the same again and again', async () => {
+  it('is rarely asked for when the broker gives the same token again and again', async () => {
     const { broker, clock, answer, asked } = await startClientWorld(goodAnswer(1));
     await broker.token(PAIR);
     for (let second = 0; second < 3_570; second += 1) {
@@ -98,7 +95,7 @@ describe('a token that lives', () => {
     expect(asked().length).toBeLessThanOrEqual(4);
   });
 
-  it('is handed out when its successor takes too long, after five seconds at the most', async () => {
+  it('is handed out when its successor takes longer than five seconds', async () => {
     const { broker, clock, answer } = await startClientWorld(goodAnswer(1));
     await broker.token(PAIR);
     clock.now += 55 * MINUTE_MS;
@@ -106,7 +103,7 @@ describe('a token that lives', () => {
     expect(await broker.token(PAIR)).toMatchObject({ fingerprint: fingerprint(1) });
   });
 
-  it('is not what a caller gets who gave up on the successor', async () => {
+  it('is not handed out to a caller that stopped waiting for the successor', async () => {
     const controller = new AbortController();
     const { broker, clock, answer } = await startClientWorld(goodAnswer(1));
     await broker.token(PAIR);
@@ -117,8 +114,8 @@ describe('a token that lives', () => {
   });
 });
 
-describe('a token that is over', () => {
-  it('before its successor could be had is asked for with all patience', async () => {
+describe('a token near or after its end', () => {
+  it('is requested with all attempts when it ended during a renewal', async () => {
     const failing = heldBack(problem('internal'));
     const { broker, clock, answer } = await startClientWorld(goodAnswer(1, 60));
     await broker.token(PAIR);
@@ -146,7 +143,7 @@ describe('a token that is over', () => {
     expect(asked().length).toBeGreaterThan(2);
   });
 
-  it('is counted from when it was asked for, whatever the clock of the broker says', async () => {
+  it('has its life time counted from when it was asked for', async () => {
     const late = heldBack(goodAnswer(1, 60));
     const { broker, clock } = await startClientWorld([late.answer, goodAnswer(2)]);
     const asking = broker.token(PAIR);
@@ -158,7 +155,7 @@ describe('a token that is over', () => {
     expect(await broker.token(PAIR)).toMatchObject({ fingerprint: fingerprint(2) });
   });
 
-  it('might be one whose clock was set back: it is not handed out', async () => {
+  it('is not handed out after the clock was set back', async () => {
     const { broker, clock } = await startClientWorld([goodAnswer(1), goodAnswer(2)]);
     await broker.token(PAIR);
     clock.now -= SECOND_MS;
@@ -166,8 +163,8 @@ describe('a token that is over', () => {
   });
 });
 
-describe('a wish for a longer life', () => {
-  it('is met by a token that has it, and else asked for', async () => {
+describe('minTtl', () => {
+  it('is met by the cached token when that lives long enough, and else by a request', async () => {
     const { broker, clock, asked } = await startClientWorld([goodAnswer(1), goodAnswer(2)]);
     await broker.token(PAIR);
     clock.now += 20 * MINUTE_MS;
@@ -176,7 +173,7 @@ describe('a wish for a longer life', () => {
     expect(asked()).toEqual([PAIR, { ...PAIR, min_ttl: 2_401 }]);
   });
 
-  it('is asked for every 30 s at most when the service cannot meet it', async () => {
+  it('causes a request every 30 s at most when the service cannot meet it', async () => {
     const { broker, clock, asked } = await startClientWorld(goodAnswer(1));
     for (let second = 0; second < 61; second += 1) {
       clock.now = NOW + second * SECOND_MS;
@@ -185,25 +182,25 @@ describe('a wish for a longer life', () => {
     expect(asked()).toHaveLength(3);
   });
 
-  it('is asked for at once when it is greater than the last', async () => {
+  it('causes a request at once when it is greater than the last one', async () => {
     const { broker, asked } = await startClientWorld(goodAnswer(1));
     for (const minTtl of [4_000, 5_000, 4_500]) await broker.token({ ...PAIR, minTtl });
     expect(asked().map(({ min_ttl }) => min_ttl)).toEqual([4_000, 5_000]);
   });
 
-  it('is asked for by one caller, and shared by all who have it', async () => {
+  it('causes one request for all callers that give the same', async () => {
     const longer = heldBack(goodAnswer(2, 7_200));
     const { broker, asked } = await startClientWorld([goodAnswer(1), longer.answer]);
     await broker.token(PAIR);
-    const wishing = Array.from({ length: 20 }, () => broker.token({ ...PAIR, minTtl: 7_000 }));
+    const asking = Array.from({ length: 20 }, () => broker.token({ ...PAIR, minTtl: 7_000 }));
     await longer.arrived;
     expect(await broker.token(PAIR)).toMatchObject({ fingerprint: fingerprint(1) });
     longer.release();
-    expect(new Set((await Promise.all(wishing)).map((token) => token.fingerprint))).toEqual(new Set([fingerprint(2)]));
+    expect(new Set((await Promise.all(asking)).map((token) => token.fingerprint))).toEqual(new Set([fingerprint(2)]));
     expect(asked()).toHaveLength(2);
   });
 
-  it('leaves nobody without a token', async () => {
+  it('is dropped when the request for a longer life fails: the cached token is handed out', async () => {
     const { broker, answer } = await startClientWorld(goodAnswer(1));
     await broker.token(PAIR);
     answer(problem('internal'));

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startFunctionUrl } from '../../bin/local/function-url/server.ts';
-import { openapiDocument } from '../../bin/openapi/document.ts';
 import {
   type LocalBrokerProcess,
   printedVariables,
   startLocalBroker,
   tokenServiceUrl,
 } from '../support/local-broker.ts';
+import { readContract, responseOf } from '../support/openapi.ts';
 import { blocks } from '../support/readme.ts';
 import { hasSigner, runs } from '../support/signers.ts';
 
@@ -48,7 +48,7 @@ it('every example has a test', () => {
   expect(readdirSync(FOLDER).toSorted()).toEqual(EXAMPLES.map(({ file }) => file).toSorted());
 });
 
-const { responses } = openapiDocument().paths['/token'].post as ReturnType<typeof JSON.parse>;
+const CONTRACT = readContract();
 
 const TOKEN = answered(200, 'application/json', 'token');
 
@@ -125,7 +125,7 @@ it('the three lines of README.md call a service with a token', async () => {
 
 /** What the contract gives as an example of an answer. */
 function answered(status: number, mediaType: string, example: string, headers: object = {}) {
-  const { value } = responses[status].content[mediaType].examples[example];
+  const value = responseOf(CONTRACT, '/token', status)?.response.content?.[mediaType]?.examples?.[example]?.value;
   return { statusCode: status, headers: { 'content-type': mediaType, ...headers }, body: JSON.stringify(value) };
 }
 

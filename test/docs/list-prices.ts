@@ -58,7 +58,7 @@ function perMillionTable(): string {
 const CLIENTS = 1_000;
 const SERVICES = 2;
 const HOURS_OF_MONTH = 30 * 24;
-const ALARMS = 18;
+const ALARMS = 17;
 const METRICS = 100;
 
 // List prices of us-east-1 in US dollars per month, read on 2026-11-21.

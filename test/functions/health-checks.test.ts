@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Check } from '../../client/check.ts';
+import type { Check } from '../../client/answers.ts';
 import { failure, TokenBrokerError } from '../../client/error.ts';
 import { createPairChecker, createProbe } from '../../functions/health-function.ts';
 import { START } from '../support/example.ts';

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { alarmSchema } from '../../lib/alarm-schema.ts';
+import { ALARM_NAMES } from '../../lib/monitoring/alarms.ts';
 import { metricsOf, periodSeconds } from '../support/cloudwatch/alarm.ts';
 import { alarmsOf } from '../support/cloudwatch/template-alarms.ts';
+import { exampleForm } from './example-form.ts';
 import { synthesiseMonitoring } from './monitored.ts';
 import { resourceOf } from './synthesise.ts';
 
@@ -29,27 +30,23 @@ describe('every alarm', () => {
     }
   });
 
-  it('has a setting, and is switched off by it', () => {
-    const namesWith = (settings: object) =>
-      alarmsOf(synthesiseMonitoring({ alarms: settings })).map(({ AlarmName }) => AlarmName);
-    const all = namesWith({});
-    const settings = Object.keys(alarmSchema.shape);
-    expect(all).toHaveLength(settings.length);
+  it('has a name in the settings, and is switched off by it', () => {
+    const namesWithout = (off: readonly string[]) =>
+      alarmsOf(synthesiseMonitoring({ alarms: { off } })).map(({ AlarmName }) => AlarmName);
+    const nameOf = (name: string) => `token-broker-${name}-test`;
+    expect(namesWithout([])).toEqual(ALARM_NAMES.map(nameOf));
     // Each is off in other rounds than any other one is: five of them do for all.
     for (const bit of [1, 2, 4, 8, 16]) {
-      const off = settings.filter((_, index) => ((index + 1) & bit) > 0);
-      const names = off.map((setting) => `token-broker-${setting.replaceAll(/(?=[A-Z])/g, '-').toLowerCase()}-test`);
-      expect(namesWith(Object.fromEntries(off.map((setting) => [setting, false])))).toEqual(
-        all.filter((name) => !names.includes(name)),
-      );
+      const isOff = (_: string, index: number) => ((index + 1) & bit) > 0;
+      const on = ALARM_NAMES.filter((name, index) => !isOff(name, index));
+      expect(namesWithout(ALARM_NAMES.filter(isOff))).toEqual(on.map(nameOf));
     }
   });
 
   it.each(['rate(15 minutes)', 'rate(59 minutes)', 'rate(1 hour)', 'rate(1 day)'])(
     'looks back no further than CloudWatch can, with health at %s',
     (every) => {
-      const changes = { health: { every }, alarms: { healthSilent: { intervals: 7 } } };
-      for (const alarm of alarmsOf(synthesiseMonitoring(changes))) {
+      for (const alarm of alarmsOf(synthesiseMonitoring({ health: { every } }))) {
         const period = periodSeconds(alarm);
         expect(period % 60).toBe(0);
         expect(period * alarm.EvaluationPeriods).toBeLessThanOrEqual(period < 3_600 ? 86_400 : 604_800);
@@ -58,31 +55,15 @@ describe('every alarm', () => {
   );
 });
 
-describe('an alarm that is tuned', () => {
-  const tuned = alarmsOf(
-    synthesiseMonitoring({
-      alarms: {
-        deniedCallerSurge: { threshold: 7, minutes: 2, periods: 4, breaching: 3 },
-        p99Duration: { beyondMs: 1_000 },
-        clientErrorSurge: { percent: 40, minimumRequests: 9 },
-        healthSilent: { intervals: 3 },
-      },
-    }),
+it('the alarms on slow calls allow a call what the slowest service may take, and two seconds more', () => {
+  const services = {
+    ...exampleForm().services,
+    slow: { authUrl: 'https://auth.example.com', requestTimeoutMs: 6_000 },
+  };
+  const ofDuration = alarmsOf(synthesiseMonitoring({ services })).filter(({ AlarmName }) =>
+    /p99-duration/.test(AlarmName),
   );
-  const called = (name: string) =>
-    tuned.find(({ AlarmName }) => AlarmName === `token-broker-${name}-test`) ?? expect.unreachable();
-
-  it('rings when the settings say so', () => {
-    expect(called('denied-caller-surge')).toMatchObject({ Threshold: 7, EvaluationPeriods: 4, DatapointsToAlarm: 3 });
-    expect(periodSeconds(called('denied-caller-surge'))).toBe(120);
-    expect(called('client-error-surge')).toMatchObject({ Threshold: 40 });
-    expect(JSON.stringify(called('client-error-surge'))).toContain('>= 9,');
-    expect(called('health-silent')).toMatchObject({ EvaluationPeriods: 3, DatapointsToAlarm: 3 });
-  });
-
-  it('allows a call what the slowest service may take, and some more', () => {
-    expect(called('p99-duration')).toMatchObject({ Threshold: 5_000 });
-  });
+  expect(ofDuration.map(({ Threshold }) => Threshold)).toEqual([8_000, 8_000]);
 });
 
 describe('the alarms of a new version', () => {

@@ -2,7 +2,7 @@ import { describe, expect, expectTypeOf, it } from 'vitest';
 import type { Unreadable } from '../../functions/aws/pair-table/table.ts';
 import type { IgnoredEvent } from '../../functions/aws/secret-event.ts';
 import { FINDINGS, PROBLEMS } from '../../functions/contract.ts';
-import { IGNORED_EVENTS, OUTCOMES, UNREADABLE } from '../../lib/outcomes.ts';
+import { IGNORED_EVENTS, UNREADABLE } from '../../lib/monitoring/dashboard.ts';
 import { metricsOf } from '../support/cloudwatch/alarm.ts';
 import { dashboardOf } from '../support/cloudwatch/dashboard.ts';
 import { metricKey } from '../support/cloudwatch/metric-points.ts';
@@ -37,7 +37,7 @@ describe('what the code writes and what is shown of it', () => {
     const outcomes = new Set<string>([
       'issued',
       'failed',
-      ...Object.values(OUTCOMES).flat(),
+      ...Object.keys(PROBLEMS),
       ...FINDINGS,
       ...UNREADABLE,
       ...IGNORED_EVENTS,
@@ -54,7 +54,11 @@ describe('what the code writes and what is shown of it', () => {
 
 describe('the words of the dashboard', () => {
   it('are all the problems there are', () => {
-    expect(Object.values(OUTCOMES).flat().toSorted()).toEqual(Object.keys(PROBLEMS).toSorted());
+    const ofRequests = dashboardOf(stack).widgets.flatMap(({ metrics }) =>
+      metrics.filter((key) => key.includes('"Requests"')),
+    );
+    const outcomes = new Set(ofRequests.map((key) => dimensionsOf(key).outcome));
+    expect([...outcomes].toSorted()).toEqual(['issued', ...Object.keys(PROBLEMS)].toSorted());
   });
 
   it('are all reasons to read past a record or to ignore an event', () => {

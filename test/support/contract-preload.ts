@@ -1,6 +1,6 @@
 import { registerHooks } from 'node:module';
 
-// For `node --import`: whoever imports the token endpoint in this process gets the watched one.
+// For `node --import`: each import of the token endpoint in this process gets the watched one.
 const WATCHED = new URL('./watched-token-endpoint.ts', import.meta.url).href;
 const ORIGINAL = new URL('../../functions/broker/http/token-endpoint.ts', import.meta.url).href;
 

@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import type { createTokenEndpoint } from '../../functions/broker/http/token-endpoint.ts';
 import { createContract, type Exchange } from './contract.ts';
+import { readContract } from './openapi.ts';
 
 type CreateTokenEndpoint = typeof createTokenEndpoint;
 
@@ -18,7 +18,7 @@ export function watched(create: CreateTokenEndpoint, onFault: (fault: string) =>
 
 /** How an answer differs from docs/openapi.yaml. */
 export function faultsOf(exchange: Exchange): readonly string[] {
-  contract ??= createContract(readFileSync(new URL('../../docs/openapi.yaml', import.meta.url), 'utf8'));
+  contract ??= createContract(readContract());
   return contract(exchange).map((fault) => `${exchange.method} ${exchange.path}: ${fault}`);
 }
 

@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
-import { parse } from 'yaml';
+import { type Description, escaped, type Response, responseOf } from './openapi.ts';
 
 /** One answer of the broker, and what it answers. */
 export interface Exchange {
@@ -13,8 +13,8 @@ export interface Exchange {
 }
 
 /** Makes what says how an answer differs from an OpenAPI description, and nothing of one that is as described. */
-export function createContract(yaml: string): (exchange: Exchange) => readonly string[] {
-  const { paths, components }: Description = parse(yaml);
+export function createContract(description: Description): (exchange: Exchange) => readonly string[] {
+  const { paths, components } = description;
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   formats.default(ajv);
   ajv.addSchema({ paths: closed(paths), components: closed(components) }, 'contract');
@@ -23,10 +23,10 @@ export function createContract(yaml: string): (exchange: Exchange) => readonly s
     const { method, path, status } = exchange;
     const isKnown = Object.hasOwn(paths, path);
     const describedAt = isKnown ? path : '/token';
-    const response = paths[describedAt]?.post.responses[status];
+    const described = responseOf(description, describedAt, status);
     const isPossible = isOfAws(exchange) || canBe(status, method, isKnown);
-    if (response === undefined || !isPossible) return [`${status} is not described for ${method} ${path}`];
-    const pointer = `#/paths/${escaped(describedAt)}/post/responses/${status}`;
+    if (described === undefined || !isPossible) return [`${status} is not described for ${method} ${path}`];
+    const { response, pointer } = described;
     return [...headerFaults(response, exchange), ...bodyFaults(response, pointer, exchange)];
   };
 
@@ -64,7 +64,7 @@ function canBe(status: number, method: string, isKnown: boolean): boolean {
   return method === 'POST' ? status !== 404 && status !== 405 : status === 403 || status === 405;
 }
 
-/** AWS answers before anybody looks at the path. */
+/** AWS answers before the broker sees the path. */
 function isOfAws({ headers, status }: Exchange): boolean {
   return Object.hasOwn(headers, 'x-amzn-errortype') || status === 502;
 }
@@ -86,21 +86,4 @@ function closed(value: unknown): unknown {
   return isObjectSchema ? { additionalProperties: false, ...members } : members;
 }
 
-/** RFC 6901 §3. */
-function escaped(step: string): string {
-  return step.replaceAll('~', '~0').replaceAll('/', '~1');
-}
-
 const NOT_ALWAYS: ReadonlySet<string> = new Set(['retry-after', 'x-amzn-errortype']);
-
-interface Description {
-  readonly paths: Readonly<
-    Record<string, { readonly post: { readonly responses: Readonly<Record<string, Response>> } }>
-  >;
-  readonly components: object;
-}
-
-interface Response {
-  readonly headers?: Readonly<Record<string, { readonly $ref: string }>>;
-  readonly content?: object;
-}

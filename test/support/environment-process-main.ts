@@ -3,7 +3,7 @@ import { subscribe } from 'node:diagnostics_channel';
 import { ClientRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assumedRoleIdentity, functionUrlEvent } from '../../bin/local/function-url/event.ts';
-import type { TokenHandler } from '../../functions/token-function.ts';
+import type { TokenFunction } from '../../functions/token-function.ts';
 import {
   type EnvironmentAnswer,
   type Order,
@@ -17,7 +17,7 @@ import { slowDown } from './slow-motion.ts';
 const { code, role, slowMotion, ...options }: ProcessSettings = JSON.parse(process.argv[2] ?? '');
 const { createTokenFunction }: typeof import('../../functions/token-function.ts') = await import(code);
 const identity = assumedRoleIdentity(role, 'AKIDEXAMPLE');
-const environments = new Map<number, TokenHandler>();
+const environments = new Map<number, TokenFunction['handler']>();
 const audits = new Map<string, EnvironmentAnswer['audit']>();
 const calls: Record<string, number> = {};
 
@@ -43,7 +43,7 @@ process.on('disconnect', () => process.exit());
 
 async function carryOut({ advanceMs = 0, environments: numbers = [], body, at }: Order): Promise<Report> {
   aheadMs += advanceMs;
-  const handlers: TokenHandler[] = [];
+  const handlers: TokenFunction['handler'][] = [];
   // One after the other: in Lambda each of them has a processor of its own while it starts.
   for (const number of numbers) handlers.push(await environmentOf(number));
   if (at !== undefined) await machine.sleep(at - machine.now());
@@ -52,7 +52,7 @@ async function carryOut({ advanceMs = 0, environments: numbers = [], body, at }:
 }
 
 /** Like Lambda, which starts an environment before it passes on the first event. */
-async function environmentOf(number: number): Promise<TokenHandler> {
+async function environmentOf(number: number): Promise<TokenFunction['handler']> {
   const known = environments.get(number);
   if (known !== undefined) return known;
   const { handler, readFirst } = createTokenFunction({ ...options, write });
@@ -67,7 +67,7 @@ function write(line: string): void {
   audits.set(requestId, audit);
 }
 
-async function ask(handler: TokenHandler, body: object): Promise<EnvironmentAnswer> {
+async function ask(handler: TokenFunction['handler'], body: object): Promise<EnvironmentAnswer> {
   const requestId = randomUUID();
   const request = {
     method: 'POST',

@@ -1,6 +1,6 @@
+import type { Issue } from '../../functions/broker/pair/decision.ts';
 import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
 import { Problem } from '../../functions/broker/problem.ts';
-import type { Issue } from '../../functions/broker/token-broker.ts';
 import type { SecretStage } from '../../functions/contract.ts';
 import type { Host, Hosts, OpenCall } from './fleet-model-hosts.ts';
 import type { createJudge } from './fleet-model-judge.ts';
@@ -23,7 +23,7 @@ interface Dependencies {
     host: Host,
     pair: Pair,
     now: number,
-  ) => { readonly disabledMs: number; readonly deletedMs: number };
+  ) => { readonly disabledMs: number; readonly withdrawnMs: number; readonly goneMs: number };
 }
 
 /** Calls of the fleet's callers, each followed to its answer and judged. */
@@ -41,7 +41,9 @@ export function createCalls({ clock, hosts, judge, hasHeardRejection, stoppedMs 
       const refused = { nothing: undefined, 'the last token': lastToken, 'an unknown token': 'f'.repeat(16) }[refuses];
       const startedAt = clock.now();
       const request = { pair, minTtlMs: minTtlSeconds * 1_000, refused };
-      const answer = await follow(host, host.environment.issue(request, PATIENCE_MS));
+      const asked = host.environment.issue(request, PATIENCE_MS);
+      const trace = host.environment.traces.at(-1);
+      const answer = await follow(host, asked);
       if (answer instanceof Problem) {
         if (answer.type === 'credential-rejected') checkBlame(pair);
         note(answer.type);
@@ -56,6 +58,7 @@ export function createCalls({ clock, hosts, judge, hasHeardRejection, stoppedMs 
         refused,
         environment,
         now: now(),
+        isAlone: trace?.warnings.has('shared-cache-unavailable') ?? false,
         ...stoppedMs(host, pair, startedAt),
         isUntroubled,
       });
@@ -63,7 +66,7 @@ export function createCalls({ clock, hosts, judge, hasHeardRejection, stoppedMs 
     },
 
     async check(host: Host, pair: Pair, stage: SecretStage): Promise<void> {
-      const result = await follow(host, host.environment.check({ pair, stage }, PATIENCE_MS), pair);
+      const result = await follow(host, host.environment.check({ pair, stage }, PATIENCE_MS));
       note(result instanceof Problem ? `check: ${result.type}` : `${result.finding} by ${result.provenBy}`);
       if (!(result instanceof Problem) && result.finding === 'rejected') checkBlame(pair);
     },
@@ -78,8 +81,8 @@ export function createCalls({ clock, hosts, judge, hasHeardRejection, stoppedMs 
   };
 
   /** Follows one call to its answer, whatever that is. */
-  async function follow<Result>(host: Host, work: Promise<Result>, checks?: Pair): Promise<Result | Problem> {
-    const call: OpenCall = { host, checks, deadline: clock.now() + PATIENCE_MS };
+  async function follow<Result>(host: Host, work: Promise<Result>): Promise<Result | Problem> {
+    const call: OpenCall = { host, deadline: clock.now() + PATIENCE_MS };
     hosts.openCalls.add(call);
     try {
       return await work;

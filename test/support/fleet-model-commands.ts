@@ -47,7 +47,6 @@ const storeFault: fc.Arbitrary<StoreFault> = fc.constantFrom(
   'repeated',
   'hanging',
   'late',
-  'stale',
   'no-key',
 );
 const serviceFault: fc.Arbitrary<ServiceFault> = fc.constantFrom(
@@ -59,6 +58,7 @@ const serviceFault: fc.Arbitrary<ServiceFault> = fc.constantFrom(
   'silence',
   'odd body',
   'redirect',
+  'not found',
   'error in a 200',
 );
 
@@ -180,6 +180,11 @@ export const COMMANDS: fc.Arbitrary<Command>[] = [
     fc.record({ client, isDeleted: fc.constantFrom(true, false, false, false) }),
     'delete or restore',
     ({ client, isDeleted }, fleet) => fleet.world.setDeleted(client, isDeleted),
+  ),
+  steps(
+    fc.record({ pair, isNamed: fc.constantFrom(true, true, true, false) }),
+    'name the service in the secret, or leave it out',
+    ({ pair, isNamed }, fleet) => fleet.world.setNamed(pair, isNamed),
   ),
   ...often(
     2,

@@ -1,6 +1,5 @@
-import type { Pair } from '../../functions/broker/pair/pair.ts';
 import type { createFleet, Environment } from './fleet.ts';
-import { isSamePair, LONGEST_CALL_MS, type Witness } from './fleet-model-witness.ts';
+import { LONGEST_CALL_MS, type Witness } from './fleet-model-witness.ts';
 
 /** One environment as the model knows it. */
 export interface Host {
@@ -13,8 +12,6 @@ export interface Host {
 
 export interface OpenCall {
   readonly host: Host;
-  /** The pair that it checks. */
-  readonly checks: Pair | undefined;
   readonly deadline: number;
 }
 
@@ -34,8 +31,6 @@ export function createHosts({ clock, createEnvironment }: ReturnType<typeof crea
     accuse: (of) => void accusations.push(of),
     hasStoreFailed: (number, since) => (hosts[number]?.storeFailedAt ?? NEVER) >= since,
     isDead: (number) => hosts[number]?.isDead ?? true,
-    isChecking: (number, pair) =>
-      [...openCalls].some(({ host, checks }) => host === hosts[number] && checks && isSamePair(checks, pair)),
     hasAnyClockJumped,
   };
 

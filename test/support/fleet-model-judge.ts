@@ -1,7 +1,7 @@
+import type { Issue } from '../../functions/broker/pair/decision.ts';
 import { hardMarginMs } from '../../functions/broker/pair/freshness.ts';
 import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
 import type { Problem } from '../../functions/broker/problem.ts';
-import type { Issue } from '../../functions/broker/token-broker.ts';
 import type { HandOut } from './fleet-model-world.ts';
 
 /** What an environment was told of a token's life, by its own clock. */
@@ -17,9 +17,15 @@ interface Circumstances {
   readonly environment: number;
   /** By the clock of the environment. */
   readonly now: number;
-  /** How long the pair had been disabled, and its secret deleted, when the call began; as far as one could know. */
+  /** The environment could not reach the store. */
+  readonly isAlone: boolean;
+  /**
+   * How long, when the call began, the pair had been disabled, its token withdrawn, and its credential gone; as far as the
+   * environment could know.
+   */
   readonly disabledMs: number;
-  readonly deletedMs: number;
+  readonly withdrawnMs: number;
+  readonly goneMs: number;
   /** Nothing has gone wrong yet in this story but with services. */
   readonly isUntroubled: boolean;
 }
@@ -38,8 +44,9 @@ export function createJudge(accuse: (of: string) => void) {
       tokens.set(handOut.text, { handOut, tellings });
     },
 
-    judgeIssue({ token }: Issue, circumstances: Circumstances) {
-      const { pair, refused, environment, now, disabledMs, deletedMs, isUntroubled } = circumstances;
+    judgeIssue({ token, cache }: Issue, circumstances: Circumstances) {
+      const { pair, refused, environment, now, isAlone, isUntroubled } = circumstances;
+      const { disabledMs, withdrawnMs, goneMs } = circumstances;
       const text = token.accessToken.reveal();
       const who = `environment ${environment}, ${text}`;
       const known = tokens.get(text);
@@ -48,25 +55,34 @@ export function createJudge(accuse: (of: string) => void) {
 
       const tellings = known.tellings.filter(({ expiresAt }) => token.expiresAt <= expiresAt);
       if (tellings.length === 0) accuse(`${who}: is said to live longer than the service has said`);
-      // Whoever could not know of the first telling takes a later one for the whole life.
-      const lifetimes = (isUntroubled ? known.tellings : tellings).map(({ lifetimeMs }) => lifetimeMs);
+      // All environments know of the tellings before the one that the token was issued by; when something went wrong, a
+      // later one may pass for the whole life.
+      const last = known.tellings.findIndex(({ expiresAt }) => token.expiresAt <= expiresAt);
+      const counting = isUntroubled ? known.tellings.slice(0, last + 1) : tellings;
+      const lifetimes = counting.map(({ lifetimeMs }) => lifetimeMs);
       const marginMs = hardMarginMs(isUntroubled ? Math.max(...lifetimes) : Math.min(...lifetimes));
       const leftMs = token.expiresAt - now;
-      if (leftMs <= marginMs) accuse(`${who}: issued ${leftMs} ms before its end, with a margin of ${marginMs} ms`);
+      // The clocks of this world count in fractions, and times are told in milliseconds.
+      if (leftMs <= marginMs - 1) accuse(`${who}: issued ${leftMs} ms before its end, with a margin of ${marginMs} ms`);
 
       if (token.fingerprint === refused && !hasRepeated) accuse(`${who}: was refused`);
-      if (disabledMs > DISABLED_WITHIN_MS) accuse(`${who}: issued ${disabledMs} ms after it was disabled`);
-      if (deletedMs > DELETED_WITHIN_MS) accuse(`${who}: issued ${deletedMs} ms after its secret was deleted`);
+      if (disabledMs > TRUST_MS) accuse(`${who}: issued ${disabledMs} ms after it was disabled`);
+      if (cache !== 'none' && withdrawnMs > TRUST_MS) accuse(`${who}: issued ${withdrawnMs} ms after it was withdrawn`);
+      if (isAlone && cache === 'memory' && goneMs > TRUST_MS) {
+        accuse(`${who}: issued alone ${goneMs} ms after its credential was gone`);
+      }
     },
 
     judgeProblem({ type, retryAfterSeconds }: Problem) {
-      const isSane = retryAfterSeconds === undefined || (retryAfterSeconds >= 1 && retryAfterSeconds <= 300);
+      const longest = HELD.has(type) ? 3_600 : 300;
+      const isSane = retryAfterSeconds === undefined || (retryAfterSeconds >= 1 && retryAfterSeconds <= longest);
       if (!isSane) accuse(`${type} asks to wait ${retryAfterSeconds} s`);
     },
   };
 }
 
-/** And as long as a stale read can be behind. */
-const DISABLED_WITHIN_MS = 60_000 + 1_000;
-const DELETED_WITHIN_MS = 300_000;
+/** How long memory is trusted, and a secret by an environment that is alone. */
+const TRUST_MS = 60_000;
+/** The problems of a hold, which lasts an hour at most; a pause lasts five minutes. */
+const HELD: ReadonlySet<string> = new Set(['token-response-unusable', 'token-endpoint-error']);
 const MAX_LIFETIME_MS = 86_400_000;

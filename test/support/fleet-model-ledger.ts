@@ -1,5 +1,6 @@
 import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
-import type { PairRecord } from '../../functions/broker/pair/record.ts';
+import { holdKey, type PairRecord } from '../../functions/broker/pair/record.ts';
+import { SETTINGS_DIGEST } from './broker-world.ts';
 import type { createFleet } from './fleet.ts';
 import { isSamePair, LONGEST_CALL_MS, MAX_SKEW_MS, type Witness } from './fleet-model-witness.ts';
 import type { SentRequest } from './fleet-surroundings.ts';
@@ -12,22 +13,26 @@ export interface Lease {
   /** True time. */
   readonly takenAt: number;
   readonly forced: boolean;
+  readonly isCheck: boolean;
   readonly chargedVersion: string | undefined;
-  /** When the pair's leases before it were taken, the last one and the last forced one. */
+  /** When the pair's leases for callers before it were taken, the last one and the last forced one. */
   readonly previous: { readonly takenAt: number; readonly forcedAt: number };
   isUsed: boolean;
+  isEnded: boolean;
 }
 
 interface Rejected extends SentRequest {
   isCounted: boolean;
+  /** The version has worked since, or an operator lets it be tried again. */
+  isForgiven: boolean;
 }
 
 /** Keeps the books of leases and of rejections as they truly happened: one request per lease, and the lock-out budget. */
 export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
   /** By pair and fence. */
   const granted = new Map<string, Lease>();
-  /** The latest of each environment and pair. */
-  const leases = new Map<string, Lease>();
+  /** By environment and pair. */
+  const leases = new Map<string, Lease[]>();
   /** The latest of each pair. */
   const latest = new Map<string, Lease>();
   /** Rejected requests since the version last worked, by pair and version. */
@@ -38,41 +43,59 @@ export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
   const heard = new Set<string>();
   const uncounted: Rejected[] = [];
   let pending: Rejected[] = [];
-  const { acquire, publish, reject, release } = shared;
+  /** When the token of a pair was withdrawn and not published again. */
+  const withdrawnAt = new Map<string, number>();
+  const { acquire, end, reject } = shared;
   const { accuse } = witness;
 
-  shared.acquire = async (pair, acquisition) => {
-    const before = await acquire(pair, acquisition);
+  shared.acquire = async (pair, acquisition, deadline) => {
+    const before = await acquire(pair, acquisition, deadline);
     if (before === undefined) return undefined;
-    const { owner, forced, chargedVersion } = acquisition;
-    const key = `${pairKey(pair)} ${shared.peek(pair).fence}`;
-    const holder = granted.get(key);
+    const { owner, forced, isCheck, chargedVersion } = acquisition;
+    const name = leaseName(pair, shared.peek(pair).fence);
+    const holder = granted.get(name);
     if (holder?.owner === owner) return before;
-    if (holder !== undefined) accuse(`two leases under fence ${key}`);
+    if (holder !== undefined) accuse(`two leases are ${name}`);
 
     const previous = previousTimes(latest.get(pairKey(pair)));
-    const lease = { owner, before, takenAt: clock.now(), forced, chargedVersion, previous, isUsed: false };
-    granted.set(key, lease);
-    leases.set(leaseKey(owners.get(owner), pair), lease);
+    const lease = {
+      owner,
+      before,
+      takenAt: clock.now(),
+      forced,
+      isCheck,
+      chargedVersion,
+      previous,
+      isUsed: false,
+      isEnded: false,
+    };
+    granted.set(name, lease);
+    const key = leaseKey(owners.get(owner), pair);
+    leases.set(key, [...(leases.get(key) ?? []), lease]);
     latest.set(pairKey(pair), lease);
     return before;
   };
 
-  shared.publish = async (pair, fence, publication) => {
-    const isMine = await publish(pair, fence, publication);
-    if (isMine) counts.delete(countKey(pair, publication.token.credentialVersion));
-    return isMine;
+  shared.end = async (pair, lease, ending, deadline) => {
+    const isMine = await end(pair, lease, ending, deadline);
+    const mine = grantedTo(pair, lease);
+    if (mine !== undefined) mine.isEnded = true;
+    if (!isMine) return false;
+    if (mine === undefined) accuse(`${lease.owner} ended a lease that it did not take`);
+    if (ending.kind === 'publish') {
+      prove(pair, ending.publication.token.credentialVersion);
+      withdrawnAt.delete(pairKey(pair));
+    }
+    if (ending.kind === 'prove') prove(pair, ending.version);
+    if (ending.kind === 'withdraw') withdrawnAt.set(pairKey(pair), clock.now());
+    return true;
   };
 
-  shared.release = async (pair, fence, provenVersion) => {
-    const isMine = shared.peek(pair).fence === fence;
-    await release(pair, fence, provenVersion);
-    if (isMine && provenVersion !== undefined) counts.delete(countKey(pair, provenVersion));
-  };
-
-  shared.reject = async (pair, fence, rejection) => {
-    await reject(pair, fence, rejection);
-    const from = owners.get(granted.get(`${pairKey(pair)} ${fence}`)?.owner ?? '');
+  shared.reject = async (pair, lease, rejection, deadline) => {
+    await reject(pair, lease, rejection, deadline);
+    const own = grantedTo(pair, lease);
+    if (own !== undefined) own.isEnded = true;
+    const from = own && owners.get(lease.owner);
     const mine = pending.findLast(
       (each) => each.from === from && isSamePair(each.pair, pair) && each.version === rejection.version,
     );
@@ -83,21 +106,20 @@ export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
   return {
     hasHeardRejection: (pair: Pair) => heard.has(pairKey(pair)),
 
+    withdrawnAt: (pair: Pair) => withdrawnAt.get(pairKey(pair)),
+
     /** An operator's retry. */
-    forgive(pair: Pair, version: string) {
-      counts.delete(countKey(pair, version));
-    },
+    forgive: prove,
 
     /** A token request was sent; gives the lease that it was sent under, if any. */
     seeRequest(request: SentRequest): Lease | undefined {
       const { from, pair, version, at } = request;
-      const lease = leases.get(leaseKey(from, pair));
-      const isMine = lease !== undefined && !lease.isUsed;
+      const lease = leaseFor(request);
       if (!witness.hasStoreFailed(from, at - LONGEST_CALL_MS)) {
-        if (isMine) checkUse(lease, request);
+        if (lease !== undefined) checkUse(lease, request);
         else accuse(`environment ${from} sent ${version} of ${pairKey(pair)} without a lease`);
       }
-      if (!isMine) return undefined;
+      if (lease === undefined) return undefined;
       lease.isUsed = true;
       if (lease.chargedVersion === version) chargedRequests.add(request);
       return lease;
@@ -106,7 +128,7 @@ export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
     /** The environment has heard that the version is rejected. */
     seeRejection(request: SentRequest) {
       heard.add(pairKey(request.pair));
-      const rejection: Rejected = { ...request, isCounted: false };
+      const rejection: Rejected = { ...request, isCounted: false, isForgiven: false };
       pending.push(rejection);
       if (chargedRequests.has(request)) count(rejection);
     },
@@ -120,6 +142,29 @@ export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
     },
   };
 
+  function grantedTo(pair: Pair, { owner, fence }: { readonly owner: string; readonly fence: number }) {
+    const lease = granted.get(leaseName(pair, fence));
+    return lease?.owner === owner ? lease : undefined;
+  }
+
+  /** An environment may have several calls at once. */
+  function leaseFor({ from, pair, version, at }: SentRequest): Lease | undefined {
+    const key = leaseKey(from, pair);
+    const open = (leases.get(key) ?? []).filter(
+      ({ isUsed, isEnded, takenAt }) => !isUsed && !isEnded && at - takenAt < LONGEST_CALL_MS,
+    );
+    leases.set(key, open);
+    return open.findLast(({ chargedVersion }) => chargedVersion === version) ?? open.at(-1);
+  }
+
+  /** What was rejected before does not count any more. */
+  function prove(pair: Pair, version: string): void {
+    counts.delete(countKey(pair, version));
+    for (const each of [...pending, ...uncounted]) {
+      each.isForgiven ||= isSamePair(each.pair, pair) && each.version === version;
+    }
+  }
+
   function count(rejection: Rejected): void {
     rejection.isCounted = true;
     const key = countKey(rejection.pair, rejection.version);
@@ -132,8 +177,10 @@ export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
     const who = `environment ${from} (${owner})`;
     if (before.rejected.has(version) && chargedVersion !== version) accuse(`${who} sent ${version} without a charge`);
     if (before.disabled) accuse(`${who} sent ${version} although it is disabled`);
-    const isPaused = before.pause !== undefined && before.pause.until > clock.now() + MAX_SKEW_MS;
-    if (isPaused && !witness.hasAnyClockJumped()) accuse(`${who} sent ${version} during a pause`);
+    if (witness.hasAnyClockJumped()) return;
+    const isLasting = (wait: { readonly until: number } | undefined) => (wait?.until ?? 0) > clock.now() + MAX_SKEW_MS;
+    if (isLasting(before.pause)) accuse(`${who} sent ${version} during a pause`);
+    if (isLasting(before.held.get(holdKey(version, SETTINGS_DIGEST)))) accuse(`${who} sent ${version} during its hold`);
   }
 
   /** The store was not told: only a store that failed excuses that, and then the environment latches by itself. */
@@ -145,6 +192,7 @@ export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
     }
     const isTooSoon = uncounted.some(
       (other) =>
+        !other.isForgiven &&
         other.from === from &&
         isSamePair(other.pair, pair) &&
         other.version === version &&
@@ -159,6 +207,7 @@ export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
 
 function previousTimes(lease: Lease | undefined): Lease['previous'] {
   if (lease === undefined) return { takenAt: Number.NEGATIVE_INFINITY, forcedAt: Number.NEGATIVE_INFINITY };
+  if (lease.isCheck) return lease.previous;
   return { takenAt: lease.takenAt, forcedAt: lease.forced ? lease.takenAt : lease.previous.forcedAt };
 }
 
@@ -168,6 +217,10 @@ const OWN_LATCH_MS = 15 * 60_000 - LONGEST_CALL_MS;
 
 function leaseKey(environment: number | undefined, pair: Pair): string {
   return `${environment} ${pairKey(pair)}`;
+}
+
+function leaseName(pair: Pair, fence: number): string {
+  return `${pairKey(pair)} ${fence}`;
 }
 
 function countKey(pair: Pair, version: string): string {

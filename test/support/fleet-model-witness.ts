@@ -5,8 +5,6 @@ export interface Witness {
   /** A call of this environment to the store has failed since then. */
   readonly hasStoreFailed: (environment: number, since: number) => boolean;
   readonly isDead: (environment: number) => boolean;
-  /** A check asks for a request whatever lives. */
-  readonly isChecking: (environment: number, pair: Pair) => boolean;
   /** A clock of the fleet has been wrong by more than the skew. */
   readonly hasAnyClockJumped: () => boolean;
   readonly accuse: (of: string) => void;

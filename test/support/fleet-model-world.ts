@@ -20,6 +20,7 @@ export type ServiceFault =
   | 'silence'
   | 'odd body'
   | 'redirect'
+  | 'not found'
   | 'error in a 200';
 
 /** How a service behaves at the moment. */
@@ -62,6 +63,8 @@ export function createModelWorld(clock: VirtualClock) {
   const moods = new Map<string, ServiceMood>();
   /** The versions that a service does not accept, by pair. */
   const unwelcome = new Map<string, Set<string>>();
+  /** Since when the secret of its client leaves the service of a pair out. */
+  const unnamedAt = new Map<string, number>();
   const lastHandOuts = new Map<string, HandOut>();
   let tokens = 0;
 
@@ -82,7 +85,13 @@ export function createModelWorld(clock: VirtualClock) {
     moodOf,
     versionWith: (client: string, stage: SecretStage) => secretOf(client).stages[stage],
     currentOf: (client: string): string => secretOf(client).stages.AWSCURRENT ?? '',
-    deletedAt: (client: string) => secretOf(client).deletedAt,
+
+    /** Since when there is no credential for the pair. */
+    goneAt(pair: Pair): number | undefined {
+      const times = [secretOf(pair.client).deletedAt, unnamedAt.get(pairKey(pair))];
+      const known = times.filter((at) => at !== undefined);
+      return known.length === 0 ? undefined : Math.min(...known);
+    },
 
     setMood(service: string, mood: ServiceMood) {
       moods.set(service, mood);
@@ -123,13 +132,19 @@ export function createModelWorld(clock: VirtualClock) {
       secrets.set(client, { ...rest, deletedAt: isDeleted ? (deletedAt ?? clock.now()) : undefined });
     },
 
+    setNamed(pair: Pair, isNamed: boolean) {
+      if (isNamed) unnamedAt.delete(pairKey(pair));
+      else if (!unnamedAt.has(pairKey(pair))) unnamedAt.set(pairKey(pair), clock.now());
+    },
+
     /** What Secrets Manager says when it can be asked. */
     read(client: string, stage: SecretStage): SecretReading {
       const { stages, deletedAt } = secretOf(client);
       if (deletedAt !== undefined) return { outcome: 'deleted' };
       const versionId = stages[stage];
       if (versionId === undefined) return { outcome: 'missing' };
-      const text = new Redacted(JSON.stringify({ client_id: client, secret: `secret of ${versionId}` }));
+      const services = SERVICES.filter((service) => !unnamedAt.has(pairKey({ client, service })));
+      const text = new Redacted(JSON.stringify({ client_id: client, secret: `secret of ${versionId}`, services }));
       return { outcome: 'found', secret: { versionId, stage, text } };
     },
 
@@ -191,6 +206,8 @@ function faultyAnswer(fault: ServiceFault, now: number): TokenExchange | Problem
       return exchange(200, { greeting: 'hello' });
     case 'redirect':
       return exchange(302, {}, { location: 'https://elsewhere.example.com' });
+    case 'not found':
+      return exchange(404, {});
     case 'error in a 200':
       return exchange(200, { error: 'invalid_client' });
   }

@@ -7,8 +7,10 @@ import { createHosts, type Host } from './fleet-model-hosts.ts';
 import { createJudge } from './fleet-model-judge.ts';
 import { keepLedger } from './fleet-model-ledger.ts';
 import { watchPace } from './fleet-model-pace.ts';
+import { LONGEST_CALL_MS } from './fleet-model-witness.ts';
 import { CALM, CLIENTS, createModelWorld, type HandOut, PAIRS, SERVICES } from './fleet-model-world.ts';
 import type { StoreFault } from './fleet-store.ts';
+import type { SentRequest } from './fleet-surroundings.ts';
 import { seededRandom } from './seeded-random.ts';
 
 /** What goes wrong for a share of all calls to something, drawn with a seed of its own. */
@@ -42,6 +44,7 @@ export function createFleetModel() {
   surroundings.answer = (_, request) => {
     const { pair, version } = request;
     const lease = ledger.seeRequest(request);
+    checkCredential(request);
     if (lease !== undefined) pace.seeRequest(request, lease, world.moodOf(pair.service).latencyMs);
     const { answer, handOut, toldMs } = world.answer(pair, version);
     if (handOut !== undefined) handedOut.set(request, { handOut, toldMs });
@@ -67,8 +70,9 @@ export function createFleetModel() {
       surroundings.storeFault = (operation, from) => {
         if (trouble === undefined || random() >= trouble.share) return undefined;
         const { fault } = trouble;
-        if ((fault === 'stale' || fault === 'no-key') && operation !== 'read') return undefined;
-        if (!HARMLESS.has(fault)) hosts.noteStoreFailure(from);
+        if (fault === 'no-key' && operation !== 'read') return undefined;
+        // A call that is repeated costs nothing: the store answers.
+        if (fault !== 'repeated') hosts.noteStoreFailure(from);
         return fault;
       };
     },
@@ -92,7 +96,8 @@ export function createFleetModel() {
     /** What an operator does when the service takes the credential again. */
     retry(pair: Pair) {
       for (const version of shared.peek(pair).rejected.keys()) ledger.forgive(pair, version);
-      shared.change(pair, (record) => ({ ...record, rejected: new Map() }));
+      pace.forgive(pair);
+      shared.change(pair, (record) => ({ ...record, rejected: new Map(), held: new Map(), pause: undefined }));
     },
 
     /** Throws what has gone wrong so far. */
@@ -114,6 +119,7 @@ export function createFleetModel() {
       for (const service of SERVICES) world.setMood(service, CALM);
       for (const client of CLIENTS) world.setDeleted(client, false);
       for (const pair of PAIRS) {
+        world.setNamed(pair, true);
         model.setDisabled(pair, false);
         world.setAccepted(pair, world.currentOf(pair.client), true);
       }
@@ -139,13 +145,24 @@ export function createFleetModel() {
       at === undefined || host.hasJumped ? 0 : now - Math.max(at, failedAt);
     return {
       disabledMs: since(disabledAt.get(pairKey(pair)), host.storeFailedAt),
-      deletedMs: since(world.deletedAt(pair.client), secretsFailedAt),
+      withdrawnMs: since(ledger.withdrawnAt(pair), host.storeFailedAt),
+      goneMs: since(world.goneAt(pair), secretsFailedAt),
     };
+  }
+
+  /** A credential that is deleted, or is not for this service any more, is not sent: each call reads the secret anew. */
+  function checkCredential({ from, pair, version, at }: SentRequest): void {
+    const isAlone = witness.hasStoreFailed(from, at - LONGEST_CALL_MS);
+    const goneMs = at - Math.max(world.goneAt(pair) ?? at, secretsFailedAt);
+    const isLate = goneMs > LONGEST_CALL_MS + (isAlone ? ALONE_TRUST_MS : 0);
+    if (isLate && !witness.hasAnyClockJumped()) {
+      witness.accuse(`environment ${from} sent ${version} to ${pair.service} ${goneMs} ms after it was gone`);
+    }
   }
 }
 
-/** These cost a call nothing: the store answers. */
-const HARMLESS: ReadonlySet<StoreFault> = new Set(['repeated', 'stale']);
+/** An environment that is alone reads the secret at least this often. */
+const ALONE_TRUST_MS = 60_000;
 
 /** The last chance of a version, by the worst clock. */
 const LONGEST_WAIT_MS = 3 * 60 * 60_000;

@@ -83,8 +83,16 @@ interface Asker {
 /** Secrets Manager and the services as one environment reaches them. */
 export function createOutside({ surroundings, services, clock, requests }: Dependencies) {
   return {
-    async readSecret(client: string, stage: SecretStage, { sleep }: Asker): Promise<SecretReading> {
-      await sleep(surroundings.secretsLatencyMs);
+    async readSecret(
+      client: string,
+      stage: SecretStage,
+      deadline: number | undefined,
+      { now, sleep }: Asker,
+    ): Promise<SecretReading> {
+      const { secretsLatencyMs } = surroundings;
+      const leftMs = deadline === undefined ? Infinity : Math.max(0, deadline - now());
+      await sleep(Math.min(secretsLatencyMs, leftMs));
+      if (secretsLatencyMs > leftMs) return { outcome: 'unavailable', cause: 'TimeoutError' };
       const { secret, secretFaults, secretsFault, stages } = surroundings;
       const told = secret?.(client, stage) ?? secretFaults[stage] ?? secretsFault;
       if (told !== undefined) return told;

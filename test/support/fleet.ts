@@ -83,9 +83,9 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
       counts.storeCalls[operation] = (counts.storeCalls[operation] ?? 0) + 1;
       return surroundings.storeFault?.(operation, number);
     };
-    const readSecret: ReadSecret = (client, stage) => {
+    const readSecret: ReadSecret = (client, stage, deadline) => {
       counts.secretReads += 1;
-      return outside.readSecret(client, stage, { number, now, sleep });
+      return outside.readSecret(client, stage, deadline, { number, now, sleep });
     };
     const traces: Trace[] = [];
     const broker = createTokenBroker({

@@ -1,6 +1,5 @@
 import { newTrace } from '../../functions/broker/audit.ts';
 import { createAuthorize } from '../../functions/broker/authorize.ts';
-import type { SecretStage } from '../../functions/broker/credential/secret.ts';
 import { createSecretCache } from '../../functions/broker/credential/secret-cache.ts';
 import type { IssueRequest } from '../../functions/broker/http/request.ts';
 import type { Issue } from '../../functions/broker/pair/decision.ts';
@@ -11,6 +10,7 @@ import { Redacted } from '../../functions/broker/redacted.ts';
 import type { Service } from '../../functions/broker/service.ts';
 import { createTokenBroker } from '../../functions/broker/token-broker.ts';
 import { createTokenRenewer } from '../../functions/broker/token-request/renew-token.ts';
+import type { SecretStage } from '../../functions/contract.ts';
 import { exchange, ISSUE_REQUEST, SETTINGS_DIGEST } from './broker-world.ts';
 import { BILLING, exampleRule, exampleService, START } from './example.ts';
 import type { Choices } from './exploration.ts';

@@ -4,8 +4,8 @@ import {
   type CheckedVersion,
   EMPTY_RECORD,
   type PairRecord,
-  type Pause,
   type StoredToken,
+  type Wait,
 } from '../../functions/broker/pair/record.ts';
 import {
   type Acquisition,
@@ -272,7 +272,7 @@ export function describePairStore(
     describe('pausing and holding', () => {
       it('keeps a problem without a shape, and the token', async () => {
         await end(await take(), publish());
-        const pause: Pause = { ...examplePause(), problem: { type: 'token-endpoint-timeout', detail: 'Too slow.' } };
+        const pause: Wait = { ...examplePause(), problem: { type: 'token-endpoint-timeout', detail: 'Too slow.' } };
         await end(await take(), { kind: 'pause', pause });
         await end(await take(), { ...hold(HOLD_KEY), hold: pause });
         const { token, pause: kept, held } = await stored();
@@ -441,7 +441,7 @@ function acquisition(changes: Partial<Acquisition> = {}): Acquisition {
   };
 }
 
-function examplePause(): Pause {
+function examplePause(): Wait {
   return {
     until: START + 4_000,
     step: 3,

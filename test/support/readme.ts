@@ -31,8 +31,8 @@ export function table(firstHeading: string, page = README): readonly (readonly s
 }
 
 /** The paths of the layout; what is indented lies in the folder above it. */
-export function layout(): readonly string[] {
-  const [tree = ''] = blocks('text');
+export function layout(page = README): readonly string[] {
+  const [tree = ''] = blocks('text', page);
   let folder = '';
   return tree
     .trimEnd()

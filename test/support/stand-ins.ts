@@ -4,12 +4,12 @@ import type { AwsKey } from '../../bin/local/aws/server.ts';
 import { startSns as startRealSns, startSts as startRealSts } from '../../bin/local/aws/sns-sts.ts';
 
 /** What tests sign with unless they are about signatures. */
-export const EXAMPLE_KEY: AwsKey = {
+export const EXAMPLE_KEY = {
   role: 'arn:aws:iam::111111111111:role/example',
   accessKeyId: 'AKIDEXAMPLE',
   secretAccessKey: 'example',
   mayReadSecrets: true,
-};
+} satisfies AwsKey;
 
 const KEYS = { keys: [EXAMPLE_KEY] };
 

@@ -1,11 +1,11 @@
 import { createTokenEndpoint } from '../../functions/broker/http/token-endpoint.ts';
-import type { IssuedToken } from '../../functions/broker/pair/record.ts';
+import type { StoredToken } from '../../functions/broker/pair/record.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
 import { BILLING, START } from './example.ts';
 
 /** Makes the token endpoint answer what docs/openapi.yaml does not describe: a token whose name is none. */
 export async function answerUndescribed(): Promise<void> {
-  const token: IssuedToken = {
+  const token: StoredToken = {
     accessToken: new Redacted('token'),
     tokenType: 'Bearer',
     expiresAt: START,
@@ -14,11 +14,13 @@ export async function answerUndescribed(): Promise<void> {
     fingerprint: 'no-fingerprint',
     credentialVersion: 'v1',
     issuedAt: START,
+    refreshAt: START,
+    sameTokenAgain: false,
   };
   const endpoint = createTokenEndpoint({
     broker: {
       issue: async () => ({ token, cache: 'none' }),
-      check: () => Promise.reject(new Error('nobody checks')),
+      check: () => Promise.reject(new Error('no check is expected')),
     },
     audit: () => undefined,
     inTime: (_ms, work) => work,

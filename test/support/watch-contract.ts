@@ -2,7 +2,7 @@ import { afterAll, afterEach, expect, vi } from 'vitest';
 import type * as wire from '../../bin/local/loopback.ts';
 import type * as tokenEndpoint from '../../functions/broker/http/token-endpoint.ts';
 
-// Vitest runs this before every test file: whatever the broker answers in it is held against docs/openapi.yaml, and so
+// Vitest runs this before every test file: every answer of the broker in it is held against docs/openapi.yaml, and so
 // is what the Function URL stand-in refuses by itself. A process of its own needs `contract-preload.ts`.
 
 /** Since the last test. */

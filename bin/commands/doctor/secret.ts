@@ -1,56 +1,50 @@
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import { secretName } from '../../../functions/contract.ts';
-import { isTagRepeated } from '../client-options.ts';
-import { CommandFailure } from '../failure.ts';
-import { mapFew } from '../few.ts';
-import type { Secrets } from '../secrets.ts';
-import { versionWith } from '../stored-secret.ts';
-import { failed, ok, type Step, unknown } from './causes.ts';
+import { mapConcurrently } from '../shared/checks.ts';
+import { versionWith } from '../shared/client-secret.ts';
+import { CommandFailure } from '../shared/failure.ts';
+import type { Secrets } from '../shared/secrets.ts';
+import { failed, ok, type Step, unknown } from './step.ts';
 
-interface Question {
-  readonly environment: string;
-  readonly pair: Pair;
-  /** `undefined` when it is unknown where the secrets are. */
-  readonly secrets: Secrets | undefined;
-}
-
-/** Why the broker has no credential for a client, as far as the rights of whoever asks reach; reads no value. */
-export async function examineSecret({ environment, pair, secrets }: Question): Promise<Step> {
+/** Why the broker has no credential for a client, as far as the rights of the person who asks reach; reads no value. */
+export async function examineSecret(environment: string, pair: Pair, secrets: Secrets | undefined): Promise<Step> {
+  const step = 'secret';
   const name = secretName(environment, pair.client);
-  if (secrets === undefined) return unknown('secret', `Where ${name} is stored is not set`);
-  try {
+  if (secrets === undefined) return unknown(step, `Where ${name} is stored is not set`);
+  return asFarAsAllowed(step, `look at ${name} yourself`, async () => {
     const secret = await secrets.find(pair.client);
-    if (secret === undefined) return failed('secret', 'secret-missing', `There is no secret ${name}`);
-    if (secret.deletedAt !== undefined) return failed('secret', 'secret-deleted', `${name} is marked for deletion`);
+    if (secret === undefined) return { step, outcome: 'failed', detail: `There is no secret ${name}` };
+    if (secret.deletedAt !== undefined) return failed(step, 'secret-deleted', `${name} is marked for deletion`);
     if (versionWith('AWSCURRENT', secret) === undefined) {
-      return failed('secret', 'secret-missing', `${name} has no version AWSCURRENT`);
+      return { step, outcome: 'failed', detail: `${name} has no version AWSCURRENT` };
     }
-    return unknown(
-      'secret',
-      `${name} is there: does it name ${pair.service}, was it stored just now, or is the broker one of another environment?`,
-    );
-  } catch (error) {
-    if (!(error instanceof CommandFailure) || error.type === 'aborted') throw error;
-    return unknown('secret', `You cannot look at ${name} yourself: ${error.detail}`);
-  }
+    const others = 'was it stored just now, or is the broker one of another environment?';
+    return unknown(step, `${name} is there: does it name ${pair.service}, ${others}`);
+  });
 }
 
 /** Whether the secrets name the services that their tags do, for an operator who may list them. */
-export async function examineTags(secrets: Secrets): Promise<Step> {
-  try {
-    const states = await mapFew(await secrets.list(), async (secret) => ({
+export function examineTags(secrets: Secrets): Promise<Step> {
+  const step = 'services';
+  return asFarAsAllowed(step, 'list the clients', async () => {
+    const states = await mapConcurrently(await secrets.list(), async (secret) => ({
       client: secret.client,
-      repeated: await isTagRepeated(secret, secrets),
+      repeated: await secrets.isTagRepeated(secret),
     }));
-    const clientsWith = (state: unknown) =>
-      states.filter(({ repeated }) => repeated === state).map(({ client }) => client);
+    const clientsWith = (state: false | 'unknown') =>
+      states.flatMap(({ client, repeated }) => (repeated === state ? [client] : [])).join(', ');
     const [others, unknowns] = [clientsWith(false), clientsWith('unknown')];
-    if (others.length > 0)
-      return failed('services', 'services-not-repeated', `Tag and secret differ: ${others.join(', ')}`);
-    if (unknowns.length > 0) return unknown('services', `You cannot read the secrets of ${unknowns.join(', ')}`);
-    return ok('services', 'Every secret names the services of its tag');
+    if (others !== '') return failed(step, 'services-not-repeated', `Tag and secret differ: ${others}`);
+    if (unknowns !== '') return unknown(step, `You cannot read the secrets of ${unknowns}`);
+    return ok(step, 'Every secret names the services of its tag');
+  });
+}
+
+async function asFarAsAllowed(step: string, what: string, examine: () => Promise<Step>): Promise<Step> {
+  try {
+    return await examine();
   } catch (error) {
     if (!(error instanceof CommandFailure) || error.type === 'aborted') throw error;
-    return unknown('services', `You cannot list the clients: ${error.detail}`);
+    return unknown(step, `You cannot ${what}: ${error.detail}`);
   }
 }

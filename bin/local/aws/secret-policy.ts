@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isJsonObject, parseJson } from '../../../client/json.ts';
+import { isJsonObject, parseJson } from '../../json.ts';
 import { AwsError } from './failure.ts';
 import { identity, SecretId, type SecretStore, type StoredSecret } from './secret-store.ts';
 import { type AwsKey, operation } from './server.ts';

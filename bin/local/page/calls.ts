@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { parseEndpoint } from '../../../client/endpoint.ts';
-import { isJsonObject, parseJson } from '../../../client/json.ts';
-import { sign } from '../../../client/sign.ts';
-import type { LocalCaller } from '../../../lib/local-config.ts';
+import { parseEndpoint, sign } from '../../../client/index.ts';
+import type { LocalCaller } from '../../../lib/settings/local-config.ts';
+import { isJsonObject, parseJson } from '../../json.ts';
 import { quote } from '../banner.ts';
 import { outcomeOf } from './feed.ts';
 import type { CallForm, CallReport } from './messages.ts';

@@ -9,17 +9,11 @@ export interface Agents {
   readonly dropUnfit: () => void;
 }
 
-interface Options {
-  /** Epoch milliseconds. */
-  readonly now: () => number;
-  readonly tls?: https.AgentOptions;
-}
-
 /**
  * Agents that keep a connection between requests, idle for at most 30 s. The age is measured on the clock: a frozen
- * environment runs no timers and wakes up with connections long dead.
+ * environment runs no timers and wakes up with connections long dead. `now`: epoch milliseconds.
  */
-export function createAgents({ now, tls }: Options): Agents {
+export function createAgents(now: () => number, tls: https.AgentOptions = {}): Agents {
   const idle = new WeakMap<Socket, { readonly since: number; readonly bytesRead: number }>();
   const secure = new https.Agent({ ...POOL, ...tls });
   const plain = new http.Agent(POOL);

@@ -1,5 +1,6 @@
-import type { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
-import type { Socket } from 'node:net';
+import http, { type ClientRequest, type IncomingMessage, type RequestOptions } from 'node:http';
+import https from 'node:https';
+import { isIP } from 'node:net';
 import {
   type AnswerHead,
   type HttpRequest,
@@ -8,7 +9,7 @@ import {
   type SendLimits,
 } from '../../broker/token-request/send.ts';
 import type { TokenResponse } from '../../broker/token-response/types.ts';
-import { createConnections } from './connections.ts';
+import { type Agents, createAgents } from './agents.ts';
 
 interface Options {
   /** Certificates (PEM) to trust instead of Node's own. */
@@ -18,39 +19,59 @@ interface Options {
 }
 
 /**
- * Sends requests over kept connections, with one deadline over name look-up, connection, headers and body.
- * A redirect is an answer like any other. Errors of Node end here: their code is told, nothing else of them.
+ * Sends requests over kept connections, with one deadline over name look-up, connection, headers and body: verified TLS, plain
+ * HTTP only on loopback. A redirect is an answer like any other. Errors of Node end here: their code is told, nothing else.
  */
 export function createHttpsSender({ ca, now = Date.now }: Options = {}): Send {
-  const connections = createConnections({ ca, now });
+  // Said aloud, because NODE_TLS_REJECT_UNAUTHORIZED=0 would switch it off.
+  const agents = createAgents(now, { ca, minVersion: 'TLSv1.2', rejectUnauthorized: true });
 
   return async ({ method, url, headers, body }, limits) => {
-    await connections.catchUp();
-    return exchange(connections.request(url, { method, headers: revealed(headers) }), body, limits);
+    // Idle connections notice what happened to them; only the second turn is certain to have a whole round of reading before it.
+    await turnOfTheLoop();
+    await turnOfTheLoop();
+    agents.dropUnfit();
+    const outgoing = open(url, { method, headers: revealed(headers), maxHeaderSize: MAX_HEADER_BYTES }, agents);
+    return exchange(outgoing, body, limits);
   };
 }
 
-/** Each answer of 1xx costs memory; a service has no more to say before its answer than a proxy or two on the way. */
-const MAX_INTERIM_ANSWERS = 16;
+const MAX_HEADER_BYTES = 16_384;
 
-function revealed(headers: HttpRequest['headers']): OutgoingHttpHeaders {
+function turnOfTheLoop(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+function open(url: URL, options: RequestOptions, { secure, plain }: Agents): ClientRequest {
+  const { protocol, hostname } = url;
+  // Node would take the name from a `host` header; an IP address has none.
+  const servername = isIP(hostname.replace(/^\[(.*)\]$/, '$1')) === 0 ? { servername: hostname } : {};
+  if (protocol === 'https:') return https.request(url, { ...options, ...servername, agent: secure });
+  if (protocol === 'http:' && isLoopback(hostname)) return http.request(url, { ...options, agent: plain });
+  throw new Error('A token request goes over https, or over http on loopback.');
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || (isIP(hostname) === 4 && hostname.startsWith('127.'));
+}
+
+function revealed(headers: HttpRequest['headers']) {
   return Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [name, typeof value === 'string' ? value : value.reveal()]),
   );
 }
 
-function exchange(
-  outgoing: ClientRequest,
-  body: string,
-  { timeoutMs, maxBodyBytes }: SendLimits,
-): Promise<TokenResponse> {
+function exchange(outgoing: ClientRequest, body: string, limits: SendLimits): Promise<TokenResponse> {
+  const { timeoutMs, maxBodyBytes } = limits;
   return new Promise((resolve, reject) => {
     const progress = watchProgress(outgoing);
     let head: AnswerHead | undefined;
     let settled = false;
 
     // One timer over everything: an answer that drips in does not extend it.
-    const timer = setTimeout(() => fail(timeoutFailure(progress, head)), timeoutMs);
+    const timer = setTimeout(() => {
+      fail(new SendFailure(progress.connected() ? 'timeout' : 'connect', 'ETIMEDOUT', head));
+    }, timeoutMs);
 
     outgoing.on('error', (error) => fail(errorFailure(error, progress, head)));
     // What ends without an error: an answer that is cut off, a switch of protocols.
@@ -93,6 +114,9 @@ function exchange(
   });
 }
 
+/** Each answer of 1xx costs memory; a service has no more to say before its answer than a proxy or two on the way. */
+const MAX_INTERIM_ANSWERS = 16;
+
 /** Every value of a repeated header is kept; Node's own `headers` drops some of them. */
 function headOf({ statusCode, headersDistinct }: IncomingMessage): AnswerHead {
   const headers = Object.entries(headersDistinct).map(([name, values]) => [name, values?.join(', ') ?? '']);
@@ -113,26 +137,18 @@ interface Progress {
 
 function watchProgress(outgoing: ClientRequest): Progress {
   let connected = false;
-  let reused: { readonly socket: Socket; readonly bytesRead: number } | undefined;
+  let silentOnReuse = () => false;
 
   outgoing.on('socket', (socket) => {
     connected = outgoing.reusedSocket;
-    if (outgoing.reusedSocket) reused = { socket, bytesRead: socket.bytesRead };
-    else
-      socket.once(outgoing.protocol === 'https:' ? 'secureConnect' : 'connect', () => {
-        connected = true;
-      });
+    const { bytesRead } = socket;
+    if (connected) silentOnReuse = () => socket.bytesRead === bytesRead;
+    socket.once(outgoing.protocol === 'https:' ? 'secureConnect' : 'connect', () => {
+      connected = true;
+    });
   });
 
-  return {
-    connected: () => connected,
-    silentOnReuse: () => reused !== undefined && reused.socket.bytesRead === reused.bytesRead,
-  };
-}
-
-/** The deadline has passed. */
-function timeoutFailure(progress: Progress, head: AnswerHead | undefined): SendFailure {
-  return new SendFailure(progress.connected() ? 'timeout' : 'connect', 'ETIMEDOUT', head);
+  return { connected: () => connected, silentOnReuse: () => silentOnReuse() };
 }
 
 /** What an error of Node means. Only its code is kept: messages are not ours to vouch for. */

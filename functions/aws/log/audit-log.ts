@@ -1,6 +1,6 @@
 import type { Audit, Warning } from '../../broker/audit.ts';
 import type { Pair } from '../../broker/pair/pair.ts';
-import { bugPlace } from '../errors.ts';
+import { causeWord } from '../calls.ts';
 import type { Unreadable } from '../pair-table/table.ts';
 import { BY_ENVIRONMENT, BY_OUTCOME, BY_SERVICE, BY_SERVICE_AND_OUTCOME, emfLine, type MetricSet } from './emf.ts';
 
@@ -37,14 +37,16 @@ export function createAuditLog({ environment, version, services, now, write }: D
       credentialVersion: record.credentialVersion,
       expirySource: record.expirySource,
       warnings: [...warnings],
-      cause: outcome === 'internal' ? bugPlace(cause) : wordOf(cause),
+      // A problem's cause is a word that the rules gave it.
+      cause: outcome === 'internal' ? bugPlace(cause) : typeof cause === 'string' ? cause : undefined,
     };
     const isBug = outcome === 'internal' && version !== undefined;
     // Nearly all lines end here.
     if (warnings.size === 0 && !isBug) return write(emfLine(now(), METRICS, line));
 
     const counts = [...warnings].map((warning) => WARNING_METRICS[warning]);
-    const sets = [...METRICS, ...(isBug ? BUG_METRICS : []), ...warningMetrics(counts)];
+    const warned = counts.length === 0 ? [] : [{ by: [BY_ENVIRONMENT, BY_SERVICE], counts }];
+    const sets = [...METRICS, ...(isBug ? BUG_METRICS : []), ...warned];
     write(emfLine(now(), sets, { ...line, ...Object.fromEntries(counts.map((name) => [name, 1])) }));
   };
 }
@@ -81,13 +83,29 @@ const WARNING_METRICS = {
   'same-token-again': 'SameTokenAgain',
 } as const satisfies Record<Warning, string>;
 
-function warningMetrics(counts: readonly string[]): readonly MetricSet[] {
-  return counts.length === 0 ? [] : [{ by: [BY_ENVIRONMENT, BY_SERVICE], counts }];
-}
-
 const UNREADABLE_METRICS: readonly MetricSet[] = [{ by: [BY_SERVICE_AND_OUTCOME], counts: ['UnreadableRecords'] }];
 
-/** A problem's cause is a word that the rules gave it. */
-function wordOf(cause: unknown): string | undefined {
-  return typeof cause === 'string' ? cause : undefined;
+/**
+ * Where something unexpected was thrown, and nothing of what it says: messages quote what the code stumbled over. Never
+ * throws, whatever it was.
+ */
+export function bugPlace(thrown: unknown): { readonly name: string; readonly at: readonly string[] } {
+  try {
+    if (!(thrown instanceof Error)) return { name: typeof thrown, at: [] };
+    return { name: causeWord(thrown), at: framesOf(thrown) };
+  } catch {
+    return { name: 'unknown', at: [] };
+  }
 }
+
+/** The lines at the end that are nothing but places: a line of the message can look like one. */
+function framesOf({ stack = '', message }: Error): readonly string[] {
+  const at = stack.indexOf(message);
+  const lines = (at === -1 ? stack : stack.slice(at + message.length)).split('\n');
+  const frames = lines.slice(lines.findLastIndex((line) => !FRAME.test(line)) + 1);
+  return frames.slice(0, MAX_FRAMES).map((frame) => frame.trim());
+}
+
+const FRAME =
+  /^ {4}at (?:async )?(?:[\w.<>[\] ]+ \()?(?:<anonymous>|index \d+|(?:file:\/\/|node:|\/)[\w./@:+-]+:\d+:\d+)\)?$/;
+const MAX_FRAMES = 8;

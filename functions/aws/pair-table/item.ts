@@ -3,13 +3,13 @@ import {
   type CheckedFinding,
   type CheckedVersion,
   EMPTY_RECORD,
-  type Hold,
   type PairRecord,
-  type Pause,
   type Rejection,
   type StoredProblem,
+  type Wait,
 } from '../../broker/pair/record.ts';
 import type { ShapeReport } from '../../broker/problem.ts';
+import { isRecord } from '../../broker/token-response/members.ts';
 import type { ExpirySource } from '../../broker/token-response/types.ts';
 import { PROBLEMS, type ProblemType } from '../../contract.ts';
 import type { SealedPublication, VisiblePublication } from '../sealing/sealing.ts';
@@ -22,9 +22,10 @@ export type Item = Readonly<Record<string, AttributeValue>>;
  * code does not know is passed over: no item, and no newer code, can make a pair unreadable.
  */
 export function readState(item: Item): PairRecord {
+  const fence = number(item.fence) ?? 0;
   return {
     ...EMPTY_RECORD,
-    fence: readFence(item),
+    fence: fence >= MIN_FENCE && fence <= MAX_FENCE ? fence : 0,
     leaseOwner: text(item.leaseOwner),
     leaseUntil: number(item.leaseUntil) ?? 0,
     attemptedAt: number(item.attemptedAt) ?? 0,
@@ -37,6 +38,10 @@ export function readState(item: Item): PairRecord {
   };
 }
 
+/** A fence outside of these bounds was written by no lease: it counts as none, and can be taken over as none. */
+export const MIN_FENCE = 1;
+export const MAX_FENCE = 2 ** 52;
+
 /** The sealed publication of an item, all or nothing: the seal holds only together with every visible value. */
 export function readSeal(item: Item): SealedPublication | undefined {
   const bytes = item.sealedToken?.B;
@@ -46,43 +51,55 @@ export function readSeal(item: Item): SealedPublication | undefined {
   return isWhole ? { bytes, keyVersion, visible } : undefined;
 }
 
-/** When the token of an item was requested, as far as that can be believed of a token that cannot be opened. */
-export function readIssuedAt({ issuedAt }: Item): number {
-  return number(issuedAt) ?? 0;
+function readVisible(item: Item): VisiblePublication | undefined {
+  const texts = readWhole(VISIBLE_TEXTS, (name) => text(item[name]));
+  const numbers = readWhole(VISIBLE_NUMBERS, (name) => number(item[name]));
+  const expirySource = EXPIRY_SOURCES.find((source) => source === texts?.expirySource);
+  const sameTokenAgain = item[SAME_TOKEN_AGAIN]?.BOOL;
+  if (RETIRED.some((name) => number(item[name]) !== 0)) return undefined;
+  if (!texts || !numbers || expirySource === undefined || typeof sameTokenAgain !== 'boolean') return undefined;
+  return { ...texts, ...numbers, expirySource, sameTokenAgain };
 }
 
+function readWhole<Name extends string, Value>(names: readonly Name[], read: (name: Name) => Value | undefined) {
+  const entries = names.map((name) => [name, read(name)] as const);
+  const isWhole = entries.every(([, value]) => value !== undefined);
+  return isWhole ? (Object.fromEntries(entries) as Readonly<Record<Name, Value>>) : undefined;
+}
+
+const EXPIRY_SOURCES: readonly ExpirySource[] = ['response', 'jwt', 'configured', 'assumed'];
+
 /** The attributes of a publication. */
-export function sealAttributes({ bytes, keyVersion, visible }: SealedPublication) {
+export function sealAttributes({ bytes, keyVersion, visible }: SealedPublication): Item {
   return {
     sealedToken: { B: bytes },
     sealingKeyVersion: { S: keyVersion },
-    fingerprint: { S: visible.fingerprint },
-    credentialVersion: { S: visible.credentialVersion },
-    tokenType: { S: visible.tokenType },
-    expirySource: { S: visible.expirySource },
-    issuedAt: { N: `${visible.issuedAt}` },
-    expiresAt: { N: `${visible.expiresAt}` },
-    refreshAt: { N: `${visible.refreshAt}` },
-    // This name, and the last two attributes, are what the release before this one reads.
-    refusalIsIdle: { BOOL: visible.sameTokenAgain },
-    lifetimeSeenMs: { N: `${visible.lifetimeSeenMs}` },
-    earlyRefusals: { N: '0' },
-    assumedLifetimeMs: { N: '0' },
-  } satisfies Item;
+    ...Object.fromEntries(VISIBLE_TEXTS.map((name) => [name, { S: visible[name] }])),
+    ...Object.fromEntries(VISIBLE_NUMBERS.map((name) => [name, numeric(visible[name])])),
+    [SAME_TOKEN_AGAIN]: { BOOL: visible.sameTokenAgain },
+    ...Object.fromEntries(RETIRED.map((name) => [name, numeric(0)])),
+  };
 }
+
+const VISIBLE_TEXTS = ['fingerprint', 'credentialVersion', 'tokenType', 'expirySource'] as const;
+const VISIBLE_NUMBERS = ['issuedAt', 'expiresAt', 'refreshAt', 'lifetimeSeenMs'] as const;
+
+/** This name, and the two attributes that are always 0, are what the release before this one reads. */
+const SAME_TOKEN_AGAIN = 'refusalIsIdle';
+const RETIRED = ['earlyRefusals', 'assumedLifetimeMs'];
 
 /** Their names. */
 export const SEAL_ATTRIBUTES = [
-  ...['sealedToken', 'sealingKeyVersion', 'fingerprint', 'credentialVersion', 'tokenType', 'expirySource', 'issuedAt'],
-  ...['expiresAt', 'refreshAt', 'refusalIsIdle', 'lifetimeSeenMs', 'earlyRefusals', 'assumedLifetimeMs'],
+  'sealedToken',
+  'sealingKeyVersion',
+  ...VISIBLE_TEXTS,
+  ...VISIBLE_NUMBERS,
+  SAME_TOKEN_AGAIN,
+  ...RETIRED,
 ];
 
-export function pauseAttributes({ until, step, problem }: Pause): Item {
-  return {
-    pauseUntil: { N: `${until}` },
-    pauseStep: { N: `${step}` },
-    pauseProblem: { S: JSON.stringify(problem) },
-  };
+export function pauseAttributes({ until, step, problem }: Wait): Item {
+  return { pauseUntil: numeric(until), pauseStep: numeric(step), pauseProblem: { S: JSON.stringify(problem) } };
 }
 
 /** Their names. */
@@ -92,6 +109,8 @@ export const PAUSE_ATTRIBUTES = ['pauseUntil', 'pauseStep', 'pauseProblem'];
 export function rejectedAttribute(version: string): string {
   return `${REJECTED}${version}`;
 }
+
+export const REJECTED = 'rejected:';
 
 /** One rejected request; it counts once per fence, however often it is added. */
 export function rejectedEntry(fence: number, at: number): AttributeValue {
@@ -103,7 +122,9 @@ export function heldAttribute(key: string): string {
   return `${HELD}${key}`;
 }
 
-export function holdValue({ until, step, problem }: Hold): AttributeValue {
+export const HELD = 'held:';
+
+export function holdValue({ until, step, problem }: Wait): AttributeValue {
   return { S: JSON.stringify({ until, step, problem }) };
 }
 
@@ -113,12 +134,16 @@ export function checkedAttributes(checked: CheckedVersion | undefined): Item {
   return { checked: { S: JSON.stringify({ version, at, finding }) } };
 }
 
-/** A fence outside of these bounds was written by no lease: it counts as none, and can be taken over as none. */
-export const MIN_FENCE = 1;
-export const MAX_FENCE = 2 ** 52;
+/** The date from which on an item is garbage: longer than any latch matters. */
+export function forgetAt(now: number): AttributeValue {
+  return numeric(Math.ceil(now / 1_000) + KEPT_SECONDS);
+}
 
-export const REJECTED = 'rejected:';
-export const HELD = 'held:';
+const KEPT_SECONDS = 90 * 24 * 60 * 60;
+
+export function numeric(value: number): AttributeValue {
+  return { N: `${value}` };
+}
 
 /** The text of an attribute; `undefined` when it is missing or of another type. */
 export function text(attribute: AttributeValue | undefined): string | undefined {
@@ -135,23 +160,14 @@ export function number(attribute: AttributeValue | undefined): number | undefine
 function members(attribute: AttributeValue | undefined): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(text(attribute) ?? '{}');
-    return typeof value === 'object' ? { ...value } : {};
+    return isRecord(value) ? value : {};
   } catch {
     return {};
   }
 }
 
-function readFence(item: Item): number {
-  const fence = number(item.fence) ?? 0;
-  return fence >= MIN_FENCE && fence <= MAX_FENCE ? fence : 0;
-}
-
 /** The attributes whose names begin like this, by the rest of their names. */
-function readAll<Entry>(
-  item: Item,
-  prefix: string,
-  read: (attribute: AttributeValue | undefined) => Entry | undefined,
-): ReadonlyMap<string, Entry> {
+function readAll<Entry>(item: Item, prefix: string, read: (attribute?: AttributeValue) => Entry | undefined) {
   const entries = new Map<string, Entry>();
   for (const name of Object.keys(item)) {
     const entry = name.startsWith(prefix) ? read(item[name]) : undefined;
@@ -160,39 +176,36 @@ function readAll<Entry>(
   return entries;
 }
 
-function readRejection(attribute: AttributeValue | undefined): Rejection | undefined {
+function readRejection(attribute?: AttributeValue): Rejection | undefined {
   const entries: unknown = attribute?.SS;
   if (!Array.isArray(entries)) return undefined;
-  const fences = new Set<number>();
-  let at = 0;
-  for (const entry of entries) {
-    const [, fence, time] = ENTRY.exec(`${entry}`) ?? [];
-    if (fence === undefined || time === undefined) continue;
-    fences.add(Number(fence));
-    at = Math.max(at, Number(time));
-  }
+  const found = entries.map((entry) => ENTRY.exec(`${entry}`)).filter((match) => match !== null);
+  const fences = new Set(found.map(([, fence]) => Number(fence)));
+  const at = Math.max(0, ...found.map(([, , time]) => Number(time)));
   return fences.size === 0 ? undefined : { count: fences.size, at, fence: Math.max(...fences) };
 }
 
 const ENTRY = /^(-?\d+(?:\.\d+)?)@(\d+(?:\.\d+)?)$/;
 
 /** A hold counts even when newer code gives a reason that this code does not know; so does a pause. */
-function readHold(attribute: AttributeValue | undefined): Hold | undefined {
+function readHold(attribute?: AttributeValue): Wait | undefined {
   const { until, step, problem } = members(attribute);
   if (typeof until !== 'number' || typeof step !== 'number') return undefined;
-  return { until, step, problem: readProblem(problem) ?? UNKNOWN_HOLD };
+  return { until, step, problem: readProblem(problem, 'token-endpoint-error') };
 }
 
-function readPause(item: Item): Pause | undefined {
+function readPause(item: Item): Wait | undefined {
   const until = number(item.pauseUntil);
   if (until === undefined) return undefined;
-  const problem = readProblem(members(item.pauseProblem)) ?? UNKNOWN_PAUSE;
+  const problem = readProblem(members(item.pauseProblem), 'token-endpoint-unavailable');
   return { until, step: number(item.pauseStep) ?? 1, problem };
 }
 
-function readProblem(value: unknown): StoredProblem | undefined {
-  const { type, detail, shape }: Readonly<Record<string, unknown>> = { ...Object(value) };
-  if (!isProblemType(type) || typeof detail !== 'string') return undefined;
+function readProblem(value: unknown, unknownType: ProblemType): StoredProblem {
+  const { type, detail, shape } = isRecord(value) ? value : {};
+  if (!isProblemType(type) || typeof detail !== 'string') {
+    return { type: unknownType, detail: 'The last token request failed.' };
+  }
   return isShapeReport(shape) ? { type, detail, shape } : { type, detail };
 }
 
@@ -202,11 +215,8 @@ function isProblemType(value: unknown): value is ProblemType {
 
 /** Not looked into any further: it is only ever printed. */
 function isShapeReport(value: unknown): value is ShapeReport {
-  return typeof value === 'object' && value !== null && 'members' in value && Array.isArray(value.members);
+  return isRecord(value) && Array.isArray(value.members);
 }
-
-const UNKNOWN_PAUSE: StoredProblem = { type: 'token-endpoint-unavailable', detail: 'The last token request failed.' };
-const UNKNOWN_HOLD: StoredProblem = { type: 'token-endpoint-error', detail: 'The last token request failed.' };
 
 function readChecked(item: Item): CheckedVersion | undefined {
   const { version, at, finding: told } = members(item.checked);
@@ -215,34 +225,10 @@ function readChecked(item: Item): CheckedVersion | undefined {
   return { version, at, finding };
 }
 
-const CHECKED_FINDINGS: readonly CheckedFinding[] = [
-  ...(['accepted', 'rejected', 'throttled', 'unreachable', 'misconfigured'] as const),
-];
-
-function readVisible(item: Item): VisiblePublication | undefined {
-  const texts = {
-    fingerprint: text(item.fingerprint),
-    credentialVersion: text(item.credentialVersion),
-    tokenType: text(item.tokenType),
-  };
-  const numbers = {
-    issuedAt: number(item.issuedAt),
-    expiresAt: number(item.expiresAt),
-    refreshAt: number(item.refreshAt),
-    lifetimeSeenMs: number(item.lifetimeSeenMs),
-  };
-  const expirySource = EXPIRY_SOURCES.find((source) => source === text(item.expirySource));
-  const sameTokenAgain = item.refusalIsIdle?.BOOL;
-  if (number(item.earlyRefusals) !== 0 || number(item.assumedLifetimeMs) !== 0) return undefined;
-  if (!isComplete(texts) || !isComplete(numbers)) return undefined;
-  if (expirySource === undefined || typeof sameTokenAgain !== 'boolean') return undefined;
-  return { ...texts, ...numbers, expirySource, sameTokenAgain };
-}
-
-function isComplete<Values extends Readonly<Record<string, unknown>>>(
-  values: Values,
-): values is Values & { readonly [Name in keyof Values]: NonNullable<Values[Name]> } {
-  return Object.values(values).every((value) => value !== undefined);
-}
-
-const EXPIRY_SOURCES: readonly ExpirySource[] = ['response', 'jwt', 'configured', 'assumed'];
+const CHECKED_FINDINGS = [
+  'accepted',
+  'rejected',
+  'throttled',
+  'unreachable',
+  'misconfigured',
+] as const satisfies readonly CheckedFinding[];

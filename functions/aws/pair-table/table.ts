@@ -7,10 +7,9 @@ import {
 import { type Pair, pairKey } from '../../broker/pair/pair.ts';
 import { type PairRecord, pastTime } from '../../broker/pair/record.ts';
 import type { Lease, PairStore } from '../../broker/pair/store.ts';
-import { type CircuitBreaker, createCircuitBreaker, unavailable } from '../circuit-breaker.ts';
+import { type CallTerms, type CircuitBreaker, createCircuitBreaker, unavailable, withRetry } from '../calls.ts';
 import type { Sealer } from '../sealing/sealing.ts';
-import { withRetry } from '../time-limit.ts';
-import { type Item, readIssuedAt, readSeal, readState } from './item.ts';
+import { type Item, number, readSeal, readState } from './item.ts';
 import {
   acquireChange,
   type Change,
@@ -58,7 +57,7 @@ export function createPairTable({
     },
 
     async acquire(pair, acquisition, deadline) {
-      const { item } = await update(pair, acquireChange(acquisition), { deadline, returned: 'ALL_OLD' });
+      const { item } = await update(pair, acquireChange(acquisition), { deadline }, 'ALL_OLD');
       if (item === undefined) return undefined;
       const record = await toRecord(pair, item, await sealer.hasKey(deadline), deadline);
       // After a repetition the old item is already mine; the fence before it is the one that I saw.
@@ -98,8 +97,12 @@ export function createPairTable({
     });
   }
 
-  async function update(pair: Pair, change: Change, { returned = 'NONE', ...terms }: UpdateTerms): Promise<Updated> {
-    const command = new UpdateItemCommand({ ...keyOf(pair), ...updateInput(change, now()), ReturnValues: returned });
+  /**
+   * Gives the item before the change if that is asked for, else an empty one, and `undefined` when the condition failed. It
+   * is repeated when the first call failed in a way that says nothing about it.
+   */
+  async function update(pair: Pair, change: Change, terms: CallTerms, ReturnValues: 'ALL_OLD' | 'NONE' = 'NONE') {
+    const command = new UpdateItemCommand({ ...keyOf(pair), ...updateInput(change, now()), ReturnValues });
     let calls = 0;
     const item = await breaker(terms, async (abortSignal) => {
       try {
@@ -138,26 +141,10 @@ export function createPairTable({
     const publication = seal && (await sealer.open(pair, seal, deadline));
     if (publication !== undefined) return { ...state, ...publication };
     onUnreadable('closed', pair);
-    return { ...state, closedUntil: replaceableAt(state.attemptedAt, readIssuedAt(item), now()) };
+    const lastUsedAt = Math.max(...[state.attemptedAt, number(item.issuedAt) ?? 0].map((at) => pastTime(at, now())));
+    return { ...state, closedUntil: lastUsedAt + CLOSED_MS };
   }
 }
 
-interface UpdateTerms {
-  readonly deadline: number;
-  readonly endsLease?: boolean;
-  readonly returned?: 'ALL_OLD' | 'NONE';
-}
-
-interface Updated {
-  /** The item before the change if that was asked for, else an empty one; `undefined` when the condition failed. */
-  readonly item: Item | undefined;
-  /** The first call failed in a way that says nothing about it. */
-  readonly isRepeated: boolean;
-}
-
-/** A token that I cannot open is replaced when the fleet has left it alone for a minute: others may have opened it. */
-function replaceableAt(attemptedAt: number, issuedAt: number, now: number): number {
-  return Math.max(pastTime(attemptedAt, now), pastTime(issuedAt, now)) + CLOSED_MS;
-}
-
+/** A token that I cannot open is replaced when the fleet has left it alone for so long: others may have opened it. */
 const CLOSED_MS = 60_000;

@@ -1,13 +1,15 @@
-import type { AttributeValue, UpdateItemCommandInput } from '@aws-sdk/client-dynamodb';
+import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import type { Acquisition, Ending, Lease, RejectedRequest } from '../../broker/pair/store.ts';
 import type { SealedPublication } from '../sealing/sealing.ts';
 import {
   checkedAttributes,
+  forgetAt,
   heldAttribute,
   holdValue,
   type Item,
   MAX_FENCE,
   MIN_FENCE,
+  numeric,
   PAUSE_ATTRIBUTES,
   pauseAttributes,
   rejectedAttribute,
@@ -37,9 +39,8 @@ interface Condition {
 export function acquireChange(acquisition: Acquisition): Change {
   const { seenFence, owner, now, until, observedExpired, forced, chargedVersion, isCheck } = acquisition;
   const fence = seenFence + 1;
-  const seen = seenFence === 0 ? withoutFence() : { ways: ['fence = :seen'], values: { ':seen': numeric(seenFence) } };
-  const over = observedExpired ? undefined : leaseIsOver(now);
-  const ways = over === undefined ? seen.ways : seen.ways.flatMap((one) => over.ways.map((way) => `${one} AND ${way}`));
+  const seen = seenFence === 0 ? NO_FENCE : { ways: ['fence = :seen'], values: { ':seen': numeric(seenFence) } };
+  const over = seen.ways.flatMap((one) => LEASE_IS_OVER.map((way) => `${one} AND ${way}`));
   return {
     set: {
       fence: numeric(fence),
@@ -50,10 +51,26 @@ export function acquireChange(acquisition: Acquisition): Change {
     },
     ...(chargedVersion !== undefined && { add: { [rejectedAttribute(chargedVersion)]: rejectedEntry(fence, now) } }),
     // All ways side by side and no parentheses: dynalite needs 20 ms for three levels of them.
-    condition: ['leaseOwner = :owner AND fence = :fence', ...ways].join(' OR '),
-    values: { ':owner': { S: owner }, ':fence': numeric(fence), ...seen.values, ...over?.values },
+    condition: ['leaseOwner = :owner AND fence = :fence', ...(observedExpired ? seen.ways : over)].join(' OR '),
+    values: {
+      ':owner': { S: owner },
+      ':fence': numeric(fence),
+      ...seen.values,
+      ...(!observedExpired && { ':number': NUMBER_TYPE, ':now': numeric(now) }),
+    },
   };
 }
+
+const NUMBER_TYPE: AttributeValue = { S: 'N' };
+
+/** Any of these ways. They ask for the type by name, so that an attribute of another type stands in no lease's way. */
+const NO_FENCE = {
+  ways: ['NOT attribute_type(fence, :number)', 'fence < :min', 'fence > :max'],
+  values: { ':number': NUMBER_TYPE, ':min': numeric(MIN_FENCE), ':max': numeric(MAX_FENCE) },
+};
+
+/** Or mine already. */
+const LEASE_IS_OVER = ['leaseOwner = :owner', 'NOT attribute_type(leaseUntil, :number)', 'leaseUntil <= :now'];
 
 /** Ends my lease and writes what came of it. */
 export function endChange(lease: Lease, ending: SealedEnding): Change {
@@ -80,7 +97,7 @@ export function countChange({ fence }: Lease, { version, at, goneVersions }: Rej
 }
 
 /** The change in DynamoDB's words, with the date from which on the item is garbage. */
-export function updateInput({ set, add = {}, remove = [], condition, values = {} }: Change, now: number): UpdateInput {
+export function updateInput({ set, add = {}, remove = [], condition, values }: Change, now: number) {
   const names: Record<string, string> = {};
   const allValues: Record<string, AttributeValue> = { ...values };
   const nameFor = (attribute: string) => {
@@ -93,9 +110,8 @@ export function updateInput({ set, add = {}, remove = [], condition, values = {}
     allValues[alias] = value;
     return alias;
   };
-  const forgetAt = numeric(Math.ceil((now + KEPT_MS) / 1_000));
   const clauses = [
-    clause('SET', Object.entries({ ...set, forgetAt }), ([name, value]) => {
+    clause('SET', Object.entries({ ...set, forgetAt: forgetAt(now) }), ([name, value]) => {
       // An operator's stop outlives every write: TTL leaves alone what is no number.
       const given = name === 'forgetAt' ? `if_not_exists(disabled, ${valueFor(value)})` : valueFor(value);
       return `${nameFor(name)} = ${given}`;
@@ -110,11 +126,6 @@ export function updateInput({ set, add = {}, remove = [], condition, values = {}
     ExpressionAttributeValues: allValues,
   };
 }
-
-type UpdateInput = Pick<
-  UpdateItemCommandInput,
-  'UpdateExpression' | 'ConditionExpression' | 'ExpressionAttributeNames' | 'ExpressionAttributeValues'
->;
 
 function clause<Term>(verb: string, terms: readonly Term[], print: (term: Term) => string): string {
   return terms.length === 0 ? '' : `${verb} ${terms.map(print).join(', ')} `;
@@ -155,34 +166,4 @@ function provenAttributes(version: string, holdKey: string): readonly string[] {
   return [rejectedAttribute(version), heldAttribute(holdKey)];
 }
 
-interface Alternatives {
-  /** Any one of them will do. */
-  readonly ways: readonly string[];
-  readonly values: Item;
-}
-
-/** Asks for the type by name, so that an attribute of another type stands in no lease's way; so does the next one. */
-function withoutFence(): Alternatives {
-  return {
-    ways: ['NOT attribute_type(fence, :number)', 'fence < :min', 'fence > :max'],
-    values: { ':number': NUMBER_TYPE, ':min': numeric(MIN_FENCE), ':max': numeric(MAX_FENCE) },
-  };
-}
-
-/** Or mine already. */
-function leaseIsOver(now: number): Alternatives {
-  return {
-    ways: ['leaseOwner = :owner', 'NOT attribute_type(leaseUntil, :number)', 'leaseUntil <= :now'],
-    values: { ':number': NUMBER_TYPE, ':now': numeric(now) },
-  };
-}
-
-function numeric(value: number): AttributeValue {
-  return { N: `${value}` };
-}
-
-const NUMBER_TYPE: AttributeValue = { S: 'N' };
 const LEASE = ['leaseOwner', 'leaseUntil'];
-
-/** Longer than any latch matters. */
-const KEPT_MS = 90 * 24 * 60 * 60_000;

@@ -1,13 +1,9 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
-import {
-  GetSecretValueCommand,
-  type GetSecretValueCommandOutput,
-  type SecretsManagerClient,
-} from '@aws-sdk/client-secrets-manager';
+import type { GetSecretValueCommandOutput } from '@aws-sdk/client-secrets-manager';
 import { LruCache } from '../../broker/lru-cache.ts';
 import { sealingKeyName } from '../../contract.ts';
-import { isDefinitive } from '../errors.ts';
-import { withRetry, withTimeLimit } from '../time-limit.ts';
+import { isDefinitive } from '../calls.ts';
+import { getSecretValue, isAbout, type SecretDependencies } from '../secrets-manager.ts';
 
 /** A version of the environment's sealing key. Its material exists only in here and cannot be printed. */
 export interface SealingKey {
@@ -27,62 +23,35 @@ export interface SealingKeys {
   named(version: string, deadline?: number): Promise<SealingKey | undefined>;
 }
 
-interface Dependencies {
-  readonly secretsManager: SecretsManagerClient;
-  readonly environment: string;
-  /** Epoch milliseconds. */
-  readonly now: () => number;
-  readonly timeoutMs?: number;
-}
-
-/** Reads each version of the key once, in at most `timeoutMs`. */
-export function createSealingKeys({
-  secretsManager,
-  environment,
-  now,
-  timeoutMs = TIMEOUT_MS,
-}: Dependencies): SealingKeys {
-  const known = new LruCache<Asked>(MAX_VERSIONS);
+/** Reads each version of the key once. */
+export function createSealingKeys(dependencies: SecretDependencies): SealingKeys {
+  const { environment, now } = dependencies;
+  const known = new LruCache<{ readonly key: SealingKey | undefined; readonly at: number }>(MAX_VERSIONS);
 
   return {
-    current: (deadline = Infinity) => find(CURRENT, { VersionStage: CURRENT }, CURRENT_RETRY_MS, deadline),
-    named: (version, deadline = Infinity) => find(version, { VersionId: version }, NAMED_RETRY_MS, deadline),
+    current: (deadline) => find(CURRENT, { VersionStage: CURRENT }, 10_000, deadline),
+    named: (version, deadline) => find(version, { VersionId: version }, 60_000, deadline),
   };
 
-  async function find(id: string, asked: Which, retryMs: number, deadline: number): Promise<SealingKey | undefined> {
+  async function find(id: string, which: object, retryMs: number, deadline = Infinity) {
     const last = known.get(id);
-    if (last?.key !== undefined || isRecent(last, retryMs)) return last?.key;
-    const { key, isFinal } = await read(asked, deadline);
-    if (isFinal) known.set(id, { key, at: now() });
-    if (key !== undefined) known.set(key.version, { key, at: now() });
-    return key;
+    if (last?.key !== undefined || isRecent(last?.at, retryMs)) return last?.key;
+    const asked = { SecretId: sealingKeyName(environment), ...which };
+    try {
+      const answer = await getSecretValue(dependencies, asked, deadline);
+      const key = isAbout(answer, asked) ? keyOf(answer) : undefined;
+      for (const name of [id, key?.version ?? id]) known.set(name, { key, at: now() });
+      return key;
+    } catch (error) {
+      if (isDefinitive(error)) known.set(id, { key: undefined, at: now() });
+      return undefined;
+    }
   }
 
   /** A clock that was set back must not make the wait longer. */
-  function isRecent(last: Asked | undefined, retryMs: number): boolean {
-    return last !== undefined && now() >= last.at && now() < last.at + retryMs;
+  function isRecent(at: number | undefined, retryMs: number): boolean {
+    return at !== undefined && now() >= at && now() < at + retryMs;
   }
-
-  async function read(asked: Which, deadline: number): Promise<Found> {
-    const name = sealingKeyName(environment);
-    const command = new GetSecretValueCommand({ SecretId: name, ...asked });
-    try {
-      const answer = await withTimeLimit(
-        timeoutMs,
-        (abortSignal) => withRetry(abortSignal, () => secretsManager.send(command, { abortSignal })),
-        deadline - now(),
-      );
-      return { key: isAbout(answer, name, asked) ? keyOf(answer) : undefined, isFinal: true };
-    } catch (error) {
-      return { key: undefined, isFinal: isDefinitive(error) };
-    }
-  }
-}
-
-/** Whether the answer is about the version that was asked for. */
-function isAbout({ Name, VersionId, VersionStages }: GetSecretValueCommandOutput, name: string, asked: Which): boolean {
-  if (Name !== name) return false;
-  return 'VersionId' in asked ? VersionId === asked.VersionId : VersionStages?.includes(asked.VersionStage) === true;
 }
 
 function keyOf({ VersionId: version, SecretString: text }: GetSecretValueCommandOutput): SealingKey | undefined {
@@ -90,23 +59,7 @@ function keyOf({ VersionId: version, SecretString: text }: GetSecretValueCommand
   return { version, material: createSecretKey(text, 'utf8') };
 }
 
-interface Found {
-  readonly key: SealingKey | undefined;
-  /** Secrets Manager has answered. */
-  readonly isFinal: boolean;
-}
-
-interface Asked {
-  readonly key: SealingKey | undefined;
-  readonly at: number;
-}
-
-type Which = { readonly VersionStage: string } | { readonly VersionId: string };
-
 const CURRENT = 'AWSCURRENT';
-const TIMEOUT_MS = 1_000;
-const CURRENT_RETRY_MS = 10_000;
-const NAMED_RETRY_MS = 60_000;
 const MAX_VERSIONS = 100;
 
 /** What Secrets Manager generates is this long at least; anything shorter was put there by mistake. */

@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createHash, createSecretKey, hkdfSync, randomBytes } from 'node:crypto';
 import type { Pair } from '../../broker/pair/pair.ts';
 import type { StoredToken } from '../../broker/pair/record.ts';
 import type { Publication } from '../../broker/pair/store.ts';
@@ -29,9 +29,12 @@ export interface SealedPublication {
 }
 
 /** All of a publication that others may see; the seal holds it together with the rest. */
-export type VisiblePublication = Omit<Publication, 'token'> & Omit<StoredToken, keyof HiddenToken>;
+export type VisiblePublication = Omit<Publication, 'token'> & Omit<StoredToken, keyof Hidden>;
 
-type HiddenToken = Pick<StoredToken, 'accessToken' | 'scope' | 'passThrough'>;
+/** The plaintext. Only this code writes format 1, and the tag proves that it did. */
+interface Hidden extends Pick<StoredToken, 'scope' | 'passThrough'> {
+  readonly accessToken: string;
+}
 
 interface Dependencies {
   readonly environment: string;
@@ -72,7 +75,9 @@ export function createSealer({ environment, keys, randomSalt = () => randomBytes
       decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
       try {
         const text = decipher.update(bytes.subarray(SALT_END, -TAG_BYTES), undefined, 'utf8') + decipher.final('utf8');
-        return publicationOf(JSON.parse(text), visible);
+        const { accessToken, scope, passThrough }: Hidden = JSON.parse(text);
+        const { lifetimeSeenMs, ...token } = visible;
+        return { token: { ...token, accessToken: new Redacted(accessToken), scope, passThrough }, lifetimeSeenMs };
       } catch {
         return undefined;
       }
@@ -80,11 +85,9 @@ export function createSealer({ environment, keys, randomSalt = () => randomBytes
   };
 }
 
-/** The plaintext. Only this code writes format 1, and the tag proves that it did. */
-interface Hidden {
-  readonly accessToken: string;
-  readonly scope: string | undefined;
-  readonly passThrough: StoredToken['passThrough'];
+/** The first 16 hexadecimal digits of the token's SHA-256: tells tokens apart in logs and requests, reveals none. */
+export function fingerprint(token: string): string {
+  return createHash('sha256').update(token).digest('hex').slice(0, 16);
 }
 
 /** A salt is never used twice, so neither is a pair of key and nonce. */
@@ -109,11 +112,6 @@ function additionalData(environment: string, { client, service }: Pair, key: Sea
       ...[issuedAt, expiresAt, refreshAt, sameTokenAgain, lifetimeSeenMs, ...RETIRED],
     ]),
   );
-}
-
-function publicationOf({ accessToken, scope, passThrough }: Hidden, visible: VisiblePublication): Publication {
-  const { lifetimeSeenMs, ...token } = visible;
-  return { token: { ...token, accessToken: new Redacted(accessToken), scope, passThrough }, lifetimeSeenMs };
 }
 
 const FORMAT = 1;

@@ -32,7 +32,7 @@ export function parseCheckRequest(contentType: string | undefined, body: string 
 }
 
 /** A client or a service. */
-export const nameSchema = z
+const nameSchema = z
   .string({ error: requiredOr('must be a string') })
   .check(z.regex(NAME_PATTERN, 'must be 1 to 63 letters, digits, ".", "_" or "-", and start with a letter or digit'));
 
@@ -45,7 +45,7 @@ const fingerprint = z
   .check(z.regex(/^[0-9a-f]{16}$/, 'must be the fingerprint of an issued token: 16 hexadecimal digits in lower case'));
 
 /** The members of `POST /token`, as they stand in JSON. */
-export const issueRequestSchema = z.strictObject({
+const issueRequestSchema = z.strictObject({
   client: nameSchema,
   service: nameSchema,
   min_ttl: z.optional(minTtl),
@@ -53,7 +53,7 @@ export const issueRequestSchema = z.strictObject({
 });
 
 /** The members of `POST /check`, as they stand in JSON. */
-export const checkRequestSchema = z.strictObject({
+const checkRequestSchema = z.strictObject({
   client: nameSchema,
   service: nameSchema,
   stage: z.optional(z.enum(SECRET_STAGES, { error: 'must be AWSCURRENT, AWSPENDING or AWSPREVIOUS' })),

@@ -32,7 +32,7 @@ export function tokenResponse({ token, cache }: Issue, startedAt: number, now: n
 }
 
 /** The body of a 200 of `POST /token`; further members are those that the service's settings pass through. */
-export interface TokenAnswer {
+interface TokenAnswer {
   readonly access_token: string;
   readonly token_type: string;
   /** Whole seconds that are left. */
@@ -61,7 +61,7 @@ export function checkResponse({ pair, stage }: CheckRequest, result: CheckResult
 }
 
 /** The body of a 200 of `POST /check`. */
-export interface CheckAnswer {
+interface CheckAnswer {
   readonly client: string;
   readonly service: string;
   readonly stage: SecretStage;
@@ -103,7 +103,7 @@ export function problemResponse(problem: Problem, requestId: string): BrokerResp
 }
 
 /** The body of every other answer (RFC 9457 §3). */
-export interface ProblemAnswer {
+interface ProblemAnswer {
   readonly type: ProblemType;
   readonly title: string;
   readonly status: number;

@@ -82,7 +82,7 @@ export function createAcquireToken(dependencies: Dependencies) {
   async function look(call: Call, watch: LeaseWatch, bounds: Bounds): Promise<View | undefined> {
     const shared = bounds.isCutOff ? undefined : await readRecord(call);
     if (shared === undefined && watch.remainingMs() > 0 && !bounds.isCutOff) return undefined;
-    const record = shared ?? capTimes(memory.last(call.pair), now());
+    const record = shared ?? capTimes(memory.withOwn(call.pair, memory.last(call.pair)), now());
     const isAlone = shared === undefined || (record.closedUntil > now() && record.token === undefined);
     const readSince = isAlone ? Math.max(bounds.readSince, now() - ALONE_TRUST_MS) : bounds.readSince;
     const versions = isAlone || call.stage !== undefined ? await readVersions(call, record, readSince) : undefined;
@@ -102,7 +102,7 @@ export function createAcquireToken(dependencies: Dependencies) {
   async function readRecord(call: Call): Promise<PairRecord | undefined> {
     const readAt = now();
     try {
-      const record = memory.withOwn(call.pair, capTimes(await store.read(call.pair, call.deadline), now()));
+      const record = capTimes(memory.withOwn(call.pair, await store.read(call.pair, call.deadline)), now());
       if (record.closedUntil === 0 || record.token !== undefined) memory.remember(call.pair, record, readAt);
       return record;
     } catch (error) {

@@ -9,7 +9,7 @@ import { RENEWAL_MS } from './deadlines.ts';
 import { isBelowMinTtl, isIssuable } from './freshness.ts';
 import { waitProblem } from './latch-and-pause.ts';
 import type { Pair } from './pair.ts';
-import type { PairRecord, Pause, StoredToken } from './record.ts';
+import type { PairRecord, StoredToken, Wait } from './record.ts';
 
 /** One call of one caller that concerns a pair. */
 export interface Call {
@@ -111,7 +111,7 @@ function lifeOf({ issuedAt, expiresAt }: StoredToken, { lifetimeSeenMs }: PairRe
   return { issuedAt, expiresAt, lifetimeSeenMs };
 }
 
-function isPaused(record: PairRecord, now: number): record is PairRecord & { readonly pause: Pause } {
+function isPaused(record: PairRecord, now: number): record is PairRecord & { readonly pause: Wait } {
   return record.pause !== undefined && now < record.pause.until;
 }
 

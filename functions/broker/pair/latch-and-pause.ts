@@ -1,5 +1,5 @@
 import { Problem } from '../problem.ts';
-import { type Hold, MAX_HOLD_MS, MAX_PAUSE_MS, type Pause, type Rejection } from './record.ts';
+import { MAX_HOLD_MS, MAX_PAUSE_MS, type Rejection, type Wait } from './record.ts';
 
 /** A rejected version gets two more chances; then only an operator, or a new version, opens the way again. */
 export function isLatched(rejection: Rejection | undefined, now: number): boolean {
@@ -9,7 +9,7 @@ export function isLatched(rejection: Rejection | undefined, now: number): boolea
 }
 
 /** The pause after a token request without an answer about the credential: as long as the service asks for, else 1 s doubling to 15 s. */
-export function pauseAfter(problem: Problem, before: Pause | undefined, now: number): Pause {
+export function pauseAfter(problem: Problem, before: Wait | undefined, now: number): Wait {
   const step = (before?.step ?? 0) + 1;
   const lengthMs =
     problem.retryAfterSeconds === undefined
@@ -19,18 +19,18 @@ export function pauseAfter(problem: Problem, before: Pause | undefined, now: num
 }
 
 /** The hold of a version that the service refuses in another way than by rejecting it: 1 s doubling to 1 h, without jitter. */
-export function holdAfter(problem: Problem, before: Hold | undefined, now: number): Hold {
+export function holdAfter(problem: Problem, before: Wait | undefined, now: number): Wait {
   const step = (before?.step ?? 0) + 1;
   return { until: now + doubled(step, MAX_HOLD_MS), step, problem: storedProblem(problem) };
 }
 
 /** The holds that ended so long ago that the next one may begin anew. */
-export function expiredHolds(held: ReadonlyMap<string, Hold>, now: number): readonly string[] {
+export function expiredHolds(held: ReadonlyMap<string, Wait>, now: number): readonly string[] {
   return [...held].filter(([, { until }]) => now - until > KEPT_HOLD_MS).map(([key]) => key);
 }
 
 /** What a caller is told while a pause or a hold lasts. */
-export function waitProblem({ problem, until }: Pause | Hold, now: number, cause?: unknown): Problem {
+export function waitProblem({ problem, until }: Wait, now: number, cause?: unknown): Problem {
   const { type, detail, shape } = problem;
   return new Problem(type, detail, { shape, retryAfterSeconds: Math.max(1, Math.ceil((until - now) / 1_000)), cause });
 }

@@ -24,10 +24,8 @@ export type LeaseOutcome<Answer> =
 /** A step that needs the lease. */
 export type LeaseStep<Answer> = Extract<Step<Answer>, { readonly kind: 'renew' | 'request' | 'withdraw' }>;
 
-type WithdrawStep<Answer> = Extract<Step<Answer>, { readonly kind: 'withdraw' }>;
-
-/** What is done under the lease. */
-type Plan<Answer> = UsableVersion | WithdrawStep<Answer>;
+/** What is done under the lease: this version is sent, or the token is withdrawn. */
+type Plan<Answer> = UsableVersion | Extract<Step<Answer>, { readonly kind: 'withdraw' }>;
 
 interface Dependencies {
   readonly store: PairStore;
@@ -68,45 +66,35 @@ export function createLeasedRequest(dependencies: Dependencies) {
     step: LeaseStep<Answer>,
     readSince: number,
   ): Promise<LeaseOutcome<Answer>> => {
-    const { record, isAlone } = view;
+    const { record } = view;
+    // Beside a token that cannot be opened, none of my own is published: I am alone with what I request.
+    const isClosed = step.kind === 'request' && record.closedUntil > now();
+    const isAlone = view.isAlone || isClosed;
     if (call.deadline - now() < MIN_REQUEST_MS) return LOST;
-    const plan = step.kind === 'withdraw' ? step : await choose(call, record, readSince);
+    const plan = step.kind === 'withdraw' ? step : await choose(call, view, isClosed ? call.startedAt : readSince);
     const acquisition = acquisitionFor(call, view, step, plan);
+    const { until } = acquisition;
     if (isAlone) {
       const mine = acquired(record, { ...acquisition, chargedVersion: undefined });
-      return carryOut(call, step, { lease: noLease(call), record: mine, until: acquisition.until, isAlone }, plan);
+      return carryOut(call, step, { lease: noLease(call), record: mine, until, isAlone }, plan);
     }
 
     const shown = await store.acquire(call.pair, acquisition, call.deadline);
     if (shown === undefined) return LOST;
-    const before = memory.withOwn(call.pair, capTimes(beforeMine(shown, record, acquisition), now()));
+    const before = capTimes(memory.withOwn(call.pair, beforeMine(shown, record, acquisition)), now());
     const mine = acquired(before, acquisition);
-    const held = { lease: { owner: call.owner, fence: mine.fence }, record: mine, until: acquisition.until, isAlone };
-
-    // Everything is decided once more, from the record before the lease and with a secret that was read since the call began.
-    const confirmed = await releasedUnless(call, held, async () => {
-      const versions = await readVersions(call, before, step.kind === 'withdraw' ? acquisition.now : call.startedAt);
-      const again = decide({ ...view, record: { ...before, leaseUntil: 0 }, versions: view.versions && versions });
-      if (!isSameStep(step, again) || call.deadline - now() < MIN_REQUEST_MS) return false;
-      if (again.kind === 'withdraw') return again;
-      if (before.closedUntil > now()) return false;
-      const chosen = chooseVersion(call, versions, before, now());
-      return isCharged(before, chosen, acquisition) && chosen;
-    });
-    return confirmed === false ? LOST : carryOut(call, step, held, confirmed);
+    const held = { lease: { owner: call.owner, fence: mine.fence }, record: mine, until, isAlone };
+    let confirmed: Plan<Answer> | undefined;
+    try {
+      confirmed = await confirm(call, decide, { ...view, record: before }, step, acquisition);
+    } finally {
+      if (confirmed === undefined) await end(call, held, { kind: 'release' });
+    }
+    return confirmed === undefined ? LOST : carryOut(call, step, held, confirmed);
   };
 
-  function carryOut<Answer>(
-    call: Call,
-    step: LeaseStep<Answer>,
-    held: Held,
-    plan: Plan<Answer>,
-  ): Promise<LeaseOutcome<Answer>> {
-    return 'kind' in plan ? withdraw(call, held, plan) : request(call, step, held, plan);
-  }
-
-  async function choose(call: Call, record: PairRecord, readSince: number): Promise<UsableVersion> {
-    return chooseVersion(call, await readVersions(call, record, readSince), record, now());
+  async function choose(call: Call, { record, versions }: View, readSince: number): Promise<UsableVersion> {
+    return chooseVersion(call, versions ?? (await readVersions(call, record, readSince)), record, now());
   }
 
   function acquisitionFor<Answer>(
@@ -129,19 +117,33 @@ export function createLeasedRequest(dependencies: Dependencies) {
     };
   }
 
-  /** Releases the lease when the work throws, or gives `false`. */
-  async function releasedUnless<Result>(
+  /** Decides once more, from the record before the lease and with a secret that was read since the call began. */
+  async function confirm<Answer>(
     call: Call,
+    decide: Decide<Answer>,
+    view: View,
+    step: LeaseStep<Answer>,
+    acquisition: Acquisition,
+  ): Promise<Plan<Answer> | undefined> {
+    const { record } = view;
+    const versions = await readVersions(call, record, step.kind === 'withdraw' ? acquisition.now : call.startedAt);
+    const again = decide({ ...view, record: { ...record, leaseUntil: 0 }, versions: view.versions && versions });
+    if (!isSameStep(step, again) || call.deadline - now() < MIN_REQUEST_MS) return undefined;
+    if (again.kind === 'withdraw') return again;
+    if (record.closedUntil > now()) return undefined;
+    const usable = chooseVersion(call, versions, record, now());
+    return isCharged(record, usable, acquisition) ? usable : undefined;
+  }
+
+  async function carryOut<Answer>(
+    call: Call,
+    step: LeaseStep<Answer>,
     held: Held,
-    work: () => Promise<Result | false>,
-  ): Promise<Result | false> {
-    let result: Result | false = false;
-    try {
-      result = await work();
-      return result;
-    } finally {
-      if (result === false) await end(call, held, { kind: 'release' });
-    }
+    plan: Plan<Answer>,
+  ): Promise<LeaseOutcome<Answer>> {
+    if (!('kind' in plan)) return request(call, step, held, plan);
+    await end(call, held, { kind: 'withdraw' });
+    return { kind: 'answer', answer: plan.answer };
   }
 
   async function request<Answer>(
@@ -223,15 +225,6 @@ export function createLeasedRequest(dependencies: Dependencies) {
     if (isAlone || !isTold) memory.rememberAlone(call.pair, rejected(record, lease, rejection));
     if (!isTold) memory.rememberUntold(call.pair, version);
     return { kind: 'rejected', isTold: isTold === true };
-  }
-
-  async function withdraw<Answer>(
-    call: Call,
-    held: Held,
-    { answer }: WithdrawStep<Answer>,
-  ): Promise<LeaseOutcome<Answer>> {
-    await end(call, held, { kind: 'withdraw' });
-    return { kind: 'answer', answer };
   }
 
   /** Writes what came of a lease. A failure changes nothing for this caller: it only keeps the outcome from being shared. */

@@ -25,19 +25,27 @@ export class PairMemory {
   }
 
   /**
-   * The record of the table with what only this environment knows: its own token where it cannot open the one of the
-   * record, and for 15 minutes the rejections that it could not tell the table.
+   * The record of the table with what only this environment knows: for 15 minutes the rejections that it could not tell
+   * the table, and beside a token that it cannot open its own token and the limits of its own requests.
    */
   withOwn(pair: Pair, record: PairRecord): PairRecord {
     const { record: own, untold } = this.#entryOf(pair);
-    const latches = [...untold].filter(
-      ([version, at]) => this.#now() - at < UNTOLD_MS && !record.rejected.has(version),
-    );
+    const now = this.#now();
+    const isNews = (version: string, at: number) => (record.rejected.get(version)?.at ?? -Infinity) < at;
+    const latches = [...untold].filter(([version, at]) => now - at < UNTOLD_MS && isNews(version, at));
     const rejected = new Map([...record.rejected, ...latches.map(([version, at]) => [version, onceAt(at)] as const)]);
-    const { token, lifetimeSeenMs } = own;
-    const isOwn =
-      record.closedUntil > 0 && token !== undefined && isIssuable({ ...token, lifetimeSeenMs }, this.#now());
-    return { ...record, rejected, ...(isOwn && { token, lifetimeSeenMs }) };
+    if (record.closedUntil === 0) return { ...record, rejected };
+
+    const { token, lifetimeSeenMs, held, pause, forcedAt } = own;
+    const isOwn = token !== undefined && isIssuable({ ...token, lifetimeSeenMs }, now);
+    return {
+      ...record,
+      rejected,
+      held: new Map([...record.held, ...held]),
+      pause: pause !== undefined && pause.until > (record.pause?.until ?? 0) ? pause : record.pause,
+      forcedAt: Math.max(record.forcedAt, forcedAt),
+      ...(isOwn && { token, lifetimeSeenMs }),
+    };
   }
 
   /** Keeps what the table holds; `readAt` says when the reading, or the confirmed write, began. */

@@ -27,24 +27,21 @@ export interface PairRecord {
   /** By secret version. */
   readonly rejected: ReadonlyMap<string, Rejection>;
   /** By `holdKey`. */
-  readonly held: ReadonlyMap<string, Hold>;
-  readonly pause: Pause | undefined;
+  readonly held: ReadonlyMap<string, Wait>;
+  readonly pause: Wait | undefined;
   readonly checked: CheckedVersion | undefined;
   /** An operator has stopped the client. */
   readonly disabled: boolean;
 }
 
-/** A token as a caller receives it, beside the seconds it has left. */
-export interface IssuedToken extends ServiceToken {
+/** The token of a pair, with what decides how long it is issued. */
+export interface StoredToken extends ServiceToken {
   /** The first 16 hexadecimal digits of the token's SHA-256. */
   readonly fingerprint: string;
   /** The secret version that it was requested with. */
   readonly credentialVersion: string;
   /** When the token request began. */
   readonly issuedAt: number;
-}
-
-export interface StoredToken extends IssuedToken {
   /** From then on one environment at a time tries to get the successor. */
   readonly refreshAt: number;
   /** The service issued this very token again after it had been refused: refusing it once more changes nothing. */
@@ -60,18 +57,13 @@ export interface Rejection {
   readonly fence: number;
 }
 
-/** Until when a secret version is not sent, because sending the same again does not help, and the problem that says why. */
-export interface Hold {
+/**
+ * Until when no token request is sent, and the problem that all environments answer with. A pause stops the whole pair;
+ * a hold only one secret version, because sending the same again does not help.
+ */
+export interface Wait {
   readonly until: number;
-  /** How many holds there have been since the version last worked, this one included. */
-  readonly step: number;
-  readonly problem: StoredProblem;
-}
-
-/** Until when no environment sends a token request for the pair, and the problem that all of them answer with. */
-export interface Pause {
-  readonly until: number;
-  /** How many pauses there have been since the last success, this one included. */
+  /** How many waits there have been since the last success, this one included. */
   readonly step: number;
   readonly problem: StoredProblem;
 }
@@ -136,12 +128,7 @@ export function pastTime(time: number, now: number): number {
   return time > now + MAX_CLOCK_ERROR_MS ? 0 : Math.min(time, now);
 }
 
-function capUntil<Wait extends Pause | Hold>(
-  key: string,
-  wait: Wait,
-  maxMs: number,
-  now: number,
-): readonly (readonly [string, Wait])[] {
+function capUntil(key: string, wait: Wait, maxMs: number, now: number): readonly (readonly [string, Wait])[] {
   if (wait.until > now + maxMs + MAX_CLOCK_ERROR_MS) return [];
   return [[key, { ...wait, until: Math.min(wait.until, now + maxMs) }]];
 }

@@ -1,5 +1,5 @@
 import type { Pair } from './pair.ts';
-import type { CheckedVersion, Hold, PairRecord, Pause, StoredToken } from './record.ts';
+import type { CheckedVersion, PairRecord, StoredToken, Wait } from './record.ts';
 
 /**
  * Where the record of a pair lives. Every write is one conditional update; a lost condition is an answer, not an error.
@@ -45,30 +45,16 @@ export interface Acquisition {
 }
 
 /** What a lease ends with. `checked` is what a check of a version that is not in use found. */
-export type Ending =
+export type Ending = { readonly checked?: CheckedVersion | undefined } & Outcome;
+
+type Outcome =
   /** Stores the token; ends the pause, and the latch and the hold of the version that brought it. */
-  | {
-      readonly kind: 'publish';
-      readonly publication: Publication;
-      readonly holdKey: string;
-      readonly checked?: CheckedVersion | undefined;
-    }
+  | { readonly kind: 'publish'; readonly publication: Publication; readonly holdKey: string }
   /** The version worked, and its token is not for callers: ends its latch and its hold. */
-  | {
-      readonly kind: 'prove';
-      readonly version: string;
-      readonly holdKey: string;
-      readonly checked?: CheckedVersion | undefined;
-    }
-  | { readonly kind: 'pause'; readonly pause: Pause; readonly checked?: CheckedVersion | undefined }
+  | { readonly kind: 'prove'; readonly version: string; readonly holdKey: string }
+  | { readonly kind: 'pause'; readonly pause: Wait }
   /** Stores the hold and drops those that ended long ago. */
-  | {
-      readonly kind: 'hold';
-      readonly key: string;
-      readonly hold: Hold;
-      readonly expiredKeys: readonly string[];
-      readonly checked?: CheckedVersion | undefined;
-    }
+  | { readonly kind: 'hold'; readonly key: string; readonly hold: Wait; readonly expiredKeys: readonly string[] }
   /** Removes the token: the secret is gone, or no longer names the service. */
   | { readonly kind: 'withdraw' }
   /** Nothing came of it. */

@@ -11,11 +11,10 @@ export interface Cost {
 /** What a tally costs at list prices, without free tiers and without what costs the same however much is asked. */
 export function costOf(tally: Tally): Cost {
   const gigabyteSeconds = (tally.billedMs / 1_000) * MEMORY_GB;
-  const readUnits = tally.eventualReads / 2 + tally.strongReads;
   const writeUnits = tally.writes * ITEM_KB;
   return {
     lambda: tally.invocations * LAMBDA_REQUEST + gigabyteSeconds * LAMBDA_GIGABYTE_SECOND,
-    dynamodb: readUnits * DYNAMODB_READ_UNIT + writeUnits * DYNAMODB_WRITE_UNIT,
+    dynamodb: tally.reads * DYNAMODB_READ_UNIT + writeUnits * DYNAMODB_WRITE_UNIT,
     secretsManager: tally.secretReads * (SECRETS_MANAGER_CALL + KMS_CALL),
     logs: tally.invocations * LOGGED_GB * LOGS_GIGABYTE,
   };
@@ -33,7 +32,7 @@ const LOGGED_GB = 1.5e-6;
 /** https://aws.amazon.com/lambda/pricing, arm64; starting an environment costs the same per second as running it. */
 const LAMBDA_REQUEST = 0.2e-6;
 const LAMBDA_GIGABYTE_SECOND = 0.000_013_333_4;
-/** https://aws.amazon.com/dynamodb/pricing/on-demand; an eventually consistent read takes half a unit. */
+/** https://aws.amazon.com/dynamodb/pricing/on-demand; a strongly consistent read of up to 4 kB takes a unit. */
 const DYNAMODB_READ_UNIT = 0.125e-6;
 const DYNAMODB_WRITE_UNIT = 0.625e-6;
 /** https://aws.amazon.com/secrets-manager/pricing */

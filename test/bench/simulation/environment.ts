@@ -1,13 +1,16 @@
-import type { Operation } from '../../../functions/broker/authorize.ts';
 import { newTrace } from '../../../functions/broker/audit.ts';
+import type { Operation } from '../../../functions/broker/authorize.ts';
 import { createAuthorize } from '../../../functions/broker/authorize.ts';
 import type { CheckResult } from '../../../functions/broker/check-credential.ts';
 import { createSecretCache } from '../../../functions/broker/credential/secret-cache.ts';
+import type { Issue } from '../../../functions/broker/pair/decision.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
-import { createTokenBroker, type Issue } from '../../../functions/broker/token-broker.ts';
+import { createTokenBroker } from '../../../functions/broker/token-broker.ts';
 import { createTokenRenewer } from '../../../functions/broker/token-request/renew-token.ts';
 import { createTokenRequester, type RequestToken } from '../../../functions/broker/token-request/token-request.ts';
+import { SETTINGS_DIGEST } from '../../support/broker-world.ts';
 import { BILLING, exampleRule } from '../../support/example.ts';
+import { createReferencePairStore } from '../../support/reference-pair-store.ts';
 import { Sandbox } from './sandbox.ts';
 import type { SecretStore } from './secret-store.ts';
 import type { SharedTable } from './shared-table.ts';
@@ -25,7 +28,7 @@ export interface Environment {
 interface Surroundings {
   readonly secretStore: SecretStore;
   readonly tokenServices: TokenServices;
-  /** Left out, each environment is by itself. */
+  /** Left out, each environment keeps records of its own. */
   readonly sharedTable?: SharedTable | undefined;
   /** Told of every token request before it is sent. */
   readonly onTokenRequest: (request: TokenRequest, operation: Operation) => void;
@@ -55,10 +58,11 @@ export function createEnvironments({ clock, random }: World, surroundings: Surro
       environment: 'prod',
       services: SERVICES,
       authorize,
-      store: sharedTable?.storeOf(sandbox),
-      credentials: createSecretCache({ now, readSecret: (client, stage) => secretStore.read(sandbox, client, stage) }),
+      store: sharedTable?.storeOf(sandbox) ?? createReferencePairStore(),
+      secrets: createSecretCache({ now, readSecret: (client, stage) => secretStore.read(sandbox, client, stage) }),
       // A simulated token is its own name: a hash would only cost time.
       renewToken: createTokenRenewer({ requestToken, fingerprint: (token) => token.slice(-16), random: uniform, now }),
+      settingsDigest: () => SETTINGS_DIGEST,
       provenForMs: HOUR_MS,
       uniqueId: () => `call-${++calls}`,
       now,

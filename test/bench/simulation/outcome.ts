@@ -53,7 +53,7 @@ export function outcomeOf(way: Way, scale: Scale, { tally, elapsedMs }: Course):
       rejected: tally.rejectedTokenRequests,
       needless: tally.needlessTokenRequests,
     },
-    dynamodb: { reads: tally.eventualReads + tally.strongReads, writes: tally.writes },
+    dynamodb: { reads: tally.reads, writes: tally.writes },
     secretsManagerReads: tally.secretReads,
     function: {
       invocations: tally.invocations,

@@ -1,4 +1,4 @@
-import { type Pair, pairKey } from '../../../functions/broker/pair/pair.ts';
+import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import type { PairRecord } from '../../../functions/broker/pair/record.ts';
 import { type PairStore, StoreUnavailable } from '../../../functions/broker/pair/store.ts';
 import { createReferencePairStore } from '../../support/reference-pair-store.ts';
@@ -11,47 +11,34 @@ export type SharedTable = ReturnType<typeof createSharedTable>;
 export function createSharedTable({ clock, tally, random, scale }: World) {
   const { chance, logNormal } = random('shared table');
   const table = createReferencePairStore();
-  const staleUntil = new Map<string, number>();
   const faultShare = scale.calm ? 0 : FAULT_SHARE;
 
   return {
     latest: (pair: Pair): PairRecord => table.peek(pair),
 
     storeOf: (sandbox: Sandbox): PairStore => ({
-      read(pair, consistency) {
-        if (consistency === 'strong') tally.strongReads += 1;
-        else tally.eventualReads += 1;
-        return call(sandbox, async () => read(pair, consistency));
+      read(...args) {
+        tally.reads += 1;
+        return call(sandbox, () => table.read(...args));
       },
-      acquire: (pair, acquisition) => write(sandbox, pair, () => table.acquire(pair, acquisition)),
-      publish: (pair, fence, publication) =>
-        write(sandbox, pair, async () => {
-          const isPublished = await table.publish(pair, fence, publication);
-          if (isPublished) tally.published += 1;
-          if (isPublished) tally.untilRefreshMs += publication.token.refreshAt - publication.token.issuedAt;
-          return isPublished;
+      acquire: (...args) => write(sandbox, () => table.acquire(...args)),
+      end: (pair, lease, ending, deadline) =>
+        write(sandbox, async () => {
+          const isMine = await table.end(pair, lease, ending, deadline);
+          if (isMine && ending.kind === 'publish') {
+            const { token } = ending.publication;
+            tally.published += 1;
+            tally.untilRefreshMs += token.refreshAt - token.issuedAt;
+          }
+          return isMine;
         }),
-      pause: (pair, fence, pause) => write(sandbox, pair, () => table.pause(pair, fence, pause)),
-      reject: (pair, fence, rejection) => write(sandbox, pair, () => table.reject(pair, fence, rejection)),
-      release: (pair, fence) => write(sandbox, pair, () => table.release(pair, fence)),
+      reject: (...args) => write(sandbox, () => table.reject(...args)),
     }),
   };
 
-  function write<Result>(sandbox: Sandbox, pair: Pair, change: () => Promise<Result>): Promise<Result> {
+  function write<Result>(sandbox: Sandbox, change: () => Promise<Result>): Promise<Result> {
     tally.writes += 1;
-    return call(sandbox, () => {
-      const { latest } = table.peek(pair);
-      const result = change();
-      if (table.peek(pair) !== latest) staleUntil.set(pairKey(pair), clock.now() + REPLICATION_MS);
-      return result;
-    });
-  }
-
-  /** One of the three copies of an item may miss its last write for a moment. */
-  function read(pair: Pair, consistency: 'eventual' | 'strong'): PairRecord {
-    const { latest, before } = table.peek(pair);
-    const mayBeStale = consistency === 'eventual' && clock.now() < (staleUntil.get(pairKey(pair)) ?? 0);
-    return mayBeStale && chance(1 / 3) ? before : latest;
+    return call(sandbox, change);
   }
 
   function call<Result>(sandbox: Sandbox, operation: () => Promise<Result>): Promise<Result> {
@@ -73,7 +60,6 @@ export function createSharedTable({ clock, tally, random, scale }: World) {
 
 const LATENCY_MS = 5;
 const LATENCY_SPREAD = 0.4;
-const REPLICATION_MS = 50;
 
 /** DynamoDB promises 99.99 % (https://aws.amazon.com/dynamodb/sla, read on 2026-11-21). */
 const FAULT_SHARE = 1e-4;

@@ -22,8 +22,7 @@ export interface Tally {
   published: number;
   untilRefreshMs: number;
 
-  eventualReads: number;
-  strongReads: number;
+  reads: number;
   writes: number;
   secretReads: number;
 
@@ -49,8 +48,7 @@ export function newTally(): Tally {
     needlessTokenRequests: 0,
     published: 0,
     untilRefreshMs: 0,
-    eventualReads: 0,
-    strongReads: 0,
+    reads: 0,
     writes: 0,
     secretReads: 0,
     checks: 0,

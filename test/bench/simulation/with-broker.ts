@@ -1,5 +1,6 @@
 import type { Operation } from '../../../functions/broker/authorize.ts';
-import { PROBLEMS, Problem } from '../../../functions/broker/problem.ts';
+import { Problem } from '../../../functions/broker/problem.ts';
+import { PROBLEMS } from '../../../functions/contract.ts';
 import type { Obtain } from './callers.ts';
 import { createEnvironments } from './environment.ts';
 import { createFunctionFleet } from './function-fleet.ts';
@@ -27,7 +28,8 @@ export function createBrokerWay(world: World, surroundings: Surroundings): { obt
     async obtain({ pair }) {
       try {
         const { token, cache } = await fleet.invoke((environment) => environment.issue(pair));
-        if (cache === 'memory') tally.memoryHits += 1;
+        // Without the shared table all that is kept is the environment's own.
+        if (cache === 'memory' || (cache === 'shared' && sharedTable === undefined)) tally.memoryHits += 1;
         return { kind: 'token', endsAt: token.expiresAt };
       } catch (error) {
         return { kind: 'problem', retryAfterMs: retryAfterMs(problemOf(error)) };

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { onTestFinished } from 'vitest';
 import { PROBLEMS, type ProblemType } from '../../../functions/contract.ts';
-import { AWS_ANSWERS, problem } from '../../client/answers.ts';
+import { AWS_ANSWERS, problem } from '../../client/broker-answers.ts';
 import { type Answer, answerWith, startLoopbackServer } from '../../client/loopback-server.ts';
 
 interface Front {
@@ -55,7 +55,7 @@ function answerCall({ call = 'internal', retryAfterSeconds }: Front): Answer {
 function answerPolicy(policy: NonNullable<Front['policy']>): Answer {
   if (policy === 'denied') return answerWith(403, { Message: 'not authorized to perform lambda:GetPolicy' }, DENIED);
   const mine = policy.map((Action) => statement(Action, 'arn:aws:iam::111111111111:root'));
-  // What others may do, or nobody, is of no use to this account.
+  // What another account may do is of no use to this one.
   const Statement = [...mine, statement('lambda:InvokeFunctionUrl', 'arn:aws:iam::333333333333:root')];
   return answerWith(200, { Policy: JSON.stringify({ Version: '2012-10-17', Statement }) });
 }

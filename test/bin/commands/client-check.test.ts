@@ -1,6 +1,6 @@
 import { CreateSecretCommand, PutSecretValueCommand, TagResourceCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it } from 'vitest';
-import { problem } from '../../client/answers.ts';
+import { problem } from '../../client/broker-answers.ts';
 import { startLoopbackServer } from '../../client/loopback-server.ts';
 import { OLD, SERVICES, startOperatorWorld, WRONG } from './operator-world.ts';
 
@@ -54,13 +54,13 @@ describe('client check', () => {
     expect(exitCode).toBe(1);
     expect(stdout).toMatch(/customer-insights +rejected .* latch .*\nmerchant-payment-cleansing +rejected/);
     expect(stderr).toMatch(
-      /^customer-insights, merchant-payment-cleansing: The service does not accept .*client put acme.*\n$/,
+      /^customer-insights, merchant-payment-cleansing: Store the right credential with client put acme.*\n$/,
     );
   });
 
   it.each([
-    ['secret-missing', ['--stage', 'AWSPREVIOUS'], /There is no version with this stage in token-broker\/local\/acme/],
-    ['access-denied', ['--service', 'unknown'], /No access rule lets your role/],
+    ['secret-missing', ['--stage', 'AWSPREVIOUS'], /token-broker\/local\/acme has no version with this stage/],
+    ['access-denied', ['--service', 'unknown'], /Check both names and your role/],
   ])('explains "%s"', async (finding, args, advice) => {
     const world = await startOperatorWorld();
     const { exitCode, stdout, stderr } = await world.run([...CHECK, ...args]);

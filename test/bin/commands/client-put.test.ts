@@ -176,7 +176,7 @@ describe('client put for a new client', () => {
 
   it.each([
     ['accepts it', NEW, 0, /AWS made it the current one at once\. Callers get tokens as soon as/],
-    ['does not', WRONG, 1, /nobody had a token of the client before\. Store the right credential/],
+    ['does not', WRONG, 1, /no caller had a token of the client before\. Store the right credential/],
   ])('stores its secret with its services, and tells whether the service %s', async (_, input, expected, words) => {
     const world = await startOperatorWorld();
     const { exitCode, stderr } = await world.run(PUT_GLOBEX, { input });
@@ -244,7 +244,7 @@ describe('client put, interrupted or overtaken', () => {
     expect(stderr).toMatch(/client promote acme checks and promotes it, another client put acme replaces it\.\n$/);
   });
 
-  it('does not undo what somebody else has promoted meanwhile', async () => {
+  it('does not undo what another operator has promoted meanwhile', async () => {
     const world = await startOperatorWorld();
     world.tokenService.latency(1_500);
     const slow = world.run(PUT, { input: NEW });
@@ -254,7 +254,7 @@ describe('client put, interrupted or overtaken', () => {
 
     const { exitCode, stderr } = await slow;
     expect(exitCode).toBe(1);
-    expect(stderr).toMatch(/secret-changed: Somebody else has changed the secret meanwhile/);
+    expect(stderr).toMatch(/secret-changed: Another operator has changed the secret meanwhile/);
     expect(await describeSecret(world)).toMatchObject({ AWSCURRENT });
   });
 

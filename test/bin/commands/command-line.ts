@@ -39,7 +39,7 @@ export async function runCommandLine(
   input = '',
 ): Promise<Finished> {
   const child = startCommandLine(args, env);
-  // Whoever reads no input may be gone before it is written.
+  // A command that reads no input may have ended before it is written.
   child.stdin.on('error', () => undefined).end(input);
   return finished(child);
 }

@@ -1,7 +1,7 @@
 import { createServer } from 'node:https';
 import { DeleteSecretCommand, PutSecretValueCommand, TagResourceCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Cause } from '../../../bin/commands/doctor/causes.ts';
+import type { Cause } from '../../../bin/commands/doctor/step.ts';
 import { listen } from '../../../bin/local/loopback.ts';
 import { startLoopbackServer } from '../../client/loopback-server.ts';
 import { createCertificateAuthority } from '../../support/certificates.ts';
@@ -17,19 +17,15 @@ interface Situation {
   readonly args?: readonly string[];
 }
 
-/** A situation for each cause that there is: without one of them this does not compile. */
-const SITUATIONS: Readonly<Record<Cause, () => Promise<Situation>>> = {
+/** A situation for each cause that only `doctor` finds: without one of them this does not compile. */
+const FOUND: Readonly<Record<Cause, () => Promise<Situation>>> = {
   'url-missing': async () => ({ env: {} }),
   'url-malformed': async () => ({ env: { TOKEN_BROKER_URL: 'https://broker.example.com/token' } }),
   'region-missing': async () => ({ env: { TOKEN_BROKER_URL: 'https://broker.example.com' } }),
-  'region-wrong': async () => ({ env: (await startOperatorWorld()).shell, args: ['--region', 'eu-west-1'] }),
 
   'aws-credentials-missing': () => front({}, { AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '' }),
-  'aws-credentials-malformed': () => front({}, { AWS_ACCESS_KEY_ID: 'AKID EXAMPLE' }),
   'aws-credentials-expired': () => front({}, { AWS_CREDENTIAL_EXPIRATION: '2020-01-01T00:00:00Z' }),
-  'aws-credentials-invalid': () => withWorld(async () => ({ AWS_ACCESS_KEY_ID: 'AKIDUNKNOWN' })),
   'caller-not-a-role': () => front({ identity: 'arn:aws:iam::111111111111:user/jane' }),
-  'aws-signature-mismatch': () => withWorld(async () => ({ AWS_SECRET_ACCESS_KEY: 'not-the-key' })),
 
   'dns-failed': async () => ({ env: { TOKEN_BROKER_URL: 'https://broker.invalid', AWS_REGION: 'eu-west-1' } }),
   'connection-failed': async () => ({ env: { TOKEN_BROKER_URL: await closedPort() } }),
@@ -40,43 +36,51 @@ const SITUATIONS: Readonly<Record<Cause, () => Promise<Situation>>> = {
   'clock-behind': () => front({ clockMs: 600_000 }),
   'clock-ahead': () => front({ clockMs: -600_000 }),
 
-  'aws-throttled': () => front({ call: 'aws-throttled' }),
-  'aws-function-failed': () => front({ call: 'aws-function-failed' }),
-  unexplained: () => front({ call: 'aws-refused' }),
-  'aws-forbidden': () => front({ call: 'aws-forbidden', policy: 'denied' }),
   'permission-account': () => front({ call: 'aws-forbidden', policy: [] }),
   'permission-invoke-function-url': () => front({ call: 'aws-forbidden', policy: ['lambda:InvokeFunction'] }),
   'permission-invoke-function': () => front({ call: 'aws-forbidden', policy: ['lambda:InvokeFunctionUrl'] }),
   'permission-identity': () =>
     front({ call: 'aws-forbidden', policy: ['lambda:InvokeFunctionUrl', 'lambda:InvokeFunction'] }),
 
-  'access-denied': () => withWorld(async ({ stranger }) => stranger),
-  'client-disabled': () => withWorld(({ run }) => run(['client', 'disable', 'acme'])),
   'services-not-repeated': async () => {
     const { env } = await withWorld(({ secretsManager }) =>
       secretsManager.send(new TagResourceCommand({ ...SECRET, Tags: [{ Key: 'services', Value: INSIGHTS }] })),
     );
     return { env, args: ['--operator'] };
   },
-  'secret-missing': async () => ({
+  'secret-deleted': () => withWorld((world) => world.secretsManager.send(new DeleteSecretCommand(SECRET))),
+  'secret-denied': () => front({ call: 'secrets-unavailable' }),
+  'token-path-wrong': () => withWorld(answering(404, '{"error":"not_found"}')),
+};
+
+/** Situations in which the failure of the call itself is the cause. */
+const FAILED = {
+  'aws-wrong-scope': async () => ({ env: (await startOperatorWorld()).shell, args: ['--region', 'eu-west-1'] }),
+  'aws-credentials-unavailable': () => front({}, { AWS_ACCESS_KEY_ID: 'AKID EXAMPLE' }),
+  'aws-security-token-invalid': () => withWorld(async () => ({ AWS_ACCESS_KEY_ID: 'AKIDUNKNOWN' })),
+  'aws-signature-mismatch': () => withWorld(async () => ({ AWS_SECRET_ACCESS_KEY: 'not-the-key' })),
+  'aws-throttled': () => front({ call: 'aws-throttled' }),
+  'aws-function-failed': () => front({ call: 'aws-function-failed' }),
+  'aws-refused': () => front({ call: 'aws-refused' }),
+  'aws-forbidden': () => front({ call: 'aws-forbidden', policy: 'denied' }),
+  'access-denied': () => withWorld(async ({ stranger }) => stranger),
+  'client-disabled': () => withWorld(({ run }) => run(['client', 'disable', 'acme'])),
+  'credential-missing': async () => ({
     env: (await startOperatorWorld()).shell,
     args: ['--client', 'globex'],
   }),
-  'secret-deleted': () => withWorld((world) => world.secretsManager.send(new DeleteSecretCommand(SECRET))),
-  'secret-malformed': () => withWorld((world) => store(world, '{"client_id":"marked-id"}')),
-  'secret-denied': () => front({ call: 'secrets-unavailable' }),
+  'credential-malformed': () => withWorld((world) => store(world, '{"client_id":"marked-id"}')),
   'secrets-unavailable': () => front({ call: 'secrets-unavailable', retryAfterSeconds: 1 }),
   'credential-rejected': () => withWorld(answering(401, '')),
-  'token-path-wrong': () => withWorld(answering(404, '{"error":"not_found"}')),
   'token-endpoint-error': () => withWorld(answering(400, '{"error":"invalid_request"}')),
   'token-response-unusable': () => withWorld(answering(200, '{"a":"marked-value"}')),
   'token-endpoint-unavailable': () => withWorld(answering(503, '')),
   'token-endpoint-timeout': () => withWorld(async ({ tokenService }) => tokenService.fault('hang')),
-  'broker-failed': () => front({ call: 'internal' }),
-};
+  internal: () => front({ call: 'internal' }),
+} satisfies Readonly<Record<string, () => Promise<Situation>>>;
 
 describe('doctor names the cause', () => {
-  it.each(Object.entries(SITUATIONS))('%s', async (cause, arrange) => {
+  it.each(Object.entries<() => Promise<Situation>>({ ...FOUND, ...FAILED }))('%s', async (cause, arrange) => {
     const { env, args = [] } = await arrange();
     const { exitCode, stdout, stderr } = await runCommandLine([...DOCTOR, ...args, '--json'], env);
     const diagnosis = JSON.parse(stdout);
@@ -178,7 +182,7 @@ describe('doctor at a token endpoint that answers 404', () => {
     expect(steps.at(-1)).toMatchObject({ step: 'token-path', outcome: 'unknown' });
   });
 
-  it('asks nobody unless it is told whom', async () => {
+  it('asks no token endpoint unless it is told which', async () => {
     const { env } = await withWorld(answering(405, ''));
     const { stdout, stderr } = await runCommandLine(DOCTOR, env);
     expect(stdout).not.toContain('token-path ');

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { healthText, type PairHealth, summaryOf } from '../../../bin/commands/health-table.ts';
+import { healthText, type PairHealth, summaryOf } from '../../../bin/commands/health.ts';
 
 const CHECKED: readonly PairHealth[] = [
   { client: 'acme', service: 'customer-insights', finding: 'accepted' },

@@ -7,12 +7,12 @@ import { startTokenService } from '../../../bin/local/token-service/server.ts';
 import { createTokenBroker } from '../../../client/token-broker.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
 import { createTokenFunction } from '../../../functions/token-function.ts';
-import { tableName } from '../../../lib/names.ts';
+import { tableName } from '../../../lib/settings/names.ts';
 import { type Finished, runCommandLine } from './command-line.ts';
 
 export const SERVICES = ['customer-insights', 'merchant-payment-cleansing'] as const;
 
-/** What the services accept of `acme`: the credential in use, and one that nobody has stored yet. */
+/** What the services accept of `acme`: the credential in use, and one that is not stored yet. */
 export const OLD = { client_id: 'acme-id', secret: 'marked-old-secret' };
 export const NEW = { client_id: 'acme-id-2', secret: 'marked-new-secret' };
 export const WRONG = { client_id: 'acme-id', secret: 'marked-wrong-secret' };

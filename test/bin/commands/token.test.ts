@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { ACCESS_TOKEN, AWS_ANSWERS, issued, PROBLEM_TYPES, problem } from '../../client/answers.ts';
+import { ACCESS_TOKEN, AWS_ANSWERS, issued, PROBLEM_TYPES, problem } from '../../client/broker-answers.ts';
 import { type Answer, answerWith, type LoopbackServer, startLoopbackServer } from '../../client/loopback-server.ts';
 import { finished, runCommandLine, startCommandLine } from './command-line.ts';
 
@@ -94,7 +94,7 @@ describe('token, refused or failed', () => {
       exitCode: 1,
       stdout: '',
       stderr: expect.stringMatching(
-        /^error: access-denied: What happened: access-denied. \(request request-1\)\nNo access rule .*\n$/,
+        /^error: access-denied: What happened: access-denied. \(request request-1\)\nCheck both names and your role .*\n$/,
       ),
     });
   });
@@ -124,7 +124,7 @@ describe('token, refused or failed', () => {
     });
   });
 
-  it('says when trying again makes sense, and leaves that to whoever reads it', async () => {
+  it('says when trying again makes sense, and leaves that to its reader', async () => {
     const { stderr } = await run(problem('token-endpoint-unavailable', { 'retry-after': '1' }));
     expect(stderr).toMatch(/\nTry again in 1 s\.\n$/);
     expect(server?.requests).toHaveLength(1);
@@ -143,20 +143,20 @@ describe('token, refused or failed', () => {
     const none = { AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '', AWS_SESSION_TOKEN: '' };
     const { exitCode, stderr } = await run(goodAnswer(), [], none);
     expect(exitCode).toBe(1);
-    expect(stderr).toMatch(/^error: aws-credentials-unavailable: .*\nNo usable AWS credentials .*AWS_PROFILE/);
+    expect(stderr).toMatch(/^error: aws-credentials-unavailable: .*\nAttach a role, or set AWS_PROFILE/);
   });
 
   const failures = [
     ...PROBLEM_TYPES.map((type) => ({ name: type, type, answer: problem(type) })),
     ...AWS_ANSWERS,
-    { name: 'a page of somebody else', type: 'unexpected-answer', answer: answerWith(404, '<html></html>') },
+    { name: 'a page that is none of the broker', type: 'unexpected-answer', answer: answerWith(404, '<html></html>') },
     { name: 'a connection that is reset', type: 'network-error', answer: resetConnection },
   ];
 
   it.each(failures)('explains $name', async ({ type, answer }) => {
     const { exitCode, stdout, stderr } = await run(answer);
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
-    expect(stderr).toMatch(new RegExp(`^error: ${type}: .*\\n[A-Z].*: .*\\.\n$`));
+    expect(stderr).toMatch(new RegExp(`^error: ${type}: .*\\n[A-Z].*\\.\n$`));
   });
 });
 
@@ -192,7 +192,7 @@ describe('token, interrupted', () => {
     expect(await finished(child)).toEqual({ exitCode: 130, stdout: '', stderr: '' });
   });
 
-  it('is silent when nobody reads its output any more', async () => {
+  it('is silent when its output has no reader any more', async () => {
     const child = await startWaiting((waiting, answer) => {
       waiting.stdout.destroy();
       waiting.stdout.once('close', answer);

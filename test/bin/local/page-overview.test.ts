@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { LocalBroker } from '../../../bin/local/broker.ts';
 import { describeBroker } from '../../../bin/local/page/overview.ts';
-import { parseLocalConfig } from '../../../lib/local-config.ts';
+import { parseLocalConfig } from '../../../lib/settings/local-config.ts';
 
 const ME = 'arn:aws:iam::111111111111:role/team/me';
 

@@ -1,8 +1,8 @@
-import { CreateTopicCommand, type SNSClient } from '@aws-sdk/client-sns';
+import { CreateTopicCommand, SNSClient } from '@aws-sdk/client-sns';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Fault } from '../../../bin/local/aws/failure.ts';
 import type { PublishedMessage } from '../../../bin/local/aws/sns-sts.ts';
-import { createNotifier, createSnsClient } from '../../../functions/aws/notifier.ts';
+import { createNotifier } from '../../../functions/aws/notifier.ts';
 import { NotificationFailure } from '../../../functions/broker/health/notify.ts';
 import { motoIsInstalled, startMoto } from '../../support/moto.ts';
 import { startSns } from '../../support/stand-ins.ts';
@@ -79,7 +79,7 @@ async function start({ timeoutMs = 10_000 } = {}) {
 
 function connect(endpoint: string): SNSClient {
   const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' };
-  const sns = createSnsClient({ endpoint, region: 'us-east-1', credentials });
+  const sns = new SNSClient({ endpoint, region: 'us-east-1', credentials, requestHandler: { requestTimeout: 2_000 } });
   onTestFinished(() => sns.destroy());
   return sns;
 }

@@ -1,5 +1,6 @@
+import { STSClient } from '@aws-sdk/client-sts';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createProbeCredentials, createStsClient } from '../../../functions/aws/probe-credentials.ts';
+import { createProbeCredentials } from '../../../functions/aws/probe-credentials.ts';
 import { motoIsInstalled, startMoto } from '../../support/moto.ts';
 import { startSts } from '../../support/stand-ins.ts';
 
@@ -57,7 +58,7 @@ async function start(roleArn: string, timeoutMs = 10_000) {
 
 function connect(endpoint: string, roleArn: string, timeoutMs: number) {
   const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' };
-  const sts = createStsClient({ endpoint, region: 'us-east-1', credentials });
+  const sts = new STSClient({ endpoint, region: 'us-east-1', credentials, requestHandler: { requestTimeout: 2_000 } });
   onTestFinished(() => sts.destroy());
   return createProbeCredentials({ sts, roleArn, timeoutMs });
 }

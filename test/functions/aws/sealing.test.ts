@@ -175,7 +175,7 @@ describe('the golden record of format 1', () => {
       token: { ...publication.token, accessToken, expirySource },
     });
     const written = sealed && sealAttributes(sealed);
-    expect({ ...written, sealedToken: { B: Buffer.from(written?.sealedToken.B ?? []).toString('base64') } }).toEqual(
+    expect({ ...written, sealedToken: { B: Buffer.from(written?.sealedToken?.B ?? []).toString('base64') } }).toEqual(
       attributes,
     );
     expect(Object.keys(written ?? {}).toSorted()).toEqual(SEAL_ATTRIBUTES.toSorted());

@@ -274,8 +274,15 @@ describe('a renewal', () => {
     expect(sent.length).toBeLessThanOrEqual(1);
   });
 
-  it('that took the time which the old token had left looks again, and does not try again', async () => {
-    const { tableReads, views, acquire } = setUp({ renewals: [FAILED] });
+  it('that failed when the old token had no time left is told as it failed', async () => {
+    const { tableReads, acquire } = setUp({ renewals: [FAILED] });
+
+    expect(await acquire(inOrder(RENEW, RENEW, WAIT))).toMatchObject({ type: 'token-endpoint-unavailable' });
+    expect(tableReads).toHaveLength(1);
+  });
+
+  it('that was rejected when the old token had no time left looks again, and does not try again', async () => {
+    const { tableReads, views, acquire } = setUp({ renewals: [REJECTED] });
 
     expect(await acquire(inOrder(RENEW, RENEW, WAIT, answer('another')))).toBe('another');
     expect(tableReads).toHaveLength(2);
@@ -528,6 +535,17 @@ describe('a record whose token this environment cannot open', () => {
     expect(await acquire(() => REQUEST)).toBe(FINGERPRINT);
     expect(shared.peek(pair)).toMatchObject({ fence: 4, closedUntil: Infinity, token: undefined });
     expect(memory.last(pair).token?.fingerprint).toBe(FINGERPRINT);
+  });
+
+  it('has it make a request of its own also when it has a token that does not serve, which replaces nothing', async () => {
+    const { acquire, memory, shared, slept } = setUp({ record: { ...closed, closedUntil: Infinity } });
+    memory.rememberAlone(pair, own);
+
+    expect(await acquire(() => REQUEST)).toBe(FINGERPRINT);
+    expect(slept).toEqual([]);
+    expect(shared.peek(pair)).toMatchObject({ fence: 4, closedUntil: Infinity, token: undefined });
+    expect(memory.last(pair).token?.fingerprint).toBe(FINGERPRINT);
+    expect(memory.trusted(pair)).toBeUndefined();
   });
 
   it('is replaced under the lease when its time is over', async () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { SecretReading, StagedVersions } from '../../../functions/broker/credential/secret.ts';
 import type { IssueRequest } from '../../../functions/broker/http/request.ts';
 import { decide, type Issue, livingToken, type Step, type View } from '../../../functions/broker/pair/decision.ts';
-import { EMPTY_RECORD, type PairRecord, type Pause } from '../../../functions/broker/pair/record.ts';
+import { EMPTY_RECORD, type PairRecord, type Wait } from '../../../functions/broker/pair/record.ts';
 import type { Service } from '../../../functions/broker/service.ts';
 import type { ProblemType } from '../../../functions/contract.ts';
 import { found, ISSUE_REQUEST } from '../../support/broker-world.ts';
@@ -65,7 +65,7 @@ function told(changes: Changes): string {
   }
 }
 
-const pause = (until: number, type: ProblemType = 'token-endpoint-unavailable'): Pause => ({
+const pause = (until: number, type: ProblemType = 'token-endpoint-unavailable'): Wait => ({
   until,
   step: 1,
   problem: { type, detail: 'down' },

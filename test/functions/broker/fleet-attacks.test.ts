@@ -8,7 +8,7 @@ const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const { pair } = ISSUE_REQUEST;
 
-/** Many services take their time to say no, so that nobody can guess. */
+/** Many services take their time to say no, so that a guess takes long. */
 const SLOW_REJECTION_MS = 1_500;
 
 describe('a service that is slow', () => {
@@ -45,30 +45,30 @@ describe('a service that is slow', () => {
   });
 });
 
-describe('a record that holds a token nobody here can open', () => {
-  const foreign = (seconds: number) => ({ foreignUntil: Date.UTC(2026, 0, 1) + seconds * SECOND_MS });
+describe('a record that holds a token which no environment here can open', () => {
+  const closed = (seconds: number) => ({ closedUntil: Date.UTC(2026, 0, 1) + seconds * SECOND_MS });
 
   it('still stops a disabled client', async () => {
     const { shared, requests, askAll } = fleetOf(3);
-    shared.change(pair, (record) => ({ ...record, ...foreign(3_600), disabled: true }));
-    for (const { problem } of await askAll()) expect(problem?.type).toBe('credential-missing');
+    shared.change(pair, (record) => ({ ...record, ...closed(3_600), disabled: true }));
+    for (const { problem } of await askAll()) expect(problem?.type).toBe('client-disabled');
     expect(requests).toHaveLength(0);
   });
 
   it('still stops a disabled client that was served before, within 60 s', async () => {
     const { clock, shared, askAll } = fleetOf(3);
-    shared.change(pair, (record) => ({ ...record, ...foreign(7_200) }));
+    shared.change(pair, (record) => ({ ...record, ...closed(7_200) }));
     await askAll();
     shared.change(pair, (record) => ({ ...record, disabled: true }));
     await clock.advance(MINUTE_MS);
-    for (const { problem } of await askAll()) expect(problem?.type).toBe('credential-missing');
+    for (const { problem } of await askAll()) expect(problem?.type).toBe('client-disabled');
   });
 
   it('still keeps a latched version from being sent, and a pause', async () => {
     const { clock, shared, requests, askAll } = fleetOf(3);
     shared.change(pair, (record) => ({
       ...record,
-      ...foreign(3_600),
+      ...closed(3_600),
       rejected: new Map([['v1', { count: 1, at: clock.now(), fence: 1 }]]),
     }));
     for (const { problem } of await askAll()) expect(problem?.type).toBe('credential-rejected');
@@ -83,11 +83,11 @@ describe('a record that holds a token nobody here can open', () => {
 
   it('does not have each environment find out for itself that a version is wrong', async () => {
     const { shared, requests, askAll } = fleetOf(20, { accepted: new Set() });
-    shared.change(pair, (record) => ({ ...record, ...foreign(3_600) }));
+    shared.change(pair, (record) => ({ ...record, ...closed(3_600) }));
     for (let n = 0; n < 3; n += 1) await askAll();
-    // All ask at the same moment, the worst case; who comes later knows.
+    // All ask at the same moment, the worst case; an environment that comes later knows.
     const late = fleetOf(20, { accepted: new Set() });
-    late.shared.change(pair, (record) => ({ ...record, ...foreign(3_600) }));
+    late.shared.change(pair, (record) => ({ ...record, ...closed(3_600) }));
     for (const environment of late.environments) await late.clock.run(ask(environment));
     expect(late.requests).toHaveLength(1);
     expect(requests.length).toBeLessThanOrEqual(20);
@@ -109,6 +109,7 @@ describe('a version that was rejected', () => {
       expect(await check()).toMatchObject({ finding: 'accepted', provenBy: 'request' });
       expect(recordNow().rejected.size).toBe(0);
 
+      await clock.advance(31 * SECOND_MS);
       expect(await check()).toMatchObject({ finding: 'accepted' });
       expect(requests.map(({ outcome }) => outcome)).toEqual(['rejected', 'token', 'token']);
     },
@@ -119,15 +120,15 @@ describe('an answer that is lost while a lease is taken', () => {
   const rejected = new Map([['v1', { count: 1, at: Date.UTC(2026, 0, 1), fence: 1 }]]);
 
   it.each([
-    ['an operator’s stop', { disabled: true }, 'credential-missing'],
+    ['an operator’s stop', { disabled: true }, 'client-disabled'],
     ['a late rejection', { rejected }, 'credential-rejected'],
   ])('does not hide %s that was written meanwhile', async (_, written, type) => {
     const { shared, requests, createEnvironment, clock } = fleetOf(0);
     const { acquire } = shared;
-    shared.acquire = async (which, acquisition) => {
-      await acquire(which, acquisition);
+    shared.acquire = async (which, acquisition, deadline) => {
+      await acquire(which, acquisition, deadline);
       shared.change(which, (record) => ({ ...record, ...written }));
-      return acquire(which, acquisition);
+      return acquire(which, acquisition, deadline);
     };
     const { problem } = await clock.run(ask(createEnvironment()));
 
@@ -137,7 +138,7 @@ describe('an answer that is lost while a lease is taken', () => {
 });
 
 describe('a store that takes no lease', () => {
-  it('has everybody answered in time, and is not asked without end', async () => {
+  it('has every caller answered in time, and is not asked without end', async () => {
     const { shared, counts, createEnvironment, clock } = fleetOf(0);
     shared.acquire = async () => undefined;
     const { problem, waitMs } = await clock.run(ask(createEnvironment()));

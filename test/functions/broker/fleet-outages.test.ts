@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { SecretReading } from '../../../functions/broker/credential/secret.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
-import { fleetOf } from '../../support/fleet-asks.ts';
+import { ask, fleetOf } from '../../support/fleet-asks.ts';
 import type { StoreFault } from '../../support/fleet-store.ts';
 
 const SECOND_MS = 1_000;
@@ -30,13 +30,13 @@ describe('the calls that a token costs', () => {
     expect((await askOne()).problem).toMatchObject({ type: 'token-endpoint-unavailable' });
   });
 
-  it('are one read when another environment has it, and the credential read beside it when its 300 s are over', async () => {
+  it('are one read of the record when another environment has it: a living token needs no secret', async () => {
     const { clock, environments, callsOf, askOne } = fleetOf(2);
     const [one, other] = environments;
     await askOne({}, one);
     const cold = clock.now();
-    expect(await callsOf(() => askOne({}, other))).toEqual({ read: 1, secret: 1 });
-    expect(clock.now() - cold).toBe(20);
+    expect(await callsOf(() => askOne({}, other))).toEqual({ read: 1 });
+    expect(clock.now() - cold).toBe(5);
 
     await clock.advance(MINUTE_MS);
     const warm = clock.now();
@@ -44,7 +44,7 @@ describe('the calls that a token costs', () => {
     expect(clock.now() - warm).toBe(5);
 
     await clock.advance(4 * MINUTE_MS);
-    expect(await callsOf(() => askOne({}, other))).toEqual({ read: 1, secret: 1 });
+    expect(await callsOf(() => askOne({}, other))).toEqual({ read: 1 });
   });
 
   it.each([
@@ -57,7 +57,7 @@ describe('the calls that a token costs', () => {
     await clock.advance(idleMs);
     requests.length = 0;
 
-    expect(await callsOf(askOne)).toEqual({ read: 1, acquire: 1, secret: 1, publish: 1 });
+    expect(await callsOf(askOne)).toEqual({ read: 1, acquire: 1, secret: 1, end: 1 });
     expect(requests).toHaveLength(1);
   });
 
@@ -67,7 +67,7 @@ describe('the calls that a token costs', () => {
     await clock.advance(55 * MINUTE_MS);
     requests.length = 0;
 
-    expect(await callsOf(askOne)).toEqual({ read: 1, acquire: 1, secret: 1, publish: 1 });
+    expect(await callsOf(askOne)).toEqual({ read: 1, acquire: 1, secret: 1, end: 1 });
     expect(requests).toHaveLength(1);
   });
 });
@@ -147,6 +147,24 @@ describe('a shared store that cannot be told of a rejection', () => {
       await clock.advance(MINUTE_MS - 2 * SECOND_MS);
     }
     expect(requests.map(({ from }) => from).sort()).toEqual([0, 1, 2]);
+  });
+});
+
+describe('calls that are alone at the same time in one environment', () => {
+  it('lose none of each other’s rejections', async () => {
+    const { clock, requests, createEnvironment } = fleetOf(0, {
+      stages: { AWSCURRENT: 'v1', AWSPENDING: 'v2' },
+      accepted: new Set(),
+      storeFault: () => 'unavailable',
+    });
+    const environment = createEnvironment();
+    const both = () => clock.run(Promise.all([ask(environment), environment.check({ stage: 'AWSPENDING' })]));
+    await both();
+    await clock.advance(5 * MINUTE_MS);
+    const [{ problem }, { finding }] = await both();
+
+    expect([problem?.type, finding]).toEqual(['credential-rejected', 'rejected']);
+    expect(requests.map(({ version }) => version).toSorted()).toEqual(['v1', 'v2']);
   });
 });
 

@@ -37,24 +37,29 @@ describe('a new secret version', () => {
     expect(requests.filter(({ version }) => version === 'v2')).toHaveLength(1);
   });
 
-  it('is in use everywhere within 300 s when the event is lost, with one token request', async () => {
-    const { clock, surroundings, requests, versions } = await warmFleet();
+  it('comes into use with the renewal of the token when no check tells of it, with one token request', async () => {
+    const { clock, surroundings, requests, shared, versions } = await warmFleet();
+    const { expiresAt = 0 } = shared.peek(pair).token ?? {};
     surroundings.stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
-    for (let second = 0; second < 300; second += 10) {
-      await clock.advance(10 * SECOND_MS);
+    expect(await versions()).toEqual(new Set(['v1']));
+    while (clock.now() < expiresAt - 120 * SECOND_MS) {
+      await clock.advance(20 * SECOND_MS);
       await versions();
     }
 
     expect(await versions()).toEqual(new Set(['v2']));
-    expect(requests.filter(({ version }) => version === 'v2')).toHaveLength(1);
+    expect(requests.map(({ version }) => version)).toEqual(['v1', 'v2']);
   });
 
   it('that is bad costs no caller a token and the service one request', async () => {
-    const { clock, surroundings, requests, versions } = await warmFleet();
+    const { clock, environments, surroundings, requests, versions } = await warmFleet();
     surroundings.accepted = new Set(['v1']);
     surroundings.stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
     for (let second = 0; second < 600; second += 20) {
       await clock.advance(20 * SECOND_MS);
+      const checks = environments.map(({ check }) => check());
+      const findings = (await clock.run(Promise.all(checks))).map(({ finding }) => finding);
+      expect(new Set(findings)).toEqual(new Set(['rejected']));
       expect(await versions()).toEqual(new Set(['v1']));
     }
     expect(requests.filter(({ version }) => version === 'v2')).toHaveLength(1);

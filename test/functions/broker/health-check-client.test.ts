@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { Finding } from '../../../functions/broker/finding.ts';
 import { ClientUnchecked, createClientCheck } from '../../../functions/broker/health/check-client.ts';
 import type { CheckRecord, PairAnswer } from '../../../functions/broker/health/check-pairs.ts';
 import type { Message } from '../../../functions/broker/health/messages.ts';
 import { createNotify, NotificationFailure, type NotificationMemory } from '../../../functions/broker/health/notify.ts';
 import type { Entries } from '../../../functions/broker/health/transitions.ts';
+import type { Finding } from '../../../functions/contract.ts';
 import { START } from '../../support/example.ts';
 
 describe('the message about a new version', () => {

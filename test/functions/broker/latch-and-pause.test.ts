@@ -6,7 +6,7 @@ import {
   pauseAfter,
   waitProblem,
 } from '../../../functions/broker/pair/latch-and-pause.ts';
-import type { Hold, Pause } from '../../../functions/broker/pair/record.ts';
+import type { Wait } from '../../../functions/broker/pair/record.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import { START } from '../../support/example.ts';
 
@@ -14,7 +14,7 @@ const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 const down = (retryAfterSeconds?: number) => new Problem('token-endpoint-unavailable', 'down', { retryAfterSeconds });
-const secondsOf = ({ until }: Pause | Hold) => (until - START) / SECOND_MS;
+const secondsOf = ({ until }: Wait) => (until - START) / SECOND_MS;
 
 /** What `next` gives again and again, each time after the one before. */
 function series<Wait>(count: number, next: (before: Wait | undefined) => Wait): Wait[] {
@@ -46,7 +46,7 @@ describe('a secret version', () => {
 
 describe('the pause after a failed token request', () => {
   it('doubles from 1 s to 15 s, and stays there', () => {
-    const pauses = series<Pause>(1_100, (before) => pauseAfter(down(), before, START));
+    const pauses = series<Wait>(1_100, (before) => pauseAfter(down(), before, START));
 
     expect(pauses.slice(0, 7).map(secondsOf)).toEqual([1, 2, 4, 8, 15, 15, 15]);
     expect(pauses.at(-1)).toMatchObject({ until: START + 15 * SECOND_MS, step: 1_100 });
@@ -66,7 +66,7 @@ describe('the pause after a failed token request', () => {
 
 describe('the hold of a version', () => {
   const refused = new Problem('token-endpoint-error', 'status 404', { retryAfterSeconds: 60 });
-  const holdsOf = (count: number) => series<Hold>(count, (before) => holdAfter(refused, before, START));
+  const holdsOf = (count: number) => series<Wait>(count, (before) => holdAfter(refused, before, START));
 
   it('doubles from 1 s to 1 h, stays there, and is never what the service asks for', () => {
     const holds = holdsOf(1_100);
@@ -79,7 +79,7 @@ describe('the hold of a version', () => {
 
   it('lets the version be sent at most 40 times in a day', () => {
     let sentAt = START;
-    let hold: Hold | undefined;
+    let hold: Wait | undefined;
     let sent = 0;
     for (; sentAt < START + DAY_MS; sent += 1) {
       hold = holdAfter(refused, hold, sentAt);

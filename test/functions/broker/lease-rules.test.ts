@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { PairRecord, StoredToken } from '../../../functions/broker/pair/record.ts';
+import { holdKey, type PairRecord, type StoredToken } from '../../../functions/broker/pair/record.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
-import { ISSUE_REQUEST } from '../../support/broker-world.ts';
+import { exchange, ISSUE_REQUEST, SETTINGS_DIGEST } from '../../support/broker-world.ts';
 import { START } from '../../support/example.ts';
 import { createFleet } from '../../support/fleet.ts';
 
@@ -34,12 +34,12 @@ function fleetWith(record: Partial<PairRecord>, changes: Parameters<typeof creat
 }
 
 describe('rule 1, taking the lease', () => {
-  it('needs the fence that I read: who looked before another’s lease takes none after it', async () => {
+  it('needs the fence that I read: a call that looked before another’s lease takes none after it', async () => {
     const { clock, shared, recordNow, createEnvironment } = fleetWith({});
     const acquire = shared.acquire;
-    shared.acquire = async (which, acquisition) => {
+    shared.acquire = async (which, acquisition, deadline) => {
       if (acquisition.owner === 'call-2') await clock.sleep(SECOND_MS);
-      return acquire(which, acquisition);
+      return acquire(which, acquisition, deadline);
     };
     const environments = [createEnvironment(), createEnvironment()];
     await clock.run(Promise.all(environments.map(({ issue }) => issue())));
@@ -47,14 +47,15 @@ describe('rule 1, taking the lease', () => {
     expect(recordNow().fence).toBe(1);
   });
 
-  it('needs the other lease to be over, by the clock of who takes it', async () => {
+  it('needs the other lease to be over, by the clock of the call that takes it', async () => {
     const lease = { fence: 4, leaseOwner: 'another', leaseUntil: START + LEASE_MS };
     const { shared } = fleetWith(lease);
-    const acquisition = { seenFence: 4, owner: 'me', now: START, until: START + LEASE_MS };
-    const rest = { observedExpired: false, forced: false, chargedVersion: undefined };
+    const acquisition = { seenFence: 4, owner: 'me', until: START + LEASE_MS };
+    const rest = { observedExpired: false, forced: false, chargedVersion: undefined, isCheck: false };
+    const acquireAt = (now: number) => shared.acquire(pair, { ...acquisition, ...rest, now }, now + SECOND_MS);
 
-    expect(await shared.acquire(pair, { ...acquisition, ...rest })).toBeUndefined();
-    expect(await shared.acquire(pair, { ...acquisition, ...rest, now: START + LEASE_MS })).toMatchObject(lease);
+    expect(await acquireAt(START + LEASE_MS - 1)).toBeUndefined();
+    expect(await acquireAt(START + LEASE_MS)).toMatchObject(lease);
   });
 
   it('for a refused token says when, so that half a minute passes until the next', async () => {
@@ -94,7 +95,7 @@ describe('rule 1, taking the lease', () => {
     const { clock, recordNow, createEnvironment } = fleetWith({ fence: 4 });
     await clock.run(createEnvironment().issue());
 
-    expect(recordNow()).toMatchObject({ fence: 5, leaseUntil: 0, leaseOwner: undefined, attemptedAt: START + 20 });
+    expect(recordNow()).toMatchObject({ fence: 5, leaseUntil: 0, leaseOwner: undefined, attemptedAt: START + 25 });
   });
 
   it('charges the next chance of a version that was rejected, before it is sent', async () => {
@@ -113,24 +114,25 @@ describe('rule 1, taking the lease', () => {
 });
 
 describe('rule 2, after a lost lease', () => {
-  it('reads strongly and decides anew whether the refused token is still the current one', async () => {
-    const { clock, shared, requests, createEnvironment } = fleetWith({
+  it('reads again and decides anew whether the refused token is still the current one', async () => {
+    const { clock, shared, requests, counts, createEnvironment } = fleetWith({
       fence: 1,
       token: TOKEN,
       lifetimeSeenMs: 2 * HOUR_MS,
     });
-    const consistencies: string[] = [];
-    const read = shared.read;
-    shared.read = async (which, consistency) => {
-      consistencies.push(consistency);
-      // Until then, what an eventually consistent read shows is one write behind.
-      return consistencies.includes('strong') ? read(which, consistency) : shared.peek(which).before;
+    const acquire = shared.acquire;
+    const lost: string[] = [];
+    shared.acquire = async (which, acquisition, deadline) => {
+      const before = await acquire(which, acquisition, deadline);
+      if (before === undefined) lost.push(acquisition.owner);
+      return before;
     };
     const refused = TOKEN.fingerprint;
     const environments = [createEnvironment(), createEnvironment()];
     const issues = await clock.run(Promise.all(environments.map(({ issue }) => issue({ refused }))));
 
-    expect(consistencies).toContain('strong');
+    expect(lost).toHaveLength(1);
+    expect(counts.storeCalls.read).toBeGreaterThan(2);
     expect(requests).toHaveLength(1);
     expect(issues.map(({ token }) => token.fingerprint)).toEqual(['token-1000000000', 'token-1000000000']);
   });
@@ -150,7 +152,7 @@ describe('a refused token', () => {
     expect([second, third].map(({ fingerprint }) => fingerprint)).toEqual(['token-1000000000', 'token-2000000000']);
   });
 
-  it('is replaced for nobody who refuses another at the same time', async () => {
+  it('is not replaced for a caller that refuses another at the same time', async () => {
     const { clock, createEnvironment } = fleetWith(record);
     const { issue } = createEnvironment();
     const asked = [issue({ refused: TOKEN.fingerprint }), issue({ refused: 'another-token-00' })];
@@ -176,13 +178,13 @@ describe('rule 3, under the lease', () => {
   it('a latch that was recorded since I looked keeps the version from being sent', async () => {
     const { clock, shared, requests, createEnvironment } = fleetWith({ fence: 4 });
     const acquire = shared.acquire;
-    shared.acquire = (which, acquisition) => {
+    shared.acquire = (which, acquisition, deadline) => {
       // A late holder's rejection: it counts whatever the fence and does not change it.
       shared.change(which, (record) => ({
         ...record,
         rejected: new Map([['v1', { count: 1, at: clock.now(), fence: 3 }]]),
       }));
-      return acquire(which, acquisition);
+      return acquire(which, acquisition, deadline);
     };
     await expect(clock.run(createEnvironment().issue())).rejects.toMatchObject({ type: 'credential-rejected' });
     expect(requests).toHaveLength(0);
@@ -191,18 +193,32 @@ describe('rule 3, under the lease', () => {
   it('a pause that was recorded since I looked is kept', async () => {
     const { clock, shared, requests, createEnvironment } = fleetWith({ fence: 4 });
     const acquire = shared.acquire;
-    shared.acquire = (which, acquisition) => {
+    shared.acquire = (which, acquisition, deadline) => {
       const problem = { type: 'token-endpoint-unavailable', detail: 'down' } as const;
       shared.change(which, (record) => ({ ...record, pause: { until: clock.now() + MINUTE_MS, step: 1, problem } }));
-      return acquire(which, acquisition);
+      return acquire(which, acquisition, deadline);
     };
     await expect(clock.run(createEnvironment().issue())).rejects.toMatchObject({ type: 'token-endpoint-unavailable' });
     expect(requests).toHaveLength(0);
   });
+
+  it('a hold that was recorded since I looked keeps the version from being sent', async () => {
+    const { clock, shared, requests, recordNow, createEnvironment } = fleetWith({ fence: 4 });
+    const acquire = shared.acquire;
+    shared.acquire = (which, acquisition, deadline) => {
+      const problem = { type: 'token-endpoint-error', detail: 'status 404' } as const;
+      const hold = { until: clock.now() + MINUTE_MS, step: 1, problem };
+      shared.change(which, (record) => ({ ...record, held: new Map([[holdKey('v1', SETTINGS_DIGEST), hold]]) }));
+      return acquire(which, acquisition, deadline);
+    };
+    await expect(clock.run(createEnvironment().issue())).rejects.toMatchObject({ type: 'token-endpoint-error' });
+    expect(requests).toHaveLength(0);
+    expect(recordNow()).toMatchObject({ leaseOwner: undefined, leaseUntil: 0 });
+  });
 });
 
 describe('rule 4, the end of the lease', () => {
-  it('is half a second after the token request, the reading before it and the publishing', async () => {
+  it('is half a second after the token request, the reading before it and the writing after it', async () => {
     const { clock, recordNow, createEnvironment, surroundings } = fleetWith({}, { lifetimeSeconds: 60 });
     const { issue } = createEnvironment();
     await clock.run(issue());
@@ -217,45 +233,71 @@ describe('rule 4, the end of the lease', () => {
 });
 
 describe('rule 5, a late holder', () => {
-  it('publishes nothing once another has taken the lease', async () => {
-    const { clock, shared, recordNow, createEnvironment } = fleetWith({});
-    const publish = shared.publish;
-    shared.publish = async (which, fence, publication) => {
-      shared.change(which, (record) => ({ ...record, fence: record.fence + 1, token: TOKEN }));
-      return publish(which, fence, publication);
+  const down = () => new Problem('token-endpoint-unavailable', 'down');
+  const notFound = () => exchange(404, {});
+
+  /** Another call takes the lease, or one under the same fence in a table that was lost, before mine is ended. */
+  const overtaken = (
+    taken: (fence: number) => Partial<PairRecord>,
+    changes: Parameters<typeof createFleet>[0] = {},
+  ) => {
+    const fleet = fleetWith({ fence: 4 }, changes);
+    const { end } = fleet.shared;
+    fleet.shared.end = async (which, lease, ending, deadline) => {
+      fleet.shared.change(which, (record) => ({ ...record, ...taken(record.fence) }));
+      return end(which, lease, ending, deadline);
     };
-    const { token } = await clock.run(createEnvironment().issue());
+    return fleet;
+  };
 
-    expect(token.fingerprint).toBe('token-1000000000');
-    expect(recordNow().token).toBe(TOKEN);
-  });
+  describe.each<[string, (fence: number) => Partial<PairRecord>]>([
+    ['under the next fence', (fence) => ({ fence: fence + 1, leaseOwner: 'next', leaseUntil: START + LEASE_MS })],
+    ['under the same fence of a table that was lost', () => ({ leaseOwner: 'next', leaseUntil: START + LEASE_MS })],
+  ])('that finds the lease of another %s', (_, taken) => {
+    it('publishes nothing', async () => {
+      const { clock, recordNow, createEnvironment } = overtaken((fence) => ({ ...taken(fence), token: TOKEN }));
+      const { token } = await clock.run(createEnvironment().issue());
 
-  it('pauses nobody once another has taken the lease', async () => {
-    const { clock, shared, recordNow, createEnvironment, surroundings } = fleetWith({});
-    surroundings.answer = () => new Problem('token-endpoint-unavailable', 'down');
-    const pause = shared.pause;
-    shared.pause = async (which, fence, stored) => {
-      shared.change(which, (record) => ({ ...record, fence: record.fence + 1 }));
-      return pause(which, fence, stored);
-    };
-    await expect(clock.run(createEnvironment().issue())).rejects.toBeInstanceOf(Problem);
+      expect(token.fingerprint).toBe('token-1000000000');
+      expect(recordNow()).toMatchObject({ token: TOKEN, leaseOwner: 'next' });
+    });
 
-    expect(recordNow().pause).toBeUndefined();
+    it.each([
+      ['pauses no other', down],
+      ['holds no version', notFound],
+    ])('%s', async (_what, answer) => {
+      const { clock, recordNow, createEnvironment } = overtaken(taken, { answer });
+      await expect(clock.run(createEnvironment().issue())).rejects.toBeInstanceOf(Problem);
+
+      expect(recordNow()).toMatchObject({ pause: undefined, held: new Map(), leaseOwner: 'next' });
+    });
+
+    it('withdraws nothing: a token that was published meanwhile stays', async () => {
+      const { clock, surroundings, recordNow, createEnvironment, shared } = overtaken((fence) => ({
+        ...taken(fence),
+        token: TOKEN,
+      }));
+      shared.change(pair, (record) => ({ ...record, token: TOKEN, lifetimeSeenMs: 2 * HOUR_MS }));
+      surroundings.secretsFault = { outcome: 'deleted' };
+      await clock.run(createEnvironment().check());
+
+      expect(recordNow()).toMatchObject({ token: TOKEN, leaseOwner: 'next' });
+    });
   });
 
   it('has its rejection counted all the same, once, and ends no other’s lease', async () => {
     const { clock, shared, recordNow, createEnvironment, surroundings } = fleetWith({});
     surroundings.accepted = new Set();
     const reject = shared.reject;
-    shared.reject = async (which, fence, request) => {
+    shared.reject = async (which, lease, rejection, deadline) => {
       shared.change(which, (record) => ({
         ...record,
-        fence: fence + 1,
+        fence: lease.fence + 1,
         leaseOwner: 'next',
         leaseUntil: clock.now() + 1,
       }));
-      await reject(which, fence, request);
-      await reject(which, fence, request);
+      await reject(which, lease, rejection, deadline);
+      await reject(which, lease, rejection, deadline);
     };
     await expect(clock.run(createEnvironment().issue())).rejects.toMatchObject({ type: 'credential-rejected' });
 
@@ -331,14 +373,30 @@ describe('rule 7, freshness', () => {
     });
   });
 
-  it('of a token from an older version is that of the soft window', async () => {
-    const { clock, requests, createEnvironment } = fleetWith(
+  it('of a token from an older version is its own, until its renewal reads the secret', async () => {
+    const stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
+    const { clock, requests, counts, createEnvironment } = fleetWith(
       { fence: 1, token: TOKEN, lifetimeSeenMs: 2 * HOUR_MS },
+      { stages },
+    );
+    const { issue } = createEnvironment();
+    expect((await clock.run(issue())).token.credentialVersion).toBe('v1');
+    expect([requests.length, counts.secretReads]).toEqual([0, 0]);
+    await clock.advance(50 * MINUTE_MS);
+
+    expect((await clock.run(issue())).token.credentialVersion).toBe('v2');
+    expect(requests.map(({ version }) => version)).toEqual(['v2']);
+  });
+
+  it('of a token from an older version is nothing to a check, which sends the new version at once', async () => {
+    const { clock, requests, recordNow, createEnvironment } = fleetWith(
+      { fence: 1, token: { ...TOKEN, issuedAt: START - MINUTE_MS }, lifetimeSeenMs: 2 * HOUR_MS },
       { stages: { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' } },
     );
-    await clock.run(createEnvironment().issue());
+    await clock.run(createEnvironment().check());
 
     expect(requests.map(({ version }) => version)).toEqual(['v2']);
+    expect(recordNow().token?.credentialVersion).toBe('v2');
   });
 
   it('of a token from an older version is its own while the current version is latched', async () => {
@@ -364,7 +422,7 @@ describe('rule 8, times written by a clock that runs ahead', () => {
   it.each([
     ['ten minutes', AHEAD_MS],
     ['a thousand hours', 1_000 * HOUR_MS],
-  ])('by %s hold nobody up for longer than ten minutes', async (_, aheadMs) => {
+  ])('by %s hold no caller up for longer than ten minutes', async (_, aheadMs) => {
     const at = START + aheadMs;
     const { clock, createEnvironment } = fleetWith({
       token: TOKEN,
@@ -380,6 +438,13 @@ describe('rule 8, times written by a clock that runs ahead', () => {
     await expect(clock.run(createEnvironment().issue({ refused: TOKEN.fingerprint }))).resolves.toMatchObject({
       cache: 'none',
     });
+  });
+
+  it('hold a version for an hour at most', async () => {
+    const held = new Map([[holdKey('v1', SETTINGS_DIGEST), { until: START + HOUR_MS + AHEAD_MS, step: 20, problem }]]);
+    const { clock, createEnvironment } = fleetWith({ held });
+
+    await expect(clock.run(createEnvironment().issue())).rejects.toMatchObject({ retryAfterSeconds: 3_600 });
   });
 
   it('ask for no longer wait than 300 s', async () => {
@@ -431,7 +496,7 @@ describe('rule 8, times written by a clock that runs ahead', () => {
 });
 
 describe('rule 8, a latch made while the shared store is down', () => {
-  it('ends after 15 minutes also for a version that had been rejected twice before', async () => {
+  it('lasts 15 minutes, and no longer, also for a version that had been rejected twice before', async () => {
     const rejected = new Map([['v1', { count: 2, at: START - 3 * HOUR_MS, fence: 1 }]]);
     const { clock, requests, createEnvironment, surroundings } = fleetWith(
       { fence: 2, rejected },
@@ -441,7 +506,10 @@ describe('rule 8, a latch made while the shared store is down', () => {
     const { issue } = createEnvironment();
     const ask = () => expect(clock.run(issue())).rejects.toMatchObject({ type: 'credential-rejected' });
     await ask();
-    await clock.advance(16 * MINUTE_MS);
+    await clock.advance(14 * MINUTE_MS);
+    await ask();
+    expect(requests).toHaveLength(1);
+    await clock.advance(2 * MINUTE_MS);
     await ask();
 
     expect(requests).toHaveLength(2);
@@ -473,10 +541,9 @@ describe('rule 9, waiting', () => {
     });
     const readAt: number[] = [];
     const read = shared.read;
-    shared.read = async (which, consistency) => {
-      expect(consistency).toBe('eventual');
+    shared.read = async (which, deadline) => {
       readAt.push(clock.now());
-      return read(which, consistency);
+      return read(which, deadline);
     };
     void createEnvironment().issue();
     await clock.advance(LEASE_MS - SECOND_MS);

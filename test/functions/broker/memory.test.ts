@@ -86,10 +86,45 @@ describe('a shared record whose token cannot be opened', () => {
     memory.rememberAlone(PAIR, RECORD);
     clock.now = now;
 
-    expect(memory.withOwnToken(PAIR, record)).toEqual(expected);
+    expect(memory.withOwn(PAIR, record)).toEqual(expected);
   });
 
   it('stays without one in an environment that has none', () => {
-    expect(setUp().memory.withOwnToken(PAIR, closed)).toBe(closed);
+    expect(setUp().memory.withOwn(PAIR, closed)).toEqual(closed);
+  });
+});
+
+describe('a rejection that the table could not be told', () => {
+  const rejectedIn = (memory: PairMemory, record = RECORD) => [...memory.withOwn(PAIR, record).rejected];
+
+  it.each([
+    ['counts once for 15 minutes', 15 * MINUTE_MS - 1, [['v1', { count: 1, at: START, fence: -1 }]]],
+    ['counts no longer after 15 minutes', 15 * MINUTE_MS, []],
+  ])('%s', (_, laterMs, rejected) => {
+    const { clock, memory } = setUp();
+    memory.rememberUntold(PAIR, 'v1');
+    clock.now += laterMs;
+
+    expect(rejectedIn(memory)).toEqual(rejected);
+    expect(memory.withOwn({ ...PAIR, client: 'globex' }, RECORD).rejected.size).toBe(0);
+  });
+
+  it.each([
+    ['counts beside an older one that the table knows', -1, { count: 1, at: START, fence: -1 }],
+    ['is nothing beside a later one that the table knows', 0, { count: 2, at: START, fence: 3 }],
+  ])('%s', (_, laterMs, known) => {
+    const { memory } = setUp();
+    memory.rememberUntold(PAIR, 'v1');
+    const rejected = new Map([['v1', { count: 2, at: START + laterMs, fence: 3 }]]);
+
+    expect(rejectedIn(memory, { ...RECORD, rejected })).toEqual([['v1', known]]);
+  });
+
+  it('stays when the record is read again, and is of the last eight versions', () => {
+    const { memory } = setUp();
+    for (let n = 0; n <= 8; n += 1) memory.rememberUntold(PAIR, `v${n}`);
+    memory.remember(PAIR, RECORD, START);
+
+    expect(rejectedIn(memory).map(([version]) => version)).toEqual(['v1', 'v2', 'v3', 'v4', 'v5', 'v6', 'v7', 'v8']);
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { CheckResult } from '../../../functions/broker/check-credential.ts';
 import type { CheckRequest } from '../../../functions/broker/http/request.ts';
 import { checkResponse, problemResponse, tokenResponse } from '../../../functions/broker/http/response.ts';
-import type { IssuedToken } from '../../../functions/broker/pair/issued-token.ts';
+import type { StoredToken } from '../../../functions/broker/pair/record.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import { START } from '../../support/example.ts';
@@ -10,7 +10,7 @@ import { START } from '../../support/example.ts';
 const NOT_KEPT = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
 const PROBLEM = { ...NOT_KEPT, 'content-type': 'application/problem+json' };
 
-const TOKEN: IssuedToken = {
+const TOKEN: StoredToken = {
   accessToken: new Redacted('token-1'),
   tokenType: 'Bearer',
   issuedAt: START,
@@ -19,6 +19,8 @@ const TOKEN: IssuedToken = {
   passThrough: { region: 'eu', expires_in: '7' },
   fingerprint: '0123456789abcdef',
   credentialVersion: 'v1',
+  refreshAt: START + 2_880_000,
+  sameTokenAgain: false,
 };
 
 const CHECK: CheckResult = {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { fingerprint } from '../../../functions/aws/fingerprint.ts';
+import { fingerprint } from '../../../functions/aws/sealing/sealing.ts';
 import { type BrokerRequest, createTokenEndpoint } from '../../../functions/broker/http/token-endpoint.ts';
 import { createBrokerWorld, exchange } from '../../support/broker-world.ts';
 import { BILLING, exampleRule, exampleService, START } from '../../support/example.ts';

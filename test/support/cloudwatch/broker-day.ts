@@ -61,9 +61,7 @@ function failing(store: ReferencePairStore, isDown: () => boolean): ReferencePai
     ...store,
     read: orFail(store.read),
     acquire: orFail(store.acquire),
-    publish: orFail(store.publish),
-    pause: orFail(store.pause),
+    end: orFail(store.end),
     reject: orFail(store.reject),
-    release: orFail(store.release),
   };
 }

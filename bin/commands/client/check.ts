@@ -1,0 +1,49 @@
+import { type Command, Option } from 'commander';
+import type { Pair } from '../../../functions/broker/pair/pair.ts';
+import { SECRET_STAGES, type SecretStage } from '../../../functions/contract.ts';
+import { checkMembers, checkPairs, isAccepted, printChecks } from '../shared/checks.ts';
+import { provablePairs } from '../shared/client-secret.ts';
+import { checkEndpoint } from '../shared/environment.ts';
+import { explainFailure } from '../shared/failure.ts';
+import {
+  addConnectionOptions,
+  type ClientOptions,
+  type ConnectionOptions,
+  connect,
+  parseName,
+} from '../shared/options.ts';
+import { printJson } from '../shared/output.ts';
+import { findSecret, openSecrets } from '../shared/secrets.ts';
+
+/** `client check`: does the credential work on the client's services? */
+export function addCheckCommand(parent: Command, signal: AbortSignal): void {
+  addConnectionOptions(parent.command('check'))
+    .description('Let the broker find out whether the credential of a client works; needs the operation check.')
+    .argument('<client>', 'whose credential', parseName)
+    .option('--service <name>', 'on this service only', parseName)
+    .addOption(new Option('--stage <stage>', 'which version').choices(SECRET_STAGES).default('AWSCURRENT'))
+    .option('--json', 'answer in JSON')
+    .action(async (client: string, _: unknown, command: Command) => {
+      const options = command.optsWithGlobals<CheckOptions>();
+      const { environment, service, stage, json } = options;
+      if (service === undefined) checkEndpoint(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
+      const broker = connect(options, command);
+      await explainFailure({ ...options, client }, async () => {
+        const pairs = service === undefined ? await pairsOf(client, options, signal) : [{ client, service }];
+        const checks = await checkPairs(broker, pairs, { stage, signal });
+        if (json) printJson({ environment, client, stage, checks: checks.map(checkMembers) });
+        else printChecks(checks, environment);
+        if (!checks.every((check) => isAccepted(check))) process.exitCode = 1;
+      });
+    });
+}
+
+interface CheckOptions extends ClientOptions, ConnectionOptions {
+  readonly region?: string;
+  readonly service?: string;
+  readonly stage: SecretStage;
+}
+
+async function pairsOf(client: string, options: ClientOptions, signal: AbortSignal): Promise<readonly Pair[]> {
+  return provablePairs(await findSecret(openSecrets(options, signal), client), options.environment);
+}

@@ -1,0 +1,143 @@
+import { createInterface } from 'node:readline';
+import { Writable } from 'node:stream';
+import { parseCredential } from '../../../functions/broker/credential/credential.ts';
+import { Problem } from '../../../functions/broker/problem.ts';
+import { Redacted } from '../../../functions/broker/redacted.ts';
+import type { Environment } from '../../../lib/settings/environment.ts';
+import { isJsonObject, parseJsonObject } from '../../json.ts';
+import { namedServices } from '../shared/client-secret.ts';
+import { settingsOf } from '../shared/environment.ts';
+import { aborted, CommandFailure } from '../shared/failure.ts';
+import { talk } from '../shared/output.ts';
+
+/** The text of a new secret: from a hidden prompt at a terminal, else as JSON from standard input. */
+export async function readCredential(signal: AbortSignal): Promise<Redacted> {
+  if (!process.stdin.isTTY) return readInput(signal);
+  if (!process.stderr.isTTY) {
+    throw new CommandFailure(
+      'no-credential',
+      'There is a keyboard but no screen to ask on: stderr is not a terminal',
+      'Do not redirect stderr, or pipe the credential in as JSON.',
+    );
+  }
+  talk('What you type is not shown.');
+  const [client_id, secret] = await askHidden(['client_id', 'secret']);
+  return new Redacted(JSON.stringify({ client_id, secret }));
+}
+
+/** Asks one question after the other, a line each, and shows nothing of the answers; Ctrl-C and Ctrl-D abort. */
+async function askHidden(questions: readonly string[]): Promise<readonly string[]> {
+  const { promise, resolve, reject } = Promise.withResolvers<readonly string[]>();
+  const answers: string[] = [];
+  const ask = () => {
+    if (answers.length === questions.length) resolve(answers);
+    else process.stderr.write(`${questions[answers.length]}: `);
+  };
+  const output = new Writable({ write: (_chunk, _encoding, done) => done() });
+  // Before the first question and until the last answer, so that the terminal echoes nothing in between.
+  const lines = createInterface({ input: process.stdin, output, terminal: true, historySize: 0 });
+  lines.on('line', (line) => {
+    answers.push(line);
+    process.stderr.write('\n');
+    ask();
+  });
+  lines.once('close', () => reject(aborted()));
+  ask();
+  try {
+    return await promise;
+  } finally {
+    lines.close();
+  }
+}
+
+async function readInput(signal: AbortSignal): Promise<Redacted> {
+  talk('Reading the credential from standard input, as JSON: {"client_id": "…", "secret": "…"}');
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  const stop = () => process.stdin.destroy(aborted());
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    for await (const chunk of process.stdin) {
+      bytes += chunk.length;
+      if (bytes > MAX_SECRET_BYTES) {
+        throw unusable(`it is longer than ${MAX_SECRET_BYTES} bytes, which is all that a secret can hold`);
+      }
+      chunks.push(chunk);
+    }
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+  const text = decode(Buffer.concat(chunks));
+  if (text.trim() === '') {
+    throw new CommandFailure('no-credential', 'Nothing came from standard input', CREDENTIAL_ADVICE);
+  }
+  return new Redacted(text);
+}
+
+/** Secrets Manager's limit. */
+const MAX_SECRET_BYTES = 65_536;
+
+function decode(bytes: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw unusable('it is not UTF-8');
+  }
+}
+
+/** A secret's text that is ready to be stored, and the services that it is for. */
+export interface Prepared {
+  readonly text: Redacted;
+  readonly services: readonly string[] | 'all';
+}
+
+/**
+ * Writes into the text which services the credential is for: those that are `said`, else those that it names itself; `all`
+ * is told by naming none. Finds out before anything is stored whether the broker could send it to each of them.
+ */
+export function prepareCredential(
+  text: Redacted,
+  said: readonly string[] | 'all' | undefined,
+  { environment, configured }: { readonly environment: string; readonly configured: readonly string[] },
+): Prepared {
+  const secret = parseJsonObject(text.reveal());
+  const named = secret && namedServices(secret);
+  const services = said ?? named ?? 'all';
+  const allowed = said ?? configured;
+  const isOther = (name: string) => allowed === 'all' || !allowed.includes(name);
+  if (named?.length === 0 || named?.some(isOther)) {
+    throw unusable('its member services names none, or others than the client is to have (--services)');
+  }
+  const prepared = services === 'all' || secret === undefined ? text : withServices(secret, services);
+  checkCredential(prepared, services === 'all' ? configured : services, settingsOf(environment));
+  return { text: prepared, services };
+}
+
+/** What the JSON says for one of the services is kept. */
+function withServices(secret: Readonly<Record<string, unknown>>, names: readonly string[]): Redacted {
+  const { services } = secret;
+  if (services !== undefined && namedServices(secret) === undefined) throw unusable('services is not an object');
+  const entries = new Map(isJsonObject(services) ? Object.entries(services) : []);
+  const kept = Object.fromEntries(names.map((name) => [name, entries.get(name) ?? {}]));
+  return new Redacted(JSON.stringify({ ...secret, services: kept }));
+}
+
+function checkCredential(text: Redacted, services: readonly string[], settings: Environment | undefined): void {
+  for (const service of services) {
+    // Of a service whose settings are not at hand, what one of the encodings can carry may be right.
+    const encoding = settings?.services[service]?.basicEncoding ?? 'form';
+    try {
+      parseCredential(text, service, encoding);
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      throw unusable(error.detail.replace(/^.*cannot be used: /, '').replace(/\.$/, ''));
+    }
+  }
+}
+
+function unusable(what: string): CommandFailure {
+  return new CommandFailure('credential-malformed', `The credential cannot be used: ${what}`, CREDENTIAL_ADVICE);
+}
+
+const CREDENTIAL_ADVICE =
+  'Nothing was stored. Give {"client_id": "…", "secret": "…"} as JSON on standard input, or run the command at a terminal to be asked.';

@@ -1,0 +1,170 @@
+import { randomUUID } from 'node:crypto';
+import { type Command, Option } from 'commander';
+import type { TokenBroker } from '../../../client/index.ts';
+import { secretName } from '../../../functions/contract.ts';
+import { checkPairs, isAccepted } from '../shared/checks.ts';
+import { type ClientSecret, pairsOn, provablePairs, versionWith } from '../shared/client-secret.ts';
+import { checkEndpoint, configuredServices, isLocal } from '../shared/environment.ts';
+import { explainFailure } from '../shared/failure.ts';
+import {
+  addConnectionOptions,
+  type ClientOptions,
+  type ConnectionOptions,
+  connect,
+  parseName,
+  parseServices,
+} from '../shared/options.ts';
+import { talk } from '../shared/output.ts';
+import { type NewVersion, openSecrets, type Secrets, secretDeleted } from '../shared/secrets.ts';
+import { type Prepared, prepareCredential, readCredential } from './credential-prompt.ts';
+import { makeCurrent, printOutcome, TAKES_EFFECT } from './promote.ts';
+
+/** `client put`: stores a credential beside the one in use, proves it, and only then lets it take over. */
+export function addPutCommand(parent: Command, signal: AbortSignal): void {
+  addConnectionOptions(parent.command('put'))
+    .description('Store a new credential, check it on each service of the client, and promote it if all accept it.')
+    .argument('<client>', 'whose credential', parseName)
+    .option('--services <names>', 'the services that the client has, with commas between, or all', parseServices)
+    .option('--force', 'promote it even if a service does not accept it')
+    .addOption(new Option('--kms-key-id <key>', 'what encrypts a new secret').env('TOKEN_BROKER_KMS_KEY_ID'))
+    .option('--json', 'answer in JSON')
+    .addHelpText('after', HELP)
+    .action(async (client: string, _: unknown, command: Command) => {
+      const options = command.optsWithGlobals<PutOptions>();
+      const { environment } = options;
+      checkEndpoint(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
+      const broker = connect(options, command);
+      await explainFailure({ ...options, client }, async () => {
+        const secrets = openSecrets(options, signal);
+        const before = await secrets.find(client);
+        refuseUnstorable(before, options, command);
+        const said = servicesSaid(before, options, command);
+        const configured = configuredServices(environment);
+        const prepared = prepareCredential(await readCredential(signal), said, { environment, configured });
+        const services = prepared.services === 'all' ? configured : prepared.services;
+
+        const version = { versionId: randomUUID(), ...prepared };
+        talk(`Storing version ${version.versionId} of ${secretName(environment, client)}.`);
+        try {
+          const stage = await store(secrets, client, version, before, options);
+          await prove({ client, version: version.versionId, services, stage, before }, options, {
+            broker,
+            secrets,
+            signal,
+          });
+        } catch (error) {
+          talk('client list shows whether the version is stored, and its stage. A pending one affects no caller:');
+          talk(`client promote ${client} checks and promotes it, another client put ${client} replaces it.`);
+          throw error;
+        }
+      });
+    });
+}
+
+interface PutOptions extends ClientOptions, ConnectionOptions {
+  readonly region?: string;
+  readonly services?: readonly string[] | 'all';
+  readonly force?: boolean;
+  readonly kmsKeyId?: string;
+}
+
+function refuseUnstorable(before: ClientSecret | undefined, options: PutOptions, command: Command): void {
+  if (before?.deletedAt !== undefined) throw secretDeleted();
+  if (before === undefined && !options.kmsKeyId && !isLocal(options.environment)) {
+    command.error(
+      'error: a new secret needs the key of the environment: give --kms-key-id or set TOKEN_BROKER_KMS_KEY_ID to the output KeyArn of its stack',
+    );
+  }
+}
+
+/**
+ * The services that a client is put with, as `--services` says, else the tag of its secret; `undefined` when neither says
+ * anything. Wrong usage when the environment does not have one of them.
+ */
+function servicesSaid(
+  before: ClientSecret | undefined,
+  { environment, services }: PutOptions,
+  command: Command,
+): readonly string[] | 'all' | undefined {
+  if (services === undefined && before?.servicesTag !== undefined) {
+    return provablePairs(before, environment).map(({ service }) => service);
+  }
+  const configured = configuredServices(environment);
+  const unknown = services === 'all' ? undefined : services?.find((service) => !configured.includes(service));
+  if (unknown !== undefined) {
+    command.error(`error: "${environment}" has no service "${unknown}": it has ${configured.join(', ')}`);
+  }
+  return services;
+}
+
+/** Stores the version beside what is there. The first version of a secret is current at once: AWS knows no other way. */
+async function store(
+  secrets: Secrets,
+  client: string,
+  { services, ...version }: NewVersion & Prepared,
+  before: ClientSecret | undefined,
+  { kmsKeyId }: PutOptions,
+): Promise<'AWSCURRENT' | 'AWSPENDING'> {
+  if (before === undefined) {
+    await secrets.create(client, version, { services, kmsKeyId });
+    return 'AWSCURRENT';
+  }
+  const tag = services === 'all' ? undefined : services.join(' ');
+  if (tag !== before.servicesTag) await secrets.setServices(client, services);
+  const stages = await secrets.putPending(client, version);
+  return stages.includes('AWSCURRENT') ? 'AWSCURRENT' : 'AWSPENDING';
+}
+
+interface Stored {
+  readonly client: string;
+  readonly version: string;
+  readonly services: readonly string[];
+  readonly stage: 'AWSCURRENT' | 'AWSPENDING';
+  readonly before: ClientSecret | undefined;
+}
+
+interface Tools {
+  readonly broker: TokenBroker;
+  readonly secrets: Secrets;
+  readonly signal: AbortSignal;
+}
+
+async function prove(stored: Stored, options: PutOptions, { broker, secrets, signal }: Tools): Promise<void> {
+  const { client, version, services, stage, before } = stored;
+  const { environment, force = false, json } = options;
+  talk(`Checking it on ${services.join(', ')}.`);
+  const checks = await checkPairs(broker, pairsOn(services, client), { stage, signal });
+  const areAccepted = checks.every((check) => isAccepted(check, version));
+  const isPromoted = stage === 'AWSPENDING' && (areAccepted || force);
+  if (isPromoted) {
+    await makeCurrent(secrets, { client, version, current: versionWith('AWSCURRENT', before), isPending: true });
+  }
+  const outcome = { environment, client, version, stage: isPromoted ? 'AWSCURRENT' : stage, checks } as const;
+  printOutcome(outcome, { json, next: NEXT[isPromoted ? 'promoted' : stage][areAccepted ? 'accepted' : 'refused'] });
+  if (!areAccepted && !isPromoted) process.exitCode = 1;
+}
+
+const FIRST = 'It is the first version, so AWS made it the current one at once';
+
+/** What to do next, by what has become of the version and what the services said. */
+const NEXT = {
+  promoted: { accepted: TAKES_EFFECT, refused: `Promoted by --force. ${TAKES_EFFECT} client rollback undoes it.` },
+  AWSPENDING: {
+    accepted: '',
+    refused: 'It stays pending, and callers are not affected. Store the right credential with client put.',
+  },
+  AWSCURRENT: {
+    accepted: `${FIRST}. Callers get tokens as soon as an access rule lets them.`,
+    refused: `${FIRST}; no caller had a token of the client before. Store the right credential with client put.`,
+  },
+} as const;
+
+const HELP = `
+At a terminal it asks for the client_id and the secret and shows neither; else it reads them from standard input:
+  {"client_id": "…", "secret": "…"}    also client_secret or password for secret, username for client_id
+
+Examples:
+  $ npm run token-broker -- client put acme
+  $ npm run token-broker -- client put acme --services customer-insights,merchant-payment-cleansing
+
+Exit code: 0 the version is the current one, 1 it is not, or not accepted, 2 wrong usage.`;

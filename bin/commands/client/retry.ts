@@ -1,0 +1,73 @@
+import type { Command } from 'commander';
+import type { Pair } from '../../../functions/broker/pair/pair.ts';
+import { shortVersion } from '../shared/checks.ts';
+import { hasService } from '../shared/client-secret.ts';
+import { checkEndpoint } from '../shared/environment.ts';
+import { explainFailure } from '../shared/failure.ts';
+import { addTableOptions, type ClientOptions, parseName } from '../shared/options.ts';
+import { printJson, printTable, talk } from '../shared/output.ts';
+import { changePairs, pairsOfClient } from '../shared/pair-changes.ts';
+import { openSecrets } from '../shared/secrets.ts';
+
+/** `client retry`: ends what keeps credentials from being sent again. */
+export function addRetryCommand(parent: Command, signal: AbortSignal): void {
+  addTableOptions(parent.command('retry'))
+    .description(
+      'Let credentials be sent again that were rejected, held or paused, once their service has been mended.',
+    )
+    .argument('[client]', 'the client; left out: every client of the service', parseName)
+    .option('--service <name>', 'on this service only', parseName)
+    .option('--json', 'answer in JSON')
+    .action(async (client: string | undefined, _: unknown, command: Command) => {
+      const options = command.optsWithGlobals<RetryCommandOptions>();
+      const { environment, service, json } = options;
+      if (client === undefined && service === undefined) command.error('error: give a client, --service, or both');
+      checkEndpoint(options, 'AWS_ENDPOINT_URL_DYNAMODB', command);
+      if (client === undefined) checkEndpoint(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
+      await explainFailure({ ...options, client }, async () => {
+        const pairs =
+          client === undefined ? await pairsOfService(service ?? '', options, signal) : pairsOfClient(client, options);
+        const changed = await changePairs(pairs, options, signal, (admin, pair) => admin.clear(pair));
+        const cleared = changed.map(({ pair, result: { latches, holds, pause } }) => {
+          return { ...pair, versions: latches, holds, pause };
+        });
+        if (json) printJson({ environment, client, cleared });
+        else printTable(['CLIENT', 'SERVICE', 'CLEARED VERSIONS', 'HOLDS', 'PAUSE'], cleared.map(row));
+        talk(cleared.some(isChanged) ? SENT_AGAIN : 'No version was latched or held, and no pair was paused.');
+      });
+    });
+}
+
+interface RetryCommandOptions extends ClientOptions {
+  readonly service?: string;
+  readonly table?: string;
+}
+
+interface Cleared extends Pair {
+  /** Those that were latched. */
+  readonly versions: readonly string[];
+  /** `version:settings digest` of those that were held. */
+  readonly holds: readonly string[];
+  readonly pause: boolean;
+}
+
+/** The pairs of a service: those of the clients whose tag names it or that have none. */
+async function pairsOfService(service: string, options: ClientOptions, signal: AbortSignal): Promise<readonly Pair[]> {
+  const clients = await openSecrets(options, signal).list();
+  return clients.filter((secret) => hasService(secret, service)).map(({ client }) => ({ client, service }));
+}
+
+function row({ client, service, versions, holds, pause }: Cleared): readonly string[] {
+  return [client, service, short(versions), short(holds), pause ? 'ended' : '-'];
+}
+
+function short(versions: readonly string[]): string {
+  return [...new Set(versions.map(shortVersion))].join(' ') || '-';
+}
+
+function isChanged({ versions, holds, pause }: Cleared): boolean {
+  return versions.length > 0 || holds.length > 0 || pause;
+}
+
+const SENT_AGAIN =
+  'Each of these credentials may be sent again, a latched version up to three times: if it is still wrong, the service may lock the account.';

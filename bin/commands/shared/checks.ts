@@ -1,0 +1,122 @@
+import { type Check, type TokenBroker, TokenBrokerError } from '../../../client/index.ts';
+import type { Pair } from '../../../functions/broker/pair/pair.ts';
+import { FINDING_ADVICE, type SecretStage } from '../../../functions/contract.ts';
+import { adviceFor, asProblem, withNames } from './failure.ts';
+import { printTable, talk } from './output.ts';
+
+/** What came of checking one pair: a finding, or why there is none. */
+export type PairCheck = Check | Unchecked;
+
+interface Unchecked extends Pair {
+  readonly stage: SecretStage;
+  readonly failure: TokenBrokerError;
+}
+
+interface Options {
+  readonly stage?: SecretStage;
+  readonly signal: AbortSignal;
+  /** Called after each pair. */
+  readonly onChecked?: (done: number, total: number) => void;
+}
+
+/**
+ * Checks pairs, a few at a time, and gives the outcomes in their order.
+ *
+ * @throws TokenBrokerError what would keep every pair from being checked: AWS credentials, permissions, the URL, Ctrl-C
+ */
+export function checkPairs(
+  broker: TokenBroker,
+  pairs: readonly Pair[],
+  { stage = 'AWSCURRENT', signal, onChecked }: Options,
+): Promise<readonly PairCheck[]> {
+  const check = async (pair: Pair): Promise<PairCheck> => {
+    try {
+      return await broker.check({ ...pair, stage, signal });
+    } catch (error) {
+      if (!(error instanceof TokenBrokerError) || concernsAll(error)) throw error;
+      return { ...pair, stage, failure: error };
+    }
+  };
+  return mapConcurrently(pairs, check, onChecked);
+}
+
+/** The broker itself judges a pair; what refuses a request before it will refuse the next one too. */
+function concernsAll({ problem, retryable }: TokenBrokerError): boolean {
+  return problem === undefined && !retryable;
+}
+
+/** Works on all items, a few at a time, and gives the results in the items' order; after a failure it begins nothing more. */
+export async function mapConcurrently<Item, Result>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<Result>,
+  onDone: (done: number, total: number) => void = () => undefined,
+): Promise<readonly Result[]> {
+  const results: Result[] = [];
+  const waiting = [...items.entries()];
+  let done = 0;
+  const workOn = async () => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const [index, item] = next;
+      results[index] = await work(item);
+      done += 1;
+      onDone(done, items.length);
+    }
+  };
+  try {
+    await Promise.all(Array.from({ length: AT_A_TIME }, workOn));
+  } finally {
+    waiting.splice(0);
+  }
+  return results;
+}
+
+/** As many as the scheduled check has under way. */
+const AT_A_TIME = 5;
+
+/** One word for what came of a check. */
+export function findingOf(check: PairCheck): string {
+  return 'finding' in check ? check.finding : check.failure.type;
+}
+
+/** Whether the broker looked at the version, any when none is given, and the service accepted it. */
+export function isAccepted(check: PairCheck, version?: string): boolean {
+  return 'finding' in check && check.finding === 'accepted' && (version === undefined || check.version === version);
+}
+
+/** Named as on the wire, so that a script reads the same members here and there. */
+export function checkMembers(check: PairCheck): Readonly<Record<string, unknown>> {
+  const { client, service, stage } = check;
+  if ('failure' in check) return { client, service, stage, problem: asProblem(check.failure) };
+  const { finding, version, checkedAt, provenBy, expiresAt } = check;
+  return {
+    ...{ client, service, stage, finding, version },
+    checked_at: new Date(checkedAt).toISOString(),
+    proven_by: provenBy,
+    expires_at: expiresAt && new Date(expiresAt).toISOString(),
+  };
+}
+
+/** Writes a line for each check on stdout, and on stderr what to do about those that are not accepted. */
+export function printChecks(checks: readonly PairCheck[], environment: string): void {
+  const rows = checks.map((check) => [check.service, findingOf(check), ...evidence(check)]);
+  printTable(['SERVICE', 'FINDING', 'VERSION', 'PROVEN BY', 'CHECKED AT'], rows);
+  for (const [advice, about] of Map.groupBy(checks, (check) => adviceOn(check, environment))) {
+    if (advice !== undefined) talk(`${about.map(({ service }) => service).join(', ')}: ${advice}`);
+  }
+}
+
+function evidence(check: PairCheck): readonly string[] {
+  if ('failure' in check) return ['-', '-', '-'];
+  return [shortVersion(check.version), check.provenBy, new Date(check.checkedAt).toISOString()];
+}
+
+function adviceOn(check: PairCheck, environment: string): string | undefined {
+  const about = { environment, client: check.client };
+  if ('failure' in check) return `${check.failure.detail}. ${adviceFor(check.failure, about)}`;
+  return check.finding === 'accepted' ? undefined : withNames(FINDING_ADVICE[check.finding], about);
+}
+
+/** Enough of a version's id to tell it from its neighbours. */
+export function shortVersion(versionId: string | undefined): string {
+  return versionId?.slice(0, 8) ?? '-';
+}

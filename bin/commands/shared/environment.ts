@@ -1,0 +1,98 @@
+import type { Command } from 'commander';
+import { NAME_PATTERN } from '../../../functions/contract.ts';
+import { environments } from '../../../lib/environments.ts';
+import { type Environment, parseEnvironment } from '../../../lib/settings/environment.ts';
+import { tableName } from '../../../lib/settings/names.ts';
+import { SettingsError } from '../../../lib/settings/schema.ts';
+import { ACCEPTED_CREDENTIALS } from '../../local/config.ts';
+import { CommandFailure } from './failure.ts';
+import { talk } from './output.ts';
+
+/** Whether it is the environment of `npm start`, all of which is on this machine. */
+export function isLocal(environment: string): boolean {
+  return environment === LOCAL;
+}
+
+const LOCAL = 'local';
+
+/** What `lib/environments.ts` says of an environment; `undefined` when it does not name it. */
+export function settingsOf(environment: string): Environment | undefined {
+  const form = Object.hasOwn(environments, environment) ? environments[environment] : undefined;
+  try {
+    return form && parseEnvironment(environment, form);
+  } catch (error) {
+    if (!(error instanceof SettingsError)) throw error;
+    throw new CommandFailure(
+      'settings-wrong',
+      `lib/environments.ts: ${error.message.replaceAll('\n', ' ')}`,
+      'Correct the settings first; npm run cdk -- synth checks them too.',
+    );
+  }
+}
+
+/** As `settingsOf`; wrong usage when there is no such environment. */
+export function knownSettings(environment: string, command: Command): Environment {
+  const settings = settingsOf(environment);
+  if (settings !== undefined) return settings;
+  const names = Object.keys(environments).join(', ');
+  return command.error(
+    `error: lib/environments.ts has no environment "${environment}": name another one with --environment, one of ${names}`,
+  );
+}
+
+/** The services that the environment has: as `TOKEN_BROKER_SERVICES` says, else as `lib/environments.ts` says. */
+export function configuredServices(environment: string): readonly string[] {
+  const named = (process.env.TOKEN_BROKER_SERVICES ?? '').split(/\s+/).filter((name) => name !== '');
+  if (named.some((name) => !NAME_PATTERN.test(name))) {
+    throw new CommandFailure('services-wrong', 'TOKEN_BROKER_SERVICES is not a list of names', SERVICES_ADVICE);
+  }
+  if (named.length > 0) return named;
+  const settings = settingsOf(environment);
+  if (settings !== undefined) return Object.keys(settings.services);
+  if (isLocal(environment)) return Object.keys(ACCEPTED_CREDENTIALS);
+  throw new CommandFailure(
+    'services-unknown',
+    `lib/environments.ts does not say which services "${environment}" has`,
+    SERVICES_ADVICE,
+  );
+}
+
+const SERVICES_ADVICE =
+  'Check --environment, or set TOKEN_BROKER_SERVICES to the names of its services with spaces between.';
+
+export interface AwsOptions {
+  readonly environment: string;
+  readonly region?: string | undefined;
+}
+
+/** Where the environment's secrets and table are; `undefined` lets the AWS SDK say. */
+export function awsRegion({ environment, region }: AwsOptions): string | undefined {
+  if (region !== undefined) return region;
+  return isLocal(environment) ? 'us-east-1' : (settingsOf(environment)?.region ?? process.env.AWS_REGION);
+}
+
+/**
+ * Wrong usage for the environment of `npm start` when no stand-in is set: the command would change something in AWS that
+ * no environment will ever read. Of any other environment it tells that a stand-in is set.
+ */
+export function checkEndpoint(
+  { environment }: AwsOptions,
+  variable: 'AWS_ENDPOINT_URL_SECRETS_MANAGER' | 'AWS_ENDPOINT_URL_DYNAMODB',
+  command: Command,
+): void {
+  const isSet = Boolean(process.env[variable]);
+  if (isSet && !isLocal(environment)) talk(`${variable} is set: this is not the "${environment}" in AWS.`);
+  if (isSet || !isLocal(environment)) return;
+  command.error(
+    `error: the environment "${LOCAL}" is on this machine: set ${variable} as npm start prints it, or name another one with --environment`,
+  );
+}
+
+/** The table of the environment's pairs: the one that the stack makes, or `npm start`, unless another one is meant. */
+export function pairTable({ environment, table }: TableOptions): string {
+  return table || tableName(environment);
+}
+
+export interface TableOptions extends AwsOptions {
+  readonly table?: string | undefined;
+}

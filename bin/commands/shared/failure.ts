@@ -1,0 +1,162 @@
+import { CommanderError } from 'commander';
+import { TokenBrokerError } from '../../../client/index.ts';
+import { causeWord } from '../../../functions/aws/calls.ts';
+import { bugPlace } from '../../../functions/aws/log/audit-log.ts';
+import { PROBLEM_ADVICE } from '../../../functions/contract.ts';
+import { printJson, talk } from './output.ts';
+
+/** What keeps a command from its work when it is neither the broker nor wrong usage. No text of it holds a secret. */
+export class CommandFailure extends Error {
+  override readonly name = 'CommandFailure';
+  /** For programs; `aborted` when the person or the shell gave up waiting. */
+  readonly type: string;
+  readonly detail: string;
+  /** What to do about it. */
+  readonly advice: string;
+
+  constructor(type: string, detail: string, advice: string) {
+    super(`${type}: ${detail}`);
+    this.type = type;
+    this.detail = detail;
+    this.advice = advice;
+  }
+}
+
+/** Ctrl-C. */
+export function aborted(): CommandFailure {
+  return new CommandFailure('aborted', 'The command was interrupted', 'Run it again.');
+}
+
+/** What a failure is about. */
+export interface About {
+  readonly environment: string;
+  /** Left out when the failure is about no single client. */
+  readonly client?: string | undefined;
+}
+
+/**
+ * Does a command's work; when it is refused or cannot be done, says why and what to do, and the exit code is 1.
+ *
+ * Ctrl-C is answered with 130, as the shell expects, and with no words but those that the work itself has said.
+ */
+export async function explainFailure(
+  options: About & { readonly json?: boolean | undefined },
+  work: () => Promise<void>,
+): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (error instanceof CommanderError) throw error;
+    const failure = isFailure(error) ? error : defect(error);
+    // What was left behind (a credential lookup) must not keep the process; nothing was printed that could be lost.
+    if (failure.type === 'aborted') process.exit(130);
+    if (options.json) printJson(asProblem(failure));
+    talk(`error: ${failure.message}`);
+    talk(adviceFor(failure, options));
+    const retryAfterSeconds = failure instanceof TokenBrokerError ? failure.retryAfterSeconds : undefined;
+    if (retryAfterSeconds !== undefined) talk(`Try again in ${retryAfterSeconds} s.`);
+    process.exitCode = 1;
+  }
+}
+
+type Failure = TokenBrokerError | CommandFailure;
+
+/** Whether an error is one that a command explains; any other is a defect. */
+export function isFailure(error: unknown): error is Failure {
+  return error instanceof TokenBrokerError || error instanceof CommandFailure;
+}
+
+/** Of a defect only name and places are told: its message may quote what the code stumbled over. */
+function defect(error: unknown): CommandFailure {
+  const { name, at } = bugPlace(error);
+  return new CommandFailure('internal', `The command has a defect: ${name}`, ['Report where:', ...at].join(' '));
+}
+
+/** Failures that are not the broker's get the same shape, so that a script reads one. */
+export function asProblem(error: Failure): Readonly<Record<string, unknown>> {
+  if (error instanceof CommandFailure) return { type: error.type, detail: error.detail };
+  const { type, detail, status, retryable, problem } = error;
+  return problem ?? { type, detail, status, retryable };
+}
+
+/** What to do about a failure. */
+export function adviceFor({ type, advice }: Pick<Failure, 'type' | 'advice'>, about: About): string {
+  return withNames(advice ?? (isProblem(type) ? PROBLEM_ADVICE[type] : UNKNOWN), about);
+}
+
+function isProblem(type: string): type is keyof typeof PROBLEM_ADVICE {
+  return Object.hasOwn(PROBLEM_ADVICE, type);
+}
+
+const UNKNOWN = 'This command line does not know the problem: read its detail, or update it.';
+
+/** An advice of the contract for one environment and, if there is a single one, one client. */
+export function withNames(advice: string, { environment, client = '<client>' }: About): string {
+  return advice.replaceAll('`', '').replaceAll('<environment>', environment).replaceAll('<client>', client);
+}
+
+/** Why AWS did not do what a command asked of it. Nothing that AWS wrote is repeated: it may quote what it was sent. */
+export function awsFailure(error: unknown, { action, region }: AskedOfAws): CommandFailure {
+  const word = causeWord(error);
+  if (word === 'AbortError') return aborted();
+  if (error instanceof Error && error.message === 'Region is missing') {
+    return new CommandFailure('aws-region-missing', 'No AWS region is set', 'Give --region or set AWS_REGION.');
+  }
+  const [, type, detail, advice] = KNOWN.find(([pattern]) => pattern.test(word)) ?? UNAVAILABLE;
+  const place = region === undefined ? '' : ` in ${region}`;
+  return new CommandFailure(type, `${detail}: ${action}${place} (${word})`, advice);
+}
+
+interface AskedOfAws {
+  /** The permission that the call needs, such as `secretsmanager:ListSecrets`. */
+  readonly action: string;
+  readonly region: string | undefined;
+}
+
+type Known = readonly [names: RegExp, type: string, detail: string, advice: string];
+
+const KNOWN: readonly Known[] = [
+  [
+    /^AccessDenied|^NotAuthorized|^UnauthorizedOperation/,
+    'aws-access-denied',
+    'Your AWS identity may not do this',
+    'Use an identity that may, or have the permission added (also kms:Decrypt and kms:GenerateDataKey on the key, for secrets).',
+  ],
+  [
+    /^ExpiredToken|^RequestExpired/,
+    'aws-credentials-expired',
+    'Your AWS credentials have expired',
+    'Sign in again (for example aws sso login).',
+  ],
+  [
+    /^UnrecognizedClient|^InvalidClientTokenId|^InvalidSignature|^SignatureDoesNotMatch|^InvalidAccessKeyId/,
+    'aws-credentials-invalid',
+    'AWS does not know your AWS credentials',
+    'Check that AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN come from the same sign-in.',
+  ],
+  [
+    /^CredentialsProviderError$|^TokenProviderError$/,
+    'aws-credentials-missing',
+    'No usable AWS credentials were found',
+    'Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in again (aws sso login).',
+  ],
+  [
+    /Throttl|LimitExceeded|TooManyRequests/,
+    'aws-throttled',
+    'AWS throttles the calls of this account',
+    'Try again in a moment.',
+  ],
+  [
+    /^DecryptionFailure$|^EncryptionFailure$|^KMS/,
+    'aws-key-unusable',
+    'The KMS key of the secret cannot be used',
+    'Check that the key is enabled and that your identity may use it.',
+  ],
+];
+
+const UNAVAILABLE: Known = [
+  /./,
+  'aws-unavailable',
+  'AWS gave no usable answer',
+  'Check your network and the region, then try again; the command changes nothing twice.',
+];

@@ -1,0 +1,160 @@
+import {
+  ConditionalCheckFailedException,
+  type DynamoDBClient,
+  GetItemCommand,
+  UpdateItemCommand,
+  type UpdateItemCommandInput,
+} from '@aws-sdk/client-dynamodb';
+import { createDynamoDBClient } from '../../../functions/aws/clients.ts';
+import { forgetAt, HELD, PAUSE_ATTRIBUTES, REJECTED } from '../../../functions/aws/pair-table/item.ts';
+import { type Pair, pairKey } from '../../../functions/broker/pair/pair.ts';
+import { awsRegion, configuredServices, pairTable, type TableOptions } from './environment.ts';
+import { awsFailure, CommandFailure } from './failure.ts';
+import { talk } from './output.ts';
+
+interface Options extends TableOptions {
+  /** On this service only. */
+  readonly service?: string | undefined;
+}
+
+interface Changed<Result> {
+  readonly pair: Pair;
+  readonly result: Result;
+}
+
+/** Changes the records of pairs. Goes on after a failure, so that an emergency stop stops what it can, and then fails. */
+export async function changePairs<Result>(
+  pairs: readonly Pair[],
+  options: TableOptions,
+  signal: AbortSignal,
+  change: (admin: PairAdmin, pair: Pair) => Promise<Result>,
+): Promise<readonly Changed<Result>[]> {
+  const table = pairTable(options);
+  const region = awsRegion(options);
+  const dynamodb = createDynamoDBClient({ ...(region && { region }), ...PATIENT });
+  const admin = createPairAdmin({ dynamodb, tableName: table, now: Date.now, signal });
+
+  const changed: Changed<Result>[] = [];
+  const failures: CommandFailure[] = [];
+  for (const pair of pairs) {
+    const name = `${pair.client} on ${pair.service}`;
+    try {
+      changed.push({ pair, result: await change(admin, pair) });
+    } catch (error) {
+      const failure = tableFailure(error, table, region);
+      if (failure.type === 'aborted') talk(`Interrupted: ${name} may not be changed. Run the command again.`);
+      if (failure.type === 'aborted') throw failure;
+      failures.push(failure);
+      talk(`${name}: ${failure.detail}`);
+    }
+  }
+  const [first] = failures;
+  if (first === undefined) return changed;
+  if (changed.length > 0) talk(`Done for ${changed.length} of ${pairs.length}, not for those that are named here.`);
+  throw first;
+}
+
+/** All pairs of a client: on every service of the environment, also those that its tag leaves out, because a caller can ask for any. */
+export function pairsOfClient(client: string, { environment, service }: Options): readonly Pair[] {
+  const services = service === undefined ? configuredServices(environment) : [service];
+  return services.map((name) => ({ client, service: name }));
+}
+
+/** In an emergency a person waits longer than a caller of the broker. */
+const PATIENT = {
+  maxAttempts: 5,
+  requestHandler: { connectionTimeout: 3_000, requestTimeout: 5_000, throwOnRequestTimeout: true },
+};
+
+function tableFailure(error: unknown, table: string, region: string | undefined): CommandFailure {
+  if (error instanceof Error && error.name === 'ResourceNotFoundException') {
+    const place = region === undefined ? '' : ` in ${region}`;
+    return new CommandFailure(
+      'table-missing',
+      `There is no table ${table}${place}`,
+      'Check --environment and --region, and whether the stack is deployed; --table names another table.',
+    );
+  }
+  return awsFailure(error, { action: 'dynamodb:UpdateItem', region });
+}
+
+/** What an operator changes in the record of a pair by hand. Everything can be repeated. */
+export interface PairAdmin {
+  /** Stops the pair, also one without a record: within 60 s no environment issues a token of it. */
+  disable(pair: Pair): Promise<void>;
+  /** Ends that. */
+  enable(pair: Pair): Promise<void>;
+  /** Lets every version of the pair's secret be sent again, at once; tells what stood in the way. */
+  clear(pair: Pair): Promise<Cleared>;
+}
+
+interface Cleared {
+  /** The versions that were rejected. */
+  readonly latches: readonly string[];
+  /** The hold keys of what was held, see `holdKey`. */
+  readonly holds: readonly string[];
+  readonly pause: boolean;
+}
+
+interface Dependencies {
+  readonly dynamodb: DynamoDBClient;
+  /** Holds the pairs of one environment. */
+  readonly tableName: string;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  /** Ends the waiting for DynamoDB; it is not known then whether the change was made. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Changes pair records past the lease: no attribute of a token request in progress is touched. */
+export function createPairAdmin({ dynamodb, tableName, now, signal }: Dependencies): PairAdmin {
+  const send = signal === undefined ? {} : { abortSignal: signal };
+  const keyOf = (pair: Pair) => ({ TableName: tableName, Key: { pair: { S: pairKey(pair) } } });
+
+  const update = async (pair: Pair, change: Omit<UpdateItemCommandInput, 'TableName' | 'Key'>): Promise<void> => {
+    await dynamodb.send(new UpdateItemCommand({ ...keyOf(pair), ...change }), send);
+  };
+
+  return {
+    // Without the date the table's garbage collection leaves the item alone: a client stays disabled however long.
+    disable: (pair) =>
+      update(pair, {
+        UpdateExpression: 'SET disabled = :true REMOVE forgetAt',
+        ExpressionAttributeValues: { ':true': { BOOL: true } },
+      }),
+
+    async enable(pair) {
+      try {
+        await update(pair, {
+          UpdateExpression: 'SET forgetAt = :forgetAt REMOVE disabled',
+          // A pair without a record is not disabled, and needs none.
+          ConditionExpression: 'attribute_exists(pair)',
+          ExpressionAttributeValues: { ':forgetAt': forgetAt(now()) },
+        });
+      } catch (error) {
+        if (!(error instanceof ConditionalCheckFailedException)) throw error;
+      }
+    },
+
+    async clear(pair) {
+      const { Item = {} } = await dynamodb.send(new GetItemCommand({ ...keyOf(pair), ConsistentRead: true }), send);
+      const found = Object.keys(Item);
+      const under = (prefix: string) => found.filter((name) => name.startsWith(prefix));
+      const [latches, holds] = [under(REJECTED), under(HELD)];
+      const pause = found.filter((name) => PAUSE_ATTRIBUTES.includes(name));
+
+      const names = [...latches, ...holds, ...pause].map((name, index) => [`#name${index}`, name] as const);
+      if (names.length > 0) {
+        await update(pair, {
+          UpdateExpression: `REMOVE ${names.map(([alias]) => alias).join(', ')}`,
+          ExpressionAttributeNames: Object.fromEntries(names),
+        });
+      }
+      return {
+        latches: latches.map((name) => name.slice(REJECTED.length)),
+        holds: holds.map((name) => name.slice(HELD.length)),
+        pause: pause.length > 0,
+      };
+    },
+  };
+}

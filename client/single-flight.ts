@@ -1,0 +1,110 @@
+import { failure } from './error.ts';
+
+/** How long one caller waits. */
+export interface Waiting {
+  readonly signal?: AbortSignal | undefined;
+  /** Epoch milliseconds. */
+  readonly deadline: number;
+}
+
+/** How long work may go on for the callers that wait for it. */
+export interface WorkLimits {
+  readonly signal: AbortSignal;
+  /** Epoch milliseconds; becomes later when a caller joins that waits longer. */
+  readonly deadline: () => number;
+}
+
+interface Flight<Value> {
+  readonly outcome: Promise<Value>;
+  readonly waiting: Set<Waiting>;
+  readonly controller: AbortController;
+}
+
+/**
+ * Work that runs once per key at a time. Each caller waits as long as it wants to; the work goes on until the latest of
+ * their deadlines, and ends early only when no caller waits any more.
+ */
+export class SingleFlight<Value> {
+  readonly #flights = new Map<string, Flight<Value>>();
+  readonly #now: () => number;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** The outcome of the work that runs under the key. */
+  running(key: string): Promise<Value> | undefined {
+    return this.#flights.get(key)?.outcome;
+  }
+
+  /** Joins the work under the key, or starts it. @throws TokenBrokerError `aborted`, `timeout`, or its failure */
+  join(key: string, waiting: Waiting, work: (limits: WorkLimits) => Promise<Value>): Promise<Value> {
+    return within(this.#now, waiting, async ({ signal }) => {
+      const flight = this.#flights.get(key) ?? this.#start(key, work, waiting);
+      flight.waiting.add(waiting);
+      signal.addEventListener('abort', () => this.#leave(key, flight, waiting), { once: true });
+      return flight.outcome;
+    });
+  }
+
+  #start(key: string, work: (limits: WorkLimits) => Promise<Value>, first: Waiting): Flight<Value> {
+    const controller = new AbortController();
+    const waiting = new Set([first]);
+    const deadline = () => Math.max(...[...waiting].map((each) => each.deadline));
+    const outcome = work({ signal: controller.signal, deadline }).finally(() => this.#remove(key, flight));
+    const flight: Flight<Value> = { outcome, waiting, controller };
+    this.#flights.set(key, flight);
+    return flight;
+  }
+
+  #leave(key: string, flight: Flight<Value>, waiting: Waiting): void {
+    flight.waiting.delete(waiting);
+    if (flight.waiting.size > 0) return;
+    // A caller that comes now must start anew: this work is ending.
+    this.#remove(key, flight);
+    flight.controller.abort();
+  }
+
+  #remove(key: string, flight: Flight<Value>): void {
+    if (this.#flights.get(key) === flight) this.#flights.delete(key);
+  }
+}
+
+/**
+ * Does work for one caller as long as it waits; the work gets a signal that tells it to stop. Work that does not stop is
+ * left behind, and neither a timer nor a listener stays.
+ *
+ * @throws TokenBrokerError `aborted`, with the signal's reason as its cause, or `timeout`
+ */
+export function within<T>(
+  now: () => number,
+  { signal, deadline }: Waiting,
+  work: (limits: WorkLimits) => Promise<T>,
+): Promise<T> {
+  const timeoutMs = deadline - now();
+  if (signal?.aborted) return Promise.reject(failure('aborted', '', { cause: signal.reason }));
+  if (timeoutMs <= 0) return Promise.reject(failure('timeout', 'the deadline has passed'));
+
+  const stop = new AbortController();
+  return new Promise<T>((resolve, reject) => {
+    const end = (error: Error) => {
+      reject(error);
+      stop.abort(error);
+    };
+    const abort = () => end(failure('aborted', '', { cause: signal?.reason }));
+    signal?.addEventListener('abort', abort, { once: true });
+    const timer = setTimeout(() => end(failure('timeout', `${timeoutMs} ms`)), Math.min(timeoutMs, MAX_TIMER_MS));
+
+    const clear = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', abort);
+    };
+    stop.signal.addEventListener('abort', clear, { once: true });
+    work({ signal: stop.signal, deadline: () => deadline })
+      .then(resolve, reject)
+      .finally(clear);
+  });
+}
+
+/** Beyond it, Node's timers fire at once. */
+const MAX_TIMER_MS = 2 ** 31 - 1;

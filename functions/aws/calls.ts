@@ -1,0 +1,168 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { StoreUnavailable } from '../broker/pair/store.ts';
+import { isPlainWord } from '../broker/redacted.ts';
+import { isRecord } from '../broker/token-response/members.ts';
+
+/**
+ * Gives what the call gives, or throws `OutOfTime` after `timeoutMs`, or after the `clockMs` that are left until a deadline;
+ * without any time the call is not made. The signal ends what is left of the call, also after an answer.
+ */
+export async function withTimeLimit<Result>(
+  timeoutMs: number,
+  call: (abortSignal: AbortSignal) => Promise<Result>,
+  clockMs = Infinity,
+): Promise<Result> {
+  const limitMs = Math.min(timeoutMs, clockMs);
+  if (limitMs <= 0) throw new OutOfTime();
+  const abort = new AbortController();
+  const end = Promise.withResolvers<never>();
+  // A process that had no processor, or was frozen, finds the end of its time before the answer that came meanwhile:
+  // one turn of the event loop reads what is there.
+  const timer = setTimeout(() => setImmediate(() => end.reject(new OutOfTime())), limitMs);
+  try {
+    // A race, because an SDK heeds the signal while it sends and waits, but not while it looks for credentials.
+    return await Promise.race([call(abort.signal), end.promise]);
+  } finally {
+    clearTimeout(timer);
+    abort.abort(OVER);
+  }
+}
+
+/**
+ * Makes a call that can be repeated, and once more after a broken connection or another failure that says nothing about
+ * it. Nothing begins any more once the signal has come.
+ */
+export async function withRetry<Answer>(abortSignal: AbortSignal, call: () => Promise<Answer>): Promise<Answer> {
+  try {
+    return await call();
+  } catch (error) {
+    // Without credentials nothing was sent, and nothing would be: a process has them from its start or never.
+    if (isDefinitive(error) || (error instanceof Error && error.name === 'CredentialsProviderError')) throw error;
+  }
+  await sleep(Math.random() * MAX_BACKOFF_MS, undefined, { signal: abortSignal });
+  return call();
+}
+
+/** Waits for the work as long as the clock says; what comes later is lost, and `undefined` is what there is. */
+export async function inTime<Result>(clockMs: number, work: Promise<Result>): Promise<Result | undefined> {
+  const late = Promise.withResolvers<undefined>();
+  const timer = setTimeout(late.resolve, Math.max(0, clockMs), undefined);
+  try {
+    return await Promise.race([work, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+export class OutOfTime extends Error {
+  override readonly name = 'OutOfTime';
+}
+
+/** Made once: what a signal that is given no reason makes by itself takes a stack each time, and every call ends one. */
+const OVER = new OutOfTime();
+
+const MAX_BACKOFF_MS = 50;
+
+/**
+ * An error's code or name and nothing else: messages and hidden members of an SDK's errors quote the answer. Names come
+ * from answers, too, so one that is no word is none.
+ */
+export function causeWord(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown';
+  const word = 'code' in error && typeof error.code === 'string' ? error.code : error.name;
+  return isPlainWord(word, 64) ? word : 'unknown';
+}
+
+/** An AWS service has answered no, and would give the same answer again; what is transient by its name or status is none. */
+export function isDefinitive(error: unknown): boolean {
+  // What the SDK makes of an answer that it cannot read has no fault.
+  if (!(error instanceof Error && '$fault' in error && '$metadata' in error && isRecord(error.$metadata))) return false;
+  const status = Number(error.$metadata.httpStatusCode);
+  return status >= 400 && status < 500 && status !== 429 && !TRANSIENT.test(`${error}`);
+}
+
+/** After the errors of the last line the SDK has set its clock by the answer: the next call is signed with the right time. */
+const TRANSIENT = new RegExp(
+  '^[^:]*(Throttl|LimitExceeded|TooManyRequests|Timeout|ThroughputExceeded|' +
+    'TimeTooSkewed|RequestExpired|RequestInTheFuture|InvalidSignature|SignatureDoesNotMatch)',
+);
+
+/**
+ * Runs a call to the store within the time that the store is worth: without it the broker still works, so waiting for
+ * it must never cost more than doing without it.
+ *
+ * @throws StoreUnavailable for every failure of the call, at once while the circuit is open
+ */
+export type CircuitBreaker = <Answer>(
+  terms: CallTerms,
+  call: (abortSignal: AbortSignal) => Promise<Answer>,
+) => Promise<Answer>;
+
+export interface CallTerms {
+  /** Epoch milliseconds. A call that is cut off by it says nothing of the store. */
+  readonly deadline: number;
+  /** Others wait for what this call writes: it has the longer time, and is made even while the circuit is open. */
+  readonly endsLease?: boolean;
+}
+
+interface Options {
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  readonly connectedMs?: number;
+  readonly patientMs?: number;
+}
+
+/**
+ * The circuit breaker of one environment. A call has 150 ms while the store is known to be connected: it has answered
+ * within the last 30 s, and the environment's first call is over. Else it has 1 s, because it may have to connect, and a
+ * fleet needs the store most when it starts. After three failures in a row the circuit is open for ten seconds; then a
+ * single call finds out, and has 1 s as well.
+ */
+export function createCircuitBreaker({ now, connectedMs = 150, patientMs = 1_000 }: Options): CircuitBreaker {
+  let firstCallAt: number | undefined;
+  let answeredAt: number | undefined;
+  let failures = 0;
+  let failedAt: number | undefined;
+  let isProbing = false;
+
+  /** A clock that was set back must not make anything longer. */
+  const isWithin = (ms: number, at: number | undefined) => at !== undefined && now() >= at && now() < at + ms;
+
+  return async ({ deadline, endsLease = false }, call) => {
+    firstCallAt ??= now();
+    const isProbe = failures >= MAX_FAILURES && !endsLease;
+    if (isProbe && (isProbing || isWithin(OPEN_MS, failedAt))) throw unavailable('circuit-open');
+    const isConnected = isWithin(KEPT_MS, answeredAt) && !isWithin(FIRST_CALL_MS, firstCallAt);
+    const timeoutMs = isConnected && !endsLease && !isProbe ? connectedMs : patientMs;
+    const clockMs = deadline - now();
+    if (isProbe) isProbing = true;
+    try {
+      const answer = await withTimeLimit(timeoutMs, call, clockMs);
+      failures = 0;
+      answeredAt = now();
+      return answer;
+    } catch (error) {
+      if (!(clockMs < timeoutMs && error instanceof OutOfTime)) {
+        failures += 1;
+        failedAt = now();
+      }
+      throw unavailable(causeWord(error));
+    } finally {
+      if (isProbe) isProbing = false;
+    }
+  };
+}
+
+/** For a call that finds out otherwise that the store is of no use; `cause` is one word. */
+export function unavailable(cause: string): StoreUnavailable {
+  return new StoreUnavailable('The shared cache is not available', { cause });
+}
+
+const MAX_FAILURES = 3;
+const OPEN_MS = 10_000;
+
+/** As long as an idle connection is used again. */
+const KEPT_MS = 30_000;
+
+/** The time-out of the token function: by then its first call has ended. */
+const FIRST_CALL_MS = 15_000;
