@@ -4,7 +4,7 @@ import { environments } from '../../../lib/environments.ts';
 import { type Environment, parseEnvironment } from '../../../lib/settings/environment.ts';
 import { tableName } from '../../../lib/settings/names.ts';
 import { SettingsError } from '../../../lib/settings/schema.ts';
-import { ACCEPTED_CREDENTIALS } from '../../local/example-config.ts';
+import { ACCEPTED_CREDENTIALS } from '../../local/config.ts';
 import { CommandFailure } from './failure.ts';
 import { talk } from './output.ts';
 

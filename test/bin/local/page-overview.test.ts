@@ -27,6 +27,7 @@ const CONFIG = parseLocalConfig({
 const BROKER: LocalBroker = {
   url: 'http://127.0.0.1:1',
   config: CONFIG,
+  brokerKey: undefined,
   controlUrl: 'http://127.0.0.1:2',
   tokenServiceUrl: undefined,
   eventsSettled: async () => undefined,
