@@ -1,3 +1,4 @@
+import { duplicateMember } from '../json.ts';
 import type { ServiceName } from '../pair/pair.ts';
 import { Problem } from '../problem.ts';
 import { Redacted } from '../redacted.ts';
@@ -26,9 +27,14 @@ export function parseCredential(text: Redacted, service: ServiceName, encoding: 
   if (secret === undefined) {
     throw malformed('the secret is not a JSON object such as {"client_id":"…","secret":"…"}');
   }
+  const twice = duplicateMember(text.reveal());
+  if (twice !== undefined) {
+    const name = [...ID_NAMES, ...SECRET_NAMES, 'services', service].includes(twice) ? twice : 'a member';
+    throw malformed(`${name} is given more than once`);
+  }
   const levels = [...entryOf(secret, service), secret];
-  const clientId = readPart(['client_id', 'username'], levels);
-  const password = readPart(['secret', 'client_secret', 'password'], levels);
+  const clientId = readPart(ID_NAMES, levels);
+  const password = readPart(SECRET_NAMES, levels);
   return {
     clientId: new Redacted(clientId),
     secret: new Redacted(password),
@@ -45,6 +51,9 @@ export function namesService(text: Redacted, service: ServiceName): boolean | un
   const services = secret && servicesOf(secret);
   return services === 'all' || services?.has(service);
 }
+
+const ID_NAMES = ['client_id', 'username'] as const;
+const SECRET_NAMES = ['secret', 'client_secret', 'password'] as const;
 
 interface Members {
   /** How the object is named in a message: empty for the top level, else a dotted path that ends in a dot. */
