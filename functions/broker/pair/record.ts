@@ -84,6 +84,11 @@ export interface CheckedVersion {
 /** The findings that a token request can lead to. */
 export type CheckedFinding = 'accepted' | 'rejected' | 'throttled' | 'unreachable' | 'misconfigured';
 
+/** The store did not answer in time; the cause is the name of what went wrong, nothing of its content. */
+export class StoreUnavailable extends Error {
+  override readonly name = 'StoreUnavailable';
+}
+
 export const EMPTY_RECORD: PairRecord = {
   fence: 0,
   leaseOwner: undefined,
