@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { type Finished, SHELL_KEY } from '../bin/commands/command-line.ts';
-import { type Answer, answerWith, startLoopbackServer } from '../client/loopback-server.ts';
+import { type Finished, SHELL_KEY } from '../e2e/commands/command-line.ts';
 import { startSecretsManager } from '../support/stand-ins.ts';
+import { type Answer, answerWith, startLoopbackServer } from '../unit/client/loopback-server.ts';
 import { ECHOES, expectSilence, MARKS } from './command-echoes.ts';
 import { basicOf } from './leak-marks.ts';
 import { credentialOf } from './leak-world.ts';
