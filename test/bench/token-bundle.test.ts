@@ -90,7 +90,6 @@ const PACKAGES = [
   '@smithy/node-http-handler',
   '@smithy/signature-v4',
   '@smithy/types',
-  'zod',
 ];
 
 const MODULES = ['crypto', 'dns', 'https', 'os', 'timers/promises', 'tls'];

@@ -9,8 +9,8 @@ import {
   type Wait,
 } from '../../broker/pair/record.ts';
 import type { ShapeReport } from '../../broker/problem.ts';
+import type { ExpirySource } from '../../broker/token-response/expiry.ts';
 import { isRecord } from '../../broker/token-response/members.ts';
-import type { ExpirySource } from '../../broker/token-response/types.ts';
 import { PROBLEMS, type ProblemType } from '../../contract.ts';
 import type { SealedPublication, VisiblePublication } from '../sealing/sealing.ts';
 

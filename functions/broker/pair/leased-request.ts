@@ -6,8 +6,8 @@ import { lastWriteEnd, leaseMs, MIN_REQUEST_MS, requestEnd, writeEnd } from './d
 import type { Call, Decide, Step, View } from './decision.ts';
 import { expiredHolds, holdAfter, pauseAfter, waitProblem } from './latch-and-pause.ts';
 import type { PairMemory } from './memory.ts';
-import { type CheckedVersion, capTimes, type PairRecord, type StoredToken } from './record.ts';
-import { type Acquisition, type Ending, type Lease, type PairStore, StoreUnavailable } from './store.ts';
+import { type CheckedVersion, capTimes, type PairRecord, type StoredToken, StoreUnavailable } from './record.ts';
+import type { Acquisition, Ending, Lease, PairStore } from './store.ts';
 import { acquired, beforeMine, ended, rejected } from './transitions.ts';
 
 /** What came of trying to take the lease and to make the token request that it allows. */

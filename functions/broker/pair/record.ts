@@ -1,6 +1,6 @@
 import type { ProblemType } from '../../contract.ts';
 import type { ShapeReport } from '../problem.ts';
-import type { ServiceToken } from '../token-response/types.ts';
+import type { ServiceToken } from '../token-response/read.ts';
 
 /**
  * The whole state of a pair that all environments share. Times are epoch milliseconds and come from the clocks of other
@@ -83,6 +83,11 @@ export interface CheckedVersion {
 
 /** The findings that a token request can lead to. */
 export type CheckedFinding = 'accepted' | 'rejected' | 'throttled' | 'unreachable' | 'misconfigured';
+
+/** The store did not answer in time; the cause is the name of what went wrong, nothing of its content. */
+export class StoreUnavailable extends Error {
+  override readonly name = 'StoreUnavailable';
+}
 
 export const EMPTY_RECORD: PairRecord = {
   fence: 0,

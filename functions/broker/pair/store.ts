@@ -72,8 +72,3 @@ export interface RejectedRequest {
   readonly goneVersions: readonly string[];
   readonly checked?: CheckedVersion | undefined;
 }
-
-/** The store did not answer in time; the cause is the name of what went wrong, nothing of its content. */
-export class StoreUnavailable extends Error {
-  override readonly name = 'StoreUnavailable';
-}

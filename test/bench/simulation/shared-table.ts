@@ -1,6 +1,7 @@
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import type { PairRecord } from '../../../functions/broker/pair/record.ts';
-import { type PairStore, StoreUnavailable } from '../../../functions/broker/pair/store.ts';
+import { StoreUnavailable } from '../../../functions/broker/pair/record.ts';
+import type { PairStore } from '../../../functions/broker/pair/store.ts';
 import { createReferencePairStore } from '../../support/reference-pair-store.ts';
 import type { Sandbox } from './sandbox.ts';
 import type { World } from './world.ts';

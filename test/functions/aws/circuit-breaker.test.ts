@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type CircuitBreaker, createCircuitBreaker } from '../../../functions/aws/calls.ts';
-import { StoreUnavailable } from '../../../functions/broker/pair/store.ts';
+import { StoreUnavailable } from '../../../functions/broker/pair/record.ts';
 
 /** No deadline of a caller, unless that is what a test is about. */
 const CALL = { deadline: Infinity };

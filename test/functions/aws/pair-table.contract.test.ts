@@ -1,6 +1,6 @@
 import { describe } from 'vitest';
+import { StoreUnavailable } from '../../../functions/broker/pair/record.ts';
 import type { PairStore } from '../../../functions/broker/pair/store.ts';
-import { StoreUnavailable } from '../../../functions/broker/pair/store.ts';
 import { motoIsInstalled, startMoto } from '../../support/moto.ts';
 import { describePairStore, type StoreUnderTest } from '../../support/pair-store-contract.ts';
 import { connectPairTable } from '../../support/pair-table.ts';

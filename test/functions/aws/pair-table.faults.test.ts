@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
-import { EMPTY_RECORD } from '../../../functions/broker/pair/record.ts';
-import { type PairStore, StoreUnavailable } from '../../../functions/broker/pair/store.ts';
+import { EMPTY_RECORD, StoreUnavailable } from '../../../functions/broker/pair/record.ts';
+import type { PairStore } from '../../../functions/broker/pair/store.ts';
 import type { CallFault } from '../../support/dynamodb.ts';
 import { START } from '../../support/example.ts';
 import { connectPairTable, IN_TIME } from '../../support/pair-table.ts';

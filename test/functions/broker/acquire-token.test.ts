@@ -4,8 +4,8 @@ import { createSecretCache } from '../../../functions/broker/credential/secret-c
 import { createAcquireToken } from '../../../functions/broker/pair/acquire-token.ts';
 import type { Call, Step, View } from '../../../functions/broker/pair/decision.ts';
 import { PairMemory } from '../../../functions/broker/pair/memory.ts';
-import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair/record.ts';
-import { type PairStore, StoreUnavailable } from '../../../functions/broker/pair/store.ts';
+import { EMPTY_RECORD, type PairRecord, StoreUnavailable } from '../../../functions/broker/pair/record.ts';
+import type { PairStore } from '../../../functions/broker/pair/store.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import type { Renewal } from '../../../functions/broker/token-request/renew-token.ts';
 import type { SecretStage } from '../../../functions/contract.ts';

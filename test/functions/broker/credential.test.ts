@@ -29,6 +29,15 @@ it('keeps spaces, also at the ends, and everything beyond ASCII', () => {
   expect(parse({ client_id: 'a b', secret: ' pä€🔑 ' })).toEqual(['a b', ' pä€🔑 ']);
 });
 
+it.each([
+  ['{"client_id":"a","client_id":"b","secret":"s"}', 'client_id is given more than once'],
+  ['{"client_id":"a","secret":"s","secret":"t"}', 'secret is given more than once'],
+  ['{"client_id":"a","secret":"s","services":{"customer-insights":{},"customer-insights":{}}}', `${SERVICE} is given`],
+  ['{"client_id":"a","secret":"s","my pass phrase":1,"my pass phrase":2}', 'a member is given more than once'],
+])('takes no member of two with the same name: %s', (text, detail) => {
+  expect(() => parseText(text)).toThrow(detail);
+});
+
 describe('the services of a client', () => {
   const own = { username: 'own', password: 'o' };
 

@@ -3,8 +3,8 @@ import type { StagedVersions } from '../../../functions/broker/credential/secret
 import type { Call, Decide, Step, View } from '../../../functions/broker/pair/decision.ts';
 import { createLeasedRequest, type LeaseStep } from '../../../functions/broker/pair/leased-request.ts';
 import { PairMemory } from '../../../functions/broker/pair/memory.ts';
-import { EMPTY_RECORD, type PairRecord, type Wait } from '../../../functions/broker/pair/record.ts';
-import { type PairStore, StoreUnavailable } from '../../../functions/broker/pair/store.ts';
+import { EMPTY_RECORD, type PairRecord, StoreUnavailable, type Wait } from '../../../functions/broker/pair/record.ts';
+import type { PairStore } from '../../../functions/broker/pair/store.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import type { Renewal, RenewToken } from '../../../functions/broker/token-request/renew-token.ts';
 import { found } from '../../support/broker-world.ts';

@@ -79,6 +79,19 @@ describe('a body', () => {
     expect(() => parseIssueRequest('application/json', `${text} `)).toThrow('content-too-large');
   });
 
+  it.each([
+    ['{"client":"acme","client":"globex","service":"customer-insights"}', '"client": is given more than once.'],
+    ['{"client":"acme","\\u0063lient":"globex","service":"s"}', '"client": is given more than once.'],
+    ['{"a":{"b":[{"c":1,"c":2}]}}', '"c": is given more than once.'],
+  ])('has no member twice: %s', (text, detail) => {
+    expect(problemOf(() => parseIssueRequest('application/json', text))).toBe(detail);
+  });
+
+  it('may have the same member in two objects, and the same text as name and as value', () => {
+    const text = '{"client":"client","service":"service","x":[{"a":":"},{"a":"{\\"a\\":"}]}';
+    expect(problemOf(() => parseIssueRequest('application/json', text))).toBe('unknown member "x".');
+  });
+
   it('means the same as text and as bytes', () => {
     expect(parseIssueRequest('application/json', JSON.stringify(PAIR))).toEqual(read(PAIR));
   });

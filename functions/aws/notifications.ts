@@ -5,14 +5,15 @@ import {
   GetItemCommand,
   UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb';
+import { PublishCommand, type SNSClient } from '@aws-sdk/client-sns';
 import * as z from 'zod/mini';
-import { NotificationFailure, type NotificationMemories } from '../broker/health/notify.ts';
-import { CONDITIONS, type Entries } from '../broker/health/transitions.ts';
+import { CONDITIONS, type Entries } from '../broker/health/evaluate.ts';
+import { NotificationFailure, type NotificationMemories, type SendMessage } from '../broker/health/notify.ts';
 import type { ServiceName } from '../broker/pair/pair.ts';
 import { causeWord, withTimeLimit } from './calls.ts';
 import { forgetAt, number, numeric, text } from './pair-table/item.ts';
 
-interface Dependencies {
+interface Table {
   readonly dynamodb: DynamoDBClient;
   /** That of the pairs. */
   readonly tableName: string;
@@ -26,16 +27,13 @@ interface Dependencies {
  * Keeps what the operators were told in items of their own beside the pairs: one per service, and one for all the rest.
  * The health function has rights on keys that start with `notify:`, as no pair's key does, and on nothing else.
  */
-export function createNotificationTable({
-  dynamodb,
-  tableName,
-  now,
-  timeoutMs = TIMEOUT_MS,
-}: Dependencies): NotificationMemories {
+export function createNotificationTable({ dynamodb, tableName, now, timeoutMs = 3_000 }: Table): NotificationMemories {
   return {
     async read(service) {
       const command = new GetItemCommand({ ...keyOf(service), ConsistentRead: true });
-      const { Item: item = {} } = await limited((abortSignal) => dynamodb.send(command, { abortSignal }));
+      const { Item: item = {} } = await limited('memory', timeoutMs, (abortSignal) =>
+        dynamodb.send(command, { abortSignal }),
+      );
       return { entries: parseEntries(text(item.entries)), revision: number(item.revision) ?? 0 };
     },
 
@@ -55,7 +53,7 @@ export function createNotificationTable({
           ':number': { S: 'N' },
         },
       });
-      return limited(async (abortSignal) => {
+      return limited('memory', timeoutMs, async (abortSignal) => {
         try {
           await dynamodb.send(command, { abortSignal });
           return true;
@@ -67,22 +65,22 @@ export function createNotificationTable({
     },
   };
 
+  /** A service's name holds no colon, and a pair's key begins with that of a client, so no pair has one of these keys. */
   function keyOf(service: ServiceName | undefined) {
-    return { TableName: tableName, Key: { pair: { S: memoryKey(service) } } };
-  }
-
-  async function limited<Answer>(call: (abortSignal: AbortSignal) => Promise<Answer>): Promise<Answer> {
-    try {
-      return await withTimeLimit(timeoutMs, call);
-    } catch (error) {
-      throw new NotificationFailure(`memory-${causeWord(error)}`);
-    }
+    return { TableName: tableName, Key: { pair: { S: service === undefined ? 'notify::run' : `notify:${service}` } } };
   }
 }
 
-/** A service's name holds no colon, and a pair's key begins with that of a client, so no pair has one of these keys. */
-function memoryKey(service: ServiceName | undefined): string {
-  return service === undefined ? 'notify::run' : `notify:${service}`;
+async function limited<Answer>(
+  what: string,
+  timeoutMs: number,
+  call: (abortSignal: AbortSignal) => Promise<Answer>,
+): Promise<Answer> {
+  try {
+    return await withTimeLimit(timeoutMs, call);
+  } catch (error) {
+    throw new NotificationFailure(`${what}-${causeWord(error)}`);
+  }
 }
 
 /** One short row per entry: an item of the table holds 400 kB. */
@@ -113,4 +111,17 @@ const timeSchema = z.number().check(z.gte(0), z.lte(8.64e15));
 const rowSchema = z.tuple([z.string(), z.enum(CONDITIONS), timeSchema, timeSchema, z.nullable(z.string())]);
 const rowsSchema = z.array(z.catch(z.optional(rowSchema), undefined));
 
-const TIMEOUT_MS = 3_000;
+interface Topic {
+  readonly sns: SNSClient;
+  readonly topicArn: string;
+  /** For one message, repetitions included. */
+  readonly timeoutMs?: number;
+}
+
+/** Publishes messages to a topic. */
+export function createNotifier({ sns, topicArn, timeoutMs = 5_000 }: Topic): SendMessage {
+  return async ({ subject, text }) => {
+    const command = new PublishCommand({ TopicArn: topicArn, Subject: subject, Message: text });
+    await limited('notifier', timeoutMs, (abortSignal) => sns.send(command, { abortSignal }));
+  };
+}
