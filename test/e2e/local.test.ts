@@ -199,9 +199,9 @@ describe('the commands that the greeting shows', () => {
   });
 
   it.each([
-    ['access-denied', 'ask for a rule', REPORTING, GLOBEX],
-    ['access-denied', 'ask for a rule', STRANGER, ACME],
-    ['aws-signature-mismatch', 'check that the secret access key belongs to the access key id', WRONG_KEY, ACME],
+    ['access-denied', 'ask for an access rule', REPORTING, GLOBEX],
+    ['access-denied', 'ask for an access rule', STRANGER, ACME],
+    ['aws-signature-mismatch', 'Check that the secret access key belongs to the access key id', WRONG_KEY, ACME],
     ['credential-rejected', 'token-broker/local/initech', BILLING, INITECH],
   ])('make the command line explain %s and say "%s"', async (type, advice, caller, { client, service }) => {
     const result = await token(['--client', client, '--service', service], caller);
