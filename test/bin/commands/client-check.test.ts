@@ -96,7 +96,7 @@ describe('client check', () => {
     const world = await startOperatorWorld();
     const { exitCode, stdout, stderr } = await world.run(CHECK, { env: { AWS_SECRET_ACCESS_KEY: 'not-the-key' } });
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
-    expect(stderr).toMatch(/^error: aws-signature-mismatch: .*\nCheck the secret access key.*\n$/);
+    expect(stderr).toMatch(/^error: aws-signature-mismatch: .*\nCheck that the secret access key .*\n$/);
   });
 
   it.each([
