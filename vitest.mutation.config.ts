@@ -11,7 +11,9 @@ class QuickFirst extends BaseSequencer {
 }
 
 function weight({ moduleId }: TestSpecification): number {
-  return statSync(moduleId).size + (/(checker|fleet-\w+|health-incident|health-check-pairs)\.test/.test(moduleId) ? 1e6 : 0);
+  return (
+    statSync(moduleId).size + (/(checker|fleet-\w+|health-incident|health-check-pairs)\.test/.test(moduleId) ? 1e6 : 0)
+  );
 }
 
 /** The tests that mutants of the rules have to fear, see stryker.config.js. */

@@ -1,23 +1,16 @@
 import { App } from 'aws-cdk-lib';
-import { BUNDLING_STACKS } from 'aws-cdk-lib/cx-api';
-import { acknowledgements } from '../lib/acknowledgements.ts';
-import { deployingAccountFaults } from '../lib/deploying-account.ts';
+import { acknowledgements } from '../lib/checks/acknowledgements.ts';
+import { acknowledge, checkTemplates } from '../lib/checks/template-checks.ts';
 import { environments } from '../lib/environments.ts';
-import { stackName } from '../lib/names.ts';
-import { parseEnvironments } from '../lib/settings.ts';
-import { SettingsError } from '../lib/settings-error.ts';
-import { acknowledge, checkTemplates } from '../lib/template-checks.ts';
+import { parseEnvironments } from '../lib/settings/environment.ts';
+import { stackName } from '../lib/settings/names.ts';
+import { SettingsError } from '../lib/settings/schema.ts';
 import { TokenBrokerStack } from '../lib/token-broker-stack.ts';
 
 // One stack per environment; with a wrong setting anywhere there is none at all.
 try {
   const parsed = parseEnvironments(environments);
   const app = new App({ analyticsReporting: false });
-  const faults = deployingAccountFaults(parsed, {
-    account: process.env.CDK_DEFAULT_ACCOUNT,
-    stacks: app.node.tryGetContext(BUNDLING_STACKS) ?? [],
-  });
-  if (faults.length > 0) throw new SettingsError(faults);
   for (const environment of parsed) {
     const stack = new TokenBrokerStack(app, stackName(environment.name), { environment });
     acknowledge(stack, acknowledgements(stack, environment.name));

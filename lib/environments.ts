@@ -1,9 +1,9 @@
-import type { EnvironmentForm } from './settings.ts';
+import type { EnvironmentForm } from './settings/environment.ts';
 
 /**
  * The settings of every environment: the one file to edit. `npm run cdk -- synth` checks it and names every wrong place.
  * README.md tells how to add a client, a caller or a service. `npm run token-broker -- config <environment>` shows every
- * setting with its default; `service-schema.ts`, `operation-schema.ts` and `alarm-schema.ts` say what they mean.
+ * setting with its default; `settings/environment.ts` and `settings/service.ts` say what they mean.
  */
 export const environments: Readonly<Record<string, EnvironmentForm>> = {
   dev: {
@@ -29,7 +29,7 @@ export const environments: Readonly<Record<string, EnvironmentForm>> = {
       { role: 'arn:aws:iam::222222222222:role/reporting', clients: ['acme'], services: ['customer-insights'] },
     ],
 
-    // How often every credential is proven. Who is told: nobody by e-mail, in development.
+    // How often every credential is checked. Without `notify`, no e-mail is sent.
     health: { every: 'rate(1 hour)' },
 
     // A new version gets all calls at once.
@@ -51,7 +51,7 @@ export const environments: Readonly<Record<string, EnvironmentForm>> = {
       { role: 'arn:aws:iam::333333333333:role/reporting', clients: ['acme'], services: ['customer-insights'] },
     ],
 
-    // As often as in production, and deployed as there: what fails shall fail here first.
+    // As often as in production, and deployed as there, so that a fault shows here first.
     health: { every: 'rate(30 minutes)', notify: ['ops@example.com'] },
     canary: { percent: 10, minutes: 5 },
     logRetentionDays: 90,
@@ -76,11 +76,11 @@ export const environments: Readonly<Record<string, EnvironmentForm>> = {
       { role: 'arn:aws:iam::222222222222:role/reporting', clients: ['acme'], services: ['customer-insights'] },
     ],
 
-    // Each address gets a message of AWS first, to confirm that it wants to be told.
+    // AWS first asks each address to confirm its subscription.
     health: { every: 'rate(30 minutes)', notify: ['ops@example.com'] },
 
-    // A new version gets 10 % of the calls for 5 minutes first. What else there is to set for production, such as
-    // reservedConcurrency and vpc, is told in docs/operations.md.
+    // A new version gets 10 % of the calls for 5 minutes first. docs/operations.md tells what else there is to set
+    // for production, such as reservedConcurrency and vpc.
     canary: { percent: 10, minutes: 5 },
     logRetentionDays: 365,
   },

@@ -1,13 +1,13 @@
 import { CfnOutput, Stack, Tags } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
-import { ClientSecrets } from './client-secrets.ts';
-import { CredentialHealth } from './credential-health.ts';
-import { FailedEvents } from './failed-events.ts';
-import { Monitoring } from './monitoring.ts';
-import { OperatorTopic } from './operator-topic.ts';
-import { PairTable } from './pair-table.ts';
-import type { Environment } from './settings.ts';
-import { TokenEndpoint } from './token-endpoint.ts';
+import { ClientSecrets } from './data/client-secrets.ts';
+import { PairTable } from './data/pair-table.ts';
+import { CredentialHealth } from './health/credential-health.ts';
+import { FailedEvents } from './health/failed-events.ts';
+import { Monitoring } from './monitoring/monitoring.ts';
+import { OperatorTopic } from './monitoring/operator-topic.ts';
+import type { Environment } from './settings/environment.ts';
+import { TokenEndpoint } from './token/token-endpoint.ts';
 
 interface TokenBrokerStackProps {
   readonly environment: Environment;

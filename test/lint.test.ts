@@ -23,36 +23,49 @@ const ARROWS: Readonly<Record<string, { readonly allowed: readonly string[]; rea
       ...['./log/emf.ts', '../broker/problem.ts', '../broker/pair/pair.ts', '../environment.ts', '../contract.ts'],
       ...['node:crypto', '@smithy/signature-v4'],
     ],
-    refused: ['../token-function.ts', '../../client/error.ts', '../../lib/names.ts'],
+    refused: ['../token-function.ts', '../../client/error.ts', '../../lib/settings/names.ts'],
   },
   'functions/aws/log/emf.ts': {
     allowed: [
       ...['./audit-log.ts', '../function-url.ts', '../sealing/sealing.ts', '../../broker/pair/pair.ts'],
       ...['../../environment.ts', '../../contract.ts', 'node:crypto'],
     ],
-    refused: ['../../token-function.ts', '../../../client/error.ts', '../../../lib/names.ts'],
+    refused: ['../../token-function.ts', '../../../client/error.ts', '../../../lib/settings/names.ts'],
   },
   'functions/token.ts': {
     allowed: ['./aws/log/emf.ts', './broker/pair/pair.ts', './contract.ts', 'node:crypto'],
-    refused: ['../client/error.ts', '../lib/names.ts', '../bin/app.ts'],
+    refused: ['../client/error.ts', '../lib/settings/names.ts', '../bin/app.ts'],
   },
-  'functions/health.ts': { allowed: ['./health-function.ts', '../client/error.ts'], refused: ['../lib/names.ts'] },
-  'functions/health-function.ts': { allowed: ['./aws/log/emf.ts', '../client/error.ts'], refused: ['../lib/names.ts'] },
-  'lib/names.ts': {
-    allowed: ['./canary.ts', '../functions/environment.ts', '../functions/contract.ts', 'aws-cdk-lib'],
+  'functions/health.ts': {
+    allowed: ['./health-function.ts', '../client/error.ts'],
+    refused: ['../lib/settings/names.ts'],
+  },
+  'functions/health-function.ts': {
+    allowed: ['./aws/log/emf.ts', '../client/error.ts'],
+    refused: ['../lib/settings/names.ts'],
+  },
+  'lib/token-broker-stack.ts': {
+    allowed: ['./token/canary.ts', '../functions/environment.ts', '../functions/contract.ts', 'aws-cdk-lib'],
     refused: ['../functions/token.ts', '../functions/broker/pair/pair.ts', '../client/error.ts', '../bin/app.ts'],
+  },
+  'lib/token/canary.ts': {
+    allowed: [
+      ...['./lambda-function.ts', '../settings/names.ts', 'aws-cdk-lib'],
+      ...['../../functions/environment.ts', '../../functions/contract.ts'],
+    ],
+    refused: ['../environments.ts', '../../functions/token.ts', '../../client/error.ts', '../../bin/app.ts'],
   },
   'client/error.ts': {
     allowed: ['./sign.ts', '../functions/contract.ts', '@smithy/signature-v4'],
-    refused: ['../functions/environment.ts', '../functions/broker/pair/pair.ts', '../lib/names.ts'],
+    refused: ['../functions/environment.ts', '../functions/broker/pair/pair.ts', '../lib/settings/names.ts'],
   },
   'client/commands/token.ts': {
     allowed: ['../token-broker.ts', './options.ts', '../../functions/contract.ts', 'commander'],
-    refused: ['../../functions/environment.ts', '../../lib/names.ts', '../../bin/json.ts'],
+    refused: ['../../functions/environment.ts', '../../lib/settings/names.ts', '../../bin/json.ts'],
   },
   'bin/commands/client.ts': {
     allowed: [
-      ...['./client/put.ts', '../json.ts', '../../lib/names.ts', '../../functions/broker/pair/pair.ts'],
+      ...['./client/put.ts', '../json.ts', '../../lib/settings/names.ts', '../../functions/broker/pair/pair.ts'],
       '../../client/index.ts',
     ],
     refused: ['../../client/error.ts', '../../test/support/example.ts'],

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
-import { exampleConfig } from '../bin/local/example-config.ts';
-import { parseEnvironment } from '../lib/settings.ts';
+import { exampleConfig } from '../bin/local/config.ts';
+import { parseEnvironment } from '../lib/settings/environment.ts';
 import { exampleForm } from './lib/example-form.ts';
 import { blocks, commands, README, table } from './support/readme.ts';
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { environments } from '../../lib/environments.ts';
-import { listSettings } from '../../lib/settings-listing.ts';
+import { listSettings } from '../../lib/settings/listing.ts';
 import { knownSettings } from './shared/environment.ts';
 import { explainFailure } from './shared/failure.ts';
 import { parseName } from './shared/options.ts';

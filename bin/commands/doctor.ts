@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { createTokenBroker, type TokenBroker, TokenBrokerError } from '../../client/index.ts';
 import type { Caller } from '../../functions/broker/authorize.ts';
 import type { Pair } from '../../functions/broker/pair/pair.ts';
-import { authUrlFault } from '../../lib/auth-url.ts';
+import { authUrlFault } from '../../lib/settings/auth-url.ts';
 import { isJsonObject } from '../json.ts';
 import { examinePermissions, findCredentials, identify } from './doctor/identity.ts';
 import { examineConnection, isMissing, readAddress, tryTokenPaths } from './doctor/reach.ts';

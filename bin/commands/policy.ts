@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import type { AccessRule } from '../../functions/broker/authorize.ts';
-import { ALIAS, functionName } from '../../lib/names.ts';
-import { parseRoleArn, roleArnFault } from '../../lib/role-arn.ts';
-import type { Environment } from '../../lib/settings.ts';
+import { parseRoleArn, roleArnFault } from '../../lib/settings/access-rules.ts';
+import type { Environment } from '../../lib/settings/environment.ts';
+import { ALIAS, functionName } from '../../lib/settings/names.ts';
 import { knownSettings } from './shared/environment.ts';
 import { explainFailure } from './shared/failure.ts';
 import { printJson, talk } from './shared/output.ts';

@@ -40,7 +40,11 @@ describe('a token request that takes the last of the time', () => {
 describe('what the caller is told', () => {
   it.each([
     ['Secrets Manager', { secret: NEVER }, 'secrets-unavailable'],
-    ['all of AWS', { secret: NEVER, sealingKey: NEVER, read: NEVER }, 'secrets-unavailable'],
+    [
+      'all of AWS, of which the record is asked first and takes all the time,',
+      { secret: NEVER, sealingKey: NEVER, read: NEVER },
+      'token-endpoint-timeout',
+    ],
     ['the table', { read: NEVER }, 'token-endpoint-timeout'],
     ['the service', { tokenEndpoint: NEVER }, 'token-endpoint-timeout'],
   ])('when %s is silent: what was, and when to come back', async (_what, silent, type) => {

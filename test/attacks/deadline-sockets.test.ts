@@ -3,13 +3,13 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { DeleteItemCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import type { Fault } from '../../bin/local/aws-fault.ts';
-import { ensurePairTable, startDynamoDB } from '../../bin/local/dynamodb.ts';
-import { startSecretsManager } from '../../bin/local/secrets-manager.ts';
+import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
+import type { Fault } from '../../bin/local/aws/failure.ts';
 import { createDynamoDBClient } from '../../functions/aws/clients.ts';
 import { sealingKeyName } from '../../functions/contract.ts';
 import { startFaultyEndpoint } from '../support/dynamodb.ts';
 import { type RawServer, startRawServer } from '../support/raw-server.ts';
+import { startDynamoDB, startSecretsManager } from '../support/stand-ins.ts';
 import { drip, http, type Reply, write } from './hostile-answers.ts';
 
 let dynamodb: Awaited<ReturnType<typeof startDynamoDB>>;

@@ -1,8 +1,7 @@
 import { type AttributeValue, DeleteItemCommand, GetItemCommand } from '@aws-sdk/client-dynamodb';
 import { CreateSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { expect, onTestFinished } from 'vitest';
-import { ensurePairTable, startDynamoDB } from '../../bin/local/dynamodb.ts';
-import { startSecretsManager } from '../../bin/local/secrets-manager.ts';
+import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
 import { createDynamoDBClient, createSecretsManagerClient } from '../../functions/aws/clients.ts';
 import { createHttpsSender } from '../../functions/aws/https/sender.ts';
 import type { Service } from '../../functions/broker/service.ts';
@@ -13,6 +12,7 @@ import { type FaultOf, startFaultyEndpoint } from '../support/dynamodb.ts';
 import { exampleRule, exampleService } from '../support/example.ts';
 import { CONTEXT, functionUrlEvent } from '../support/function-url-events.ts';
 import { startRawServer } from '../support/raw-server.ts';
+import { startDynamoDB, startSecretsManager } from '../support/stand-ins.ts';
 import { http, type Reply, write } from './hostile-answers.ts';
 import { findLeaks, marksOf, type Spelling } from './leak-marks.ts';
 import { captureOutput, type Output } from './leak-output.ts';

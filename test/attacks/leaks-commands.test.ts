@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { startSecretsManager } from '../../bin/local/secrets-manager.ts';
-import type { Finished } from '../bin/commands/command-line.ts';
+import { type Finished, SHELL_KEY } from '../bin/commands/command-line.ts';
 import { type Answer, answerWith, startLoopbackServer } from '../client/loopback-server.ts';
+import { startSecretsManager } from '../support/stand-ins.ts';
 import { ECHOES, expectSilence, MARKS } from './command-echoes.ts';
 import { basicOf } from './leak-marks.ts';
 import { credentialOf } from './leak-world.ts';
@@ -44,7 +44,9 @@ it.each(named.filter(({ name }) => name.startsWith('client') || name.startsWith(
   async ({ args }) => {
     await Promise.all(
       FEW.map(async ([, answer]) => {
-        const { store, url, close } = await startSecretsManager();
+        const { store, url, close } = await startSecretsManager({
+          keys: [{ ...SHELL_KEY, sessionToken: MARKS.sessionToken }],
+        });
         const { versions } = store.create('token-broker/local/acme');
         for (const stage of ['AWSCURRENT', 'AWSCURRENT', 'AWSPENDING']) {
           versions.add(randomUUID(), { SecretString: credentialOf(MARKS.clientId, MARKS.secret) }, [stage]);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { TokenServiceAnswer } from '../../bin/local/token-service-answer.ts';
+import type { TokenServiceAnswer } from '../../bin/local/token-service/answer.ts';
 import { CREDENTIALS, startHealthFunctionWorld } from '../functions/health-function-world.ts';
 import { OLD, startSecretEventWorld, WRONG } from '../functions/secret-event-world.ts';
 import { findMark } from '../support/encodings.ts';

@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { createHttpsSender } from '../../functions/aws/https/sender.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
 import { buildTokenRequest } from '../../functions/broker/token-request/token-request.ts';
-import { parseEnvironment } from '../../lib/settings.ts';
+import { parseEnvironment } from '../../lib/settings/environment.ts';
 import { changed, exampleForm, faultsIn } from '../lib/example-form.ts';
 import { exampleService } from '../support/example.ts';
 

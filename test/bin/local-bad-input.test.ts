@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { ACCEPTED_CREDENTIALS, exampleConfig } from '../../bin/local/example-config.ts';
-import { type SecretsManagerStandIn, startSecretsManager } from '../../bin/local/secrets-manager.ts';
-import { startTokenService, type TokenService } from '../../bin/local/token-service.ts';
+import type { SecretsManagerStandIn } from '../../bin/local/aws/secrets-manager.ts';
+import { ACCEPTED_CREDENTIALS, exampleConfig } from '../../bin/local/config.ts';
+import { startTokenService, type TokenService } from '../../bin/local/token-service/server.ts';
 import { type LocalBrokerProcess, startLocalBroker } from '../support/local-broker.ts';
 import { type RequestToSend, send } from '../support/requests.ts';
 import { sign } from '../support/signers.ts';
+import { startSecretsManager } from '../support/stand-ins.ts';
 
 const BILLING = { accessKeyId: 'AKIDLOCALBILLING', secretAccessKey: 'local-billing-secret' };
 const SERVICE = '"service":"customer-insights"';

@@ -1,8 +1,14 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTokenService, type TokenService } from '../../bin/local/token-service.ts';
-import { ask, type LocalBrokerProcess, shellCommands, startLocalBroker } from '../support/local-broker.ts';
+import { startTokenService, type TokenService } from '../../bin/local/token-service/server.ts';
+import {
+  ask,
+  type LocalBrokerProcess,
+  operatorCommands,
+  shellCommands,
+  startLocalBroker,
+} from '../support/local-broker.ts';
 import { type OidcProvider, startOidcProvider } from '../support/oidc.ts';
 
 const ME = { role: 'arn:aws:iam::222222222222:role/me', accessKeyId: 'AKIDME', secretAccessKey: 'marked-key' };
@@ -107,6 +113,25 @@ describe('npm start -- --config FILE, with a service that reads the credential a
     expect(stdout).not.toMatch(/stand-in|AKIDLOCALBILLING/);
   });
 
+  it('offers the key of the broker itself, another one at each start, where no role may check', async () => {
+    const brokers = [
+      await startLocalBroker({ config: config(services()) }),
+      await startLocalBroker({ config: config(services()) }),
+    ];
+    const listed = await Promise.all(
+      brokers.map((broker) => {
+        const commands = `${shellCommands(broker)}\n${operatorCommands(broker)}`.replace(/^.*token --client.*$/m, '');
+        return promisify(execFile)('sh', ['-c', commands]);
+      }),
+    );
+    const keys = brokers.map((broker) => /AWS_SECRET_ACCESS_KEY=(\S{40})\n/.exec(operatorCommands(broker))?.[1]);
+    await Promise.all(brokers.map((broker) => broker.end()));
+
+    for (const { stdout } of listed) expect(stdout).toMatch(/^plain +all +[0-9a-f]{8} /m);
+    expect(new Set(keys).size).toBe(2);
+    expect(keys).not.toContain(undefined);
+  });
+
   it('quotes what a shell would take for something else', async () => {
     const key = `it's-$HOME&"key"`;
     const caller = { ...ME, secretAccessKey: key };
@@ -118,11 +143,11 @@ describe('npm start -- --config FILE, with a service that reads the credential a
     expect(stdout).toBe(key);
   });
 
-  it('says that nobody gets a token when no rule names a caller', async () => {
+  it('says that no caller gets a token when no rule names one', async () => {
     const broker = await startLocalBroker({ config: { ...config(services()), accessRules: [] } });
     const { stdout } = await broker.end();
 
-    expect(stdout).toMatch(/^ {2}me +may act for nobody$/m);
+    expect(stdout).toMatch(/^ {2}me +may act for no client$/m);
     expect(stdout).toContain('No access rule names a caller');
     expect(stdout).not.toContain('curl');
   });

@@ -6,9 +6,9 @@ import {
   UpdateSecretVersionStageCommand,
 } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import type { PublishedMessage } from '../../bin/local/aws/sns-sts.ts';
 import { type LocalBroker, startLocalBroker } from '../../bin/local/broker.ts';
-import type { PublishedMessage } from '../../bin/local/sns.ts';
-import { startTokenService, type TokenService } from '../../bin/local/token-service.ts';
+import { startTokenService, type TokenService } from '../../bin/local/token-service/server.ts';
 import { createTokenBroker } from '../../client/token-broker.ts';
 import { findMark } from '../support/encodings.ts';
 import { runCommandLine } from './commands/command-line.ts';

@@ -1,12 +1,14 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Pair } from '../../functions/broker/pair/pair.ts';
 import {
   ask,
   curlCommand,
   type LocalBrokerProcess,
+  operatorCommands,
   printedVariables,
   shellCommands,
   startLocalBroker,
@@ -154,6 +156,33 @@ describe('the local broker', () => {
   });
 });
 
+describe('the secrets of the local broker', () => {
+  const SECRETS = ['token-broker/local/acme', 'token-broker-keys/local/sealing'];
+
+  /** What an SDK is answered that reads each of them. */
+  async function read(credentials: Caller): Promise<readonly string[]> {
+    const { AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoint = '' } = printedVariables(broker);
+    const client = new SecretsManagerClient({ endpoint, region: 'us-east-1', credentials, maxAttempts: 1 });
+    const answers = SECRETS.map((SecretId) =>
+      client.send(new GetSecretValueCommand({ SecretId })).then(
+        ({ SecretString }) => (SecretString ? 'read' : 'empty'),
+        (error: Error) => error.name,
+      ),
+    );
+    return Promise.all(answers).finally(() => client.destroy());
+  }
+
+  it.each([
+    ['the operator, whose role may check', OPERATOR, 'read'],
+    ['a caller that may only have tokens', BILLING, 'AccessDeniedException'],
+    ['a role without a rule', STRANGER, 'AccessDeniedException'],
+    ['a wrong key', WRONG_KEY, 'InvalidSignatureException'],
+    ['an unknown key', { ...OPERATOR, accessKeyId: 'AKIDLOCALBROKER' }, 'UnrecognizedClientException'],
+  ])('are answered to %s alike', async (_, caller, answer) => {
+    expect(await read(caller)).toEqual(SECRETS.map(() => answer));
+  });
+});
+
 describe('the commands that the greeting shows', () => {
   const OTHER_SIGN_IN = { AWS_PROFILE: 'other', AWS_SESSION_TOKEN: 'other' };
 
@@ -184,8 +213,8 @@ describe('the commands that the greeting shows', () => {
   const hasAws = runs('aws', '--version');
   const missing = hasAws ? '' : ' (skipped: the AWS command line is not installed)';
 
-  it.skipIf(!hasAws)(`lead the AWS command line to the secrets${missing}`, async () => {
-    const setUp = shellCommands(broker).replace(/^ *npm .*$/m, '');
+  it.skipIf(!hasAws)(`lead the AWS command line to the secrets, which the operator may read${missing}`, async () => {
+    const setUp = `${shellCommands(broker)}\n${operatorCommands(broker)}`.replace(/^ *npm .*$/gm, '');
     const read = 'aws secretsmanager get-secret-value --secret-id token-broker/local/acme --output json';
     const { stdout } = await shell(setUp + read, { ...OTHER_SIGN_IN, AWS_CONFIG_FILE: '/dev/null' });
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type FunctionUrl, startFunctionUrl } from '../../bin/local/function-url.ts';
+import { type FunctionUrl, startFunctionUrl } from '../../bin/local/function-url/server.ts';
 import { createTokenBroker, type TokenBrokerOptions } from '../../client/token-broker.ts';
 import { ACCESS_TOKEN, issued } from './broker-answers.ts';
 

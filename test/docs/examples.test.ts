@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { startFunctionUrl } from '../../bin/local/function-url.ts';
+import { startFunctionUrl } from '../../bin/local/function-url/server.ts';
 import {
   type LocalBrokerProcess,
   printedVariables,

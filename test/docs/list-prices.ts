@@ -9,8 +9,7 @@ export function priceTables(): { readonly perMillion: string; readonly perMonth:
 interface Call {
   readonly what: string;
   readonly billedMs: number;
-  readonly eventualReads?: number;
-  readonly strongReads?: number;
+  readonly reads?: number;
   readonly writes?: number;
   readonly secretReads?: number;
 }
@@ -18,21 +17,8 @@ interface Call {
 /** How a call can be answered. The milliseconds are those of the simulation: 5 for the table, 15 for a secret, 150 for a service. */
 const CALLS = {
   memory: { what: 'from memory', billedMs: 2 },
-  table: { what: 'from the table', billedMs: 8, eventualReads: 1 },
-  firstOfClient: {
-    what: 'from the table, the client being new to the environment',
-    billedMs: 18,
-    eventualReads: 1,
-    secretReads: 1,
-  },
-  request: {
-    what: 'by a token request',
-    billedMs: 190,
-    eventualReads: 1,
-    strongReads: 1,
-    writes: 2,
-    secretReads: 1,
-  },
+  table: { what: 'from the table', billedMs: 8, reads: 1 },
+  request: { what: 'by a token request', billedMs: 190, reads: 1, writes: 2, secretReads: 1 },
 } as const satisfies Readonly<Record<string, Call>>;
 
 const MILLION = 1_000_000;
@@ -58,7 +44,7 @@ function perMillionTable(): string {
 const CLIENTS = 1_000;
 const SERVICES = 2;
 const HOURS_OF_MONTH = 30 * 24;
-const ALARMS = 18;
+const ALARMS = 17;
 const METRICS = 100;
 
 // List prices of us-east-1 in US dollars per month, read on 2026-11-21.

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { callerAccountFaults } from '../../lib/caller-accounts.ts';
 import { environments } from '../../lib/environments.ts';
+import { callerAccountFaults } from '../../lib/settings/access-rules.ts';
 import { resourcesOf, synthesise } from '../lib/synthesise.ts';
 import { priceTables } from './list-prices.ts';
 

@@ -1,6 +1,6 @@
 import { CreateSecretCommand } from '@aws-sdk/client-secrets-manager';
-import { ensurePairTable, ensureSealingKey } from '../../bin/local/dynamodb.ts';
-import { startTokenService } from '../../bin/local/token-service.ts';
+import { ensurePairTable, ensureSealingKey } from '../../bin/local/aws/dynamodb.ts';
+import { startTokenService } from '../../bin/local/token-service/server.ts';
 import { createDynamoDBClient, createSecretsManagerClient } from '../../functions/aws/clients.ts';
 import {
   type EnvironmentAnswer,

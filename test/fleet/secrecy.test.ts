@@ -1,7 +1,7 @@
 import { type AttributeValue, ScanCommand } from '@aws-sdk/client-dynamodb';
 import { GetSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TokenServiceAnswer } from '../../bin/local/token-service-answer.ts';
+import type { TokenServiceAnswer } from '../../bin/local/token-service/answer.ts';
 import { encodingsOf, findMark } from '../support/encodings.ts';
 import { SESSION_TOKEN } from '../support/environment-process.ts';
 import { ask, type Fleet, SERVICE, startFleet, TABLE } from './fleet.ts';

@@ -1,9 +1,9 @@
 import type { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startDynamoDB } from '../../bin/local/dynamodb.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
 import { exampleService } from '../support/example.ts';
 import { connectPairTable, TABLE } from '../support/pair-table.ts';
+import { startDynamoDB } from '../support/stand-ins.ts';
 
 let dynamodb: { readonly url: string; readonly close: () => Promise<void> };
 let table: Awaited<ReturnType<typeof connectPairTable>>;

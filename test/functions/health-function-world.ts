@@ -1,17 +1,16 @@
 import { ScanCommand } from '@aws-sdk/client-dynamodb';
 import { CreateSecretCommand, DeleteSecretCommand, PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { onTestFinished, vi } from 'vitest';
-import { ensurePairTable, ensureSealingKey, startDynamoDB } from '../../bin/local/dynamodb.ts';
-import { startFunctionUrl } from '../../bin/local/function-url.ts';
-import { startSecretsManager } from '../../bin/local/secrets-manager.ts';
-import { type PublishedMessage, startSns } from '../../bin/local/sns.ts';
-import { startSts } from '../../bin/local/sts.ts';
-import { startTokenService } from '../../bin/local/token-service.ts';
+import { ensurePairTable, ensureSealingKey } from '../../bin/local/aws/dynamodb.ts';
+import type { PublishedMessage } from '../../bin/local/aws/sns-sts.ts';
+import { startFunctionUrl } from '../../bin/local/function-url/server.ts';
+import { startTokenService } from '../../bin/local/token-service/server.ts';
 import { createDynamoDBClient, createSecretsManagerClient } from '../../functions/aws/clients.ts';
 import type { AccessRule } from '../../functions/broker/authorize.ts';
 import { createHealthFunction } from '../../functions/health-function.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
 import { exampleRule, exampleService } from '../support/example.ts';
+import { startDynamoDB, startSecretsManager, startSns, startSts } from '../support/stand-ins.ts';
 
 const PROBE = roleArn('probe');
 
@@ -59,8 +58,8 @@ export async function startHealthFunctionWorld(options: Options = {}) {
   const sts = await startSts({ roles: [PROBE_KEY] });
   const variables = {
     AWS_REGION: 'us-east-1',
-    AWS_ACCESS_KEY_ID: 'AKIDTEST',
-    AWS_SECRET_ACCESS_KEY: 'test-key',
+    AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE',
+    AWS_SECRET_ACCESS_KEY: 'example',
     AWS_ENDPOINT_URL_SECRETS_MANAGER: secretsManager.url,
     AWS_ENDPOINT_URL_DYNAMODB: dynamodb.url,
     AWS_ENDPOINT_URL_SNS: sns.url,

@@ -5,17 +5,17 @@ import {
   type Tag,
 } from '@aws-sdk/client-secrets-manager';
 import { onTestFinished, vi } from 'vitest';
-import { ensurePairTable, ensureSealingKey, startDynamoDB } from '../../bin/local/dynamodb.ts';
-import { startFunctionUrl } from '../../bin/local/function-url.ts';
-import type { LabelUpdate } from '../../bin/local/secret-store.ts';
-import { startSecretsManager } from '../../bin/local/secrets-manager.ts';
-import { type PublishedMessage, startSns } from '../../bin/local/sns.ts';
-import { startTokenService } from '../../bin/local/token-service.ts';
+import { ensurePairTable, ensureSealingKey } from '../../bin/local/aws/dynamodb.ts';
+import type { LabelUpdate } from '../../bin/local/aws/secret-store.ts';
+import type { PublishedMessage } from '../../bin/local/aws/sns-sts.ts';
+import { startFunctionUrl } from '../../bin/local/function-url/server.ts';
+import { startTokenService } from '../../bin/local/token-service/server.ts';
 import { createTokenBroker } from '../../client/token-broker.ts';
 import { createDynamoDBClient, createSecretsManagerClient } from '../../functions/aws/clients.ts';
 import { createHealthFunction } from '../../functions/health-function.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
 import { exampleRule, exampleService } from '../support/example.ts';
+import { startDynamoDB, startSecretsManager, startSns } from '../support/stand-ins.ts';
 
 export const SERVICES = ['customer-insights', 'merchant-payment-cleansing'] as const;
 
@@ -46,8 +46,8 @@ export async function startSecretEventWorld() {
   const sns = await startSns({ topicArn: TOPIC, onMessage: (message) => messages.push(message) });
   stubVariables({
     AWS_REGION: 'us-east-1',
-    AWS_ACCESS_KEY_ID: 'AKIDTEST',
-    AWS_SECRET_ACCESS_KEY: 'test-key',
+    AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE',
+    AWS_SECRET_ACCESS_KEY: 'example',
     AWS_ENDPOINT_URL_SECRETS_MANAGER: secretsManager.url,
     AWS_ENDPOINT_URL_DYNAMODB: dynamodb.url,
     AWS_ENDPOINT_URL_SNS: sns.url,
@@ -100,6 +100,7 @@ export async function startSecretEventWorld() {
     messages,
     broker,
     secrets,
+    store: secretsManager.store,
     /** Every line that either function has written. */
     lines,
     /** The status of every answer to a check. */

@@ -165,10 +165,9 @@ describe('an event that changes nothing', () => {
     async (how) => {
       const world = await startSecretEventWorld();
       const event = await world.create(OLD);
-      const ForceDeleteWithoutRecovery = how === 'is gone';
-      await world.secrets.send(
-        new DeleteSecretCommand({ SecretId: 'token-broker/test/acme', ForceDeleteWithoutRecovery }),
-      );
+      const SecretId = 'token-broker/test/acme';
+      if (how === 'is gone') world.store.remove(world.store.get(SecretId));
+      else await world.secrets.send(new DeleteSecretCommand({ SecretId }));
       await world.deliver(event);
       expect(linesOfHealth(world.lines).map(({ outcome }) => outcome)).toEqual(['secret-missing', 'secret-missing']);
       expect(world.tokenService.requests).toEqual([]);

@@ -1,12 +1,18 @@
 import { describe, expect, it } from 'vitest';
-import { alarmSchema } from '../../lib/alarm-schema.ts';
-import { metricsOf, periodSeconds } from '../support/cloudwatch/alarm.ts';
+import { ALARM_NAMES } from '../../lib/monitoring/alarms.ts';
+import { MINUTE_MS, metricsOf, periodSeconds, watch } from '../support/cloudwatch/alarm.ts';
+import { createHealthDay } from '../support/cloudwatch/health-day.ts';
+import { metricKey, pointsOf } from '../support/cloudwatch/metric-points.ts';
 import { alarmsOf } from '../support/cloudwatch/template-alarms.ts';
+import { START } from '../support/example.ts';
+import { ALARM_CASES } from './alarm-cases.ts';
+import { exampleForm } from './example-form.ts';
 import { synthesiseMonitoring } from './monitored.ts';
 import { resourceOf } from './synthesise.ts';
 
 const synthesised = synthesiseMonitoring();
 const alarms = alarmsOf(synthesised);
+const caseNameOf = (alarmName: string) => alarmName.replace(/^token-broker-(.*)-test$/, '$1');
 const isOfNewVersion = ({ AlarmName }: { readonly AlarmName: string }) => AlarmName.includes('-new-version-');
 
 describe('every alarm', () => {
@@ -29,27 +35,23 @@ describe('every alarm', () => {
     }
   });
 
-  it('has a setting, and is switched off by it', () => {
-    const namesWith = (settings: object) =>
-      alarmsOf(synthesiseMonitoring({ alarms: settings })).map(({ AlarmName }) => AlarmName);
-    const all = namesWith({});
-    const settings = Object.keys(alarmSchema.shape);
-    expect(all).toHaveLength(settings.length);
+  it('has a name in the settings, and is switched off by it', () => {
+    const namesWithout = (off: readonly string[]) =>
+      alarmsOf(synthesiseMonitoring({ alarms: { off } })).map(({ AlarmName }) => AlarmName);
+    const nameOf = (name: string) => `token-broker-${name}-test`;
+    expect(namesWithout([])).toEqual(ALARM_NAMES.map(nameOf));
     // Each is off in other rounds than any other one is: five of them do for all.
     for (const bit of [1, 2, 4, 8, 16]) {
-      const off = settings.filter((_, index) => ((index + 1) & bit) > 0);
-      const names = off.map((setting) => `token-broker-${setting.replaceAll(/(?=[A-Z])/g, '-').toLowerCase()}-test`);
-      expect(namesWith(Object.fromEntries(off.map((setting) => [setting, false])))).toEqual(
-        all.filter((name) => !names.includes(name)),
-      );
+      const isOff = (_: string, index: number) => ((index + 1) & bit) > 0;
+      const on = ALARM_NAMES.filter((name, index) => !isOff(name, index));
+      expect(namesWithout(ALARM_NAMES.filter(isOff))).toEqual(on.map(nameOf));
     }
   });
 
   it.each(['rate(15 minutes)', 'rate(59 minutes)', 'rate(1 hour)', 'rate(1 day)'])(
     'looks back no further than CloudWatch can, with health at %s',
     (every) => {
-      const changes = { health: { every }, alarms: { healthSilent: { intervals: 7 } } };
-      for (const alarm of alarmsOf(synthesiseMonitoring(changes))) {
+      for (const alarm of alarmsOf(synthesiseMonitoring({ health: { every } }))) {
         const period = periodSeconds(alarm);
         expect(period % 60).toBe(0);
         expect(period * alarm.EvaluationPeriods).toBeLessThanOrEqual(period < 3_600 ? 86_400 : 604_800);
@@ -58,31 +60,15 @@ describe('every alarm', () => {
   );
 });
 
-describe('an alarm that is tuned', () => {
-  const tuned = alarmsOf(
-    synthesiseMonitoring({
-      alarms: {
-        deniedCallerSurge: { threshold: 7, minutes: 2, periods: 4, breaching: 3 },
-        p99Duration: { beyondMs: 1_000 },
-        clientErrorSurge: { percent: 40, minimumRequests: 9 },
-        healthSilent: { intervals: 3 },
-      },
-    }),
+it('the alarms on slow calls allow a call what the slowest service may take, and two seconds more', () => {
+  const services = {
+    ...exampleForm().services,
+    slow: { authUrl: 'https://auth.example.com', requestTimeoutMs: 6_000 },
+  };
+  const ofDuration = alarmsOf(synthesiseMonitoring({ services })).filter(({ AlarmName }) =>
+    /p99-duration/.test(AlarmName),
   );
-  const called = (name: string) =>
-    tuned.find(({ AlarmName }) => AlarmName === `token-broker-${name}-test`) ?? expect.unreachable();
-
-  it('rings when the settings say so', () => {
-    expect(called('denied-caller-surge')).toMatchObject({ Threshold: 7, EvaluationPeriods: 4, DatapointsToAlarm: 3 });
-    expect(periodSeconds(called('denied-caller-surge'))).toBe(120);
-    expect(called('client-error-surge')).toMatchObject({ Threshold: 40 });
-    expect(JSON.stringify(called('client-error-surge'))).toContain('>= 9,');
-    expect(called('health-silent')).toMatchObject({ EvaluationPeriods: 3, DatapointsToAlarm: 3 });
-  });
-
-  it('allows a call what the slowest service may take, and some more', () => {
-    expect(called('p99-duration')).toMatchObject({ Threshold: 5_000 });
-  });
+  expect(ofDuration.map(({ Threshold }) => Threshold)).toEqual([8_000, 8_000]);
 });
 
 describe('the alarms of a new version', () => {
@@ -108,5 +94,50 @@ describe('the alarms of a new version', () => {
     for (const { Type, Properties } of Object.values(synthesised.template.Resources)) {
       if (Type === 'AWS::CloudWatch::Alarm') expect(JSON.stringify(Properties)).not.toContain(alias);
     }
+  });
+});
+
+describe('the alarms of the template', () => {
+  it('each have a case below, and no case is about an alarm that there is not', () => {
+    expect(Object.keys(ALARM_CASES).toSorted()).toEqual(
+      alarms.map(({ AlarmName }) => caseNameOf(AlarmName)).toSorted(),
+    );
+  });
+
+  it.each(alarms.map((alarm) => [caseNameOf(alarm.AlarmName), alarm] as const))(
+    '%s rings when it is bad, not before, and ends when it is good again',
+    async (name, alarm) => {
+      const { points, badFrom, badUntil, endsAt } = (await ALARM_CASES[name]?.()) ?? expect.unreachable();
+      const states = watch(alarm, points, START + 20 * MINUTE_MS, endsAt);
+      const minutes = (from: number, until: number) => {
+        const indexOf = (time: number) => Math.max(0, Math.ceil((time - START) / MINUTE_MS) - 20);
+        return states.slice(indexOf(from), indexOf(until) + 1);
+      };
+      expect(minutes(START, badFrom), 'before').not.toContain('ALARM');
+      expect(minutes(badFrom, badUntil), 'meanwhile').toContain('ALARM');
+      expect(states.at(-1), 'afterwards').toBe('OK');
+    },
+  );
+
+  it.each(alarms.map((alarm) => [caseNameOf(alarm.AlarmName), alarm] as const))(
+    '%s reads nothing that is not there in its case',
+    async (name, alarm) => {
+      const { points } = (await ALARM_CASES[name]?.()) ?? expect.unreachable();
+      const keys = new Set(points.map(metricKey));
+      for (const key of metricsOf(alarm)) expect(keys).toContain(key);
+    },
+  );
+});
+
+describe('when health falls silent', () => {
+  it('what its last run found rings on, and nothing but the silence begins to', async () => {
+    const day = createHealthDay();
+    day.world.answer = () => ({ finding: 'rejected', provenBy: 'latch' });
+    await day.runs(2);
+    await day.silence(6);
+    const ringing = alarms.filter((alarm) => {
+      return watch(alarm, pointsOf(day.lines), START + MINUTE_MS, day.clock.now()).at(-1) === 'ALARM';
+    });
+    expect(ringing.map(({ AlarmName }) => caseNameOf(AlarmName)).toSorted()).toEqual(['health-silent', 'latch-active']);
   });
 });

@@ -1,7 +1,7 @@
 import { PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
-import { assumedRoleIdentity, functionUrlEvent } from '../../bin/local/function-url-event.ts';
+import { assumedRoleIdentity, functionUrlEvent } from '../../bin/local/function-url/event.ts';
 import { createTokenBroker } from '../../client/token-broker.ts';
 import { ADMINISTRATOR, BILLING, deployWorld, NEXT_CREDENTIAL } from './deployed-world.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { authUrlFault } from '../../lib/auth-url.ts';
+import { authUrlFault } from '../../lib/settings/auth-url.ts';
 
 const ADDRESS = 'must name a host, not an IP address';
 const FULL_NAME = 'must have a full DNS host name such as auth.example.com';

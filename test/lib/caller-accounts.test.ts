@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseEnvironment } from '../../lib/settings.ts';
+import { parseEnvironment } from '../../lib/settings/environment.ts';
 import { exampleForm, faultsIn } from './example-form.ts';
 import { synthesise } from './synthesise.ts';
 

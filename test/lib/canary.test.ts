@@ -57,7 +57,7 @@ describe('the canary', () => {
   });
 
   it('can do without alarms', () => {
-    const alarms = { newVersionErrors: false, newVersionInternalErrors: false, newVersionP99Duration: false };
+    const alarms = { off: ['new-version-errors', 'new-version-internal-errors', 'new-version-p99-duration'] };
     const { Properties } = resourceOf(
       synthesise('test', { ...exampleForm(), alarms }),
       'TokenEndpoint',

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { cfnLintRules } from '../../lib/acknowledgements.ts';
+import { cfnLintRules } from '../../lib/checks/acknowledgements.ts';
 import { everyForm } from './every-form.ts';
 import { changed, exampleForm } from './example-form.ts';
 import { resourceOf, synthesise } from './synthesise.ts';

@@ -1,4 +1,4 @@
-import type { EnvironmentForm } from '../../lib/settings.ts';
+import type { EnvironmentForm } from '../../lib/settings/environment.ts';
 import { type Deployed, deploy } from '../support/cloudformation.ts';
 import { synthesise } from './synthesise.ts';
 

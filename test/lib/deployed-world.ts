@@ -1,12 +1,11 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { CreateSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
-import { ensurePairTable, ensureSealingKey, startDynamoDB } from '../../bin/local/dynamodb.ts';
-import { startFunctionUrl } from '../../bin/local/function-url.ts';
-import { startSecretsManager } from '../../bin/local/secrets-manager.ts';
-import { type PublishedMessage, startSns } from '../../bin/local/sns.ts';
-import { startSts } from '../../bin/local/sts.ts';
-import { startTokenService } from '../../bin/local/token-service.ts';
-import type { Environment } from '../../lib/settings.ts';
+import { ensurePairTable, ensureSealingKey, startDynamoDB } from '../../bin/local/aws/dynamodb.ts';
+import { startSecretsManager } from '../../bin/local/aws/secrets-manager.ts';
+import { type PublishedMessage, startSns, startSts } from '../../bin/local/aws/sns-sts.ts';
+import { startFunctionUrl } from '../../bin/local/function-url/server.ts';
+import { startTokenService } from '../../bin/local/token-service/server.ts';
+import type { Environment } from '../../lib/settings/environment.ts';
 import { deploy } from '../support/cloudformation.ts';
 import { type LambdaProcess, startLambda } from '../support/lambda-process.ts';
 import { exampleForm } from './example-form.ts';
@@ -45,10 +44,17 @@ export async function deployWorld() {
   const messages: PublishedMessage[] = [];
   const probe = roleKey(find('CredentialHealthProbe', 'AWS::IAM::Role').arn);
   const topicArn = find('OperatorTopic', 'AWS::SNS::Topic').ref;
-  const secrets = await started(startSecretsManager());
-  const dynamodb = await started(startDynamoDB());
-  const sns = await started(startSns({ topicArn, onMessage: (message) => messages.push(message) }));
-  const sts = await started(startSts({ roles: [probe] }));
+  const functionOf = (name: keyof typeof FUNCTIONS) => find(FUNCTIONS[name], 'AWS::Lambda::Function').properties;
+  const operator = roleKey(`arn:aws:iam::${account}:role/operator`);
+  const keys = [
+    { ...operator, mayReadSecrets: true },
+    { ...roleKey(functionOf('token').Role), mayReadSecrets: true },
+    { ...roleKey(functionOf('health').Role), mayReadSecrets: false },
+  ];
+  const secrets = await started(startSecretsManager({ keys }));
+  const dynamodb = await started(startDynamoDB({ keys }));
+  const sns = await started(startSns({ keys, topicArn, onMessage: (message) => messages.push(message) }));
+  const sts = await started(startSts({ keys, roles: [probe] }));
   const endpoints = {
     AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets.url,
     AWS_ENDPOINT_URL_DYNAMODB: dynamodb.url,
@@ -57,7 +63,7 @@ export async function deployWorld() {
   };
 
   // What CloudFormation makes, and what an operator then stores.
-  const asOperator = { region, credentials: roleKey(`arn:aws:iam::${account}:role/operator`) };
+  const asOperator = { region, credentials: operator };
   const table = new DynamoDBClient({ ...asOperator, endpoint: dynamodb.url });
   await ensurePairTable(table, find('PairTable', 'AWS::DynamoDB::Table').ref);
   table.destroy();
@@ -67,7 +73,6 @@ export async function deployWorld() {
   const secret = { Name: `token-broker/${ENVIRONMENT}/acme`, SecretString: JSON.stringify(CREDENTIAL) };
   await secretsManager.send(new CreateSecretCommand(secret));
 
-  const functionOf = (name: keyof typeof FUNCTIONS) => find(FUNCTIONS[name], 'AWS::Lambda::Function').properties;
   /** The variables of a function as the template has them, with the one that only this deployment knows. */
   const variablesOf = (name: keyof typeof FUNCTIONS): Readonly<Record<string, string>> => ({
     ...functionOf(name).Environment.Variables,

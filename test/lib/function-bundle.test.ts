@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { parseEnvironment, toBrokerSettings } from '../../lib/settings.ts';
+import { parseEnvironment, toBrokerSettings } from '../../lib/settings/environment.ts';
 import { changed, exampleForm } from './example-form.ts';
 import { type Asset, type Resource, resourceOf, resourcesOf, type Synthesised, synthesise } from './synthesise.ts';
 

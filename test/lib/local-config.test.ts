@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseLocalConfig } from '../../lib/local-config.ts';
+import { parseLocalConfig } from '../../lib/settings/local-config.ts';
 import { exampleRule, exampleService } from '../support/example.ts';
 import { changed, exampleForm, faultsIn } from './example-form.ts';
 

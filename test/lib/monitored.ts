@@ -4,10 +4,10 @@ import { Key } from 'aws-cdk-lib/aws-kms';
 import { Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda';
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
-import { Monitoring } from '../../lib/monitoring.ts';
-import { NewVersionAlarms } from '../../lib/new-version-alarms.ts';
-import { OperatorTopic } from '../../lib/operator-topic.ts';
-import { parseEnvironment } from '../../lib/settings.ts';
+import { Construct } from 'constructs';
+import { createNewVersionAlarms, Monitoring } from '../../lib/monitoring/monitoring.ts';
+import { OperatorTopic } from '../../lib/monitoring/operator-topic.ts';
+import { parseEnvironment } from '../../lib/settings/environment.ts';
 import { exampleForm } from './example-form.ts';
 import type { Synthesised } from './synthesise.ts';
 
@@ -33,6 +33,6 @@ export function synthesiseMonitoring(changes: object = {}): Pick<Synthesised, 't
     failedEvents: new Queue(stack, 'Queue'),
     operators: new OperatorTopic(stack, 'OperatorTopic', { environment: environment.name, key, notify: [] }),
   });
-  new NewVersionAlarms(stack, 'NewVersionAlarms', { environment, alias });
+  createNewVersionAlarms(new Construct(stack, 'NewVersionAlarms'), environment, alias);
   return { template: JSON.parse(JSON.stringify(Template.fromStack(stack).toJSON())) };
 }

@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createAuthorize, parseCaller } from '../../functions/broker/authorize.ts';
 import { environments } from '../../lib/environments.ts';
-import { parseRoleArn } from '../../lib/role-arn.ts';
-import { parseEnvironment, toBrokerSettings } from '../../lib/settings.ts';
+import { parseRoleArn } from '../../lib/settings/access-rules.ts';
+import { parseEnvironment, toBrokerSettings } from '../../lib/settings/environment.ts';
 import { runCommandLine } from '../bin/commands/command-line.ts';
 import { isAllowed } from '../support/iam.ts';
 import { callUrl, invoke } from '../support/iam-operations.ts';

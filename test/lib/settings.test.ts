@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createAuthorize } from '../../functions/broker/authorize.ts';
-import { alarmSchema } from '../../lib/alarm-schema.ts';
 import { environments } from '../../lib/environments.ts';
-import { parseEnvironment, parseEnvironments, toBrokerSettings } from '../../lib/settings.ts';
+import { parseEnvironment, parseEnvironments, toBrokerSettings } from '../../lib/settings/environment.ts';
 import { exampleRule, exampleService } from '../support/example.ts';
 import { changed, exampleForm } from './example-form.ts';
 
@@ -15,13 +14,12 @@ describe('settings', () => {
       services: { 'customer-insights': exampleService(), 'merchant-payment-cleansing': exampleService() },
       accessRules: [exampleRule()],
       health: { every: 'rate(1 hour)', notify: [] },
-      alarms: alarmSchema.parse({}),
+      alarms: { off: [] },
       canary: { percent: 10, minutes: 5 },
       reservedConcurrency: 'none',
       provisionedConcurrency: 0,
       logRetentionDays: 365,
       tracing: false,
-      deployFrom: [],
     });
   });
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { App } from 'aws-cdk-lib';
 import cdkJson from '../../cdk.json' with { type: 'json' };
-import { type Environment, parseEnvironment } from '../../lib/settings.ts';
+import { type Environment, parseEnvironment } from '../../lib/settings/environment.ts';
 import { TokenBrokerStack } from '../../lib/token-broker-stack.ts';
 
 interface Options {

@@ -1,6 +1,6 @@
 import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { describe, expect, it } from 'vitest';
-import { parseEnvironment } from '../../lib/settings.ts';
+import { parseEnvironment } from '../../lib/settings/environment.ts';
 import { exampleForm, faultsIn } from './example-form.ts';
 
 const OFF_OR_OBJECT = "canary: must be 'off' or an object with percent and minutes";
@@ -9,6 +9,12 @@ const SUBNET = 'must be an id such as subnet-0123456789abcdef0';
 const GROUP = 'must be an id such as sg-0123456789abcdef0';
 const KEY_FORM = 'keyArn: must be the ARN of a KMS key: arn:aws:kms:<region>:<account>:key/<id>';
 const KEY_ID = '12345678-1234-1234-1234-123456789012';
+const ALARMS = [
+  ...["must be 'errors' or 'internal-errors' or 'throttles' or 'p99-duration' or 'client-error-surge'"],
+  ...["'denied-caller-surge' or 'credential-rejected' or 'shared-cache-degraded' or 'secrets-stale' or 'latch-active'"],
+  ...["'service-incident' or 'health-silent' or 'probe-not-denied' or 'failed-events' or 'new-version-errors'"],
+  ...["'new-version-internal-errors' or 'new-version-p99-duration'"],
+].join(' or ');
 const vpc = { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'] };
 
 describe('wrong settings of how an environment is run', () => {
@@ -22,7 +28,7 @@ describe('wrong settings of how an environment is run', () => {
     ['canary', { minutes: 0 }, 'canary.minutes: must be at least 1'],
     ['canary', { minutes: 61 }, 'canary.minutes: must be at most 60'],
     ['canary', { minutes: '5' }, 'canary.minutes: must be a number'],
-    ['canary', { minute: 5 }, 'canary.minute: is not a known member, did you mean minutes? (known: percent, minutes)'],
+    ['canary', { minute: 5 }, 'canary.minute: is not a known member (known: percent, minutes)'],
     ['reservedConcurrency', -1, 'reservedConcurrency: must be at least 0'],
     ['reservedConcurrency', '10', NONE_OR_NUMBER],
     ['reservedConcurrency', 1.5, NONE_OR_NUMBER],
@@ -59,9 +65,10 @@ describe('wrong settings of how an environment is run', () => {
       `arn:aws:kms:eu-central-1:111111111111:key/${KEY_ID}`,
       'keyArn: is in another region than the environment',
     ],
-    ['deployFrom', '444444444444', 'deployFrom: must be a list'],
-    ['deployFrom', ['ci'], 'deployFrom[0]: must be 12 digits in quotes'],
-    ['deployFrom', ['444444444444', '444444444444'], 'deployFrom[1]: is there twice'],
+    ['alarms', { off: 'errors' }, 'alarms.off: must be a list'],
+    ['alarms', { off: ['latched'] }, `alarms.off[0]: ${ALARMS}`],
+    ['alarms', { off: ['errors', 'errors'] }, 'alarms.off[1]: is there twice'],
+    ['alarms', { errors: { threshold: 2 } }, 'alarms.errors: is not a known member (known: off)'],
   ])('%s = %j is refused with its path and the reason', (member, value, fault) => {
     const faults = faultsIn(() => parseEnvironment('test', { ...exampleForm(), [member]: value }));
     expect(faults.map((line) => line.replace('environments.test.', ''))).toEqual([fault]);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseEnvironment } from '../../lib/settings.ts';
+import { parseEnvironment } from '../../lib/settings/environment.ts';
 import { changed, exampleForm, faultsIn } from './example-form.ts';
 
 const MEMBER = 'must be the name of a member, or names joined by dots such as data.token';
@@ -48,7 +48,7 @@ describe('a wrong service', () => {
     [
       'response/tokenMembr',
       'x',
-      'response.tokenMembr: is not a known member, did you mean tokenMember? (known: tokenMember, lifetimeMember, lifetimeUnit, passThrough)',
+      'response.tokenMembr: is not a known member (known: tokenMember, lifetimeMember, lifetimeUnit, passThrough)',
     ],
     ['response/tokenMember', '', `response.tokenMember: ${MEMBER}`],
     ['response/lifetimeMember', 'data..ttl', `response.lifetimeMember: ${MEMBER}`],

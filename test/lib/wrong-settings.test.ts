@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseEnvironment, parseEnvironments } from '../../lib/settings.ts';
+import { parseEnvironment, parseEnvironments } from '../../lib/settings/environment.ts';
 import { changed, exampleForm, faultsIn } from './example-form.ts';
 
 const ROLE = 'arn:aws:iam::111111111111:role/billing';
@@ -9,7 +9,7 @@ const RATE = 'must be a rate such as rate(1 hour) or rate(30 minutes)';
 const RATE_RANGE = 'must be between rate(15 minutes) and rate(1 day)';
 const EMAIL = 'must be an e-mail address such as ops@example.com';
 const MEMBERS =
-  'account, region, services, accessRules, health, alarms, canary, reservedConcurrency, provisionedConcurrency, logRetentionDays, tracing, vpc, keyArn, deployFrom';
+  'account, region, services, accessRules, health, alarms, canary, reservedConcurrency, provisionedConcurrency, logRetentionDays, tracing, vpc, keyArn';
 const ROLE_FORM = 'arn:aws:iam::<account>:role/<name>';
 
 describe('wrong settings', () => {
@@ -18,7 +18,7 @@ describe('wrong settings', () => {
     ['account', 111111111111, 'account: must be a string'],
     ['account', '11111111111', 'account: must be 12 digits in quotes'],
     ['region', 'Europe', 'region: must be an AWS region such as eu-west-1'],
-    ['acount', '1', `acount: is not a known member, did you mean account? (known: ${MEMBERS})`],
+    ['acount', '1', `acount: is not a known member (known: ${MEMBERS})`],
     ['services', undefined, 'services: is missing'],
     ['services', {}, 'services: must have at least one service'],
     ['services', [], 'services: must be an object'],
@@ -76,10 +76,10 @@ describe('wrong settings', () => {
     [
       'accessRules/0/client',
       'acme',
-      'accessRules[0].client: is not a known member, did you mean clients? (known: role, clients, services, operations)',
+      'accessRules[0].client: is not a known member (known: role, clients, services, operations)',
     ],
     ['health', 'rate(1 hour)', 'health: must be an object'],
-    ['health/evry', 'rate(1 hour)', 'health.evry: is not a known member, did you mean every? (known: every, notify)'],
+    ['health/evry', 'rate(1 hour)', 'health.evry: is not a known member (known: every, notify)'],
     ['health/every', 3_600, 'health.every: must be a string'],
     ['health/every', 'hourly', `health.every: ${RATE}`],
     ['health/every', 'cron(0 * * * ? *)', `health.every: ${RATE}`],

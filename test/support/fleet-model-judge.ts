@@ -55,8 +55,11 @@ export function createJudge(accuse: (of: string) => void) {
 
       const tellings = known.tellings.filter(({ expiresAt }) => token.expiresAt <= expiresAt);
       if (tellings.length === 0) accuse(`${who}: is said to live longer than the service has said`);
-      // Whoever could not know of the first telling takes a later one for the whole life.
-      const lifetimes = (isUntroubled ? known.tellings : tellings).map(({ lifetimeMs }) => lifetimeMs);
+      // All environments know of the tellings before the one that the token was issued by; when something went wrong, a
+      // later one may pass for the whole life.
+      const last = known.tellings.findIndex(({ expiresAt }) => token.expiresAt <= expiresAt);
+      const counting = isUntroubled ? known.tellings.slice(0, last + 1) : tellings;
+      const lifetimes = counting.map(({ lifetimeMs }) => lifetimeMs);
       const marginMs = hardMarginMs(isUntroubled ? Math.max(...lifetimes) : Math.min(...lifetimes));
       const leftMs = token.expiresAt - now;
       // The clocks of this world count in fractions, and times are told in milliseconds.

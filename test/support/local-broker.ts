@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { SigningKey } from '../../bin/local/sigv4.ts';
+import type { SigningKey } from '../../bin/local/function-url/sigv4.ts';
 import type { Pair } from '../../functions/broker/pair/pair.ts';
 import { send } from './requests.ts';
 import { type Signer, sign } from './signers.ts';
@@ -130,6 +130,11 @@ export function curlCommand({ output }: LocalBrokerProcess): string {
 /** The lines that the greeting offers for another terminal. */
 export function shellCommands({ output }: LocalBrokerProcess): string {
   return printed(output, /^Or in another terminal .*:\n((?: {2}.*\n)+)/m);
+}
+
+/** The lines that the greeting offers after those, to look after the clients. */
+export function operatorCommands({ output }: LocalBrokerProcess): string {
+  return printed(output, /^Then look after the clients .*:\n((?: {2}.*\n)+)/m);
 }
 
 /** The variables of the `export` line of the greeting. */

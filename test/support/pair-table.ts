@@ -1,7 +1,7 @@
 import { createSecretKey } from 'node:crypto';
 import type { DynamoDBClientConfig } from '@aws-sdk/client-dynamodb';
-import { ensurePairTable } from '../../bin/local/dynamodb.ts';
-import { createCircuitBreaker } from '../../functions/aws/circuit-breaker.ts';
+import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
+import { createCircuitBreaker } from '../../functions/aws/calls.ts';
 import { createDynamoDBClient } from '../../functions/aws/clients.ts';
 import { createPairTable, type Unreadable } from '../../functions/aws/pair-table/table.ts';
 import { createSealer } from '../../functions/aws/sealing/sealing.ts';

@@ -1,6 +1,6 @@
 import { App } from 'aws-cdk-lib';
 import { type BuildResult, build } from 'esbuild';
-import { functionBundle } from '../../lib/function-bundle.ts';
+import { functionBundle } from '../../lib/token/function-bundle.ts';
 
 /** Bundles a file with the options that the stack bundles the token function with. */
 export async function bundleAsStack(entry: string): Promise<BuildResult<typeof IN_MEMORY>> {

@@ -3,7 +3,7 @@ import { Writable } from 'node:stream';
 import { parseCredential } from '../../../functions/broker/credential/credential.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
-import type { Environment } from '../../../lib/settings.ts';
+import type { Environment } from '../../../lib/settings/environment.ts';
 import { isJsonObject, parseJsonObject } from '../../json.ts';
 import { namedServices } from '../shared/client-secret.ts';
 import { settingsOf } from '../shared/environment.ts';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { secretName } from '../../../functions/contract.ts';
-import { tokenRoleName } from '../../../lib/names.ts';
+import { tokenRoleName } from '../../../lib/settings/names.ts';
 import { isJsonObject, parseJsonObject } from '../../json.ts';
 import { checkEndpoint } from '../shared/environment.ts';
 import { CommandFailure, explainFailure } from '../shared/failure.ts';

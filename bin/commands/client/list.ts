@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { createDynamoDBClient } from '../../../functions/aws/clients.ts';
-import { createNotificationTable } from '../../../functions/aws/notification-table.ts';
+import { createNotificationTable } from '../../../functions/aws/notifications.ts';
+import type { Entry } from '../../../functions/broker/health/evaluate.ts';
 import { NotificationFailure } from '../../../functions/broker/health/notify.ts';
-import type { Entry } from '../../../functions/broker/health/transitions.ts';
 import { SECRET_STAGES } from '../../../functions/contract.ts';
 import { mapConcurrently, shortVersion } from '../shared/checks.ts';
 import { type ClientSecret, versionWith } from '../shared/client-secret.ts';

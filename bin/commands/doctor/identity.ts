@@ -3,7 +3,7 @@ import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import { defaultProvider } from '@aws-sdk/credential-provider-node';
 import { SignatureV4 } from '@smithy/signature-v4';
 import { type Caller, parseCaller } from '../../../functions/broker/authorize.ts';
-import { ALIAS, functionName } from '../../../lib/names.ts';
+import { ALIAS, functionName } from '../../../lib/settings/names.ts';
 import { isJsonObject, parseJsonObject } from '../../json.ts';
 import { aborted, awsFailure } from '../shared/failure.ts';
 import type { Endpoint } from './reach.ts';

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { NAME_PATTERN } from '../../../functions/contract.ts';
 import { environments } from '../../../lib/environments.ts';
-import { tableName } from '../../../lib/names.ts';
-import { type Environment, parseEnvironment } from '../../../lib/settings.ts';
-import { SettingsError } from '../../../lib/settings-error.ts';
-import { ACCEPTED_CREDENTIALS } from '../../local/example-config.ts';
+import { type Environment, parseEnvironment } from '../../../lib/settings/environment.ts';
+import { tableName } from '../../../lib/settings/names.ts';
+import { SettingsError } from '../../../lib/settings/schema.ts';
+import { ACCEPTED_CREDENTIALS } from '../../local/config.ts';
 import { CommandFailure } from './failure.ts';
 import { talk } from './output.ts';
 

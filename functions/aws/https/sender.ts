@@ -8,7 +8,7 @@ import {
   SendFailure,
   type SendLimits,
 } from '../../broker/token-request/send.ts';
-import type { TokenResponse } from '../../broker/token-response/types.ts';
+import type { TokenResponse } from '../../broker/token-response/body.ts';
 import { type Agents, createAgents } from './agents.ts';
 
 interface Options {

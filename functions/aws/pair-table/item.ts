@@ -9,8 +9,8 @@ import {
   type Wait,
 } from '../../broker/pair/record.ts';
 import type { ShapeReport } from '../../broker/problem.ts';
+import type { ExpirySource } from '../../broker/token-response/expiry.ts';
 import { isRecord } from '../../broker/token-response/members.ts';
-import type { ExpirySource } from '../../broker/token-response/types.ts';
 import { PROBLEMS, type ProblemType } from '../../contract.ts';
 import type { SealedPublication, VisiblePublication } from '../sealing/sealing.ts';
 
@@ -90,7 +90,12 @@ const RETIRED = ['earlyRefusals', 'assumedLifetimeMs'];
 
 /** Their names. */
 export const SEAL_ATTRIBUTES = [
-  'sealedToken', 'sealingKeyVersion', ...VISIBLE_TEXTS, ...VISIBLE_NUMBERS, SAME_TOKEN_AGAIN, ...RETIRED,
+  'sealedToken',
+  'sealingKeyVersion',
+  ...VISIBLE_TEXTS,
+  ...VISIBLE_NUMBERS,
+  SAME_TOKEN_AGAIN,
+  ...RETIRED,
 ];
 
 export function pauseAttributes({ until, step, problem }: Wait): Item {
@@ -221,5 +226,9 @@ function readChecked(item: Item): CheckedVersion | undefined {
 }
 
 const CHECKED_FINDINGS = [
-  'accepted', 'rejected', 'throttled', 'unreachable', 'misconfigured'
+  'accepted',
+  'rejected',
+  'throttled',
+  'unreachable',
+  'misconfigured',
 ] as const satisfies readonly CheckedFinding[];

@@ -7,8 +7,7 @@ import {
 import { type Pair, pairKey } from '../../broker/pair/pair.ts';
 import { type PairRecord, pastTime } from '../../broker/pair/record.ts';
 import type { Lease, PairStore } from '../../broker/pair/store.ts';
-import { withRetry } from '../calls.ts';
-import { type CallTerms, type CircuitBreaker, createCircuitBreaker, unavailable } from '../circuit-breaker.ts';
+import { type CallTerms, type CircuitBreaker, createCircuitBreaker, unavailable, withRetry } from '../calls.ts';
 import type { Sealer } from '../sealing/sealing.ts';
 import { type Item, number, readSeal, readState } from './item.ts';
 import {

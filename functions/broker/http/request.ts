@@ -21,13 +21,13 @@ export interface CheckRequest {
 
 /** Reads the body of `POST /token`; throws the problem that names every wrong member and why, and no value. */
 export function parseIssueRequest(contentType: string | undefined, body: string | Uint8Array): IssueRequest {
-  const { client, service, min_ttl = 0, refused } = parseMembers(issueRequestSchema, parseBody(contentType, body));
+  const { client, service, min_ttl = 0, refused } = parse(issueRequestSchema, contentType, body);
   return { pair: { client, service }, minTtlMs: min_ttl * 1_000, refused };
 }
 
 /** Reads the body of `POST /check` like that of `POST /token`. */
 export function parseCheckRequest(contentType: string | undefined, body: string | Uint8Array): CheckRequest {
-  const { client, service, stage = 'AWSCURRENT' } = parseMembers(checkRequestSchema, parseBody(contentType, body));
+  const { client, service, stage = 'AWSCURRENT' } = parse(checkRequestSchema, contentType, body);
   return { pair: { client, service }, stage };
 }
 
@@ -59,39 +59,25 @@ const checkRequestSchema = z.strictObject({
   stage: z.optional(z.enum(SECRET_STAGES, { error: 'must be AWSCURRENT, AWSPENDING or AWSPREVIOUS' })),
 });
 
-function parseMembers<Schema extends z.ZodMiniType>(schema: Schema, members: unknown): z.infer<Schema> {
-  const result = schema.safeParse(members);
-  if (result.success) return result.data;
-  throw new Problem('invalid-request', `${result.error.issues.map(explain).join('; ')}.`);
-}
-
-function explain(issue: z.core.$ZodIssue): string {
-  if (issue.code === 'unrecognized_keys') return `unknown member ${issue.keys.map(shownName).join(', ')}`;
-  if (issue.path.length === 0) return 'the body must be an object';
-  return `${issue.path.join('.')}: ${issue.message}`;
-}
-
-function requiredOr(message: string) {
-  return ({ input }: { readonly input?: unknown }) => (input === undefined ? 'is required' : message);
-}
-
-/** Reads a body of the two media types into its members, still unchecked; throws the problem that says what is wrong. */
-function parseBody(contentType: string | undefined, sent: string | Uint8Array): unknown {
-  const body = typeof sent === 'string' ? new TextEncoder().encode(sent) : sent;
+/** Reads a body of the two media types into the members of a schema. */
+function parse<Schema extends z.ZodMiniType>(
+  schema: Schema,
+  contentType: string | undefined,
+  sent: string | Uint8Array,
+): z.infer<Schema> {
   const type = mediaType(contentType);
   if (type !== JSON_TYPE && type !== FORM_TYPE) {
-    throw new Problem(
-      'unsupported-media-type',
-      'Send application/json or application/x-www-form-urlencoded, in UTF-8, and name it in the content-type header.',
-    );
+    const types = `${JSON_TYPE} or ${FORM_TYPE}`;
+    throw new Problem('unsupported-media-type', `Send ${types}, in UTF-8, and name it in the content-type header.`);
   }
-  if (body.byteLength > MAX_BODY_BYTES) {
-    throw new Problem(
-      'content-too-large',
-      `The body has ${body.byteLength} bytes; at most ${MAX_BODY_BYTES} are read.`,
-    );
+  const body = typeof sent === 'string' ? new TextEncoder().encode(sent) : sent;
+  const { byteLength } = body;
+  if (byteLength > MAX_BODY_BYTES) {
+    throw new Problem('content-too-large', `The body has ${byteLength} bytes; at most ${MAX_BODY_BYTES} are read.`);
   }
-  return type === JSON_TYPE ? parseJson(decode(body)) : parseForm(decode(body));
+  const result = schema.safeParse(type === JSON_TYPE ? parseJson(decode(body)) : parseForm(decode(body)));
+  if (result.success) return result.data;
+  throw new Problem('invalid-request', `${result.error.issues.map(explain).join('; ')}.`);
 }
 
 const JSON_TYPE = 'application/json';
@@ -105,6 +91,16 @@ function mediaType(contentType = ''): string {
   const [type = '', ...parameters] = contentType.toLowerCase().split(';');
   const foreign = parameters.some((parameter) => /^\s*charset\s*=(?!\s*"?(utf-8|us-ascii)"?\s*$)/.test(parameter));
   return foreign ? '' : type.trim();
+}
+
+function explain(issue: z.core.$ZodIssue): string {
+  if (issue.code === 'unrecognized_keys') return `unknown member ${issue.keys.map(shownName).join(', ')}`;
+  if (issue.path.length === 0) return 'the body must be an object';
+  return `${issue.path.join('.')}: ${issue.message}`;
+}
+
+function requiredOr(message: string) {
+  return ({ input }: { readonly input?: unknown }) => (input === undefined ? 'is required' : message);
 }
 
 function decode(body: Uint8Array): string {

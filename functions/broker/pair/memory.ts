@@ -31,7 +31,8 @@ export class PairMemory {
   withOwn(pair: Pair, record: PairRecord): PairRecord {
     const { record: own, untold } = this.#entryOf(pair);
     const now = this.#now();
-    const latches = [...untold].filter(([version, at]) => now - at < UNTOLD_MS && !record.rejected.has(version));
+    const isNews = (version: string, at: number) => (record.rejected.get(version)?.at ?? -Infinity) < at;
+    const latches = [...untold].filter(([version, at]) => now - at < UNTOLD_MS && isNews(version, at));
     const rejected = new Map([...record.rejected, ...latches.map(([version, at]) => [version, onceAt(at)] as const)]);
     if (record.closedUntil === 0) return { ...record, rejected };
 

@@ -1,6 +1,6 @@
 import type { ProblemType } from '../../contract.ts';
 import type { ShapeReport } from '../problem.ts';
-import type { ServiceToken } from '../token-response/types.ts';
+import type { ServiceToken } from '../token-response/read.ts';
 
 /**
  * The whole state of a pair that all environments share. Times are epoch milliseconds and come from the clocks of other
@@ -34,17 +34,14 @@ export interface PairRecord {
   readonly disabled: boolean;
 }
 
-/** A token as a caller receives it, beside the seconds it has left. */
-export interface IssuedToken extends ServiceToken {
+/** The token of a pair, with what decides how long it is issued. */
+export interface StoredToken extends ServiceToken {
   /** The first 16 hexadecimal digits of the token's SHA-256. */
   readonly fingerprint: string;
   /** The secret version that it was requested with. */
   readonly credentialVersion: string;
   /** When the token request began. */
   readonly issuedAt: number;
-}
-
-export interface StoredToken extends IssuedToken {
   /** From then on one environment at a time tries to get the successor. */
   readonly refreshAt: number;
   /** The service issued this very token again after it had been refused: refusing it once more changes nothing. */

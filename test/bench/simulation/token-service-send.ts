@@ -1,5 +1,5 @@
 import { type HttpRequest, type Send, SendFailure } from '../../../functions/broker/token-request/send.ts';
-import type { TokenResponse } from '../../../functions/broker/token-response/types.ts';
+import type { TokenResponse } from '../../../functions/broker/token-response/body.ts';
 import type { Reachable } from './event-clock.ts';
 import type { ServiceAnswer, TokenRequest, TokenServices } from './token-services.ts';
 import { serviceAt } from './world.ts';

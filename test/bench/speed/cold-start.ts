@@ -1,4 +1,4 @@
-import { assumedRoleIdentity, functionUrlEvent } from '../../../bin/local/function-url-event.ts';
+import { assumedRoleIdentity, functionUrlEvent } from '../../../bin/local/function-url/event.ts';
 import { exampleRule } from '../../support/example.ts';
 import { type Bundles, PAIR, type Variant } from './bundles.ts';
 import { type Environment, startEnvironment } from './environment.ts';

@@ -94,9 +94,9 @@ describe('client check', () => {
 
   it('says only once what keeps it from asking at all', async () => {
     const world = await startOperatorWorld();
-    const { exitCode, stdout, stderr } = await world.run(CHECK, { env: { AWS_SECRET_ACCESS_KEY: 'not-the-key' } });
+    const { exitCode, stdout, stderr } = await world.run([...CHECK, '--region', 'eu-west-1']);
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
-    expect(stderr).toMatch(/^error: aws-signature-mismatch: .*\nCheck that the secret access key .*\n$/);
+    expect(stderr).toMatch(/^error: aws-wrong-scope: .*\n.*region.*\n$/);
   });
 
   it.each([

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startSecretsManager } from '../../../bin/local/secrets-manager.ts';
-import { finished, runCommandLine, startCommandLine, withoutProgress } from './command-line.ts';
+import { startSecretsManager } from '../../support/stand-ins.ts';
+import { finished, runCommandLine, SHELL_KEY, startCommandLine, withoutProgress } from './command-line.ts';
 import { NEW, startOperatorWorld } from './operator-world.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
@@ -10,7 +10,7 @@ const LIST = ['client', 'list', '--environment', 'dev'];
 
 async function start() {
   let ageDays = 0;
-  const standIn = await startSecretsManager({ now: () => Date.now() - ageDays * DAY_MS - 1 });
+  const standIn = await startSecretsManager({ keys: [SHELL_KEY], now: () => Date.now() - ageDays * DAY_MS - 1 });
   onTestFinished(standIn.close);
   return {
     ...standIn,
@@ -97,10 +97,7 @@ describe('client list', () => {
   it('says that it is unknown where the secret may not be read', async () => {
     const world = await startOperatorWorld();
     await world.run(['client', 'put', 'acme', '--services', 'customer-insights'], { input: NEW });
-    await world.run(['client', 'disable', 'acme']);
-    // Here only the broker's own key is held to the policy.
-    const env = { AWS_ACCESS_KEY_ID: 'AKIDLOCALBROKER' };
-    const { exitCode, stderr } = await world.run(['client', 'list'], { env });
+    const { exitCode, stderr } = await world.run(['client', 'list'], { env: world.stranger });
     expect(exitCode).toBe(0);
     expect(stderr).toBe('acme: whether the secret names the services of its tag is unknown.\n');
   });
@@ -125,7 +122,7 @@ describe('client list', () => {
   it('shows a client whose secret is marked for deletion, and until when it can be restored', async () => {
     const { store, run } = await start();
     const secret = store('token-broker/dev/acme', [[1, 'AWSCURRENT']]);
-    secret.deletion = { markedAt: Date.now(), goneAt: Date.UTC(2099, 0, 31) };
+    secret.deletion = { goneAt: Date.UTC(2099, 0, 31) };
     expect((await run()).stdout).toMatch(/^acme .* deleted, gone on 2099-01-31$/m);
     expect(JSON.parse((await run('--json')).stdout)).toMatchObject({
       clients: [{ client: 'acme', deleted_at: '2099-01-31T00:00:00.000Z' }],

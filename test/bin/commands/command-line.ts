@@ -1,6 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import type { AwsKey } from '../../../bin/local/aws/server.ts';
 
 export interface Finished {
   readonly exitCode: number | null;
@@ -20,6 +21,15 @@ export const ISOLATED = {
   AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE',
   AWS_SECRET_ACCESS_KEY: 'marked-secret-access-key',
   AWS_SESSION_TOKEN: 'marked-session-token',
+};
+
+/** The key of that shell, for the stand-ins of AWS. */
+export const SHELL_KEY: AwsKey = {
+  role: 'arn:aws:iam::111111111111:role/operator',
+  accessKeyId: ISOLATED.AWS_ACCESS_KEY_ID,
+  secretAccessKey: ISOLATED.AWS_SECRET_ACCESS_KEY,
+  sessionToken: ISOLATED.AWS_SESSION_TOKEN,
+  mayReadSecrets: true,
 };
 
 /** Runs the command line to its end, with `input` on its standard input. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { environments } from '../../../lib/environments.ts';
-import { parseEnvironment } from '../../../lib/settings.ts';
+import { parseEnvironment } from '../../../lib/settings/environment.ts';
 import { runCommandLine } from './command-line.ts';
 
 function config(...args: readonly string[]) {
@@ -19,7 +19,7 @@ describe('config', () => {
       /^accessRules\[0\]\.operations +token, check +written$/m,
       /^accessRules\[1\]\.operations +token +default$/m,
       /^health\.notify +\[\] +default$/m,
-      /^alarms\.errors\.threshold +1 +default$/m,
+      /^alarms\.off +\[\] +default$/m,
       /^canary +off +written$/m,
       /^reservedConcurrency +none +default$/m,
       /^vpc +- +not set$/m,

@@ -2,7 +2,7 @@ import { createServer } from 'node:https';
 import { DeleteSecretCommand, PutSecretValueCommand, TagResourceCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Cause } from '../../../bin/commands/doctor/step.ts';
-import { listen } from '../../../bin/local/function-url-wire.ts';
+import { listen } from '../../../bin/local/loopback.ts';
 import { startLoopbackServer } from '../../client/loopback-server.ts';
 import { createCertificateAuthority } from '../../support/certificates.ts';
 import { startFront } from './aws-front.ts';

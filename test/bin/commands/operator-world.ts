@@ -1,13 +1,13 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { expect, onTestFinished, vi } from 'vitest';
+import type { PublishedMessage } from '../../../bin/local/aws/sns-sts.ts';
 import { LOCAL_ENVIRONMENT, startLocalBroker } from '../../../bin/local/broker.ts';
-import { startFunctionUrl } from '../../../bin/local/function-url.ts';
-import type { PublishedMessage } from '../../../bin/local/sns.ts';
-import { startTokenService } from '../../../bin/local/token-service.ts';
+import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
+import { startTokenService } from '../../../bin/local/token-service/server.ts';
 import { createTokenBroker } from '../../../client/token-broker.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
 import { createTokenFunction } from '../../../functions/token-function.ts';
-import { tableName } from '../../../lib/names.ts';
+import { tableName } from '../../../lib/settings/names.ts';
 import { type Finished, runCommandLine } from './command-line.ts';
 
 export const SERVICES = ['customer-insights', 'merchant-payment-cleansing'] as const;

@@ -1,7 +1,6 @@
 import { GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createPairAdmin } from '../../../bin/commands/shared/pair-changes.ts';
-import { startDynamoDB } from '../../../bin/local/dynamodb.ts';
 import { createDynamoDBClient } from '../../../functions/aws/clients.ts';
 import type { Item } from '../../../functions/aws/pair-table/item.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
@@ -10,6 +9,7 @@ import type { Ending, Lease, PairStore } from '../../../functions/broker/pair/st
 import { START } from '../../support/example.ts';
 import { examplePublication, revealed } from '../../support/pair-examples.ts';
 import { connectPairTable, IN_TIME, TABLE } from '../../support/pair-table.ts';
+import { startDynamoDB } from '../../support/stand-ins.ts';
 
 const PAIR = { client: 'acme', service: 'customer-insights' };
 

@@ -3,11 +3,11 @@ import { connect } from 'node:net';
 import { DescribeTableCommand, PutItemCommand, ScanCommand } from '@aws-sdk/client-dynamodb';
 import { GetSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { ensurePairTable, ensureSealingKey, startDynamoDB } from '../../../bin/local/dynamodb.ts';
-import { startSecretsManager } from '../../../bin/local/secrets-manager.ts';
+import { ensurePairTable, ensureSealingKey } from '../../../bin/local/aws/dynamodb.ts';
 import { createDynamoDBClient, createSecretsManagerClient } from '../../../functions/aws/clients.ts';
 import { createSealingKeys } from '../../../functions/aws/sealing/sealing-key.ts';
 import { START } from '../../support/example.ts';
+import { startDynamoDB, startSecretsManager } from '../../support/stand-ins.ts';
 
 const ACCESS = { region: 'us-east-1', credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' } };
 
@@ -78,7 +78,7 @@ describe('the sealing key', () => {
   it('is not replaced while it is marked for deletion', async () => {
     const { secretsManager, store } = await startSecrets();
     await ensureSealingKey(secretsManager, 'dev');
-    store.get('token-broker-keys/dev/sealing').deletion = { markedAt: Date.now(), goneAt: Date.now() + 60_000 };
+    store.get('token-broker-keys/dev/sealing').deletion = { goneAt: Date.now() + 60_000 };
     await expect(ensureSealingKey(secretsManager, 'dev')).rejects.toMatchObject({ name: 'InvalidRequestException' });
   });
 });

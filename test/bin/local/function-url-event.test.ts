@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type FunctionUrl, startFunctionUrl } from '../../../bin/local/function-url.ts';
+import { type FunctionUrl, startFunctionUrl } from '../../../bin/local/function-url/server.ts';
 import { send } from '../../support/requests.ts';
 import { type RequestToSign, sign } from '../../support/signers.ts';
 
@@ -121,8 +121,13 @@ describe('the event', () => {
   });
 
   it('takes names from the prototype for names', async () => {
-    const event = await eventOf({ method: 'GET', url: '/?__proto__=1&toString=2&__proto__=3', headers: {}, body: '' });
-    expect(JSON.stringify(event)).toContain('"queryStringParameters":{"__proto__":"1,3","toString":"2"}');
+    const event = await eventOf({
+      method: 'GET',
+      url: '/?constructor=1&toString=2&constructor=3',
+      headers: {},
+      body: '',
+    });
+    expect(JSON.stringify(event)).toContain('"queryStringParameters":{"constructor":"1,3","toString":"2"}');
   });
 
   it.each([

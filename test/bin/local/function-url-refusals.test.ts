@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type FunctionUrl, startFunctionUrl } from '../../../bin/local/function-url.ts';
+import { type FunctionUrl, startFunctionUrl } from '../../../bin/local/function-url/server.ts';
 import { send } from '../../support/requests.ts';
 import { type SignedHeaders, type SigningScope, sign } from '../../support/signers.ts';
 

@@ -1,7 +1,11 @@
 import { Agent, request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type FunctionUrl, type FunctionUrlSettings, startFunctionUrl } from '../../../bin/local/function-url.ts';
+import {
+  type FunctionUrl,
+  type FunctionUrlSettings,
+  startFunctionUrl,
+} from '../../../bin/local/function-url/server.ts';
 import { send } from '../../support/requests.ts';
 
 const CALLER = {

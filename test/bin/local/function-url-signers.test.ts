@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type FunctionUrl, startFunctionUrl } from '../../../bin/local/function-url.ts';
+import { type FunctionUrl, startFunctionUrl } from '../../../bin/local/function-url/server.ts';
 import { oddRequests, send } from '../../support/requests.ts';
 import { hasSigner, type RequestToSign, runs, SIGNERS, sign, signAll } from '../../support/signers.ts';
 

@@ -4,7 +4,7 @@ import {
   type FunctionUrl,
   type FunctionUrlSettings,
   startFunctionUrl,
-} from '../../../bin/local/function-url.ts';
+} from '../../../bin/local/function-url/server.ts';
 import { send } from '../../support/requests.ts';
 import { sign } from '../../support/signers.ts';
 

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { exampleConfig } from '../../../bin/local/example-config.ts';
+import { exampleConfig } from '../../../bin/local/config.ts';
 import { ask, type LocalBrokerProcess, pageUrl, startLocalBroker } from '../../support/local-broker.ts';
 import { runs } from '../../support/signers.ts';
 import { ACME, connected, PAIRS, press, pressAll, said, skipped, useBrowser } from './page-visitor.ts';
@@ -227,7 +227,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     await first.end();
     await page.getByText('not running', { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Ask for acme on customer-insights' }).click();
-    await said(page, 'Nobody answers: is npm start still running?');
+    await said(page, 'No answer: is npm start still running?');
 
     const config = { ...exampleConfig(() => 'http://127.0.0.1:9'), credentials: { other: {} } };
     const second = await startLocalBroker({ config, env: { PAGE_PORT: new URL(url).port } });

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { LocalBroker } from '../../../bin/local/broker.ts';
 import { describeBroker } from '../../../bin/local/page/overview.ts';
-import { parseLocalConfig } from '../../../lib/local-config.ts';
+import { parseLocalConfig } from '../../../lib/settings/local-config.ts';
 
 const ME = 'arn:aws:iam::111111111111:role/team/me';
 
@@ -27,6 +27,7 @@ const CONFIG = parseLocalConfig({
 const BROKER: LocalBroker = {
   url: 'http://127.0.0.1:1',
   config: CONFIG,
+  brokerKey: undefined,
   controlUrl: 'http://127.0.0.1:2',
   tokenServiceUrl: undefined,
   eventsSettled: async () => undefined,

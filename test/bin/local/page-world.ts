@@ -1,9 +1,9 @@
 import { onTestFinished } from 'vitest';
-import { type FunctionUrlSettings, startFunctionUrl } from '../../../bin/local/function-url.ts';
+import { type FunctionUrlSettings, startFunctionUrl } from '../../../bin/local/function-url/server.ts';
 import { createPageCalls } from '../../../bin/local/page/calls.ts';
 import { createRequestFeed, type RequestFeed } from '../../../bin/local/page/feed.ts';
 import type { CallReport, Overview } from '../../../bin/local/page/messages.ts';
-import { startPage } from '../../../bin/local/page.ts';
+import { startPage } from '../../../bin/local/page/server.ts';
 import { type ReceivedAnswer, send } from '../../support/requests.ts';
 
 export const TOKEN = 'marked-token-of-acme';

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startSecretsManager } from '../../../bin/local/secrets-manager.ts';
+import { startSecretsManager } from '../../support/stand-ins.ts';
 
 const isInstalled = (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, 'aws')));
 const note = isInstalled ? '' : ' (skipped: the AWS command line is not installed)';
@@ -28,7 +28,7 @@ describe.skipIf(!isInstalled)(`the AWS command line${note}`, () => {
     await aws('create-secret', '--name', 'acme', '--secret-string', 'one', '--tags', 'Key=services,Value=one two');
 
     expect(await aws('get-secret-value', '--secret-id', 'acme')).toMatchObject({ Name: 'acme', SecretString: 'one' });
-    expect(await aws('list-secrets', '--filters', 'Key=tag-key,Values=services')).toMatchObject({
+    expect(await aws('list-secrets', '--filters', 'Key=name,Values=acme')).toMatchObject({
       SecretList: [{ Name: 'acme', Tags: [{ Key: 'services', Value: 'one two' }] }],
     });
     await expect(aws('get-secret-value', '--secret-id', 'unknown')).rejects.toThrow('ResourceNotFoundException');

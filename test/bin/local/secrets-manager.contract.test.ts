@@ -1,14 +1,14 @@
 import { SecretsManager } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { startSecretsManager } from '../../../bin/local/secrets-manager.ts';
 import { motoIsInstalled, startMoto } from '../../support/moto.ts';
+import { startSecretsManager } from '../../support/stand-ins.ts';
 import { type Call, MOTO_DIFFERENCES, ROLE, SAME } from './secrets-manager-scenarios.ts';
 
 const noMoto = motoIsInstalled ? '' : ' (skipped: moto_server is not installed)';
 
 describe('the stand-in for Secrets Manager', () => {
   it.each(Object.entries(MOTO_DIFFERENCES))('follows AWS, though in moto %s', async (scenario, { calls, aws }) => {
-    const standIn = await startSecretsManager({ roles: { [credentials.accessKeyId]: ROLE } });
+    const standIn = await startSecretsManager({ keys: [{ ...credentials, role: ROLE, mayReadSecrets: true }] });
     onTestFinished(standIn.close);
     expect((await answers(standIn, scenario, calls)).at(-1)).toMatchObject(aws);
   });

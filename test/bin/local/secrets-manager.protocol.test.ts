@@ -1,16 +1,14 @@
 import { SecretsManager } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Fault } from '../../../bin/local/aws-fault.ts';
-import { startSecretsManager } from '../../../bin/local/secrets-manager.ts';
+import type { Fault } from '../../../bin/local/aws/failure.ts';
+import { sign } from '../../support/signers.ts';
+import { EXAMPLE_KEY, startSecretsManager } from '../../support/stand-ins.ts';
 
-const SIGNED = {
-  authorization: 'AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20260101/us-east-1/secretsmanager/aws4_request',
-  'content-type': 'application/x-amz-json-1.1',
-};
+const TYPE = { 'content-type': 'application/x-amz-json-1.1' };
 
 describe('a request to the stand-in for Secrets Manager', () => {
   it.each([
-    ['without a target', { headers: SIGNED }, 400, 'UnknownOperationException'],
+    ['without a target', { headers: TYPE }, 400, 'UnknownOperationException'],
     ['for another service', { headers: target('dynamodb.GetItem') }, 400, 'UnknownOperationException'],
     [
       'for an operation that is not there',
@@ -27,12 +25,7 @@ describe('a request to the stand-in for Secrets Manager', () => {
       404,
       'UnknownOperationException',
     ],
-    [
-      'without a signature',
-      { headers: { ...target(), authorization: '' } },
-      400,
-      'MissingAuthenticationTokenException',
-    ],
+    ['without a signature', { isSigned: false }, 400, 'MissingAuthenticationTokenException'],
     ['without a body', { body: '' }, 400, 'SerializationException'],
     ['with half a body', { body: '{"SecretId":"a-value"' }, 400, 'SerializationException'],
     ['that is not UTF-8', { body: new Uint8Array([0x22, 0xff, 0x22]) }, 400, 'SerializationException'],
@@ -69,13 +62,11 @@ describe('a request to the stand-in for Secrets Manager', () => {
     ['PutSecretValue', { SecretId: 'acme', SecretString: ['a-value'] }, 'ValidationException'],
     ['PutSecretValue', { SecretId: 'acme', SecretString: 'a-value', VersionStages: [] }, 'ValidationException'],
     ['GetSecretValue', { SecretId: 'acme', VersionId: 'a-value' }, 'ValidationException'],
-    ['BatchGetSecretValue', {}, 'InvalidParameterException'],
-    ['BatchGetSecretValue', { SecretIdList: ['acme'], MaxResults: 1 }, 'InvalidParameterException'],
     ['ListSecrets', { Filters: [{ Key: 'a-value', Values: ['x'] }] }, 'ValidationException'],
     ['ListSecrets', { Filters: [{ Key: 'name' }] }, 'ValidationException'],
     ['ListSecrets', { MaxResults: 101 }, 'ValidationException'],
     ['UpdateSecretVersionStage', { SecretId: 'acme', VersionStage: 'AWSPENDING' }, 'InvalidParameterException'],
-    ['DeleteSecret', { SecretId: 'acme', RecoveryWindowInDays: 'a-value' }, 'ValidationException'],
+    ['BatchGetSecretValue', { SecretIdList: ['acme'] }, 'UnknownOperationException'],
   ])('%s with %j is refused as %3$s', async (operation, input, type) => {
     const { url } = await start();
     const answer = await send(url, { headers: target(`secretsmanager.${operation}`), body: JSON.stringify(input) });
@@ -127,15 +118,8 @@ describe('the stand-in for Secrets Manager', () => {
     const { url, aws, calls } = await start();
     await aws.getSecretValue({ SecretId: 'acme' });
     await aws.describeSecret({ SecretId: 'unknown' }).catch(() => undefined);
-    await send(url, { headers: SIGNED });
+    await send(url, { headers: TYPE });
     expect(calls).toEqual(['CreateSecret', 'GetSecretValue', 'DescribeSecret', 'unknown']);
-  });
-
-  it('listens on the loopback interface, and says when the port is taken', async () => {
-    const { url } = await start();
-    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
-    const port = Number(new URL(url).port);
-    await expect(startSecretsManager({ port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
   });
 });
 
@@ -154,15 +138,17 @@ interface RawRequest {
   readonly path?: string;
   readonly headers?: Record<string, string>;
   readonly body?: string | Uint8Array<ArrayBuffer>;
+  readonly isSigned?: boolean;
 }
 
-function send(
-  url: string,
-  { method = 'POST', path = '/', headers = target(), body = '{"SecretId":"acme"}' }: RawRequest,
-) {
-  return fetch(`${url}${path}`, { method, headers, body });
+async function send(url: string, request: RawRequest) {
+  const { method = 'POST', path = '/', headers = target(), body = '{"SecretId":"acme"}', isSigned = true } = request;
+  const unsigned = { method, url: `${url}${path}`, headers, body };
+  const scope = { service: 'secretsmanager', region: 'us-east-1' };
+  const sent = isSigned ? await sign('aws4fetch', unsigned, EXAMPLE_KEY, new Date(), scope) : headers;
+  return fetch(unsigned.url, { method, headers: { ...headers, ...sent }, body });
 }
 
 function target(operation = 'secretsmanager.GetSecretValue'): Record<string, string> {
-  return { ...SIGNED, 'x-amz-target': operation };
+  return { ...TYPE, 'x-amz-target': operation };
 }

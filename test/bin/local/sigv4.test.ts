@@ -1,7 +1,8 @@
+import { createHash } from 'node:crypto';
 import { AwsV4Signer } from 'aws4fetch';
 import { describe, expect, it } from 'vitest';
-import { verifySigV4 } from '../../../bin/local/sigv4.ts';
-import { type ReceivedRequest, sha256 } from '../../../bin/local/sigv4-canonical.ts';
+import { verifySigV4 } from '../../../bin/local/function-url/sigv4.ts';
+import type { ReceivedRequest } from '../../../bin/local/loopback.ts';
 import { sign } from '../../support/signers.ts';
 
 const DATE = new Date('2015-08-30T12:36:00Z');
@@ -17,7 +18,7 @@ describe('verifySigV4', () => {
       'Param2=value2&Param1=value1',
       'b97d918cfa904a5beff61c982a1b6f458b799221646efd99d3219ec94cdf2500',
     ],
-  ])('agrees with the signature that AWS publishes for %s', (_name, query, signature) => {
+  ])('agrees with the signature that AWS publishes for %s', async (_name, query, signature) => {
     const headers = [
       ['Host', 'example.amazonaws.com'],
       ['X-Amz-Date', '20150830T123600Z'],
@@ -27,7 +28,7 @@ describe('verifySigV4', () => {
           `SignedHeaders=host;x-amz-date, Signature=${signature}`,
       ],
     ] as const;
-    expect(verifySigV4({ ...REQUEST, query, headers }, VERIFIER)).toBe(KEY);
+    expect(await verifySigV4({ ...REQUEST, query, headers }, VERIFIER)).toBe(KEY);
   });
 
   it('takes a header that is sent twice for one with both values', async () => {
@@ -36,19 +37,19 @@ describe('verifySigV4', () => {
       name === 'x-twice' ? value.split(',').map((part) => [name, `  ${part}\t`] as const) : [[name, value] as const],
     );
     expect(sentTwice).toHaveLength(headers.length + 1);
-    expect(verifySigV4({ ...REQUEST, headers: sentTwice }, VERIFIER)).toBe(KEY);
+    expect(await verifySigV4({ ...REQUEST, headers: sentTwice }, VERIFIER)).toBe(KEY);
   });
 
   it('keeps the order in which a repeated header was sent', async () => {
     const headers = await signedHeaders({ 'x-twice': 'one,other' });
     const swapped = headers.map(([name, value]) => [name, name === 'x-twice' ? 'other,one' : value] as const);
-    expect(() => verifySigV4({ ...REQUEST, headers: swapped }, VERIFIER)).toThrow('does not match');
+    await expect(verifySigV4({ ...REQUEST, headers: swapped }, VERIFIER)).rejects.toThrow('does not match');
   });
 
   it('takes the bytes of a header for what they are', async () => {
     const headers = await signedHeaders({ 'x-text': 'à' });
     const onTheWire = headers.map(([name, value]) => [name, Buffer.from(value, 'utf8').toString('latin1')] as const);
-    expect(verifySigV4({ ...REQUEST, headers: onTheWire }, VERIFIER)).toBe(KEY);
+    expect(await verifySigV4({ ...REQUEST, headers: onTheWire }, VERIFIER)).toBe(KEY);
   });
 
   it('refuses a body that is not the one x-amz-content-sha256 names, even if the signature fits the body', async () => {
@@ -56,9 +57,27 @@ describe('verifySigV4', () => {
       const signed = await new HonestSigner({ ...SIGNING, headers: { 'x-amz-content-sha256': bodyHash } }).sign();
       return { ...REQUEST, headers: [...signed.headers, ['host', 'example.com']] };
     };
-    expect(verifySigV4(await claims(sha256(Buffer.of())), VERIFIER)).toBe(KEY);
+    expect(await verifySigV4(await claims(NO_BODY), VERIFIER)).toBe(KEY);
     const lie = await claims('UNSIGNED-PAYLOAD');
-    expect(() => verifySigV4(lie, VERIFIER)).toThrow('does not match');
+    await expect(verifySigV4(lie, VERIFIER)).rejects.toThrow('does not match');
+  });
+
+  it.each(['X-Amz-Signature=x', 'x-amz-signature=', '__proto__=x', '%5F_proto__=x'])(
+    'refuses the parameter %s, which the signing library would not cover',
+    async (query) => {
+      const headers = await signedHeaders({}, `?${query}`);
+      await expect(verifySigV4({ ...REQUEST, query, headers }, VERIFIER)).rejects.toThrow('does not match');
+      await expect(verifySigV4({ ...REQUEST, query: `${query}y`, headers }, VERIFIER)).rejects.toThrow('match');
+    },
+  );
+
+  it.each([
+    ['the path', { path: '/\xff' }],
+    ['the query', { query: 'a=%ff' }],
+    ['a parameter that is cut off', { query: 'a=%f' }],
+  ])('refuses what is not UTF-8 in %s, because signers sign text', async (_, change) => {
+    const headers = await signedHeaders({});
+    await expect(verifySigV4({ ...REQUEST, ...change, headers }, VERIFIER)).rejects.toThrow('does not match');
   });
 });
 
@@ -70,14 +89,16 @@ const SIGNING = {
   datetime: '20150830T123600Z',
 };
 
-/** Signs the hash of the body whatever the header says; signers that are not after anything take the header's word. */
+const NO_BODY = createHash('sha256').digest('hex');
+
+/** Signs the hash of the body, not what the header says of it; other signers take the header's word. */
 class HonestSigner extends AwsV4Signer {
   override async hexBodyHash(): Promise<string> {
-    return sha256(Buffer.of());
+    return NO_BODY;
   }
 }
 
-async function signedHeaders(headers: Record<string, string>) {
-  const request = { method: 'GET', url: 'http://example.com/', headers, body: '' };
+async function signedHeaders(headers: Record<string, string>, query = '') {
+  const request = { method: 'GET', url: `http://example.com/${query}`, headers, body: '' };
   return Object.entries(await sign('@smithy/signature-v4', request, KEY, DATE, VERIFIER));
 }

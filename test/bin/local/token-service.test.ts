@@ -1,6 +1,10 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { startTokenService, type TokenService, type TokenServiceOptions } from '../../../bin/local/token-service.ts';
+import {
+  startTokenService,
+  type TokenService,
+  type TokenServiceOptions,
+} from '../../../bin/local/token-service/server.ts';
 import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
 import { SendFailure } from '../../../functions/broker/token-request/send.ts';
 import { START } from '../../support/example.ts';

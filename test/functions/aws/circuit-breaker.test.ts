@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { type CircuitBreaker, createCircuitBreaker } from '../../../functions/aws/circuit-breaker.ts';
+import { type CircuitBreaker, createCircuitBreaker } from '../../../functions/aws/calls.ts';
 import { StoreUnavailable } from '../../../functions/broker/pair/store.ts';
 
 /** No deadline of a caller, unless that is what a test is about. */

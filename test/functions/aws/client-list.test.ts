@@ -1,12 +1,12 @@
 import type { SecretsManagerClientConfig } from '@aws-sdk/client-secrets-manager';
 import { CreateSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Fault } from '../../../bin/local/aws-fault.ts';
-import { serveAwsJson } from '../../../bin/local/aws-json.ts';
-import { startSecretsManager } from '../../../bin/local/secrets-manager.ts';
-import { createClientList } from '../../../functions/aws/client-list.ts';
+import type { Fault } from '../../../bin/local/aws/failure.ts';
+import { serveAws } from '../../../bin/local/aws/server.ts';
+import { createClientList } from '../../../functions/aws/client-secrets.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
 import { motoIsInstalled, startMoto } from '../../support/moto.ts';
+import { EXAMPLE_KEY, startSecretsManager } from '../../support/stand-ins.ts';
 
 describe('the list of clients', () => {
   it('has every client of the environment, page by page, with its tag', async () => {
@@ -32,7 +32,7 @@ describe('the list of clients', () => {
     ]) {
       store.create(name);
     }
-    store.create('token-broker/dev/deleted').deletion = { markedAt: 0, goneAt: Number.MAX_SAFE_INTEGER };
+    store.create('token-broker/dev/deleted').deletion = { goneAt: Number.MAX_SAFE_INTEGER };
     store.create('token-broker/dev/globex');
     store.create('token-broker/dev/globex/backup');
     expect(await listClients()).toEqual({
@@ -55,9 +55,11 @@ describe('the list of clients', () => {
       { SecretList: [], NextToken: 'still more' },
       { SecretList: [{ Name: 'token-broker/dev/acme' }, {}] },
     ];
-    const server = await serveAwsJson({
+    const server = await serveAws({
       service: 'secretsmanager',
-      operations: new Map([['ListSecrets', () => pages.shift()]]),
+      protocol: 'json',
+      operations: { ListSecrets: () => pages.shift() },
+      keys: [EXAMPLE_KEY],
     });
     onTestFinished(server.close);
     expect(await connect(server.url)()).toEqual({ clients: [{ client: 'acme', services: undefined }], ignored: [] });
@@ -89,11 +91,12 @@ describe('a list that cannot be had', () => {
   });
 
   it('is an error also when it begins well and has no end', async () => {
-    const server = await serveAwsJson({
+    const page = { SecretList: [{ Name: 'token-broker/dev/acme' }], NextToken: 'x' };
+    const server = await serveAws({
       service: 'secretsmanager',
-      operations: new Map([
-        ['ListSecrets', () => ({ SecretList: [{ Name: 'token-broker/dev/acme' }], NextToken: 'x' })],
-      ]),
+      protocol: 'json',
+      operations: { ListSecrets: () => page },
+      keys: [EXAMPLE_KEY],
     });
     onTestFinished(server.close);
     await expect(connect(server.url, 300)()).rejects.toThrow('The clients cannot be listed: OutOfTime');

@@ -1,14 +1,15 @@
 import { GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { ensurePairTable, startDynamoDB } from '../../../bin/local/dynamodb.ts';
+import { ensurePairTable } from '../../../bin/local/aws/dynamodb.ts';
 import { createDynamoDBClient } from '../../../functions/aws/clients.ts';
-import { createNotificationTable } from '../../../functions/aws/notification-table.ts';
+import { createNotificationTable } from '../../../functions/aws/notifications.ts';
 import type { Item } from '../../../functions/aws/pair-table/item.ts';
+import type { Entry } from '../../../functions/broker/health/evaluate.ts';
 import { NotificationFailure, type NotificationMemory } from '../../../functions/broker/health/notify.ts';
-import type { Entry } from '../../../functions/broker/health/transitions.ts';
 import { type CallFault, startFaultyEndpoint } from '../../support/dynamodb.ts';
 import { START } from '../../support/example.ts';
 import { motoIsInstalled, startMoto } from '../../support/moto.ts';
+import { startDynamoDB } from '../../support/stand-ins.ts';
 
 // moto answers from several threads and checks a condition apart from the write that it guards: it is asked in turn.
 const SERVERS = [

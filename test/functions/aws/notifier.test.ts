@@ -1,10 +1,11 @@
 import { CreateTopicCommand, SNSClient } from '@aws-sdk/client-sns';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Fault } from '../../../bin/local/aws-fault.ts';
-import { type PublishedMessage, startSns } from '../../../bin/local/sns.ts';
-import { createNotifier } from '../../../functions/aws/notifier.ts';
+import type { Fault } from '../../../bin/local/aws/failure.ts';
+import type { PublishedMessage } from '../../../bin/local/aws/sns-sts.ts';
+import { createNotifier } from '../../../functions/aws/notifications.ts';
 import { NotificationFailure } from '../../../functions/broker/health/notify.ts';
 import { motoIsInstalled, startMoto } from '../../support/moto.ts';
+import { startSns } from '../../support/stand-ins.ts';
 
 const TOPIC = 'arn:aws:sns:us-east-1:111111111111:token-broker-dev';
 const MESSAGE = { subject: '[token-broker dev] rejected: acme', text: 'Zeile 1 & <Zeile> 2\n\n  „Ende“ + 100 %\n' };

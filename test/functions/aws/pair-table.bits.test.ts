@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AttributeValue, GetItemCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startDynamoDB } from '../../../bin/local/dynamodb.ts';
 import type { Item } from '../../../functions/aws/pair-table/item.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import type { Ending, Lease } from '../../../functions/broker/pair/store.ts';
 import { START } from '../../support/example.ts';
 import { examplePublication, exampleToken, revealed } from '../../support/pair-examples.ts';
 import { connectPairTable, IN_TIME, openPairTable, TABLE } from '../../support/pair-table.ts';
+import { startDynamoDB } from '../../support/stand-ins.ts';
 
 const PAIR: Pair = { client: 'acme', service: 'customer-insights' };
 

@@ -1,11 +1,11 @@
 import { describe } from 'vitest';
-import { startDynamoDB } from '../../../bin/local/dynamodb.ts';
 import type { PairStore } from '../../../functions/broker/pair/store.ts';
 import { StoreUnavailable } from '../../../functions/broker/pair/store.ts';
 import { motoIsInstalled, startMoto } from '../../support/moto.ts';
 import { describePairStore, type StoreUnderTest } from '../../support/pair-store-contract.ts';
 import { connectPairTable } from '../../support/pair-table.ts';
 import { createReferencePairStore } from '../../support/reference-pair-store.ts';
+import { startDynamoDB } from '../../support/stand-ins.ts';
 
 const noMoto = motoIsInstalled ? '' : ' (skipped: moto_server is not installed)';
 

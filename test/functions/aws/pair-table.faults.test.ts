@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { startDynamoDB } from '../../../bin/local/dynamodb.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import { EMPTY_RECORD } from '../../../functions/broker/pair/record.ts';
 import { type PairStore, StoreUnavailable } from '../../../functions/broker/pair/store.ts';
 import type { CallFault } from '../../support/dynamodb.ts';
 import { START } from '../../support/example.ts';
 import { connectPairTable, IN_TIME } from '../../support/pair-table.ts';
+import { startDynamoDB } from '../../support/stand-ins.ts';
 
 const PAIR: Pair = { client: 'acme', service: 'customer-insights' };
 const LEASE = { owner: 'me', fence: 1 };

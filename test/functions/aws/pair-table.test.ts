@@ -1,6 +1,5 @@
 import { GetItemCommand, PutItemCommand, ScanCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { startDynamoDB } from '../../../bin/local/dynamodb.ts';
 import type { Item } from '../../../functions/aws/pair-table/item.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import { EMPTY_RECORD } from '../../../functions/broker/pair/record.ts';
@@ -9,6 +8,7 @@ import { Redacted } from '../../../functions/broker/redacted.ts';
 import { START } from '../../support/example.ts';
 import { examplePublication, exampleToken } from '../../support/pair-examples.ts';
 import { connectPairTable, IN_TIME, keysOf, TABLE } from '../../support/pair-table.ts';
+import { startDynamoDB } from '../../support/stand-ins.ts';
 
 type Write = readonly [string, (store: PairStore, pair: Pair, lease: Lease) => Promise<unknown>];
 

@@ -1,8 +1,8 @@
 import { STSClient } from '@aws-sdk/client-sts';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startSts } from '../../../bin/local/sts.ts';
 import { createProbeCredentials } from '../../../functions/aws/probe-credentials.ts';
 import { motoIsInstalled, startMoto } from '../../support/moto.ts';
+import { startSts } from '../../support/stand-ins.ts';
 
 const PROBE = {
   role: 'arn:aws:iam::111111111111:role/probe',

@@ -1,12 +1,12 @@
 import { inspect } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Fault } from '../../../bin/local/aws-fault.ts';
-import { startSecretsManager } from '../../../bin/local/secrets-manager.ts';
+import type { Fault } from '../../../bin/local/aws/failure.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
 import { createSealingKeys, type SealingKey } from '../../../functions/aws/sealing/sealing-key.ts';
 import { sealingKeyName } from '../../../functions/contract.ts';
 import { alterAnswers } from '../../support/altered-answers.ts';
 import { START } from '../../support/example.ts';
+import { startSecretsManager } from '../../support/stand-ins.ts';
 
 const V1 = '11111111-1111-4111-8111-111111111111';
 const V2 = '22222222-2222-4222-8222-222222222222';

@@ -1,11 +1,11 @@
 import { inspect } from 'node:util';
 import type { SecretsManagerClientConfig } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { Fault } from '../../../bin/local/aws-fault.ts';
-import { startSecretsManager } from '../../../bin/local/secrets-manager.ts';
+import type { Fault } from '../../../bin/local/aws/failure.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
 import { createSecretReader } from '../../../functions/aws/secrets-manager.ts';
 import { alterAnswers } from '../../support/altered-answers.ts';
+import { startSecretsManager } from '../../support/stand-ins.ts';
 
 const V1 = '11111111-1111-4111-8111-111111111111';
 const V2 = '22222222-2222-4222-8222-222222222222';
@@ -40,7 +40,7 @@ describe('reading the secret of a client', () => {
     'says that a secret is marked for deletion, asked for %s',
     async (stage) => {
       const { readSecret, acme } = await start();
-      acme.deletion = { markedAt: Date.now(), goneAt: Date.now() + 60_000 };
+      acme.deletion = { goneAt: Date.now() + 60_000 };
       expect(await readSecret('acme', stage)).toEqual({ outcome: 'deleted' });
     },
   );

@@ -1,9 +1,10 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
   expiryNameOf,
   parseHttpDate,
   readExpiryValue,
   readJwt,
+  SECONDS,
 } from '../../../functions/broker/token-response/expiry-value.ts';
 
 const SECOND_MS = 1_000;
@@ -12,13 +13,15 @@ const HOUR_MS = 60 * MINUTE_MS;
 const NOON = Date.UTC(2026, 10, 21, 12, 34, 56);
 const HTTP_DATES = ['Sat, 21 Nov 2026 12:34:56 GMT', 'Saturday, 21-Nov-26 12:34:56 GMT', 'Sat Nov 21 12:34:56 2026'];
 
-const length = (milliseconds: number) => ({ kind: 'length', milliseconds });
-const moment = (time: number) => ({ kind: 'moment', time });
-const NOTHING = { kind: 'nothing' };
-const UNREADABLE = { kind: 'unreadable' };
+/** The service's clock is half a minute ahead. */
+const CLOCK = { requestStartedAt: Date.UTC(2026, 10, 21), offsetMs: -30_000 };
+const length = (milliseconds: number) => CLOCK.requestStartedAt + milliseconds;
+const moment = (time: number) => time + CLOCK.offsetMs;
+const NOTHING = undefined;
+const UNREADABLE = Number.NaN;
 
 describe('the value of a member', () => {
-  it.each<[unknown, object]>([
+  it.each<[unknown, number | undefined]>([
     [3_600, length(3_600_000)],
     ['3600', length(3_600_000)],
     [' 59.25 ', length(59_250)],
@@ -41,12 +44,12 @@ describe('the value of a member', () => {
     ['soon', UNREADABLE],
     [Number.POSITIVE_INFINITY, UNREADABLE],
   ])('%j tells %j', (value, told) => {
-    expect(readExpiryValue(value, false, SECOND_MS)).toEqual(told);
+    expect(readExpiryValue(value, SECONDS, CLOCK)).toEqual(told);
   });
 
   it('is a moment as a number of seconds, although the unit is milliseconds, where the name tells a moment', () => {
-    expect(readExpiryValue(1.9e9, true, 1)).toEqual(moment(1.9e12));
-    expect(readExpiryValue(1.9e9, false, 1)).toEqual(length(1.9e9));
+    expect(readExpiryValue(1.9e9, { isMoment: true, unitMs: 1 }, CLOCK)).toEqual(moment(1.9e12));
+    expect(readExpiryValue(1.9e9, { isMoment: false, unitMs: 1 }, CLOCK)).toEqual(length(1.9e9));
   });
 
   it.each<[string, number]>([
@@ -63,7 +66,14 @@ describe('the value of a member', () => {
     ['2026-11-21T12:34:56-0130', NOON + 1.5 * HOUR_MS],
     ['2026-11-21T12:34:56+01', NOON - HOUR_MS],
   ])('is a date and time: %s', (text, time) => {
-    expect(readExpiryValue(text, false, SECOND_MS)).toEqual(moment(time));
+    expect(readExpiryValue(text, SECONDS, CLOCK)).toEqual(moment(time));
+  });
+
+  it.each(['2026-11-21T12:34:56', '2026-11-21 12:34:56'])('is never read in the zone of the machine: %s', (text) => {
+    const parse = vi.spyOn(Date, 'parse');
+    onTestFinished(() => parse.mockRestore());
+    expect(readExpiryValue(text, SECONDS, CLOCK)).toEqual(moment(NOON));
+    expect(parse).toHaveBeenCalledExactlyOnceWith('2026-11-21T12:34:56Z');
   });
 
   it.each([
@@ -74,7 +84,7 @@ describe('the value of a member', () => {
     ['1:02:03', 26 * HOUR_MS + 3 * MINUTE_MS],
     ['9:00:00', 216 * HOUR_MS],
   ])('is days, hours and minutes: %s', (text, milliseconds) => {
-    expect(readExpiryValue(text, false, SECOND_MS)).toEqual(length(milliseconds));
+    expect(readExpiryValue(text, SECONDS, CLOCK)).toEqual(length(milliseconds));
   });
 
   it.each([
@@ -85,16 +95,16 @@ describe('the value of a member', () => {
     ...['1:2:3', '1:24:60', '1:00:60', '0:24:00', '01:00:00', '10:60:00', '1:00', 'x1:02:03', '1:02:03x'],
     ...['1h', '60 minutes', 'PT1H', '1.00:00:00', '1e3', '3,600'],
   ])('is unreadable, neither a number nor a time that services agree on: %j', (text) => {
-    expect(readExpiryValue(text, false, SECOND_MS)).toEqual(UNREADABLE);
+    expect(readExpiryValue(text, SECONDS, CLOCK)).toEqual(UNREADABLE);
   });
 });
 
 describe('the name of a member', () => {
-  it.each<[string, boolean, number | undefined]>([
-    ['expires_in', false, undefined],
-    ['TTL', false, undefined],
-    ['accessTokenExpiresAt', true, undefined],
-    ['exp', true, undefined],
+  it.each<[string, boolean, number]>([
+    ['expires_in', false, SECOND_MS],
+    ['TTL', false, SECOND_MS],
+    ['accessTokenExpiresAt', true, SECOND_MS],
+    ['exp', true, SECOND_MS],
     ['expiresInMs', false, 1],
     ['ttl_ms', false, 1],
     ['ttl_sec', false, SECOND_MS],
@@ -182,7 +192,7 @@ describe('the date of HTTP', () => {
     ...['Sat, 21 Nov 2026 12:34:56', 'Sat, 21 Nov 2026 12:34:56 CET', '2026-11-21T12:34:56Z'],
     ...['Sat, 21 Xyz 2026 12:34:56 GMT'],
   ])('is not read from %j', (text) => {
-    expect(parseHttpDate(text)).toBeUndefined();
+    expect(parseHttpDate(text)).toBeNaN();
   });
 });
 

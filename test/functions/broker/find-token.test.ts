@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { findToken, isTokenName } from '../../../functions/broker/token-response/find-token.ts';
-import { UnusableAnswer } from '../../../functions/broker/token-response/members.ts';
+import { findToken, TOKEN_NAMES } from '../../../functions/broker/token-response/find-token.ts';
+import { type MemberPath, plainName, UnusableAnswer } from '../../../functions/broker/token-response/members.ts';
 import { jwt } from './token-responses/answer.ts';
 
 const TOKEN = 'tok-4f9Kq2ZxV7mN1bR8';
@@ -25,18 +25,18 @@ describe('the name of a member', () => {
     const spelled = name.replace(/[A-Z]/g, '_$&').toUpperCase();
     expect(found({ [name]: TOKEN })).toBe(TOKEN);
     expect(found({ data: { attributes: { [spelled]: TOKEN } } })).toBe(TOKEN);
-    expect(isTokenName(spelled)).toBe(true);
+    expect(TOKEN_NAMES).toContain(plainName(spelled));
   });
 
   it.each(OTHERS)('may be another: %j', (name) => {
     expect(found({ [name]: TOKEN })).toBe('none of its members');
-    expect(isTokenName(name)).toBe(false);
+    expect(TOKEN_NAMES).not.toContain(plainName(name));
   });
 
   it('has its place in the search', () => {
     for (const [place, name] of NAMES.entries()) {
       for (const later of NAMES.slice(place + 1)) {
-        expect(findToken({ [later]: TOKEN, [name]: TOKEN }, undefined).path).toEqual([name]);
+        expect(findToken({ [later]: TOKEN, [name]: TOKEN }, undefined, print).path).toEqual([name]);
       }
     }
   });
@@ -73,13 +73,15 @@ describe('a member inside of one with the name of a token', () => {
       expect(found({ [around]: [{ [name]: TOKEN }] })).toBe(TOKEN);
       // It has the place of the outer name.
       expect(found({ [around]: { [name]: TOKEN }, sid: OTHER })).toBe(TOKEN);
-      expect(findToken({ [around]: TOKEN, data: { [around]: { [name]: TOKEN } } }, undefined).path).toEqual([around]);
+      expect(findToken({ [around]: TOKEN, data: { [around]: { [name]: TOKEN } } }, undefined, print).path).toEqual([
+        around,
+      ]);
     }
   });
 
   it('is the access token inside of "access"', () => {
     expect(found({ access: { value: TOKEN }, token: TOKEN })).toBe(TOKEN);
-    expect(findToken({ token: TOKEN, access: { value: TOKEN } }, undefined).path).toEqual(['access', 'value']);
+    expect(findToken({ token: TOKEN, access: { value: TOKEN } }, undefined, print).path).toEqual(['access', 'value']);
   });
 
   it('keeps its own name inside of others', () => {
@@ -154,7 +156,11 @@ function telling(word: string): [string, string] {
 }
 
 function pathOf(answer: unknown): readonly string[] {
-  return findToken(answer, undefined).path;
+  return findToken(answer, undefined, print).path;
+}
+
+function print(path: MemberPath): string {
+  return path.join('.');
 }
 
 /** The token, or how the explanation begins. */
@@ -165,9 +171,9 @@ function found(answer: unknown): string {
 
 function tokenOrExplanation(answer: unknown): string {
   try {
-    return findToken(answer, undefined).value;
+    return findToken(answer, undefined, print).value;
   } catch (error) {
-    if (error instanceof UnusableAnswer) return error.explain((path) => path.join('.'));
+    if (error instanceof UnusableAnswer) return error.message;
     throw error;
   }
 }

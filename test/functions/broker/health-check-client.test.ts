@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { ClientUnchecked, createClientCheck } from '../../../functions/broker/health/check-client.ts';
 import type { CheckRecord, PairAnswer } from '../../../functions/broker/health/check-pairs.ts';
+import type { Entries } from '../../../functions/broker/health/evaluate.ts';
 import type { Message } from '../../../functions/broker/health/messages.ts';
 import { createNotify, NotificationFailure, type NotificationMemory } from '../../../functions/broker/health/notify.ts';
-import type { Entries } from '../../../functions/broker/health/transitions.ts';
 import type { Finding } from '../../../functions/contract.ts';
 import { START } from '../../support/example.ts';
 
@@ -87,6 +87,13 @@ describe('the message about a new version', () => {
     expect(messages).toHaveLength(1);
   });
 
+  it('is not about a service that does not answer, which one client cannot tell', async () => {
+    const { check, messages } = createWorld({ one: 'unreachable', two: 'rejected', three: 'accepted' });
+    await expect(check()).rejects.toThrow('acme: one unreachable');
+    expect(messages.map(({ subject }) => subject)).toEqual(['[token-broker test] rejected: acme on two']);
+    expect(messages[0]?.text).not.toContain('unreachable');
+  });
+
   it('is sent by the next try when it could not be sent', async () => {
     const { check, messages, failMessages } = createWorld({ one: 'rejected', two: 'rejected' });
     failMessages(true);
@@ -153,6 +160,15 @@ describe('an event is done', () => {
     const { check, answers } = createWorld({ one: 'accepted' });
     answers.set('one', { ...checked('accepted', 'v1'), provenBy: 'traffic' });
     await expect(check()).rejects.toThrow('acme: one another-version');
+  });
+
+  it.each([
+    ['token was requested just now', { ...checked('accepted', 'v1'), provenBy: 'request' }],
+    ['token is not accepted', { ...checked('misconfigured', 'v1'), provenBy: 'traffic' }],
+  ] satisfies [string, PairAnswer][])('but not where the %s, of another version', async (_what, answer) => {
+    const { check, answers } = createWorld({ single: 'accepted' });
+    answers.set('single', answer);
+    await expect(check()).rejects.toThrow('acme: single another-version');
   });
 });
 

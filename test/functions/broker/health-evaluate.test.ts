@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { CheckedPair, MissedPair } from '../../../functions/broker/health/check-pairs.ts';
-import { evaluate } from '../../../functions/broker/health/evaluate.ts';
-import type { Entries, Entry, Evaluation } from '../../../functions/broker/health/transitions.ts';
+import { type Entries, type Entry, type Evaluation, evaluate } from '../../../functions/broker/health/evaluate.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import { START } from '../../support/example.ts';
 
 const SERVICE = 'customer-insights';
 const MINUTE = 60_000;
+const DENIED = { condition: 'denied', said: 'access-denied' } as const;
 const INCIDENT: Entry = { condition: 'incident', since: START - 90 * MINUTE, at: START - 60 * MINUTE };
 
 describe('an incident of a service', () => {
@@ -125,7 +125,8 @@ function incidentOf(look: Look) {
 function evaluateAll({ checked, missed = [], before, ...look }: Look): Evaluation {
   const { listed = [...checked, ...missed].map(({ pair }) => pair) } = look;
   const { entries = new Map(before === undefined ? [] : [['service', before]]) } = look;
-  return evaluate({ kind: 'service', service: SERVICE, listed, checks: { checked, missed }, at: START }, entries);
+  const run = { kind: 'run', listed, unknown: [], probe: DENIED, at: START } as const;
+  return evaluate({ ...run, service: SERVICE, checks: { checked, missed } }, entries);
 }
 
 function evaluateClient(checked: readonly CheckedPair[], entries: Entries = new Map()): Evaluation {

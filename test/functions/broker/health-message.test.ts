@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { Observation } from '../../../functions/broker/health/evaluate.ts';
 import { messageOf } from '../../../functions/broker/health/messages.ts';
-import type { Observation } from '../../../functions/broker/health/transitions.ts';
 import { START } from '../../support/example.ts';
 import { everyObservation } from '../../support/health-observations.ts';
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type ProbeAnswer, probeAccess } from '../../../functions/broker/health/probe.ts';
+import type { ProbeAnswer } from '../../../functions/broker/health/evaluate.ts';
+import { probeAccess } from '../../../functions/broker/health/run.ts';
 import { START } from '../../support/example.ts';
 import { createHealthWorld } from '../../support/health-world.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';

@@ -102,6 +102,13 @@ describe('a pair that the memory knows and the list shows no more', () => {
     memories.fail(1);
     expect((await run()).checked.map(({ pair }) => pair.client)).toEqual(['globex']);
   });
+
+  it('is no reason to go on after a bug', async () => {
+    const { start, clock, memories } = await createWorld();
+    const bug = new TypeError('a bug');
+    const reading = clock.run(start({ ...memories.store, read: () => Promise.reject(bug) }));
+    await expect(reading).rejects.toBe(bug);
+  });
 });
 
 const CONFIGURED = ['customer-insights', 'merchant-payment-cleansing'];

@@ -29,6 +29,7 @@ describe('what operators are told', () => {
     acmeIs('rejected');
     for (let runs = 0; runs < 100; runs += 1) await run();
     expect(messages.map(({ subject }) => subject)).toEqual([about('rejected')]);
+    expect(messages[0]?.text).toMatch(/ client retry acme --environment dev\n$/);
     acmeIs('accepted');
     expect((await run()).subjects).toEqual([about('accepted')]);
     expect((await run()).subjects).toEqual([]);
@@ -193,6 +194,18 @@ describe('a memory that fails', () => {
     expect(await report()).toMatchObject({ sent: 0, unsent: 500 });
     expect(messages).toHaveLength(1_500);
     expect(memories.items.get(SERVICE)?.entries.size).toBe(1_500);
+  });
+
+  it('is told what has changed about a pair that it holds, although it has no more room', async () => {
+    const checked = clientsNamed(1_500).map(({ client }) => checkedPair({ client, service: SERVICE }, 'rejected', 0));
+    const { newNotify, clock, messages } = createHealthWorld();
+    const report = (pairs: readonly CheckedPair[]) => clock.run(newNotify()(seen(pairs), clock.now() + 600_000));
+    await report(checked);
+    const [one, ...others] = clientsNamed(1_501).map(({ client }) => client);
+    const changed = checkedPair({ client: `${one}`, service: SERVICE }, 'disabled', 1);
+    const fresh = checkedPair({ client: `${others.at(-1)}`, service: SERVICE }, 'disabled', 1);
+    expect(await report([fresh, changed])).toMatchObject({ sent: 1, unsent: 1 });
+    expect(messages.at(-1)?.subject).toBe(about('disabled', `${one}`));
   });
 });
 

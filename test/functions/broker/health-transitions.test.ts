@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type Entry, findTransitions, type PairObservation } from '../../../functions/broker/health/transitions.ts';
+import type { Entry, PairObservation } from '../../../functions/broker/health/evaluate.ts';
+import { findTransitions } from '../../../functions/broker/health/notify.ts';
 import { START } from '../../support/example.ts';
 
 const KEY = 'acme/customer-insights';

@@ -109,12 +109,15 @@ describe('a rejection that the table could not be told', () => {
     expect(memory.withOwn({ ...PAIR, client: 'globex' }, RECORD).rejected.size).toBe(0);
   });
 
-  it('adds nothing to what the table says of the same version', () => {
+  it.each([
+    ['counts beside an older one that the table knows', -1, { count: 1, at: START, fence: -1 }],
+    ['is nothing beside a later one that the table knows', 0, { count: 2, at: START, fence: 3 }],
+  ])('%s', (_, laterMs, known) => {
     const { memory } = setUp();
-    const rejected = new Map([['v1', { count: 2, at: START - MINUTE_MS, fence: 3 }]]);
     memory.rememberUntold(PAIR, 'v1');
+    const rejected = new Map([['v1', { count: 2, at: START + laterMs, fence: 3 }]]);
 
-    expect(rejectedIn(memory, { ...RECORD, rejected })).toEqual([...rejected]);
+    expect(rejectedIn(memory, { ...RECORD, rejected })).toEqual([['v1', known]]);
   });
 
   it('stays when the record is read again, and is of the last eight versions', () => {

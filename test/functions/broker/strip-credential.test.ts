@@ -3,7 +3,7 @@ import { parseCredential } from '../../../functions/broker/credential/credential
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import type { BasicEncoding } from '../../../functions/broker/service.ts';
 import { stripCredential } from '../../../functions/broker/token-request/renew-token.ts';
-import type { ServiceToken } from '../../../functions/broker/token-response/types.ts';
+import type { ServiceToken } from '../../../functions/broker/token-response/read.ts';
 import { createBrokerWorld, exchange, found } from '../../support/broker-world.ts';
 import { exampleService } from '../../support/example.ts';
 

@@ -5,7 +5,7 @@ import { Redacted } from '../../../functions/broker/redacted.ts';
 import type { Service } from '../../../functions/broker/service.ts';
 import { SendFailure, type SendFailureKind, type SendLimits } from '../../../functions/broker/token-request/send.ts';
 import { buildTokenRequest, createTokenRequester } from '../../../functions/broker/token-request/token-request.ts';
-import type { TokenResponse } from '../../../functions/broker/token-response/types.ts';
+import type { TokenResponse } from '../../../functions/broker/token-response/body.ts';
 import { exampleService, START } from '../../support/example.ts';
 
 const ANSWER: TokenResponse = { status: 200, headers: {}, body: new TextEncoder().encode('{"token":"t"}') };

@@ -74,6 +74,10 @@ describe('the shape report', () => {
     expect(members.map(({ path }) => path)).toEqual(['$', '0', '0.a']);
   });
 
+  it('tells no member of a body that cannot be read', () => {
+    expect(shapeOf({ access_token: 'tok-1' }, 'text/html').members).toEqual([]);
+  });
+
   it.each([
     ...[
       'application/json',

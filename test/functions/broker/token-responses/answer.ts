@@ -1,5 +1,5 @@
 import type { Service, TokenResponseSettings } from '../../../../functions/broker/service.ts';
-import type { TokenResponse } from '../../../../functions/broker/token-response/types.ts';
+import type { TokenResponse } from '../../../../functions/broker/token-response/body.ts';
 
 /** One answer of a token endpoint, as data: what is sent, and the settings under which it is read. */
 export interface Answer {

@@ -505,6 +505,12 @@ function settings(): readonly GoodAnswer[] {
       ...hour,
     },
     {
+      name: 'lifetimeMember with a name that tells the unit',
+      body: JSON.stringify({ token: TOKEN, meta: { ttl_minutes: 60 } }),
+      settings: { response: { lifetimeMember: 'meta.ttl_minutes' } },
+      ...hour,
+    },
+    {
       name: 'milliseconds',
       body: JSON.stringify({ token: TOKEN, expires: 3_600_000 }),
       settings: { response: { lifetimeUnit: 'milliseconds' } },

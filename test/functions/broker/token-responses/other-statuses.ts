@@ -112,7 +112,7 @@ function errors(): readonly OtherStatus[] {
     { name: '415', status: 415, body: '', says: 'parametersIn' },
     { name: '421', status: 421, body: '', says: 'authUrl' },
     { name: '422', status: 422, body: oauth('LEAK'), says: 'parameters' },
-    { name: '101', status: 101, type: null, body: '', says: '101' },
+    { name: '101', status: 101, type: null, body: '', says: '101: check authUrl' },
     { name: '404 with a token', status: 404, body: '{"access_token":"LEAK-4f9Kq2ZxV7mN1bR8"}', says: '404' },
   ];
   return answers.map((answer) => {

@@ -1,0 +1,189 @@
+import { ArnFormat, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import {
+  AccountRootPrincipal,
+  type IRole,
+  PolicyDocument,
+  PolicyStatement,
+  ServicePrincipal,
+} from 'aws-cdk-lib/aws-iam';
+import { type IKey, Key } from 'aws-cdk-lib/aws-kms';
+import { Construct } from 'constructs';
+import { topicName } from '../settings/names.ts';
+
+interface ClientSecretsProps {
+  readonly environment: string;
+  /** The key that an earlier stack of this environment left behind. */
+  readonly keyArn?: string | undefined;
+}
+
+/**
+ * Where the clients' secrets live: `token-broker/<environment>/<client>`, under one key. An operator creates the secrets
+ * by hand; no template ever holds one.
+ */
+export class ClientSecrets extends Construct {
+  /** What an operator encrypts a new secret with. */
+  readonly key: IKey;
+  /** What the name of every client's secret starts with. */
+  readonly namePrefix: string;
+
+  constructor(scope: Construct, id: string, { environment, keyArn }: ClientSecretsProps) {
+    super(scope, id);
+    this.namePrefix = `token-broker/${environment}/`;
+    this.key = createBrokerKey(this, 'Key', { environment, keyArn });
+  }
+
+  /** Lets a role read every client's secret of this environment, and use the key for nothing else. */
+  allowReading(role: IRole): void {
+    const { region } = Stack.of(this);
+    role.addToPrincipalPolicy(
+      new PolicyStatement({ actions: ['secretsmanager:GetSecretValue'], resources: [this.#secretArns()] }),
+    );
+    role.addToPrincipalPolicy(
+      new PolicyStatement({
+        actions: ['kms:Decrypt'],
+        resources: [this.key.keyArn],
+        conditions: {
+          StringEquals: { 'kms:ViaService': viaService('secretsmanager', region) },
+          ArnLike: { 'kms:EncryptionContext:SecretARN': this.#secretArns() },
+        },
+      }),
+    );
+  }
+
+  /** Lets a role see a client's secret from outside: its tags and versions, never a value. */
+  allowDescribing(role: IRole): void {
+    role.addToPrincipalPolicy(
+      new PolicyStatement({ actions: ['secretsmanager:DescribeSecret'], resources: [this.#secretArns()] }),
+    );
+  }
+
+  /** Lets a role list all secrets of the account: IAM cannot narrow a list. */
+  allowListing(role: IRole): void {
+    role.addToPrincipalPolicy(new PolicyStatement({ actions: ['secretsmanager:ListSecrets'], resources: ['*'] }));
+  }
+
+  #secretArns(): string {
+    return Stack.of(this).formatArn({
+      service: 'secretsmanager',
+      resource: 'secret',
+      arnFormat: ArnFormat.COLON_RESOURCE_NAME,
+      resourceName: `${this.namePrefix}*`,
+    });
+  }
+}
+
+interface BrokerKeyProps {
+  readonly environment: string;
+  /** The key of an earlier stack of this environment, which it left behind. */
+  readonly keyArn?: string | undefined;
+}
+
+/**
+ * The one key of an environment. It encrypts the clients' secrets, which outlive the stack, and so does the key. Its policy
+ * names no resource that a new stack would make again, so a later stack can use the key unchanged.
+ */
+function createBrokerKey(scope: Construct, id: string, { environment, keyArn }: BrokerKeyProps): IKey {
+  if (keyArn !== undefined) return Key.fromKeyArn(scope, id, keyArn);
+  return new Key(scope, id, {
+    description: `Encrypts the client secrets token-broker/${environment}/* and what the token broker keeps`,
+    enableKeyRotation: true,
+    removalPolicy: RemovalPolicy.RETAIN,
+    policy: new PolicyDocument({ statements: keyPolicy(Stack.of(scope), environment) }),
+  });
+}
+
+/** In a key's own policy `*` means this key. */
+const THIS_KEY = { resources: ['*'] };
+
+function keyPolicy(stack: Stack, environment: string): PolicyStatement[] {
+  const { account, region } = stack;
+  const principals = [new AccountRootPrincipal()];
+  const topic = stack.formatArn({ service: 'sns', resource: topicName(environment) });
+  const logGroups = stack.formatArn({
+    service: 'logs',
+    resource: 'log-group',
+    resourceName: `${stack.stackName}-*`,
+    arnFormat: ArnFormat.COLON_RESOURCE_NAME,
+  });
+  return [
+    new PolicyStatement({ sid: 'AdministerByIam', principals, actions: ADMINISTRATION, ...THIS_KEY }),
+    // IAM alone lets no principal decrypt: only through the service that holds the encrypted data.
+    new PolicyStatement({
+      sid: 'UseByIamThroughServices',
+      principals,
+      actions: [...ENVELOPE_USE],
+      ...THIS_KEY,
+      conditions: {
+        StringEquals: {
+          'kms:CallerAccount': account,
+          'kms:ViaService': ['dynamodb', 'secretsmanager', 'sns', 'sqs'].map((name) => viaService(name, region)),
+        },
+      },
+    }),
+    new PolicyStatement({
+      sid: 'LendToTheTable',
+      principals,
+      actions: ['kms:CreateGrant'],
+      ...THIS_KEY,
+      conditions: {
+        StringEquals: { 'kms:CallerAccount': account, 'kms:ViaService': viaService('dynamodb', region) },
+      },
+    }),
+    // An alarm publishes as CloudWatch, which no policy of this account's roles covers.
+    new PolicyStatement({
+      sid: 'UseForAlarms',
+      principals: [new ServicePrincipal('cloudwatch.amazonaws.com')],
+      actions: [...DATA_KEY_USE],
+      ...THIS_KEY,
+      conditions: { StringEquals: { 'aws:SourceAccount': account, 'kms:EncryptionContext:aws:sns:topicArn': topic } },
+    }),
+    new PolicyStatement({
+      sid: 'UseForLogs',
+      principals: [new ServicePrincipal(`logs.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`)],
+      actions: [...ENVELOPE_USE],
+      ...THIS_KEY,
+      conditions: { ArnLike: { 'kms:EncryptionContext:aws:logs:arn': logGroups } },
+    }),
+  ];
+}
+
+/** The service that calls KMS for a principal, as the condition `kms:ViaService` names it. */
+export function viaService(service: string, region: string): string {
+  return `${service}.${region}.amazonaws.com`;
+}
+
+const DATA_KEY_USE = ['kms:Decrypt', 'kms:GenerateDataKey'];
+
+const ENVELOPE_USE = [
+  ...DATA_KEY_USE,
+  'kms:DescribeKey',
+  'kms:Encrypt',
+  'kms:GenerateDataKeyWithoutPlaintext',
+  'kms:ReEncryptFrom',
+  'kms:ReEncryptTo',
+];
+
+const ADMINISTRATION = [
+  'kms:CancelKeyDeletion',
+  'kms:CreateAlias',
+  'kms:DeleteAlias',
+  'kms:DescribeKey',
+  'kms:DisableKey',
+  'kms:DisableKeyRotation',
+  'kms:EnableKey',
+  'kms:EnableKeyRotation',
+  'kms:GetKeyPolicy',
+  'kms:GetKeyRotationStatus',
+  'kms:ListGrants',
+  'kms:ListKeyPolicies',
+  'kms:ListKeyRotations',
+  'kms:ListResourceTags',
+  'kms:PutKeyPolicy',
+  'kms:RevokeGrant',
+  'kms:RotateKeyOnDemand',
+  'kms:ScheduleKeyDeletion',
+  'kms:TagResource',
+  'kms:UntagResource',
+  'kms:UpdateAlias',
+  'kms:UpdateKeyDescription',
+];

@@ -1,0 +1,121 @@
+import { Duration, Lazy, Stack } from 'aws-cdk-lib';
+import { Match, Rule } from 'aws-cdk-lib/aws-events';
+import { LambdaFunction as EventTarget } from 'aws-cdk-lib/aws-events-targets';
+import { ArnPrincipal, type IRole, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
+import { Schedule, ScheduleExpression } from 'aws-cdk-lib/aws-scheduler';
+import { LambdaInvoke } from 'aws-cdk-lib/aws-scheduler-targets';
+import { Construct } from 'constructs';
+import type { HealthEnvironment } from '../../functions/environment.ts';
+import type { ClientSecrets } from '../data/client-secrets.ts';
+import type { PairTable } from '../data/pair-table.ts';
+import type { OperatorTopic } from '../monitoring/operator-topic.ts';
+import type { Environment } from '../settings/environment.ts';
+import { rateSeconds } from '../settings/health.ts';
+import { createLambdaFunction, type Observation } from '../token/lambda-function.ts';
+import type { TokenEndpoint } from '../token/token-endpoint.ts';
+import type { FailedEvents } from './failed-events.ts';
+
+interface CredentialHealthProps {
+  readonly environment: string;
+  /** A rate such as `rate(1 hour)`. */
+  readonly every: string;
+  readonly services: Environment['services'];
+  readonly secrets: ClientSecrets;
+  readonly pairs: PairTable;
+  readonly endpoint: TokenEndpoint;
+  readonly operators: OperatorTopic;
+  readonly failedEvents: FailedEvents;
+  readonly observation: Observation;
+}
+
+/**
+ * Proves on a schedule that every credential works, and that a role without an access rule is refused; and checks a
+ * client's new credential as soon as it is put into use, so that callers never notice that it changed.
+ */
+export class CredentialHealth extends Construct {
+  constructor(scope: Construct, id: string, props: CredentialHealthProps) {
+    super(scope, id);
+    const { environment, every, services, secrets, pairs, endpoint, operators, failedEvents, observation } = props;
+    const names = Object.keys(services);
+    const variables: HealthEnvironment = {
+      TOKEN_BROKER_ENVIRONMENT: environment,
+      TOKEN_BROKER_URL: endpoint.url,
+      TOKEN_BROKER_TABLE: pairs.tableName,
+      TOKEN_BROKER_SERVICES: names.join(' '),
+      TOKEN_BROKER_SINGLE_TOKEN_SERVICES:
+        names.filter((service) => services[service]?.singleActiveToken).join(' ') || '-',
+      TOKEN_BROKER_TOPIC: operators.topic.topicArn,
+      TOKEN_BROKER_PROBE_ROLE: Lazy.string({ produce: () => probe.roleArn }),
+      TOKEN_BROKER_HEALTH_INTERVAL_SECONDS: `${rateSeconds(every)}`,
+    };
+    const name = `token-broker-health-${environment}`;
+    const { lambdaFunction, role } = createLambdaFunction(this, {
+      functionName: name,
+      description: `Proves the credentials of environment ${environment}`,
+      entry: 'health.ts',
+      memorySize: 256,
+      timeout: Duration.minutes(12),
+      environment: { ...variables },
+      observation,
+      onFailure: failedEvents,
+      // Lambda has one setting for runs and for events of secrets. An event takes a minute at most, and Lambda repeats it
+      // after one and after two minutes: within ten. A run that used up its time is older than that, so the next run takes
+      // its place; a run that failed at once, because it could list nothing, is repeated.
+      retryAttempts: 2,
+      maxEventAge: Duration.minutes(10),
+    });
+    endpoint.allowChecks(role);
+    secrets.allowListing(role);
+    secrets.allowDescribing(role);
+    pairs.allowRemembering(role);
+    operators.allowPublishing(role);
+
+    const probe = new Role(this, 'Probe', {
+      description: `May call the token broker of environment ${environment}, which must refuse it`,
+      assumedBy: new ArnPrincipal(role.roleArn),
+    });
+    endpoint.allowCalls(probe);
+    role.addToPrincipalPolicy(new PolicyStatement({ actions: ['sts:AssumeRole'], resources: [probe.roleArn] }));
+
+    new Schedule(this, 'Schedule', {
+      scheduleName: name,
+      description: `Proves the credentials of environment ${environment}`,
+      schedule: ScheduleExpression.expression(every),
+      target: new LambdaInvoke(lambdaFunction, {
+        role: this.#schedulerRole(lambdaFunction),
+        retryAttempts: 0,
+        maxEventAge: Duration.minutes(5),
+      }),
+    });
+    this.#checkUponChange(lambdaFunction, environment, secrets);
+  }
+
+  /** Starts the function when a client of this environment has a new current version. */
+  #checkUponChange(lambdaFunction: LambdaFunction, environment: string, { namePrefix }: ClientSecrets): void {
+    new Rule(this, 'Rule', {
+      description: `A client secret of environment ${environment} has a new current version`,
+      eventPattern: {
+        account: [Stack.of(this).account],
+        source: ['aws.secretsmanager'],
+        detailType: ['Secret Label Updated'],
+        detail: { name: Match.prefix(namePrefix), labelUpdated: ['AWSCURRENT'] },
+      },
+      // After an hour traffic or a run has found the new version.
+      targets: [new EventTarget(lambdaFunction, { retryAttempts: 2, maxEventAge: Duration.hours(1) })],
+    });
+  }
+
+  /** Made here, because the CDK's own may invoke every version of the function too. */
+  #schedulerRole({ functionArn }: LambdaFunction): IRole {
+    const stack = Stack.of(this);
+    const group = stack.formatArn({ service: 'scheduler', resource: 'schedule-group', resourceName: 'default' });
+    const role = new Role(this, 'SchedulerRole', {
+      assumedBy: new ServicePrincipal('scheduler.amazonaws.com', {
+        conditions: { StringEquals: { 'aws:SourceAccount': stack.account, 'aws:SourceArn': group } },
+      }),
+    });
+    role.addToPolicy(new PolicyStatement({ actions: ['lambda:InvokeFunction'], resources: [functionArn] }));
+    return role.withoutPolicyUpdates();
+  }
+}

@@ -1,0 +1,167 @@
+import type { Metric } from 'aws-cdk-lib/aws-cloudwatch';
+import type { IQueue } from 'aws-cdk-lib/aws-sqs';
+import type { BrokerMetric, CalledFunction } from './metrics.ts';
+
+/** When an alarm rings, and what its message says. */
+export interface AlarmDefinition<Watched> {
+  readonly watch: (watched: Watched) => Metric;
+  /** Rings at this value. Milliseconds beyond services are added to the longest time that any service may take. */
+  readonly threshold?: number | { readonly msBeyondServices: number };
+  /** The metric counts as percent of this one, when there are at least so many: a share of few requests says nothing. */
+  readonly shareOf?: { readonly whole: (watched: Watched) => Metric; readonly atLeast: number };
+  /**
+   * Where the values come from: 'traffic', whenever there is some; 'run', one from each run of health; 'silence', as
+   * 'run', but the alarm rings when they stay away.
+   */
+  readonly of?: 'traffic' | 'run' | 'silence';
+  /** The period of traffic; that of a run is the time between two of them. */
+  readonly minutes?: number;
+  /** Rings when so many periods are bad, of so many. */
+  readonly bad?: readonly [count: number, of: number];
+  /** One sentence: what has happened. */
+  readonly means: string;
+  /** What to do about it. */
+  readonly act: string;
+}
+
+/** What the alarms of an environment look at. */
+export interface WatchedBroker {
+  readonly called: CalledFunction;
+  readonly broker: BrokerMetric;
+  readonly failedEvents: IQueue;
+}
+
+/**
+ * The alarms that tell the operators, by name; what is left out is 1 for a threshold and one bad period of five minutes.
+ * docs/operations.md repeats what they say.
+ */
+export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = {
+  // Whether callers get an answer, in time, and whether too many get one that they did not want.
+  errors: {
+    watch: ({ called }) => called.metricErrors(),
+    means: 'The token function crashed, ran out of memory or ran into its time-out: callers got no answer.',
+    act: 'Its log says which request it was. If it began with a deployment, deploy what was there before.',
+  },
+  'internal-errors': {
+    watch: ({ broker }) => broker('Requests', { outcome: 'internal' }),
+    means: 'The broker has a bug, or may not do something that it must: callers got the problem `internal`.',
+    act: 'The `cause` of the audit lines with this outcome says where. If it began with a deployment, deploy what was there before.',
+  },
+  throttles: {
+    watch: ({ called }) => called.metricThrottles(),
+    bad: [2, 3],
+    means: 'Lambda turns calls away: the concurrency of the function or of the account is used up.',
+    act: 'Does one caller repeat without end? Then stop it; else raise `reservedConcurrency`, or the quota of the account.',
+  },
+  'p99-duration': {
+    watch: ({ called }) => called.metricDuration({ statistic: 'p99' }),
+    threshold: { msBeyondServices: 2_000 },
+    bad: [2, 3],
+    means: 'Calls take longer than any service is allowed to: it is the broker that is slow.',
+    act: 'Look for cold starts and throttles, and at how DynamoDB and Secrets Manager answer.',
+  },
+  'client-error-surge': {
+    watch: ({ called }) => called.metric('Url4xxCount', { statistic: 'Sum' }),
+    shareOf: { whole: ({ called }) => called.metric('UrlRequestCount', { statistic: 'Sum' }), atLeast: 50 },
+    threshold: 25,
+    bad: [2, 3],
+    means: 'Many calls end in a 4xx, by the broker or by AWS in front of it.',
+    act: 'The dashboard says which outcome grows. If none does, AWS refuses signatures: follow "A call that fails" as the caller.',
+  },
+  'denied-caller-surge': {
+    watch: ({ broker }) => broker('Requests', { outcome: 'access-denied' }),
+    threshold: 20,
+    means: 'Roles ask for what no access rule gives them.',
+    act: 'The audit lines with the outcome access-denied name them: a role lacks a rule, or tries what it can reach.',
+  },
+
+  // What traffic shows of credentials and of the stores that the broker keeps them in.
+  'credential-rejected': {
+    watch: ({ broker }) => broker('CredentialRejected'),
+    means: 'A service rejected a credential.',
+    act: 'Find it with `client list` and follow "A rejected credential". It ends by itself: the credential is not sent again.',
+  },
+  'shared-cache-degraded': {
+    watch: ({ broker }) => broker('SharedCacheUnavailable'),
+    threshold: 5,
+    bad: [2, 3],
+    means: 'DynamoDB is down, slow or throttled: every instance of the function requests tokens for itself.',
+    act: 'Callers get their tokens. Look at the table and the state of AWS, and at whether the services bear more requests.',
+  },
+  'secrets-stale': {
+    watch: ({ broker }) => broker('SecretStale'),
+    bad: [2, 3],
+    means: 'Secrets Manager cannot be read: the credentials known last serve, for 24 hours at most.',
+    act: 'Look at the state of AWS and at what the function may do with secrets and key. Rotate nothing until it is over.',
+  },
+
+  // What the runs of health find, and that there are runs. They take different times, so one interval may see none end.
+  'latch-active': {
+    watch: ({ broker }) => broker('PairsRejected', {}, { statistic: 'Maximum' }),
+    of: 'run',
+    means: 'Credentials are latched: their services rejected them, and they are not sent any more.',
+    act: 'Find them with `client list` and follow "A rejected credential". It ends with the run of health that finds none.',
+  },
+  'service-incident': {
+    watch: ({ broker }) => broker('ServiceIncidents', {}, { statistic: 'Maximum' }),
+    of: 'run',
+    means: 'A service answers hardly any request.',
+    act: 'Leave the credentials as they are and follow "A service incident".',
+  },
+  'health-silent': {
+    watch: ({ broker }) => broker('Heartbeat'),
+    of: 'silence',
+    bad: [2, 2],
+    means: 'No run of health came to its end, so it is unknown whether the credentials work.',
+    act: 'Look at the schedule and at the log of the health function.',
+  },
+  'probe-not-denied': {
+    watch: ({ broker }) => broker('ProbeNotDenied', {}, { statistic: 'Maximum' }),
+    of: 'run',
+    means: 'A role without an access rule was not refused by the broker, or could not try.',
+    act: 'The message of health says which; until you know, take it for a breach and look at what was deployed last.',
+  },
+  'failed-events': {
+    watch: ({ failedEvents }) => failedEvents.metricApproximateNumberOfMessagesVisible({ statistic: 'Maximum' }),
+    means: 'The health function failed for good, at a run or at the event of a new secret version.',
+    act: 'The messages of the queue say at what and why. The next run of health checks what was left; delete them when read.',
+  },
+};
+
+/** What the alarms of a new version look at: nothing of the version before, whose bugs must not keep out their repair. */
+export interface WatchedVersion {
+  readonly calls: (metricName: 'Errors' | 'Duration', statistic: string) => Metric;
+  readonly requests: (outcome: string) => Metric;
+}
+
+const GOES_BACK = 'During a deployment it is taken back by itself; mend it and deploy again.';
+
+/**
+ * The alarms that take a new version back, in the part of the traffic that it has. They send no message: the alarms above
+ * count what any version does. A credential that a service rejects rings none of them.
+ */
+export const NEW_VERSION_ALARMS: Readonly<Record<string, AlarmDefinition<WatchedVersion>>> = {
+  'new-version-errors': {
+    watch: ({ calls }) => calls('Errors', 'Sum'),
+    minutes: 1,
+    means: 'The newest version of the token function crashed, ran out of memory or ran into its time-out.',
+    act: `${GOES_BACK} The log of the function says which request it was.`,
+  },
+  'new-version-internal-errors': {
+    watch: ({ requests }) => requests('internal'),
+    minutes: 1,
+    means: 'The newest version of the token function answered with the problem internal.',
+    act: `${GOES_BACK} The audit lines with this outcome and version have a cause.`,
+  },
+  'new-version-p99-duration': {
+    watch: ({ calls }) => calls('Duration', 'p99'),
+    threshold: { msBeyondServices: 2_000 },
+    minutes: 1,
+    bad: [2, 3],
+    means: 'The newest version of the token function takes longer than any service is allowed to.',
+    act: `${GOES_BACK} Compare its cold starts and its code with those of the version before.`,
+  },
+};
+
+/** What `alarms.off` may name. */
+export const ALARM_NAMES: readonly string[] = [...Object.keys(ALARMS), ...Object.keys(NEW_VERSION_ALARMS)];

@@ -1,0 +1,46 @@
+import { Metric, type MetricProps } from 'aws-cdk-lib/aws-cloudwatch';
+import type { Alias } from 'aws-cdk-lib/aws-lambda';
+
+/** What callers call: the alias with the URL. Its metrics are those of all calls, whichever version answers. */
+export type CalledFunction = Pick<Alias, 'metric' | 'metricErrors' | 'metricThrottles' | 'metricDuration'>;
+
+/** A metric of the lines that the functions of one environment write. */
+export type BrokerMetric = (
+  metricName: string,
+  dimensions?: Dimensions,
+  props?: Pick<MetricProps, 'label' | 'statistic'>,
+) => Metric;
+
+/** The dimensions beside the environment; each metric exists under a few sets of them only. */
+interface Dimensions {
+  readonly service?: string;
+  readonly outcome?: string;
+  readonly version?: string;
+}
+
+/** Makes the metrics of an environment; a test compares them with what the functions write. */
+export function brokerMetrics(environment: string): BrokerMetric {
+  return (metricName, dimensions = {}, props = {}) =>
+    new Metric({
+      namespace: 'TokenBroker',
+      metricName,
+      dimensionsMap: { environment, ...dimensions },
+      statistic: 'Sum',
+      ...props,
+    });
+}
+
+/** A metric of the calls of the alias that its newest version has answered. */
+export function newVersionMetric(alias: Alias, metricName: string, statistic: string): Metric {
+  const { functionName } = alias.lambda;
+  return new Metric({
+    namespace: 'AWS/Lambda',
+    metricName,
+    dimensionsMap: {
+      FunctionName: functionName,
+      Resource: `${functionName}:${alias.aliasName}`,
+      ExecutedVersion: alias.version.version,
+    },
+    statistic,
+  });
+}

@@ -1,0 +1,74 @@
+import { Stack } from 'aws-cdk-lib';
+import type { Alarm } from 'aws-cdk-lib/aws-cloudwatch';
+import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
+import { type IRole, PolicyStatement, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import type { IKey } from 'aws-cdk-lib/aws-kms';
+import { type ITopic, Topic } from 'aws-cdk-lib/aws-sns';
+import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
+import { Construct } from 'constructs';
+import { viaService } from '../data/client-secrets.ts';
+import { topicName } from '../settings/names.ts';
+
+interface OperatorTopicProps {
+  readonly environment: string;
+  readonly key: IKey;
+  /** E-mail addresses; each gets a message of AWS to confirm its subscription. */
+  readonly notify: readonly string[];
+}
+
+/** How the operators learn that they must act: from the functions of this stack and from its alarms. */
+export class OperatorTopic extends Construct {
+  readonly topic: ITopic;
+  readonly #key: IKey;
+
+  constructor(scope: Construct, id: string, { environment, key, notify }: OperatorTopicProps) {
+    super(scope, id);
+    this.#key = key;
+    this.topic = new Topic(this, 'Topic', {
+      // A fixed name, so that chats and pagers can subscribe too.
+      topicName: topicName(environment),
+      displayName: `Token broker ${environment}`,
+      masterKey: key,
+      enforceSSL: true,
+    });
+    for (const address of notify) this.topic.addSubscription(new EmailSubscription(address));
+    this.#allowAlarms();
+  }
+
+  /** Lets a role of this stack tell the operators something. */
+  allowPublishing(role: IRole): void {
+    role.addToPrincipalPolicy(new PolicyStatement({ actions: ['sns:Publish'], resources: [this.topic.topicArn] }));
+    role.addToPrincipalPolicy(
+      new PolicyStatement({
+        // @see https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html
+        actions: ['kms:Decrypt', 'kms:GenerateDataKey'],
+        resources: [this.#key.keyArn],
+        conditions: {
+          StringEquals: {
+            'kms:ViaService': viaService('sns', Stack.of(this).region),
+            'kms:EncryptionContext:aws:sns:topicArn': this.topic.topicArn,
+          },
+        },
+      }),
+    );
+  }
+
+  /** Tells the operators when the alarm begins and when it is over. */
+  tellOf(alarm: Alarm): void {
+    const action = new SnsAction(this.topic);
+    alarm.addAlarmAction(action);
+    alarm.addOkAction(action);
+  }
+
+  /** An alarm publishes as CloudWatch; the key's policy lets it use the key for this topic. */
+  #allowAlarms(): void {
+    this.topic.addToResourcePolicy(
+      new PolicyStatement({
+        principals: [new ServicePrincipal('cloudwatch.amazonaws.com')],
+        actions: ['sns:Publish'],
+        resources: [this.topic.topicArn],
+        conditions: { StringEquals: { 'aws:SourceAccount': Stack.of(this).account } },
+      }),
+    );
+  }
+}

@@ -1,0 +1,168 @@
+import { z } from 'zod';
+import type { BrokerSettings } from '../../functions/environment.ts';
+import { ALARM_NAMES } from '../monitoring/alarms.ts';
+import { accessRuleFaults, accessRuleSchema, callerAccountFaults } from './access-rules.ts';
+import { healthSchema, rateSeconds } from './health.ts';
+import { check, type Fault, listOf, nameFault, readable, recordOf, SettingsError, text } from './schema.ts';
+import { serviceSchema } from './service.ts';
+
+/** The settings of one environment, checked and with every default filled in. */
+export interface Environment extends z.output<typeof environmentSchema> {
+  readonly name: string;
+}
+
+/** What an operator writes for one environment; a member that has a default may be left out. */
+export type EnvironmentForm = z.input<typeof environmentSchema>;
+
+/** Everything that an environment can have; `parseEnvironment` also checks how it fits together. */
+export const environmentSchema = z.strictObject({
+  // A string, because a number loses its leading zeros.
+  account: text((id) => (/^\d{12}$/.test(id) ? undefined : 'must be 12 digits in quotes')),
+  region: text((name) =>
+    /^[a-z]{2}(-[a-z]+){1,2}-\d{1,2}$/.test(name) ? undefined : 'must be an AWS region such as eu-west-1',
+  ),
+  ...brokerMembers({ allowLoopback: false }),
+  // Which alarms there shall not be.
+  alarms: z.strictObject({ off: listOf(z.enum(ALARM_NAMES)).default([]) }).prefault({}),
+  // Which part of the calls a new version gets at first, and for how long; 'off': all of them at once.
+  canary: z
+    .union(
+      [
+        z.literal('off'),
+        z.strictObject({
+          percent: z.int().min(1).max(99).default(10),
+          minutes: z.int().min(1).max(60).default(5),
+        }),
+      ],
+      { error: "must be 'off' or an object with percent and minutes" },
+    )
+    .prefault({}),
+  // How many calls of the token function may run at a time, × 10 requests a second; 0 turns the broker off.
+  reservedConcurrency: z
+    .union([z.literal('none'), concurrency()], { error: "must be 'none' or a whole number, 0 to 10000" })
+    .default('none'),
+  // How many instances of the token function stand ready, paid for while they wait.
+  provisionedConcurrency: concurrency().default(0),
+  // How long the lines are kept that say who asked for what: what CloudWatch Logs offers.
+  logRetentionDays: z
+    .literal([1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653])
+    .default(365),
+  // Whether Lambda writes a trace of each call to X-Ray.
+  tracing: z.boolean().default(false),
+  // Where the token function runs, when a service knows its callers by their addresses.
+  vpc: z
+    .strictObject({
+      // Lambda takes at most 16 subnets, and a network interface at most five groups.
+      subnetIds: idsOf('subnet').max(16),
+      securityGroupIds: idsOf('sg').max(5),
+    })
+    .optional(),
+  // The key that an earlier stack of this environment left behind; without it a new one is made.
+  keyArn: text(keyArnFault).optional(),
+});
+
+/** Reads the settings of one environment; throws a `SettingsError` that names every wrong place. */
+export function parseEnvironment(name: string, input: unknown): Environment {
+  const { environment, faults } = readEnvironment(name, input);
+  if (environment === undefined) throw new SettingsError(faults);
+  return environment;
+}
+
+/** Reads the settings of all environments; throws one `SettingsError` for all of them. */
+export function parseEnvironments(inputs: Readonly<Record<string, unknown>>): readonly Environment[] {
+  const readings = Object.entries(inputs).map(([name, input]) => readEnvironment(name, input));
+  const faults = readings.flatMap((reading) => reading.faults);
+  if (faults.length > 0) throw new SettingsError(faults);
+  return readings.flatMap(({ environment }) => environment ?? []);
+}
+
+/** The members that an environment and a local configuration have in common. */
+export function brokerMembers(options: { readonly allowLoopback: boolean }) {
+  return {
+    services: recordOf(nameFault, serviceSchema(options)).refine((services) => Object.keys(services).length > 0, {
+      error: 'must have at least one service',
+    }),
+    accessRules: z.array(accessRuleSchema),
+    health: healthSchema.prefault({}),
+  };
+}
+
+/** The part of an environment that the token function reads. */
+export function toBrokerSettings({ services, accessRules, health }: BrokerMembers): BrokerSettings {
+  // A token that is older than the time between two checks has proven nothing since the last one.
+  return { services, accessRules, provenForSeconds: rateSeconds(health.every) };
+}
+
+type BrokerMembers = z.output<z.ZodObject<ReturnType<typeof brokerMembers>>>;
+
+function readEnvironment(name: string, input: unknown): Reading {
+  const { data, faults } = check(environmentSchema, input);
+  const all = [
+    ...environmentNameFaults(name),
+    ...faults,
+    ...accessRuleFaults(input),
+    ...operationFaults(input),
+    ...(data === undefined ? [] : callerAccountFaults({ name, ...data })),
+  ];
+  return all.length === 0 && data !== undefined
+    ? { environment: { name, ...data }, faults: [] }
+    : {
+        environment: undefined,
+        faults: all.map((fault) => ({ ...fault, path: ['environments', name, ...fault.path] })),
+      };
+}
+
+interface Reading {
+  readonly environment: Environment | undefined;
+  readonly faults: readonly Fault[];
+}
+
+/** The name becomes part of the names of secrets, the functions and the stack. */
+function environmentNameFaults(name: string): Fault[] {
+  if (name.length > 20 || !/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)) {
+    const reason = 'must be called by at most 20 lower-case letters, digits and hyphens, starting with a letter';
+    return [{ path: [], reason }];
+  }
+  // Its token function would have the name that another environment's health function has.
+  return name.startsWith('health-') ? [{ path: [], reason: 'must not be called health-…' }] : [];
+}
+
+/** What is wrong between the settings of concurrency, and between the key and the account and region beside it. */
+function operationFaults(settings: unknown): Fault[] {
+  const { account, region, keyArn, reservedConcurrency, provisionedConcurrency } = operation.parse(settings);
+  const { account: keyAccount = account, region: keyRegion = region } = KEY_ARN.exec(keyArn)?.groups ?? {};
+  return [
+    provisionedConcurrency > reservedConcurrency && {
+      path: ['provisionedConcurrency'],
+      reason: 'must not be more than reservedConcurrency',
+    },
+    keyAccount !== account && { path: ['keyArn'], reason: 'belongs to another account than the environment' },
+    keyRegion !== region && { path: ['keyArn'], reason: 'is in another region than the environment' },
+  ].filter((fault) => fault !== false);
+}
+
+const operation = readable({
+  account: z.string().catch(''),
+  region: z.string().catch(''),
+  keyArn: z.string().catch(''),
+  reservedConcurrency: z.number().min(0).catch(Number.NaN),
+  provisionedConcurrency: z.number().catch(0),
+});
+
+function concurrency() {
+  return z.int().min(0).max(10_000);
+}
+
+function idsOf(prefix: string) {
+  const id = new RegExp(`^${prefix}-(?:[0-9a-f]{8}|[0-9a-f]{17})$`);
+  const reason = `must be an id such as ${prefix}-0123456789abcdef0`;
+  return listOf(text((written) => (id.test(written) ? undefined : reason))).min(1, { error: 'must not be empty' });
+}
+
+function keyArnFault(arn: string): string | undefined {
+  if (/:alias\//.test(arn)) return 'must name the key itself, not an alias of it';
+  return KEY_ARN.test(arn) ? undefined : 'must be the ARN of a KMS key: arn:aws:kms:<region>:<account>:key/<id>';
+}
+
+const KEY_ARN =
+  /^arn:(?:aws|aws-cn|aws-us-gov):kms:(?<region>[a-z0-9-]+):(?<account>\d{12}):key\/(?:mrk-[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;

@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import { type Environment, environmentSchema } from './environment.ts';
+import { showPath } from './schema.ts';
+
+/** One setting, down to its last step. */
+export interface ListedSetting {
+  /** As the messages about wrong settings write it: `services.customer-insights.tokenPath`. */
+  readonly path: string;
+  /** `undefined` when it is not set and has no default. */
+  readonly value: unknown;
+  readonly source: 'written' | 'default' | 'not set';
+}
+
+/** All settings of an environment, those that `form` leaves to their defaults and those that could be set too. */
+export function listSettings(form: unknown, { name: _name, ...settings }: Environment): readonly ListedSetting[] {
+  return listed(environmentSchema, settings, form, []);
+}
+
+function listed(schema: unknown, value: unknown, written: unknown, steps: readonly PropertyKey[]): ListedSetting[] {
+  const values = membersOf(value);
+  if (Object.keys(values).length === 0) {
+    const source = value === undefined ? 'not set' : written === undefined ? 'default' : 'written';
+    return [{ path: showPath(steps), value, source }];
+  }
+  const shape = shapeOf(schema);
+  return Object.keys({ ...shape, ...values }).flatMap((key) => {
+    const step = Array.isArray(value) ? Number(key) : key;
+    return listed(shape[key] ?? elementOf(schema), values[key], membersOf(written)[key], [...steps, step]);
+  });
+}
+
+/** The members of an object, or of a list of objects; a list of names is one value. */
+function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+  if (typeof value !== 'object' || value === null) return {};
+  if (Array.isArray(value) && value.every((item) => typeof item !== 'object')) return {};
+  return Object.fromEntries(Object.entries(value));
+}
+
+/** The members that an object may have, also behind a default, or as one of several forms. */
+function shapeOf(schema: unknown): Readonly<Record<string, unknown>> {
+  if (schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional) return shapeOf(schema.unwrap());
+  if (schema instanceof z.ZodUnion) return shapeOf(schema.options.find((option) => option instanceof z.ZodObject));
+  return schema instanceof z.ZodObject ? schema.shape : {};
+}
+
+function elementOf(schema: unknown): unknown {
+  if (schema instanceof z.ZodRecord) return schema.valueType;
+  return schema instanceof z.ZodArray ? schema.element : undefined;
+}

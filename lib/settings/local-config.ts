@@ -1,0 +1,62 @@
+import { z } from 'zod';
+import type { BrokerSettings } from '../../functions/environment.ts';
+import { accessRuleFaults, roleArnFault } from './access-rules.ts';
+import { brokerMembers, environmentSchema, toBrokerSettings } from './environment.ts';
+import { check, nameFault, recordOf, SettingsError, text } from './schema.ts';
+
+/** What `npm start -- --config FILE` runs with. */
+export interface LocalConfig extends BrokerSettings {
+  readonly callers: readonly LocalCaller[];
+  /** What each client's secret holds. */
+  readonly credentials: Readonly<Record<string, unknown>>;
+}
+
+/** Who may sign requests to the broker on this machine, and with what. */
+export interface LocalCaller {
+  readonly role: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+}
+
+/** Reads a local configuration; throws a `SettingsError` that names every wrong place and none of the secrets. */
+export function parseLocalConfig(input: unknown): LocalConfig {
+  const { data, faults } = check(localConfigSchema, input);
+  const all = [...faults, ...accessRuleFaults(input)];
+  if (data === undefined || all.length > 0) throw new SettingsError(all);
+  const { callers, credentials } = data;
+  return { ...toBrokerSettings(data), callers, credentials };
+}
+
+const callerSchema = z.strictObject({
+  role: text(roleArnFault),
+  accessKeyId: text((id) => (/^\w{1,128}$/.test(id) ? undefined : 'must be letters, digits and _')),
+  secretAccessKey: text((key) =>
+    /^[!-~]+$/.test(key) ? undefined : 'must be visible ASCII characters without spaces',
+  ),
+});
+
+const callersSchema = z
+  .array(callerSchema)
+  .min(1, { error: 'must not be empty' })
+  .superRefine((callers, context) => {
+    const ids = callers.map(({ accessKeyId }) => accessKeyId);
+    for (const [index, id] of ids.entries()) {
+      const first = ids.indexOf(id);
+      if (first === index) continue;
+      context.addIssue({ code: 'custom', path: [index, 'accessKeyId'], message: `belongs to callers[${first}]` });
+    }
+  });
+
+/** As in Secrets Manager: strings, and under `services` those of single services. What is missing is found when it is used. */
+const credentialSchema = z
+  .object({ services: z.record(z.string(), z.record(z.string(), z.string())).optional() })
+  .catchall(z.string());
+
+const localConfigSchema = z.strictObject({
+  // Accepted so that an environment's settings can be pasted; nothing on this machine depends on them.
+  account: environmentSchema.shape.account.optional(),
+  region: environmentSchema.shape.region.optional(),
+  ...brokerMembers({ allowLoopback: true }),
+  callers: callersSchema,
+  credentials: recordOf(nameFault, credentialSchema),
+});

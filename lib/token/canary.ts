@@ -1,0 +1,71 @@
+import { Duration, Stack } from 'aws-cdk-lib';
+import {
+  LambdaApplication,
+  LambdaDeploymentConfig,
+  LambdaDeploymentGroup,
+  TimeBasedCanaryTrafficRouting,
+} from 'aws-cdk-lib/aws-codedeploy';
+import { Policy, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import type { Alias } from 'aws-cdk-lib/aws-lambda';
+import { Construct } from 'constructs';
+import { createNewVersionAlarms } from '../monitoring/monitoring.ts';
+import type { Environment } from '../settings/environment.ts';
+import { ALIAS, functionName } from '../settings/names.ts';
+
+interface CanaryProps {
+  readonly environment: Environment;
+  readonly alias: Alias;
+  readonly percent: number;
+  readonly minutes: number;
+}
+
+/** Gives a new version a part of the traffic first, and the rest if no alarm of its own has rung by then. */
+export class Canary extends Construct {
+  constructor(scope: Construct, id: string, { environment, alias, percent, minutes }: CanaryProps) {
+    super(scope, id);
+    const name = functionName(environment.name);
+    const alarms = createNewVersionAlarms(new Construct(this, 'Alarms'), environment, alias);
+    const { role, policy } = this.#serviceRole(name);
+    const group = new LambdaDeploymentGroup(this, 'Group', {
+      application: new LambdaApplication(this, 'Application', { applicationName: name }),
+      deploymentGroupName: name,
+      alias,
+      deploymentConfig: new LambdaDeploymentConfig(this, 'Config', {
+        trafficRouting: new TimeBasedCanaryTrafficRouting({ percentage: percent, interval: Duration.minutes(minutes) }),
+      }),
+      // The CDK would attach a managed policy that reaches every function and every bucket.
+      role: role.withoutPolicyUpdates(),
+      alarms: [...alarms],
+      autoRollback: { failedDeployment: true, stoppedDeployment: true, deploymentInAlarm: alarms.length > 0 },
+    });
+    group.node.addDependency(policy);
+  }
+
+  /** @see https://docs.aws.amazon.com/codedeploy/latest/userguide/security_confused_deputy.html */
+  #serviceRole(name: string): { readonly role: Role; readonly policy: Policy } {
+    const stack = Stack.of(this);
+    const arn = (service: string, resource: string) => stack.formatArn({ service, resource });
+    const role = new Role(this, 'Role', {
+      description: `Lets CodeDeploy move the alias of ${name}`,
+      assumedBy: new ServicePrincipal('codedeploy.amazonaws.com', {
+        conditions: {
+          StringEquals: { 'aws:SourceAccount': stack.account },
+          ArnEquals: { 'aws:SourceArn': arn('codedeploy', `deploymentgroup:${name}/${name}`) },
+        },
+      }),
+    });
+    const tokenFunction = arn('lambda', `function:${name}`);
+    const policy = new Policy(this, 'Policy', {
+      roles: [role],
+      statements: [
+        new PolicyStatement({
+          actions: ['lambda:GetAlias', 'lambda:GetProvisionedConcurrencyConfig', 'lambda:UpdateAlias'],
+          resources: [tokenFunction, `${tokenFunction}:${ALIAS}`],
+        }),
+        // How CodeDeploy asks for the alarms is its own affair.
+        new PolicyStatement({ actions: ['cloudwatch:DescribeAlarms'], resources: [arn('cloudwatch', 'alarm:*')] }),
+      ],
+    });
+    return { role, policy };
+  }
+}

@@ -1,0 +1,77 @@
+import { createHash } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Stage } from 'aws-cdk-lib';
+import { type BundlingOptions, type ICommandHooks, LogLevel, OutputFormat } from 'aws-cdk-lib/aws-lambda-nodejs';
+import type { Construct } from 'constructs';
+
+/** Where the token function finds the settings that `functionBundle` lays beside its code. */
+export const SETTINGS_PATH = '/var/task/settings.json';
+
+export interface BundleOptions {
+  /** Laid beside the code as JSON, see `SETTINGS_PATH`. */
+  readonly settings?: object | undefined;
+  /** Whether the SDK repeats calls that fail; where it need not, the code that does is left out. */
+  readonly sdkRepeats?: boolean | undefined;
+}
+
+/**
+ * One file of code with the AWS SDK in it, and `settings`, if any, beside it. The hash of the result is taken from what it
+ * holds, so a changed setting is a changed asset.
+ */
+export function functionBundle(scope: Construct, { settings, sdkRepeats = true }: BundleOptions = {}): BundlingOptions {
+  const standIns = [...STAND_INS, ...(sdkRepeats ? [] : [NO_REPETITION])];
+  return {
+    // Nothing but what no operation of ours ever loads: the SDK of the runtime changes without us and starts slower.
+    externalModules: ['@smithy/core/event-streams'],
+    mainFields: ['module', 'main'],
+    target: 'node24',
+    // Only an ES module can wait for its first reads before Lambda counts it as started.
+    format: OutputFormat.ESM,
+    esbuildArgs: { '--alias': standIns.map(([name, file]) => `${name}=${inBundle(file)}`) },
+    minify: true,
+    logLevel: LogLevel.WARNING,
+    ...(settings && { commandHooks: layBesideCode(writeSettings(scope, JSON.stringify(settings))) }),
+  };
+}
+
+/** What starts slowly, and what takes its place. */
+const STAND_INS = [
+  ['@aws-sdk/credential-provider-node', 'sdk.ts'],
+  ['@aws-sdk/middleware-endpoint-discovery', 'sdk.ts'],
+  ['@smithy/core/checksum', 'sdk.ts'],
+  ['@smithy/core/config', 'sdk.ts'],
+  ['node:fs', 'node.ts'],
+  ['node:http', 'node.ts'],
+  ['node:net', 'node.ts'],
+  ['node:process', 'node.ts'],
+] as const;
+
+const NO_REPETITION = ['@smithy/core/retry', 'sdk.ts'] as const;
+
+function inBundle(file: string): string {
+  return fileURLToPath(new URL(`../../functions/aws/bundle/${file}`, import.meta.url));
+}
+
+function layBesideCode(file: string): ICommandHooks {
+  return {
+    beforeBundling: () => [],
+    beforeInstall: () => [],
+    afterBundling: (_, directory) => [copy(file, path.join(directory, path.basename(SETTINGS_PATH)))],
+  };
+}
+
+/** Named by its content, because the CDK takes two bundles with the same commands for the same bundle. */
+function writeSettings(scope: Construct, json: string): string {
+  const directory = Stage.of(scope)?.outdir;
+  if (directory === undefined) throw new Error('A function is bundled inside of an App.');
+  const digest = createHash('sha256').update(json).digest('hex').slice(0, 16);
+  const file = path.resolve(directory, `settings.${digest}.json`);
+  writeFileSync(file, json);
+  return file;
+}
+
+function copy(from: string, to: string): string {
+  return `${process.platform === 'win32' ? 'copy' : 'cp'} "${from}" "${to}"`;
+}

@@ -1,0 +1,72 @@
+import { fileURLToPath } from 'node:url';
+import { RemovalPolicy } from 'aws-cdk-lib';
+import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import type { IKey } from 'aws-cdk-lib/aws-kms';
+import { Architecture, type Function as LambdaFunction, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda';
+import { NodejsFunction, type NodejsFunctionProps } from 'aws-cdk-lib/aws-lambda-nodejs';
+import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs';
+import type { Construct } from 'constructs';
+import { type BundleOptions, functionBundle } from './function-bundle.ts';
+
+/** What every function of an environment has in common. */
+export interface Observation {
+  /** Encrypts the logs. */
+  readonly key: IKey;
+  readonly logRetentionDays: RetentionDays;
+  /** Whether Lambda itself writes a trace of each call; there is no tracing library in the code. */
+  readonly tracing: boolean;
+}
+
+interface Props
+  extends Pick<NodejsFunctionProps, 'functionName' | 'description' | 'memorySize' | 'timeout'>,
+    Pick<NodejsFunctionProps, 'onFailure' | 'retryAttempts' | 'maxEventAge' | 'reservedConcurrentExecutions'>,
+    BundleOptions {
+  readonly entry: 'token.ts' | 'health.ts';
+  readonly environment: Readonly<Record<string, string>>;
+  readonly observation: Observation;
+  readonly roleName?: string;
+}
+
+/** A function of `functions/` on Node 24 and arm64; its role may do nothing but write its log, and traces if there are any. */
+export function createLambdaFunction(
+  scope: Construct,
+  { entry, settings, sdkRepeats, observation, roleName, ...props }: Props,
+): RunningFunction {
+  // It holds the audit lines, so it stays when the stack is destroyed.
+  const logGroup = new LogGroup(scope, 'Log', {
+    encryptionKey: observation.key,
+    retention: observation.logRetentionDays,
+    removalPolicy: RemovalPolicy.RETAIN,
+  });
+  const role = new Role(scope, 'Role', {
+    ...(roleName !== undefined && { roleName }),
+    assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
+  });
+  role.addToPrincipalPolicy(
+    new PolicyStatement({
+      actions: ['logs:CreateLogStream', 'logs:PutLogEvents'],
+      resources: [logGroup.logGroupArn],
+    }),
+  );
+  const lambdaFunction = new NodejsFunction(scope, 'Function', {
+    ...props,
+    entry: fileURLToPath(new URL(`../../functions/${entry}`, import.meta.url)),
+    projectRoot: fileURLToPath(new URL('../..', import.meta.url)),
+    depsLockFilePath: fileURLToPath(new URL('../../package-lock.json', import.meta.url)),
+    bundling: functionBundle(scope, { settings, sdkRepeats }),
+    runtime: Runtime.NODEJS_24_X,
+    architecture: Architecture.ARM_64,
+    // With this the CDK lets the role write traces: to `*`, since X-Ray has no resources to name.
+    ...(observation.tracing && { tracing: Tracing.ACTIVE }),
+    // Otherwise the CDK adds a variable that only version 2 of the SDK reads.
+    awsSdkConnectionReuse: false,
+    role,
+    logGroup,
+  });
+  return { lambdaFunction, role };
+}
+
+interface RunningFunction {
+  readonly lambdaFunction: LambdaFunction;
+  readonly role: Role;
+}

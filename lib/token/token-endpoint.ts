@@ -1,0 +1,166 @@
+import { Duration, Lazy, Stack } from 'aws-cdk-lib';
+import { AccountPrincipal, Effect, type IRole, PolicyStatement } from 'aws-cdk-lib/aws-iam';
+import { type Alias, CfnFunction, FunctionUrlAuthType, type Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
+import type { ILogGroup } from 'aws-cdk-lib/aws-logs';
+import { Construct } from 'constructs';
+import type { BrokerEnvironment } from '../../functions/environment.ts';
+import type { CalledFunction } from '../monitoring/metrics.ts';
+import { callerAccounts } from '../settings/access-rules.ts';
+import { type Environment, toBrokerSettings } from '../settings/environment.ts';
+import { ALIAS, functionName, tokenRoleName } from '../settings/names.ts';
+import { Canary } from './canary.ts';
+import { SETTINGS_PATH } from './function-bundle.ts';
+import { createLambdaFunction, type Observation } from './lambda-function.ts';
+
+interface TokenEndpointProps {
+  readonly environment: Environment;
+  readonly tableName: string;
+  readonly observation: Observation;
+}
+
+/** The function that issues tokens, behind a URL that only the accounts of the access rules and this stack can call. */
+export class TokenEndpoint extends Construct {
+  readonly url: string;
+  /** What the function may do; at first it may only write its own log. */
+  readonly role: IRole;
+  readonly called: CalledFunction;
+  /** Holds the audit lines. */
+  readonly log: ILogGroup;
+  /** The version in use. No role may call another version, or the function without its alias. */
+  readonly #alias: Alias;
+  readonly #checkers: IRole[] = [];
+
+  constructor(scope: Construct, id: string, props: TokenEndpointProps) {
+    super(scope, id);
+    const { environment, tableName, observation } = props;
+    const { name, canary, reservedConcurrency, provisionedConcurrency, vpc } = environment;
+    const variables: BrokerEnvironment = {
+      TOKEN_BROKER_ENVIRONMENT: name,
+      TOKEN_BROKER_TABLE: tableName,
+      TOKEN_BROKER_SETTINGS: SETTINGS_PATH,
+      TOKEN_BROKER_CHECKER_ROLES: Lazy.string({
+        produce: () => this.#checkers.map(({ roleArn }) => roleArn).join(' '),
+      }),
+    };
+    const { lambdaFunction, role } = createLambdaFunction(this, {
+      functionName: functionName(name),
+      roleName: tokenRoleName(name),
+      description: `Issues tokens to the callers of environment ${name}`,
+      entry: 'token.ts',
+      settings: toBrokerSettings(environment),
+      sdkRepeats: false,
+      memorySize: 512,
+      timeout: Duration.seconds(15),
+      environment: { ...variables },
+      observation,
+      ...(reservedConcurrency !== 'none' && { reservedConcurrentExecutions: reservedConcurrency }),
+    });
+    this.role = role;
+    this.log = lambdaFunction.logGroup;
+    if (vpc !== undefined) placeIntoVpc(lambdaFunction, role, name, vpc);
+
+    this.#alias = lambdaFunction.addAlias(
+      ALIAS,
+      provisionedConcurrency > 0 ? { provisionedConcurrentExecutions: provisionedConcurrency } : {},
+    );
+    this.called = this.#alias;
+    this.url = this.#alias.addFunctionUrl({ authType: FunctionUrlAuthType.AWS_IAM }).url;
+    for (const account of callerAccounts(environment)) allowCallsFrom(this.#alias, account);
+    if (canary !== 'off') {
+      new Canary(this, 'Canary', { ...canary, environment, alias: this.#alias });
+    }
+  }
+
+  /** Lets a role of this stack check the credential of every client on every service. */
+  allowChecks(role: IRole): void {
+    this.allowCalls(role);
+    this.#checkers.push(role);
+  }
+
+  /** Lets a role of this stack call the URL; without an access rule it is then refused by the broker. */
+  allowCalls(role: IRole): void {
+    role.addToPrincipalPolicy(
+      new PolicyStatement({
+        actions: ['lambda:InvokeFunctionUrl'],
+        resources: [this.#alias.functionArn],
+        conditions: { StringEquals: { 'lambda:FunctionUrlAuthType': FunctionUrlAuthType.AWS_IAM } },
+      }),
+    );
+    role.addToPrincipalPolicy(
+      new PolicyStatement({
+        actions: ['lambda:InvokeFunction'],
+        resources: [this.#alias.functionArn],
+        conditions: { Bool: { 'lambda:InvokedViaFunctionUrl': 'true' } },
+      }),
+    );
+  }
+}
+
+/**
+ * A resource policy has room for accounts, not for every role: the account decides which of its roles may call, and the
+ * access rules what they get. No role may invoke the function except through its URL, because a direct event can claim any caller.
+ */
+function allowCallsFrom(alias: Alias, account: string): void {
+  const principal = new AccountPrincipal(account);
+  alias.addPermission(`CallUrl${account}`, {
+    principal,
+    action: 'lambda:InvokeFunctionUrl',
+    functionUrlAuthType: FunctionUrlAuthType.AWS_IAM,
+  });
+  alias.addPermission(`InvokeThroughUrl${account}`, {
+    principal,
+    action: 'lambda:InvokeFunction',
+    invokedViaFunctionUrl: true,
+  });
+}
+
+/**
+ * Moves the token function into a VPC, so that it leaves AWS by the addresses of that VPC's NAT gateways.
+ *
+ * @see https://docs.aws.amazon.com/lambda/latest/dg/configuration-vpc.html
+ */
+function placeIntoVpc(
+  lambdaFunction: LambdaFunction,
+  role: IRole,
+  environment: string,
+  vpc: NonNullable<Environment['vpc']>,
+): void {
+  const { subnetIds, securityGroupIds } = vpc;
+  const resource = lambdaFunction.node.defaultChild;
+  if (!(resource instanceof CfnFunction)) throw new TypeError('A function is a resource of CloudFormation.');
+  // The CDK's own way asks for the id and the zones of the VPC, which Lambda does not need.
+  resource.vpcConfig = { subnetIds: [...subnetIds], securityGroupIds: [...securityGroupIds] };
+
+  const arn = (type: string, id: string) =>
+    Stack.of(lambdaFunction).formatArn({ service: 'ec2', resource: type, resourceName: id });
+  const interfaces = arn('network-interface', '*');
+  const places = [
+    ...subnetIds.map((id) => arn('subnet', id)),
+    ...securityGroupIds.map((id) => arn('security-group', id)),
+  ];
+  const changes = ['ec2:AssignPrivateIpAddresses', 'ec2:DeleteNetworkInterface', 'ec2:UnassignPrivateIpAddresses'];
+  const looks = ['ec2:DescribeNetworkInterfaces', 'ec2:DescribeSubnets'];
+  for (const statement of [
+    { actions: ['ec2:CreateNetworkInterface'], resources: [interfaces, ...places] },
+    { actions: changes, resources: [interfaces] },
+    // EC2 knows no narrower resource for looking.
+    { actions: looks, resources: ['*'] },
+    // The Lambda service needs these rights; the code that runs under the role must not have them.
+    {
+      effect: Effect.DENY,
+      actions: ['ec2:CreateNetworkInterface', ...changes, ...looks],
+      resources: ['*'],
+      conditions: { ArnEquals: { 'lambda:SourceFunctionArn': functionArn(Stack.of(lambdaFunction), environment) } },
+    },
+  ]) {
+    role.addToPrincipalPolicy(new PolicyStatement(statement));
+  }
+}
+
+/** Written out, because the function itself waits for its role's policy. */
+function functionArn(stack: Stack, environment: string): string {
+  return stack.formatArn({
+    service: 'lambda',
+    resource: `function:${functionName(environment)}`,
+  });
+}
