@@ -64,11 +64,11 @@ async function expectSilenceBetween(args: readonly string[], answer: Answer, goo
 }
 
 it.each(['client list', 'health'])('the command "%s" tells of a defect only its place', async (command) => {
-  // Nobody expects that of AWS, so nobody has written what to say of it.
+  // AWS does not answer so, and the command line has no words for it.
   const answer = answerWith(200, { SecretList: { [MARKS.secret]: MARKS.token } });
   const { stdout, stderr } = await expectSilenceBetween([...command.split(' '), '--json'], answer);
   expect(JSON.parse(stdout)).toEqual({ type: 'internal', detail: 'The command has a defect: TypeError' });
-  expect(stderr).toMatch(/\nReport where: at .*\/bin\/commands\/secrets\.ts:\d+/);
+  expect(stderr).toMatch(/\nReport where: at .*\/bin\/commands\/shared\/secrets\.ts:\d+/);
 });
 
 describe('the command "client put"', () => {

@@ -79,22 +79,7 @@ function tableFailure(error: unknown, table: string, region: string | undefined)
 }
 
 /** What an operator changes in the record of a pair by hand. Everything can be repeated. */
-export interface PairAdmin {
-  /** Stops the pair, also one without a record: within 60 s no environment issues a token of it. */
-  disable(pair: Pair): Promise<void>;
-  /** Ends that. */
-  enable(pair: Pair): Promise<void>;
-  /** Lets every version of the pair's secret be sent again, at once; tells what stood in the way. */
-  clear(pair: Pair): Promise<Cleared>;
-}
-
-interface Cleared {
-  /** The versions that were rejected. */
-  readonly latches: readonly string[];
-  /** The hold keys of what was held, see `holdKey`. */
-  readonly holds: readonly string[];
-  readonly pause: boolean;
-}
+export type PairAdmin = ReturnType<typeof createPairAdmin>;
 
 interface Dependencies {
   readonly dynamodb: DynamoDBClient;
@@ -107,7 +92,7 @@ interface Dependencies {
 }
 
 /** Changes pair records past the lease: no attribute of a token request in progress is touched. */
-export function createPairAdmin({ dynamodb, tableName, now, signal }: Dependencies): PairAdmin {
+export function createPairAdmin({ dynamodb, tableName, now, signal }: Dependencies) {
   const send = signal === undefined ? {} : { abortSignal: signal };
   const keyOf = (pair: Pair) => ({ TableName: tableName, Key: { pair: { S: pairKey(pair) } } });
 
@@ -116,14 +101,16 @@ export function createPairAdmin({ dynamodb, tableName, now, signal }: Dependenci
   };
 
   return {
+    /** Stops the pair, also one without a record: within 60 s no environment issues a token of it. */
     // Without the date the table's garbage collection leaves the item alone: a client stays disabled however long.
-    disable: (pair) =>
+    disable: (pair: Pair) =>
       update(pair, {
         UpdateExpression: 'SET disabled = :true REMOVE forgetAt',
         ExpressionAttributeValues: { ':true': { BOOL: true } },
       }),
 
-    async enable(pair) {
+    /** Ends the stop. */
+    async enable(pair: Pair): Promise<void> {
       try {
         await update(pair, {
           UpdateExpression: 'SET forgetAt = :forgetAt REMOVE disabled',
@@ -136,7 +123,8 @@ export function createPairAdmin({ dynamodb, tableName, now, signal }: Dependenci
       }
     },
 
-    async clear(pair) {
+    /** Lets every version of the pair's secret be sent again, at once; tells what stood in the way: versions, hold keys, a pause. */
+    async clear(pair: Pair) {
       const { Item = {} } = await dynamodb.send(new GetItemCommand({ ...keyOf(pair), ConsistentRead: true }), send);
       const found = Object.keys(Item);
       const under = (prefix: string) => found.filter((name) => name.startsWith(prefix));
