@@ -1,8 +1,8 @@
 import { type Caller, parseCaller } from '../broker/authorize.ts';
 import type { BrokerResponse } from '../broker/http/response.ts';
 import type { BrokerRequest } from '../broker/http/token-endpoint.ts';
+import { isRecord } from '../broker/json.ts';
 import { callDeadline } from '../broker/pair/deadlines.ts';
-import { isRecord } from '../broker/token-response/members.ts';
 
 /** Lambda's context, as far as the broker needs it. */
 export interface InvocationContext {

@@ -1,4 +1,5 @@
-import { isRecord, plainName } from './members.ts';
+import { isRecord } from '../json.ts';
+import { plainName } from './members.ts';
 
 /**
  * The moment of expiry that a member or header tells, in epoch milliseconds; undefined when it tells nothing (`null`,
