@@ -45,8 +45,8 @@ describe('an environment that has started, requested a token and answered from m
     const world = { bundles, standIns, command: [process.execPath, bundles.runtimeClient] };
     const modulesAfter = async (variant: 'broker' | 'empty', file: string) => {
       const own = bundles.folders[variant];
-      await rename(join(own, file), join(own, `function.${file.split('../bench')[1]}`));
-      await writeFile(join(own, 'index.mjs'), TELL_MODULES.replace('FILE', `./function.${file.split('../bench')[1]}`));
+      await rename(join(own, file), join(own, `function.${file.split('.')[1]}`));
+      await writeFile(join(own, 'index.mjs'), TELL_MODULES.replace('FILE', `./function.${file.split('.')[1]}`));
       const environment = await startVariant(world, variant);
       for (const cache of ['fwd=miss', 'hit; detail=memory']) {
         const { result } = await environment.invoke(EVENT);

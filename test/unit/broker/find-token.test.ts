@@ -160,7 +160,7 @@ function pathOf(answer: unknown): readonly string[] {
 }
 
 function print(path: MemberPath): string {
-  return path.join('../../functions/broker');
+  return path.join('.');
 }
 
 /** The token, or how the explanation begins. */
