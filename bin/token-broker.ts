@@ -1,5 +1,6 @@
 import { Command, CommanderError, Option } from 'commander';
 import { addCheckCommand } from './commands/client/check.ts';
+import { addDeleteCommand } from './commands/client/delete.ts';
 import { addDisableCommands } from './commands/client/disable.ts';
 import { addListCommand } from './commands/client/list.ts';
 import { addPromoteCommands } from './commands/client/promote.ts';
@@ -57,6 +58,7 @@ function addClientCommands(parent: Command): void {
   addPromoteCommands(client, signal);
   addDisableCommands(client, signal);
   addRetryCommand(client, signal);
+  addDeleteCommand(client, signal);
 }
 
 /** The reader of our output may stop early (`| head`), and then the rest has no reader. */

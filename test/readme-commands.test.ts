@@ -32,7 +32,7 @@ const RUN_HERE = {
   'npm run --silent token-broker -- health --run': (command) =>
     prints(asOperator(`${command} || test $? = 1`), /^acme +accepted/m),
   'npm run --silent token-broker -- policy arn:aws:iam::222222222222:role/invoicing --environment dev': printsThePolicy,
-  'npm run --silent token-broker -- client put hooli --services customer-insights': (command) =>
+  'npm run --silent token-broker -- client put hooli --create --services customer-insights': (command) =>
     prints(
       asOperator(`echo '{"client_id":"id","secret":"unknown"}' | ${command} || test $? = 1`),
       /^customer-insights +rejected/m,

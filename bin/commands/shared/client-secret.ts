@@ -8,6 +8,7 @@ import { CommandFailure } from './failure.ts';
 /** What Secrets Manager tells of a client's secret without its values. Times are epoch milliseconds. */
 export interface ClientSecret {
   readonly client: string;
+  readonly arn: string;
   /** The tag `services` as it stands; absent when the client is on every service. */
   readonly servicesTag: string | undefined;
   /** The versions that carry a stage. */
@@ -36,6 +37,32 @@ export function provablePairs(secret: ClientSecret, environment: string): readon
     `The client ${secret.client} has no service: the tag "services" of its secret is empty`,
     'client put with --services says which services it has.',
   );
+}
+
+/** Which names a person may have meant who typed another one: those that differ in at most two letters, nearest first. */
+export function nearestNames(typed: string, names: readonly string[]): readonly string[] {
+  const near = names.flatMap((name) => {
+    const distance = editDistance(typed.toLowerCase(), name.toLowerCase());
+    return distance <= 2 && distance < Math.max(typed.length, 2) ? [{ name, distance }] : [];
+  });
+  return near.toSorted((one, other) => one.distance - other.distance).map(({ name }) => name);
+}
+
+/** How many letters must be added, left out, replaced or changed round to make one word of the other. */
+function editDistance(one: string, other: string): number {
+  const rows = [Array.from({ length: other.length + 1 }, (_, column) => column)];
+  for (const [i, letter] of [...one].entries()) {
+    const row = [i + 1];
+    const [above = [], before = []] = [rows.at(-1), rows.at(-2)];
+    for (let j = 1; j <= other.length; j += 1) {
+      const replaced = (above[j - 1] ?? 0) + (letter === other[j - 1] ? 0 : 1);
+      const isSwapped = i > 0 && letter === other[j - 2] && one[i - 1] === other[j - 1];
+      const swapped = isSwapped ? (before[j - 2] ?? 0) + 1 : replaced;
+      row.push(Math.min((above[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, replaced, swapped));
+    }
+    rows.push(row);
+  }
+  return rows.at(-1)?.at(-1) ?? 0;
 }
 
 /** The pairs of one client on these services. */

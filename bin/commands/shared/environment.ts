@@ -57,6 +57,15 @@ export function configuredServices(environment: string): readonly string[] {
   );
 }
 
+/** Wrong usage when the environment has services, as far as is known, and this one is not among them. */
+export function checkService(service: string | undefined, environment: string, command: Command): void {
+  if (service === undefined) return;
+  const known = settingsOf(environment) !== undefined || isLocal(environment) || process.env.TOKEN_BROKER_SERVICES;
+  const configured = known ? configuredServices(environment) : [service];
+  if (configured.includes(service)) return;
+  command.error(`error: "${environment}" has no service "${service}": it has ${configured.join(', ')}`);
+}
+
 const SERVICES_ADVICE =
   'Check --environment, or set TOKEN_BROKER_SERVICES to the names of its services with spaces between.';
 

@@ -1,6 +1,7 @@
 import {
   CreateSecretCommand,
   DeleteResourcePolicyCommand,
+  DeleteSecretCommand,
   DescribeSecretCommand,
   GetResourcePolicyCommand,
   GetSecretValueCommand,
@@ -22,9 +23,10 @@ import { servicesOf } from '../../../functions/broker/health/run.ts';
 import type { Redacted } from '../../../functions/broker/redacted.ts';
 import { NAME_PATTERN, type SecretStage, secretName } from '../../../functions/contract.ts';
 import { parseJsonObject } from '../../json.ts';
-import { type ClientSecret, namedServices } from './client-secret.ts';
+import { type ClientSecret, namedServices, nearestNames } from './client-secret.ts';
 import { type AwsOptions, awsRegion } from './environment.ts';
 import { awsFailure, CommandFailure } from './failure.ts';
+import { talk } from './output.ts';
 
 /** A version about to be stored; its id is chosen before, so that it is known even if storing fails. */
 export interface NewVersion {
@@ -47,6 +49,8 @@ export interface Secrets {
   setServices(client: string, services: readonly string[] | 'all'): Promise<void>;
   /** Moves a stage away `from` the version that has it, and `to` another one; fails when another operator was faster. */
   moveStage(client: string, stage: SecretStage, move: StageMove): Promise<void>;
+  /** Marks the secret for deletion; tells when it will be gone, in epoch milliseconds. */
+  delete(client: string, recoveryDays: number): Promise<number | undefined>;
   /** The ARN of the client's secret and its resource policy, if it has one; `undefined` when there is no secret. */
   readPolicy(client: string): Promise<{ readonly arn: string; readonly policy: string | undefined } | undefined>;
   /** Puts the resource policy, or deletes it. */
@@ -153,6 +157,12 @@ export function openSecrets(options: AwsOptions, signal: AbortSignal): Secrets {
       await call('UpdateSecretVersionStage', (send) => client.send(command, send));
     },
 
+    async delete(name, RecoveryWindowInDays) {
+      const command = new DeleteSecretCommand({ SecretId: secretName(environment, name), RecoveryWindowInDays });
+      const { DeletionDate } = await call('DeleteSecret', (send) => client.send(command, send));
+      return DeletionDate?.getTime();
+    },
+
     async readPolicy(name) {
       const command = new GetResourcePolicyCommand({ SecretId: secretName(environment, name) });
       const found = await call('GetResourcePolicy', (send) => client.send(command, send).catch(ifThereIsOne));
@@ -191,11 +201,43 @@ export function openSecrets(options: AwsOptions, signal: AbortSignal): Secrets {
 export async function findSecret(secrets: Secrets, client: string): Promise<ClientSecret> {
   const secret = await secrets.find(client);
   if (secret !== undefined) return secret;
-  throw new CommandFailure(
-    'secret-missing',
-    `There is no client "${client}" in this environment`,
-    'client list shows which there are; client put makes one.',
+  throw await unknownClient(secrets, client, 'client list shows which there are; client put --create makes one.');
+}
+
+/** The failure of a command for a client without a secret; names those that a person may have meant. */
+export async function unknownClient(secrets: Secrets, client: string, advice: string): Promise<CommandFailure> {
+  // Without the right to list, the names are left out.
+  const clients = await secrets.list().catch(() => []);
+  const near = nearestNames(
+    client,
+    clients.map((one) => one.client),
   );
+  const detail = `There is no client "${client}" in this environment`;
+  return new CommandFailure(
+    'secret-missing',
+    detail,
+    near.length === 0 ? advice : `Did you mean ${near.join(', ')}? ${advice}`,
+  );
+}
+
+/**
+ * The secret of a client that an operator stops, starts or sends again; `undefined` when it has none and `evenIfMissing`,
+ * or when Secrets Manager gives no answer: what only needs the table shall not wait for it.
+ */
+export async function findStoppable(
+  secrets: Secrets,
+  client: string,
+  { evenIfMissing = false }: { readonly evenIfMissing?: boolean | undefined },
+): Promise<ClientSecret | undefined> {
+  try {
+    return evenIfMissing ? await secrets.find(client) : await findSecret(secrets, client);
+  } catch (error) {
+    if (!(error instanceof CommandFailure) || error.type === 'aborted') throw error;
+    const isDown = error.type === 'aws-unavailable' || error.type === 'aws-throttled';
+    if (!isDown && !evenIfMissing) throw error;
+    talk(`Whether there is a client "${client}" is unknown: ${error.detail}.`);
+    return undefined;
+  }
 }
 
 function ifThereIsOne(error: unknown): undefined {
@@ -216,12 +258,13 @@ function servicesTag(services: readonly string[]) {
 
 /** Reads what ListSecrets tells of a secret; `undefined` when it is not one of a client below the prefix. */
 function readSecret(entry: SecretListEntry, prefix: string): ClientSecret | undefined {
-  const { Name = '', Tags = [], SecretVersionsToStages = {}, DeletedDate } = entry;
+  const { Name = '', ARN = '', Tags = [], SecretVersionsToStages = {}, DeletedDate } = entry;
   // The filter of ListSecrets is a prefix match, and a name could go on: a client's has no slash.
   const client = Name.slice(prefix.length);
   if (!Name.startsWith(prefix) || !NAME_PATTERN.test(client)) return undefined;
   return {
     client,
+    arn: ARN,
     servicesTag: Tags.find(({ Key }) => Key === SERVICES_TAG)?.Value,
     versions: Object.entries(SecretVersionsToStages).map(([versionId, stages]) => ({ versionId, stages })),
     deletedAt: DeletedDate?.getTime(),
