@@ -26,7 +26,8 @@ const RUN_HERE = {
     prints(command, /^fingerprint +[0-9a-f]{16}$/m),
   'npm run --silent token-broker -- token --client acme --service customer-insights --json --reveal': (command) =>
     prints(command, /^ {2}"access_token": "[\w-]{43}",$/m),
-  'npm run --silent token-broker -- client list': (command) => prints(asOperator(command), /^acme +all +[0-9a-f]{8} /m),
+  'npm run --silent token-broker -- client list': (command) =>
+    prints(asOperator(command), /^acme +customer-insights +(?:ok|unproven) .* [0-9a-f]{8} /m),
   'npm run --silent token-broker -- client check acme': (command) =>
     prints(asOperator(command), /^customer-insights +accepted +[0-9a-f]{8} /m),
   'npm run --silent token-broker -- health --run': (command) =>

@@ -68,7 +68,7 @@ it.each(['client list', 'health'])('the command "%s" tells of a defect only its 
   const answer = answerWith(200, { SecretList: { [MARKS.secret]: MARKS.token } });
   const { stdout, stderr } = await expectSilenceBetween([...command.split(' '), '--json'], answer);
   expect(JSON.parse(stdout)).toEqual({ type: 'internal', detail: 'The command has a defect: TypeError' });
-  expect(stderr).toMatch(/\nReport where: at .*\/bin\/commands\/secrets\.ts:\d+/);
+  expect(stderr).toMatch(/\nReport where: at .*\/bin\/commands\/shared\/secrets\.ts:\d+/);
 });
 
 describe('the command "client put"', () => {

@@ -6,6 +6,7 @@ import { awsRegion, settingsOf } from '../shared/environment.ts';
 import { aborted, CommandFailure } from '../shared/failure.ts';
 import type { ClientOptions } from '../shared/options.ts';
 import { printJson, talk } from '../shared/output.ts';
+import { findSecret, type Secrets } from '../shared/secrets.ts';
 
 /** What every command that changes a client can be told. */
 export interface ChangeOptions extends ClientOptions {
@@ -18,6 +19,26 @@ export function addChangeOptions(command: Command): Command {
   return command
     .option('--yes', 'do it without asking; needed where there is no terminal to ask at')
     .option('--dry-run', 'say what it would do, and change nothing');
+}
+
+/**
+ * The secret of a client that an operator stops, starts or sends again; `undefined` when it has none and `evenIfMissing`,
+ * or when Secrets Manager gives no answer: what only needs the table shall not wait for it.
+ */
+export async function findStoppable(
+  secrets: Secrets,
+  client: string,
+  { evenIfMissing = false }: { readonly evenIfMissing?: boolean | undefined },
+): Promise<ClientSecret | undefined> {
+  try {
+    return evenIfMissing ? await secrets.find(client) : await findSecret(secrets, client);
+  } catch (error) {
+    if (!(error instanceof CommandFailure) || error.type === 'aborted') throw error;
+    const isDown = error.type === 'aws-unavailable' || error.type === 'aws-throttled';
+    if (!isDown && !evenIfMissing) throw error;
+    talk(`Whether there is a client "${client}" is unknown: ${error.detail}.`);
+    return undefined;
+  }
 }
 
 /** What a command is about to do, in lines that begin with a verb: `sets …`. */

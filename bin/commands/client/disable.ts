@@ -7,8 +7,8 @@ import { CommandFailure, explainFailure } from '../shared/failure.ts';
 import { addTableOptions, parseName } from '../shared/options.ts';
 import { printJson, talk } from '../shared/output.ts';
 import { changePairs, pairsOfClient } from '../shared/pair-changes.ts';
-import { findStoppable, openSecrets, type Secrets } from '../shared/secrets.ts';
-import { addChangeOptions, type ChangeOptions, isConfirmed } from './confirm.ts';
+import { openSecrets, type Secrets } from '../shared/secrets.ts';
+import { addChangeOptions, type ChangeOptions, findStoppable, isConfirmed } from './confirm.ts';
 
 /** `client disable` and `client enable`: the emergency stop, and its end. */
 export function addDisableCommands(parent: Command, signal: AbortSignal): void {

@@ -7,8 +7,8 @@ import { explainFailure } from '../shared/failure.ts';
 import { addTableOptions, parseName } from '../shared/options.ts';
 import { printJson, printTable, talk } from '../shared/output.ts';
 import { changePairs, pairsOfClient } from '../shared/pair-changes.ts';
-import { findStoppable, openSecrets } from '../shared/secrets.ts';
-import { addChangeOptions, type ChangeOptions, isConfirmed } from './confirm.ts';
+import { openSecrets } from '../shared/secrets.ts';
+import { addChangeOptions, type ChangeOptions, findStoppable, isConfirmed } from './confirm.ts';
 
 /** `client retry`: ends what keeps credentials from being sent again. */
 export function addRetryCommand(parent: Command, signal: AbortSignal): void {

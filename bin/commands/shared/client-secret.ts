@@ -2,8 +2,9 @@ import { servicesOf } from '../../../functions/broker/health/run.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import type { SecretStage } from '../../../functions/contract.ts';
 import { isJsonObject } from '../../json.ts';
-import { configuredServices } from './environment.ts';
+import { configuredServices, credentialMaxAgeDays } from './environment.ts';
 import { CommandFailure } from './failure.ts';
+import { talk } from './output.ts';
 
 /** What Secrets Manager tells of a client's secret without its values. Times are epoch milliseconds. */
 export interface ClientSecret {
@@ -20,6 +21,29 @@ export interface ClientSecret {
 /** The id of the version that has the stage. */
 export function versionWith(stage: SecretStage, secret: ClientSecret | undefined): string | undefined {
   return secret?.versions.find(({ stages }) => stages.includes(stage))?.versionId;
+}
+
+/** When each version was stored: epoch milliseconds by version id. */
+export type VersionDates = ReadonlyMap<string, number>;
+
+/** Whether the current version of a credential is older than the environment wants it to be. */
+export function isOld(secret: ClientSecret, dates: VersionDates, environment: string, now: number): boolean {
+  const storedAt = dates.get(versionWith('AWSCURRENT', secret) ?? '');
+  return storedAt !== undefined && now - storedAt > credentialMaxAgeDays(environment) * DAY_MS;
+}
+
+const DAY_MS = 24 * 60 * 60_000;
+
+/** Names the clients whose credentials are old. */
+export function tellOld(clients: readonly DatedSecret[], environment: string, now: number): void {
+  const old = clients.filter((one) => isOld(one, one.dates, environment, now)).map(({ client }) => client);
+  if (old.length === 0) return;
+  const days = credentialMaxAgeDays(environment);
+  talk(`${old.join(', ')}: the credential is older than ${days} days (credentialMaxAgeDays); client put rotates it.`);
+}
+
+export interface DatedSecret extends ClientSecret {
+  readonly dates: VersionDates;
 }
 
 /** The pairs of a client that are checked: on the services of its tag, without one on all of the environment. */

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { NAME_PATTERN } from '../../../functions/contract.ts';
 import { environments } from '../../../lib/environments.ts';
-import { type Environment, parseEnvironment } from '../../../lib/settings/environment.ts';
+import { CREDENTIAL_MAX_AGE_DAYS, type Environment, parseEnvironment } from '../../../lib/settings/environment.ts';
 import { tableName } from '../../../lib/settings/names.ts';
 import { SettingsError } from '../../../lib/settings/schema.ts';
 import { ACCEPTED_CREDENTIALS } from '../../local/config.ts';
@@ -28,6 +28,11 @@ export function settingsOf(environment: string): Environment | undefined {
       'Correct the settings first; npm run cdk -- synth checks them too.',
     );
   }
+}
+
+/** From which age on a credential is called old. */
+export function credentialMaxAgeDays(environment: string): number {
+  return settingsOf(environment)?.credentialMaxAgeDays ?? CREDENTIAL_MAX_AGE_DAYS;
 }
 
 /** As `settingsOf`; wrong usage when there is no such environment. */

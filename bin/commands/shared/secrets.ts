@@ -23,10 +23,9 @@ import { servicesOf } from '../../../functions/broker/health/run.ts';
 import type { Redacted } from '../../../functions/broker/redacted.ts';
 import { NAME_PATTERN, type SecretStage, secretName } from '../../../functions/contract.ts';
 import { parseJsonObject } from '../../json.ts';
-import { type ClientSecret, namedServices, nearestNames } from './client-secret.ts';
+import { type ClientSecret, namedServices, nearestNames, type VersionDates } from './client-secret.ts';
 import { type AwsOptions, awsRegion } from './environment.ts';
 import { awsFailure, CommandFailure } from './failure.ts';
-import { talk } from './output.ts';
 
 /** A version about to be stored; its id is chosen before, so that it is known even if storing fails. */
 export interface NewVersion {
@@ -39,8 +38,7 @@ export interface Secrets {
   /** Every client of the environment, also those whose secret is marked for deletion. */
   list(): Promise<readonly ClientSecret[]>;
   find(client: string): Promise<ClientSecret | undefined>;
-  /** When each version was stored: epoch milliseconds by version id. */
-  versionDates(client: string): Promise<ReadonlyMap<string, number>>;
+  versionDates(client: string): Promise<VersionDates>;
   /** The first version of a new secret, which AWS makes the current one at once. */
   create(client: string, version: NewVersion, details: SecretDetails): Promise<void>;
   /** Stores another version as AWSPENDING; tells its stages, because AWS makes the first one current as well. */
@@ -218,26 +216,6 @@ export async function unknownClient(secrets: Secrets, client: string, advice: st
     detail,
     near.length === 0 ? advice : `Did you mean ${near.join(', ')}? ${advice}`,
   );
-}
-
-/**
- * The secret of a client that an operator stops, starts or sends again; `undefined` when it has none and `evenIfMissing`,
- * or when Secrets Manager gives no answer: what only needs the table shall not wait for it.
- */
-export async function findStoppable(
-  secrets: Secrets,
-  client: string,
-  { evenIfMissing = false }: { readonly evenIfMissing?: boolean | undefined },
-): Promise<ClientSecret | undefined> {
-  try {
-    return evenIfMissing ? await secrets.find(client) : await findSecret(secrets, client);
-  } catch (error) {
-    if (!(error instanceof CommandFailure) || error.type === 'aborted') throw error;
-    const isDown = error.type === 'aws-unavailable' || error.type === 'aws-throttled';
-    if (!isDown && !evenIfMissing) throw error;
-    talk(`Whether there is a client "${client}" is unknown: ${error.detail}.`);
-    return undefined;
-  }
 }
 
 function ifThereIsOne(error: unknown): undefined {

@@ -59,7 +59,7 @@ describe('a command that changes something', () => {
 
   it.each(
     ['disable acmee', `disable acmee --service ${INSIGHTS}`, 'enable acmee', 'promote acmee --force']
-      .concat(['rollback acmee', 'retry acmee', 'delete acmee'])
+      .concat(['rollback acmee', 'retry acmee', 'delete acmee', 'show acmee'])
       .map((command) => ({ command })),
   )('refuses a client that is not there, and names its neighbour: $command', async ({ command }) => {
     const world = await startOperatorWorld();

@@ -34,7 +34,7 @@ describe.skipIf(!hasTerminal)(`client put at a terminal${note}`, () => {
     ]);
     expect(exitCode).toBe(130);
     expect(screen).not.toContain('Storing');
-    expect((await world.run(['client', 'list'])).stdout).toMatch(/^acme +all +\S+ \(0 d\) +- +- +-$/m);
+    expect((await world.run(['client', 'list'])).stdout).toMatch(/^acme +customer-insights .* [0-9a-f]{8} +- +\d+ s$/m);
   });
 
   it('says what is wrong with an empty answer', async () => {
