@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
-import { type Finished, ISOLATED, runCommandLine } from '../bin/commands/command-line.ts';
-import { type Answer, answerWith } from '../client/loopback-server.ts';
+import { type Finished, ISOLATED, runCommandLine } from '../e2e/commands/command-line.ts';
+import { type Answer, answerWith } from '../unit/client/loopback-server.ts';
 import { echoOf, findLeaks, marksOf } from './leak-marks.ts';
 
 const SPELLING = 'odd';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { type Finished, SHELL_KEY } from '../bin/commands/command-line.ts';
-import { type Answer, answerWith, startLoopbackServer } from '../client/loopback-server.ts';
+import { type Finished, SHELL_KEY } from '../e2e/commands/command-line.ts';
 import { startSecretsManager } from '../support/stand-ins.ts';
+import { type Answer, answerWith, startLoopbackServer } from '../unit/client/loopback-server.ts';
 import { ECHOES, expectSilence, MARKS } from './command-echoes.ts';
 import { basicOf } from './leak-marks.ts';
 import { credentialOf } from './leak-world.ts';
@@ -64,7 +64,7 @@ async function expectSilenceBetween(args: readonly string[], answer: Answer, goo
 }
 
 it.each(['client list', 'health'])('the command "%s" tells of a defect only its place', async (command) => {
-  // Nobody expects that of AWS, so nobody has written what to say of it.
+  // AWS does not answer so, and the command line has no words for it.
   const answer = answerWith(200, { SecretList: { [MARKS.secret]: MARKS.token } });
   const { stdout, stderr } = await expectSilenceBetween([...command.split(' '), '--json'], answer);
   expect(JSON.parse(stdout)).toEqual({ type: 'internal', detail: 'The command has a defect: TypeError' });

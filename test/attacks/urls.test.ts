@@ -5,10 +5,9 @@ import { createHttpsSender } from '../../functions/aws/https/sender.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
 import { buildTokenRequest } from '../../functions/broker/token-request/token-request.ts';
 import { parseEnvironment } from '../../lib/settings/environment.ts';
-import { changed, exampleForm, faultsIn } from '../lib/example-form.ts';
 import { exampleService } from '../support/example.ts';
-
 import { startRawServer } from '../support/raw-server.ts';
+import { changed, exampleForm, faultsIn } from '../unit/settings/example-form.ts';
 
 const SEED = 8;
 const CREDENTIAL = {

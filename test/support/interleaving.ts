@@ -4,7 +4,8 @@ import { createSecretCache } from '../../functions/broker/credential/secret-cach
 import type { IssueRequest } from '../../functions/broker/http/request.ts';
 import type { Issue } from '../../functions/broker/pair/decision.ts';
 import type { PairRecord } from '../../functions/broker/pair/record.ts';
-import { type PairStore, StoreUnavailable } from '../../functions/broker/pair/store.ts';
+import { StoreUnavailable } from '../../functions/broker/pair/record.ts';
+import type { PairStore } from '../../functions/broker/pair/store.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
 import type { Service } from '../../functions/broker/service.ts';

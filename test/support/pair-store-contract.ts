@@ -5,16 +5,10 @@ import {
   EMPTY_RECORD,
   type PairRecord,
   type StoredToken,
+  StoreUnavailable,
   type Wait,
 } from '../../functions/broker/pair/record.ts';
-import {
-  type Acquisition,
-  type Ending,
-  type Lease,
-  type PairStore,
-  type RejectedRequest,
-  StoreUnavailable,
-} from '../../functions/broker/pair/store.ts';
+import type { Acquisition, Ending, Lease, PairStore, RejectedRequest } from '../../functions/broker/pair/store.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
 import { START } from './example.ts';
 import { examplePublication, exampleToken, revealed } from './pair-examples.ts';

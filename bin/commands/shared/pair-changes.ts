@@ -80,25 +80,10 @@ export function tableFailure(error: unknown, table: string, region: string | und
 }
 
 /** What an operator changes in the record of a pair by hand. Everything can be repeated. */
-export interface PairAdmin {
-  /** Stops the pair, also one without a record: within 60 s no environment issues a token of it. */
-  disable(pair: Pair): Promise<void>;
-  /** Ends that. */
-  enable(pair: Pair): Promise<void>;
-  /** Lets every version of the pair's secret be sent again, at once; tells what stood in the way. */
-  clear(pair: Pair): Promise<Cleared>;
-}
+export type PairAdmin = ReturnType<typeof createPairAdmin>;
 
 /** When the flag was set, for operators alone. */
 export const DISABLED_AT = 'disabledAt';
-
-interface Cleared {
-  /** The versions that were rejected. */
-  readonly latches: readonly string[];
-  /** The hold keys of what was held, see `holdKey`. */
-  readonly holds: readonly string[];
-  readonly pause: boolean;
-}
 
 interface Dependencies {
   readonly dynamodb: DynamoDBClient;
@@ -111,7 +96,7 @@ interface Dependencies {
 }
 
 /** Changes pair records past the lease: no attribute of a token request in progress is touched. */
-export function createPairAdmin({ dynamodb, tableName, now, signal }: Dependencies): PairAdmin {
+export function createPairAdmin({ dynamodb, tableName, now, signal }: Dependencies) {
   const send = signal === undefined ? {} : { abortSignal: signal };
   const keyOf = (pair: Pair) => ({ TableName: tableName, Key: { pair: { S: pairKey(pair) } } });
 
@@ -120,14 +105,16 @@ export function createPairAdmin({ dynamodb, tableName, now, signal }: Dependenci
   };
 
   return {
+    /** Stops the pair, also one without a record: within 60 s no environment issues a token of it. */
     // Without the date the table's garbage collection leaves the item alone: a client stays disabled however long.
-    disable: (pair) =>
+    disable: (pair: Pair) =>
       update(pair, {
         UpdateExpression: `SET disabled = :true, ${DISABLED_AT} = if_not_exists(${DISABLED_AT}, :now) REMOVE forgetAt`,
         ExpressionAttributeValues: { ':true': { BOOL: true }, ':now': { N: `${now()}` } },
       }),
 
-    async enable(pair) {
+    /** Ends the stop. */
+    async enable(pair: Pair): Promise<void> {
       try {
         await update(pair, {
           UpdateExpression: `SET forgetAt = :forgetAt REMOVE disabled, ${DISABLED_AT}`,
@@ -140,7 +127,8 @@ export function createPairAdmin({ dynamodb, tableName, now, signal }: Dependenci
       }
     },
 
-    async clear(pair) {
+    /** Lets every version of the pair's secret be sent again, at once; tells what stood in the way: versions, hold keys, a pause. */
+    async clear(pair: Pair) {
       const { Item = {} } = await dynamodb.send(new GetItemCommand({ ...keyOf(pair), ConsistentRead: true }), send);
       const found = Object.keys(Item);
       const under = (prefix: string) => found.filter((name) => name.startsWith(prefix));

@@ -1,4 +1,4 @@
-import type { Resource } from '../../lib/synthesise.ts';
+import type { Resource } from '../../stack/synthesise.ts';
 
 export type Resources = Readonly<Record<string, Resource>>;
 
