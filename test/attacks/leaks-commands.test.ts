@@ -8,17 +8,17 @@ import { basicOf } from './leak-marks.ts';
 import { credentialOf } from './leak-world.ts';
 
 const PAIR = ['--client', 'acme', '--service', 'customer-insights'];
-const PUT = ['client', 'put', 'acme', '--services', 'customer-insights', '--json'];
+const PUT = ['client', 'put', 'acme', '--create', '--services', 'customer-insights', '--json'];
 
 const COMMANDS: readonly (readonly string[])[] = [
   ['token', ...PAIR, '--json'],
   ['client', 'check', 'acme', '--json'],
   ['client', 'list', '--json'],
   ['client', 'promote', 'acme', '--json'],
-  ['client', 'rollback', 'acme'],
-  ['client', 'disable', 'acme', '--json'],
-  ['client', 'enable', 'acme'],
-  ['client', 'retry', 'acme', '--json'],
+  ['client', 'rollback', 'acme', '--yes'],
+  ['client', 'disable', 'acme', '--yes', '--json'],
+  ['client', 'enable', 'acme', '--yes'],
+  ['client', 'retry', 'acme', '--yes', '--json'],
   ['health', '--json'],
   ['health', '--run'],
   ['doctor', ...PAIR, '--json'],
@@ -100,8 +100,8 @@ describe('the command line', () => {
     [['client', 'put', 'acme', `--secret:${MARKS.clientId}`]],
     [['client', 'put', 'acme', `--'=' is invalid.=${MARKS.secret}`]],
     [['client', 'rollback', `' is invalid.\n${MARKS.secret}`]],
-    [['client', 'disable', 'acme', '--region', MARKS.secret]],
-    [['client', 'retry', 'acme', '--service', MARKS.secret]],
+    [['client', 'disable', 'acme', '--yes', '--region', MARKS.secret]],
+    [['client', 'retry', 'acme', '--yes', '--service', MARKS.secret]],
     [['token', ...PAIR, '--min-ttl', MARKS.token]],
     [['token', ...PAIR, '--refused', MARKS.token]],
     [['health', '--every', MARKS.secret]],

@@ -26,13 +26,14 @@ const RUN_HERE = {
     prints(command, /^fingerprint +[0-9a-f]{16}$/m),
   'npm run --silent token-broker -- token --client acme --service customer-insights --json --reveal': (command) =>
     prints(command, /^ {2}"access_token": "[\w-]{43}",$/m),
-  'npm run --silent token-broker -- client list': (command) => prints(asOperator(command), /^acme +all +[0-9a-f]{8} /m),
+  'npm run --silent token-broker -- client list': (command) =>
+    prints(asOperator(command), /^acme +customer-insights +(?:ok|unproven) .* [0-9a-f]{8} /m),
   'npm run --silent token-broker -- client check acme': (command) =>
     prints(asOperator(command), /^customer-insights +accepted +[0-9a-f]{8} /m),
   'npm run --silent token-broker -- health --run': (command) =>
     prints(asOperator(`${command} || test $? = 1`), /^acme +accepted/m),
   'npm run --silent token-broker -- policy arn:aws:iam::222222222222:role/invoicing --environment dev': printsThePolicy,
-  'npm run --silent token-broker -- client put hooli --services customer-insights': (command) =>
+  'npm run --silent token-broker -- client put hooli --create --services customer-insights': (command) =>
     prints(
       asOperator(`echo '{"client_id":"id","secret":"unknown"}' | ${command} || test $? = 1`),
       /^customer-insights +rejected/m,

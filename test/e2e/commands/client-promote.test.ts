@@ -44,7 +44,9 @@ describe('client promote', () => {
   it('checks nothing with --force, so that it needs no broker', async () => {
     const world = await startOperatorWorld();
     const pending = await storePending(world, WRONG);
-    expect(await world.run(['client', 'promote', 'acme', '--force'], { env: NOWHERE })).toMatchObject({ exitCode: 0 });
+    expect(await world.run(['client', 'promote', 'acme', '--force', '--yes'], { env: NOWHERE })).toMatchObject({
+      exitCode: 0,
+    });
     expect(await stages(world)).toMatchObject({ AWSCURRENT: pending });
   });
 
@@ -61,14 +63,14 @@ describe('client rollback', () => {
   it('changes the current version for the one before, and back, without the broker', async () => {
     const world = await startOperatorWorld();
     await storePending(world, WRONG);
-    await world.run(['client', 'promote', 'acme', '--force']);
+    await world.run(['client', 'promote', 'acme', '--force', '--yes']);
     const { AWSCURRENT, AWSPREVIOUS } = await stages(world);
 
-    const { exitCode, stderr } = await world.run(['client', 'rollback', 'acme'], { env: NOWHERE });
+    const { exitCode, stderr } = await world.run(['client', 'rollback', 'acme', '--yes'], { env: NOWHERE });
     expect(exitCode).toBe(0);
     expect(stderr).toMatch(/rollback once more undoes this/);
     expect(await stages(world)).toEqual({ AWSCURRENT: AWSPREVIOUS, AWSPREVIOUS: AWSCURRENT });
-    await world.run(['client', 'rollback', 'acme'], { env: NOWHERE });
+    await world.run(['client', 'rollback', 'acme', '--yes'], { env: NOWHERE });
     expect(await stages(world)).toEqual({ AWSCURRENT, AWSPREVIOUS });
   });
 
@@ -77,7 +79,7 @@ describe('client rollback', () => {
     ['there is no such client', 'globex', /secret-missing: There is no client "globex"/],
   ])('tells when %s', async (_, client, message) => {
     const world = await startOperatorWorld();
-    const { exitCode, stderr } = await world.run(['client', 'rollback', client]);
+    const { exitCode, stderr } = await world.run(['client', 'rollback', client, '--yes']);
     expect(exitCode).toBe(1);
     expect(stderr).toMatch(message);
   });

@@ -64,7 +64,7 @@ const FAILED = {
   'aws-refused': () => front({ call: 'aws-refused' }),
   'aws-forbidden': () => front({ call: 'aws-forbidden', policy: 'denied' }),
   'access-denied': () => withWorld(async ({ stranger }) => stranger),
-  'client-disabled': () => withWorld(({ run }) => run(['client', 'disable', 'acme'])),
+  'client-disabled': () => withWorld(({ run }) => run(['client', 'disable', 'acme', '--yes', '--yes'])),
   'credential-missing': async () => ({
     env: (await startOperatorWorld()).shell,
     args: ['--client', 'globex'],

@@ -36,7 +36,7 @@ describe('health', () => {
 
   it('takes a disabled client for one that an operator knows of', async () => {
     const world = await startOperatorWorld();
-    await world.run(['client', 'disable', 'acme']);
+    await world.run(['client', 'disable', 'acme', '--yes']);
     const { exitCode, stderr } = await world.run(['health']);
     expect({ exitCode, said: withoutProgress(stderr) }).toEqual({ exitCode: 0, said: '2 pairs: 2 disabled\n' });
   });

@@ -18,6 +18,7 @@ describe('settings', () => {
       canary: { percent: 10, minutes: 5 },
       reservedConcurrency: 'none',
       provisionedConcurrency: 0,
+      credentialMaxAgeDays: 365,
       logRetentionDays: 365,
       tracing: false,
     });
