@@ -28,7 +28,7 @@ describe('a token request that takes the last of the time', () => {
     expect(count('tokenEndpoint')).toBe(1);
   });
 
-  it('is not made when hardly any is left, and nobody is told to pause because of it', async () => {
+  it('is not made when hardly any time is left, and no caller is told to pause because of it', async () => {
     weathers({ acquire: { delayMs: 400 } });
     expect((await world.invoke(1_000)).json.type).toBe('token-endpoint-timeout');
     expect(count('tokenEndpoint')).toBe(0);

@@ -1,6 +1,6 @@
 import { findMark } from '../support/encodings.ts';
 
-/** What nobody may ever see, so that it is recognised wherever it turns up. */
+/** Values that must never be shown, made so that a test recognises them in any place. */
 export type Marks = Readonly<Record<MarkName, string>>;
 
 type MarkName = 'clientId' | 'secret' | 'token' | 'sessionToken' | 'sealingKey';
@@ -32,7 +32,7 @@ export function basicOf({ clientId, secret }: Marks, encoding: 'raw' | 'form' = 
   return Buffer.from(`${encode(clientId)}:${encode(secret)}`).toString('base64');
 }
 
-/** All marks of a credential and a token in one line: what somebody writes who repeats what he heard and what he has. */
+/** All marks of a credential and a token in one line: what a server answers that repeats its request and its data. */
 export function echoOf(marks: Marks): string {
   return `${marks.secret} ${marks.token} ${marks.clientId} Basic ${basicOf(marks)}`;
 }

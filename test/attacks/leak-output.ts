@@ -5,7 +5,7 @@ import { onTestFinished, vi } from 'vitest';
 export interface Output {
   /** By where it was written. */
   readonly written: Readonly<Record<string, string>>;
-  /** Rejections that nobody handled, and warnings of Node. */
+  /** Rejections that no code handled, and warnings of Node. */
   readonly unhandled: () => number;
 }
 
@@ -41,7 +41,7 @@ export function captureOutput(): Output {
   return { written, unhandled: () => unhandled };
 }
 
-/** As much of a value as anybody could print, hidden members too. */
+/** As much of a value as any code could print, hidden members too. */
 export function inspectAll(value: unknown): string {
   return inspect(value, { depth: null, showHidden: true, maxStringLength: null, maxArrayLength: null });
 }

@@ -31,12 +31,12 @@ const ENDPOINTS = ['TOKEN_BROKER_URL', 'TOKEN_BROKER_CONTROL_URL'].concat(
 
 const named = COMMANDS.map((args) => ({ args, name: args.slice(0, 2).join(' ') }));
 
-it.each(named)('the command "$name" says nothing of what anybody repeats to it', async ({ args }) => {
+it.each(named)('the command "$name" shows nothing of what a server repeats to it', async ({ args }) => {
   await Promise.all(ECHOES.map(([, answer]) => expectSilenceBetween(args, answer)));
 });
 
 /** Each is a process: those that begin in the same way are not asked everything twice. */
-const FEW = ECHOES.filter(([who]) => who === 'a gateway' || who === 'somebody whose members are wrong');
+const FEW = ECHOES.filter(([who]) => who === 'a gateway' || who === 'a server whose members are wrong');
 
 /** Most of them begin with the secret, and go on only when there is one. */
 it.each(named.filter(({ name }) => name.startsWith('client') || name.startsWith('health')))(

@@ -9,7 +9,7 @@ import { dumpOf } from './leak-world.ts';
 describe.each(SPELLINGS)('with %s marks', (spelling) => {
   const marks = marksOf(spelling);
 
-  it.each(Object.entries(marks))('%s is found in every encoding, whatever stands around it', (name, mark) => {
+  it.each(Object.entries(marks))('%s is found in every encoding, inside other text', (name, mark) => {
     for (const [encoding, text] of encodingsOf(mark)) {
       expect({ encoding, found: findLeaks({ text: `a${text}z` }, spelling).length > 0, name }).toEqual({
         encoding,

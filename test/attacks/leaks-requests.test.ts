@@ -56,7 +56,7 @@ const REQUESTS: readonly (readonly [where: string, changes: (marks: Marks) => Ch
   ],
   ['a body of 20 kB', ({ token }) => members({ ...PAIR, x: token.repeat(800) }), 'content-too-large'],
   [
-    'what nobody signed',
+    'a request without a signature',
     ({ token }) => ({ ...members({ client: token }), requestContext: requestContext(undefined) }),
     'access-denied',
   ],

@@ -15,14 +15,14 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
   });
   afterAll(() => world.close());
 
-  /** Somebody whose certificate has every name that Node may quote in an error. */
+  /** A server whose certificate has every name that Node may quote in an error. */
   async function startSomebody(): Promise<string> {
     const { secret, token, clientId } = world.marks;
     const certificate = await known.issue({ host: `${secret}.${token}.${clientId}.example.com` });
     return start({ certificate });
   }
 
-  /** Somebody who answers the first bytes of TLS with a text that repeats everything. */
+  /** A server that answers the first bytes of TLS with a text that repeats everything. */
   async function startShouter(): Promise<string> {
     return start({ onConnection: end(echoOf(world.marks)) });
   }
@@ -39,7 +39,7 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
   });
 
   describe('AWS', () => {
-    it('with a certificate that nobody knows, for other names', async () => {
+    it('with a certificate of an unknown authority, for other names', async () => {
       await world.expectSilence({ awsUrl: await startSomebody(), isAlone: true }, 'secrets-unavailable');
     });
 

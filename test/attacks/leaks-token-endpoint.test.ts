@@ -192,7 +192,7 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
 
     it.each<[string, (marks: Marks, echo: string) => object]>([
       ['nothing', () => ({})],
-      ['everything in a member that nobody asked for', (_, echo) => ({ message: echo })],
+      ['everything in a member that the broker does not read', (_, echo) => ({ message: echo })],
       ['a refresh token', (marks) => ({ refresh_token: marks.secret })],
       ['the token in token_type', (marks) => ({ token_type: marks.token })],
       ['the secret in token_type', (marks) => ({ token_type: marks.secret })],

@@ -36,7 +36,7 @@ describe('the lock file', () => {
     expect(without).toEqual([]);
   });
 
-  it('takes everything from the registry that whoever installs has chosen', () => {
+  it('takes everything from the registry that the installing machine has configured', () => {
     expect(packages.filter(([, { resolved }]) => resolved !== undefined)).toEqual([]);
     expect(JSON.stringify(lock)).not.toMatch(/git[+:]|https?:\/\/[^"]*\.tgz|"file:/);
   });

@@ -33,9 +33,9 @@ it('gives the credential to a token endpoint with a certificate for its host, of
 });
 
 it.each<[string, Endpoint]>([
-  ['is signed by nobody that is known', { signedBy: 'unknown' }],
+  ['is signed by an unknown authority', { signedBy: 'unknown' }],
   [
-    'is over',
+    'has expired',
     { certificate: { notAfter: new Date(Date.now() - DAY_MS), notBefore: new Date(Date.now() - 2 * DAY_MS) } },
   ],
   [

@@ -8,7 +8,7 @@ import { exampleRule, exampleService, START } from '../support/example.ts';
 import { type RawServer, startRawServer } from '../support/raw-server.ts';
 import { drip, end, endless, head, http, write } from './hostile-answers.ts';
 
-/** In every answer that must not be shown to anybody. */
+/** Part of every answer that must not be shown. */
 const MARKED = 'marked-by-the-service';
 const CHUNK = `1000\r\n${'x'.repeat(4_096)}\r\n`;
 const TOKEN = JSON.stringify({ access_token: 'a-good-token', expires_in: 3_600 });
@@ -203,7 +203,7 @@ describe('a redirect', () => {
 });
 
 describe('a kept connection', () => {
-  it('with two answers on it gives nobody the answer that was not asked for', async () => {
+  it('that carries two answers gives no caller the unrequested one', async () => {
     const { world, service } = await startWorld({
       onRequest: (socket, count) =>
         socket.write(http(200, tokenBody(`answer-${count}`)) + (count === 1 ? http(200, tokenBody('poison')) : '')),
@@ -213,7 +213,7 @@ describe('a kept connection', () => {
     expect(service.connections()).toBe(2);
   });
 
-  it('on which the next answer comes before the next request gives nobody that answer', async () => {
+  it('on which the next answer comes before the next request gives no caller that answer', async () => {
     const { world, service } = await startWorld({
       onRequest: (socket, count) => {
         socket.write(http(200, tokenBody(`answer-${count}`)), () => {
@@ -230,7 +230,7 @@ describe('a kept connection', () => {
   it.each([
     ['FIN', (socket: Socket) => socket.end()],
     ['RST', (socket: Socket) => socket.resetAndDestroy()],
-  ])('that ends by %s between two requests costs nobody an answer, and no request is sent twice', async (_, kill) => {
+  ])('that ends by %s between two requests costs no caller an answer, and no request is repeated', async (_, kill) => {
     const { world, service } = await startWorld({
       onRequest: (socket, count) =>
         socket.write(http(200, tokenBody(`answer-${count}`)), () => setImmediate(kill, socket)),

@@ -16,7 +16,7 @@ const CREDENTIAL = {
   authorization: new Redacted('Basic YWNtZTpodW50ZXIy'),
 };
 
-/** Where nobody may send a client's credential, however it is spelled. */
+/** URLs to which the broker must never send a credential, in every spelling. */
 const AUTH_URLS = [
   // This machine, its network, and the metadata service, in every spelling that some parser takes for an address.
   'https://127.0.0.1',

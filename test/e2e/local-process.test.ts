@@ -69,7 +69,7 @@ describe('npm start', () => {
     for (const ended of [url, secrets, tokenServiceUrl(broker), pageUrl(broker)]) await expectFreePort(ended);
   });
 
-  it('ends on Ctrl-C while somebody looks at its page', async () => {
+  it('ends on Ctrl-C while a browser shows its page', async () => {
     const broker = await startLocalBroker();
     const stream = await fetch(`${pageUrl(broker)}/events`);
     const reader = stream.body?.getReader();
@@ -182,7 +182,7 @@ describe('npm start, wrongly used', () => {
   });
 
   it.each([
-    ['nobody listens there', 'http://127.0.0.1:9', 'ECONNREFUSED'],
+    ['nothing listens there', 'http://127.0.0.1:9', 'ECONNREFUSED'],
     ['it is no URL', 'moto', 'ERR_INVALID_URL'],
   ])('names the Secrets Manager that it cannot use because %s', async (_, endpoint, cause) => {
     const keys = { AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE', AWS_SECRET_ACCESS_KEY: 'marked-key' };
@@ -228,7 +228,7 @@ describe('npm start with the Secrets Manager and the DynamoDB of another one', (
 
 const missing = motoIsInstalled ? '' : ' (skipped: moto_server is not installed)';
 
-describe.skipIf(!motoIsInstalled)(`npm start with a Secrets Manager of somebody else${missing}`, () => {
+describe.skipIf(!motoIsInstalled)(`npm start with the Secrets Manager of moto${missing}`, () => {
   it('leaves the secrets found there as they are, and adds those that are missing', async () => {
     const moto = await startMoto();
     onTestFinished(moto.close);

@@ -186,7 +186,7 @@ describe('the secrets of the local broker', () => {
 describe('the commands that the greeting shows', () => {
   const OTHER_SIGN_IN = { AWS_PROFILE: 'other', AWS_SESSION_TOKEN: 'other' };
 
-  it('ask for a token as they stand, whatever sign-in the terminal had before', async () => {
+  it('ask for a token as they stand, in a terminal with another sign-in', async () => {
     const { stdout } = await shell(shellCommands(broker), OTHER_SIGN_IN);
 
     expect(stdout).toMatch(/^fingerprint +[0-9a-f]{16}$/m);

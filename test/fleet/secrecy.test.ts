@@ -82,7 +82,7 @@ it.each(['', 'a', 'ab'])('a secret would be found in the Basic value of the clie
   expect(findMark(`Basic ${basic}`, SECRET)).not.toEqual([]);
 });
 
-/** All attributes as text; bytes as they are and in the encodings that somebody might print them in. */
+/** All attributes as text; bytes as they are and in the encodings that code might print them in. */
 function dump(items: readonly Readonly<Record<string, AttributeValue>>[]): string {
   const bytes = items.flatMap((item) => Object.values(item)).flatMap(({ B }) => (B ? [Buffer.from(B)] : []));
   const texts = bytes.flatMap((each) => [each.toString('latin1'), each.toString('base64'), each.toString('hex')]);

@@ -345,7 +345,7 @@ describe('a lease holder', () => {
     }
   });
 
-  it('that is killed, and the one after it too, leaves every caller an answer in time, whatever the service does', async () => {
+  it('that is killed, like its successor, leaves every caller an answer in time while the service hangs', async () => {
     const { clock, requests, environments, surroundings } = fleetOf(5);
     surroundings.serviceLatencyMs = HOUR_MS;
     surroundings.answer = (n, { from }) => {

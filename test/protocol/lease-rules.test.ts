@@ -141,7 +141,7 @@ describe('rule 2, after a lost lease', () => {
 describe('a refused token', () => {
   const record = { fence: 1, token: TOKEN, lifetimeSeenMs: 2 * HOUR_MS };
 
-  it('is a matter of the shared record, whatever token this environment remembers', async () => {
+  it('is compared with the shared record, not with the token that this environment remembers', async () => {
     const { clock, createEnvironment } = fleetWith(record);
     const [one, other] = [createEnvironment(), createEnvironment()];
     await clock.run(one.issue());
@@ -179,7 +179,7 @@ describe('rule 3, under the lease', () => {
     const { clock, shared, requests, createEnvironment } = fleetWith({ fence: 4 });
     const acquire = shared.acquire;
     shared.acquire = (which, acquisition, deadline) => {
-      // A late holder's rejection: it counts whatever the fence and does not change it.
+      // A late holder's rejection: it counts with any fence and does not change the fence.
       shared.change(which, (record) => ({
         ...record,
         rejected: new Map([['v1', { count: 1, at: clock.now(), fence: 3 }]]),

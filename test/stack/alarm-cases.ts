@@ -31,7 +31,7 @@ export const ALARM_CASES: Readonly<Record<string, () => Promise<Case>>> = {
     await day.ask();
     day.sharedCache.isDown = false;
   }),
-  // For the first five minutes nobody asks Secrets Manager for what is known.
+  // For the first five minutes the broker does not ask Secrets Manager for what it knows.
   'secrets-stale': inTraffic(20, async (day) => {
     await meanwhile(day, { secret: () => ({ outcome: 'unavailable', cause: 'InternalServiceError' }) });
   }),

@@ -173,7 +173,7 @@ describe('destroying the stack', () => {
 });
 
 describe('the sealing key', () => {
-  it('is read by the token function’s role and by nobody else, whatever IAM allows', () => {
+  it('is read by the token function’s role only, even if IAM allows others', () => {
     const { SecretId, ResourcePolicy, BlockPublicPolicy } = resourceOf(
       plain,
       'PairTable',

@@ -135,7 +135,7 @@ describe('the role that a service takes on', () => {
   );
 
   it.each(['ec2.amazonaws.com', 'ecs-tasks.amazonaws.com', 'events.amazonaws.com'])(
-    'is nobody else’s: %s',
+    'cannot be assumed by another service: %s',
     (service) => {
       expect(roles.filter((each) => serviceMay(service, 'sts:AssumeRole', each))).toEqual([]);
     },
@@ -153,7 +153,7 @@ describe('the key', () => {
     }
     expect(administratorMay('kms:CreateGrant', key, through('dynamodb'))).toBe(true);
     expect(administratorMay('kms:DescribeKey', key, through('dynamodb'))).toBe(true);
-    // Or nobody could ever change it again.
+    // Without this no administrator could ever change it again.
     expect(administratorMay('kms:PutKeyPolicy', key, own)).toBe(true);
   });
 
@@ -182,7 +182,7 @@ describe('the key', () => {
     expect(uses.filter((use) => serviceMay(`${service}.amazonaws.com`, use, key, context))).toEqual([]);
   });
 
-  it('is in nobody’s hands of another account', () => {
+  it('cannot be used by an administrator of another account', () => {
     const arn = `arn:aws:iam::${OTHER_ACCOUNT}:role/administrator`;
     const all = { Version: '2012-10-17', Statement: { Effect: 'Allow', Action: '*', Resource: '*' } };
     const both = policiesOf(resources, { [arn]: all });

@@ -12,7 +12,7 @@ export interface EnvironmentProcess {
   /** Stops the process where it is, as Lambda does between invocations, until it is thawed. */
   readonly freeze: () => void;
   readonly thaw: () => void;
-  /** Ends the process at once, whatever it is doing; what it was ordered is answered with nothing. */
+  /** Ends the process at once, also in the middle of its work; open orders get no answer. */
   readonly kill: () => Promise<void>;
 }
 

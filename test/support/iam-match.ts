@@ -3,7 +3,7 @@ import type { Principals } from './iam-policy.ts';
 /** Who makes a request. */
 export type Requester =
   | { readonly kind: 'role'; readonly arn: string }
-  /** An AWS service by itself, not for somebody. */
+  /** An AWS service by itself, not on behalf of a role. */
   | { readonly kind: 'service'; readonly name: string };
 
 /** Whether `*` (any characters) and `?` (one) make a pattern into the text. */

@@ -32,7 +32,7 @@ describe('DynamoDB on this machine', () => {
 });
 
 describe('the table of pairs', () => {
-  it('is there once whoever made it is done, however many try at once', async () => {
+  it('exists as soon as one of several simultaneous attempts to create it is done', async () => {
     const { dynamodb } = await start();
     await Promise.all([1, 2, 3].map(() => ensurePairTable(dynamodb, 'pairs')));
     const { Table } = await dynamodb.send(new DescribeTableCommand({ TableName: 'pairs' }));

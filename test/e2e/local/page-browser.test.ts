@@ -203,7 +203,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     await newest.filter({ hasText: 'acme/customer-insights' }).waitFor();
   });
 
-  it('lets go of the stream while nobody looks at it', async () => {
+  it('closes the stream while its tab is hidden', async () => {
     const { page } = await open();
     const look = (hidden: boolean) =>
       page.evaluate(

@@ -47,7 +47,7 @@ function control(service: TokenService, wishes: unknown) {
 }
 
 describe('a token request', () => {
-  it('gets a token that nobody has seen before, in the shape of its service', async () => {
+  it('gets a token that was never issued before, in the shape of its service', async () => {
     const service = await start({ lifetimeSeconds: 60 });
 
     const insights = await askForToken(service);

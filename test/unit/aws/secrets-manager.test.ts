@@ -74,7 +74,7 @@ describe('reading the secret of a client', () => {
     ['key-denied', 'KMSAccessDenied'],
     ['key-disabled', 'KMSInvalidStateException'],
     ['decryption-failure', 'DecryptionFailure'],
-  ] satisfies [Fault, string][])('takes %s for being down: nobody has taken the secret away', async (fault, cause) => {
+  ] satisfies [Fault, string][])('treats %s as an outage: the secret still exists', async (fault, cause) => {
     const { readSecret, failWith, calls } = await start();
     failWith(fault);
     expect(await readSecret('acme', 'AWSCURRENT')).toEqual({ outcome: 'unavailable', cause });
@@ -124,7 +124,7 @@ describe('reading the secret of a client', () => {
     expect(await readSecret('acme', 'AWSCURRENT')).toEqual({ outcome: 'unavailable', cause: 'ThrottlingException' });
   });
 
-  it('takes an endpoint where nobody listens for being down', async () => {
+  it('treats an endpoint where no server listens as down', async () => {
     const { readSecret, close } = await start();
     await close();
     expect(await readSecret('acme', 'AWSCURRENT')).toEqual({ outcome: 'unavailable', cause: 'ECONNREFUSED' });

@@ -351,7 +351,7 @@ describe('a token request', () => {
 });
 
 describe('a store that is out of reach', () => {
-  it('leaves the environment to what it knows, whatever lease that shows, and tells the operator', async () => {
+  it('leaves the environment to what it knows, in spite of any lease that it saw, and tells the operator', async () => {
     const call = exampleCall();
     const { acquire, memory, views, readStages } = setUp({ reads: [DOWN] });
     memory.remember(pair, { ...EMPTY_RECORD, ...LIVE, forcedAt: START + 1 }, START);
@@ -451,7 +451,7 @@ describe('a store that is out of reach', () => {
     expect(readStages).toContain('AWSPREVIOUS');
   });
 
-  it('is not waited for by a call that has gone alone, whatever lease it has seen', async () => {
+  it('is not waited for by a call that goes alone, even when it has seen a lease', async () => {
     const reads = [LIVE, { fence: 4 }, DOWN] as const;
     const { acquire, slept, views } = setUp({ reads, store: { acquire: SILENT } });
 

@@ -49,7 +49,7 @@ describe('a check', () => {
     expect(requests).toHaveLength(2);
   });
 
-  it('looks at the version that Secrets Manager holds now, whatever this environment has read before', async () => {
+  it('looks at the version that Secrets Manager holds now, not at one that was read before', async () => {
     const { clock, check, environment, surroundings, versions } = setUp();
     await clock.run(environment.issue());
     surroundings.stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
@@ -319,7 +319,7 @@ describe('a check, to the millisecond:', () => {
 
   it.each<[string, SecretStage, Partial<PairRecord>, object]>([
     [
-      'tells of the token that lives, whatever its version and age',
+      'tells of the token that lives, of any version and age',
       'AWSCURRENT',
       { token: { ...token, credentialVersion: 'v0' } },
       {
@@ -524,7 +524,7 @@ describe('a check of a pending version', () => {
     await expect(clock.run(environment.issue())).resolves.toMatchObject({ cache: 'none' });
   });
 
-  it('is sent at most three times an hour when it is rejected, whatever the versions', async () => {
+  it('is sent at most three times an hour when it is rejected, counted over all versions', async () => {
     const { clock, check, surroundings, versions } = setUp({ stages, accepted: new Set(['v1']) });
     for (const pending of ['p1', 'p2', 'p3', 'p4', 'p5']) {
       surroundings.stages = { AWSCURRENT: 'v1', AWSPENDING: pending };

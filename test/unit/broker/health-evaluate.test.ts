@@ -19,7 +19,7 @@ describe('an incident of a service', () => {
     expect(incidentOf({ checked })).toMatchObject({ condition: 'incident', since: START - MINUTE, at: START });
   });
 
-  it('begins no later than it is seen, whatever the clock of the broker says', () => {
+  it('begins no later than it is seen, even when the clock of the broker is ahead', () => {
     const checked = found(5, { finding: 'unreachable', checkedAt: START + MINUTE });
     expect(incidentOf({ checked })).toMatchObject({ condition: 'incident', since: START });
   });

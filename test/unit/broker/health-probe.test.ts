@@ -40,7 +40,7 @@ describe('the role that must be refused', () => {
     expect((await run()).subjects).toEqual(['[token-broker dev] a role without an access rule is refused again']);
   });
 
-  it('is tried again when nobody could say', async () => {
+  it('is tried again when an attempt proves nothing', async () => {
     const { world, run } = createHealthWorld();
     const answers: ProbeAnswer[] = [
       { condition: 'unproven', said: 'timeout' },
@@ -50,7 +50,7 @@ describe('the role that must be refused', () => {
     expect(await run()).toMatchObject({ probe: DENIED, subjects: [] });
   });
 
-  it('is a message when nobody can say', async () => {
+  it('causes a message when no attempt proves anything', async () => {
     const { world, run, probed } = createHealthWorld();
     world.probe = () => ({ condition: 'unproven', said: 'aws-forbidden' });
     expect((await run()).subjects).toEqual([

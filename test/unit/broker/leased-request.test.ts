@@ -647,7 +647,7 @@ describe('what came of a lease is written', () => {
     expect(await written(START + 5_000, TOKEN)).toEqual([5_200]);
   });
 
-  it('until 200 ms after the call when it is a rejection, which counts whatever the lease', async () => {
+  it('until 200 ms after the call when it is a rejection, which counts under any lease', async () => {
     expect(await written(START + 10_000, REJECTED)).toEqual([10_200]);
   });
 });

@@ -247,14 +247,14 @@ it('posts nothing but the authorization', () => {
   });
 });
 
-it('keeps the authorization out of whatever prints the request', () => {
+it('keeps the authorization out of a printed request', () => {
   expect(JSON.stringify(build())).toContain('"authorization":"[redacted]"');
 });
 
 describe('parameters', () => {
   const parameters = { grant_type: 'client_credentials', scope: 'a b', note: 'ü+&=' };
 
-  it('go into the query, with spaces that everybody reads', () => {
+  it('go into the query, with spaces that every server can read', () => {
     const { url, headers, body } = build({ parameters, parametersIn: 'query' });
 
     expect(url).toBe(

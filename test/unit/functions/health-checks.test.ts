@@ -37,7 +37,7 @@ it.each([0, 0.5, 1.5])('ends a check after its time, also when that is %d ms', a
 
 it.each<[string, Error, string]>([
   ['the refusal', problem(403, 'access-denied'), 'denied'],
-  ['that refusal from anybody but the broker', failure('aws-forbidden'), 'unproven'],
+  ['that refusal from another server than the broker', failure('aws-forbidden'), 'unproven'],
   ['it with another status', problem(401, 'access-denied'), 'not-denied'],
   ['a missing credential', problem(424, 'credential-missing'), 'not-denied'],
   ['a service that is down', problem(503, 'token-endpoint-unavailable'), 'not-denied'],
