@@ -30,7 +30,7 @@ describe('with any dependency slow, silent or broken, and any amount of time lef
     );
   });
 
-  it('a token that lives and is at hand is issued all the same', async () => {
+  it('a living token that is in memory or in the table is issued nevertheless', async () => {
     const histories = scenarios.filter(({ history, table }) => history === 'memory' || table === 'living');
     await fc.assert(
       fc.asyncProperty(histories, async ({ history, table, weathers, remainingMs, seed }) => {
@@ -82,7 +82,7 @@ const scenarios = fc.record({
   seed: fc.nat(),
 });
 
-/** What others have left in the table when the call begins. */
+/** What other environments have left in the table when the call begins. */
 const TABLES = {
   empty: async () => undefined,
   /** Another environment holds the lease and never publishes a token. */

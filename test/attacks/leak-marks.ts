@@ -13,7 +13,7 @@ export const SPELLINGS = ['odd', 'wordy'] as const;
 
 export type Spelling = (typeof SPELLINGS)[number];
 
-/** Each mark is one short text several times over: messages quote a part of what they stumble over. */
+/** Each mark is one short text several times over: messages quote only a part of a text that they cannot read. */
 export function marksOf(spelling: Spelling): Marks {
   const core = CORES[spelling];
   return {
@@ -21,7 +21,7 @@ export function marksOf(spelling: Spelling): Marks {
     secret: core.secret.repeat(4),
     token: core.token.repeat(4),
     sessionToken: core.sessionToken.repeat(4),
-    // One that is shorter is none.
+    // A shorter text is not a sealing key.
     sealingKey: core.sealingKey.repeat(8),
   };
 }

@@ -9,7 +9,7 @@ export interface Output {
   readonly unhandled: () => number;
 }
 
-/** Takes down, until the test ends, what this process writes to its streams and its console, and what Node says of it. */
+/** Records, until the test ends, what this process writes to its streams and its console, and Node's warnings. */
 export function captureOutput(): Output {
   const written = { stdout: '', stderr: '', console: '', unhandled: '', warnings: '' };
   let unhandled = 0;

@@ -22,7 +22,7 @@ export type Outcome = 'issued' | ProblemType;
 
 export type LeakWorld = Awaited<ReturnType<typeof startLeakWorld>>;
 
-/** One way through the token function. What is left out goes well. */
+/** One way through the token function. A step that is left out succeeds. */
 export interface Path {
   /** The text of the client's secret, or its bytes. */
   readonly secret?: string | Uint8Array;

@@ -63,8 +63,8 @@ async function expectSilenceBetween(args: readonly string[], answer: Answer, goo
   return expectSilence(args, endpoints, credentialOf(MARKS.clientId, MARKS.secret)).finally(close);
 }
 
-it.each(['client list', 'health'])('the command "%s" tells of a defect only its place', async (command) => {
-  // AWS does not answer so, and the command line has no words for it.
+it.each(['client list', 'health'])('the command "%s" shows only the place of a defect', async (command) => {
+  // AWS never answers like this, and the command line has no message for it.
   const answer = answerWith(200, { SecretList: { [MARKS.secret]: MARKS.token } });
   const { stdout, stderr } = await expectSilenceBetween([...command.split(' '), '--json'], answer);
   expect(JSON.parse(stdout)).toEqual({ type: 'internal', detail: 'The command has a defect: TypeError' });

@@ -5,7 +5,7 @@ import { findLeaks, marksOf, SPELLINGS } from './leak-marks.ts';
 import { captureOutput, inspectAll } from './leak-output.ts';
 import { dumpOf } from './leak-world.ts';
 
-/** What is searched for nothing must find something. */
+/** Proves the search itself: it must find every mark that is really there. */
 describe.each(SPELLINGS)('with %s marks', (spelling) => {
   const marks = marksOf(spelling);
 

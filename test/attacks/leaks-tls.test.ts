@@ -33,7 +33,7 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
       await world.expectSilence({ authUrl: await startSomebody(), send }, 'token-endpoint-unavailable');
     });
 
-    it('that speaks no TLS and repeats everything', async () => {
+    it('that does not speak TLS and repeats everything', async () => {
       await world.expectSilence({ authUrl: await startShouter() }, 'token-endpoint-unavailable');
     });
   });
@@ -43,12 +43,12 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
       await world.expectSilence({ awsUrl: await startSomebody(), isAlone: true }, 'secrets-unavailable');
     });
 
-    it('that speaks no TLS and repeats everything', async () => {
+    it('that does not speak TLS and repeats everything', async () => {
       await world.expectSilence({ awsUrl: await startShouter(), isAlone: true }, 'secrets-unavailable');
     });
   });
 
-  it('Node itself would have told those names', async () => {
+  it('Node itself would have shown those names', async () => {
     const url = await startSomebody();
     const error = await new Promise<Error>((resolve) => request(url, { ca: known.ca }).on('error', resolve).end());
     expect(error.message).toContain(world.marks.secret);

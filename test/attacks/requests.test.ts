@@ -59,7 +59,7 @@ it('costs less than 50 ms of processor time for any event', async () => {
   }
 });
 
-describe('an event that is none', () => {
+describe('an input that is not an event', () => {
   it.each([
     undefined,
     null,

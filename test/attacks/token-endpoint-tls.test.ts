@@ -75,7 +75,7 @@ async function issueFrom({ certificate, signedBy = 'known', tls, host = 'localho
   return { status, type: json.type, requests: service.requests.length };
 }
 
-/** Proves that the server works, and that only care keeps a client away from it. */
+/** Proves that the server works, and that only a careful client refuses it. */
 async function connectCarelessly(port: number): Promise<void> {
   const careless = { rejectUnauthorized: false, minVersion: 'TLSv1', ciphers: 'ALL:eNULL@SECLEVEL=0' } as const;
   const socket = connect({ host: '127.0.0.1', port, ...careless });

@@ -82,7 +82,7 @@ const BODIES: readonly Attack[] = [
   { attack: 'a token with a NUL', onRequest: write(http(200, tokenBody('a\u0000b'))), ...UNUSABLE },
   { attack: 'a token of 200 kB', onRequest: write(http(200, tokenBody('a'.repeat(200_000)))), ...UNUSABLE },
   {
-    attack: 'a token that is over already',
+    attack: 'a token that has already expired',
     onRequest: write(http(200, '{"access_token":"x","expires_in":0}')),
     ...UNUSABLE,
   },
@@ -156,7 +156,7 @@ const STATUSES: readonly Attack[] = [
     onRequest: write(`HTTP/1.1 500 ${MARKED}\r\ncontent-length: 0\r\n\r\n`),
     ...UNAVAILABLE,
   },
-  { attack: 'a status that there is not', onRequest: write(http(999, TOKEN)), ...ODD },
+  { attack: 'a status that does not exist', onRequest: write(http(999, TOKEN)), ...ODD },
   { attack: 'no content, and a token', onRequest: write(`${head(204)}\r\n`), ...UNUSABLE },
 ];
 
@@ -276,7 +276,7 @@ describe('an old but honest server', () => {
 const ACME = { client: 'acme', service: 'customer-insights' };
 const GLOBEX = { client: 'globex', service: 'customer-insights' };
 
-/** The whole broker in front of one service, with a real socket between them; no answer is late but where it is to be. */
+/** The whole broker in front of one service, with a real socket between them; answers are late only when delayed. */
 async function startWorld(behaviour: Pick<Attack, 'onRequest' | 'onConnection'>, attemptTimeoutMs = 60_000) {
   const service = await serve(behaviour);
   const authUrl = `http://127.0.0.1:${service.port}`;

@@ -96,7 +96,7 @@ describe.for(WAYS)('asked with %s', (way) => {
       expect(await askBy(way, caller, pair)).toMatchObject({ status: 403, json: { type: 'access-denied' } });
     });
 
-    it('does not hear a wrong key: AWS says that the signature does not match', async () => {
+    it('never receives a request with a wrong key: AWS says that the signature does not match', async () => {
       expect(await askBy(way, WRONG_KEY, ACME)).toEqual({
         status: 403,
         json: { message: expect.stringMatching(/^The request signature we calculated does not match/) },

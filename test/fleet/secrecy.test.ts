@@ -66,7 +66,7 @@ describe.each([
   });
 });
 
-it('what was searched tells every story', () => {
+it('what was searched holds every story', () => {
   for (const [client] of STORIES) expect(said).toContain(`"pair":"${client}/${SERVICE}"`);
   for (const client of ['issued', 'rejected', 'unusable', 'redirected', 'failing', 'throttling']) {
     expect(table).toContain(`${client}/${SERVICE}`);

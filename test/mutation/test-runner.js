@@ -2,10 +2,10 @@ import { writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { inject, TestRunner } from 'vitest';
 
-/** A test that takes this long with a mutant, and a moment without, waits for what will not come. */
+/** A test that takes this long with a mutant, and a moment without, waits for an event that will not come. */
 const TIME_LIMIT_MS = 5_000;
 
-/** What a mutant may be asked more often than the code as it is: the rest is a loop without an end. */
+/** How many more questions than the original code a mutant may ask; beyond that it is an endless loop. */
 const MORE_OFTEN = 100;
 
 /** After so many turns of the event loop, code that runs in a loop has asked once more. */

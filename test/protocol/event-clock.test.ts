@@ -60,7 +60,7 @@ describe('the sandbox of an environment', () => {
     expect(arrived).toEqual([20]);
   });
 
-  it('hears nothing any more once it has crashed', async () => {
+  it('receives nothing after it has crashed', async () => {
     const clock = new EventClock(0);
     const sandbox = new Sandbox(clock);
     const arrived: number[] = [];

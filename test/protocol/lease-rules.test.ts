@@ -47,7 +47,7 @@ describe('rule 1, taking the lease', () => {
     expect(recordNow().fence).toBe(1);
   });
 
-  it('needs the other lease to be over, by the clock of the call that takes it', async () => {
+  it('needs the other lease to have ended, by the clock of the call that takes it', async () => {
     const lease = { fence: 4, leaseOwner: 'another', leaseUntil: START + LEASE_MS };
     const { shared } = fleetWith(lease);
     const acquisition = { seenFence: 4, owner: 'me', until: START + LEASE_MS };
@@ -388,7 +388,7 @@ describe('rule 7, freshness', () => {
     expect(requests.map(({ version }) => version)).toEqual(['v2']);
   });
 
-  it('of a token from an older version is nothing to a check, which sends the new version at once', async () => {
+  it('of a token from an older version proves nothing to a check, which sends the new version at once', async () => {
     const { clock, requests, recordNow, createEnvironment } = fleetWith(
       { fence: 1, token: { ...TOKEN, issuedAt: START - MINUTE_MS }, lifetimeSeenMs: 2 * HOUR_MS },
       { stages: { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' } },
@@ -517,7 +517,7 @@ describe('rule 8, a latch made while the shared store is down', () => {
 });
 
 describe('rule 9, waiting', () => {
-  it('goes on until a lease that was seen is over, although the store cannot be read meanwhile', async () => {
+  it('goes on until a lease that was seen has ended, although the store cannot be read meanwhile', async () => {
     const { clock, requests, createEnvironment, surroundings } = createFleet({ serviceLatencyMs: 2 * SECOND_MS });
     const [holder, waiter] = [createEnvironment(), createEnvironment()];
     const issues = [holder.issue()];

@@ -10,9 +10,9 @@ import { AWS_SAMPLES, type Sample, samplePoints } from './aws-samples.ts';
 export interface Case {
   readonly points: readonly Point[];
   readonly badFrom: number;
-  /** Until then the alarm must have rung, at the latest. */
+  /** By then the alarm must have rung. */
   readonly badUntil: number;
-  /** Until then it must be over. */
+  /** By then it must have ended. */
   readonly endsAt: number;
 }
 

@@ -157,7 +157,7 @@ describe('the key', () => {
     expect(administratorMay('kms:PutKeyPolicy', key, own)).toBe(true);
   });
 
-  it('lets not even an administrator decrypt by hand, or lend it to what is not the table', () => {
+  it('lets not even an administrator decrypt by hand, or lend it to any service but the table', () => {
     for (const use of ['kms:Decrypt', 'kms:Encrypt', 'kms:GenerateDataKey', 'kms:ReEncryptFrom', 'kms:CreateGrant']) {
       expect(administratorMay(use, key, own)).toBe(false);
       expect(administratorMay(use, key, through('ssm'))).toBe(false);
@@ -176,7 +176,7 @@ describe('the key', () => {
     'secretsmanager',
     'delivery.logs',
     'codedeploy',
-  ])('is not for the service %s by itself', (service) => {
+  ])('cannot be used by the service %s on its own', (service) => {
     const context = { 'aws:SourceAccount': account, 'kms:EncryptionContext:aws:sns:topicArn': topic };
     const uses = ['kms:Decrypt', 'kms:GenerateDataKey', 'kms:Encrypt', 'kms:CreateGrant'];
     expect(uses.filter((use) => serviceMay(`${service}.amazonaws.com`, use, key, context))).toEqual([]);

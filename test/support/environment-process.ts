@@ -5,7 +5,7 @@ import type { BrokerSettings } from '../../functions/environment.ts';
 
 /** A process that hosts environments: brokers that share nothing with each other but what AWS holds. */
 export interface EnvironmentProcess {
-  /** Carries out one order and tells what came of it. */
+  /** Carries out one order and tells the result. */
   readonly order: (order: Order) => Promise<Report>;
   /** Everything that was written so far, to standard output and standard error. */
   readonly written: () => string;

@@ -139,7 +139,7 @@ export function createFleetModel() {
   };
   return model;
 
-  /** A clock that has jumped can tell no ages, and who cannot ask cannot know. */
+  /** A clock that has jumped cannot tell ages, and an environment that cannot ask cannot know. */
   function stoppedMs(host: Host, pair: Pair, now: number) {
     const since = (at: number | undefined, failedAt: number) =>
       at === undefined || host.hasJumped ? 0 : now - Math.max(at, failedAt);

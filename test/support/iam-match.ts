@@ -36,7 +36,7 @@ function arnParts(arn: string): readonly string[] {
 }
 
 /**
- * How a policy's principals name the requester: himself, or only his account, which then decides by its own policies.
+ * How a policy's principals name the requester: itself, or only its account, which then decides by its own policies.
  *
  * @see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_principal.html
  */

@@ -60,7 +60,7 @@ export interface RunResult {
   readonly faults: readonly Fault[];
   readonly record: PairRecord;
   readonly now: number;
-  /** What an environment answers that comes when all is over, after this much time. */
+  /** What an environment answers that asks after all others have ended, this much time later. */
   readonly later: (ms: number) => Promise<Issue | Problem>;
 }
 

@@ -56,7 +56,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     expect(seen).not.toMatch(/Signature=[0-9a-f]/);
   });
 
-  it('says beforehand what a rule covers, and afterwards what came of it, for each caller', async () => {
+  it('shows before a call what a rule covers, and after it the outcome, for each caller', async () => {
     const { page } = await open();
     const notes = () => page.locator('#pairs small').allInnerTexts();
     const radio = (name: string) => page.getByRole('radio', { name });

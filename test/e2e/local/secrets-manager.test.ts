@@ -59,7 +59,7 @@ describe('the versions of a secret', () => {
     expect(Versions?.map(({ VersionId }) => VersionId)).toEqual([V2, V3]);
   });
 
-  it('are announced when a stage other than AWSPENDING and AWSPREVIOUS comes to another one', async () => {
+  it('are announced when a stage other than AWSPENDING and AWSPREVIOUS moves to another one', async () => {
     const updates: LabelUpdate[] = [];
     const { acme, arn } = await start({ onLabelUpdated: (update) => updates.push(update) });
     await acme.put(V1);

@@ -63,7 +63,7 @@ describe('reading the secret of a client', () => {
     expect(await readSecret('acme', 'AWSCURRENT')).toEqual({ outcome: 'unavailable', cause: 'another secret' });
   });
 
-  it('takes access-denied for a no that is not asked again', async () => {
+  it('treats access-denied as final and does not ask again', async () => {
     const { readSecret, failWith, calls } = await start();
     failWith('access-denied');
     expect(await readSecret('acme', 'AWSCURRENT')).toEqual({ outcome: 'denied', cause: 'AccessDeniedException' });
@@ -118,7 +118,7 @@ describe('reading the secret of a client', () => {
     expect(calls).toEqual([]);
   });
 
-  it('takes throttling for being down', async () => {
+  it('treats throttling as an outage', async () => {
     const { readSecret, failWith } = await start({ maxAttempts: 1 });
     failWith('throttled');
     expect(await readSecret('acme', 'AWSCURRENT')).toEqual({ outcome: 'unavailable', cause: 'ThrottlingException' });

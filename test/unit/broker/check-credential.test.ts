@@ -107,7 +107,7 @@ describe('a check', () => {
     await expect(check()).rejects.toMatchObject({ type: 'secrets-unavailable' });
   });
 
-  it('speaks of the version known last while Secrets Manager is down, names it, and leaves a warning', async () => {
+  it('reports on the version known last while Secrets Manager is down, names it, and leaves a warning', async () => {
     const { check, clock, environment, surroundings, versions } = setUp();
     await clock.run(environment.issue());
     surroundings.stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
@@ -185,7 +185,7 @@ describe('a check, to the millisecond:', () => {
       { token: { ...token, issuedAt: NOW - MINUTE_MS, expiresAt: NOW } },
       { provenBy: 'request' },
     ],
-    ['a pause that is over is in no way', { pause: wait(NOW) }, { provenBy: 'request' }],
+    ['a pause that has ended does not stop it', { pause: wait(NOW) }, { provenBy: 'request' }],
     [
       'one that is not tells what it is for, and for how long',
       { pause: wait(NOW + 1_001) },
@@ -201,7 +201,7 @@ describe('a check, to the millisecond:', () => {
       { pause: wait(NOW + 1, { type: 'internal' }) },
       { finding: 'unreachable', provenBy: 'pause' },
     ],
-    ['a hold that is over is in no way', { held: holds(NOW) }, { finding: 'accepted', provenBy: 'request' }],
+    ['a hold that has ended does not stop it', { held: holds(NOW) }, { finding: 'accepted', provenBy: 'request' }],
     [
       'one that is not tells what it is for, and for how long',
       { held: holds(NOW + 3_000), pause: wait(NOW + 1) },
@@ -546,7 +546,7 @@ describe('a check of a pending version', () => {
 });
 
 describe('a malformed pending version', () => {
-  it('is found without a request, and no problem of the current one', async () => {
+  it('is found without a request, and causes no problem for the current one', async () => {
     const { check, clock, environment, surroundings, requests } = setUp({
       stages: { AWSCURRENT: 'v1', AWSPENDING: 'v2' },
     });

@@ -28,7 +28,7 @@ describe('the role that must be refused', () => {
     expect(probed).toEqual([{ client: 'no-such-client', service: 'customer-insights' }]);
   });
 
-  it('is a message when it is not refused, one when it is again, and nothing in between', async () => {
+  it('causes a message when it is not refused, one when it is again, and none in between', async () => {
     const { world, run, messages } = createHealthWorld();
     world.probe = () => ({ condition: 'not-denied', said: 'a-token' });
     expect((await run()).subjects).toEqual([
@@ -59,7 +59,7 @@ describe('the role that must be refused', () => {
     expect(probed).toHaveLength(3);
   });
 
-  it('is a message although the broker has no findings, when it was not refused', async () => {
+  it('causes a message when it was not refused, although the broker has no findings', async () => {
     const { world, run } = createHealthWorld({ answer: () => ({ failure: 'access-denied' }) });
     world.probe = () => ({ condition: 'not-denied', said: 'a-token' });
     expect((await run()).subjects).toEqual([

@@ -115,7 +115,7 @@ describe('a clock that was set back', () => {
 });
 
 describe('what is written down of a request', () => {
-  it('says which token was issued, whence, and how long that took', async () => {
+  it('says which token was issued, from where, and how long that took', async () => {
     const { post, world, clock, audited } = createBrokerWorld();
     world.answer = () => {
       clock.now += 250;

@@ -218,7 +218,7 @@ it.each(['too-large', 'encoded'] as const)('tells the shape of an answer that is
   expect(JSON.stringify(outcome)).not.toContain('leaked');
 });
 
-it('lets what is no failure of sending through as the bug that it is', async () => {
+it('passes on any error but a failure of sending as the bug that it is', async () => {
   const bug = new TypeError('a bug');
 
   expect((await request({ attempts: [bug] })).outcome).toBe(bug);

@@ -18,7 +18,7 @@ it.each([
   ['secrets-unavailable', problem(503, 'secrets-unavailable'), { failure: 'secrets-unavailable', retryable: true }],
   ['access-denied', problem(403, 'access-denied'), { failure: 'access-denied', retryable: false }],
   ['a throttled function', failure('aws-throttled'), { failure: 'aws-throttled', retryable: true }],
-  ['a type that is no word', problem(400, 'a "type" with <values>'), { failure: 'unknown-problem', retryable: false }],
+  ['a malformed type', problem(400, 'a "type" with <values>'), { failure: 'unknown-problem', retryable: false }],
   ['a bug', new TypeError('a value'), { failure: 'unexpected-error', retryable: false }],
 ])('takes %s for a failure of the broker, in one word', async (_what, error, expected) => {
   const checkPair = createPairChecker({ check: () => Promise.reject(error) });
@@ -45,7 +45,7 @@ it.each<[string, Error, string]>([
   ['a broker that failed', problem(500, 'internal'), 'unproven'],
   ['no answer', failure('network-error'), 'unproven'],
   ['no credentials', failure('aws-credentials-unavailable'), 'unproven'],
-  ['an answer that is none', failure('unexpected-answer'), 'unproven'],
+  ['an answer that is not from the broker', failure('unexpected-answer'), 'unproven'],
   ['a bug', new TypeError('a value'), 'unproven'],
 ])('takes %s for what it proves of the access rules', async (_what, error, condition) => {
   const probe = createProbe({ token: () => Promise.reject(error) });

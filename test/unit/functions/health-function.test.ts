@@ -96,7 +96,7 @@ describe('a health run', () => {
   });
 });
 
-describe('an event that is none of Secrets Manager', () => {
+describe('an event that is not from Secrets Manager', () => {
   it.each([
     undefined,
     null,
