@@ -21,7 +21,7 @@ export interface Policies {
 
 /**
  * Whether AWS lets a request through, by its documented logic: an explicit Deny anywhere ends it; within an account the
- * requester's own policy or one of the resource that names it is enough, but for keys and for roles to be assumed, whose
+ * requester's own policy or one of the resource naming it is enough, but for keys and for roles to be assumed, whose
  * own policies must agree; from another account it takes both sides; a service has nothing but the resource's policy.
  *
  * Not modelled, because nothing here has them: permission boundaries, session policies, SCPs, RCPs, grants and ACLs.
