@@ -121,7 +121,7 @@ describe('the role that a service takes on', () => {
   });
 
   it.each(takers.filter(([, , context]) => 'aws:SourceArn' in context))(
-    'is not for others’ sake: %s',
+    'cannot be assumed on behalf of other resources: %s',
     (service, own, context) => {
       const foreign = Object.fromEntries(
         Object.entries(context).map(([name, value]) => [name, `${value}`.replace(account, OTHER_ACCOUNT)]),

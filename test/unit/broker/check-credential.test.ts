@@ -207,8 +207,8 @@ describe('a check, to the millisecond:', () => {
       { held: holds(NOW + 3_000), pause: wait(NOW + 1) },
       { finding: 'misconfigured', version: 'v1', provenBy: 'pause', checkedAt: NOW, retryAfterSeconds: 3 },
     ],
-    ['that of another version is in no way', { held: holds(NOW + 1, 'v2') }, { provenBy: 'request' }],
-    ['nor is that of other settings', { held: holds(NOW + 1, 'v1', 'f'.repeat(16)) }, { provenBy: 'request' }],
+    ['that of another version does not stop it', { held: holds(NOW + 1, 'v2') }, { provenBy: 'request' }],
+    ['nor does that of other settings', { held: holds(NOW + 1, 'v1', 'f'.repeat(16)) }, { provenBy: 'request' }],
     [
       'a latch tells when the version was rejected',
       {

@@ -459,7 +459,7 @@ describe('the outcome of the token request', () => {
       { pause: { until: START + 4_000, step: 3, problem: { type: 'token-endpoint-unavailable', detail: 'down' } } },
     ],
     [
-      'a refusal silent about the credential: the version is held, with these settings, and long ended ones are dropped',
+      'a refusal silent about the credential: the version is held, with these settings, and old ones are dropped',
       {
         held: new Map([
           [KEY, hold],
