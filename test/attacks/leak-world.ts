@@ -22,7 +22,7 @@ export type Outcome = 'issued' | ProblemType;
 
 export type LeakWorld = Awaited<ReturnType<typeof startLeakWorld>>;
 
-/** One way through the token function. What is left out goes well. */
+/** One way through the token function. A step that is left out succeeds. */
 export interface Path {
   /** The text of the client's secret, or its bytes. */
   readonly secret?: string | Uint8Array;
@@ -45,7 +45,7 @@ export interface Path {
   readonly send?: Send;
 }
 
-/** What came of it: everything that anybody could read afterwards, by where it stands. */
+/** What came of it: everything that a reader could find afterwards, by where it stands. */
 interface Walked {
   readonly texts: Readonly<Record<string, string>>;
   readonly answers: readonly Answered[];
@@ -192,14 +192,14 @@ function eventOf(sessionToken: string, changes: Readonly<Record<string, unknown>
   return functionUrlEvent({ client: 'acme', service: SERVICE }, { headers, ...changes });
 }
 
-/** All attributes as text; bytes in the encodings that somebody might print them in. */
+/** All attributes as text; bytes in the encodings that code might print them in. */
 export function dumpOf(item: Readonly<Record<string, AttributeValue>>): string {
   const bytes = Object.values(item).flatMap(({ B }) => (B === undefined ? [] : [Buffer.from(B)]));
   const texts = bytes.flatMap((each) => [each.toString('latin1'), each.toString('base64'), each.toString('hex')]);
   return [JSON.stringify(item), ...texts].join('\n');
 }
 
-/** What was left behind has come to its end, so that a rejection which nobody handles is seen. */
+/** Waits until work left behind has ended, so that a rejection without a handler is seen. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }

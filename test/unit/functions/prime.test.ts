@@ -32,7 +32,7 @@ describe('priming', () => {
 
   it.each<[string, Partial<Service>, number]>([
     ['a token elsewhere', { response: { tokenMember: 'data.jwt', lifetimeUnit: 'seconds', passThrough: [] } }, 424],
-    ['a URL that is none', { authUrl: 'nowhere' }, 500],
+    ['a malformed URL', { authUrl: 'nowhere' }, 500],
   ])('ends in silence, although it brings no token of a service with %s', async (_, changes, statusCode) => {
     const write = vi.spyOn(process.stdout, 'write');
     const settings = { ...SETTINGS, services: { 'customer-insights': exampleService(changes) } };

@@ -66,7 +66,7 @@ describe('settings', () => {
     expect(JSON.parse(JSON.stringify(settings))).toEqual(settings);
   });
 
-  it('allow an environment that nobody may call yet', () => {
+  it('allow an environment that no role may call yet', () => {
     expect(parseEnvironment('test', { ...exampleForm(), accessRules: [] }).accessRules).toEqual([]);
   });
 

@@ -109,7 +109,7 @@ describe('wrong settings', () => {
     ]);
   });
 
-  it('are all named at once, whatever else is wrong beside them', () => {
+  it('are all named at once, beside every other mistake', () => {
     const forms = {
       dev: {
         account: 1,
@@ -161,7 +161,7 @@ describe('access rules that are wrong together', () => {
   const faults = (...accessRules: unknown[]) =>
     faultsIn(() => parseEnvironment('test', { ...exampleForm(), accessRules }));
 
-  it('are refused when one says the same as another, in whatever order', () => {
+  it('are refused when one says the same as another, in any order', () => {
     expect(faults(rule, { ...rule, clients: ['globex', 'acme'], operations: ['check', 'token'] })).toEqual([
       'environments.test.accessRules[1]: says the same as accessRules[0]',
     ]);
