@@ -143,9 +143,11 @@ function watchProgress(outgoing: ClientRequest): Progress {
     connected = outgoing.reusedSocket;
     const { bytesRead } = socket;
     if (connected) silentOnReuse = () => socket.bytesRead === bytesRead;
-    socket.once(outgoing.protocol === 'https:' ? 'secureConnect' : 'connect', () => {
-      connected = true;
-    });
+    else {
+      socket.once(outgoing.protocol === 'https:' ? 'secureConnect' : 'connect', () => {
+        connected = true;
+      });
+    }
   });
 
   return { connected: () => connected, silentOnReuse: () => silentOnReuse() };
