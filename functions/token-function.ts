@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb';
 import type { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { inTime, withTimeLimit } from './aws/calls.ts';
-import { createDynamoDBClient, createSecretsManagerClient } from './aws/clients.ts';
+import { createSecretsManagerClient } from './aws/clients.ts';
+import { createDynamoDB, type DynamoDB } from './aws/dynamodb.ts';
 import { type FunctionUrlResult, type InvocationContext, parseEvent, toResult } from './aws/function-url.ts';
 import { createHttpsSender } from './aws/https/sender.ts';
 import { createAuditLog, createUnreadableLog } from './aws/log/audit-log.ts';
@@ -32,7 +32,7 @@ interface Options {
   readonly version?: string | undefined;
   readonly write?: (line: string) => void;
   readonly secretsManager?: SecretsManagerClient;
-  readonly dynamodb?: DynamoDBClient;
+  readonly dynamodb?: DynamoDB;
   /** Sends token requests. */
   readonly send?: Send;
 }
@@ -51,8 +51,9 @@ export function createTokenFunction(options: Options): TokenFunction {
   const { environment, tableName, settings, checkerRoles = [], version, write = writeLine } = options;
   const now = Date.now;
   const random = Math.random;
-  const { secretsManager = createSecretsManagerClient(), dynamodb = createDynamoDBClient() } = options;
-  const { send = createHttpsSender() } = options;
+  const https = createHttpsSender();
+  const { secretsManager = createSecretsManagerClient(), dynamodb = createDynamoDB({ send: https }) } = options;
+  const { send = https } = options;
   const keys = createSealingKeys({ secretsManager, environment, now });
   const services = new Set(Object.keys(settings.services));
   const accessRules = [...settings.accessRules, ...checkerRoles.map((role) => ({ role, ...CHECKER }))];
@@ -88,9 +89,9 @@ export function createTokenFunction(options: Options): TokenFunction {
   return {
     handler: async (event, context) => toResult(await endpoint(parseEvent(event, context, now()))),
     async readFirst(timeoutMs = FIRST_READS_MS) {
-      const look = new GetItemCommand({ TableName: tableName, Key: { pair: { S: NO_PAIR } } });
+      const look = { TableName: tableName, Key: { pair: { S: NO_PAIR } } };
       await Promise.allSettled([
-        withTimeLimit(timeoutMs, (abortSignal) => dynamodb.send(look, { abortSignal })),
+        withTimeLimit(timeoutMs, (abortSignal) => dynamodb.getItem(look, abortSignal)),
         withTimeLimit(timeoutMs, () => keys.current(now() + timeoutMs)),
       ]);
     },

@@ -39,7 +39,6 @@ export function functionBundle(scope: Construct, { settings, sdkRepeats = true }
 /** What starts slowly, and what takes its place. */
 const STAND_INS = [
   ['@aws-sdk/credential-provider-node', 'sdk.ts'],
-  ['@aws-sdk/middleware-endpoint-discovery', 'sdk.ts'],
   ['@smithy/core/checksum', 'sdk.ts'],
   ['@smithy/core/config', 'sdk.ts'],
   ['node:fs', 'node.ts'],

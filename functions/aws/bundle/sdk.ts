@@ -112,13 +112,6 @@ export const CONFIG_PREFIX_SEPARATOR = '.';
 export const SelectorType = {};
 export class ProviderError extends Error {}
 
-/**
- * For `@aws-sdk/middleware-endpoint-discovery`, which asks DynamoDB where to send requests; nothing here has that switched
- * on, and its cache of endpoints is as large as the code that seals tokens.
- */
-export const resolveEndpointDiscoveryConfig = unchanged;
-export const NODE_ENDPOINT_DISCOVERY_CONFIG_OPTIONS = fixed(false);
-
 function unchanged<Config>(config: Config): Config {
   return config;
 }
