@@ -77,7 +77,7 @@ describe('an environment that has started, requested a token and answered from m
   });
 });
 
-const MAX_KILOBYTES = 226;
+const MAX_KILOBYTES = 248;
 
 /** Each of them starts with the function and can see what it sees: one more is a decision. */
 const PACKAGES = [
@@ -91,7 +91,7 @@ const PACKAGES = [
   'zod',
 ];
 
-const MODULES = ['crypto', 'dns', 'https', 'os', 'timers/promises', 'tls'];
+const MODULES = ['crypto', 'dns', 'fs/promises', 'https', 'os', 'process', 'timers/promises', 'tls'];
 
 /** Stands before a function, and tells instead of calling it what Node has loaded. */
 const TELL_MODULES = `
