@@ -7,6 +7,7 @@ import { createClientList, createSecretDescriber } from './aws/client-list.ts';
 import { createDynamoDBClient, createSecretsManagerClient } from './aws/clients.ts';
 import type { InvocationContext } from './aws/function-url.ts';
 import { createHealthLog } from './aws/log/health-log.ts';
+import { writeLine } from './aws/log/write-line.ts';
 import { createNotificationTable } from './aws/notification-table.ts';
 import { createNotifier } from './aws/notifier.ts';
 import { createProbeCredentials } from './aws/probe-credentials.ts';
@@ -144,8 +145,4 @@ const TIMEOUT = 'timeout' satisfies FailureType;
 
 function signalAfter(timeoutMs: number): AbortSignal {
   return AbortSignal.timeout(Math.max(1, Math.floor(timeoutMs)));
-}
-
-function writeLine(line: string): void {
-  process.stdout.write(line);
 }

@@ -7,6 +7,7 @@ import { createDynamoDB, type DynamoDB } from './aws/dynamodb.ts';
 import { type FunctionUrlResult, type InvocationContext, parseEvent, toResult } from './aws/function-url.ts';
 import { createHttpsSender } from './aws/https/sender.ts';
 import { createAuditLog, createUnreadableLog } from './aws/log/audit-log.ts';
+import { writeLine } from './aws/log/write-line.ts';
 import { createPairTable } from './aws/pair-table/table.ts';
 import { createSealer, fingerprint } from './aws/sealing/sealing.ts';
 import { createSealingKeys } from './aws/sealing/sealing-key.ts';
@@ -111,8 +112,4 @@ function settingsDigest(service: Service): string {
   return fingerprint(
     JSON.stringify([authUrl, tokenPath, parameters, parametersIn, headers, basicEncoding, response, rejectedOn403]),
   );
-}
-
-function writeLine(line: string): void {
-  process.stdout.write(line);
 }
