@@ -1,14 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { causeWord } from '../functions/aws/calls.ts';
+import { greeting, requestLine } from './local/banner.ts';
 import { startLocalBroker } from './local/broker.ts';
-import { greeting } from './local/greeting.ts';
+import { readPorts } from './local/config.ts';
 import { createPageCalls } from './local/page/calls.ts';
 import { createRequestFeed } from './local/page/feed.ts';
 import { describeBroker, type Surroundings } from './local/page/overview.ts';
-import { startPage } from './local/page.ts';
-import { readPorts } from './local/ports.ts';
-import { requestLine } from './local/request-line.ts';
+import { startPage } from './local/page/server.ts';
 
 /** Runs the whole broker on this machine until Ctrl-C. */
 async function main(): Promise<void> {
@@ -40,7 +39,7 @@ async function main(): Promise<void> {
   process.stdout.write(greeting(broker, page.url));
 }
 
-/** Which AWS services are somebody's own is only known before the stand-ins take their place. */
+/** Which AWS services are stand-ins is only known before their addresses stand in the same variables. */
 function awsVariables(): () => Surroundings {
   const secretsManagerIsOwn = !process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER;
   const dynamodbIsOwn = !process.env.AWS_ENDPOINT_URL_DYNAMODB;

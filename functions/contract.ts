@@ -11,19 +11,11 @@ export function sealingKeyName(environment: string): string {
   return `token-broker-keys/${environment}/sealing`;
 }
 
-/**
- * A role as settings name it: partition, account and the name without its path.
- *
- * @see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html
- */
+/** A role as settings name it: partition, account and the name without its path (IAM User Guide, quotas). */
 export const ROLE_ARN =
   /^arn:(aws|aws-cn|aws-us-gov):iam::(\d{12}):role\/(?:[!-~]{1,510}\/)?([A-Za-z0-9_+=,.@-]{1,64})$/;
 
-/**
- * A role as it arrives when it has signed: partition, account, the name without its path, and the session.
- *
- * @see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html
- */
+/** A role as it arrives when it has signed: partition, account, the name without its path, and the session. */
 export const ASSUMED_ROLE_ARN =
   /^arn:(aws|aws-cn|aws-us-gov):sts::(\d{12}):assumed-role\/([A-Za-z0-9_+=,.@-]{1,64})\/([A-Za-z0-9_+=,.@-]{1,64})$/;
 
@@ -67,34 +59,28 @@ interface ProblemDefinition {
   readonly finding?: Finding;
 }
 
-const byCaller = (status: number, title: string) => ({ status, retryable: false, title, concerns: 'caller' }) as const;
-
-const byOperator = (finding: Finding, title: string) =>
-  ({ status: 424, retryable: false, title, concerns: 'operator', finding }) as const;
-
-const byService = (status: number, title: string, finding?: Finding) =>
-  ({ status, retryable: true, title, concerns: 'service', ...(finding && { finding }) }) as const;
-
-const byBroker = (status: number, title: string) => ({ status, retryable: true, title, concerns: 'broker' }) as const;
+/** Only 5xx may succeed later without an operator acting. */
+const problem = (status: number, concerns: ProblemDefinition['concerns'], title: string, finding?: Finding) =>
+  ({ status, retryable: status >= 500, title, concerns, ...(finding && { finding }) }) as const;
 
 const TABLE = {
-  'invalid-request': byCaller(400, 'The request is not well-formed'),
-  'access-denied': byCaller(403, 'The caller may not act for this client on this service'),
-  'not-found': byCaller(404, 'There is nothing at this path'),
-  'method-not-allowed': byCaller(405, 'This path takes only POST'),
-  'content-too-large': byCaller(413, 'The request body is too large'),
-  'unsupported-media-type': byCaller(415, 'The content type is not supported'),
-  'credential-missing': byOperator('secret-missing', 'There is no credential for this client'),
-  'credential-malformed': byOperator('secret-malformed', 'The stored credential cannot be used'),
-  'credential-rejected': byOperator('rejected', 'The service rejected the client credential'),
-  'client-disabled': byOperator('disabled', 'An operator has disabled this client'),
-  'token-response-unusable': byOperator('misconfigured', 'The answer of the token endpoint is unusable'),
-  'token-endpoint-error': byOperator('misconfigured', 'The token endpoint refused the token request'),
-  'token-endpoint-unavailable': byService(503, 'The token endpoint is unavailable', 'unreachable'),
-  'refused-again': byService(503, 'The successor of a refused token was refused too soon'),
-  'token-endpoint-timeout': byService(504, 'The token endpoint did not answer in time', 'unreachable'),
-  'secrets-unavailable': byBroker(503, 'The credential cannot be read at the moment'),
-  internal: byBroker(500, 'The broker failed'),
+  'invalid-request': problem(400, 'caller', 'The request is not well-formed'),
+  'access-denied': problem(403, 'caller', 'The caller may not act for this client on this service'),
+  'not-found': problem(404, 'caller', 'There is nothing at this path'),
+  'method-not-allowed': problem(405, 'caller', 'This path takes only POST'),
+  'content-too-large': problem(413, 'caller', 'The request body is too large'),
+  'unsupported-media-type': problem(415, 'caller', 'The content type is not supported'),
+  'credential-missing': problem(424, 'operator', 'There is no credential for this client', 'secret-missing'),
+  'credential-malformed': problem(424, 'operator', 'The stored credential cannot be used', 'secret-malformed'),
+  'credential-rejected': problem(424, 'operator', 'The service rejected the client credential', 'rejected'),
+  'client-disabled': problem(424, 'operator', 'An operator has disabled this client', 'disabled'),
+  'token-response-unusable': problem(424, 'operator', 'The answer of the token endpoint is unusable', 'misconfigured'),
+  'token-endpoint-error': problem(424, 'operator', 'The token endpoint refused the token request', 'misconfigured'),
+  'token-endpoint-unavailable': problem(503, 'service', 'The token endpoint is unavailable', 'unreachable'),
+  'refused-again': problem(503, 'service', 'The successor of a refused token was refused too soon'),
+  'token-endpoint-timeout': problem(504, 'service', 'The token endpoint did not answer in time', 'unreachable'),
+  'secrets-unavailable': problem(503, 'broker', 'The credential cannot be read at the moment'),
+  internal: problem(500, 'broker', 'The broker failed'),
 } satisfies Record<string, ProblemDefinition>;
 
 /** 403: the caller was refused. 424: an operator must act. 5xx: transient. HTTP clients repeat 5xx by themselves. */

@@ -1,26 +1,21 @@
 import { setTimeout } from 'node:timers/promises';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { SNSClient } from '@aws-sdk/client-sns';
 import { STSClient } from '@aws-sdk/client-sts';
 import { type FailureType, TokenBrokerError } from '../client/error.ts';
 import { createTokenBroker, type TokenBroker, type TokenBrokerOptions } from '../client/token-broker.ts';
-import { createClientList, createSecretDescriber } from './aws/client-list.ts';
-import { createDynamoDBClient, createSecretsManagerClient } from './aws/clients.ts';
+import { createClientList, createSecretDescriber, parseSecretEvent } from './aws/client-secrets.ts';
 import type { InvocationContext } from './aws/function-url.ts';
 import { createHealthLog } from './aws/log/health-log.ts';
 import { writeLine } from './aws/log/write-line.ts';
-import { createNotificationTable } from './aws/notification-table.ts';
-import { createNotifier } from './aws/notifier.ts';
+import { createNotificationTable, createNotifier } from './aws/notifications.ts';
 import { createProbeCredentials } from './aws/probe-credentials.ts';
-import { parseSecretEvent } from './aws/secret-event.ts';
 import { createClientCheck } from './broker/health/check-client.ts';
 import type { CheckPair } from './broker/health/check-pairs.ts';
 import { createNotify } from './broker/health/notify.ts';
-import type { AskAsProbe } from './broker/health/probe.ts';
-import { createHealthRun, type HealthRun } from './broker/health/run.ts';
+import { type AskAsProbe, createHealthRun, type HealthRun } from './broker/health/run.ts';
 import type { ServiceName } from './broker/pair/pair.ts';
-
-/** Gives what a run found out; nothing upon an event of Secrets Manager. */
-export type HealthHandler = (event: unknown, context: InvocationContext) => Promise<HealthRun | undefined>;
 
 interface Options {
   /** Whose secrets: `token-broker/<environment>/<client>`. */
@@ -45,19 +40,18 @@ interface Options {
 
 /**
  * Wires the adapters to the rules. An event of Secrets Manager has the client that it names checked, and a call that fails
- * upon it is to be repeated; any other event is one run over all pairs.
+ * upon it is to be repeated; any other event is one run over all pairs, and gives what the run found out.
  */
-export function createHealthFunction(options: Options): HealthHandler {
-  const { environment, url, tableName, services, singleTokenServices, topicArn, probeRoleArn, intervalSeconds } =
-    options;
-  const { credentials, write = writeLine, sleep = setTimeout } = options;
+export function createHealthFunction(options: Options) {
+  const { environment, url, services, singleTokenServices, topicArn, probeRoleArn: roleArn, credentials } = options;
+  const { tableName, intervalSeconds, write = writeLine, sleep = setTimeout } = options;
   if (!(intervalSeconds > 0)) throw new TypeError('the interval of health must be a number of seconds');
   const now = Date.now;
   const log = createHealthLog({ environment, now, write });
-  const secretsManager = createSecretsManagerClient(patient(10_000));
-  const memories = createNotificationTable({ dynamodb: createDynamoDBClient(patient(1_000)), tableName, now });
+  const secretsManager = new SecretsManagerClient(patient(10_000));
+  const memories = createNotificationTable({ dynamodb: new DynamoDBClient(patient(1_000)), tableName, now });
   const sendMessage = createNotifier({ sns: new SNSClient(patient(2_000)), topicArn });
-  const probeCredentials = createProbeCredentials({ sts: new STSClient(patient(2_000)), roleArn: probeRoleArn });
+  const probeCredentials = createProbeCredentials({ sts: new STSClient(patient(2_000)), roleArn });
   const checkPair = createPairChecker(createTokenBroker({ ...ONCE, url, credentials }));
   const notify = createNotify({ environment, memories, sendMessage, now });
   const common = { services, checkPair, notify, record: log.check, now, sleep };
@@ -69,13 +63,10 @@ export function createHealthFunction(options: Options): HealthHandler {
     memories,
     random: Math.random,
   });
-  const checkClient = createClientCheck({
-    ...common,
-    singleTokenServices,
-    describeSecret: createSecretDescriber({ environment, secretsManager }),
-  });
+  const describeSecret = createSecretDescriber({ environment, secretsManager });
+  const checkClient = createClientCheck({ ...common, singleTokenServices, describeSecret });
 
-  return async (event, context) => {
+  return async (event: unknown, context: InvocationContext): Promise<HealthRun | undefined> => {
     const deadline = now() + context.getRemainingTimeInMillis();
     const secretEvent = parseSecretEvent(event, environment);
     if (secretEvent === undefined) {
@@ -109,12 +100,12 @@ export function createPairChecker(broker: Pick<TokenBroker, 'check'>): CheckPair
     } catch (error) {
       const failure = failureWord(error);
       const isRetryable = error instanceof TokenBrokerError && error.retryable;
-      return { kind: 'failed', failure, retryable: failure === TIMEOUT || isRetryable };
+      return { kind: 'failed', failure, retryable: isRetryable || failure === TIMEOUT };
     }
   };
 }
 
-/** Asks for a token as the role that must be refused. Whatever token there is goes no further. */
+/** Asks for a token as the role that must be refused. A token goes no further. */
 export function createProbe(broker: Pick<TokenBroker, 'token'>): AskAsProbe {
   return async (pair, timeoutMs) => {
     try {
@@ -133,7 +124,7 @@ function conditionOf(error: unknown): 'denied' | 'not-denied' | 'unproven' {
   return error.type === 'internal' ? 'unproven' : 'not-denied';
 }
 
-/** One word, whatever the answer was. */
+/** One word, and nothing of what an answer says. */
 function failureWord(error: unknown): string {
   if (!(error instanceof TokenBrokerError)) return 'unexpected-error';
   // The signal is only ever that of the time limit.

@@ -12,8 +12,9 @@ const ARROWS: Readonly<Record<string, { readonly allowed: readonly string[]; rea
     refused: ['../environment.ts', '../aws/calls.ts', '../../client/error.ts', 'node:crypto', 'zod/mini', 'zod'],
   },
   'functions/broker/pair/pair.ts': {
-    allowed: ['./record.ts', '../audit.ts', '../http/request.ts', '../../contract.ts', 'zod/mini'],
+    allowed: ['./record.ts', '../audit.ts', '../http/request.ts', '../../contract.ts'],
     refused: [
+      'zod/mini',
       ...['../../environment.ts', '../../token.ts', '../../aws/calls.ts', '../../../client/error.ts'],
       ...['node:crypto', 'zod', '@smithy/signature-v4'],
     ],

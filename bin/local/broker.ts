@@ -1,27 +1,37 @@
+import {
+  CreateSecretCommand,
+  ResourceExistsException,
+  type SecretsManagerClient,
+} from '@aws-sdk/client-secrets-manager';
+import { causeWord } from '../../functions/aws/calls.ts';
 import { createDynamoDBClient, createSecretsManagerClient } from '../../functions/aws/clients.ts';
+import { secretName } from '../../functions/contract.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
 import { type LocalCaller, type LocalConfig, parseLocalConfig } from '../../lib/settings/local-config.ts';
 import { tableName, tokenRoleName } from '../../lib/settings/names.ts';
-import { CHECKER_ROLES, CHECKERS, type LocalCheckers, startCheckers } from './checkers.ts';
-import { ensurePairTable, ensureSealingKey, startDynamoDB } from './dynamodb.ts';
-import { ACCEPTED_CREDENTIALS, exampleConfig } from './example-config.ts';
-import { type AnsweredRequest, startFunctionUrl } from './function-url.ts';
-import { FUNCTION_ACCOUNT } from './function-url-event.ts';
-import type { LabelUpdate } from './secret-store.ts';
-import { startSecretsManager } from './secrets-manager.ts';
-import type { PublishedMessage } from './sns.ts';
-import { storeSecrets } from './store-secrets.ts';
-import { startTokenService } from './token-service.ts';
+import { ensurePairTable, ensureSealingKey, startDynamoDB } from './aws/dynamodb.ts';
+import type { LabelUpdate } from './aws/secret-store.ts';
+import { startSecretsManager } from './aws/secrets-manager.ts';
+import type { AwsKey } from './aws/server.ts';
+import type { PublishedMessage } from './aws/sns-sts.ts';
+import { createCheckerKeys, type LocalCheckers, startCheckers } from './checkers.ts';
+import { ACCEPTED_CREDENTIALS, exampleConfig, randomKey } from './config.ts';
+import { FUNCTION_ACCOUNT } from './function-url/event.ts';
+import { type AnsweredRequest, startFunctionUrl } from './function-url/server.ts';
+import { startTokenService } from './token-service/server.ts';
 
 /** The environment's name: a client's secret is `token-broker/local/<client>`. */
 export const LOCAL_ENVIRONMENT = 'local';
 
 const TABLE_NAME = tableName(LOCAL_ENVIRONMENT);
+const BROKER_ROLE = `arn:aws:iam::${FUNCTION_ACCOUNT}:role/${tokenRoleName(LOCAL_ENVIRONMENT)}`;
 
 export interface LocalBroker {
   readonly url: string;
   readonly config: LocalConfig;
-  /** Starts a health run, see `startControl`. */
+  /** What the broker itself signs with; absent when it uses the Secrets Manager and the key of this machine's user. */
+  readonly brokerKey: LocalCaller | undefined;
+  /** Where `POST /health-run` starts what the schedule starts in AWS. */
   readonly controlUrl: string;
   /** The services' stand-in; absent when a configuration brings its own services. */
   readonly tokenServiceUrl: string | undefined;
@@ -61,30 +71,46 @@ export async function startLocalBroker(options: Options): Promise<LocalBroker> {
 
     process.env.AWS_REGION ??= 'us-east-1';
     const events = createEventQueue(onEventFailure);
-    if (!process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER) closers.push(await useOwnSecretsManager(events.deliver));
-    await storeSecrets(LOCAL_ENVIRONMENT, config.credentials);
-    if (!process.env.AWS_ENDPOINT_URL_DYNAMODB) closers.push(await useOwnDynamoDB());
+    const brokerKey = process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER ? undefined : randomKey(BROKER_ROLE);
+    if (brokerKey !== undefined) signWith(brokerKey);
+    const secretsManager = createSecretsManagerClient();
+    const own = { ...(await secretsManager.config.credentials()), role: BROKER_ROLE, mayReadSecrets: true };
+    const keys = [...keysOf(config), own];
+    if (brokerKey !== undefined) {
+      const standIn = await startSecretsManager({ keys, onLabelUpdated: events.deliver });
+      closers.push(standIn.close);
+      process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER = standIn.url;
+    }
+    await storeSecrets(secretsManager, config.credentials);
+    if (!process.env.AWS_ENDPOINT_URL_DYNAMODB) {
+      const standIn = await startDynamoDB({ keys });
+      closers.push(standIn.close);
+      process.env.AWS_ENDPOINT_URL_DYNAMODB = standIn.url;
+    }
     await ensurePairTable(createDynamoDBClient(), TABLE_NAME);
-    await ensureSealingKey(createSecretsManagerClient(), LOCAL_ENVIRONMENT);
+    await ensureSealingKey(secretsManager, LOCAL_ENVIRONMENT);
+    secretsManager.destroy();
 
     const { services, accessRules, provenForSeconds, callers } = config;
+    const checkerKeys = createCheckerKeys();
     const { handler } = createTokenFunction({
       environment: LOCAL_ENVIRONMENT,
       tableName: TABLE_NAME,
       settings: { services, accessRules, provenForSeconds },
-      checkerRoles: CHECKER_ROLES,
+      checkerRoles: [checkerKeys.health.role],
       write,
     });
-    const everyone = [...callers, ...CHECKERS];
+    const everyone = [...callers, ...Object.values(checkerKeys)];
     const functionUrl = await startFunctionUrl({ handler, callers: everyone, port, ...(onAnswer && { onAnswer }) });
     closers.push(functionUrl.close);
     const { url } = functionUrl;
     const names = { environment: LOCAL_ENVIRONMENT, tableName: TABLE_NAME };
-    const checkers = await startCheckers({ ...names, url, config, write, onMessage });
+    const checkers = await startCheckers({ ...names, url, config, keys, checkerKeys, write, onMessage });
     closers.push(checkers.close, events.settled);
     events.subscribe(checkers.labelUpdated);
     const { controlUrl } = checkers;
-    return { url, config, controlUrl, tokenServiceUrl: tokenService?.url, eventsSettled: events.settled, close };
+    const tokenServiceUrl = tokenService?.url;
+    return { url, config, brokerKey, controlUrl, tokenServiceUrl, eventsSettled: events.settled, close };
   } catch (error) {
     await close();
     throw error;
@@ -111,42 +137,33 @@ function createEventQueue(onFailure: (error: unknown) => void) {
   };
 }
 
-/** With made-up keys, so that nobody's own keys are sent anywhere. */
-async function useOwnSecretsManager(onLabelUpdated: (update: LabelUpdate) => void): Promise<() => Promise<void>> {
-  const roles = { [BROKER_KEY]: `arn:aws:iam::${FUNCTION_ACCOUNT}:role/${tokenRoleName(LOCAL_ENVIRONMENT)}` };
-  const secretsManager = await startSecretsManager({ onLabelUpdated, roles });
-  Object.assign(process.env, {
-    AWS_ENDPOINT_URL_SECRETS_MANAGER: secretsManager.url,
-    AWS_ACCESS_KEY_ID: BROKER_KEY,
-    AWS_SECRET_ACCESS_KEY: 'local-broker-secret',
-  });
+/** From now on this process signs with a key of its own, so that no key of this machine's user is sent anywhere. */
+function signWith({ accessKeyId, secretAccessKey }: LocalCaller): void {
+  Object.assign(process.env, { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey });
   delete process.env.AWS_SESSION_TOKEN;
   delete process.env.AWS_PROFILE;
-  return secretsManager.close;
 }
 
-/** What the broker signs with; Secrets Manager takes it for the role of the token function. */
-const BROKER_KEY = 'AKIDLOCALBROKER';
-
-async function useOwnDynamoDB(): Promise<() => Promise<void>> {
-  const dynamodb = await startDynamoDB();
-  process.env.AWS_ENDPOINT_URL_DYNAMODB = dynamodb.url;
-  return dynamodb.close;
+/** The callers' keys; as in docs/operations.md, the roles that look after clients may read their secrets. */
+function keysOf({ callers, accessRules }: LocalConfig): readonly AwsKey[] {
+  const mayCheck = (role: string) =>
+    accessRules.some((rule) => rule.role === role && rule.operations.includes('check'));
+  return callers.map((caller) => ({ ...caller, mayReadSecrets: mayCheck(caller.role) }));
 }
 
-/** A caller and a pair that it may ask for, to show in an example; `undefined` when no rule names a caller. */
-export function exampleCall({ callers, accessRules, services, credentials }: LocalConfig): ExampleCall | undefined {
-  for (const caller of callers) {
-    const rule = accessRules.find(({ role, operations }) => role === caller.role && operations.includes('token'));
-    const client = rule?.clients === 'all' ? Object.keys(credentials)[0] : rule?.clients[0];
-    const service = rule?.services === 'all' ? Object.keys(services)[0] : rule?.services[0];
-    if (client !== undefined && service !== undefined) return { caller, client, service };
+/** Stores the clients' credentials where there is none yet: what is found in Secrets Manager is left as it is. */
+async function storeSecrets(
+  secretsManager: SecretsManagerClient,
+  credentials: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  for (const [client, credential] of Object.entries(credentials)) {
+    const Name = secretName(LOCAL_ENVIRONMENT, client);
+    try {
+      await secretsManager.send(new CreateSecretCommand({ Name, SecretString: JSON.stringify(credential) }));
+    } catch (error) {
+      if (error instanceof ResourceExistsException) continue;
+      const { AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoint } = process.env;
+      throw new Error(`cannot store the secret "${Name}" at ${endpoint}: ${causeWord(error)}`);
+    }
   }
-  return undefined;
-}
-
-export interface ExampleCall {
-  readonly caller: LocalCaller;
-  readonly client: string;
-  readonly service: string;
 }

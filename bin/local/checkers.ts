@@ -1,21 +1,27 @@
 import { randomUUID } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createHealthFunction } from '../../functions/health-function.ts';
 import type { LocalCaller, LocalConfig } from '../../lib/settings/local-config.ts';
-import { type ControlServer, startControl } from './control.ts';
-import type { LabelUpdate } from './secret-store.ts';
-import { type PublishedMessage, startSns } from './sns.ts';
-import { startSts } from './sts.ts';
+import type { LabelUpdate } from './aws/secret-store.ts';
+import type { Signatures } from './aws/server.ts';
+import { type PublishedMessage, startSns, startSts } from './aws/sns-sts.ts';
+import { randomKey } from './config.ts';
+import { FUNCTION_ACCOUNT } from './function-url/event.ts';
+import { listen, refuseForeign, sendJson, stop } from './loopback.ts';
 
-const ACCOUNT = '111111111111';
-const TOPIC_ARN = `arn:aws:sns:us-east-1:${ACCOUNT}:token-broker-local`;
+const TOPIC_ARN = `arn:aws:sns:us-east-1:${FUNCTION_ACCOUNT}:token-broker-local`;
 
-const HEALTH = checker('health', 'AKIDLOCALHEALTH');
-const PROBE = checker('probe', 'AKIDLOCALPROBE');
+/** Keys of the stack's own roles: `health` may check every pair, `probe` nothing. */
+export interface CheckerKeys {
+  readonly health: LocalCaller;
+  readonly probe: LocalCaller;
+}
 
-/** The stack's own roles with made-up keys, beside the callers of the configuration. */
-export const CHECKERS: readonly LocalCaller[] = [HEALTH, PROBE];
-/** Those that may check every pair. */
-export const CHECKER_ROLES: readonly string[] = [HEALTH.role];
+/** Makes keys that the Function URL has to know beside those of the callers. */
+export function createCheckerKeys(): CheckerKeys {
+  const roleOf = (name: string) => `arn:aws:iam::${FUNCTION_ACCOUNT}:role/token-broker-${name}-local`;
+  return { health: randomKey(roleOf('health')), probe: randomKey(roleOf('probe')) };
+}
 
 export interface LocalCheckers {
   /** Where `POST /health-run` starts what the schedule starts in AWS. */
@@ -25,20 +31,22 @@ export interface LocalCheckers {
   readonly close: () => Promise<void>;
 }
 
-interface Options {
+interface Options extends Signatures {
   readonly environment: string;
   readonly tableName: string;
   /** The broker's Function URL. */
   readonly url: string;
   readonly config: LocalConfig;
+  readonly checkerKeys: CheckerKeys;
   readonly write: (line: string) => void;
   readonly onMessage: (message: PublishedMessage) => void;
 }
 
 /** Starts the health function, with stand-ins for the topic of the operators and for STS. */
-export async function startCheckers({ environment, tableName, url, config, ...out }: Options): Promise<LocalCheckers> {
-  const sns = await startSns({ topicArn: TOPIC_ARN, onMessage: out.onMessage });
-  const sts = await startSts({ roles: [PROBE] });
+export async function startCheckers(options: Options): Promise<LocalCheckers> {
+  const { environment, tableName, url, config, keys, checkerKeys, write, onMessage } = options;
+  const sns = await startSns({ keys, topicArn: TOPIC_ARN, onMessage });
+  const sts = await startSts({ keys, roles: [checkerKeys.probe] });
   Object.assign(process.env, { AWS_ENDPOINT_URL_SNS: sns.url, AWS_ENDPOINT_URL_STS: sts.url });
 
   const services = Object.keys(config.services);
@@ -49,18 +57,33 @@ export async function startCheckers({ environment, tableName, url, config, ...ou
     services,
     singleTokenServices: services.filter((service) => config.services[service]?.singleActiveToken),
     topicArn: TOPIC_ARN,
-    probeRoleArn: PROBE.role,
+    probeRoleArn: checkerKeys.probe.role,
     intervalSeconds: config.provenForSeconds,
-    credentials: HEALTH,
-    write: out.write,
+    credentials: checkerKeys.health,
+    write,
   });
-  const control: ControlServer = await startControl({ runHealth: () => health({}, contextOf(TIMEOUT_MS)) });
+  const control = createServer((request, response) => void answerControl(request, response));
+  const port = await listen(control, 0);
+
+  /** `POST /health-run` runs the health function once and answers with its result; no page of a browser can ask for it. */
+  async function answerControl(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const refused = refuseForeign(request);
+    if (refused !== undefined) return sendJson(response, refused.status, { message: refused.message });
+    if (request.method !== 'POST' || request.url !== '/health-run') {
+      return sendJson(response, 404, { message: 'POST /health-run' });
+    }
+    try {
+      sendJson(response, 200, { ...(await health({}, contextOf(TIMEOUT_MS))) });
+    } catch (error) {
+      sendJson(response, 500, { message: error instanceof Error ? error.message : 'the health run failed' });
+    }
+  }
 
   return {
-    controlUrl: control.url,
+    controlUrl: `http://127.0.0.1:${port}`,
     labelUpdated: (update) => health(labelUpdatedEvent(update), contextOf(TIMEOUT_MS)),
     close: async () => {
-      await Promise.all([control.close(), sns.close(), sts.close()]);
+      await Promise.all([stop(control), sns.close(), sts.close()]);
     },
   };
 }
@@ -72,7 +95,7 @@ function labelUpdatedEvent({ name, arn, versionId, label }: LabelUpdate) {
     id: randomUUID(),
     'detail-type': 'Secret Label Updated',
     source: 'aws.secretsmanager',
-    account: ACCOUNT,
+    account: FUNCTION_ACCOUNT,
     time: new Date().toISOString(),
     region: 'us-east-1',
     resources: [arn],
@@ -83,11 +106,6 @@ function labelUpdatedEvent({ name, arn, versionId, label }: LabelUpdate) {
 function contextOf(timeoutMs: number) {
   const end = performance.now() + timeoutMs;
   return { getRemainingTimeInMillis: () => Math.max(0, end - performance.now()) };
-}
-
-function checker(name: string, accessKeyId: string): LocalCaller {
-  const role = `arn:aws:iam::${ACCOUNT}:role/token-broker-${name}-local`;
-  return { role, accessKeyId, secretAccessKey: `local-${name}-secret` };
 }
 
 const TIMEOUT_MS = 12 * 60_000;

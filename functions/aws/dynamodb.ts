@@ -2,7 +2,7 @@ import { createHash, createHmac, createSecretKey, type Hash, type Hmac } from 'n
 import type { AttributeValue, GetItemCommandInput, UpdateItemCommandInput } from '@aws-sdk/client-dynamodb';
 import { defaultProvider } from '@aws-sdk/credential-provider-node';
 import { SignatureV4 } from '@smithy/signature-v4';
-import { isRecord } from '../broker/token-response/members.ts';
+import { isRecord } from '../broker/json.ts';
 import type { HttpsSender } from './https/sender.ts';
 
 /**

@@ -7,21 +7,13 @@ interface Dependencies {
   readonly timeoutMs?: number;
 }
 
-/** The credentials of the role that the broker must refuse, fresh each time, for the shortest time that AWS gives. */
-export function createProbeCredentials({ sts, roleArn, timeoutMs = 5_000 }: Dependencies) {
+/** The credentials of the role that the broker must refuse, fresh each time, for the shortest time that AWS allows. */
+export function createProbeCredentials({ sts, roleArn: RoleArn, timeoutMs = 5_000 }: Dependencies) {
   return async () => {
-    const command = new AssumeRoleCommand({
-      RoleArn: roleArn,
-      RoleSessionName: 'token-broker-health',
-      DurationSeconds: 900,
-    });
+    const command = new AssumeRoleCommand({ RoleArn, RoleSessionName: 'token-broker-health', DurationSeconds: 900 });
     const { Credentials } = await withTimeLimit(timeoutMs, (abortSignal) => sts.send(command, { abortSignal }));
-    const {
-      AccessKeyId: accessKeyId,
-      SecretAccessKey: secretAccessKey,
-      SessionToken: sessionToken,
-    } = Credentials ?? {};
+    const { AccessKeyId: accessKeyId, SecretAccessKey: secretAccessKey, SessionToken } = Credentials ?? {};
     if (!accessKeyId || !secretAccessKey) throw new TypeError('STS gave no credentials');
-    return { accessKeyId, secretAccessKey, sessionToken };
+    return { accessKeyId, secretAccessKey, sessionToken: SessionToken };
   };
 }

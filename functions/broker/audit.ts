@@ -1,7 +1,7 @@
 import type { Finding, ProblemType } from '../contract.ts';
 import type { Caller, Operation } from './authorize.ts';
 import type { Pair } from './pair/pair.ts';
-import type { ExpirySource } from './token-response/types.ts';
+import type { ExpirySource } from './token-response/expiry.ts';
 
 /** One decision of the broker, denials too. Nothing in it is a secret, a token or a value of a service's answer. */
 export interface AuditRecord {

@@ -28,18 +28,14 @@ export function createAuthorize(rules: readonly AccessRule[], services: Readonly
 
 /** Unknown and forbidden look the same from outside, so no caller can find out which clients or services exist. */
 export function accessDenied(): Problem {
-  return new Problem(
-    'access-denied',
-    'No access rule lets this role do this for this client on this service. Ask the operators of the broker for a rule.',
-  );
+  const denied = 'No access rule lets this role do this for this client on this service.';
+  return new Problem('access-denied', `${denied} Ask the operators of the broker for a rule.`);
 }
 
 /** A rule names a role with its path, a caller arrives without: the settings refuse two roles that differ by path only. */
 function roleKey(arn: string): string {
-  const [, partition, account, role] = ROLE_ARN.exec(arn) ?? [];
-  if (partition === undefined || account === undefined || role === undefined) {
-    throw new TypeError(`access rule for something that is not a role: ${arn}`);
-  }
+  const [matched, partition = '', account = '', role = ''] = ROLE_ARN.exec(arn) ?? [];
+  if (matched === undefined) throw new TypeError(`access rule for something that is not a role: ${arn}`);
   return callerKey({ partition, account, role });
 }
 
@@ -65,9 +61,8 @@ export interface Caller {
  * anonymous or a CloudFront identity) is no caller and gives `undefined`.
  */
 export function parseCaller(arn: string): Caller | undefined {
-  const [, partition, account, role, session] = ASSUMED_ROLE_ARN.exec(arn) ?? [];
-  if (partition === undefined || account === undefined || role === undefined || session === undefined) return undefined;
-  return { partition, account, role, session };
+  const [matched, partition = '', account = '', role = '', session = ''] = ASSUMED_ROLE_ARN.exec(arn) ?? [];
+  return matched === undefined ? undefined : { partition, account, role, session };
 }
 
 /** The identity that access rules are matched on. */

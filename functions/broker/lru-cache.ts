@@ -2,7 +2,6 @@
 export class LruCache<Value> {
   readonly #entries = new Map<string, Value>();
   readonly #maxEntries: number;
-  #newest: string | undefined;
 
   constructor(maxEntries: number) {
     this.#maxEntries = maxEntries;
@@ -10,8 +9,7 @@ export class LruCache<Value> {
 
   get(key: string): Value | undefined {
     const value = this.#entries.get(key);
-    // Where one key is asked for again and again, it is at the end already.
-    if (value !== undefined && key !== this.#newest) this.#moveToEnd(key, value);
+    if (value !== undefined) this.#moveToEnd(key, value);
     return value;
   }
 
@@ -24,6 +22,5 @@ export class LruCache<Value> {
   #moveToEnd(key: string, value: Value): void {
     this.#entries.delete(key);
     this.#entries.set(key, value);
-    this.#newest = key;
   }
 }

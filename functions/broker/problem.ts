@@ -23,7 +23,7 @@ export class Problem extends Error {
   }
 }
 
-export interface ProblemOptions {
+interface ProblemOptions {
   readonly retryAfterSeconds?: number | undefined;
   readonly shape?: ShapeReport | undefined;
   readonly cause?: unknown;

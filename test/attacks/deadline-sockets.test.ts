@@ -3,13 +3,13 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { DeleteItemCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import type { Fault } from '../../bin/local/aws-fault.ts';
-import { ensurePairTable, startDynamoDB } from '../../bin/local/dynamodb.ts';
-import { startSecretsManager } from '../../bin/local/secrets-manager.ts';
+import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
+import type { Fault } from '../../bin/local/aws/failure.ts';
 import { createDynamoDBClient } from '../../functions/aws/clients.ts';
 import { sealingKeyName } from '../../functions/contract.ts';
 import { startFaultyEndpoint } from '../support/dynamodb.ts';
 import { type RawServer, startRawServer } from '../support/raw-server.ts';
+import { startDynamoDB, startSecretsManager } from '../support/stand-ins.ts';
 import { drip, http, type Reply, write } from './hostile-answers.ts';
 
 let dynamodb: Awaited<ReturnType<typeof startDynamoDB>>;
@@ -76,7 +76,7 @@ it.each<[string, Case, number, number | string, string?]>([
 
     const { answer, exit } = await answerAlone(path, remainingMs);
     expect(answer).toMatchObject({ events: ['answer'], left: [] });
-    // A machine that is so busy that the last resort has to answer knows no better reason.
+    // On a machine so busy that the last-resort timer answers, the broker knows no better reason.
     expect([expected, ...(remainingMs < 15_000 ? ['token-endpoint-timeout'] : [])]).toContain(
       answer.type ?? answer.status,
     );

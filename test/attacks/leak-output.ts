@@ -7,11 +7,11 @@ import { onTestFinished, vi } from 'vitest';
 export interface Output {
   /** By where it was written. */
   readonly written: Readonly<Record<string, string>>;
-  /** Rejections that nobody handled, and warnings of Node. */
+  /** Rejections that no code handled, and warnings of Node. */
   readonly unhandled: () => number;
 }
 
-/** Takes down, until the test ends, what this process writes to its streams and its console, and what Node says of it. */
+/** Records, until the test ends, what this process writes to its streams and its console, and Node's warnings. */
 export function captureOutput(): Output {
   const written = { stdout: '', stderr: '', console: '', unhandled: '', warnings: '' };
   let unhandled = 0;
@@ -58,7 +58,7 @@ function textOf(chunk: string | Uint8Array): string {
   return text.includes('\ufffd') ? `${text}${Buffer.from(chunk).toString('latin1')}` : text;
 }
 
-/** As much of a value as anybody could print, hidden members too. */
+/** As much of a value as any code could print, hidden members too. */
 export function inspectAll(value: unknown): string {
   return inspect(value, { depth: null, showHidden: true, maxStringLength: null, maxArrayLength: null });
 }

@@ -1,8 +1,7 @@
 import { type AttributeValue, DeleteItemCommand, GetItemCommand } from '@aws-sdk/client-dynamodb';
 import { CreateSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { expect, onTestFinished } from 'vitest';
-import { ensurePairTable, startDynamoDB } from '../../bin/local/dynamodb.ts';
-import { startSecretsManager } from '../../bin/local/secrets-manager.ts';
+import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
 import { createDynamoDBClient, createSecretsManagerClient } from '../../functions/aws/clients.ts';
 import { createDynamoDB } from '../../functions/aws/dynamodb.ts';
 import { createHttpsSender } from '../../functions/aws/https/sender.ts';
@@ -14,6 +13,7 @@ import { type FaultOf, startFaultyEndpoint } from '../support/dynamodb.ts';
 import { exampleRule, exampleService } from '../support/example.ts';
 import { CONTEXT, functionUrlEvent } from '../support/function-url-events.ts';
 import { startRawServer } from '../support/raw-server.ts';
+import { startDynamoDB, startSecretsManager } from '../support/stand-ins.ts';
 import { http, type Reply, write } from './hostile-answers.ts';
 import { findLeaks, marksOf, type Spelling } from './leak-marks.ts';
 import { captureOutput, type Output } from './leak-output.ts';
@@ -23,7 +23,7 @@ export type Outcome = 'issued' | ProblemType;
 
 export type LeakWorld = Awaited<ReturnType<typeof startLeakWorld>>;
 
-/** One way through the token function. What is left out goes well. */
+/** One way through the token function. A step that is left out succeeds. */
 export interface Path {
   /** The text of the client's secret, or its bytes. */
   readonly secret?: string | Uint8Array;
@@ -46,7 +46,7 @@ export interface Path {
   readonly send?: Send;
 }
 
-/** What came of it: everything that anybody could read afterwards, by where it stands. */
+/** What came of it: everything that a reader could find afterwards, by where it stands. */
 interface Walked {
   readonly texts: Readonly<Record<string, string>>;
   readonly answers: readonly Answered[];
@@ -195,14 +195,14 @@ function eventOf(sessionToken: string, changes: Readonly<Record<string, unknown>
   return functionUrlEvent({ client: 'acme', service: SERVICE }, { headers, ...changes });
 }
 
-/** All attributes as text; bytes in the encodings that somebody might print them in. */
+/** All attributes as text; bytes in the encodings that code might print them in. */
 export function dumpOf(item: Readonly<Record<string, AttributeValue>>): string {
   const bytes = Object.values(item).flatMap(({ B }) => (B === undefined ? [] : [Buffer.from(B)]));
   const texts = bytes.flatMap((each) => [each.toString('latin1'), each.toString('base64'), each.toString('hex')]);
   return [JSON.stringify(item), ...texts].join('\n');
 }
 
-/** What was left behind has come to its end, so that a rejection which nobody handles is seen. */
+/** Waits until work left behind has ended, so that a rejection without a handler is seen. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }

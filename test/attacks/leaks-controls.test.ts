@@ -6,11 +6,11 @@ import { findLeaks, marksOf, SPELLINGS } from './leak-marks.ts';
 import { captureOutput, inspectAll } from './leak-output.ts';
 import { dumpOf } from './leak-world.ts';
 
-/** What is searched for nothing must find something. */
+/** Proves the search itself: it must find every mark that is really there. */
 describe.each(SPELLINGS)('with %s marks', (spelling) => {
   const marks = marksOf(spelling);
 
-  it.each(Object.entries(marks))('%s is found in every encoding, whatever stands around it', (name, mark) => {
+  it.each(Object.entries(marks))('%s is found in every encoding, inside other text', (name, mark) => {
     for (const [encoding, text] of encodingsOf(mark)) {
       expect({ encoding, found: findLeaks({ text: `a${text}z` }, spelling).length > 0, name }).toEqual({
         encoding,

@@ -1,6 +1,6 @@
 import { CreateSecretCommand } from '@aws-sdk/client-secrets-manager';
-import { ensurePairTable, ensureSealingKey } from '../../bin/local/dynamodb.ts';
-import { startTokenService } from '../../bin/local/token-service.ts';
+import { ensurePairTable, ensureSealingKey } from '../../bin/local/aws/dynamodb.ts';
+import { startTokenService } from '../../bin/local/token-service/server.ts';
 import { createDynamoDBClient, createSecretsManagerClient } from '../../functions/aws/clients.ts';
 import {
   type EnvironmentAnswer,
@@ -118,7 +118,7 @@ export async function ask(
   return answer;
 }
 
-/** How long callers waited, in one line for whoever reads the output of the tests. */
+/** How long callers waited, in one line of the test output. */
 export function describeWaits(answers: readonly EnvironmentAnswer[]): string {
   const waits = answers.map(({ waitMs }) => Math.round(waitMs)).sort((a, b) => a - b);
   const quantile = (share: number) => waits[Math.ceil(waits.length * share) - 1];

@@ -6,12 +6,11 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { startDynamoDB } from '../../bin/local/dynamodb.ts';
-import { startSecretsManager } from '../../bin/local/secrets-manager.ts';
-import { startTokenService } from '../../bin/local/token-service.ts';
+import { startTokenService } from '../../bin/local/token-service/server.ts';
 import { WATCHED } from '../support/local-broker.ts';
 import { send } from '../support/requests.ts';
 import { sign } from '../support/signers.ts';
+import { startDynamoDB, startSecretsManager } from '../support/stand-ins.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../bin/local.ts', import.meta.url));
 const BILLING = { accessKeyId: 'AKIDBILLING', secretAccessKey: 'billing-secret' };

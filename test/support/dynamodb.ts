@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
-import { FAULTS, type Fault } from '../../bin/local/aws-fault.ts';
+import { FAULTS, type Fault } from '../../bin/local/aws/failure.ts';
 
 /** What can be done to a call on its way; `lost-answer` lets it reach its target. */
 export type CallFault = Fault | 'lost-answer' | keyof typeof STRANGE_ANSWERS | Reply;
@@ -81,7 +81,7 @@ export async function startFaultyEndpoint(target: string): Promise<FaultyEndpoin
   };
 }
 
-/** Successes that tell of an item which is none, or which nobody asked for. */
+/** Successes with a malformed item, or with an item that the request did not ask for. */
 const STRANGE_ANSWERS = {
   'no-item': '{"Item":{"pair":["garbage"],"fence":7},"Attributes":{"leaseOwner":"garbage"}}',
   'another-item': '{"Item":{"pair":{"S":"globex/garbage"}},"Attributes":{"pair":{"S":"globex/garbage"}}}',

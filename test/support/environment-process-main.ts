@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { subscribe } from 'node:diagnostics_channel';
 import { ClientRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { assumedRoleIdentity, functionUrlEvent } from '../../bin/local/function-url-event.ts';
+import { assumedRoleIdentity, functionUrlEvent } from '../../bin/local/function-url/event.ts';
 import type { TokenFunction } from '../../functions/token-function.ts';
 import {
   type EnvironmentAnswer,

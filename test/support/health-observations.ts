@@ -1,4 +1,4 @@
-import { CONDITIONS, type Observation } from '../../functions/broker/health/transitions.ts';
+import { CONDITIONS, type Observation } from '../../functions/broker/health/evaluate.ts';
 import type { Pair } from '../../functions/broker/pair/pair.ts';
 import { START } from './example.ts';
 

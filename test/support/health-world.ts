@@ -1,4 +1,5 @@
 import type { CheckRecord, PairAnswer } from '../../functions/broker/health/check-pairs.ts';
+import type { ProbeAnswer } from '../../functions/broker/health/evaluate.ts';
 import type { Message } from '../../functions/broker/health/messages.ts';
 import {
   createNotify,
@@ -6,7 +7,6 @@ import {
   type NotificationMemories,
   type NotificationMemory,
 } from '../../functions/broker/health/notify.ts';
-import type { ProbeAnswer } from '../../functions/broker/health/probe.ts';
 import { createHealthRun, type ListedClient } from '../../functions/broker/health/run.ts';
 import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
 import type { Finding, ProvenBy } from '../../functions/contract.ts';

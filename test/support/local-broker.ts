@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { SigningKey } from '../../bin/local/sigv4.ts';
+import type { SigningKey } from '../../bin/local/function-url/sigv4.ts';
 import type { Pair } from '../../functions/broker/pair/pair.ts';
 import { send } from './requests.ts';
 import { type Signer, sign } from './signers.ts';
@@ -39,7 +39,7 @@ export async function startLocalBroker(options: Options = {}): Promise<LocalBrok
   const { child, output, ended } = launch(options);
   const ready = new Promise<string>((resolve) => {
     child.stdout.on('data', () => {
-      // The whole greeting, for whoever reads more of it.
+      // The whole greeting, for tests that read more of it.
       const url = /^token broker ready on (\S+)\n.*\nCtrl-C ends it\.\n/s.exec(output.stdout)?.[1];
       if (url !== undefined) resolve(url);
     });
@@ -130,6 +130,11 @@ export function curlCommand({ output }: LocalBrokerProcess): string {
 /** The lines that the greeting offers for another terminal. */
 export function shellCommands({ output }: LocalBrokerProcess): string {
   return printed(output, /^Or in another terminal .*:\n((?: {2}.*\n)+)/m);
+}
+
+/** The lines that the greeting offers after those, to look after the clients. */
+export function operatorCommands({ output }: LocalBrokerProcess): string {
+  return printed(output, /^Then look after the clients .*:\n((?: {2}.*\n)+)/m);
 }
 
 /** The variables of the `export` line of the greeting. */

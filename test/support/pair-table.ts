@@ -1,5 +1,5 @@
 import { createSecretKey } from 'node:crypto';
-import { ensurePairTable } from '../../bin/local/dynamodb.ts';
+import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
 import { createCircuitBreaker } from '../../functions/aws/calls.ts';
 import { createDynamoDBClient } from '../../functions/aws/clients.ts';
 import { createDynamoDB } from '../../functions/aws/dynamodb.ts';

@@ -1,7 +1,9 @@
-import { startDynamoDB } from '../../bin/local/dynamodb.ts';
-import { startSecretsManager } from '../../bin/local/secrets-manager.ts';
+import { startDynamoDB, startSecretsManager } from './stand-ins.ts';
+
+/** The environments that ask live in times of their own. */
+const AGELESS = { ageless: true };
 
 // The program of `startStandInProcess`: says where the stand-in listens, and ends with the process that started it.
 process.on('disconnect', () => process.exit());
-const { url } = process.argv[2] === 'dynamodb' ? await startDynamoDB() : await startSecretsManager();
+const { url } = process.argv[2] === 'dynamodb' ? await startDynamoDB(AGELESS) : await startSecretsManager(AGELESS);
 process.send?.(url);

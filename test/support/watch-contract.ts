@@ -1,5 +1,5 @@
 import { afterAll, afterEach, expect, vi } from 'vitest';
-import type * as wire from '../../bin/local/function-url-wire.ts';
+import type * as wire from '../../bin/local/loopback.ts';
 import type * as tokenEndpoint from '../../functions/broker/http/token-endpoint.ts';
 
 // Vitest runs this before every test file: every answer of the broker in it is held against docs/openapi.yaml, and so
@@ -15,7 +15,7 @@ vi.mock('../../functions/broker/http/token-endpoint.ts', async (importOriginal) 
   return { ...original, createTokenEndpoint };
 });
 
-vi.mock('../../bin/local/function-url-wire.ts', async (importOriginal) => {
+vi.mock('../../bin/local/loopback.ts', async (importOriginal) => {
   const original = await importOriginal<typeof wire>();
   const { faultsOf } = await import('./contract-watch.ts');
   const send: typeof wire.send = (response, answer) => {

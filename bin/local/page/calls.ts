@@ -1,10 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { parseEndpoint, sign } from '../../../client/index.ts';
 import type { LocalCaller } from '../../../lib/settings/local-config.ts';
 import { isJsonObject, parseJson } from '../../json.ts';
-import { quote } from '../shell-quote.ts';
-import { createHiddenAnswers, pretty } from './hidden-answer.ts';
+import { quote } from '../banner.ts';
+import { outcomeOf } from './feed.ts';
 import type { CallForm, CallReport } from './messages.ts';
-import { outcomeOf } from './outcome.ts';
 import { roleName } from './overview.ts';
 
 export interface PageCalls {
@@ -58,7 +58,7 @@ export function createPageCalls({ url, callers }: Options): PageCalls {
 /** Five seconds beyond the time limit of the broker's function. */
 const TIMEOUT_MS = 20_000;
 
-/** A signature is not a key, but whoever has it can send this request again for five minutes. */
+/** A signature is not a key, but its holder can send this request again for five minutes. */
 function requestHeaders(headers: Readonly<Record<string, string>>): readonly string[] {
   return Object.entries(headers).map(([name, value]) => `${name}: ${value.replace(/(Signature=)\w+/, '$1(hidden)')}`);
 }
@@ -93,4 +93,48 @@ function curlCommand(url: string, body: string): string {
     `-H 'content-type: application/json' -d ${quote(body)}`,
     url,
   ].join(' \\\n  ');
+}
+
+/** An answer as any onlooker of the screen may see it. */
+interface ShownAnswer {
+  readonly answer: string;
+  /** For `reveal`; absent when nothing is hidden. */
+  readonly hidden?: string | undefined;
+}
+
+/** Keeps tokens away from the page until it asks for one, and only those of the last few answers. */
+function createHiddenAnswers() {
+  const kept = new Map<string, string>();
+
+  return {
+    hide(head: string, body: string): ShownAnswer {
+      const id = randomUUID();
+      kept.set(id, head + pretty(body));
+      for (const oldest of [...kept.keys()].slice(0, -MAX_KEPT)) kept.delete(oldest);
+      return { answer: head + withoutTokens(body), hidden: id };
+    },
+    reveal: (id: string): string | undefined => kept.get(id),
+  };
+}
+
+/** JSON with a line for each member; anything else as it is. */
+function pretty(text: string): string {
+  const value = parseJson(text);
+  return value === undefined ? text : JSON.stringify(value, undefined, 2);
+}
+
+const MAX_KEPT = 20;
+
+/** Known to be no token; a service may be set to hand on members of its own, and those may be anything. */
+const SHOWN = new Set(['token_type', 'expires_in', 'expires_at', 'expiry_source', 'fingerprint', 'scope']);
+
+function withoutTokens(text: string): string {
+  const answer = parseJson(text);
+  if (!isJsonObject(answer)) return `(${text.length} characters, hidden)`;
+  const shown = Object.entries(answer).map(([name, value]) => [name, SHOWN.has(name) ? value : placeholder(value)]);
+  return JSON.stringify(Object.fromEntries(shown), undefined, 2);
+}
+
+function placeholder(value: unknown): string {
+  return typeof value === 'string' ? `(${value.length} characters, hidden)` : '(hidden)';
 }

@@ -1,8 +1,7 @@
-import type { AnsweredRequest } from '../function-url.ts';
-import type { SeenRequest } from './messages.ts';
-import { outcomeOf } from './outcome.ts';
+import type { AnsweredRequest } from '../function-url/server.ts';
+import type { Outcome, SeenRequest } from './messages.ts';
 
-/** The last requests to the broker, for whoever watches. */
+/** The last requests to the broker, for the page. */
 export interface RequestFeed {
   /** Takes each audit line; what is not about one request to the broker is passed over. */
   readonly audit: (line: string) => void;
@@ -63,3 +62,18 @@ function originOf(operation: string | undefined, cache: string | undefined): str
   if (operation === 'check') return 'check';
   return cache === 'none' ? 'token request' : cache && `from ${cache}`;
 }
+
+/** An outcome and how it is to be seen: as a success, as the refusal of a request or its caller, or as a failure. */
+export function outcomeOf(word: string): Outcome {
+  if (word === 'issued' || word === 'accepted') return { word, kind: 'good' };
+  return { word, kind: REFUSALS.has(word) ? 'refused' : 'bad' };
+}
+
+const REFUSALS = new Set([
+  'access-denied',
+  'invalid-request',
+  'not-found',
+  'method-not-allowed',
+  'content-too-large',
+  'unsupported-media-type',
+]);

@@ -3,7 +3,7 @@ import { pairKey } from '../../../functions/broker/pair/pair.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import type { LocalConfig } from '../../../lib/settings/local-config.ts';
 import type { LocalBroker } from '../broker.ts';
-import { assumedRoleIdentity } from '../function-url-event.ts';
+import { assumedRoleIdentity } from '../function-url/event.ts';
 import type { Overview, PageOperation, Part } from './messages.ts';
 
 /** Where an AWS service is, and whether it is a stand-in that `npm start` brought along. */

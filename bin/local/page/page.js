@@ -1,6 +1,6 @@
 /** @import { CallForm, CallReport, Outcome, Overview, RevealedAnswer, SeenRequest } from './messages.ts' */
 
-// Whatever is shown comes in as text and stays text: nothing here writes HTML.
+// All that is shown comes in as text and stays text: nothing here writes HTML.
 
 const ask = /** @type {HTMLFormElement} */ (find('ask'));
 /** @type {Overview} */
@@ -26,7 +26,7 @@ find('copy').addEventListener('click', async () => {
   say('The command is copied.');
 });
 find('pause').addEventListener('change', connect);
-// A browser opens six connections to one place: pages that nobody looks at must not hold them all.
+// A browser opens six connections to one place: hidden pages must not hold them all.
 document.addEventListener('visibilitychange', connect);
 connect();
 
@@ -156,7 +156,7 @@ async function post(path, form) {
     const answer = await response.json();
     return response.ok ? answer : say(answer.message);
   } catch {
-    return say('Nobody answers: is npm start still running?');
+    return say('No answer: is npm start still running?');
   }
 }
 

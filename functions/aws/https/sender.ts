@@ -2,7 +2,7 @@ import http, { type ClientRequest, type IncomingMessage, type RequestOptions } f
 import https from 'node:https';
 import { isIP } from 'node:net';
 import { type AnswerHead, type HttpRequest, SendFailure, type SendLimits } from '../../broker/token-request/send.ts';
-import type { TokenResponse } from '../../broker/token-response/types.ts';
+import type { TokenResponse } from '../../broker/token-response/body.ts';
 import { type Agents, createAgents } from './agents.ts';
 
 interface Options {

@@ -1,7 +1,7 @@
 import type { CheckRecord, MissedPair } from '../../broker/health/check-pairs.ts';
 import type { HealthRun } from '../../broker/health/run.ts';
 import { pairKey } from '../../broker/pair/pair.ts';
-import type { IgnoredEvent } from '../secret-event.ts';
+import type { IgnoredEvent } from '../client-secrets.ts';
 import { BY_ENVIRONMENT, BY_OUTCOME, BY_SERVICE, BY_SERVICE_AND_OUTCOME, emfLine, type MetricSet } from './emf.ts';
 
 interface Dependencies {
@@ -24,7 +24,7 @@ export function createHealthLog({ environment, now, write }: Dependencies) {
         CheckFailures: answer.kind === 'failed' ? 1 : 0,
         CheckDuration: milliseconds,
         pair: pairKey(pair),
-        ...(promoted !== undefined && { promoted }),
+        promoted,
         ...answer,
       });
     },

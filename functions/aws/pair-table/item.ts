@@ -1,4 +1,5 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
+import { isRecord } from '../../broker/json.ts';
 import {
   type CheckedFinding,
   type CheckedVersion,
@@ -9,8 +10,7 @@ import {
   type Wait,
 } from '../../broker/pair/record.ts';
 import type { ShapeReport } from '../../broker/problem.ts';
-import { isRecord } from '../../broker/token-response/members.ts';
-import type { ExpirySource } from '../../broker/token-response/types.ts';
+import type { ExpirySource } from '../../broker/token-response/expiry.ts';
 import { PROBLEMS, type ProblemType } from '../../contract.ts';
 import type { SealedPublication, VisiblePublication } from '../sealing/sealing.ts';
 

@@ -1,3 +1,4 @@
+import { duplicateMember, isRecord } from '../json.ts';
 import type { ServiceName } from '../pair/pair.ts';
 import { Problem } from '../problem.ts';
 import { Redacted } from '../redacted.ts';
@@ -26,9 +27,14 @@ export function parseCredential(text: Redacted, service: ServiceName, encoding: 
   if (secret === undefined) {
     throw malformed('the secret is not a JSON object such as {"client_id":"…","secret":"…"}');
   }
-  const own = serviceEntry(secret, service);
-  const clientId = readPart(CLIENT_ID, secret, own);
-  const password = readPart(SECRET, secret, own);
+  const twice = duplicateMember(text.reveal());
+  if (twice !== undefined) {
+    const name = [...ID_NAMES, ...SECRET_NAMES, 'services', service].includes(twice) ? twice : 'a member';
+    throw malformed(`${name} is given more than once`);
+  }
+  const levels = [...entryOf(secret, service), secret];
+  const clientId = readPart(ID_NAMES, levels);
+  const password = readPart(SECRET_NAMES, levels);
   return {
     clientId: new Redacted(clientId),
     secret: new Redacted(password),
@@ -42,9 +48,12 @@ export function parseCredential(text: Redacted, service: ServiceName, encoding: 
  */
 export function namesService(text: Redacted, service: ServiceName): boolean | undefined {
   const secret = membersOf('', parseJson(text));
-  const entries = secret && serviceEntries(secret);
-  return entries === 'all' || entries?.values.has(service);
+  const services = secret && servicesOf(secret);
+  return services === 'all' || services?.has(service);
 }
+
+const ID_NAMES = ['client_id', 'username'] as const;
+const SECRET_NAMES = ['secret', 'client_secret', 'password'] as const;
 
 interface Members {
   /** How the object is named in a message: empty for the top level, else a dotted path that ends in a dot. */
@@ -54,7 +63,7 @@ interface Members {
 
 /** A map, so that a service called `constructor` is not found in a secret that does not name it. */
 function membersOf(path: string, value: unknown): Members | undefined {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  if (!isRecord(value)) return undefined;
   return { path, values: new Map(Object.entries(value)) };
 }
 
@@ -67,48 +76,39 @@ function parseJson(text: Redacted): unknown {
   }
 }
 
-function serviceEntry(secret: Members, service: ServiceName): Members | undefined {
-  const entries = serviceEntries(secret);
-  if (entries === undefined) throw malformed('services is not an object or an array of names');
-  if (entries === 'all') return undefined;
-  if (!entries.values.has(service)) {
-    throw new Problem(
-      'credential-missing',
-      `The secret does not name the service ${service}. An operator must add it to "services" if the client has a credential for it.`,
-    );
+/** What a secret holds for a service alone. */
+function entryOf(secret: Members, service: ServiceName): readonly Members[] {
+  const services = servicesOf(secret);
+  if (services === undefined) throw malformed('services is not an object or an array of names');
+  if (services === 'all') return [];
+  if (!services.has(service)) {
+    const advice = 'An operator must add it to "services" if the client has a credential for it.';
+    throw new Problem('credential-missing', `The secret does not name the service ${service}. ${advice}`);
   }
-  const entry = membersOf(`services.${service}.`, entries.values.get(service));
+  const entry = membersOf(`services.${service}.`, services.get(service));
   if (entry === undefined) throw malformed(`services.${service} is not an object`);
-  return entry;
+  return [entry];
 }
 
 /** The services that a secret names, with what it holds for each of them alone; `undefined` when they are malformed. */
-function serviceEntries({ values }: Members): Members | 'all' | undefined {
+function servicesOf({ values }: Members): ReadonlyMap<string, unknown> | 'all' | undefined {
   const services = values.get('services');
   if (services === undefined || services === 'all') return 'all';
-  if (!Array.isArray(services)) return membersOf('services.', services);
-  const names = services.filter((name) => typeof name === 'string');
-  if (names.length < services.length) return undefined;
-  return { path: 'services.', values: new Map(names.map((name) => [name, {}])) };
+  if (!Array.isArray(services)) return membersOf('', services)?.values;
+  return services.every((name) => typeof name === 'string') ? new Map(services.map((name) => [name, {}])) : undefined;
 }
 
 /** A part of a credential has several names in the world; the first is the one to recommend. */
-const CLIENT_ID = ['client_id', 'username'] as const;
-const SECRET = ['secret', 'client_secret', 'password'] as const;
-
-function readPart(names: readonly [string, ...string[]], secret: Members, own: Members | undefined): string {
-  const part = (own && findPart(names, own)) ?? findPart(names, secret);
-  if (part === undefined) throw malformed(`${names[0]} is missing`);
-  return part;
-}
-
-function findPart(names: readonly string[], { path, values }: Members): string | undefined {
-  const found = names.filter((name) => values.has(name));
-  const parts = found.map((name) => checkPart(`${path}${name}`, values.get(name)));
-  if (new Set(parts).size > 1) {
-    throw malformed(`${found.map((name) => `${path}${name}`).join(' and ')} contradict each other`);
+function readPart(names: readonly [string, ...string[]], levels: readonly Members[]): string {
+  for (const { path, values } of levels) {
+    const found = names.filter((name) => values.has(name));
+    const parts = found.map((name) => checkPart(`${path}${name}`, values.get(name)));
+    if (new Set(parts).size > 1) {
+      throw malformed(`${found.map((name) => `${path}${name}`).join(' and ')} contradict each other`);
+    }
+    if (parts[0] !== undefined) return parts[0];
   }
-  return parts[0];
+  throw malformed(`${names[0]} is missing`);
 }
 
 function checkPart(member: string, value: unknown): string {
@@ -130,24 +130,16 @@ const MAX_PART_BYTES = 4_096;
  * @see RFC 7617 §2 for `raw`, RFC 6749 §2.3.1 for `form`
  */
 function basicAuthorization(user: string, password: string, encoding: BasicEncoding): Redacted {
-  if (encoding === 'form') return basic(formEncode(user), formEncode(password));
-  if (user.includes(':')) {
+  if (encoding === 'raw' && user.includes(':')) {
     throw malformed(
       'the client id holds a colon, which Basic authentication cannot carry ' +
         'unless the service expects the form encoding (basicEncoding: "form")',
     );
   }
-  return basic(user, password);
-}
-
-function basic(user: string, password: string): Redacted {
-  return new Redacted(`Basic ${base64(`${user}:${password}`)}`);
-}
-
-/** `btoa` takes bytes as characters up to U+00FF, hence the detour. */
-function base64(text: string): string {
-  const bytes = new TextEncoder().encode(text);
-  return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
+  const parts = encoding === 'raw' ? [user, password] : [formEncode(user), formEncode(password)];
+  // `btoa` takes bytes as characters up to U+00FF.
+  const bytes = Array.from(new TextEncoder().encode(parts.join(':')), (byte) => String.fromCharCode(byte));
+  return new Redacted(`Basic ${btoa(bytes.join(''))}`);
 }
 
 /** The value half of a form parameter: a space becomes `+`, all but letters, digits and `*-._` become `%XX` of UTF-8. */

@@ -13,17 +13,10 @@ interface Dependencies {
 export interface SecretCache {
   /**
    * The version with this stage: trusted for 300 s when there is one, for 5 s when there is none. While Secrets Manager is
-   * down, the last version that it gave serves for 24 h; never when it says missing, deleted or denied.
+   * down, the last version that it gave serves for 24 h; never when it says missing, deleted or denied. A reading from
+   * before `readSince` does not count; one that `deadline` cut off says nothing of Secrets Manager and is not kept.
    */
-  read(client: ClientName, stage: SecretStage, bounds: ReadBounds): Promise<SecretReading>;
-}
-
-/** Epoch milliseconds. */
-interface ReadBounds {
-  /** A reading that is older does not count. */
-  readonly readSince: number;
-  /** The reading ends by then. One that this cut off says nothing of Secrets Manager, so it is not kept. */
-  readonly deadline: number;
+  read(client: ClientName, stage: SecretStage, bounds: { readSince: number; deadline: number }): Promise<SecretReading>;
 }
 
 export function createSecretCache({ readSecret, now }: Dependencies): SecretCache {

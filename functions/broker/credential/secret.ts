@@ -1,4 +1,4 @@
-import type { SecretStage } from '../../contract.ts';
+import type { ProblemType, SecretStage } from '../../contract.ts';
 import type { ClientName } from '../pair/pair.ts';
 import { Problem } from '../problem.ts';
 import type { Redacted } from '../redacted.ts';
@@ -48,39 +48,33 @@ export interface StagedVersions {
 export type ReadSecret = (client: ClientName, stage: SecretStage, deadline?: number) => Promise<SecretReading>;
 
 /** The problem that a caller sees when a secret could not be read; `name` is the secret's, see `secretName`. */
-export function secretProblem(
-  reading: Exclude<SecretReading, { outcome: 'found' }>,
-  name: string,
-  stage: SecretStage,
-): Problem {
-  switch (reading.outcome) {
-    case 'missing':
-      return new Problem(
-        'credential-missing',
-        `No secret "${name}" has a version ${stage}. An operator must store one with Secrets Manager under this name.`,
-      );
-    case 'deleted':
-      return new Problem(
-        'credential-missing',
-        `The secret "${name}" is marked for deletion. An operator must restore it, or disable the client for good.`,
-      );
-    case 'binary':
-      return new Problem(
-        'credential-malformed',
-        `Version ${stage} of the secret "${name}" is binary. An operator must store it as text (JSON).`,
-      );
-    case 'denied':
-      return new Problem(
-        'secrets-unavailable',
-        `The broker may not read the secret "${name}". Its role needs secretsmanager:GetSecretValue on it.`,
-        { cause: reading.cause },
-      );
-    case 'unavailable':
-      return new Problem('secrets-unavailable', `Secrets Manager could not give the secret "${name}".`, {
-        retryAfterSeconds: RETRY_AFTER_SECONDS,
-        cause: reading.cause,
-      });
-  }
+export function secretProblem(reading: FailedReading, name: string, stage: SecretStage): Problem {
+  const cause = 'cause' in reading ? reading.cause : undefined;
+  const retryAfterSeconds = reading.outcome === 'unavailable' ? 1 : undefined;
+  return new Problem(PROBLEM_TYPES[reading.outcome], detailOf(reading, name, stage), { retryAfterSeconds, cause });
 }
 
-const RETRY_AFTER_SECONDS = 1;
+type FailedReading = Exclude<SecretReading, { outcome: 'found' }>;
+
+const PROBLEM_TYPES = {
+  missing: 'credential-missing',
+  deleted: 'credential-missing',
+  binary: 'credential-malformed',
+  denied: 'secrets-unavailable',
+  unavailable: 'secrets-unavailable',
+} as const satisfies Record<FailedReading['outcome'], ProblemType>;
+
+function detailOf({ outcome }: FailedReading, name: string, stage: SecretStage): string {
+  switch (outcome) {
+    case 'missing':
+      return `No secret "${name}" has a version ${stage}. An operator must store one with Secrets Manager under this name.`;
+    case 'deleted':
+      return `The secret "${name}" is marked for deletion. An operator must restore it, or disable the client for good.`;
+    case 'binary':
+      return `Version ${stage} of the secret "${name}" is binary. An operator must store it as text (JSON).`;
+    case 'denied':
+      return `The broker may not read the secret "${name}". Its role needs secretsmanager:GetSecretValue on it.`;
+    case 'unavailable':
+      return `Secrets Manager could not give the secret "${name}".`;
+  }
+}

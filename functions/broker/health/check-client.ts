@@ -1,14 +1,6 @@
 import type { ClientName, Pair, ServiceName } from '../pair/pair.ts';
-import {
-  type CheckedPair,
-  type CheckPair,
-  type CheckRecord,
-  checkOnce,
-  isSilent,
-  type PairAnswer,
-} from './check-pairs.ts';
-import { overviewOf } from './messages.ts';
-import { type Notified, type Notify, totalOf } from './notify.ts';
+import { type CheckDependencies, type CheckedPair, type CheckRecord, checkOnce, isSilent } from './check-pairs.ts';
+import type { Notified, Notify } from './notify.ts';
 import { servicesOf } from './run.ts';
 
 /** A version of a client's secret that was put into use. */
@@ -25,26 +17,20 @@ export interface SecretDescription {
   readonly currentVersion?: string | undefined;
 }
 
-interface Dependencies {
+interface Dependencies extends CheckDependencies {
   /** The configured ones. */
   readonly services: readonly ServiceName[];
-  /** Those on which a new token ends the one before: while one lives, it proves the credential whatever its version. */
+  /** Those on which a new token ends the one before: a living one proves the credential, whichever version it is of. */
   readonly singleTokenServices: readonly ServiceName[];
   /** `undefined` when there is none, or when it is planned for deletion. */
   readonly describeSecret: (client: ClientName) => Promise<SecretDescription | undefined>;
-  readonly checkPair: CheckPair;
   readonly notify: Notify;
-  /** Called for every answer. Must not throw. */
-  readonly record: (record: CheckRecord) => void;
-  /** Epoch milliseconds. */
-  readonly now: () => number;
-  readonly sleep: (ms: number) => Promise<unknown>;
 }
 
 /**
  * Has the broker check a client's current version on every configured service, so that a new version is proven and its
  * token shared before a caller needs it. What does not work is told to the operators, once, of the services in the tag of
- * the secret. Whether the event is late or repeated does not matter: the broker proves what is current, and proves it once.
+ * the secret. A late or repeated event does no harm: the broker proves what is current, and proves it once.
  *
  * @throws ClientUnchecked when the event is to be repeated: a service told nothing about the version, and it is current
  * still; or the operators could not be told
@@ -56,7 +42,8 @@ export function createClientCheck(dependencies: Dependencies) {
     const records = await Promise.all(services.map((service) => checkService({ client, service }, version, endsAt)));
     const secret = await describeSecret(client);
     const listed = secret === undefined ? [] : servicesOf(secret.services, services);
-    const { failures } = await tell(records, listed, endsAt);
+    const told = records.filter(({ pair }) => listed.includes(pair.service));
+    const failures = await tell(told, endsAt);
     // Once another version is current, its own event brings it to traffic.
     const open = secret?.currentVersion === version ? records.flatMap((record) => unfinished(record, version)) : [];
     if (open.length + failures.length > 0) throw new ClientUnchecked(`${client}: ${[...open, ...failures].join(', ')}`);
@@ -73,50 +60,44 @@ export function createClientCheck(dependencies: Dependencies) {
   /** What keeps the event from being done, in no or one text. */
   function unfinished({ pair: { service }, answer }: CheckRecord, version: string): readonly string[] {
     if (answer.kind === 'failed') return [`${service} ${answer.failure}`];
+    const { finding, provenBy } = answer;
     // A service that does not answer says nothing about the version; whether it answers others is for a run to find out.
-    if (isSilent(answer.finding)) return [`${service} ${answer.finding}`];
-    const isDone = answer.version === version || isWithoutVersion(answer) || isKeptToken(service, answer);
-    return isDone ? [] : [`${service} another-version`];
+    if (isSilent(finding)) return [`${service} ${finding}`];
+    // The secret is gone or does not name the service, or the client is stopped: no version of it is sent.
+    if (answer.version === version || finding === 'secret-missing' || finding === 'disabled') return [];
+    const isKept = finding === 'accepted' && provenBy === 'traffic' && singleTokenServices.includes(service);
+    return isKept ? [] : [`${service} another-version`];
   }
 
-  function isKeptToken(service: ServiceName, { finding, provenBy }: Checked): boolean {
-    return finding === 'accepted' && provenBy === 'traffic' && singleTokenServices.includes(service);
-  }
-
-  async function tell(
-    records: readonly CheckRecord[],
-    listed: readonly ServiceName[],
-    endsAt: number,
-  ): Promise<Notified> {
+  /** One message stands for all services; what does not work comes first, so that it is what the message is about. */
+  async function tell(records: readonly CheckRecord[], endsAt: number): Promise<readonly string[]> {
     const answered = records
-      .filter(({ pair }) => listed.includes(pair.service))
       .flatMap(({ pair, answer }): CheckedPair[] => (answer.kind === 'checked' ? [{ ...answer, pair, at: now() }] : []))
       .filter(({ finding }) => !isSilent(finding));
     const postscript = overviewOf(answered);
-    const all: Notified[] = [];
-    // What does not work comes first, so that it is what the one message is about.
+    const rank = ({ finding }: CheckedPair) => Number(finding === 'accepted');
+    const notified: Notified[] = [];
     for (const checked of answered.toSorted((one, other) => rank(one) - rank(other))) {
-      const joint = { postscript, isOut: totalOf(all).sent > 0 };
-      all.push(await notify({ kind: 'client', service: checked.pair.service, checked: [checked] }, endsAt, joint));
+      const isTold = notified.some(({ sent }) => sent > 0);
+      const { service } = checked.pair;
+      notified.push(await notify({ kind: 'client', service, checked: [checked], postscript, isTold }, endsAt));
     }
-    return totalOf(all);
+    return notified.flatMap(({ failures }) => failures);
   }
 }
-
-type Checked = Extract<PairAnswer, { readonly kind: 'checked' }>;
 
 /** Another try may bring what is missing. The message names the client, and services and failures as one word each. */
 export class ClientUnchecked extends Error {
   override readonly name = 'ClientUnchecked';
 }
 
-/** The secret is gone or does not name the service, or the client is stopped: no version of it is sent. */
-function isWithoutVersion({ finding }: Checked): boolean {
-  return finding === 'secret-missing' || finding === 'disabled';
-}
-
-function rank({ finding }: CheckedPair): number {
-  return finding === 'accepted' ? 1 : 0;
+/** How a client's credential did on each of several services; empty where one service is all that there is to tell. */
+function overviewOf(checked: readonly CheckedPair[]): string {
+  if (checked.length <= 1) return '';
+  const lines = checked.map(
+    ({ pair, finding, version = 'no version' }) => `  ${pair.service}: ${finding} (${version})\n`,
+  );
+  return `\nOn all services of the client:\n${lines.join('')}`;
 }
 
 /** Longer than a read can be behind, and short enough for the callers. */

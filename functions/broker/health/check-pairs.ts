@@ -13,12 +13,10 @@ export interface CheckedPair {
   readonly at: number;
 }
 
-/** A pair about which this run says nothing. */
+/** A pair about which this run says nothing; `failed`: the broker itself had no finding, for a reason of one word. */
 export interface MissedPair {
   readonly pair: Pair;
-  /** `failed`: the broker itself had no finding. */
   readonly reason: 'out-of-time' | 'sampled' | 'failed';
-  /** What failed, as one word. */
   readonly failure?: string | undefined;
 }
 
@@ -45,33 +43,30 @@ export interface Checks {
   readonly missed: readonly MissedPair[];
 }
 
-interface Dependencies {
+export interface CheckDependencies {
   readonly checkPair: CheckPair;
   /** Called for every answer. Must not throw. */
   readonly record: (record: CheckRecord) => void;
   readonly now: () => number;
   readonly sleep: (ms: number) => Promise<unknown>;
-  /** From 0 up to 1. */
-  readonly random: () => number;
-}
-
-export interface CheckTimes {
-  /** Until then the checks are spread, as far as they can keep up. */
-  readonly windowEndsAt: number;
-  readonly endsAt: number;
 }
 
 /**
- * Checks every pair once, in a new order each time, at most five at a time. A service that does not answer ten times in a
- * row is only sampled until it answers again, and so is the broker. What the broker could not say is asked once more.
+ * Checks every pair once, in a new order each time, at most five at a time, spread over the time until `windowEndsAt`. A
+ * service that does not answer ten times in a row is only sampled until it answers again, and so is the broker. What the
+ * broker could not say is asked once more.
  */
 export async function checkPairs(
   pairs: readonly Pair[],
-  { windowEndsAt, endsAt }: CheckTimes,
-  dependencies: Dependencies,
+  { windowEndsAt, endsAt }: { readonly windowEndsAt: number; readonly endsAt: number },
+  random: () => number,
+  dependencies: CheckDependencies,
 ): Promise<Checks> {
-  const { now, sleep, random } = dependencies;
-  const queue: Job[] = shuffled(pairs, random).map((pair) => ({ pair, isRepetition: false }));
+  const { now, sleep } = dependencies;
+  // A run that ends early does not always miss the same pairs.
+  const queue: Job[] = pairs
+    .map((pair) => ({ pair, isRepetition: false, ticket: random() }))
+    .toSorted((one, other) => one.ticket - other.ticket);
   const checked: CheckedPair[] = [];
   const missed: MissedPair[] = [];
   const broker = new FailureSampler<Job>();
@@ -84,35 +79,29 @@ export async function checkPairs(
   return { checked: inOrder(checked), missed: inOrder(missed) };
 
   async function work(): Promise<void> {
-    for (let job = takeJob(); job !== undefined; job = takeJob()) {
+    for (let job = queue.shift(); job !== undefined; job = queue.shift()) {
+      if (samplerOf(job.pair).leavesOut(job) || broker.leavesOut(job)) continue;
       await startTime();
       if (now() < endsAt) await check(job);
       else missed.push({ pair: job.pair, reason: 'out-of-time' });
     }
   }
 
-  function takeJob(): Job | undefined {
-    for (let job = queue.shift(); job !== undefined; job = queue.shift()) {
-      if (!samplerOf(job.pair).leavesOut(job) && !broker.leavesOut(job)) return job;
-    }
-    return undefined;
-  }
-
   /** What is left is always spread evenly over the time that is left: a run that is late catches up without a burst. */
   async function startTime(): Promise<void> {
     const startAt = Math.max(now(), nextStartAt);
     nextStartAt = startAt + Math.min(MAX_GAP_MS, Math.max(0, windowEndsAt - startAt) / (queue.length + 1));
-    if (startAt > now()) await sleep(startAt - now());
+    await sleep(startAt - now());
   }
 
   async function check({ pair, isRepetition }: Job): Promise<void> {
     const { answer } = await checkOnce(pair, endsAt, dependencies);
     if (answer.kind === 'checked') {
-      const { kind: _, ...finding } = answer;
-      checked.push({ ...finding, pair, at: now() });
+      const service = samplerOf(pair);
+      checked.push({ ...answer, pair, at: now() });
       broker.note(false);
-      if (wasAsked(answer)) samplerOf(pair).note(isSilent(answer.finding));
-      queue.push(...broker.takeBack(), ...samplerOf(pair).takeBack());
+      if (wasAsked(answer)) service.note(isSilent(answer.finding));
+      queue.push(...broker.takeBack(), ...service.takeBack());
     } else if (now() >= endsAt) {
       missed.push({ pair, reason: 'out-of-time' });
     } else {
@@ -133,12 +122,12 @@ export async function checkPairs(
 export async function checkOnce(
   pair: Pair,
   endsAt: number,
-  { checkPair, record, now }: Pick<Dependencies, 'checkPair' | 'record' | 'now'>,
+  { checkPair, record, now }: CheckDependencies,
   promoted?: string,
 ): Promise<CheckRecord> {
   const startedAt = now();
   const answer = await checkPair(pair, Math.min(CHECK_TIMEOUT_MS, endsAt - startedAt));
-  const result = { pair, answer, milliseconds: now() - startedAt, ...(promoted !== undefined && { promoted }) };
+  const result = { pair, answer, milliseconds: now() - startedAt, promoted };
   record(result);
   return result;
 }
@@ -168,24 +157,18 @@ function inOrder<Found extends { readonly pair: Pair }>(found: readonly Found[])
   return found.toSorted((one, other) => comparePairs(one.pair, other.pair));
 }
 
-/** So that a run that ends early does not always miss the same pairs. */
-function shuffled<Item>(items: readonly Item[], random: () => number): Item[] {
-  const tickets = items.map((item) => ({ item, ticket: random() }));
-  return tickets.toSorted((one, other) => one.ticket - other.ticket).map(({ item }) => item);
-}
-
 /** Lets everything through until ten fail in a row, and from then on every tenth, until one succeeds. */
 export class FailureSampler<Item> {
+  readonly leftOut: Item[] = [];
   #failuresInARow = 0;
   #passedOver = 0;
-  readonly #leftOut: Item[] = [];
 
   /** Whether this one is left out. It is kept until it is taken back. */
   leavesOut(item: Item): boolean {
-    if (!this.#isSampling()) return false;
+    if (this.#failuresInARow < ENOUGH_FAILURES) return false;
     this.#passedOver = (this.#passedOver + 1) % SAMPLED;
     if (this.#passedOver === 0) return false;
-    this.#leftOut.push(item);
+    this.leftOut.push(item);
     return true;
   }
 
@@ -195,15 +178,7 @@ export class FailureSampler<Item> {
 
   /** Those that need not be left out any longer. */
   takeBack(): readonly Item[] {
-    return this.#isSampling() ? [] : this.#leftOut.splice(0);
-  }
-
-  get leftOut(): readonly Item[] {
-    return this.#leftOut;
-  }
-
-  #isSampling(): boolean {
-    return this.#failuresInARow >= ENOUGH_FAILURES;
+    return this.#failuresInARow < ENOUGH_FAILURES ? this.leftOut.splice(0) : [];
   }
 }
 

@@ -1,12 +1,18 @@
-import type { ServiceName } from '../pair/pair.ts';
-import { evaluate, type Findings } from './evaluate.ts';
+import { pairKey, type ServiceName } from '../pair/pair.ts';
+import {
+  type Entries,
+  type Entry,
+  type Evaluation,
+  evaluate,
+  type Findings,
+  isGood,
+  type Observation,
+} from './evaluate.ts';
 import { type Message, messageOf } from './messages.ts';
-import { type Entries, findTransitions, observationKey, remember, type Transition } from './transitions.ts';
 
-/** What the operators were told, as it is remembered. */
+/** What the operators were told, as it is remembered; `revision` counts the writes. */
 export interface NotificationMemory {
   readonly entries: Entries;
-  /** Counts the writes. */
   readonly revision: number;
 }
 
@@ -26,16 +32,8 @@ export class NotificationFailure extends Error {
   override readonly name = 'NotificationFailure';
 }
 
-/** Begins nothing after `endsAt`, epoch milliseconds, whatever is left to send. Never throws a `NotificationFailure`. */
-export type Notify = (findings: Findings, endsAt: number, joint?: JointMessage) => Promise<Notified>;
-
-/** One message stands for the findings on several services. */
-interface JointMessage {
-  /** What the message says of all of them, after everything else. */
-  readonly postscript: string;
-  /** The message is out: what is found now is only remembered. */
-  readonly isOut: boolean;
-}
+/** Begins nothing after `endsAt`, epoch milliseconds. Never throws a `NotificationFailure`. */
+export type Notify = (findings: Findings, endsAt: number) => Promise<Notified>;
 
 export interface Notified {
   readonly sent: number;
@@ -62,89 +60,105 @@ interface Dependencies {
  * sender dies or loses the table between sending and writing, or is told that a message was not sent which was.
  */
 export function createNotify({ environment, memories, sendMessage, now }: Dependencies): Notify {
-  return async (findings, endsAt, joint) => {
-    const progress: Progress = { told: new Set(), failures: [], unsent: 0 };
+  return async (findings, endsAt) => {
+    /** The changes whose messages are out: another reading of the memory must not send them again. */
+    const told = new Set<string>();
+    const failures: string[] = [];
+    let unsent = 0;
     try {
-      for (let reading = 1; reading <= MAX_READINGS; reading += 1) {
-        if (await tellWhatIsNew(findings, endsAt, progress, joint)) return notified(progress);
+      for (let reading = 1; !(await tellWhatIsNew()); reading += 1) {
+        if (reading === MAX_READINGS) throw new NotificationFailure('memory-in-use');
       }
-      progress.failures.push('memory-in-use');
     } catch (error) {
-      progress.failures.push(failureWord(error));
+      failures.push(failureWord(error));
     }
-    return notified(progress);
-  };
+    return { sent: told.size, unsent, failures };
 
-  /** `false` when another revision was written in between. */
-  async function tellWhatIsNew(
-    findings: Findings,
-    endsAt: number,
-    progress: Progress,
-    joint: JointMessage | undefined,
-  ): Promise<boolean> {
-    const { service } = findings;
-    const memory = await memories.read(service);
-    const { transitions, quiet } = findTransitions(memory.entries, evaluate(findings, memory.entries), now());
-    const isTold = (transition: Transition) => joint?.isOut === true || progress.told.has(changeKey(transition));
-    let { revision } = memory;
-    let entries = remember(quiet, transitions.filter(isTold));
-    const waiting = transitions.filter((transition) => !isTold(transition));
-    progress.unsent = waiting.length;
-    const affordable = affordableOnes(waiting, entries);
-    if (affordable.length === 0 && isSame(entries, memory.entries)) return true;
+    /** `false` when another revision was written in between. */
+    async function tellWhatIsNew(): Promise<boolean> {
+      const memory = await memories.read(findings.service);
+      const { transitions, quiet } = findTransitions(memory.entries, evaluate(findings, memory.entries), now());
+      const isTold = (transition: Transition) => findings.isTold || told.has(changeKey(transition));
+      let { revision } = memory;
+      let entries = remember(quiet, transitions.filter(isTold));
+      const waiting = transitions.filter((transition) => !isTold(transition));
+      unsent = waiting.length;
+      // With more than fits into the memory, everything would be told again and again.
+      let room = MAX_ENTRIES - entries.size;
+      const affordable = waiting.filter(({ before }) => before !== undefined || room-- > 0);
+      if (affordable.length === 0 && isSame(entries, memory.entries)) return true;
 
-    do {
-      const batch = now() < endsAt ? affordable.splice(0, AT_ONCE) : [];
-      const outcomes = await Promise.all(batch.map((transition) => send(transition, joint)));
-      const delivered = batch.filter((_, index) => outcomes[index] === undefined);
-      progress.failures.push(...outcomes.filter((failure) => failure !== undefined));
-      progress.unsent -= delivered.length;
-      for (const transition of delivered) progress.told.add(changeKey(transition));
+      do {
+        const batch = now() < endsAt ? affordable.splice(0, AT_ONCE) : [];
+        const outcomes = await Promise.all(batch.map(send));
+        const delivered = batch.filter((_, index) => outcomes[index] === undefined);
+        failures.push(...outcomes.filter((failure) => failure !== undefined));
+        unsent -= delivered.length;
+        for (const transition of delivered) told.add(changeKey(transition));
 
-      entries = remember(entries, delivered);
-      revision += 1;
-      if (!(await memories.write(service, { entries, revision }))) return false;
-      // Where nothing gets out, trying on would only cost the run its time.
-      if (delivered.length === 0) return true;
-    } while (affordable.length > 0);
-    return true;
-  }
+        entries = remember(entries, delivered);
+        revision += 1;
+        if (!(await memories.write(findings.service, { entries, revision }))) return false;
+        // Where nothing gets out, trying on would only cost the run its time.
+        if (delivered.length === 0) return true;
+      } while (affordable.length > 0);
+      return true;
+    }
 
-  async function send({ observation, before }: Transition, joint: JointMessage | undefined) {
-    try {
+    /** What failed, as one word. */
+    async function send({ observation, before }: Transition): Promise<string | undefined> {
       const { subject, text } = messageOf(environment, observation, before);
-      await sendMessage({ subject, text: text + (joint?.postscript ?? '') });
-      return undefined;
-    } catch (error) {
-      return failureWord(error);
+      return sendMessage({ subject, text: text + (findings.postscript ?? '') }).then(() => undefined, failureWord);
     }
-  }
-}
-
-/** What a notification has come to so far. */
-interface Progress {
-  /** The changes whose messages are out: another reading of the memory must not send them again. */
-  readonly told: Set<string>;
-  readonly failures: string[];
-  unsent: number;
-}
-
-function notified({ told, unsent, failures }: Progress): Notified {
-  return { sent: told.size, unsent, failures };
-}
-
-/** What several notifications come to together. */
-export function totalOf(all: readonly Notified[]): Notified {
-  return {
-    sent: all.reduce((sum, { sent }) => sum + sent, 0),
-    unsent: all.reduce((sum, { unsent }) => sum + unsent, 0),
-    failures: all.flatMap(({ failures }) => failures),
   };
 }
 
-function failureWord(error: unknown): string {
-  if (error instanceof NotificationFailure) return error.message;
-  throw error;
+/** A change that the operators have to be told about. */
+interface Transition {
+  readonly observation: Observation;
+  readonly before: Entry | undefined;
+}
+
+/** Where observations differ from what is remembered; `quiet` is what can be remembered without a message. */
+export function findTransitions(entries: Entries, { observations, forgotten }: Evaluation, now: number) {
+  // A look at something good is of use until every run is over that may have looked before.
+  const isFaded = ({ condition, at }: Entry) => isGood(condition) && now - at > LONGEST_RUN_MS;
+  const quiet = new Map([...entries].filter(([key, entry]) => !forgotten.has(key) && !isFaded(entry)));
+  const transitions: Transition[] = [];
+  for (const observation of observations) {
+    const key = observationKey(observation);
+    const before = quiet.get(key);
+    // A run or an event that looked later was faster.
+    if (before !== undefined && observation.at < before.at) continue;
+    if (isTransition(observation, before)) transitions.push({ observation, before });
+    else if (before !== undefined && !isGood(before.condition)) quiet.set(key, { ...before, at: observation.at });
+  }
+  return { transitions, quiet };
+}
+
+/** No Lambda function runs longer. */
+const LONGEST_RUN_MS = 15 * 60_000;
+
+/** What was never seen counts as good. Another version that is no better is told: an operator has tried. */
+function isTransition(observation: Observation, before: Entry | undefined): boolean {
+  const { condition, version } = observation;
+  if (before === undefined) return !isGood(condition);
+  if (before.condition !== condition) return true;
+  const isOther = before.version !== undefined && version !== undefined && version !== before.version;
+  return isOther && (condition === 'rejected' || condition === 'secret-malformed');
+}
+
+/** What is remembered once the messages about these transitions are out. */
+function remember(entries: Entries, transitions: readonly Transition[]): Entries {
+  const told = transitions.map(({ observation }) => {
+    const { condition, since, at, version } = observation;
+    return [observationKey(observation), { condition, since, at, version }] as const;
+  });
+  return new Map([...entries, ...told]);
+}
+
+function observationKey(observation: Observation): string {
+  return observation.kind === 'pair' ? pairKey(observation.pair) : observation.kind;
 }
 
 function changeKey({ observation }: Transition): string {
@@ -155,14 +169,12 @@ function isSame(one: Entries, other: Entries): boolean {
   return one.size === other.size && [...one].every(([key, entry]) => other.get(key) === entry);
 }
 
-/** What can be remembered, too: with more than fits into the memory, everything would be told again and again. */
-function affordableOnes(transitions: readonly Transition[], { size }: Entries): Transition[] {
-  const known = transitions.filter(({ before }) => before !== undefined);
-  const fresh = transitions.filter(({ before }) => before === undefined);
-  return [...known, ...fresh.slice(0, Math.max(0, MAX_ENTRIES - size))];
+function failureWord(error: unknown): string {
+  if (error instanceof NotificationFailure) return error.message;
+  throw error;
 }
 
-/** So many fit into an item of the table, whatever the names are. */
+/** So many fit into an item of the table, even with the longest names. */
 const MAX_ENTRIES = 1_500;
 const AT_ONCE = 5;
 /** Each further one follows upon a write of another run or event, which has then sent what it had to. */

@@ -1,15 +1,7 @@
 import { type ClientName, type Pair, pairKey, type ServiceName } from '../pair/pair.ts';
-import { type CheckPair, type CheckRecord, type Checks, checkPairs } from './check-pairs.ts';
-import { type Findings, hasIncident } from './evaluate.ts';
-import {
-  NotificationFailure,
-  type NotificationMemories,
-  type NotificationMemory,
-  type Notified,
-  type Notify,
-  totalOf,
-} from './notify.ts';
-import { type AskAsProbe, type ProbeAnswer, probeAccess } from './probe.ts';
+import { CHECK_TIMEOUT_MS, type CheckDependencies, type Checks, checkPairs } from './check-pairs.ts';
+import { hasIncident, type ProbeAnswer } from './evaluate.ts';
+import type { NotificationMemories, Notified, Notify } from './notify.ts';
 
 /** What a run found out and told. */
 export interface HealthRun extends Checks {
@@ -18,7 +10,7 @@ export interface HealthRun extends Checks {
   readonly ignored: readonly string[];
   /** Pairs that a client's tag names and whose service is not configured. */
   readonly unknown: readonly Pair[];
-  /** Services that answered hardly any request in this run, whatever is remembered of earlier ones. */
+  /** Services that answered hardly any request in this run, as if it were the first one. */
   readonly incidents: readonly ServiceName[];
   readonly probe: ProbeAnswer;
   readonly reported: Notified;
@@ -38,20 +30,18 @@ export interface ListedClient {
   readonly services?: string | undefined;
 }
 
-interface Dependencies {
+/** Asks the broker for a token as the role that must be refused. Never throws, and ends within the time it is given. */
+export type AskAsProbe = (pair: Pair, timeoutMs: number) => Promise<ProbeAnswer>;
+
+interface Dependencies extends CheckDependencies {
   /** The configured ones. */
   readonly services: readonly ServiceName[];
   readonly intervalMs: number;
   /** Throws when there is no list: a run that saw nothing must not look like one that found nothing wrong. */
   readonly listClients: () => Promise<ClientList>;
-  readonly checkPair: CheckPair;
   readonly askAsProbe: AskAsProbe;
-  readonly memories: NotificationMemories;
+  readonly memories: Pick<NotificationMemories, 'read'>;
   readonly notify: Notify;
-  /** Called for every answer to a check. Must not throw. */
-  readonly record: (record: CheckRecord) => void;
-  readonly now: () => number;
-  readonly sleep: (ms: number) => Promise<unknown>;
   /** From 0 up to 1. */
   readonly random: () => number;
 }
@@ -61,45 +51,54 @@ interface Dependencies {
  * the deadline, epoch milliseconds, and before the next run begins; what it did not reach by then is in `missed`.
  */
 export function createHealthRun(dependencies: Dependencies) {
-  const { services, intervalMs, listClients, askAsProbe, memories, notify, now, sleep, random } = dependencies;
+  const { services, intervalMs, listClients, memories, notify, now, random } = dependencies;
 
   return async (deadline: number): Promise<HealthRun> => {
     const startedAt = now();
     const { windowEndsAt, checksEndAt, reportsEndAt } = timesOf(startedAt, Math.min(deadline, startedAt + intervalMs));
     const [{ clients, ignored }, known] = await Promise.all([listClients(), rememberedPairs()]);
     const { pairs: listed, unknown } = pairsOf(clients, services);
+    const pairs = new Map([...listed, ...known].map((pair) => [pairKey(pair), pair]));
     const [checks, probe] = await Promise.all([
-      checkPairs(withoutDoubles([...listed, ...known]), { windowEndsAt, endsAt: checksEndAt }, dependencies),
-      probeAccess(probePair(listed), checksEndAt, { askAsProbe, now, sleep }),
+      checkPairs([...pairs.values()], { windowEndsAt, endsAt: checksEndAt }, random, dependencies),
+      probeAccess(probePair(listed), checksEndAt, dependencies),
     ]);
 
-    const at = now();
-    const findings: readonly Findings[] = [
-      ...services.map((service) => ({ kind: 'service', service, listed, checks, at }) as const),
-      { kind: 'overall', service: undefined, checks, unknown, probe, at },
-    ];
-    const reported = totalOf(await Promise.all(findings.map((one) => notify(one, reportsEndAt))));
+    const findings = { kind: 'run', checks, listed, unknown, probe, at: now() } as const;
+    const notified = await Promise.all(
+      [...services, undefined].map((service) => notify({ ...findings, service }, reportsEndAt)),
+    );
     const incidents = services.filter((service) => hasIncident(service, checks));
+    const reported = totalOf(notified);
     const milliseconds = now() - startedAt;
     return { ...checks, clients: clients.length, ignored, unknown, incidents, probe, reported, milliseconds };
   };
 
   /** Clients that the list shows no more: a check takes the token of a secret that is gone out of use. */
   async function rememberedPairs(): Promise<readonly Pair[]> {
-    const ofServices = await Promise.all(
-      services.map(async (service) => {
-        const { entries } = await memories.read(service).catch(emptyWhenUnavailable);
-        const named = [...entries.keys()].map((key) => ({ client: key.slice(0, key.indexOf('/')), service }));
-        return named.filter((pair) => entries.has(pairKey(pair)));
-      }),
-    );
-    return ofServices.flat();
+    const ofServices = services.map(async (service) => {
+      // Without its memory a run checks what the list shows; the notification tells what is wrong with the memory.
+      const { entries } = await memories.read(service).catch(() => ({ entries: new Map<string, never>() }));
+      const suffix = pairKey({ client: '', service });
+      const keys = [...entries.keys()].filter((key) => key.endsWith(suffix));
+      return keys.map((key) => ({ client: key.slice(0, -suffix.length), service }));
+    });
+    return (await Promise.all(ofServices)).flat();
   }
 
   /** A pair that there is, so that nothing but the missing rule can be why the probe is refused. */
   function probePair(pairs: readonly Pair[]): Pair {
     return pairs[Math.floor(random() * pairs.length)] ?? { client: 'no-such-client', service: services[0] ?? 'none' };
   }
+}
+
+/** What several notifications come to together. */
+function totalOf(all: readonly Notified[]): Notified {
+  return {
+    sent: all.reduce((sum, { sent }) => sum + sent, 0),
+    unsent: all.reduce((sum, { unsent }) => sum + unsent, 0),
+    failures: all.flatMap(({ failures }) => failures),
+  };
 }
 
 /** Most of the time is for the checks; messages and the last writes have what they need at their worst. */
@@ -115,19 +114,9 @@ const WINDOW_MS = 8 * 60_000;
 const REPORTING_MS = 30_000;
 const WRITING_MS = 16_000;
 
-/** Without its memory a run checks what the list shows; the notification tells what is wrong with the memory. */
-function emptyWhenUnavailable(error: unknown): Pick<NotificationMemory, 'entries'> {
-  if (error instanceof NotificationFailure) return { entries: new Map() };
-  throw error;
-}
-
-function withoutDoubles(pairs: readonly Pair[]): readonly Pair[] {
-  return [...new Map(pairs.map((pair) => [pairKey(pair), pair])).values()];
-}
-
 /** Every pair that the list shows; `unknown` are those whose service is not among the configured ones. */
-export function pairsOf(clients: readonly ListedClient[], configured: readonly ServiceName[]): ListedPairs {
-  const all = clients.flatMap(({ client, services }) =>
+export function pairsOf(clients: readonly ListedClient[], configured: readonly ServiceName[]) {
+  const all = clients.flatMap(({ client, services }): Pair[] =>
     servicesOf(services, configured).map((service) => ({ client, service })),
   );
   return {
@@ -136,13 +125,25 @@ export function pairsOf(clients: readonly ListedClient[], configured: readonly S
   };
 }
 
-interface ListedPairs {
-  readonly pairs: readonly Pair[];
-  readonly unknown: readonly Pair[];
-}
-
 /** The names in the tag `services`, each once; all configured ones when a secret has no such tag. */
 export function servicesOf(tag: string | undefined, configured: readonly ServiceName[]): readonly ServiceName[] {
   if (tag === undefined) return configured;
   return [...new Set(tag.split(/\s/).filter((name) => name !== ''))];
 }
+
+/** Proves that a role without an access rule is refused; what proves nothing is tried again before it is told. */
+export async function probeAccess(
+  pair: Pair,
+  endsAt: number,
+  { askAsProbe, now, sleep }: Pick<Dependencies, 'askAsProbe' | 'now' | 'sleep'>,
+): Promise<ProbeAnswer> {
+  for (let attempt = 1; ; attempt += 1) {
+    const answer = await askAsProbe(pair, Math.max(1, Math.min(CHECK_TIMEOUT_MS, endsAt - now())));
+    const isLast = attempt === MAX_PROBES || now() + BETWEEN_PROBES_MS >= endsAt;
+    if (answer.condition !== 'unproven' || isLast) return answer;
+    await sleep(BETWEEN_PROBES_MS);
+  }
+}
+
+const MAX_PROBES = 3;
+const BETWEEN_PROBES_MS = 5_000;

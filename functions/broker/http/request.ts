@@ -1,5 +1,5 @@
-import * as z from 'zod/mini';
 import { NAME_PATTERN, SECRET_STAGES, type SecretStage } from '../../contract.ts';
+import { duplicateMember, isRecord } from '../json.ts';
 import type { Pair } from '../pair/pair.ts';
 import { Problem } from '../problem.ts';
 import { isPlainWord } from '../redacted.ts';
@@ -21,78 +21,86 @@ export interface CheckRequest {
 
 /** Reads the body of `POST /token`; throws the problem that names every wrong member and why, and no value. */
 export function parseIssueRequest(contentType: string | undefined, body: string | Uint8Array): IssueRequest {
-  const { client, service, min_ttl = 0, refused } = parseMembers(issueRequestSchema, parseBody(contentType, body));
-  return { pair: { client, service }, minTtlMs: min_ttl * 1_000, refused };
+  const members = parseMembers(contentType, body);
+  const faults: string[] = [];
+  const pair = pairOf(members, faults);
+  const minTtlMs = minTtlOf(members, faults) * 1_000;
+  const refused = refusedOf(members, faults);
+  refuseWrong(members, ['client', 'service', 'min_ttl', 'refused'], faults);
+  return { pair, minTtlMs, refused };
 }
 
 /** Reads the body of `POST /check` like that of `POST /token`. */
 export function parseCheckRequest(contentType: string | undefined, body: string | Uint8Array): CheckRequest {
-  const { client, service, stage = 'AWSCURRENT' } = parseMembers(checkRequestSchema, parseBody(contentType, body));
-  return { pair: { client, service }, stage };
+  const members = parseMembers(contentType, body);
+  const faults: string[] = [];
+  const pair = pairOf(members, faults);
+  const stage = stageOf(members, faults);
+  refuseWrong(members, ['client', 'service', 'stage'], faults);
+  return { pair, stage };
 }
 
-/** A client or a service. */
-const nameSchema = z
-  .string({ error: requiredOr('must be a string') })
-  .check(z.regex(NAME_PATTERN, 'must be 1 to 63 letters, digits, ".", "_" or "-", and start with a letter or digit'));
+type Members = Readonly<Record<string, unknown>>;
 
-const minTtl = z
-  .int({ error: 'must be a whole number of seconds' })
-  .check(z.gte(0, 'must be 0 or more'), z.lte(86_400, 'must be 86400 (one day) or less'));
-
-const fingerprint = z
-  .string({ error: 'must be a string' })
-  .check(z.regex(/^[0-9a-f]{16}$/, 'must be the fingerprint of an issued token: 16 hexadecimal digits in lower case'));
-
-/** The members of `POST /token`, as they stand in JSON. */
-const issueRequestSchema = z.strictObject({
-  client: nameSchema,
-  service: nameSchema,
-  min_ttl: z.optional(minTtl),
-  refused: z.optional(fingerprint),
-});
-
-/** The members of `POST /check`, as they stand in JSON. */
-const checkRequestSchema = z.strictObject({
-  client: nameSchema,
-  service: nameSchema,
-  stage: z.optional(z.enum(SECRET_STAGES, { error: 'must be AWSCURRENT, AWSPENDING or AWSPREVIOUS' })),
-});
-
-function parseMembers<Schema extends z.ZodMiniType>(schema: Schema, members: unknown): z.infer<Schema> {
-  const result = schema.safeParse(members);
-  if (result.success) return result.data;
-  throw new Problem('invalid-request', `${result.error.issues.map(explain).join('; ')}.`);
+function pairOf({ client, service }: Members, faults: string[]): Pair {
+  return { client: nameOf('client', client, faults), service: nameOf('service', service, faults) };
 }
 
-function explain(issue: z.core.$ZodIssue): string {
-  if (issue.code === 'unrecognized_keys') return `unknown member ${issue.keys.map(shownName).join(', ')}`;
-  if (issue.path.length === 0) return 'the body must be an object';
-  return `${issue.path.join('.')}: ${issue.message}`;
+function nameOf(member: string, name: unknown, faults: string[]): string {
+  if (typeof name === 'string' && NAME_PATTERN.test(name)) return name;
+  const isText = typeof name === 'string';
+  faults.push(`${member}: ${isText ? NAME_RULE : name === undefined ? 'is required' : 'must be a string'}`);
+  return '';
 }
 
-function requiredOr(message: string) {
-  return ({ input }: { readonly input?: unknown }) => (input === undefined ? 'is required' : message);
+function minTtlOf({ min_ttl: seconds }: Members, faults: string[]): number {
+  if (seconds === undefined) return 0;
+  if (typeof seconds !== 'number' || !Number.isSafeInteger(seconds)) {
+    faults.push('min_ttl: must be a whole number of seconds');
+  } else if (seconds < 0) faults.push('min_ttl: must be 0 or more');
+  else if (seconds > MAX_MIN_TTL_SECONDS) faults.push('min_ttl: must be 86400 (one day) or less');
+  else return seconds;
+  return 0;
 }
 
-/** Reads a body of the two media types into its members, still unchecked; throws the problem that says what is wrong. */
-function parseBody(contentType: string | undefined, sent: string | Uint8Array): unknown {
-  const body = typeof sent === 'string' ? new TextEncoder().encode(sent) : sent;
+function refusedOf({ refused }: Members, faults: string[]): string | undefined {
+  if (refused === undefined) return undefined;
+  if (typeof refused !== 'string') faults.push('refused: must be a string');
+  else if (!/^[0-9a-f]{16}$/.test(refused)) faults.push(`refused: ${FINGERPRINT_RULE}`);
+  else return refused;
+  return undefined;
+}
+
+function stageOf({ stage: given = 'AWSCURRENT' }: Members, faults: string[]): SecretStage {
+  const stage = SECRET_STAGES.find((one) => one === given);
+  if (stage === undefined) faults.push('stage: must be AWSCURRENT, AWSPENDING or AWSPREVIOUS');
+  return stage ?? 'AWSCURRENT';
+}
+
+function refuseWrong(members: Members, known: readonly string[], faults: readonly string[]): void {
+  const unknown = Object.keys(members).filter((name) => !known.includes(name));
+  const all = unknown.length === 0 ? faults : [...faults, `unknown member ${unknown.map(shownName).join(', ')}`];
+  if (all.length > 0) throw new Problem('invalid-request', `${all.join('; ')}.`);
+}
+
+/** Reads a body of the two media types into its members. */
+function parseMembers(contentType: string | undefined, sent: string | Uint8Array): Members {
   const type = mediaType(contentType);
   if (type !== JSON_TYPE && type !== FORM_TYPE) {
-    throw new Problem(
-      'unsupported-media-type',
-      'Send application/json or application/x-www-form-urlencoded, in UTF-8, and name it in the content-type header.',
-    );
+    const types = `${JSON_TYPE} or ${FORM_TYPE}`;
+    throw new Problem('unsupported-media-type', `Send ${types}, in UTF-8, and name it in the content-type header.`);
   }
-  if (body.byteLength > MAX_BODY_BYTES) {
-    throw new Problem(
-      'content-too-large',
-      `The body has ${body.byteLength} bytes; at most ${MAX_BODY_BYTES} are read.`,
-    );
+  const body = typeof sent === 'string' ? new TextEncoder().encode(sent) : sent;
+  const { byteLength } = body;
+  if (byteLength > MAX_BODY_BYTES) {
+    throw new Problem('content-too-large', `The body has ${byteLength} bytes; at most ${MAX_BODY_BYTES} are read.`);
   }
   return type === JSON_TYPE ? parseJson(decode(body)) : parseForm(decode(body));
 }
+
+const NAME_RULE = 'must be 1 to 63 letters, digits, ".", "_" or "-", and start with a letter or digit';
+const FINGERPRINT_RULE = 'must be the fingerprint of an issued token: 16 hexadecimal digits in lower case';
+const MAX_MIN_TTL_SECONDS = 86_400;
 
 const JSON_TYPE = 'application/json';
 const FORM_TYPE = 'application/x-www-form-urlencoded';
@@ -115,16 +123,23 @@ function decode(body: Uint8Array): string {
   }
 }
 
-function parseJson(text: string): unknown {
+function parseJson(text: string): Members {
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(text);
   } catch {
     throw new Problem('invalid-request', 'The body is not valid JSON.');
   }
+  if (!isRecord(value)) {
+    throw new Problem('invalid-request', 'the body must be an object.');
+  }
+  const twice = duplicateMember(text);
+  if (twice !== undefined) throw new Problem('invalid-request', `${shownName(twice)}: is given more than once.`);
+  return value;
 }
 
 /** A form knows only texts, so digits become the number that the same member would be in JSON. */
-function parseForm(text: string): unknown {
+function parseForm(text: string): Members {
   const members = new Map<string, string | number>();
   for (const [name, value] of new URLSearchParams(text)) {
     if (members.has(name)) throw new Problem('invalid-request', `${shownName(name)}: is given more than once.`);

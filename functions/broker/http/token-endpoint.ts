@@ -50,23 +50,25 @@ export function createTokenEndpoint({ broker, audit, inTime, now }: Dependencies
   };
 
   async function answerTo(request: BrokerRequest, record: Draft): Promise<BrokerResponse> {
-    const { caller, method, path, query } = request;
+    const { caller, method, path, query, body } = request;
     if (caller === undefined) throw accessDenied();
     if (path !== '/token' && path !== '/check') {
       throw new Problem('not-found', 'The broker answers POST /token and POST /check.');
     }
     if (method !== 'POST') throw new Problem('method-not-allowed', 'Send a POST.');
     if (query !== '') throw new Problem('invalid-request', QUERY_DETAIL);
-    return path === '/token' ? issue({ ...request, caller }, record) : check({ ...request, caller }, record);
+    record.operation = path === '/token' ? 'token' : 'check';
+    if (body === undefined) throw new Problem('invalid-request', 'The body is not valid base64.');
+    return path === '/token'
+      ? issue({ ...request, caller, body }, record)
+      : check({ ...request, caller, body }, record);
   }
 
-  async function issue(request: SignedRequest, record: Draft): Promise<BrokerResponse> {
-    record.operation = 'token';
-    const wanted = parseIssueRequest(request.contentType, bodyOf(request));
+  async function issue({ caller, contentType, body, deadline }: FullRequest, record: Draft): Promise<BrokerResponse> {
+    const wanted = parseIssueRequest(contentType, body);
     record.pair = wanted.pair;
-
     const startedAt = now();
-    const issued = await broker.issue(request.caller, wanted, request.deadline, record.trace);
+    const issued = await broker.issue(caller, wanted, deadline, record.trace);
     record.cache = issued.cache;
     record.fingerprint = issued.token.fingerprint;
     record.credentialVersion = issued.token.credentialVersion;
@@ -74,31 +76,22 @@ export function createTokenEndpoint({ broker, audit, inTime, now }: Dependencies
     return tokenResponse(issued, startedAt, now());
   }
 
-  async function check(request: SignedRequest, record: Draft): Promise<BrokerResponse> {
-    record.operation = 'check';
-    const wanted = parseCheckRequest(request.contentType, bodyOf(request));
+  async function check({ caller, contentType, body, deadline }: FullRequest, record: Draft): Promise<BrokerResponse> {
+    const wanted = parseCheckRequest(contentType, body);
     record.pair = wanted.pair;
-
-    const result = await broker.check(request.caller, wanted, request.deadline, record.trace);
+    const result = await broker.check(caller, wanted, deadline, record.trace);
     record.outcome = result.finding;
     record.credentialVersion = result.version;
     return checkResponse(wanted, result, now());
   }
 }
 
-type SignedRequest = BrokerRequest & { readonly caller: Caller };
+type FullRequest = BrokerRequest & { readonly caller: Caller; readonly body: string | Uint8Array };
 
 type Draft = Pick<AuditRecord, 'requestId' | 'trace'> & {
   -readonly [Member in keyof AuditRecord]?: AuditRecord[Member];
 };
 
 const LATE_DETAIL = 'No answer came in time.';
-
 const INTERNAL_DETAIL = 'The broker failed. Tell its operators the request_id.';
-
 const QUERY_DETAIL = 'Query parameters are not supported: send members in the body.';
-
-function bodyOf({ body }: BrokerRequest): string | Uint8Array {
-  if (body === undefined) throw new Problem('invalid-request', 'The body is not valid base64.');
-  return body;
-}

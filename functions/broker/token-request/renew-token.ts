@@ -8,28 +8,20 @@ import type { Publication } from '../pair/store.ts';
 import { Problem } from '../problem.ts';
 import { shows } from '../redacted.ts';
 import type { Service } from '../service.ts';
-import { decodeBody } from '../token-response/body.ts';
-import { readTokenResponse } from '../token-response/read.ts';
+import { readTokenResponse, type ServiceToken, type TokenResponseReading } from '../token-response/read.ts';
 import { shapeOf } from '../token-response/shape.ts';
-import type { ServiceToken, TokenResponse } from '../token-response/types.ts';
 import type { RequestToken, TokenExchange } from './token-request.ts';
 
-/** What one token request brought. */
+/** What one token request brought: a token to publish, or what its answer says of the credential. */
 export type Renewal =
   | { readonly outcome: 'token'; readonly publication: Publication }
-  /** The service definitively refused the credential. */
-  | { readonly outcome: 'rejected' }
-  /** The same request would be answered the same, and may count as a failed log-in. */
-  | { readonly outcome: 'held'; readonly problem: Problem }
-  /** There is no answer about the credential: the same request may succeed later. */
-  | { readonly outcome: 'failed'; readonly problem: Problem };
+  | Exclude<TokenResponseReading, { outcome: 'token' }>;
 
 /** One token request for a pair, to be made by the holder of its lease. */
 interface RenewalOrder {
   readonly pair: Pair;
   readonly service: Service;
   readonly version: SecretVersion;
-  /** What is sent of the version. */
   readonly credential: Credential;
   /** The record under the lease. */
   readonly record: PairRecord;
@@ -54,23 +46,18 @@ export type RenewToken = (order: RenewalOrder) => Promise<Renewal>;
 /** Sends the token request and reads what came back. A failure is an outcome too: no `Problem` is thrown. */
 export function createTokenRenewer({ requestToken, fingerprint, random, now }: Dependencies): RenewToken {
   return async (order) => {
-    order.trace.tokenRequests += 1;
-    const exchange = await send(order);
-    if ('outcome' in exchange) return exchange;
-
-    const renewal = read(order, exchange);
-    if (renewal.outcome === 'rejected') order.trace.warnings.add('rejected');
-    return 'problem' in renewal && isLate(exchange, order) ? { outcome: 'failed', problem: tooLate(order) } : renewal;
-  };
-
-  async function send({ service, credential, deadline }: RenewalOrder): Promise<TokenExchange | Renewal> {
+    const { service, credential, deadline, trace } = order;
+    trace.tokenRequests += 1;
     try {
-      return await requestToken(service, credential, deadline);
+      const exchange = await requestToken(service, credential, deadline);
+      const renewal = read(order, exchange);
+      if (renewal.outcome === 'rejected') trace.warnings.add('rejected');
+      return 'problem' in renewal && isLate(exchange, order) ? { outcome: 'failed', problem: tooLate(order) } : renewal;
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       return { outcome: error.type === 'token-response-unusable' ? 'held' : 'failed', problem: error };
     }
-  }
+  };
 
   function read(order: RenewalOrder, { response, ...times }: TokenExchange): Renewal {
     const { pair, service, version, credential, record, forced, trace } = order;
@@ -78,21 +65,27 @@ export function createTokenRenewer({ requestToken, fingerprint, random, now }: D
     if (reading.outcome !== 'token') return reading;
 
     const served = stripCredential(reading.token, credential);
-    if (served === undefined) return { outcome: 'held', problem: credentialAsToken(pair, response) };
+    if (served === undefined) {
+      const detail = `Where its token should be, the service ${pair.service} repeats the credential of ${pair.client}.`;
+      return { outcome: 'held', problem: new Problem('token-response-unusable', detail, { shape: shapeOf(response) }) };
+    }
     const name = fingerprint(served.accessToken.reveal());
     const isSame = record.token?.fingerprint === name;
     if (isSame && forced) trace.warnings.add('same-token-again');
-    const life = lifeOf(served, times.requestStartedAt, isSame ? record.lifetimeSeenMs : 0);
-    if (!isIssuable(life, now())) return { outcome: 'failed', problem: tooShort(pair, life.expiresAt - now()) };
+    const issuedAt = times.requestStartedAt;
+    // A token that is handed out again keeps the longest life time seen of it: a shrinking rest is no shorter life.
+    const lifetimeSeenMs = Math.max(isSame ? record.lifetimeSeenMs : 0, served.expiresAt - issuedAt);
+    const life = { issuedAt, expiresAt: served.expiresAt, lifetimeSeenMs };
+    if (!isIssuable(life, now())) return { outcome: 'failed', problem: tooShort(pair, served.expiresAt - now()) };
     const token: StoredToken = {
       ...served,
       fingerprint: name,
       credentialVersion: version.versionId,
-      issuedAt: times.requestStartedAt,
+      issuedAt,
       refreshAt: refreshAt(life, random()),
       sameTokenAgain: isSame && (forced || record.token?.sameTokenAgain === true),
     };
-    return { outcome: 'token', publication: { token, lifetimeSeenMs: life.lifetimeSeenMs } };
+    return { outcome: 'token', publication: { token, lifetimeSeenMs } };
   }
 }
 
@@ -116,26 +109,11 @@ export function stripCredential(token: ServiceToken, credential: Credential): Se
   };
 }
 
-/** A caller that got this token would have the credential. */
-function credentialAsToken({ client, service }: Pair, response: TokenResponse): Problem {
-  const detail = `Where its token should be, the service ${service} repeats the credential of ${client}.`;
-  return new Problem('token-response-unusable', detail, { shape: shapeOf(response, decodeBody(response)) });
-}
-
-/** A token that is handed out again keeps the longest life time seen of it: a shrinking rest is no shorter life. */
-function lifeOf({ expiresAt }: ServiceToken, requestStartedAt: number, seenMs: number) {
-  const lifetimeSeenMs = Math.max(seenMs, expiresAt - requestStartedAt);
-  return { issuedAt: requestStartedAt, expiresAt, lifetimeSeenMs };
-}
-
 /** The service hands out a token too short to be issued; its successor comes when it has lapsed. */
 function tooShort({ service }: Pair, restMs: number): Problem {
-  const seconds = Math.max(1, Math.ceil(restMs / 1_000));
-  return new Problem(
-    'token-endpoint-unavailable',
-    `The service ${service} handed out a token that ends in ${seconds} s, too soon to be issued.`,
-    { retryAfterSeconds: seconds },
-  );
+  const retryAfterSeconds = Math.max(1, Math.ceil(restMs / 1_000));
+  const detail = `The service ${service} handed out a token that ends in ${retryAfterSeconds} s, too soon to be issued.`;
+  return new Problem('token-endpoint-unavailable', detail, { retryAfterSeconds });
 }
 
 /**

@@ -1,8 +1,8 @@
 import type { ProblemType } from '../../contract.ts';
-import { Problem, type ShapeReport } from '../problem.ts';
+import { Problem } from '../problem.ts';
 import type { Redacted } from '../redacted.ts';
+import type { TokenResponse } from '../token-response/body.ts';
 import { shapeOf } from '../token-response/shape.ts';
-import type { TokenResponse } from '../token-response/types.ts';
 
 /**
  * Sends one request once and gives the complete answer, with any status; follows no redirect.
@@ -31,17 +31,17 @@ export class SendFailure extends Error {
   readonly kind: SendFailureKind;
   /** An error code such as `ECONNREFUSED` or `CERT_HAS_EXPIRED`. */
   readonly code: string;
-  readonly #head: AnswerHead | undefined;
+  readonly #head: TokenResponse | undefined;
 
   constructor(kind: SendFailureKind, code: string, head?: AnswerHead) {
     super(`${kind} (${code})`);
     this.kind = kind;
     this.code = code;
-    this.#head = head;
+    this.#head = head && { ...head, body: new Uint8Array() };
   }
 
-  /** What had arrived of an answer whose body could not be read; private, because headers may hold a token. */
-  get head(): AnswerHead | undefined {
+  /** The answer whose body could not be read, without it; private, because headers may hold a token. */
+  get head(): TokenResponse | undefined {
     return this.#head;
   }
 }
@@ -66,68 +66,43 @@ export type SendFailureKind =
   /** The body is compressed although that was declined. */
   | 'encoded';
 
-/** Whether the same request may be sent again: only when nothing of an answer can have been produced. */
-export function isRepeatable({ kind }: SendFailure): boolean {
-  return kind === 'connect' || kind === 'stale-socket';
-}
-
 /** What a caller is told. The failure goes no further: it does not become a cause. */
-export function problemOf({ kind, code, head }: SendFailure, host: string): Problem {
-  const { type, because } = EXPLANATIONS[kind];
+export function problemOf(failure: SendFailure, host: string): Problem {
+  const { code, head } = failure;
+  const [type, because] = explain(failure, host);
   const status = head === undefined ? '' : `, status ${head.status}`;
-  return new Problem(type, `${because(host, code)} (${code}${status}).`, {
-    shape: type === 'token-response-unusable' ? shapeOfHead(head) : undefined,
-  });
+  const shape = type === 'token-response-unusable' && head !== undefined ? shapeOf(head) : undefined;
+  return new Problem(type, `${because} (${code}${status}).`, { shape });
 }
 
-/** There is no time left to ask a token endpoint. */
-export function outOfTime(host: string): Problem {
-  return new Problem('token-endpoint-timeout', `No time was left for a token request to ${host}.`);
+function explain({ kind, code }: SendFailure, host: string): readonly [ProblemType, string] {
+  switch (kind) {
+    case 'connect':
+      return NAME_LOOK_UP_CODES.includes(code)
+        ? [UNAVAILABLE, `The name ${host} cannot be resolved; check authUrl and the name servers`]
+        : [UNAVAILABLE, `No connection to ${host}; the service is down, or a route or a firewall is in the way`];
+    case 'tls':
+      return [
+        UNAVAILABLE,
+        `No trusted TLS connection to ${host}; its operator must mend the certificate or the protocol`,
+      ];
+    case 'stale-socket':
+      return [UNAVAILABLE, `${host} keeps closing its connections`];
+    case 'broken':
+      return [UNAVAILABLE, `${host} closed the connection before its answer was complete`];
+    case 'timeout':
+      return ['token-endpoint-timeout', `${host} took the token request and did not answer completely in time`];
+    case 'malformed':
+      return ['token-endpoint-error', `What ${host} answered is not HTTP; check the host and the port of authUrl`];
+    case 'too-large':
+      return ['token-response-unusable', `The answer of ${host} is larger than the broker reads`];
+    case 'encoded':
+      return [
+        'token-response-unusable',
+        `The answer of ${host} has a content encoding, which the token request declined`,
+      ];
+  }
 }
 
-/** Nothing was kept of a body that may not be read; an answer whose headers are too large has not even a status. */
-function shapeOfHead(head: AnswerHead | undefined): ShapeReport | undefined {
-  return head && shapeOf({ ...head, body: new Uint8Array() }, { format: 'unreadable', reason: 'It was not read.' });
-}
-
-interface Explanation {
-  readonly type: ProblemType;
-  readonly because: (host: string, code: string) => string;
-}
-
-const EXPLANATIONS: Readonly<Record<SendFailureKind, Explanation>> = {
-  connect: {
-    type: 'token-endpoint-unavailable',
-    because: (host, code) =>
-      NAME_LOOK_UP_CODES.includes(code)
-        ? `The name ${host} cannot be resolved; check authUrl and the name servers`
-        : `No connection to ${host}; the service is down, or a route or a firewall is in the way`,
-  },
-  tls: {
-    type: 'token-endpoint-unavailable',
-    because: (host) => `No trusted TLS connection to ${host}; its operator must mend the certificate or the protocol`,
-  },
-  'stale-socket': { type: 'token-endpoint-unavailable', because: (host) => `${host} keeps closing its connections` },
-  broken: {
-    type: 'token-endpoint-unavailable',
-    because: (host) => `${host} closed the connection before its answer was complete`,
-  },
-  timeout: {
-    type: 'token-endpoint-timeout',
-    because: (host) => `${host} took the token request and did not answer completely in time`,
-  },
-  malformed: {
-    type: 'token-endpoint-error',
-    because: (host) => `What ${host} answered is not HTTP; check the host and the port of authUrl`,
-  },
-  'too-large': {
-    type: 'token-response-unusable',
-    because: (host) => `The answer of ${host} is larger than the broker reads`,
-  },
-  encoded: {
-    type: 'token-response-unusable',
-    because: (host) => `The answer of ${host} has a content encoding, which the token request declined`,
-  },
-};
-
+const UNAVAILABLE = 'token-endpoint-unavailable';
 const NAME_LOOK_UP_CODES = ['ENOTFOUND', 'EAI_AGAIN', 'EAI_NODATA', 'EAI_FAIL'];

@@ -1,7 +1,9 @@
 import type { Credential } from '../credential/credential.ts';
+import { Problem } from '../problem.ts';
 import type { Service } from '../service.ts';
-import type { TokenResponse } from '../token-response/types.ts';
-import { type HttpRequest, isRepeatable, outOfTime, problemOf, type Send, SendFailure } from './send.ts';
+import type { TokenResponse } from '../token-response/body.ts';
+import type { RequestTimes } from '../token-response/expiry.ts';
+import { type HttpRequest, problemOf, type Send, SendFailure } from './send.ts';
 
 /**
  * Sends a service's token request until it is answered, within the service's `requestTimeoutMs`.
@@ -12,12 +14,10 @@ import { type HttpRequest, isRepeatable, outOfTime, problemOf, type Send, SendFa
  */
 export type RequestToken = (service: Service, credential: Credential, deadline: number) => Promise<TokenExchange>;
 
-export interface TokenExchange {
+/** An answer, with the times of the attempt that was answered. */
+export interface TokenExchange extends RequestTimes {
   /** With any status. The body is empty when an answer that is not a success broke off after its headers. */
   readonly response: TokenResponse;
-  /** When the attempt that was answered began; epoch milliseconds, like `receivedAt`. */
-  readonly requestStartedAt: number;
-  readonly receivedAt: number;
 }
 
 interface Dependencies {
@@ -39,16 +39,17 @@ export function createTokenRequester({ send, now, sleep, random }: Dependencies)
     for (let attempts = 1; ; attempts += 1) {
       const requestStartedAt = now();
       const timeoutMs = Math.min(service.attemptTimeoutMs, end - requestStartedAt);
-      if (timeoutMs <= 0) throw outOfTime(host);
-
-      const result = await attempt(request, timeoutMs);
-      if (!(result instanceof SendFailure)) {
-        return { response: result, requestStartedAt, receivedAt: now() };
+      if (timeoutMs <= 0) {
+        throw new Problem('token-endpoint-timeout', `No time was left for a token request to ${host}.`);
       }
+      const result = await attempt(request, timeoutMs);
+      if (!(result instanceof SendFailure)) return { response: result, requestStartedAt, receivedAt: now() };
 
+      // Only when nothing of an answer can have been produced.
+      const isRepeatable = result.kind === 'connect' || result.kind === 'stale-socket';
       // Full jitter: environments that failed together do not come back together.
       const pauseMs = random() * FIRST_PAUSE_MS * 2 ** (attempts - 1);
-      const mayRepeat = isRepeatable(result) && attempts < MAX_ATTEMPTS && now() + pauseMs + MIN_REPEAT_MS <= end;
+      const mayRepeat = isRepeatable && attempts < MAX_ATTEMPTS && now() + pauseMs + MIN_REPEAT_MS <= end;
       if (!mayRepeat) throw problemOf(result, host);
       await sleep(pauseMs);
     }
@@ -59,26 +60,18 @@ export function createTokenRequester({ send, now, sleep, random }: Dependencies)
       return await send(request, { timeoutMs, maxBodyBytes: MAX_BODY_BYTES });
     } catch (error) {
       if (!(error instanceof SendFailure)) throw error;
-      return refusalOf(error) ?? error;
+      // A 401 or a 429 says all in its headers. Were one whose body is compressed, endless or cut off a broken
+      // connection, a rejected credential would be sent again and again until the account is locked.
+      return error.head !== undefined && error.head.status >= 300 ? error.head : error;
     }
   }
 }
 
 const MAX_ATTEMPTS = 3;
 const FIRST_PAUSE_MS = 100;
-
 /** A repeat with less time than this would most likely be sent and then not waited for. */
 const MIN_REPEAT_MS = 250;
-
 const MAX_BODY_BYTES = 256 * 1_024;
-
-/**
- * A 401 or a 429 says what there is to say in its headers. Taking one whose body is compressed, endless or cut off for
- * a broken connection would have a rejected credential sent again and again until the account is locked.
- */
-function refusalOf({ head }: SendFailure): TokenResponse | undefined {
-  return head !== undefined && head.status >= 300 ? { ...head, body: new Uint8Array() } : undefined;
-}
 
 /** The token request of a service, authenticated with a credential. */
 export function buildTokenRequest(service: Service, credential: Credential): HttpRequest {
@@ -86,14 +79,18 @@ export function buildTokenRequest(service: Service, credential: Credential): Htt
   const body = service.parametersIn === 'body' ? parameters : '';
   // In a query not every server reads a plus as a space.
   const query = service.parametersIn === 'query' ? parameters.replaceAll('+', '%20') : '';
+  // Set as a path, never joined as text, so that no `tokenPath` can change the host.
+  const url = new URL(service.authUrl);
+  url.pathname = url.pathname.replace(/\/$/, '') + service.tokenPath;
+  url.search = query;
   return {
     method: 'POST',
-    url: tokenEndpoint(service, query),
+    url,
     headers: {
       accept: 'application/json',
       'user-agent': 'token-broker',
       ...(body !== '' && { 'content-type': 'application/x-www-form-urlencoded' }),
-      ...lowerCaseNames(service.headers),
+      ...Object.fromEntries(Object.entries(service.headers).map(([name, value]) => [name.toLowerCase(), value])),
       // Last, because no setting may change what the broker relies on.
       authorization: credential.authorization,
       'accept-encoding': 'identity',
@@ -102,16 +99,4 @@ export function buildTokenRequest(service: Service, credential: Credential): Htt
     },
     body,
   };
-}
-
-/** Set as a path, never joined as text, so that no `tokenPath` can change the host. */
-function tokenEndpoint({ authUrl, tokenPath }: Service, query: string): URL {
-  const url = new URL(authUrl);
-  url.pathname = url.pathname.replace(/\/$/, '') + tokenPath;
-  url.search = query;
-  return url;
-}
-
-function lowerCaseNames(headers: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
 }

@@ -1,26 +1,25 @@
 import type { Service } from '../service.ts';
+import type { TokenResponse } from './body.ts';
 import {
-  type ExpiryName,
-  type ExpiryValue,
+  type Clock,
   expiryHeaderOf,
   expiryNameOf,
   parseHttpDate,
   readExpiryValue,
   readJwt,
+  SECONDS,
 } from './expiry-value.ts';
 import type { FoundToken } from './find-token.ts';
-import { type MemberPath, memberAt, type PrintPath, UnusableAnswer } from './members.ts';
-import type { ExpirySource, RequestTimes, TokenResponse } from './types.ts';
+import { memberAt, type PrintPath, UnusableAnswer } from './members.ts';
 
 /**
  * Reads when a token expires. Of everything that tells it, the earliest counts:
  *
  * - `lifetimeMember`, when it is set, and then no other member or header; else every member beside the token and around
  *   it whose name tells an expiry, and the response headers that do
- * - the token's own `exp`, when it is a JWT: whatever a setting says, its service will refuse it from then on
+ * - the token's own `exp`, when it is a JWT: its service will refuse it from then on, also when a setting says otherwise
  *
- * When nothing tells it, `tokenLifetimeSeconds` counts, else `assumedLifetimeSeconds`. The result is cut to
- * `maxLifetimeSeconds`.
+ * When nothing tells it, the settings do. The result is cut to `maxLifetimeSeconds`.
  *
  * A length of time counts from the start of the request: the token may have been made at any moment since. A moment
  * counts from the answer's own `date`, because the service's clock may be off; without a `date` it is taken as it is.
@@ -32,41 +31,42 @@ import type { ExpirySource, RequestTimes, TokenResponse } from './types.ts';
  */
 export function readExpiry(answer: AnsweredToken, times: RequestTimes, service: Service): Expiry {
   const { requestStartedAt, receivedAt } = times;
-  const clock = { requestStartedAt, serviceDate: parseHttpDate(answer.headers.date ?? '') };
+  const serviceDate = parseHttpDate(answer.headers.date);
+  const clock = { requestStartedAt, offsetMs: Number.isNaN(serviceDate) ? 0 : requestStartedAt - serviceDate };
   const claims = [...claimsOfAnswer(answer, clock, service), ...claimsOfJwt(answer.token.value, clock)];
-  const earliest = claims.reduce(earlier, undefined) ?? fallback(requestStartedAt, service);
+  const [earliest = claimOfSettings(clock, service)] = claims.sort((a, b) => a.expiresAt - b.expiresAt);
   const latest = requestStartedAt + service.maxLifetimeSeconds * 1_000;
   const expiresAt = Math.floor(Math.min(earliest.expiresAt, latest));
-  if (expiresAt > receivedAt) return { expiresAt, expirySource: earliest.source };
-  throw new UnusableAnswer(
-    (print) => `by ${earliest.where(print)} the token had expired when it arrived. ${COMPARE_CLOCKS}`,
-  );
+  if (expiresAt > receivedAt) return { expiresAt, expirySource: earliest.expirySource };
+  throw new UnusableAnswer(`by ${earliest.where()} the token had expired when it arrived. ${COMPARE_CLOCKS}`);
 }
 
 /** An answer in which the token was found. */
-export interface AnsweredToken {
+interface AnsweredToken {
   readonly token: FoundToken;
   readonly body: unknown;
   readonly headers: TokenResponse['headers'];
+  readonly print: PrintPath;
 }
 
-interface Expiry {
-  /** Epoch milliseconds. */
+/** When the token request was sent and when its answer was complete, in epoch milliseconds. */
+export interface RequestTimes {
+  readonly requestStartedAt: number;
+  readonly receivedAt: number;
+}
+
+export interface Expiry {
+  /** Epoch milliseconds, counted from the start of the token request. */
   readonly expiresAt: number;
   readonly expirySource: ExpirySource;
 }
 
-/** When the token expires by one member, header or setting. */
-interface ExpiryClaim {
-  readonly where: (print: PrintPath) => string;
-  readonly expiresAt: number;
-  readonly source: ExpirySource;
-}
+/** What says how long the token lives: the answer, the token itself (JWT `exp`), the settings, or an assumption. */
+export type ExpirySource = 'response' | 'jwt' | 'configured' | 'assumed';
 
-interface Clock {
-  readonly requestStartedAt: number;
-  /** What the service's clock showed when it answered. */
-  readonly serviceDate: number | undefined;
+/** When the token expires by one member, header or setting. */
+interface ExpiryClaim extends Expiry {
+  readonly where: () => string;
 }
 
 const COMPARE_CLOCKS =
@@ -74,87 +74,54 @@ const COMPARE_CLOCKS =
 
 function claimsOfAnswer(answer: AnsweredToken, clock: Clock, service: Service): readonly ExpiryClaim[] {
   const { lifetimeMember, lifetimeUnit } = service.response;
-  const candidates =
-    lifetimeMember === undefined ? searchedCandidates(answer) : configuredCandidate(answer.body, lifetimeMember);
-  const read = candidates.map(({ path, value, name }) => {
+  const told = candidatesOf(answer, lifetimeMember).flatMap(({ path, value, meaning }): readonly ExpiryClaim[] => {
+    if (meaning === undefined) return [];
     // The settings know the unit; the name only suggests one.
-    const unitMs = lifetimeUnit === 'milliseconds' ? 1 : (name.unitMs ?? 1_000);
-    return { path, expiry: readExpiryValue(value, name.isMoment, unitMs) };
+    const unitMs = lifetimeUnit === 'milliseconds' ? 1 : meaning.unitMs;
+    const expiresAt = readExpiryValue(value, { ...meaning, unitMs }, clock);
+    const where = () => `\`${answer.print(path)}\``;
+    return expiresAt === undefined ? [] : [{ where, expiresAt, expirySource: 'response' }];
   });
-  const claims = read.flatMap(({ path, expiry }) => {
-    const expiresAt = timeOf(expiry, clock);
-    return expiresAt === undefined ? [] : [{ where: codeOf(path), expiresAt, source: 'response' as const }];
-  });
+  const claims = told.filter(({ expiresAt }) => !Number.isNaN(expiresAt));
   if (claims.length > 0) return claims;
   if (lifetimeMember !== undefined) {
     throw new UnusableAnswer(
       'response.lifetimeMember names a member that is missing or tells no life time that can be read.',
     );
   }
-  const unreadable = read.find(({ expiry }) => expiry.kind === 'unreadable');
+  const [unreadable] = told;
   if (unreadable === undefined || service.tokenLifetimeSeconds !== undefined) return [];
-  throw new UnusableAnswer((print) => {
-    const where = codeOf(unreadable.path)(print);
-    return `the life time in ${where} cannot be read; name another in response.lifetimeMember, or set tokenLifetimeSeconds.`;
-  });
+  const advice = 'name another in response.lifetimeMember, or set tokenLifetimeSeconds.';
+  throw new UnusableAnswer(`the life time in ${unreadable.where()} cannot be read; ${advice}`);
 }
 
-/** A member or header whose name tells an expiry, not read yet. */
-interface Candidate {
-  readonly path: MemberPath;
-  readonly value: unknown;
-  readonly name: ExpiryName;
-}
-
-function searchedCandidates({ token, headers }: AnsweredToken): readonly Candidate[] {
+/** Members and headers, not read yet, with what their names say of an expiry. */
+function candidatesOf({ token, body, headers }: AnsweredToken, lifetimeMember: string | undefined) {
+  if (lifetimeMember !== undefined) {
+    const member = memberAt(body, lifetimeMember);
+    const name = member?.path.at(-1) ?? '';
+    return member === undefined ? [] : [{ ...member, meaning: expiryNameOf(name) ?? SECONDS }];
+  }
   const inBody = token.around.flatMap(({ path, members }) =>
-    Object.entries(members).flatMap(([name, value]) => candidateOf([...path, name], value, expiryNameOf(name))),
+    Object.entries(members).map(([name, value]) => ({ path: [...path, name], value, meaning: expiryNameOf(name) })),
   );
-  const inHeaders = Object.entries(headers).flatMap(([name, value]) =>
-    candidateOf([name], value, expiryHeaderOf(name)),
-  );
+  const inHeaders = Object.entries(headers).map(([name, value]) => ({
+    path: [name],
+    value,
+    meaning: expiryHeaderOf(name),
+  }));
   return [...inBody, ...inHeaders];
-}
-
-function candidateOf(path: MemberPath, value: unknown, name: ExpiryName | undefined): readonly Candidate[] {
-  return name === undefined ? [] : [{ path, value, name }];
-}
-
-function configuredCandidate(body: unknown, lifetimeMember: string): readonly Candidate[] {
-  const member = memberAt(body, lifetimeMember);
-  const name = expiryNameOf(member?.path.at(-1) ?? '') ?? { isMoment: false, unitMs: undefined };
-  return member === undefined ? [] : [{ ...member, name }];
-}
-
-function timeOf(expiry: ExpiryValue, clock: Clock): number | undefined {
-  if (expiry.kind === 'length') return clock.requestStartedAt + expiry.milliseconds;
-  return expiry.kind === 'moment' ? onOwnClock(expiry.time, clock) : undefined;
-}
-
-function onOwnClock(moment: number, { requestStartedAt, serviceDate }: Clock): number {
-  return serviceDate === undefined ? moment : requestStartedAt + (moment - serviceDate);
-}
-
-function codeOf(path: MemberPath): (print: PrintPath) => string {
-  return (print) => `\`${print(path)}\``;
 }
 
 function claimsOfJwt(token: string, clock: Clock): readonly ExpiryClaim[] {
   const expiresAt = readJwt(token)?.expiresAt;
   if (expiresAt === undefined) return [];
-  return [{ where: () => 'its own `exp` (JWT)', expiresAt: onOwnClock(expiresAt, clock), source: 'jwt' }];
+  return [{ where: () => 'its own `exp` (JWT)', expiresAt: expiresAt + clock.offsetMs, expirySource: 'jwt' }];
 }
 
-function earlier(one: ExpiryClaim | undefined, other: ExpiryClaim): ExpiryClaim {
-  return one === undefined || other.expiresAt < one.expiresAt ? other : one;
-}
-
-/** What counts when neither the answer nor the token tells an expiry. */
-function fallback(requestStartedAt: number, service: Service): ExpiryClaim {
+function claimOfSettings({ requestStartedAt }: Clock, service: Service): ExpiryClaim {
   const { tokenLifetimeSeconds, assumedLifetimeSeconds } = service;
-  return {
-    where: () => 'the settings',
-    expiresAt: requestStartedAt + (tokenLifetimeSeconds ?? assumedLifetimeSeconds) * 1_000,
-    source: tokenLifetimeSeconds === undefined ? 'assumed' : 'configured',
-  };
+  const expiresAt = requestStartedAt + (tokenLifetimeSeconds ?? assumedLifetimeSeconds) * 1_000;
+  const expirySource = tokenLifetimeSeconds === undefined ? 'assumed' : 'configured';
+  return { where: () => 'the settings', expiresAt, expirySource };
 }

@@ -1,8 +1,12 @@
-/** The members of a JSON object. */
+import { isRecord } from '../json.ts';
+
 type Members = Readonly<Record<string, unknown>>;
 
 /** The names that lead to a member, from the outside in. */
 export type MemberPath = readonly string[];
+
+/** Writes a member's path without giving away a value of the answer. */
+export type PrintPath = (path: MemberPath) => string;
 
 /** One object of an answer and where it stands. */
 export interface Level {
@@ -17,9 +21,9 @@ export interface FoundMember {
   readonly around: readonly Level[];
 }
 
-/** Whether a value is a JSON object; an array is none. */
-export function isRecord(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+/** Thrown while an answer is read, when no token can come of it; says what is wrong and which setting would help. */
+export class UnusableAnswer extends Error {
+  override readonly name = 'UnusableAnswer';
 }
 
 /** `accessToken`, `access_token`, `Access-Token` and `access.token` are one name. */
@@ -79,20 +83,3 @@ function enter(value: unknown, path: MemberPath, rest = ''): Level | undefined {
 const MAX_NAME_LENGTH = 64;
 const MAX_MEMBERS = 1_000;
 const MAX_DEPTH = 2;
-
-/** Writes a member's path without giving away a value of the answer. */
-export type PrintPath = (path: MemberPath) => string;
-
-/**
- * Thrown while an answer is read, when no token can come of it. Says what is wrong and which setting would help; paths
- * are printed only where the problem is made, because names can be as secret as values.
- */
-export class UnusableAnswer extends Error {
-  override readonly name = 'UnusableAnswer';
-  readonly explain: (printPath: PrintPath) => string;
-
-  constructor(explanation: string | ((printPath: PrintPath) => string)) {
-    super('The answer of the token endpoint holds no usable token');
-    this.explain = typeof explanation === 'string' ? () => explanation : explanation;
-  }
-}

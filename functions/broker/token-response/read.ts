@@ -1,23 +1,31 @@
+import { isRecord } from '../json.ts';
 import { Problem } from '../problem.ts';
-import { Redacted } from '../redacted.ts';
+import { Redacted, shows } from '../redacted.ts';
 import type { Service } from '../service.ts';
-import { type DecodedBody, decodeBody } from './body.ts';
-import { readExpiry } from './expiry.ts';
+import { type DecodedBody, decodeBody, type TokenResponse } from './body.ts';
+import { type Expiry, type RequestTimes, readExpiry } from './expiry.ts';
 import { parseHttpDate } from './expiry-value.ts';
-import { readPassThrough, readScope, readTokenType } from './extras.ts';
 import { findToken } from './find-token.ts';
-import { isRecord, memberAt, UnusableAnswer } from './members.ts';
+import { type FoundMember, type Level, memberAt, plainName, UnusableAnswer } from './members.ts';
 import { createPathPrinter, shapeOf } from './shape.ts';
-import type { RequestTimes, ServiceToken, TokenResponse } from './types.ts';
 
 export type TokenResponseReading =
   | { readonly outcome: 'token'; readonly token: ServiceToken }
   /** The service definitively refused the credential. */
-  | { readonly outcome: 'rejected'; readonly status: number }
+  | { readonly outcome: 'rejected' }
   /** The same request would be answered the same, and may count as a failed log-in. */
   | { readonly outcome: 'held'; readonly problem: Problem }
-  /** The answer says nothing about the credential: the same request may succeed later. */
+  /** There is no answer about the credential: the same request may succeed later. */
   | { readonly outcome: 'failed'; readonly problem: Problem };
+
+/** A token as its service gave it. */
+export interface ServiceToken extends Expiry {
+  readonly accessToken: Redacted;
+  readonly tokenType: string;
+  readonly scope?: string | undefined;
+  /** The members that `passThrough` names, as the service gave them. */
+  readonly passThrough: Readonly<Record<string, unknown>>;
+}
 
 /**
  * Reads what a token endpoint answered: a token, the rejection of the credential, or a problem. Never throws, and no
@@ -37,100 +45,73 @@ export function readTokenResponse(
 ): TokenResponseReading {
   const body = decodeBody(response);
   const { status } = response;
-  if (isRejected(status, body, service.rejectedOn403)) return { outcome: 'rejected', status };
+  if (isRejected(status, body, service.rejectedOn403)) return { outcome: 'rejected' };
   if (status < 200 || status > 299) {
-    const outcome = status >= 400 && status <= 499 && !TRANSIENT_STATUSES.has(status) ? 'held' : 'failed';
-    return { outcome, problem: problemOfStatus(response, body, times.receivedAt) };
+    const outcome = status >= 400 && status <= 499 && status !== 408 && status !== 429 ? 'held' : 'failed';
+    return { outcome, problem: problemOfStatus(response, oauthErrorOf(body), times.receivedAt) };
   }
   try {
-    return { outcome: 'token', token: readToken(response.headers, body, times, service) };
+    return { outcome: 'token', token: readToken(response, body, times, service) };
   } catch (error) {
     if (!(error instanceof UnusableAnswer)) throw error;
-    return { outcome: 'held', problem: problemOfAnswer(response, body, error) };
+    const detail = `The answer of the token endpoint (${status}) is unusable: ${error.message}`;
+    return { outcome: 'held', problem: new Problem('token-response-unusable', detail, { shape: shapeOf(response) }) };
   }
 }
 
-/** The service took too long to receive the request, or wants fewer of them. */
-const TRANSIENT_STATUSES: ReadonlySet<number> = new Set([408, 429]);
-
-/**
- * Whether the service definitively refused the credential: 401, 400 with the error `invalid_client` in a JSON body, and
- * 403 when the settings say that the service means it so. Nothing else is definitive, because a rejected credential is
- * not sent again.
- *
- * @see RFC 6749 §5.2
- */
+/** Nothing else is definitive, because a rejected credential is not sent again (RFC 6749 §5.2). */
 function isRejected(status: number, body: DecodedBody, rejectedOn403: boolean): boolean {
   if (status === 401 || (status === 403 && rejectedOn403)) return true;
-  return status === 400 && body.format === 'json' && oauthErrorOf(body) === 'invalid_client';
+  return status === 400 && 'isJson' in body && body.isJson && oauthErrorOf(body) === 'invalid_client';
 }
 
 /** The error that an answer names, when it is a registered one: any other text could hold anything (RFC 6749 §5.2). */
-function oauthErrorOf(body: DecodedBody): string | undefined {
-  const error = isRecord(body.value) ? body.value.error : undefined;
+function oauthErrorOf({ value }: DecodedBody): string | undefined {
+  const error = isRecord(value) ? value.error : undefined;
   return typeof error === 'string' && OAUTH_ERRORS.has(error) ? error : undefined;
 }
 
-const OAUTH_ERRORS: ReadonlySet<string> = new Set([
-  ...['invalid_request', 'invalid_client', 'invalid_grant', 'unauthorized_client', 'unsupported_grant_type'],
-  'invalid_scope',
+/** The registered errors, with what an operator should look at. */
+const OAUTH_ERRORS: ReadonlyMap<string, string | undefined> = new Map([
+  ['invalid_client', undefined],
+  ['invalid_request', 'a parameter is missing or wrong. Check parameters and parametersIn.'],
+  ['invalid_grant', 'it does not accept the grant. Check grant_type in parameters.'],
+  ['unsupported_grant_type', 'it does not know the grant. Check grant_type in parameters, and parametersIn.'],
+  [
+    'unauthorized_client',
+    'it does not allow this grant to this client. Check grant_type in parameters, or ask the service.',
+  ],
+  ['invalid_scope', 'it does not give this scope. Check scope in parameters.'],
 ]);
 
-/**
- * The problem of an answer that is neither a success nor a rejection: for 429 and 5xx `token-endpoint-unavailable`, with
- * the seconds of `retry-after`, else `token-endpoint-error`, which says what an operator should look at.
- */
-function problemOfStatus(response: TokenResponse, body: DecodedBody, receivedAt: number): Problem {
+/** The problem of an answer that is neither a success nor a rejection. */
+function problemOfStatus(response: TokenResponse, error: string | undefined, receivedAt: number): Problem {
   const { status, headers } = response;
+  const shape = shapeOf(response);
   if (status === 429 || (status >= 500 && status <= 599)) {
-    const retryAfterSeconds = parseRetryAfter(headers['retry-after'], receivedAt);
-    const shape = shapeOf(response, body);
-    return new Problem('token-endpoint-unavailable', `The token endpoint answered ${status}.`, {
-      retryAfterSeconds,
-      shape,
-    });
+    const retryAfterSeconds = parseRetryAfter(headers['retry-after'] ?? '', receivedAt);
+    const detail = `The token endpoint answered ${status}.`;
+    return new Problem('token-endpoint-unavailable', detail, { retryAfterSeconds, shape });
   }
-  const error = oauthErrorOf(body);
   const answered = `The token endpoint answered ${status}${error === undefined ? '' : ` (${error})`}`;
-  return new Problem('token-endpoint-error', `${answered}: ${adviceFor(status, error)}`, {
-    shape: shapeOf(response, body),
-  });
+  return new Problem('token-endpoint-error', `${answered}: ${adviceFor(status, error)}`, { shape });
 }
 
-/**
- * The whole seconds that a `retry-after` header asks to wait, at most 300. Both forms are read, seconds and HTTP date;
- * zero, a date that has passed and nonsense ask for nothing.
- *
- * @see RFC 9110 §10.2.3
- */
-function parseRetryAfter(header: string | undefined, now: number): number | undefined {
-  if (header === undefined) return undefined;
-  const seconds = /^\d+$/.test(header) ? Number(header) : secondsUntil(parseHttpDate(header), now);
-  return seconds !== undefined && seconds > 0 ? Math.min(seconds, MAX_RETRY_AFTER_SECONDS) : undefined;
+/** The whole seconds that a `retry-after` header, seconds or an HTTP date, asks to wait, at most 300 (RFC 9110 §10.2.3). */
+function parseRetryAfter(header: string, now: number): number | undefined {
+  const seconds = /^\d+$/.test(header) ? Number(header) : Math.ceil((parseHttpDate(header) - now) / 1_000);
+  return seconds > 0 ? Math.min(seconds, MAX_RETRY_AFTER_SECONDS) : undefined;
 }
 
 /** A service that asks for hours would stop a pair for hours after a short incident. */
 const MAX_RETRY_AFTER_SECONDS = 300;
 
-function secondsUntil(time: number | undefined, now: number): number | undefined {
-  return time === undefined ? undefined : Math.ceil((time - now) / 1_000);
-}
-
-function adviceFor(status: number, error: string | undefined): string {
-  const advice = (error === undefined ? undefined : ERROR_ADVICE[error]) ?? STATUS_ADVICE[status];
+function adviceFor(status: number, error = ''): string {
+  const advice = OAUTH_ERRORS.get(error) ?? STATUS_ADVICE[status];
   if (advice !== undefined) return advice;
   if (status >= 300 && status <= 399) return 'a redirect, and none is followed. Correct authUrl or tokenPath.';
   return 'check authUrl, tokenPath, parameters, parametersIn and headers of the service.';
 }
-
-const ERROR_ADVICE: Readonly<Record<string, string>> = {
-  invalid_request: 'a parameter is missing or wrong. Check parameters and parametersIn.',
-  invalid_grant: 'it does not accept the grant. Check grant_type in parameters.',
-  unsupported_grant_type: 'it does not know the grant. Check grant_type in parameters, and parametersIn.',
-  unauthorized_client:
-    'it does not allow this grant to this client. Check grant_type in parameters, or ask the service.',
-  invalid_scope: 'it does not give this scope. Check scope in parameters.',
-};
 
 const STATUS_ADVICE: Readonly<Record<number, string>> = {
   400: 'it does not understand the token request. Check parameters, parametersIn and headers.',
@@ -145,41 +126,76 @@ const STATUS_ADVICE: Readonly<Record<number, string>> = {
   422: 'it does not accept the parameters. Check parameters and parametersIn.',
 };
 
-function readToken(
-  headers: TokenResponse['headers'],
-  body: DecodedBody,
-  times: RequestTimes,
-  service: Service,
-): ServiceToken {
-  if (body.format === 'unreadable') throw new UnusableAnswer(body.reason);
-  refuseError(body);
-  const { tokenMember, passThrough } = service.response;
-  const token = findToken(body.value, tokenMember);
+function readToken({ headers }: TokenResponse, body: DecodedBody, times: RequestTimes, service: Service): ServiceToken {
+  if ('unreadable' in body) throw new UnusableAnswer(body.unreadable);
+  // An error in a success is no rejection: what a service means by it is not defined, so nothing is latched.
+  if (['error', 'errors'].some((name) => !isEmpty(memberAt(body.value, name)?.value))) {
+    throw new UnusableAnswer(`it reports ${oauthErrorOf(body) ?? 'an error'}, although its status says success.`);
+  }
+  const print = createPathPrinter(body.value);
+  const token = findToken(body.value, service.response.tokenMember, print);
   return {
     accessToken: new Redacted(token.value),
     tokenType: readTokenType(token.around, token.value),
-    ...readExpiry({ token, body: body.value, headers }, times, service),
+    ...readExpiry({ token, body: body.value, headers, print }, times, service),
     scope: readScope(token.around, token.value),
-    passThrough: readPassThrough(body.value, passThrough, token.value),
+    passThrough: readPassThrough(body.value, service.response.passThrough, token.value),
   };
-}
-
-/** An error in a success is no rejection: what a service means by it is not defined, so nothing is latched. */
-function refuseError(body: DecodedBody): void {
-  const isReported = ['error', 'errors'].some((name) => !isEmpty(memberAt(body.value, name)?.value));
-  if (!isReported) return;
-  const error = oauthErrorOf(body) ?? 'an error';
-  throw new UnusableAnswer(`it reports ${error}, although its status says success.`);
 }
 
 /** `"error": null`, `""`, `0` and the like come along with good tokens. */
 function isEmpty(value: unknown): boolean {
-  const isEmptyObject = typeof value === 'object' && value !== null && Object.keys(value).length === 0;
-  return !value || value === '0' || isEmptyObject;
+  return !value || value === '0' || (typeof value === 'object' && Object.keys(value).length === 0);
 }
 
-function problemOfAnswer(response: TokenResponse, body: DecodedBody, error: UnusableAnswer): Problem {
-  const printPath = createPathPrinter(body.value);
-  const detail = `The answer of the token endpoint (${response.status}) is unusable: ${error.explain(printPath)}`;
-  return new Problem('token-response-unusable', detail, { shape: shapeOf(response, body) });
+/** `Bearer` when the answer tells no type, no word or the token; case does not matter (RFC 6749 §7.1, RFC 9110 §11.1). */
+function readTokenType(around: readonly Level[], token: string): string {
+  const type = nearest(around, 'tokentype');
+  const word = typeof type === 'string' ? type.trim() : '';
+  return AUTH_SCHEME.test(word) && word.toLowerCase() !== 'bearer' && !shows(word, token) ? word : 'Bearer';
 }
+
+/** The granted scope, also when it comes as an array; undefined when the answer tells none that may be shown (RFC 6749 §3.3). */
+function readScope(around: readonly Level[], token: string): string | undefined {
+  const given = nearest(around, 'scope') ?? nearest(around, 'scopes');
+  const scope = Array.isArray(given) && given.every((one) => typeof one === 'string') ? given.join(' ') : given;
+  return typeof scope === 'string' && SCOPE.test(scope) && !shows(scope, token) ? scope : undefined;
+}
+
+const AUTH_SCHEME = /^[!#$%&'*+\-.^_`|~\w]{1,64}$/;
+const SCOPE = /^[\x20-\x7e]{1,4096}$/;
+
+function nearest(around: readonly Level[], plain: string): unknown {
+  const entries = around.flatMap(({ members }) => Object.entries(members));
+  return entries.find(([name, value]) => plainName(name) === plain && value !== null)?.[1];
+}
+
+/**
+ * The members that `passThrough` names, each under the path that names it. Left out are members that the answer does
+ * not have, large or deep ones, and those that hold a token: the broker hands out one token, in one place.
+ */
+function readPassThrough(body: unknown, paths: readonly string[], token: string): Readonly<Record<string, unknown>> {
+  const members = paths.flatMap((path) => {
+    const member = memberAt(body, path);
+    return member !== undefined && isPassable(member, token) ? [[path, member.value] as const] : [];
+  });
+  return Object.fromEntries(members);
+}
+
+function isPassable({ path, value }: FoundMember, token: string): boolean {
+  if (!isFlatAndOpen(path.at(-1) ?? '', value, 0)) return false;
+  return JSON.stringify(value).length <= MAX_PASSED_LENGTH && !shows(value, token);
+}
+
+/** Not so deep that writing it as JSON could fail, and without a member that names a secret. */
+function isFlatAndOpen(name: string, value: unknown, depth: number): boolean {
+  if (SECRET_NAME.test(plainName(name))) return false;
+  if (typeof value === 'number') return Number.isFinite(value);
+  if (typeof value !== 'object' || value === null) return true;
+  if (depth === MAX_PASSED_DEPTH) return false;
+  return Object.entries(value).every(([inner, one]) => isFlatAndOpen(inner, one, depth + 1));
+}
+
+const SECRET_NAME = /token$|^jwt|^refresh|^bearer$|^authorization$|secret|password/;
+const MAX_PASSED_LENGTH = 4_096;
+const MAX_PASSED_DEPTH = 4;

@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import {
+  CreateTableCommand,
+  type DynamoDBClient,
+  ResourceInUseException,
+  waitUntilTableExists,
+} from '@aws-sdk/client-dynamodb';
+import {
+  CreateSecretCommand,
+  ResourceExistsException,
+  type SecretsManagerClient,
+} from '@aws-sdk/client-secrets-manager';
+import dynalite from 'dynalite';
+import { sealingKeyName } from '../../../functions/contract.ts';
+import { listen, receive, send, stop } from '../loopback.ts';
+import { jsonRefusal, type Signatures, signerOf } from './server.ts';
+
+/** Stands in for DynamoDB on 127.0.0.1, everything in memory. */
+export async function startDynamoDB(signatures: Signatures): Promise<DynamoDBStandIn> {
+  const engine = dynalite({ createTableMs: 0 });
+  const server = createServer((request, response) => {
+    // A client that goes away in the middle of a request gets no answer.
+    respond(request, response).catch(() => response.destroy());
+  });
+
+  async function respond(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const request = await receive(incoming, MAX_BODY_BYTES);
+    try {
+      await signerOf(request, 'dynamodb', signatures);
+    } catch (error) {
+      return send(response, jsonRefusal(error, 'application/x-amz-json-1.0'));
+    }
+    const { method, url, headers } = incoming;
+    engine.emit('request', Object.assign(Readable.from([request.body]), { method, url, headers }), response);
+  }
+
+  const port = await listen(server, 0);
+  return { url: `http://127.0.0.1:${port}`, close: () => stop(server) };
+}
+
+/** Beyond what the engine takes, so that it is the one to refuse. */
+const MAX_BODY_BYTES = 17 * 1_048_576;
+
+interface DynamoDBStandIn {
+  readonly url: string;
+  readonly close: () => Promise<void>;
+}
+
+/** Makes the table of pairs where it is missing; several brokers may try at once. */
+export async function ensurePairTable(dynamodb: DynamoDBClient, tableName: string): Promise<void> {
+  const command = new CreateTableCommand({
+    TableName: tableName,
+    BillingMode: 'PAY_PER_REQUEST',
+    AttributeDefinitions: [{ AttributeName: 'pair', AttributeType: 'S' }],
+    KeySchema: [{ AttributeName: 'pair', KeyType: 'HASH' }],
+  });
+  await ignore(ResourceInUseException, dynamodb.send(command));
+  await waitUntilTableExists({ client: dynamodb, minDelay: 1, maxWaitTime: 30 }, { TableName: tableName });
+}
+
+/** Makes the environment's sealing key where it is missing; of several brokers that try at once, one key remains. */
+export async function ensureSealingKey(secretsManager: SecretsManagerClient, environment: string): Promise<void> {
+  const command = new CreateSecretCommand({
+    Name: sealingKeyName(environment),
+    SecretString: randomBytes(48).toString('base64'),
+  });
+  await ignore(ResourceExistsException, secretsManager.send(command));
+}
+
+async function ignore(
+  expected: typeof ResourceInUseException | typeof ResourceExistsException,
+  call: Promise<unknown>,
+) {
+  try {
+    await call;
+  } catch (error) {
+    if (!(error instanceof expected)) throw error;
+  }
+}

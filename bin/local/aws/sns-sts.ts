@@ -1,0 +1,62 @@
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import type { SigningKey } from '../function-url/sigv4.ts';
+import { AwsError } from './failure.ts';
+import { type AwsServer, operation, type Signatures, serveAws } from './server.ts';
+
+/** A message as the subscribers of a topic get it. */
+export interface PublishedMessage {
+  readonly subject: string | undefined;
+  readonly text: string;
+}
+
+interface SnsOptions extends Signatures {
+  /** Publishing to any other is refused. */
+  readonly topicArn: string;
+  readonly onMessage: (message: PublishedMessage) => void;
+}
+
+/** Stands in for Amazon SNS on 127.0.0.1: one topic, whose messages go to `onMessage`. */
+export function startSns({ topicArn, onMessage, ...signatures }: SnsOptions): Promise<AwsServer> {
+  const Publish = operation(PUBLISH, ({ TopicArn, Subject: subject, Message: text }) => {
+    if (TopicArn !== topicArn) throw new AwsError('NotFound', 'Topic does not exist', 404);
+    if (text === '') throw new AwsError('InvalidParameter', 'Invalid parameter: Empty message');
+    if (!SUBJECT.test(subject ?? '-')) throw new AwsError('InvalidParameter', 'Invalid parameter: Subject');
+    onMessage({ subject, text });
+    return { MessageId: randomUUID() };
+  });
+  return serveAws({ service: 'sns', protocol: 'query', operations: { Publish }, ...signatures });
+}
+
+const PUBLISH = z.object({ TopicArn: z.string(), Subject: z.string().optional(), Message: z.string().default('') });
+
+/** One line of ASCII that does not begin with a space, up to 100 characters. */
+const SUBJECT = /^[!-~][ -~]{0,99}$/;
+
+interface StsOptions extends Signatures {
+  /** What each role signs with once it is assumed. */
+  readonly roles: readonly (SigningKey & { readonly role: string })[];
+}
+
+/** Stands in for AWS STS on 127.0.0.1: a caller that assumes one of the roles gets its key, any other role is denied. */
+export function startSts({ roles, ...signatures }: StsOptions): Promise<AwsServer> {
+  const AssumeRole = operation(ASSUME_ROLE, ({ RoleArn, DurationSeconds }) => {
+    const key = roles.find(({ role }) => role === RoleArn);
+    if (key === undefined) throw new AwsError('AccessDenied', 'Not authorized to perform: sts:AssumeRole', 403);
+    return {
+      Credentials: {
+        AccessKeyId: key.accessKeyId,
+        SecretAccessKey: key.secretAccessKey,
+        SessionToken: key.sessionToken ?? '',
+        Expiration: new Date(Date.now() + DurationSeconds * 1_000).toISOString(),
+      },
+    };
+  });
+  return serveAws({ service: 'sts', protocol: 'query', operations: { AssumeRole }, ...signatures });
+}
+
+const ASSUME_ROLE = z.object({
+  RoleArn: z.string(),
+  RoleSessionName: z.string().regex(/^[\w+=,.@-]{2,64}$/),
+  DurationSeconds: z.coerce.number().min(900).max(43_200).default(3_600),
+});

@@ -1,0 +1,73 @@
+import { randomBytes } from 'node:crypto';
+import type { LocalCaller } from '../../lib/settings/local-config.ts';
+
+/** The local callers of `npm start`; made-up keys that only this machine's Function URL stand-in knows. */
+const CALLERS = [
+  caller('billing', 'AKIDLOCALBILLING', 'local-billing-secret'),
+  caller('reporting', 'AKIDLOCALREPORTING', 'local-reporting-secret'),
+  caller('operator', 'AKIDLOCALOPERATOR', 'local-operator-secret'),
+  caller('stranger', 'AKIDLOCALSTRANGER', 'local-stranger-secret'),
+];
+
+const CREDENTIALS = {
+  acme: { client_id: 'acme-id', secret: 'acme-local-secret' },
+  globex: { client_id: 'globex-id', secret: 'globex-local-secret' },
+  initech: { client_id: 'initech-id', secret: 'initech-local-secret' },
+};
+
+/** Which of the clients' credentials each service of the stand-in accepts; none accepts `initech`. */
+export const ACCEPTED_CREDENTIALS = {
+  'customer-insights': pick('acme', 'globex'),
+  'merchant-payment-cleansing': pick('acme'),
+} as const;
+
+/** The configuration that `npm start` runs without `--config`, in the form of such a file. */
+export function exampleConfig(authUrl: (service: string) => string) {
+  return {
+    services: Object.fromEntries(
+      Object.keys(ACCEPTED_CREDENTIALS).map((service) => [service, { authUrl: authUrl(service) }]),
+    ),
+    accessRules: [
+      { role: roleArn('billing'), clients: ['acme', 'globex', 'initech'], services: 'all' },
+      { role: roleArn('reporting'), clients: ['acme'], services: ['customer-insights'] },
+      { role: roleArn('operator'), clients: 'all', services: 'all', operations: ['token', 'check'] },
+    ],
+    callers: CALLERS,
+    credentials: CREDENTIALS,
+  };
+}
+
+function caller(name: string, accessKeyId: string, secretAccessKey: string) {
+  return { role: roleArn(name), accessKeyId, secretAccessKey };
+}
+
+function roleArn(name: string): string {
+  return `arn:aws:iam::111111111111:role/${name}`;
+}
+
+function pick(...clients: (keyof typeof CREDENTIALS)[]) {
+  return clients.map((client) => ({ client, ...CREDENTIALS[client] }));
+}
+
+/** A key for a role, another one at each start. */
+export function randomKey(role: string): LocalCaller {
+  const accessKeyId = `AKIDLOCAL${randomBytes(6).toString('hex').toUpperCase()}`;
+  return { role, accessKeyId, secretAccessKey: randomBytes(30).toString('base64url') };
+}
+
+/** Where `npm start` listens; 0 stands for a free port. */
+export interface Ports {
+  readonly port: number;
+  readonly pagePort: number;
+}
+
+/** Reads `PORT` and `PAGE_PORT`: where only the broker is moved, its page gets a free port. */
+export function readPorts(variables: Readonly<Record<string, string | undefined>>): Ports {
+  const { PORT, PAGE_PORT = PORT === undefined ? '8789' : '0' } = variables;
+  return { port: parsePort('PORT', PORT ?? '8788'), pagePort: parsePort('PAGE_PORT', PAGE_PORT) };
+}
+
+function parsePort(variable: string, text: string): number {
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new Error(`${variable} must be a port number, not "${text}"`);
+}

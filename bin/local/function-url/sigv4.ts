@@ -1,0 +1,221 @@
+import { isUtf8 } from 'node:buffer';
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { Sha256 } from '@aws-crypto/sha256-js';
+import { ALGORITHM_IDENTIFIER, createScope, getCanonicalHeaders, SignatureV4 } from '@smithy/signature-v4';
+import { headerValue, type ReceivedRequest } from '../loopback.ts';
+
+/** What a caller signs with; `sessionToken` when it has assumed a role. */
+export interface SigningKey {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string | undefined;
+}
+
+/** For what a request must have been signed, with which keys, and when it arrived. */
+export interface Verifier<Key extends SigningKey> {
+  readonly service: string;
+  /** Any region when left out. */
+  readonly region?: string;
+  readonly keys: readonly Key[];
+  /** Epoch milliseconds; when left out, a signature may be of any date. */
+  readonly now?: (() => number) | undefined;
+}
+
+/** A 403 of AWS: `message` is AWS's own text, `errorType` its `x-amzn-errortype`. */
+export class SigV4Refusal extends Error {
+  override readonly name = 'SigV4Refusal';
+  readonly errorType: string;
+
+  constructor(errorType: string, message: string) {
+    super(message);
+    this.errorType = errorType;
+  }
+}
+
+/** The key that signed the request in its `authorization` header; throws a `SigV4Refusal` when it was not signed well. */
+export async function verifySigV4<Key extends SigningKey>(
+  request: ReceivedRequest,
+  verifier: Verifier<Key>,
+): Promise<Key> {
+  const authorization = parseAuthorization(headerValue(request, 'authorization') ?? '');
+  const signedAt = parseDate(headerValue(request, 'x-amz-date') ?? headerValue(request, 'date'));
+  const key = verifier.keys.find(({ accessKeyId }) => accessKeyId === authorization.accessKeyId);
+  if (key === undefined || !sameText(headerValue(request, 'x-amz-security-token') ?? '', key.sessionToken ?? '')) {
+    throw new SigV4Refusal('UnrecognizedClientException', 'The security token included in the request is invalid.');
+  }
+  checkScope(authorization, signedAt, verifier);
+  checkSignedHeaders(request, authorization.signedHeaders);
+  checkAge(signedAt, verifier);
+  const expected = await new Resigner(authorization, key).resign(request, authorization.signedHeaders, signedAt);
+  if (expected === undefined || !sameText(authorization.signature, expected)) throw invalidSignature(MISMATCH);
+  return key;
+}
+
+const MISMATCH =
+  'The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key and signing method. Consult the service documentation for details.';
+
+/** What the `authorization` header says. */
+interface Authorization {
+  readonly accessKeyId: string;
+  readonly date: string;
+  readonly region: string;
+  readonly service: string;
+  readonly terminator: string;
+  readonly signedHeaders: readonly string[];
+  readonly signature: string;
+}
+
+function parseAuthorization(text: string): Authorization {
+  const list = text.startsWith(`${ALGORITHM_IDENTIFIER} `) ? text.slice(ALGORITHM_IDENTIFIER.length) : '';
+  const parameters = new Map(list.split(',').map((parameter) => splitOnce(parameter.trim(), '=')));
+  const required = (name: string) => parameters.get(name) ?? '';
+  const missing = ['Credential', 'Signature', 'SignedHeaders'].filter((name) => required(name) === '');
+  if (missing.length > 0) {
+    const sentences = missing.map((name) => `Authorization header requires '${name}' parameter.`).join(' ');
+    const hash = createHash('sha256').update(text).digest('base64');
+    throw incomplete(`${sentences} (Hashed with SHA-256 and encoded with Base64) Authorization=${hash}`);
+  }
+  const [accessKeyId, date, region, service, terminator, ...others] = required('Credential').split('/');
+  if (!accessKeyId || !date || !region || !service || !terminator || others.length > 0) {
+    throw incomplete('Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/term.');
+  }
+  const signedHeaders = required('SignedHeaders').split(';');
+  return { accessKeyId, date, region, service, terminator, signedHeaders, signature: required('Signature') };
+}
+
+function splitOnce(text: string, separator: string): readonly [string, string] {
+  const at = text.indexOf(separator);
+  return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + separator.length)];
+}
+
+/** `x-amz-date` is in the basic format of ISO 8601; a `date` header may also be an HTTP date. */
+function parseDate(text: string | undefined): Date {
+  if (text === undefined) {
+    throw incomplete("Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header.");
+  }
+  const date = new Date(text.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z'));
+  const isDate = !Number.isNaN(date.getTime());
+  if (isDate && [basicFormat(date), date.toUTCString()].includes(text.replace(/ [+-]0000$/, ' GMT'))) return date;
+  throw incomplete(`Date must be in ISO-8601 'basic format'. Got '${text}'. See http://en.wikipedia.org/wiki/ISO_8601`);
+}
+
+/** AWS names every mistake of the scope at once. */
+function checkScope<Key extends SigningKey>(scope: Authorization, signedAt: Date, verifier: Verifier<Key>): void {
+  const { date, region, service, terminator } = scope;
+  const time = basicFormat(signedAt);
+  const day = time.slice(0, 8);
+  const mistakes = [
+    region !== (verifier.region ?? region) && `Credential should be scoped to a valid region, not '${region}'. `,
+    service !== verifier.service && `Credential should be scoped to correct service: '${verifier.service}'. `,
+    terminator !== TERMINATOR &&
+      `Credential should be scoped with a valid terminator: '${TERMINATOR}', not '${terminator}'. `,
+    date !== day &&
+      `Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: '${date}' != '${day}', from '${time}'. `,
+  ].filter((mistake) => mistake !== false);
+  if (mistakes.length > 0) throw invalidSignature(mistakes.join(''));
+}
+
+const TERMINATOR = 'aws4_request';
+
+/** An `x-amz-*` header that is not signed could have been added on the way. */
+function checkSignedHeaders({ headers }: ReceivedRequest, signedHeaders: readonly string[]): void {
+  if (!signedHeaders.includes('host')) {
+    throw invalidSignature("'Host' or ':authority' must be a 'SignedHeader' in the AWS Authorization.");
+  }
+  const names = headers.map(([name]) => name.toLowerCase()).filter((name) => name.startsWith('x-amz-'));
+  const unsigned = names.find((name) => !signedHeaders.includes(name));
+  if (unsigned) throw invalidSignature(`'${unsigned}' must be a 'SignedHeader' in the AWS Authorization.`);
+}
+
+function checkAge<Key extends SigningKey>(signedAt: Date, { now }: Verifier<Key>): void {
+  if (now === undefined) return;
+  const [signed, received] = [basicFormat(signedAt), basicFormat(new Date(now()))];
+  const oldest = basicFormat(new Date(now() - WINDOW_MS));
+  const newest = basicFormat(new Date(now() + WINDOW_MS));
+  if (signed < oldest) {
+    throw invalidSignature(`Signature expired: ${signed} is now earlier than ${oldest} (${received} - 5 min.)`);
+  }
+  if (signed > newest) {
+    throw invalidSignature(`Signature not yet current: ${signed} is still later than ${newest} (${received} + 5 min.)`);
+  }
+}
+
+const WINDOW_MS = 5 * 60_000;
+
+/**
+ * Signs a received request again. `SignatureV4.sign` would choose headers and write dates of its own: what it builds is
+ * taken from the same library, over exactly the headers that the sender names.
+ */
+class Resigner extends SignatureV4 {
+  readonly #scope: string;
+
+  constructor({ date, region, service }: Authorization, credentials: SigningKey) {
+    const { accessKeyId, secretAccessKey } = credentials;
+    super({ region, service, credentials: { accessKeyId, secretAccessKey }, sha256: Sha256 });
+    this.#scope = createScope(date, region, service);
+  }
+
+  /** `undefined` when the request holds what no signature of it covers. */
+  async resign(request: ReceivedRequest, signed: readonly string[], at: Date): Promise<string | undefined> {
+    const { method, body } = request;
+    const bodyHash = createHash('sha256').update(body).digest('hex');
+    // The body is hashed as it arrived: what a sender claims of it must agree, but no sender has to claim it.
+    if ((headerValue(request, 'x-amz-content-sha256') ?? bodyHash) !== bodyHash) return undefined;
+    try {
+      const sent = signed.map((name) => [name, headerValue(request, name)] as const);
+      const headers = sent.flatMap(([name, value]) => (value === undefined ? [] : [[name, utf8(value)] as const]));
+      const query = parseQuery(request.query);
+      const received = { method, path: utf8(request.path), query, headers: Object.fromEntries(headers), ...NOWHERE };
+      const canonicalHeaders = getCanonicalHeaders(received, undefined, new Set(signed));
+      const canonical = this.createCanonicalRequest(received, canonicalHeaders, bodyHash);
+      const text = await this.createStringToSign(basicFormat(at), this.#scope, canonical, ALGORITHM_IDENTIFIER);
+      return await this.sign(text, { signingDate: at });
+    } catch (error) {
+      if (error instanceof URIError) return undefined;
+      throw error;
+    }
+  }
+}
+
+/** What the types ask for and no signature covers. */
+const NOWHERE = { protocol: 'http:', hostname: '' } as const;
+
+/** Decoded, so that it does not matter which characters the sender left as they are. Throws a `URIError` as `utf8` does. */
+function parseQuery(query: string): Record<string, string[]> {
+  const values = new Map<string, string[]>();
+  for (const parameter of query.split('&').filter((text) => text !== '')) {
+    const [name, value] = splitOnce(utf8(parameter).replaceAll('+', ' '), '=');
+    const decoded = decodeURIComponent(name);
+    // The library leaves both out of what it signs: a parameter of such a name could be changed on the way.
+    if (/^(x-amz-signature|__proto__)$/i.test(decoded)) throw new URIError('not covered by a signature');
+    values.set(decoded, [...(values.get(decoded) ?? []), decodeURIComponent(value)]);
+  }
+  return Object.fromEntries(values);
+}
+
+/** Node gives one character per byte, and signers sign text. Throws a `URIError` for bytes that are no text. */
+function utf8(characters: string): string {
+  const bytes = Buffer.from(characters, 'latin1');
+  if (!isUtf8(bytes)) throw new URIError('not UTF-8');
+  return bytes.toString('utf8');
+}
+
+/** `20261121T061600Z` */
+function basicFormat(date: Date): string {
+  return `${date.toISOString().slice(0, 19).replaceAll(/[-:]/g, '')}Z`;
+}
+
+/** What is there cannot be read. */
+function incomplete(message: string): SigV4Refusal {
+  return new SigV4Refusal('IncompleteSignatureException', message);
+}
+
+/** It can be read, but does not prove who sent it. */
+function invalidSignature(message: string): SigV4Refusal {
+  return new SigV4Refusal('InvalidSignatureException', message);
+}
+
+/** Takes the same time wherever the texts differ; hashed first, because only equal lengths can be compared so. */
+function sameText(one: string, other: string): boolean {
+  return timingSafeEqual(createHash('sha256').update(one).digest(), createHash('sha256').update(other).digest());
+}

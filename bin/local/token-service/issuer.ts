@@ -1,0 +1,64 @@
+import { randomBytes } from 'node:crypto';
+import type { ClientName, Pair, ServiceName } from '../../../functions/broker/pair/pair.ts';
+
+/** A client's credential, as in a client's secret. */
+export interface AcceptedCredential {
+  readonly client: ClientName;
+  readonly client_id: string;
+  readonly secret: string;
+}
+
+export interface TokenIssuer {
+  /** Who asks, and whether the service accepts the credential; the client is told as soon as its id is known. */
+  readonly authenticate: (
+    service: ServiceName,
+    authorization: string | undefined,
+  ) => { readonly client: ClientName | undefined; readonly ok: boolean };
+  /** Gives a token that was never given before. */
+  readonly issue: (pair: Pair) => string;
+  /** Whose a living token of the service is. */
+  readonly ownerOf: (service: ServiceName, authorization: string | undefined) => ClientName | undefined;
+  readonly issued: (token: string) => boolean;
+  readonly revoke: (token: string) => void;
+}
+
+interface Options {
+  readonly credentials: Readonly<Record<ServiceName, readonly AcceptedCredential[]>>;
+  readonly lifetimeSeconds: number;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+}
+
+/** Checks credentials and keeps the tokens that were given for them, in memory. */
+export function createTokenIssuer({ credentials, lifetimeSeconds, now }: Options): TokenIssuer {
+  const tokens = new Map<string, Pair & { readonly expiresAt: number }>();
+  const everyCredential = Object.values(credentials).flat();
+
+  return {
+    authenticate(service, authorization) {
+      const [clientId, secret] = parseBasic(authorization);
+      const accepted = credentials[service]?.find((each) => each.client_id === clientId && each.secret === secret);
+      const client = everyCredential.find(({ client_id }) => client_id === clientId)?.client;
+      return { client, ok: accepted !== undefined };
+    },
+    issue({ service, client }) {
+      const token = randomBytes(32).toString('base64url');
+      tokens.set(token, { service, client, expiresAt: now() + lifetimeSeconds * 1_000 });
+      return token;
+    },
+    ownerOf(service, authorization = '') {
+      const token = tokens.get(authorization.replace(/^Bearer /, ''));
+      return token?.service === service && now() < token.expiresAt ? token.client : undefined;
+    },
+    issued: (token) => tokens.has(token),
+    revoke: (token) => void tokens.delete(token),
+  };
+}
+
+/** RFC 7617: everything after the first colon is the secret. */
+function parseBasic(authorization = ''): readonly [clientId?: string, secret?: string] {
+  const encoded = /^Basic +([A-Za-z0-9+/]+=*)$/i.exec(authorization)?.[1];
+  if (encoded === undefined) return [];
+  const [clientId = '', ...secret] = Buffer.from(encoded, 'base64').toString('utf8').split(':');
+  return secret.length === 0 ? [] : [clientId, secret.join(':')];
+}

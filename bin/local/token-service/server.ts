@@ -1,0 +1,145 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { text as readText } from 'node:stream/consumers';
+import { setTimeout } from 'node:timers/promises';
+import type { ClientName, ServiceName } from '../../../functions/broker/pair/pair.ts';
+import { listen, refuseForeign, stop } from '../loopback.ts';
+import { give, json, problem, type TokenServiceAnswer, type TokenServiceFault } from './answer.ts';
+import { parseControl, type Target, Targeted } from './control.ts';
+import { type AcceptedCredential, createTokenIssuer } from './issuer.ts';
+
+/**
+ * Stands in for the token endpoints of all services on 127.0.0.1, each below its own name:
+ * `POST /<service>/auth/v1/token` checks the Basic credential and issues a token, which `GET /<service>/v1/whoami`
+ * accepts. `POST /control` takes `respondWith`, `fault` and `latency` as JSON, and from no page of a browser.
+ */
+export async function startTokenService(options: TokenServiceOptions): Promise<TokenService> {
+  const { credentials, now = Date.now, lifetimeSeconds = 3_600 } = options;
+  const issuer = createTokenIssuer({ credentials, lifetimeSeconds, now });
+  const requests: TokenRequestRecord[] = [];
+  const answers = new Targeted<TokenServiceAnswer>();
+  const faults = new Targeted<TokenServiceFault>();
+  const latencies = new Targeted<number>();
+
+  const server = createServer((request, response) => {
+    // A client that hangs up half-way gets no answer.
+    respond(request, response).catch(() => response.destroy());
+  });
+  const port = await listen(server, 0);
+  const url = `http://127.0.0.1:${port}`;
+
+  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await readText(request);
+    const [, service = '', ...rest] = new URL(request.url ?? '', url).pathname.split('/');
+    const path = Object.hasOwn(credentials, service) ? rest.join('/') : `/${service}`;
+    const expected = METHODS.get(path);
+
+    if (expected === undefined) give(response, problem(404, 'not_found'));
+    else if (request.method !== expected) give(response, problem(405, 'method_not_allowed', { allow: expected }));
+    else if (path === TOKEN_PATH) await answerTokenRequest(service, request, response);
+    else if (path === WHOAMI_PATH) give(response, whoAmI(service, request));
+    else give(response, control(request, body));
+  }
+
+  async function answerTokenRequest(service: ServiceName, { headers }: IncomingMessage, response: ServerResponse) {
+    const { client, ok } = issuer.authenticate(service, headers.authorization);
+    requests.push({ service, client, at: now(), ok });
+
+    const latencyMs = latencies.find(service, client) ?? 0;
+    if (latencyMs > 0) await setTimeout(latencyMs, undefined, { ref: false });
+    const issue = () => (client !== undefined && ok ? issued(service, client) : REJECTED);
+    give(response, answers.find(service, client) ?? issue(), faults.find(service, client));
+  }
+
+  /** The two shapes that the world of such services knows best. */
+  function issued(service: ServiceName, client: ClientName): TokenServiceAnswer {
+    const token = issuer.issue({ service, client });
+    return json(
+      200,
+      service === 'merchant-payment-cleansing'
+        ? { token, expiresIn: lifetimeSeconds }
+        : { access_token: token, token_type: 'Bearer', expires_in: lifetimeSeconds },
+    );
+  }
+
+  function whoAmI(service: ServiceName, { headers }: IncomingMessage): TokenServiceAnswer {
+    const client = issuer.ownerOf(service, headers.authorization);
+    if (client === undefined) return problem(401, 'invalid_token', { 'www-authenticate': 'Bearer' });
+    return json(200, { service, client });
+  }
+
+  function control(request: IncomingMessage, body: string): TokenServiceAnswer {
+    const refused = refuseForeign(request);
+    if (refused !== undefined) return text(refused.status, refused.message);
+    const settings = parseControl(body);
+    if (typeof settings === 'string') return text(400, settings);
+    const { target, answer, fault, latencyMs } = settings;
+    if (answer !== undefined) answers.set(target, answer ?? undefined);
+    if (fault !== undefined) faults.set(target, fault ?? undefined);
+    if (latencyMs !== undefined) latencies.set(target, latencyMs ?? undefined);
+    return { status: 204 };
+  }
+
+  return {
+    url,
+    authUrl: (service) => `${url}/${service}`,
+    requests,
+    issued: issuer.issued,
+    revoke: issuer.revoke,
+    respondWith: (target, answer) => answers.set(target, answer),
+    fault: (fault, target) => faults.set(target, fault),
+    latency: (ms, target) => latencies.set(target, ms),
+    async refuseConnections(refuse) {
+      if (refuse) await stop(server);
+      else await listen(server, port);
+    },
+    close: () => stop(server),
+  };
+}
+
+export interface TokenServiceOptions {
+  /** For each service the credentials that it accepts, perhaps none. */
+  readonly credentials: Readonly<Record<ServiceName, readonly AcceptedCredential[]>>;
+  readonly lifetimeSeconds?: number;
+  /** Epoch milliseconds. */
+  readonly now?: () => number;
+}
+
+export interface TokenService {
+  readonly url: string;
+  readonly authUrl: (service: ServiceName) => string;
+  /** All token requests that arrived, failed ones too. */
+  readonly requests: readonly TokenRequestRecord[];
+  /** Whether the token was issued here and not revoked. */
+  readonly issued: (token: string) => boolean;
+  readonly revoke: (token: string) => void;
+  /** Gives this answer to every token request, with any credential; `undefined` ends it, as below. */
+  readonly respondWith: (target: Target, answer: TokenServiceAnswer | undefined) => void;
+  readonly fault: (fault: TokenServiceFault | undefined, target?: Target) => void;
+  readonly latency: (ms: number | undefined, target?: Target) => void;
+  readonly refuseConnections: (refuse: boolean) => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+interface TokenRequestRecord {
+  readonly service: ServiceName;
+  /** Whose client id was sent, if any service knows it. */
+  readonly client: ClientName | undefined;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  /** Whether the service accepts the credential. */
+  readonly ok: boolean;
+}
+
+function text(status: number, body: string): TokenServiceAnswer {
+  return { status, headers: { 'content-type': 'text/plain' }, body };
+}
+
+const TOKEN_PATH = 'auth/v1/token';
+const WHOAMI_PATH = 'v1/whoami';
+const METHODS = new Map([
+  [TOKEN_PATH, 'POST'],
+  [WHOAMI_PATH, 'GET'],
+  ['/control', 'POST'],
+]);
+
+const REJECTED = problem(401, 'invalid_client', { 'www-authenticate': 'Basic realm="token service", charset="UTF-8"' });

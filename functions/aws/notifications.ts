@@ -1,0 +1,127 @@
+import { randomUUID } from 'node:crypto';
+import {
+  ConditionalCheckFailedException,
+  type DynamoDBClient,
+  GetItemCommand,
+  UpdateItemCommand,
+} from '@aws-sdk/client-dynamodb';
+import { PublishCommand, type SNSClient } from '@aws-sdk/client-sns';
+import * as z from 'zod/mini';
+import { CONDITIONS, type Entries } from '../broker/health/evaluate.ts';
+import { NotificationFailure, type NotificationMemories, type SendMessage } from '../broker/health/notify.ts';
+import type { ServiceName } from '../broker/pair/pair.ts';
+import { causeWord, withTimeLimit } from './calls.ts';
+import { forgetAt, number, numeric, text } from './pair-table/item.ts';
+
+interface Table {
+  readonly dynamodb: DynamoDBClient;
+  /** That of the pairs. */
+  readonly tableName: string;
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  /** For one call, repetitions included. */
+  readonly timeoutMs?: number;
+}
+
+/**
+ * Keeps what the operators were told in items of their own beside the pairs: one per service, and one for all the rest.
+ * The health function has rights on keys that start with `notify:`, as no pair's key does, and on nothing else.
+ */
+export function createNotificationTable({ dynamodb, tableName, now, timeoutMs = 3_000 }: Table): NotificationMemories {
+  return {
+    async read(service) {
+      const command = new GetItemCommand({ ...keyOf(service), ConsistentRead: true });
+      const { Item: item = {} } = await limited('memory', timeoutMs, (abortSignal) =>
+        dynamodb.send(command, { abortSignal }),
+      );
+      return { entries: parseEntries(text(item.entries)), revision: number(item.revision) ?? 0 };
+    },
+
+    write(service, { entries, revision }) {
+      const command = new UpdateItemCommand({
+        ...keyOf(service),
+        UpdateExpression: 'SET entries = :entries, revision = :revision, writeId = :writeId, forgetAt = :forgetAt',
+        // The first part is for what is no memory yet, the last for a call that is repeated because its answer was lost.
+        ConditionExpression:
+          'NOT attribute_type(revision, :number) OR revision = :before OR (revision = :revision AND writeId = :writeId)',
+        ExpressionAttributeValues: {
+          ':entries': { S: printEntries(entries) },
+          ':revision': numeric(revision),
+          ':writeId': { S: randomUUID() },
+          ':forgetAt': forgetAt(now()),
+          ':before': numeric(revision - 1),
+          ':number': { S: 'N' },
+        },
+      });
+      return limited('memory', timeoutMs, async (abortSignal) => {
+        try {
+          await dynamodb.send(command, { abortSignal });
+          return true;
+        } catch (error) {
+          if (error instanceof ConditionalCheckFailedException) return false;
+          throw error;
+        }
+      });
+    },
+  };
+
+  /** A service's name holds no colon, and a pair's key begins with that of a client, so no pair has one of these keys. */
+  function keyOf(service: ServiceName | undefined) {
+    return { TableName: tableName, Key: { pair: { S: service === undefined ? 'notify::run' : `notify:${service}` } } };
+  }
+}
+
+async function limited<Answer>(
+  what: string,
+  timeoutMs: number,
+  call: (abortSignal: AbortSignal) => Promise<Answer>,
+): Promise<Answer> {
+  try {
+    return await withTimeLimit(timeoutMs, call);
+  } catch (error) {
+    throw new NotificationFailure(`${what}-${causeWord(error)}`);
+  }
+}
+
+/** One short row per entry: an item of the table holds 400 kB. */
+function printEntries(entries: Entries): string {
+  return JSON.stringify(
+    [...entries].map(([key, { condition, since, at, version }]) => [key, condition, since, at, version]),
+  );
+}
+
+/** What cannot be read counts as not remembered: the operators are told once more, which is better than not at all. */
+function parseEntries(json = '[]'): Entries {
+  const rows = rowsSchema.safeParse(parseJson(json)).data?.filter((row) => row !== undefined) ?? [];
+  return new Map(
+    rows.map(([key, condition, since, at, version]) => [key, { condition, since, at, version: version ?? undefined }]),
+  );
+}
+
+function parseJson(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Epoch milliseconds that are a date. */
+const timeSchema = z.number().check(z.gte(0), z.lte(8.64e15));
+const rowSchema = z.tuple([z.string(), z.enum(CONDITIONS), timeSchema, timeSchema, z.nullable(z.string())]);
+const rowsSchema = z.array(z.catch(z.optional(rowSchema), undefined));
+
+interface Topic {
+  readonly sns: SNSClient;
+  readonly topicArn: string;
+  /** For one message, repetitions included. */
+  readonly timeoutMs?: number;
+}
+
+/** Publishes messages to a topic. */
+export function createNotifier({ sns, topicArn, timeoutMs = 5_000 }: Topic): SendMessage {
+  return async ({ subject, text }) => {
+    const command = new PublishCommand({ TopicArn: topicArn, Subject: subject, Message: text });
+    await limited('notifier', timeoutMs, (abortSignal) => sns.send(command, { abortSignal }));
+  };
+}

@@ -1,0 +1,25 @@
+/** Whether a value is a JSON object; an array is none. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/**
+ * The first name that an object of a JSON text has twice. `JSON.parse` takes the last one and says nothing, so two
+ * readers of one text could go by different values. The text must be valid JSON.
+ */
+export function duplicateMember(text: string): string | undefined {
+  const objects: (Set<string> | undefined)[] = [];
+  let last = '""';
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}[\]:]/g)) {
+    if (token === '{') objects.push(new Set());
+    else if (token === '[') objects.push(undefined);
+    else if (token === '}' || token === ']') objects.pop();
+    else if (token !== ':') last = token;
+    else {
+      const name: string = JSON.parse(last);
+      if (objects.at(-1)?.has(name)) return name;
+      objects.at(-1)?.add(name);
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,149 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type FunctionUrl, startFunctionUrl } from '../../../bin/local/function-url/server.ts';
+import { oddRequests, send } from '../../support/requests.ts';
+import { hasSigner, type RequestToSign, runs, SIGNERS, sign, signAll } from '../../support/signers.ts';
+
+const DATE = new Date('2026-11-21T06:16:00Z');
+const SEED = 20_261_121;
+
+const PLAIN = {
+  role: 'arn:aws:iam::111111111111:role/plain',
+  accessKeyId: 'AKIDPLAIN',
+  secretAccessKey: 'plain/secret+',
+};
+const SESSION = {
+  role: 'arn:aws:iam::111111111111:role/session',
+  accessKeyId: 'ASIASESSION',
+  secretAccessKey: 'session-secret',
+  sessionToken: 'IQoJb3JpZ2luX2VjE+/token==',
+};
+const MISMATCH = /^\{"message":"The request signature we calculated does not match/;
+
+let clock = DATE.getTime();
+let functionUrl: FunctionUrl;
+
+beforeAll(async () => {
+  functionUrl = await startFunctionUrl({
+    handler: async ({ requestContext }) => requestContext.authorizer.iam.accessKey,
+    callers: [PLAIN, SESSION],
+    port: 0,
+    now: () => clock,
+  });
+});
+afterAll(() => functionUrl.close());
+
+describe.for(SIGNERS)('a request signed by %s', (signer) => {
+  const missing = hasSigner(signer) ? '' : ' (skipped: python3 with botocore is not installed)';
+
+  describe.skipIf(missing)(`is judged as AWS judges it${missing}`, () => {
+    it.each([PLAIN, SESSION])('let in for $accessKeyId, however odd it is', async (caller) => {
+      const requests = await signedRequests(oddRequests(functionUrl.url, 50, SEED), caller);
+      const answers = await Promise.all(requests.map(send));
+      expect(answers.map(({ body }) => body)).toEqual(requests.map(() => caller.accessKeyId));
+    });
+
+    it.each(['/a/../path/./x/', '/..//path', '/path/..', '//'])('let in with the path %s', async (path) => {
+      const request = { method: 'GET', url: functionUrl.url + path, headers: {}, body: '' };
+      expect(await statuses([request], PLAIN)).toEqual([200]);
+    });
+
+    it.each<[string, RegExp, (request: RequestToSign) => Partial<RequestToSign>]>([
+      ['the method', MISMATCH, ({ method }) => ({ method: method === 'PUT' ? 'GET' : 'PUT' })],
+      ['the path', MISMATCH, ({ url }) => ({ url: url.replace('/path', '/pith') })],
+      ['the query', MISMATCH, ({ url }) => ({ url: url.replace('query=1', 'query=2') })],
+      ['the body', MISMATCH, ({ body }) => ({ body: oneByteOff(body) })],
+      ['a signed header', MISMATCH, ({ headers }) => withHeader(headers, 'x-custom', (value) => `w${value.slice(1)}`)],
+      ['the date', MISMATCH, ({ headers }) => withHeader(headers, 'x-amz-date', (date) => date.replace('00Z', '01Z'))],
+      ['the signature', MISMATCH, ({ headers }) => withHeader(headers, 'authorization', lastDigitOff)],
+      [
+        'the session token',
+        /^\{"message":"The security token included in the request is invalid\."\}$/,
+        ({ headers }) => withHeader(headers, 'x-amz-security-token', (token) => token.replace('token', 'taken')),
+      ],
+    ])('refused when one byte of %s has changed', async (_what, answer, change) => {
+      const requests = await signedRequests(oddRequests(functionUrl.url, 50, SEED), SESSION);
+      const answers = await Promise.all(requests.map((request) => send({ ...request, ...change(request) })));
+      expect(answers.filter(({ status, body }) => status !== 403 || !answer.test(body))).toEqual([]);
+    });
+
+    it('let in within five minutes of its date, and refused a second later, both ways', async () => {
+      const request = { method: 'POST', url: functionUrl.url, headers: {}, body: 'x' };
+      const found: Record<number, (number | undefined)[]> = {};
+      for (const seconds of [-301, -300, 300, 301]) {
+        clock = DATE.getTime() + seconds * 1000;
+        found[seconds] = await statuses([request], PLAIN);
+      }
+      clock = DATE.getTime();
+      expect(found).toEqual({ '-301': [403], '-300': [200], 300: [200], 301: [403] });
+    });
+  });
+
+  async function signedRequests(requests: readonly RequestToSign[], caller: typeof PLAIN) {
+    const headers = await signAll(signer, requests, caller, DATE);
+    return requests.map((request, index) => ({ ...request, headers: headers[index] ?? {} }));
+  }
+
+  async function statuses(requests: readonly RequestToSign[], caller: typeof PLAIN) {
+    const answers = await Promise.all((await signedRequests(requests, caller)).map(send));
+    return answers.map(({ status }) => status);
+  }
+});
+
+it.each(['aws4fetch', '@smithy/signature-v4'] as const)(
+  'lets in a query whose sender left characters bare, signed by %s',
+  async (signer) => {
+    const request = { method: 'GET', url: `${functionUrl.url}/?b=!*()/:&a=x+y&a-b=1&a=%7e`, headers: {}, body: '' };
+    expect(await send({ ...request, headers: await sign(signer, request, PLAIN, DATE) })).toMatchObject({
+      status: 200,
+    });
+  },
+);
+
+describe.skipIf(!hasSigner('botocore'))('botocore (skipped if python3 with botocore is not installed)', () => {
+  it('may put the time into an HTTP date header instead', async () => {
+    const request = { method: 'GET', url: functionUrl.url, headers: { date: 'any' }, body: '' };
+    const headers = await sign('botocore', request, PLAIN, DATE);
+    expect(headers).not.toHaveProperty('X-Amz-Date');
+    expect(await send({ ...request, headers })).toMatchObject({ status: 200 });
+  });
+});
+
+const curl = runs('curl', '--version') && runs('curl', '--aws-sigv4', 'aws:amz', '--version');
+
+describe.skipIf(!curl)(`curl --aws-sigv4${curl ? '' : ' (skipped: curl is not installed, or too old)'}`, () => {
+  it.each([
+    ['a GET', PLAIN, []],
+    ['a JSON body', PLAIN, ['-H', 'content-type: application/json', '-d', '{"client":"acme"}']],
+    ['a session token', SESSION, ['-H', `x-amz-security-token: ${SESSION.sessionToken}`, '-d', 'a=b']],
+  ])('is let in with %s', async (_what, caller, options) => {
+    const today = await startFunctionUrl({ handler: async () => 'let in', callers: [caller], port: 0 });
+    const user = `${caller.accessKeyId}:${caller.secretAccessKey}`;
+    const args = ['-s', '--aws-sigv4', 'aws:amz:us-east-1:lambda', '--user', user, ...options, `${today.url}/token`];
+    try {
+      expect(await run('curl', args)).toBe('let in');
+    } finally {
+      await today.close();
+    }
+  });
+});
+
+const run = async (command: string, args: readonly string[]) => (await promisify(execFile)(command, args)).stdout;
+
+function oneByteOff(body: string | Uint8Array): Uint8Array {
+  const [first = 0, ...rest] = Buffer.from(body);
+  return Uint8Array.of(first ^ 1, ...rest);
+}
+
+function lastDigitOff(authorization: string): string {
+  return authorization.replace(/.$/, (digit) => (digit === '0' ? '1' : '0'));
+}
+
+function withHeader(headers: RequestToSign['headers'], name: string, change: (value: string) => string) {
+  const changed = Object.entries(headers).map(([key, value]) => [
+    key,
+    key.toLowerCase() === name ? change(value) : value,
+  ]);
+  return { headers: Object.fromEntries(changed) };
+}

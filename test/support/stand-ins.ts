@@ -1,0 +1,36 @@
+import { startDynamoDB as startRealDynamoDB } from '../../bin/local/aws/dynamodb.ts';
+import { startSecretsManager as startRealSecretsManager } from '../../bin/local/aws/secrets-manager.ts';
+import type { AwsKey } from '../../bin/local/aws/server.ts';
+import { startSns as startRealSns, startSts as startRealSts } from '../../bin/local/aws/sns-sts.ts';
+
+/** What tests sign with unless they are about signatures. */
+export const EXAMPLE_KEY = {
+  role: 'arn:aws:iam::111111111111:role/example',
+  accessKeyId: 'AKIDEXAMPLE',
+  secretAccessKey: 'example',
+  mayReadSecrets: true,
+} satisfies AwsKey;
+
+const KEYS = { keys: [EXAMPLE_KEY] };
+
+type Without<Options> = Omit<Options, 'keys'> & Partial<Options>;
+
+/** The stand-in for DynamoDB, which knows `EXAMPLE_KEY` when no other keys are given. */
+export function startDynamoDB(options: Without<Parameters<typeof startRealDynamoDB>[0]> = {}) {
+  return startRealDynamoDB({ ...KEYS, ...options });
+}
+
+/** The stand-in for Secrets Manager, in the same way. */
+export function startSecretsManager(options: Without<Parameters<typeof startRealSecretsManager>[0]> = {}) {
+  return startRealSecretsManager({ ...KEYS, ...options });
+}
+
+/** The stand-in for SNS, in the same way. */
+export function startSns(options: Without<Parameters<typeof startRealSns>[0]>) {
+  return startRealSns({ ...KEYS, ...options });
+}
+
+/** The stand-in for STS, in the same way. */
+export function startSts(options: Without<Parameters<typeof startRealSts>[0]>) {
+  return startRealSts({ ...KEYS, ...options });
+}
