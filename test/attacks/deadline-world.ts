@@ -1,4 +1,3 @@
-import { GetItemCommand } from '@aws-sdk/client-dynamodb';
 import { GetSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { expect, vi } from 'vitest';
 import { createTokenFunction } from '../../functions/token-function.ts';
@@ -70,6 +69,5 @@ export function startDeadlineWorld(start: number, seed = 1) {
 }
 
 // The AWS SDK reads its files at the first call of a process, which takes real time: too much once it is stopped.
-const { dynamodb, secretsManager } = createSurroundings();
-await dynamodb.send(new GetItemCommand({ TableName: 'pairs', Key: { pair: { S: 'none' } } }));
+const { secretsManager } = createSurroundings();
 await secretsManager.send(new GetSecretValueCommand({ SecretId: 'token-broker/test/none' }));

@@ -3,6 +3,7 @@ import { CreateSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { expect, onTestFinished } from 'vitest';
 import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
 import { createDynamoDBClient, createSecretsManagerClient } from '../../functions/aws/clients.ts';
+import { createDynamoDB } from '../../functions/aws/dynamodb.ts';
 import { createHttpsSender } from '../../functions/aws/https/sender.ts';
 import type { Service } from '../../functions/broker/service.ts';
 import type { Send } from '../../functions/broker/token-request/send.ts';
@@ -57,7 +58,7 @@ interface Answered {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** The token function as it runs in Lambda, with the SDK's own clients, on stand-ins that fail as they are told. */
+/** The token function as it runs in Lambda, with its own clients of AWS, on stand-ins that fail as they are told. */
 export async function startLeakWorld(spelling: Spelling) {
   const marks = marksOf(spelling);
   const targets = { dynamodb: await startDynamoDB(), secrets: await startSecretsManager() };
@@ -98,12 +99,14 @@ export async function startLeakWorld(spelling: Spelling) {
       await good.dynamodb.send(new DeleteItemCommand({ TableName: TABLE, Key: KEY }));
 
       const clients = {
-        dynamodb: createDynamoDBClient({ ...ACCESS, endpoint: path.awsUrl ?? fronts.dynamodb.url }),
+        dynamodb: createDynamoDB({
+          ...ACCESS,
+          send: createHttpsSender(),
+          endpoint: path.awsUrl ?? fronts.dynamodb.url,
+        }),
         secretsManager: createSecretsManagerClient({ ...ACCESS, endpoint: path.awsUrl ?? fronts.secrets.url }),
       };
-      onTestFinished(() => {
-        for (const client of Object.values(clients)) client.destroy();
-      });
+      onTestFinished(() => clients.secretsManager.destroy());
       const calls = { dynamodb: fronts.dynamodb.calls.length, secrets: fronts.secrets.calls.length };
       fronts.dynamodb.failWhere(faultOf);
       fronts.secrets.failWhere(faultOf);

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { writeLine } from '../../functions/aws/log/write-line.ts';
 import { encodingsOf } from '../support/encodings.ts';
 import { findLeaks, marksOf, SPELLINGS } from './leak-marks.ts';
 import { captureOutput, inspectAll } from './leak-output.ts';
@@ -29,10 +30,16 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
     const { written } = captureOutput();
     process.stdout.write(marks.token);
     process.stderr.write(Buffer.from(marks.secret));
+    writeLine(marks.clientId);
     const { console: said } = globalThis;
     said.error(Object.defineProperty(new Error('x'), '$response', { value: { body: marks.secret } }));
     expect(findLeaks(written, spelling)).toEqual(
-      expect.arrayContaining(['stdout: token, plain', 'stderr: secret, plain', 'console: secret, plain']),
+      expect.arrayContaining([
+        'stdout: token, plain',
+        'stdout: clientId, plain',
+        'stderr: secret, plain',
+        'console: secret, plain',
+      ]),
     );
   });
 

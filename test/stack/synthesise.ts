@@ -50,8 +50,7 @@ export interface Statement {
 export function synthesise(name: string, form: unknown, { bundled = false } = {}): Synthesised {
   const order = JSON.stringify({ name, form, bundled });
   const file = path.join(SYNTHESISED, `${createHash('sha256').update(order).digest('hex')}.json`);
-  if (!existsSync(file))
-    execFileSync(process.execPath, [PROGRAM, file], { input: order, stdio: 'pipe' });
+  if (!existsSync(file)) execFileSync(process.execPath, [PROGRAM, file], { input: order, stdio: 'pipe' });
   const outcome: Synthesised | { readonly failure: string } = JSON.parse(readFileSync(file, 'utf8'));
   if ('failure' in outcome) throw new Error(outcome.failure);
   return outcome;

@@ -31,6 +31,19 @@ it('uses a connection again whose answer was read to its end', async () => {
   expect(server.connections()).toBe(1);
 });
 
+it('leaves nothing behind on a connection that serves many requests', async () => {
+  const server = await serve({ onRequest: (socket) => socket.write(OK) });
+  const send = createHttpsSender();
+  const warned = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined);
+  onTestFinished(() => warned.mockRestore());
+
+  for (let request = 0; request < 15; request += 1) await post(send, server);
+
+  expect(server.connections()).toBe(1);
+  // Of too many listeners.
+  expect(warned).not.toHaveBeenCalled();
+});
+
 it('sends at the same time over connections of their own', async () => {
   const server = await serve({ onRequest: (socket) => socket.write(OK) });
   const send = createHttpsSender();

@@ -90,7 +90,6 @@ async function start() {
       return { token, unreadable: reader.unreadable.slice(counted) };
     },
     close: async () => {
-      reader.close();
       server.close();
       server.closeAllConnections();
       await dynamodb.close();
