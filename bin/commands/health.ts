@@ -1,6 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { styleText } from 'node:util';
 import { type Command, Option } from 'commander';
+import { aborted, CommandFailure, explainFailure, isFailure } from '../../client/commands/failure.ts';
+import { addConnectionOptions, type ConnectionOptions, connect, parseSeconds } from '../../client/commands/options.ts';
+import { printJson, tableText, talk, talkOfProgress } from '../../client/commands/output.ts';
 import { causeWord } from '../../functions/aws/calls.ts';
 import type { Pair } from '../../functions/broker/pair/pair.ts';
 import { FINDINGS } from '../../functions/contract.ts';
@@ -8,15 +11,7 @@ import { isJsonObject, parseJsonObject } from '../json.ts';
 import { checkMembers, checkPairs, findingOf, type PairCheck } from './shared/checks.ts';
 import { checkedPairs } from './shared/client-secret.ts';
 import { checkEndpoint } from './shared/environment.ts';
-import { aborted, CommandFailure, explainFailure, isFailure } from './shared/failure.ts';
-import {
-  addConnectionOptions,
-  type ClientOptions,
-  type ConnectionOptions,
-  connect,
-  parseSeconds,
-} from './shared/options.ts';
-import { printJson, tableText, talk, talkOfProgress } from './shared/output.ts';
+import type { ClientOptions } from './shared/options.ts';
 import { openSecrets } from './shared/secrets.ts';
 
 /** `health`: which credentials work, now. */

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
-import { printJson, talk } from '../../bin/commands/shared/output.ts';
+import { printJson, talk } from '../../client/commands/output.ts';
 import { simulateAll } from './simulation/threads.ts';
 import { makeBundles } from './speed/bundles.ts';
 import { speedChart } from './speed/chart.ts';

@@ -1,5 +1,7 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
+import { aborted, CommandFailure } from '../../../client/commands/failure.ts';
+import { talk } from '../../../client/commands/output.ts';
 import { parseCredential } from '../../../functions/broker/credential/credential.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
@@ -7,8 +9,6 @@ import type { Environment } from '../../../lib/settings/environment.ts';
 import { isJsonObject, parseJsonObject } from '../../json.ts';
 import { namedServices } from '../shared/client-secret.ts';
 import { settingsOf } from '../shared/environment.ts';
-import { aborted, CommandFailure } from '../shared/failure.ts';
-import { talk } from '../shared/output.ts';
 
 /** The text of a new secret: from a hidden prompt at a terminal, else as JSON from standard input. */
 export async function readCredential(signal: AbortSignal): Promise<Redacted> {

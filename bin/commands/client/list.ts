@@ -1,4 +1,6 @@
 import type { Command } from 'commander';
+import { CommandFailure, explainFailure } from '../../../client/commands/failure.ts';
+import { printJson, printTable, talk, talkOfProgress } from '../../../client/commands/output.ts';
 import { createDynamoDBClient } from '../../../functions/aws/clients.ts';
 import { createNotificationTable } from '../../../functions/aws/notifications.ts';
 import type { Entry } from '../../../functions/broker/health/evaluate.ts';
@@ -14,9 +16,7 @@ import {
   pairTable,
   type TableOptions,
 } from '../shared/environment.ts';
-import { CommandFailure, explainFailure } from '../shared/failure.ts';
 import { addTableOptions, type ClientOptions } from '../shared/options.ts';
-import { printJson, printTable, talk, talkOfProgress } from '../shared/output.ts';
 import { openSecrets, type Secrets } from '../shared/secrets.ts';
 
 /** `client list`: which clients there are, and which versions of their credentials. */

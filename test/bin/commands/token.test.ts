@@ -94,7 +94,7 @@ describe('token, refused or failed', () => {
       exitCode: 1,
       stdout: '',
       stderr: expect.stringMatching(
-        /^error: access-denied: What happened: access-denied. \(request request-1\)\nCheck both names and your role .*\n$/,
+        /^error: access-denied: What happened: access-denied. \(request request-1\)\nCompare both names with what whoami .*\n$/,
       ),
     });
   });
@@ -143,7 +143,7 @@ describe('token, refused or failed', () => {
     const none = { AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '', AWS_SESSION_TOKEN: '' };
     const { exitCode, stderr } = await run(goodAnswer(), [], none);
     expect(exitCode).toBe(1);
-    expect(stderr).toMatch(/^error: aws-credentials-unavailable: .*\nAttach a role, or set AWS_PROFILE/);
+    expect(stderr).toMatch(/^error: aws-credentials-unavailable: .*\nAttach a role, .* or set AWS_PROFILE/);
   });
 
   const failures = [
