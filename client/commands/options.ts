@@ -54,14 +54,17 @@ export function parseRegion(text: string): string {
   return text;
 }
 
-/** Reads an option that takes whole seconds. */
-export function parseSeconds(least: number, most: number): (text: string) => number {
+/** Reads an option that takes a whole number of a unit. */
+export function parseWhole(unit: string, least: number, most: number): (text: string) => number {
   return (text) => {
-    const seconds = Number(text);
-    if (/^\d{1,5}$/.test(text) && seconds >= least && seconds <= most) return seconds;
-    throw new InvalidArgumentError(`Give whole seconds, ${least} to ${most}.`);
+    const number = Number(text);
+    if (/^\d{1,5}$/.test(text) && number >= least && number <= most) return number;
+    throw new InvalidArgumentError(`Give whole ${unit}, ${least} to ${most}.`);
   };
 }
+
+/** Reads an option that takes whole seconds. */
+export const parseSeconds = parseWhole.bind(undefined, 'seconds');
 
 /**
  * What `commander` says of wrong usage, without the values that were given: a person may type a secret in a wrong place

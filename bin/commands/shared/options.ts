@@ -1,5 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
-import { parseName, parseRegion } from '../../../client/commands/options.ts';
+import { aborted, isFailure } from '../../../client/commands/failure.ts';
+import { parseName, parseRegion, parseWhole } from '../../../client/commands/options.ts';
+import { talk } from '../../../client/commands/output.ts';
 
 /** What every command about clients can be told. */
 export interface ClientOptions {
@@ -20,7 +23,46 @@ export function addTableOptions(command: Command): Command {
   return addRegionOption(command).addOption(new Option('--table <name>', text).env('TOKEN_BROKER_TABLE'));
 }
 
+/** What every command that can be watched can be told. */
+export interface WatchOptions {
+  readonly environment: string;
+  readonly watch?: boolean;
+  readonly every: number;
+}
+
+/** Adds the options of `WatchOptions`. */
+export function addWatchOptions(command: Command): Command {
+  const every = new Option('--every <seconds>', 'how long --watch waits').default(60);
+  return command
+    .option('--watch', 'again and again, until Ctrl-C')
+    .addOption(every.argParser(parseWhole('seconds', 1, 3_600)));
+}
+
+/**
+ * Shows what `look` gives again and again, below a title line, until Ctrl-C. A first look that fails ends the command; after
+ * that a failure is told, and the watching goes on.
+ */
+export async function watch(look: () => Promise<string>, { environment, every }: WatchOptions, signal: AbortSignal) {
+  for (let round = 1; ; round += 1) {
+    try {
+      const shown = await look();
+      const title = `${environment}  ${new Date().toISOString()}`;
+      process.stdout.write(`${process.stdout.isTTY ? CLEAR : ''}${title}  ${shown}`);
+    } catch (error) {
+      if (round === 1 || !isFailure(error) || error.type === 'aborted') throw error;
+      talk(`error: ${error.message}`);
+    }
+    await sleep(every * 1_000, undefined, { signal }).catch(() => Promise.reject(aborted()));
+  }
+}
+
+/** Moves to the top left of the terminal and clears what is below. */
+const CLEAR = '\u001b[H\u001b[J';
+
 /** The services of a client: names with commas between, or `all`. */
 export function parseServices(text: string): readonly string[] | 'all' {
   return text === 'all' ? text : [...new Set(text.split(',').map(parseName))];
 }
+
+/** Reads an option that takes whole days. */
+export const parseDays = parseWhole.bind(undefined, 'days');
