@@ -41,6 +41,8 @@ export type Warning =
   | 'rejected'
   /** The current version is latched: its predecessor served. */
   | 'previous-version'
+  /** A service repeated the credential in its answer: that member was left out. */
+  | 'credential-echoed'
   /** A refused token is all that the service hands out. */
   | 'same-token-again';
 

@@ -80,6 +80,7 @@ const WARNING_METRICS = {
   'secret-stale': 'SecretStale',
   rejected: 'CredentialRejected',
   'previous-version': 'PreviousVersionUsed',
+  'credential-echoed': 'CredentialEchoed',
   'same-token-again': 'SameTokenAgain',
 } as const satisfies Record<Warning, string>;
 
