@@ -23,6 +23,8 @@ const BROKER_NAMES = [
 export interface BrokerSettings {
   readonly services: Readonly<Record<ServiceName, Service>>;
   readonly accessRules: readonly AccessRule[];
+  /** The organization that every caller's account must be in. */
+  readonly principalOrgId?: string | undefined;
   /** How long a token that was obtained proves its credential to a check. */
   readonly provenForSeconds: number;
 }

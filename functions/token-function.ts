@@ -61,7 +61,7 @@ export function createTokenFunction(options: Options): TokenFunction {
   const broker = createTokenBroker({
     environment,
     services: settings.services,
-    authorize: createAuthorize(accessRules, services),
+    authorize: createAuthorize(accessRules, services, settings.principalOrgId),
     store: createPairTable({
       dynamodb,
       tableName,

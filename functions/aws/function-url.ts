@@ -66,12 +66,14 @@ function membersOf(value: unknown): Readonly<Record<string, unknown>> {
 
 /** AWS tells the identity three times; where they disagree, nobody has signed. */
 function parseAuthorizer(authorizer: unknown): Caller | undefined {
-  const { accountId, callerId, userArn } = membersOf(membersOf(authorizer).iam);
+  const { accountId, callerId, principalOrgId, userArn } = membersOf(membersOf(authorizer).iam);
   if (typeof callerId !== 'string' || typeof userArn !== 'string') return undefined;
 
   const caller = parseCaller(userArn);
-  const agree = caller !== undefined && caller.account === accountId && callerId.endsWith(`:${caller.session}`);
-  return agree ? caller : undefined;
+  const [roleId] = callerId.split(':', 1);
+  if (caller === undefined || caller.account !== accountId || callerId !== `${roleId}:${caller.session}`)
+    return undefined;
+  return { ...caller, roleId, principalOrgId: typeof principalOrgId === 'string' ? principalOrgId : undefined };
 }
 
 /** Node skips what is not base64; a body that does not survive the way back was not base64. */

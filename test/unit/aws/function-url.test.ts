@@ -49,10 +49,25 @@ describe('an event', () => {
       query: '',
       contentType: 'application/json',
       body: '{"client":"acme"}',
-      caller: { partition: 'aws', account: '111111111111', role: 'billing', session: 'run-1' },
+      caller: {
+        partition: 'aws',
+        account: '111111111111',
+        role: 'billing',
+        session: 'run-1',
+        roleId: 'AROAEXAMPLE',
+        principalOrgId: 'o-example',
+      },
       deadline: START + 14_500,
     });
   });
+
+  it.each([null, undefined, ['o-example']])(
+    'has a caller without an organization when AWS names it %j',
+    (principalOrgId) => {
+      const { caller } = parse(event({ requestContext: requestContext({ iam: { ...IAM, principalOrgId } }) }));
+      expect(caller).toMatchObject({ role: 'billing', principalOrgId: undefined });
+    },
+  );
 
   it('leaves the session token of the caller behind', () => {
     expect(JSON.stringify(parse(event()))).not.toContain('marked-session-token');
