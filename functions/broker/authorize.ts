@@ -74,6 +74,7 @@ export interface Caller {
   readonly roleId?: string | undefined;
   /** The organization of the role's account. */
   readonly principalOrgId?: string | undefined;
+  readonly accessKeyId?: string | undefined;
 }
 
 /**

@@ -29,7 +29,7 @@ function event(changes: Readonly<Record<string, unknown>> = {}) {
 }
 
 function requestContext(authorizer?: unknown) {
-  return { requestId: 'request-1', http: { method: 'POST' }, authorizer };
+  return { requestId: 'request-1', http: { method: 'POST', sourceIp: '192.0.2.1' }, authorizer };
 }
 
 function parse(input: unknown) {
@@ -56,7 +56,9 @@ describe('an event', () => {
         session: 'run-1',
         roleId: 'AROAEXAMPLE',
         principalOrgId: 'o-example',
+        accessKeyId: 'ASIAEXAMPLE',
       },
+      sourceIp: '192.0.2.1',
       deadline: START + 14_500,
     });
   });
