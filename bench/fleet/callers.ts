@@ -91,7 +91,7 @@ function processesOfPairs(pairs: number): readonly number[] {
 const PROCESSES_PER_PAIR = 5;
 /** Zipf's exponent: the more, the more uneven. */
 const POPULARITY = 0.6;
-/** The worst beginning: nobody has a token, and everybody wants one. */
+/** The worst beginning: no process has a token, and all want one. */
 const START_WITHIN_MS = 2 * SECOND_MS;
 const MEAN_LIFE_MS = 6 * HOUR_MS;
 

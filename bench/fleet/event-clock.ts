@@ -1,4 +1,4 @@
-/** Whoever can be reached after a time: the clock itself, or an environment, which may be frozen by then. */
+/** What can be reached after a time: the clock itself, or an environment, which may be frozen by then. */
 export interface Reachable {
   after(ms: number, action: () => void): void;
 }
@@ -34,7 +34,7 @@ export class EventClock implements Reachable {
     heap[place] = event;
   }
 
-  /** Lets time pass until then, or until `isStopped`; whatever an event has made ready runs before the next one. */
+  /** Lets time pass until then, or until `isStopped`; the work that an event has made ready runs before the next event. */
   async run(until: number, isStopped: () => boolean = () => false): Promise<void> {
     for (let events = 1; ; events += 1) {
       const next = this.#heap[0];

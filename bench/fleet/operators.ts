@@ -3,7 +3,7 @@ import type { SecretStore } from './secret-store.ts';
 import { WRONG } from './token-services.ts';
 import { HOUR_MS, MINUTE_MS, SECOND_MS, type World } from './world.ts';
 
-/** Checks one pair; a failed check is nobody's failure here. */
+/** Checks one pair; a failed check fails nothing else here. */
 export type Check = (pair: Pair) => void;
 
 /** The health function: checks every pair each hour, spread over some minutes. */

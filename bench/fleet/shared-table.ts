@@ -44,7 +44,7 @@ export function createSharedTable({ clock, tally, random, scale }: World) {
 
   function call<Result>(sandbox: Sandbox, operation: () => Promise<Result>): Promise<Result> {
     const isFault = chance(faultShare);
-    // Nobody knows whether an operation that was given up has happened.
+    // It is not known whether an operation that was given up has happened.
     const happens = !isFault || chance(0.5);
     const latencyMs = isFault ? BUDGET_MS : logNormal(LATENCY_MS, LATENCY_SPREAD);
     return new Promise((resolve, reject) => {

@@ -55,7 +55,7 @@ export function createBrokerWay(world: World, surroundings: Surroundings): { obt
   }
 }
 
-/** Whatever is no problem is a bug, and ends the simulation. */
+/** Every other error is a bug, and ends the simulation. */
 function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
   throw error;

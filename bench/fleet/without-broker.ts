@@ -28,7 +28,7 @@ export function createDirectWay({ clock, tally }: World, { secretStore, tokenSer
   };
 }
 
-/** Patient callers: nobody tells them how long to wait. */
+/** Patient callers: they are not told how long to wait. */
 const RETRY_AFTER_MS = 5 * SECOND_MS;
 
 /** As long as the broker's own. */

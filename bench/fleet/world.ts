@@ -12,7 +12,7 @@ export interface Scale {
   readonly pairs: number;
   readonly hours: number;
   readonly seed: number;
-  /** Nothing ever fails, and nobody stores a wrong secret. */
+  /** Nothing ever fails, and no operator stores a wrong secret. */
   readonly calm: boolean;
 }
 

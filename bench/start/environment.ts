@@ -21,7 +21,7 @@ export interface Environment {
 export interface EnvironmentOptions {
   /** The command that runs the runtime client. */
   readonly command: readonly string[];
-  /** Holds the bundle and takes the function's log: into a file, so that nobody who reads it competes for a processor. */
+  /** Holds the bundle and takes the function's log: into a file, so that no reader of it competes for a processor. */
   readonly folder: string;
   readonly variables: Readonly<Record<string, string>>;
 }

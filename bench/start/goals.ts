@@ -66,7 +66,7 @@ export const GOALS: readonly Definition[] = [
     goal: 40,
     measure: ({ hits }) => 1_000 * median(hits.map(({ broker, empty }) => median(broker) - median(empty))),
     parts: ({ hits }) => hitParts(hits, 0.5),
-    why: 'whatever runs once per call runs from cold caches, and writing the line takes about a third of it',
+    why: 'code that runs once per call runs from cold caches, and writing the line takes about a third of it',
   },
   {
     id: 'memory-hit-p99',
@@ -140,7 +140,7 @@ function fleet(id: string, name: string, goal: number, count: keyof FleetWaves):
     goal,
     measure: (samples) => samples.fleet?.[count],
     parts: ({ fleet: waves }) => `${waves?.[count]} counted`,
-    why: 'whoever does not get an answer of DynamoDB in time goes by itself',
+    why: 'an environment that gets no answer of DynamoDB in time goes by itself',
   };
 }
 

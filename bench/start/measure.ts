@@ -11,7 +11,7 @@ interface Options {
   readonly onRound: (done: number) => void;
 }
 
-/** Measures all variants in turn, so that whatever else the machine does meets all of them. */
+/** Measures all variants in turn, so that the other work of the machine meets all of them. */
 export async function measure(world: World, options: Options): Promise<Pick<Samples, 'rounds' | 'hits'>> {
   const canLimit = whyNoCpuLimit() === undefined;
   const rounds: Round[] = [];

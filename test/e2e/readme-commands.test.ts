@@ -26,13 +26,14 @@ const RUN_HERE = {
     prints(command, /^fingerprint +[0-9a-f]{16}$/m),
   'npm run --silent token-broker -- token --client acme --service customer-insights --json --reveal': (command) =>
     prints(command, /^ {2}"access_token": "[\w-]{43}",$/m),
-  'npm run --silent token-broker -- client list': (command) => prints(asOperator(command), /^acme +all +[0-9a-f]{8} /m),
+  'npm run --silent token-broker -- client list': (command) =>
+    prints(asOperator(command), /^acme +customer-insights +(?:ok|unproven) .* [0-9a-f]{8} /m),
   'npm run --silent token-broker -- client check acme': (command) =>
     prints(asOperator(command), /^customer-insights +accepted +[0-9a-f]{8} /m),
   'npm run --silent token-broker -- health --run': (command) =>
     prints(asOperator(`${command} || test $? = 1`), /^acme +accepted/m),
   'npm run --silent token-broker -- policy arn:aws:iam::222222222222:role/invoicing --environment dev': printsThePolicy,
-  'npm run --silent token-broker -- client put hooli --services customer-insights': (command) =>
+  'npm run --silent token-broker -- client put hooli --create --services customer-insights': (command) =>
     prints(
       asOperator(`echo '{"client_id":"id","secret":"unknown"}' | ${command} || test $? = 1`),
       /^customer-insights +rejected/m,
@@ -56,7 +57,7 @@ async function inTerminal(command: string, cwd = root) {
   return promisify(execFile)('sh', ['-e', '-c', variables + command], { cwd });
 }
 
-/** The keys that `npm start` prints for whoever looks after the clients. */
+/** The keys that `npm start` prints for the operator of the clients. */
 function asOperator(command: string): string {
   const keys = broker.output.stdout.match(/export AWS_ACCESS_KEY_ID=\S+ AWS_SECRET_ACCESS_KEY=\S+$/m);
   return `${keys?.[0]}\n${command}`;

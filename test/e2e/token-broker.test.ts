@@ -10,7 +10,7 @@ describe('the command line', () => {
 
   it.each([
     ['--help', ['token', 'client', 'health', 'doctor', 'policy', 'config']],
-    ['client --help', ['list', 'put', 'check', 'promote', 'rollback', 'disable', 'enable', 'retry']],
+    ['client --help', ['list', 'show', 'put', 'check', 'promote', 'rollback', 'disable', 'enable', 'retry', 'delete']],
   ])('lists its commands: %s', async (args, commands) => {
     const { stdout } = await runCommandLine(args.split(' '));
     const listed = [...stdout.slice(stdout.indexOf('Commands:')).matchAll(/^ {2}(\w+) /gm)].map(([, name]) => name);

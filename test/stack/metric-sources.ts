@@ -37,7 +37,7 @@ async function idleRefusal(): Promise<readonly string[]> {
   return day.lines;
 }
 
-/** Somebody has altered a record in the table. */
+/** A record in the table was altered by hand. */
 async function unreadableRecord(): Promise<readonly string[]> {
   const world = await startHealthFunctionWorld();
   await world.store('acme', CREDENTIALS.acme);

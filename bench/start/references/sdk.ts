@@ -10,7 +10,7 @@ const secretsManager = new SecretsManagerClient({});
 const agent = new https.Agent({ keepAlive: true });
 const tokens = new Map<string, Token>();
 
-/** The same job as the broker's, with the same calls, as it is written when nobody looks at the cold start. */
+/** The same job as the broker's, with the same calls, as it is written without a look at the cold start. */
 export async function handler(event: {
   readonly body: string;
   readonly requestContext: { readonly requestId: string };

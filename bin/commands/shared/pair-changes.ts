@@ -66,7 +66,8 @@ const PATIENT = {
   requestHandler: { connectionTimeout: 3_000, requestTimeout: 5_000, throwOnRequestTimeout: true },
 };
 
-function tableFailure(error: unknown, table: string, region: string | undefined): CommandFailure {
+/** Why the table did not do what a command asked of it. */
+export function tableFailure(error: unknown, table: string, region: string | undefined): CommandFailure {
   if (error instanceof Error && error.name === 'ResourceNotFoundException') {
     const place = region === undefined ? '' : ` in ${region}`;
     return new CommandFailure(
@@ -80,6 +81,9 @@ function tableFailure(error: unknown, table: string, region: string | undefined)
 
 /** What an operator changes in the record of a pair by hand. Everything can be repeated. */
 export type PairAdmin = ReturnType<typeof createPairAdmin>;
+
+/** When the flag was set, for operators alone. */
+export const DISABLED_AT = 'disabledAt';
 
 interface Dependencies {
   readonly dynamodb: DynamoDBClient;
@@ -105,15 +109,15 @@ export function createPairAdmin({ dynamodb, tableName, now, signal }: Dependenci
     // Without the date the table's garbage collection leaves the item alone: a client stays disabled however long.
     disable: (pair: Pair) =>
       update(pair, {
-        UpdateExpression: 'SET disabled = :true REMOVE forgetAt',
-        ExpressionAttributeValues: { ':true': { BOOL: true } },
+        UpdateExpression: `SET disabled = :true, ${DISABLED_AT} = if_not_exists(${DISABLED_AT}, :now) REMOVE forgetAt`,
+        ExpressionAttributeValues: { ':true': { BOOL: true }, ':now': { N: `${now()}` } },
       }),
 
     /** Ends the stop. */
     async enable(pair: Pair): Promise<void> {
       try {
         await update(pair, {
-          UpdateExpression: 'SET forgetAt = :forgetAt REMOVE disabled',
+          UpdateExpression: `SET forgetAt = :forgetAt REMOVE disabled, ${DISABLED_AT}`,
           // A pair without a record is not disabled, and needs none.
           ConditionExpression: 'attribute_exists(pair)',
           ExpressionAttributeValues: { ':forgetAt': forgetAt(now()) },

@@ -1,6 +1,7 @@
 import {
   CreateSecretCommand,
   DeleteResourcePolicyCommand,
+  DeleteSecretCommand,
   DescribeSecretCommand,
   GetResourcePolicyCommand,
   GetSecretValueCommand,
@@ -23,7 +24,7 @@ import { servicesOf } from '../../../functions/broker/health/run.ts';
 import type { Redacted } from '../../../functions/broker/redacted.ts';
 import { NAME_PATTERN, type SecretStage, secretName } from '../../../functions/contract.ts';
 import { parseJsonObject } from '../../json.ts';
-import { type ClientSecret, namedServices } from './client-secret.ts';
+import { type ClientSecret, namedServices, nearestNames } from './client-secret.ts';
 import { type AwsOptions, awsRegion } from './environment.ts';
 import { awsFailure, CommandFailure } from './failure.ts';
 
@@ -133,6 +134,15 @@ export function openSecrets(options: AwsOptions, signal: AbortSignal) {
       await client.send(command, send);
     },
 
+    /** Marks the secret for deletion; tells when it will be gone, in epoch milliseconds. */
+    async delete(name: string, RecoveryWindowInDays: number) {
+      const { DeletionDate } = await client.send(
+        new DeleteSecretCommand({ ...idOf(name), RecoveryWindowInDays }),
+        send,
+      );
+      return DeletionDate?.getTime();
+    },
+
     /** The ARN of the client's secret and its resource policy, if it has one; `undefined` when there is no secret. */
     async readPolicy(name: string) {
       const found = await client.send(new GetResourcePolicyCommand(idOf(name)), send).catch(ifThereIsOne);
@@ -170,10 +180,22 @@ export function openSecrets(options: AwsOptions, signal: AbortSignal) {
 export async function findSecret(secrets: Secrets, client: string): Promise<ClientSecret> {
   const secret = await secrets.find(client);
   if (secret !== undefined) return secret;
-  throw new CommandFailure(
+  throw await unknownClient(secrets, client, 'client list shows which there are; client put --create makes one.');
+}
+
+/** The failure of a command for a client without a secret; names those that a person may have meant. */
+export async function unknownClient(secrets: Secrets, client: string, advice: string): Promise<CommandFailure> {
+  // Without the right to list, the names are left out.
+  const clients = await secrets.list().catch(() => []);
+  const near = nearestNames(
+    client,
+    clients.map((one) => one.client),
+  );
+  const detail = `There is no client "${client}" in this environment`;
+  return new CommandFailure(
     'secret-missing',
-    `There is no client "${client}" in this environment`,
-    'client list shows which there are; client put makes one.',
+    detail,
+    near.length === 0 ? advice : `Did you mean ${near.join(', ')}? ${advice}`,
   );
 }
 
@@ -195,12 +217,13 @@ function servicesTag(services: readonly string[]) {
 
 /** Reads what ListSecrets tells of a secret; `undefined` when it is not one of a client below the prefix. */
 function readSecret(entry: SecretListEntry, prefix: string): ClientSecret | undefined {
-  const { Name = '', Tags = [], SecretVersionsToStages = {}, DeletedDate } = entry;
+  const { Name = '', ARN = '', Tags = [], SecretVersionsToStages = {}, DeletedDate } = entry;
   // The filter of ListSecrets is a prefix match, and a name could go on: a client's has no slash.
   const client = Name.slice(prefix.length);
   if (!Name.startsWith(prefix) || !NAME_PATTERN.test(client)) return undefined;
   return {
     client,
+    arn: ARN,
     servicesTag: Tags.find(({ Key }) => Key === SERVICES_TAG)?.Value,
     versions: Object.entries(SecretVersionsToStages).map(([versionId, stages]) => ({ versionId, stages })),
     deletedAt: DeletedDate?.getTime(),

@@ -292,7 +292,7 @@ function timeoutMs<Answer>({ service }: Call, step: Step<Answer>, { token, pause
 
 const MAX_FENCE = 2 ** 40;
 
-/** Latches of the last hour count as checks of pending versions, whatever has become of the version. */
+/** Latches of the last hour count as checks of pending versions, also when the version has no stage any more. */
 const KEPT_LATCH_MS = 60 * 60_000;
 
 /** Above this many latches the ones of versions without a stage are forgotten. */

@@ -16,7 +16,7 @@ export interface PairStore {
   acquire(pair: Pair, acquisition: Acquisition, deadline: number): Promise<PairRecord | undefined>;
   /** Ends my lease and writes what came of it; `false` when the lease is no longer mine. */
   end(pair: Pair, lease: Lease, ending: Ending, deadline: number): Promise<boolean>;
-  /** Counts a rejected request whatever the fence, once per fence, and ends the lease if it is still mine. */
+  /** Counts a rejected request under any fence, once per fence, and ends the lease if it is still mine. */
   reject(pair: Pair, lease: Lease, rejection: RejectedRequest, deadline: number): Promise<void>;
 }
 
@@ -34,7 +34,7 @@ export interface Acquisition {
   readonly owner: string;
   readonly now: number;
   readonly until: number;
-  /** I have watched the lease under this fence for its whole length: it is over, whatever its time says. */
+  /** I have watched the lease under this fence for its whole length: it is over, even if its time says otherwise. */
   readonly observedExpired: boolean;
   /** The request replaces a refused token. */
   readonly forced: boolean;

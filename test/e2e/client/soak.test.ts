@@ -15,7 +15,7 @@ const ENVIRONMENTS = 5;
 const PAIRS = ['acme', 'globex'].flatMap((client) =>
   ['customer-insights', 'merchant-payment-cleansing'].map((service) => ({ client, service })),
 );
-/** From the moment that a worker has a token until the service looks at it. */
+/** The time from when a worker has a token until the service checks it. */
 const ON_THE_WAY_MS = 500;
 
 it.each([60, 600, 3_600])(

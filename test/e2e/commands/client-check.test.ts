@@ -101,7 +101,7 @@ describe('client check', () => {
 
   it.each([
     ['no client', ['client', 'check'], /missing required argument 'client'/],
-    ['a stage that there is not', [...CHECK, '--stage', 'CURRENT'], /Allowed choices are AWSCURRENT, AWSPENDING/],
+    ['a stage that does not exist', [...CHECK, '--stage', 'CURRENT'], /Allowed choices are AWSCURRENT, AWSPENDING/],
   ])('%s is exit code 2', async (_, args, message) => {
     const world = await startOperatorWorld();
     const { exitCode, stdout, stderr } = await world.run(args);
@@ -118,7 +118,7 @@ describe('client retry', () => {
     world.tokenService.respondWith(INSIGHTS, undefined);
     expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +rejected .* latch/);
 
-    const { exitCode, stdout, stderr } = await world.run(['client', 'retry', 'acme']);
+    const { exitCode, stdout, stderr } = await world.run(['client', 'retry', 'acme', '--yes']);
     expect(exitCode).toBe(0);
     expect(stdout).toMatch(/acme +customer-insights +[0-9a-f]{8} +- +-\nacme +merchant-payment-cleansing +- +- +-\n$/);
     expect(stderr).toMatch(/up to three times: .* may lock the account/);
@@ -129,12 +129,12 @@ describe('client retry', () => {
     const world = await startOperatorWorld();
     world.tokenService.respondWith(INSIGHTS, { status: 401 });
     await world.run(CHECK);
-    const { stdout, stderr } = await world.run(['client', 'retry', 'acme', '--service', CLEANSING, '--json']);
+    const { stdout, stderr } = await world.run(['client', 'retry', 'acme', '--yes', '--service', CLEANSING, '--json']);
     expect(JSON.parse(stdout)).toMatchObject({
       client: 'acme',
       cleared: [{ client: 'acme', service: CLEANSING, versions: [], holds: [], pause: false }],
     });
-    expect(stderr).toBe('No version was latched or held, and no pair was paused.\n');
+    expect(stderr).toMatch(/\nNo version was latched or held, and no pair was paused\.\n$/);
     expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +rejected .* latch/);
   });
 });
@@ -155,7 +155,7 @@ describe('client retry --service', () => {
     world.tokenService.respondWith(INSIGHTS, undefined);
     expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +unreachable/);
 
-    const { exitCode, stdout, stderr } = await world.run(['client', 'retry', '--service', INSIGHTS]);
+    const { exitCode, stdout, stderr } = await world.run(['client', 'retry', '--service', INSIGHTS, '--yes']);
     expect({ exitCode, stdout }).toEqual({
       exitCode: 0,
       stdout: expect.stringMatching(

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startSecretsManager } from '../../support/stand-ins.ts';
 import { finished, runCommandLine, SHELL_KEY, startCommandLine, withoutProgress } from './command-line.ts';
-import { NEW, startOperatorWorld } from './operator-world.ts';
+import { NEW, SERVICES, startOperatorWorld } from './operator-world.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
 /** Said because the environment of these tests is not `local`. */
@@ -42,7 +42,7 @@ async function start() {
 }
 
 describe('client list', () => {
-  it('shows services, versions and their ages', async () => {
+  it('shows services, versions and the age of the current one, and which is old', async () => {
     const { store, run } = await start();
     store('token-broker/dev/globex', [[3, 'AWSCURRENT']], 'customer-insights merchant-payment-cleansing');
     store('token-broker/dev/acme', [
@@ -50,13 +50,19 @@ describe('client list', () => {
       [12, 'AWSCURRENT'],
       [0, 'AWSPENDING'],
     ]);
+    store('token-broker/dev/hooli', [[366, 'AWSCURRENT']], 'customer-insights');
     const { exitCode, stdout, stderr } = await run();
     expect(exitCode).toBe(0);
-    expect(withoutProgress(stderr)).toMatch(new RegExp(`^${STAND_IN}The last findings cannot be read: .*\n$`));
+    expect(withoutProgress(stderr)).toMatch(
+      new RegExp(
+        `^${STAND_IN}The states of the pairs cannot be read: .*\nhooli: the credential is older than 365 days .*\n$`,
+      ),
+    );
     expect(stdout.split('\n')).toEqual([
-      expect.stringMatching(/^CLIENT +SERVICES +CURRENT +PENDING +PREVIOUS +LAST FINDING$/),
-      expect.stringMatching(/^acme +all +token-br \(12 d\) +token-br \(0 d\) +token-br \(400 d\) +-$/),
-      expect.stringMatching(/^globex +customer-insights merchant-payment-cleansing +token-br \(3 d\) +- +- +-$/),
+      expect.stringMatching(/^CLIENT +SERVICE +STATE +PROVEN +TOKEN +CURRENT +PENDING +AGE$/),
+      expect.stringMatching(/^acme +all +- +- +- +token-br +token-br +12 d$/),
+      expect.stringMatching(/^globex +customer-insights merchant-payment-cleansing +- +- +- +token-br +- +3 d$/),
+      expect.stringMatching(/^hooli +customer-insights +- +- +- +token-br +- +366 d \(old\)$/),
       '',
     ]);
   });
@@ -123,7 +129,7 @@ describe('client list', () => {
     const { store, run } = await start();
     const secret = store('token-broker/dev/acme', [[1, 'AWSCURRENT']]);
     secret.deletion = { goneAt: Date.UTC(2099, 0, 31) };
-    expect((await run()).stdout).toMatch(/^acme .* deleted, gone on 2099-01-31$/m);
+    expect((await run()).stdout).toMatch(/^acme .* deleted, gone on 2099-01-31 /m);
     expect(JSON.parse((await run('--json')).stdout)).toMatchObject({
       clients: [{ client: 'acme', deleted_at: '2099-01-31T00:00:00.000Z' }],
     });
@@ -133,30 +139,101 @@ describe('client list', () => {
     const { run } = await start();
     expect(await run()).toMatchObject({
       exitCode: 0,
-      stderr: expect.stringMatching(/There is no client yet: client put/),
+      stderr: expect.stringMatching(/There is no client yet: client put --create/),
     });
   });
 });
 
 describe('client list with the table', () => {
-  it('shows what the scheduled checks last told the operators', async () => {
+  it('shows the state of each pair at once: proven, rejected, paused, disabled, enabled', async () => {
     const world = await startOperatorWorld();
-    expect((await world.run(['client', 'list'])).stdout).toMatch(/^acme +all .* -$/m);
-    world.tokenService.respondWith('customer-insights', { status: 401 });
-    await world.run(['health', '--run']);
+    const list = async (...args: string[]) => (await world.run(['client', 'list', ...args])).stdout;
+    expect(await list()).toMatch(/^acme +customer-insights +unproven +- +- +[0-9a-f]{8} +- +\d+ s$/m);
 
+    world.tokenService.respondWith('customer-insights', { status: 401 });
+    world.tokenService.respondWith('merchant-payment-cleansing', { status: 503 });
+    await world.run(['client', 'check', 'acme']);
+    const failed = await list();
+    expect(failed).toMatch(/^acme +customer-insights +rejected since \S+Z +- +- /m);
+    expect(failed).toMatch(/^acme +merchant-payment-cleansing +paused until \S+Z +- +- /m);
+
+    for (const service of SERVICES) world.tokenService.respondWith(service, undefined);
+    await world.run(['client', 'retry', 'acme', '--yes']);
+    await world.run(['client', 'check', 'acme']);
+    expect(await list()).toMatch(/^acme +customer-insights +ok +\d+ s +(?:59 min|1 h) +[0-9a-f]{8} +- +\d+ s$/m);
+
+    await world.run(['client', 'disable', 'acme', '--service', 'customer-insights', '--yes']);
+    const { clients } = JSON.parse(await list('--json'));
+    expect(clients).toMatchObject([
+      {
+        client: 'acme',
+        pairs: [
+          { service: 'customer-insights', state: 'disabled', since: expect.stringMatching(/Z$/) },
+          {
+            service: 'merchant-payment-cleansing',
+            state: 'ok',
+            proven_at: expect.stringMatching(/Z$/),
+            token_expires_at: expect.stringMatching(/Z$/),
+          },
+        ],
+      },
+    ]);
+    await world.run(['client', 'enable', 'acme', '--service', 'customer-insights', '--yes']);
+    expect(await list('--service', 'customer-insights')).toMatch(/^CLIENT .*\nacme +customer-insights +ok .*\n$/);
+  });
+
+  it('calls a version that no service has accepted yet unproven, while the token of the one before lives', async () => {
+    const world = await startOperatorWorld();
+    await world.run(['client', 'check', 'acme']);
+    world.tokenService.respondWith(undefined, { status: 503 });
+    await world.run(['client', 'put', 'acme', '--force'], { input: NEW });
+    await world.eventsSettled();
+    await world.run(['client', 'retry', 'acme', '--yes']);
     const { stdout } = await world.run(['client', 'list']);
-    expect(stdout).toMatch(/^acme .* customer-insights: rejected since \S+Z$/m);
-    const { clients } = JSON.parse((await world.run(['client', 'list', '--json'])).stdout);
-    expect(clients).toMatchObject([{ last_findings: [{ service: 'customer-insights', finding: 'rejected' }] }]);
+    expect(stdout).toMatch(/^acme +customer-insights +unproven +- +\d+ (?:min|h) /m);
   });
 
   it('shows the rest when the table cannot be read', async () => {
     const world = await startOperatorWorld();
     const { exitCode, stdout, stderr } = await world.run(['client', 'list', '--table', 'pairs']);
     expect(exitCode).toBe(0);
-    expect(stdout).toMatch(/^acme .* -$/m);
-    expect(withoutProgress(stderr)).toMatch(/^The last findings cannot be read: /);
+    expect(stdout).toMatch(/^acme +all +- +- +- +[0-9a-f]{8} /m);
+    expect(withoutProgress(stderr)).toMatch(/^The states of the pairs cannot be read: table-missing/);
+  });
+
+  it('shows them again and again with --watch, until Ctrl-C', async () => {
+    const world = await startOperatorWorld();
+    const child = startCommandLine(['client', 'list', '--watch', '--every', '1'], world.shell);
+    const ending = finished(child);
+    let rounds = 0;
+    child.stdout.on('data', (text: string) => {
+      rounds += text.split('CLIENT ').length - 1;
+    });
+    await expect.poll(() => rounds, { timeout: 60_000 }).toBeGreaterThan(1);
+    child.kill('SIGINT');
+    const { exitCode, stdout } = await ending;
+    expect(exitCode).toBe(130);
+    expect(stdout).toMatch(/^local {2}\S+Z {2}\nCLIENT .*\nacme .*\nacme .*\nlocal /);
+  });
+});
+
+describe('client show', () => {
+  it('shows one client, with every version of its credential', async () => {
+    const world = await startOperatorWorld();
+    await world.run(['client', 'put', 'acme'], { input: NEW });
+    const { exitCode, stdout } = await world.run(['client', 'show', 'acme']);
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(
+      /^CLIENT .*\nacme +customer-insights +ok .*\nacme +merchant-payment-cleansing +ok .*\n\nSTAGE .*\nAWSCURRENT +\S{36} +\S+Z\nAWSPREVIOUS +\S{36} +\S+Z\n$/,
+    );
+    const { stdout: json } = await world.run(['client', 'show', 'acme', '--json']);
+    expect(JSON.parse(json)).toMatchObject({
+      environment: 'local',
+      client: 'acme',
+      services: 'all',
+      versions: expect.arrayContaining([expect.objectContaining({ stages: ['AWSCURRENT'] })]),
+      pairs: [{ state: 'ok' }, { state: 'ok' }],
+    });
   });
 });
 

@@ -44,11 +44,13 @@ describe('client promote', () => {
   it('checks nothing with --force, so that it needs no broker', async () => {
     const world = await startOperatorWorld();
     const pending = await storePending(world, WRONG);
-    expect(await world.run(['client', 'promote', 'acme', '--force'], { env: NOWHERE })).toMatchObject({ exitCode: 0 });
+    expect(await world.run(['client', 'promote', 'acme', '--force', '--yes'], { env: NOWHERE })).toMatchObject({
+      exitCode: 0,
+    });
     expect(await stages(world)).toMatchObject({ AWSCURRENT: pending });
   });
 
-  it('tells when nothing waits', async () => {
+  it('says when no version is pending', async () => {
     const world = await startOperatorWorld();
     const { exitCode, stdout, stderr } = await world.run(['client', 'promote', 'acme', '--json']);
     expect(exitCode).toBe(1);
@@ -58,26 +60,26 @@ describe('client promote', () => {
 });
 
 describe('client rollback', () => {
-  it('changes the current version for the one before, and back, without the broker', async () => {
+  it('swaps the current version with the previous one, and back, without the broker', async () => {
     const world = await startOperatorWorld();
     await storePending(world, WRONG);
-    await world.run(['client', 'promote', 'acme', '--force']);
+    await world.run(['client', 'promote', 'acme', '--force', '--yes']);
     const { AWSCURRENT, AWSPREVIOUS } = await stages(world);
 
-    const { exitCode, stderr } = await world.run(['client', 'rollback', 'acme'], { env: NOWHERE });
+    const { exitCode, stderr } = await world.run(['client', 'rollback', 'acme', '--yes'], { env: NOWHERE });
     expect(exitCode).toBe(0);
     expect(stderr).toMatch(/rollback once more undoes this/);
     expect(await stages(world)).toEqual({ AWSCURRENT: AWSPREVIOUS, AWSPREVIOUS: AWSCURRENT });
-    await world.run(['client', 'rollback', 'acme'], { env: NOWHERE });
+    await world.run(['client', 'rollback', 'acme', '--yes'], { env: NOWHERE });
     expect(await stages(world)).toEqual({ AWSCURRENT, AWSPREVIOUS });
   });
 
   it.each([
-    ['there is none before', 'acme', /version-missing: No version of acme came before the current one/],
+    ['there is no previous version', 'acme', /version-missing: No version of acme came before the current one/],
     ['there is no such client', 'globex', /secret-missing: There is no client "globex"/],
   ])('tells when %s', async (_, client, message) => {
     const world = await startOperatorWorld();
-    const { exitCode, stderr } = await world.run(['client', 'rollback', client]);
+    const { exitCode, stderr } = await world.run(['client', 'rollback', client, '--yes']);
     expect(exitCode).toBe(1);
     expect(stderr).toMatch(message);
   });

@@ -156,7 +156,7 @@ describe('client put', () => {
   it('does not take the finding about another version for its own', async () => {
     const world = await startOperatorWorld();
     // The broker is the one of the environment local.
-    const { exitCode } = await world.run(['--environment', 'dev', ...PUT, '--kms-key-id', 'alias/keys'], {
+    const { exitCode } = await world.run(['--environment', 'dev', ...PUT, '--create', '--kms-key-id', 'alias/keys'], {
       input: NEW,
     });
     expect(exitCode).toBe(1);
@@ -172,7 +172,7 @@ describe('client put', () => {
 });
 
 describe('client put for a new client', () => {
-  const PUT_GLOBEX = ['client', 'put', 'globex', '--services', INSIGHTS];
+  const PUT_GLOBEX = ['client', 'put', 'globex', '--create', '--services', INSIGHTS];
 
   it.each([
     ['accepts it', NEW, 0, /AWS made it the current one at once\. Callers get tokens as soon as/],
@@ -183,6 +183,16 @@ describe('client put for a new client', () => {
     expect(exitCode).toBe(expected);
     expect(stderr).toMatch(words);
     expect(await describeSecret(world, 'globex')).toEqual({ AWSCURRENT: expect.any(String), services: INSIGHTS });
+  });
+
+  it('needs --create: a typing error stores nothing, and the client that was meant is named', async () => {
+    const world = await startOperatorWorld();
+    const { exitCode, stdout, stderr } = await world.run(['client', 'put', 'amce'], { input: NEW });
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+    expect(stderr).toMatch(
+      /^error: secret-missing: There is no client "amce" .*\nDid you mean acme\? Nothing was stored\. --create makes a new client\.\n$/,
+    );
+    await expect(describeSecret(world, 'amce')).rejects.toThrow(/can't find/);
   });
 });
 
@@ -219,7 +229,7 @@ describe('client put knows how a service is asked', () => {
   it('and does not store a client id with a colon where that would be cut off', async () => {
     const world = await startOperatorWorld();
     const input = { client_id: 'marked-id:x', secret: 'marked-secret' };
-    const args = ['--environment', 'dev', 'client', 'put', 'new', '--kms-key-id', 'alias/keys'];
+    const args = ['--environment', 'dev', 'client', 'put', 'new', '--create', '--kms-key-id', 'alias/keys'];
     const { exitCode, stderr } = await world.run(args, { input });
     expect(exitCode).toBe(1);
     expect(stderr).toMatch(/credential-malformed: .*the client id holds a colon/);
@@ -292,7 +302,7 @@ describe('client put, wrongly used', () => {
     ['a service that the environment does not have', [...PUT, '--services', 'insights'], /has no service "insights"/],
     [
       'a new secret without the key of the environment',
-      ['client', 'put', 'new', '--environment', 'dev'],
+      ['client', 'put', 'new', '--create', '--environment', 'dev'],
       /--kms-key-id/,
     ],
   ])('%s is exit code 2, and nothing is stored', async (_, args, message) => {

@@ -64,7 +64,7 @@ const FAILED = {
   'aws-refused': () => front({ call: 'aws-refused' }),
   'aws-forbidden': () => front({ call: 'aws-forbidden', policy: 'denied' }),
   'access-denied': () => withWorld(async ({ stranger }) => stranger),
-  'client-disabled': () => withWorld(({ run }) => run(['client', 'disable', 'acme'])),
+  'client-disabled': () => withWorld(({ run }) => run(['client', 'disable', 'acme', '--yes', '--yes'])),
   'credential-missing': async () => ({
     env: (await startOperatorWorld()).shell,
     args: ['--client', 'globex'],
@@ -212,7 +212,7 @@ async function front(...[options, env = {}]: [Parameters<typeof startFront>[0], 
   return { env: { TOKEN_BROKER_URL: url, ...aws, ...env } };
 }
 
-/** The real local broker after something has happened; what comes of it may change the shell. */
+/** The real local broker after an event, which may change the variables of the shell. */
 async function withWorld(happen: (world: OperatorWorld) => unknown): Promise<Situation> {
   const world = await startOperatorWorld();
   const changes = await happen(world);

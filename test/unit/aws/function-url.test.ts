@@ -119,7 +119,7 @@ describe('the body', () => {
   });
 });
 
-describe('nobody has signed', () => {
+describe('there is no caller', () => {
   const CLOUDFRONT = 'arn:aws:sts::222222222222:assumed-role/OriginAccessControlRole/EdgeCredentialsProxy+EdgeHost';
 
   it.each<[string, unknown]>([

@@ -137,7 +137,7 @@ describe('a caller', () => {
     ['a federated user', 'arn:aws:sts::111111111111:federated-user/billing'],
     ['a role that was not assumed', 'arn:aws:iam::111111111111:role/billing'],
     ['a service', 'cloudfront.amazonaws.com'],
-    ['nobody', 'anonymous'],
+    ['an anonymous caller', 'anonymous'],
     ['an empty text', ''],
     ['an unknown partition', 'arn:aws-x:sts::111111111111:assumed-role/billing/run-1'],
     ['a short account', 'arn:aws:sts::11111111111:assumed-role/billing/run-1'],

@@ -150,7 +150,7 @@ describe('the expiry of a JWT', () => {
     expect(readJwt(`${encoded(HEADER)}.${encoded({})}.`)).toEqual({ expiresAt: undefined });
   });
 
-  it('is found whatever characters base64url needs', () => {
+  it('is found with any characters of base64url', () => {
     const token = jwtOf({ ...HEADER, kid: '~~~???' }, { '~~~': '???', '~~': '>>>', exp: 1_767_229_200 });
     expect(token).toMatch(/-.*_/);
     expect(readJwt(token)?.expiresAt).toBe(1_767_229_200_000);
@@ -168,7 +168,7 @@ describe('the expiry of a JWT', () => {
     ['has no signature', `${header}.${claims}`],
     ['has four parts', `${header}.${claims}.s.s`],
     ['has five parts, as one that is encrypted', `${header}.${claims}.s.s.s`],
-    ['has no header', `../../functions/broker${claims}.s`],
+    ['has no header', `.${claims}.s`],
     ['has no claims', `${header}..s`],
     ['names no algorithm', `${encoded({ typ: 'JWT' })}.${claims}.s`],
     ['names an algorithm that is no text', `${encoded({ alg: 256 })}.${claims}.s`],

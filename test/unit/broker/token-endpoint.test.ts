@@ -62,7 +62,7 @@ describe('POST /token', () => {
     ]);
   });
 
-  it('says itself how long the token lives, whatever the settings pass through', async () => {
+  it('says itself how long the token lives, even if the settings pass through such a member', async () => {
     const service = exampleService({
       response: { lifetimeUnit: 'seconds', passThrough: ['expires_in', 'expires_at'] },
     });
@@ -128,7 +128,7 @@ describe('what is written down of a request', () => {
     ]);
   });
 
-  it('says which token was issued, whence, and how long that took', async () => {
+  it('says which token was issued, from where, and how long that took', async () => {
     const { post, world, clock, audited } = createBrokerWorld();
     world.answer = () => {
       clock.now += 250;
@@ -367,7 +367,7 @@ describe('a denial', () => {
     expect(calls).toEqual({ secretReads: 0, tokenRequests: 0 });
   });
 
-  it('meets whoever did not sign as a role, whatever is asked for', async () => {
+  it('meets every caller that did not sign as a role, for every request', async () => {
     const { post } = world();
 
     expect(await post(MEMBERS, { caller: undefined })).toMatchObject({ status: 403, json: { type: 'access-denied' } });

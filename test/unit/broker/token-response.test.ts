@@ -25,7 +25,7 @@ describe('reading a good answer', () => {
     });
   });
 
-  it('gives the token away to nobody who prints it', () => {
+  it('does not show the token when code prints it', () => {
     const reading = read({ name: '', body: '{"access_token":"tok-4f9Kq2ZxV7"}' });
 
     expect(JSON.stringify(reading)).toContain('[redacted]');

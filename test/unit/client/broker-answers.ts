@@ -86,7 +86,7 @@ export const AWS_ANSWERS: readonly { readonly type: FailureType; readonly name: 
   {
     type: 'aws-wrong-scope',
     name: 'another AWS service',
-    answer: signatureRefused("Credential should be scoped to correct service: 'lambda'../../client"),
+    answer: signatureRefused("Credential should be scoped to correct service: 'lambda'."),
   },
   {
     type: 'aws-security-token-invalid',

@@ -106,7 +106,7 @@ function callsOf(url: string, lines: string): string {
   return `
     const PAIR = { client: 'acme', service: 'customer-insights' };
     const url = ${JSON.stringify(url)};
-    const node = process.versions.node.split('../../client')[0];
+    const node = process.versions.node.split('.')[0];
     function print(told) {
       const hasLoadedChain = Object.keys(Module._cache).some((file) => file.includes('credential-provider-node'));
       console.log(JSON.stringify({ node, hasLoadedChain, ...told }));

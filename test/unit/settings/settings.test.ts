@@ -18,6 +18,7 @@ describe('settings', () => {
       canary: { percent: 10, minutes: 5 },
       reservedConcurrency: 'none',
       provisionedConcurrency: 0,
+      credentialMaxAgeDays: 365,
       logRetentionDays: 365,
       tracing: false,
     });
@@ -72,7 +73,7 @@ describe('settings', () => {
     expect(JSON.parse(JSON.stringify(settings))).toEqual(settings);
   });
 
-  it('allow an environment that nobody may call yet', () => {
+  it('allow an environment that no role may call yet', () => {
     expect(parseEnvironment('test', { ...exampleForm(), accessRules: [] }).accessRules).toEqual([]);
   });
 

@@ -9,7 +9,7 @@ const RATE = 'must be a rate such as rate(1 hour) or rate(30 minutes)';
 const RATE_RANGE = 'must be between rate(15 minutes) and rate(1 day)';
 const EMAIL = 'must be an e-mail address such as ops@example.com';
 const MEMBERS =
-  'account, region, services, accessRules, health, principalOrgId, alarms, canary, reservedConcurrency, provisionedConcurrency, logRetentionDays, tracing, vpc, keyArn';
+  'account, region, services, accessRules, health, principalOrgId, alarms, canary, reservedConcurrency, provisionedConcurrency, credentialMaxAgeDays, logRetentionDays, tracing, vpc, keyArn';
 const ROLE_FORM = 'arn:aws:iam::<account>:role/<name>';
 
 describe('wrong settings', () => {
@@ -111,7 +111,7 @@ describe('wrong settings', () => {
     ]);
   });
 
-  it('are all named at once, whatever else is wrong beside them', () => {
+  it('are all named at once, beside every other mistake', () => {
     const forms = {
       dev: {
         account: 1,
@@ -163,7 +163,7 @@ describe('access rules that are wrong together', () => {
   const faults = (...accessRules: unknown[]) =>
     faultsIn(() => parseEnvironment('test', { ...exampleForm(), accessRules }));
 
-  it('are refused when one says the same as another, in whatever order', () => {
+  it('are refused when one says the same as another, in any order', () => {
     expect(faults(rule, { ...rule, clients: ['globex', 'acme'], operations: ['check', 'token'] })).toEqual([
       'environments.test.accessRules[1]: says the same as accessRules[0]',
     ]);
