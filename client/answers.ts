@@ -54,8 +54,16 @@ export async function askForToken(
 ): Promise<IssuedToken> {
   const asked = { client, service, min_ttl: minTtl, refused };
   const { members, startedAt } = await requestForPair(connection, '/token', asked, limits);
-  const { access_token, token_type, expires_in, expires_at, expiry_source, fingerprint, scope, ...passThrough } =
-    objectOf(members);
+  const {
+    access_token,
+    token_type = 'Bearer',
+    expires_in,
+    expires_at,
+    expiry_source,
+    fingerprint,
+    scope,
+    ...passThrough
+  } = objectOf(members);
 
   if (typeof access_token !== 'string' || !/^[\x20-\x7e]+$/.test(access_token)) throw unusable('access_token');
   if (typeof token_type !== 'string' || token_type === '') throw unusable('token_type');

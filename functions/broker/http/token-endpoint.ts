@@ -18,6 +18,7 @@ export interface BrokerRequest {
   readonly body: string | Uint8Array | undefined;
   /** `undefined` when the request was not signed by an AWS role. */
   readonly caller: Caller | undefined;
+  readonly sourceIp?: string | undefined;
   /** Epoch milliseconds; the answer must be out by then. */
   readonly deadline: number;
 }
@@ -36,7 +37,8 @@ interface Dependencies {
 export function createTokenEndpoint({ broker, accessRules, audit, inTime, now }: Dependencies) {
   return async (request: BrokerRequest): Promise<BrokerResponse> => {
     const startedAt = now();
-    const record: Draft = { requestId: request.requestId, caller: request.caller, trace: newTrace() };
+    const { requestId, caller, sourceIp } = request;
+    const record: Draft = { requestId, caller, sourceIp, trace: newTrace() };
     try {
       // The deadline binds all that a call begins; this also ends its wait for what another call has begun.
       const answer = await inTime(answerEnd(request.deadline) - startedAt, answerTo(request, record));
@@ -46,7 +48,7 @@ export function createTokenEndpoint({ broker, accessRules, audit, inTime, now }:
     } catch (error) {
       const problem = error instanceof Problem ? error : new Problem('internal', INTERNAL_DETAIL, { cause: error });
       audit({ ...record, outcome: problem.type, milliseconds: now() - startedAt, cause: problem.cause });
-      return problemResponse(problem, request.requestId);
+      return problemResponse(problem, requestId);
     }
   };
 
@@ -70,6 +72,8 @@ export function createTokenEndpoint({ broker, accessRules, audit, inTime, now }:
   async function issue({ caller, contentType, body, deadline }: FullRequest, record: Draft): Promise<BrokerResponse> {
     const wanted = parseIssueRequest(contentType, body);
     record.pair = wanted.pair;
+    record.forced = wanted.refused !== undefined;
+    record.minTtl = wanted.minTtlMs / 1_000;
     const startedAt = now();
     const issued = await broker.issue(caller, wanted, deadline, record.trace);
     record.cache = issued.cache;

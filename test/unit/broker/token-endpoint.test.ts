@@ -115,6 +115,19 @@ describe('a clock that was set back', () => {
 });
 
 describe('what is written down of a request', () => {
+  it('says from where it came, and whether it forced a token or asked how long it lives', async () => {
+    const { post, audited } = createBrokerWorld();
+    const { json } = await post(MEMBERS, { sourceIp: '192.0.2.1' });
+    await post({ ...MEMBERS, refused: json.fingerprint, min_ttl: 60 });
+    await post({ ...MEMBERS, client: 'globex', refused: json.fingerprint });
+
+    expect(audited).toMatchObject([
+      { sourceIp: '192.0.2.1', forced: false, minTtl: 0 },
+      { forced: true, minTtl: 60, outcome: 'issued' },
+      { forced: true, outcome: 'access-denied' },
+    ]);
+  });
+
   it('says which token was issued, from where, and how long that took', async () => {
     const { post, world, clock, audited } = createBrokerWorld();
     world.answer = () => {
