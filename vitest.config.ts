@@ -21,7 +21,7 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     projects: [
-      tier('unit', ['test/unit/**/*.test.ts', 'test/lint.test.ts']),
+      tier('unit', ['test/{unit,support}/**/*.test.ts', 'test/lint.test.ts']),
       tier('protocol', ['test/protocol/*.test.ts']),
       tier('contract', ['test/contract/*.test.ts']),
       tier('stack', ['test/stack/*.test.ts']),
