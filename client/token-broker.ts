@@ -1,4 +1,12 @@
-import { askForCheck, type Check, type CheckRequest, type IssuedToken, type TokenRequest } from './answers.ts';
+import {
+  askForCaller,
+  askForCheck,
+  type Check,
+  type CheckRequest,
+  type IssuedToken,
+  type TokenRequest,
+} from './answers.ts';
+import type { Caller } from './caller.ts';
 import { type Connection, sleepFor } from './request.ts';
 import {
   type AwsCredentials,
@@ -83,13 +91,15 @@ export interface TokenBroker {
   ) => Promise<Response>;
   /** Whether the credential of one client works on one service. @throws TokenBrokerError when the broker cannot say */
   readonly check: (options: CheckOptions) => Promise<Check>;
+  /** Which role signs the requests, and what the broker's access rules allow it. @throws TokenBrokerError */
+  readonly whoami: (options?: CallOptions) => Promise<Caller>;
 }
 
 /**
  * The way to a token broker; make one and share it, because it remembers the tokens. It sends nothing and reads no AWS
  * credentials before its first call.
  *
- * @throws TypeError when `url`, `region` or `services` cannot be used
+ * @throws TypeError when `url` is missing, or `url`, `region` or `services` cannot be used
  */
 export function createTokenBroker(options: TokenBrokerOptions): TokenBroker {
   const connection = connect(options);
@@ -112,6 +122,7 @@ export function createTokenBroker(options: TokenBrokerOptions): TokenBroker {
       return fetchWithToken({ source, request, waiting }, { fetch, origins: own }, [input, init]);
     },
     check: (request) => within(now, waitingOf(request), (limits) => askForCheck(connection, request, limits)),
+    whoami: (options = {}) => within(now, waitingOf(options), (limits) => askForCaller(connection, limits)),
   };
 }
 
@@ -128,6 +139,8 @@ function originsOf(services: NonNullable<TokenBrokerOptions['services']>): Reado
 }
 
 function connect(options: TokenBrokerOptions): Connection {
+  // A caller without types finds out here, not at its first call.
+  if (!options?.url) throw new TypeError(MISSING_URL);
   const { url, region, credentials = standardAwsCredentials(), now = Date.now } = options;
   return {
     endpoint: parseEndpoint(url, region),
@@ -141,3 +154,6 @@ function connect(options: TokenBrokerOptions): Connection {
     random: options.random ?? Math.random,
   };
 }
+
+const MISSING_URL =
+  'createTokenBroker needs the url of the broker, its Function URL: { url: "https://<id>.lambda-url.<region>.on.aws/" }';

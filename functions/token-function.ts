@@ -85,7 +85,7 @@ export function createTokenFunction(options: Options): TokenFunction {
     sleep,
     random,
   });
-  const endpoint = createTokenEndpoint({ broker, audit: createAuditLog(log), inTime, now });
+  const endpoint = createTokenEndpoint({ broker, accessRules, audit: createAuditLog(log), inTime, now });
 
   return {
     handler: async (event, context) => toResult(await endpoint(parseEvent(event, context, now()))),

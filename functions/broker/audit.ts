@@ -7,8 +7,8 @@ import type { ExpirySource } from './token-response/expiry.ts';
 export interface AuditRecord {
   readonly requestId: string;
   /** Absent when the request did not get that far. */
-  readonly operation?: Operation | undefined;
-  readonly outcome: 'issued' | Finding | ProblemType;
+  readonly operation?: Operation | 'whoami' | undefined;
+  readonly outcome: 'issued' | 'identified' | Finding | ProblemType;
   readonly milliseconds: number;
   readonly caller?: Caller | undefined;
   readonly sourceIp?: string | undefined;

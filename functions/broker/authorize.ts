@@ -38,9 +38,15 @@ export function createAuthorize(
   };
 }
 
+/** The rules that name the caller's role, in their order. */
+export function rulesOf(rules: readonly AccessRule[], caller: Caller): readonly AccessRule[] {
+  return rules.filter(({ role }) => roleKey(role) === callerKey(caller));
+}
+
 /** Unknown and forbidden look the same from outside, so no caller can find out which clients or services exist. */
 export function accessDenied(): Problem {
-  const denied = 'No access rule lets this role do this for this client on this service.';
+  const denied =
+    'No access rule lets this role do this for this client on this service; POST /whoami tells what it may.';
   return new Problem('access-denied', `${denied} Ask the operators of the broker for a rule.`);
 }
 

@@ -1,10 +1,10 @@
 import { type Audit, type AuditRecord, newTrace } from '../audit.ts';
-import { accessDenied, type Caller } from '../authorize.ts';
+import { type AccessRule, accessDenied, type Caller, rulesOf } from '../authorize.ts';
 import { answerEnd } from '../pair/deadlines.ts';
 import { Problem } from '../problem.ts';
 import type { TokenBroker } from '../token-broker.ts';
-import { parseCheckRequest, parseIssueRequest } from './request.ts';
-import { type BrokerResponse, checkResponse, problemResponse, tokenResponse } from './response.ts';
+import { parseCheckRequest, parseIssueRequest, parseWhoamiRequest } from './request.ts';
+import { type BrokerResponse, checkResponse, problemResponse, tokenResponse, whoamiResponse } from './response.ts';
 
 /** One request to the broker, free of the event that brought it. */
 export interface BrokerRequest {
@@ -25,6 +25,7 @@ export interface BrokerRequest {
 
 interface Dependencies {
   readonly broker: TokenBroker;
+  readonly accessRules: readonly AccessRule[];
   readonly audit: Audit;
   /** Gives what the work gives, `undefined` when that has not come in so many milliseconds. */
   readonly inTime: <Result>(ms: number, work: Promise<Result>) => Promise<Result | undefined>;
@@ -32,8 +33,8 @@ interface Dependencies {
   readonly now: () => number;
 }
 
-/** Parses, issues or checks, answers, and writes one audit record; the only place where a problem becomes HTTP. Never throws. */
-export function createTokenEndpoint({ broker, audit, inTime, now }: Dependencies) {
+/** Parses, issues, checks or tells who asks, answers, and writes one audit record; the only place where a problem becomes HTTP. Never throws. */
+export function createTokenEndpoint({ broker, accessRules, audit, inTime, now }: Dependencies) {
   return async (request: BrokerRequest): Promise<BrokerResponse> => {
     const startedAt = now();
     const { requestId, caller, sourceIp } = request;
@@ -54,16 +55,18 @@ export function createTokenEndpoint({ broker, audit, inTime, now }: Dependencies
   async function answerTo(request: BrokerRequest, record: Draft): Promise<BrokerResponse> {
     const { caller, method, path, query, body } = request;
     if (caller === undefined) throw accessDenied();
-    if (path !== '/token' && path !== '/check') {
-      throw new Problem('not-found', 'The broker answers POST /token and POST /check.');
+    if (path !== '/token' && path !== '/check' && path !== '/whoami') {
+      throw new Problem('not-found', 'The broker answers POST /token, POST /check and POST /whoami.');
     }
     if (method !== 'POST') throw new Problem('method-not-allowed', 'Send a POST.');
     if (query !== '') throw new Problem('invalid-request', QUERY_DETAIL);
-    record.operation = path === '/token' ? 'token' : 'check';
+    record.operation = path === '/token' ? 'token' : path === '/check' ? 'check' : 'whoami';
     if (body === undefined) throw new Problem('invalid-request', 'The body is not valid base64.');
-    return path === '/token'
-      ? issue({ ...request, caller, body }, record)
-      : check({ ...request, caller, body }, record);
+    if (record.operation === 'token') return issue({ ...request, caller, body }, record);
+    if (record.operation === 'check') return check({ ...request, caller, body }, record);
+    parseWhoamiRequest(body);
+    record.outcome = 'identified';
+    return whoamiResponse(caller, rulesOf(accessRules, caller));
   }
 
   async function issue({ caller, contentType, body, deadline }: FullRequest, record: Draft): Promise<BrokerResponse> {
