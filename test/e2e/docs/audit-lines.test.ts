@@ -83,6 +83,8 @@ it('a line names the rules that decided, and tells nothing of the session token'
     environment: 'test',
     tableName: 'pairs',
     settings: { ...settings, provenForSeconds: 3_600 },
+    dynamodb: { getItem: async () => undefined, updateItem: async () => undefined },
+    secretsManager: createSecretsManagerClient({ region: 'eu-west-1' }),
     write: (line) => void lines.push(line),
   });
   await handler(functionUrlEvent({ ...ACME, client: 'globex' }), CONTEXT);
