@@ -4,6 +4,7 @@ import { type Alias, CfnFunction, FunctionUrlAuthType, type Function as LambdaFu
 import type { ILogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import type { BrokerEnvironment } from '../../functions/environment.ts';
+import { asTokenFunction } from '../data/client-secrets.ts';
 import type { CalledFunction } from '../monitoring/metrics.ts';
 import { callerAccounts } from '../settings/access-rules.ts';
 import { type Environment, toBrokerSettings } from '../settings/environment.ts';
@@ -150,17 +151,9 @@ function placeIntoVpc(
       effect: Effect.DENY,
       actions: ['ec2:CreateNetworkInterface', ...changes, ...looks],
       resources: ['*'],
-      conditions: { ArnEquals: { 'lambda:SourceFunctionArn': functionArn(Stack.of(lambdaFunction), environment) } },
+      conditions: asTokenFunction(lambdaFunction, environment),
     },
   ]) {
     role.addToPrincipalPolicy(new PolicyStatement(statement));
   }
-}
-
-/** Written out, because the function itself waits for its role's policy. */
-function functionArn(stack: Stack, environment: string): string {
-  return stack.formatArn({
-    service: 'lambda',
-    resource: `function:${functionName(environment)}`,
-  });
 }

@@ -102,6 +102,11 @@ describe('what the token function may do', () => {
         Effect: 'Allow',
         Action: 'secretsmanager:GetSecretValue',
         Resource: ['arn:aws:secretsmanager:eu-west-1:111111111111:secret:token-broker/test/*', { Ref: sealingKey.id }],
+        Condition: {
+          ArnEquals: {
+            'lambda:SourceFunctionArn': 'arn:aws:lambda:eu-west-1:111111111111:function:token-broker-test',
+          },
+        },
       },
       {
         Effect: 'Allow',
