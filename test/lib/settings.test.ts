@@ -20,6 +20,7 @@ describe('settings', () => {
       provisionedConcurrency: 0,
       logRetentionDays: 365,
       tracing: false,
+      trail: 'off',
     });
   });
 
