@@ -7,6 +7,7 @@ import { FailedEvents } from './health/failed-events.ts';
 import { Monitoring } from './monitoring/monitoring.ts';
 import { OperatorTopic } from './monitoring/operator-topic.ts';
 import { Trail } from './monitoring/trail.ts';
+import { summariseAccessRules } from './settings/access-rules.ts';
 import type { Environment } from './settings/environment.ts';
 import { TokenEndpoint } from './token/token-endpoint.ts';
 
@@ -27,6 +28,9 @@ export class TokenBrokerStack extends Stack {
     const untagged = { excludeResourceTypes: ['AWS::CloudWatch::Dashboard'] };
     Tags.of(this).add('application', 'token-broker', untagged);
     Tags.of(this).add('environment', environment.name, untagged);
+
+    // In the code asset a changed rule is only another key: `cdk diff` shows this.
+    this.templateOptions.metadata = { AccessRules: summariseAccessRules(environment.accessRules) };
 
     const { name, keyArn, health, logRetentionDays, tracing } = environment;
     const secrets = new ClientSecrets(this, 'ClientSecrets', { environment: name, keyArn });

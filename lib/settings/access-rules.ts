@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { ROLE_ARN } from '../../functions/contract.ts';
 import { ALIAS, functionName } from './names.ts';
@@ -132,6 +133,23 @@ export function parseRoleArn(arn: string): Role | undefined {
   const [, partition, account, name] = ROLE_ARN.exec(arn) ?? [];
   if (partition === undefined || account === undefined || name === undefined) return undefined;
   return { partition, account, name };
+}
+
+/**
+ * What a reviewer compares before and after: the first 16 hexadecimal digits of the SHA-256 of the rules' JSON, which the
+ * audit lines name too, and how many rules each role has.
+ */
+export function summariseAccessRules(rules: readonly z.output<typeof accessRuleSchema>[]): AccessRulesSummary {
+  const digest = createHash('sha256').update(JSON.stringify(rules)).digest('hex').slice(0, 16);
+  const byRole = Map.groupBy(rules, ({ role }) => role);
+  const counts = [...byRole].map(([role, own]) => [role, own.length] as const);
+  return { digest, rules: Object.fromEntries(counts.toSorted(([one], [other]) => (one < other ? -1 : 1))) };
+}
+
+interface AccessRulesSummary {
+  readonly digest: string;
+  /** By role. */
+  readonly rules: Readonly<Record<string, number>>;
 }
 
 /** Why a text is not the ARN of one IAM role. */

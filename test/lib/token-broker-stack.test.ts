@@ -303,6 +303,19 @@ describe('the stack', () => {
     expect(text).not.toContain('arn:aws:');
   });
 
+  it('shows a change of the access rules beside the code asset, which every change of code changes too', () => {
+    const summaryOf = (form: unknown) => JSON.parse(synthesise('test', form).text).Metadata.AccessRules;
+    const [rule] = exampleForm().accessRules;
+    const one = summaryOf(exampleForm());
+    const two = summaryOf({ ...exampleForm(), accessRules: [rule, { ...rule, clients: ['globex'] }] });
+    const wider = summaryOf({ ...exampleForm(), accessRules: [{ ...rule, clients: 'all' }] });
+    expect(one).toEqual({ digest: expect.stringMatching(/^[0-9a-f]{16}$/), rules: { [rule?.role ?? '']: 1 } });
+    expect(two.rules).toEqual({ [rule?.role ?? '']: 2 });
+    expect(wider.rules).toEqual(one.rules);
+    expect(new Set([one, two, wider].map(({ digest }) => digest)).size).toBe(3);
+    expect(summaryOf({ ...exampleForm(), health: { every: 'rate(2 hours)' } })).toEqual(one);
+  });
+
   it.each(Object.entries(environments))('for %s is what was agreed on', async (name, form) => {
     await expect(blanked(synthesise(name, form).text)).toMatchFileSnapshot(
       `__snapshots__/TokenBroker-${name}.template.json`,
