@@ -9,6 +9,7 @@ import { addConfigCommand } from './commands/config.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
 import { addHealthCommand } from './commands/health.ts';
 import { addPolicyCommand } from './commands/policy.ts';
+import { addSealingKeyCommands } from './commands/sealing-key.ts';
 import { parseName, withoutValues } from './commands/shared/options.ts';
 import { addTokenCommand } from './commands/token.ts';
 
@@ -36,6 +37,7 @@ addClientCommands(program);
 addHealthCommand(program, signal);
 addDoctorCommand(program, signal);
 addPolicyCommand(program);
+addSealingKeyCommands(program, signal);
 addConfigCommand(program);
 
 try {

@@ -77,6 +77,11 @@ const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
     { about: /token --client/, shows: /fingerprint +[0-9a-f]{16}/ },
   ],
   Deploy: [{ about: /config prod/, shows: /^canary\.percent +10 +written$/m }],
+  'Rotate the sealing key': [
+    { about: /sealing-key rotate/, shows: /^sealing key: version .* is AWSCURRENT$/m },
+    { about: /sealing-key retire/, exitCode: 1, shows: /too-early/ },
+    { about: /retire --force/, shows: /^sealing key: version .* is retired$/m },
+  ],
   'Guard the function': [{ about: /policy --guard/, shows: /"Effect": "Deny".*as a service control policy/s }],
 };
 

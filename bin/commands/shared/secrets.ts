@@ -203,7 +203,7 @@ function ifThereIsOne(error: unknown): undefined {
 }
 
 /** A person waits longer than a caller of the broker, but not for ever. */
-const PATIENT = {
+export const PATIENT = {
   maxAttempts: 4,
   requestHandler: { connectionTimeout: 3_000, requestTimeout: 10_000, throwOnRequestTimeout: true },
 };
@@ -229,7 +229,7 @@ function readSecret(entry: SecretListEntry, prefix: string): ClientSecret | unde
 }
 
 /** Makes calls that fail in a command's own words. */
-function inOurWords(region: string | undefined, signal: AbortSignal) {
+export function inOurWords(region: string | undefined, signal: AbortSignal) {
   return async <Answer>(
     operation: string,
     send: (options: { readonly abortSignal: AbortSignal }) => Promise<Answer>,
