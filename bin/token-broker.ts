@@ -1,7 +1,8 @@
 import { Command, CommanderError, Option } from 'commander';
 import { addCheckCommand } from './commands/client/check.ts';
+import { addDeleteCommand } from './commands/client/delete.ts';
 import { addDisableCommands } from './commands/client/disable.ts';
-import { addListCommand } from './commands/client/list.ts';
+import { addListCommands } from './commands/client/list.ts';
 import { addPromoteCommands } from './commands/client/promote.ts';
 import { addPutCommand } from './commands/client/put.ts';
 import { addRetryCommand } from './commands/client/retry.ts';
@@ -53,12 +54,13 @@ function addClientCommands(parent: Command): void {
     .command('client')
     .description("Look after the clients' credentials.")
     .addHelpText('after', '\ndocs/operations.md tells which of them to use when.');
-  addListCommand(client, signal);
+  addListCommands(client, signal);
   addPutCommand(client, signal);
   addCheckCommand(client, signal);
   addPromoteCommands(client, signal);
   addDisableCommands(client, signal);
   addRetryCommand(client, signal);
+  addDeleteCommand(client, signal);
 }
 
 /** The reader of our output may stop early (`| head`), and then the rest has no reader. */

@@ -12,7 +12,7 @@ import { type AwsOptions, awsRegion, checkEndpoint, settingsOf } from './shared/
 import { CommandFailure, explainFailure } from './shared/failure.ts';
 import { addRegionOption, type ClientOptions } from './shared/options.ts';
 import { printJson, talk } from './shared/output.ts';
-import { inOurWords, PATIENT } from './shared/secrets.ts';
+import { failInOurWords, PATIENT } from './shared/secrets.ts';
 
 /** `sealing-key rotate` and `sealing-key retire`: with which key the tokens in the table are sealed. */
 export function addSealingKeyCommands(program: Command, signal: AbortSignal): void {
@@ -75,26 +75,27 @@ interface KeyVersion {
 function openSealingKey(options: AwsOptions, signal: AbortSignal) {
   const region = awsRegion(options);
   const client = createSecretsManagerClient({ ...(region && { region }), ...PATIENT });
-  const call = inOurWords(region, signal);
+  failInOurWords(client, region);
+  const send = { abortSignal: signal };
   const SecretId = sealingKeyName(options.environment);
   return {
     /** Those that carry a stage. */
     async versions(): Promise<readonly KeyVersion[]> {
       const command = new ListSecretVersionIdsCommand({ SecretId, MaxResults: 100 });
-      const { Versions = [] } = await call('ListSecretVersionIds', (send) => client.send(command, send));
+      const { Versions = [] } = await client.send(command, send);
       return Versions.flatMap((version) => readVersion(version) ?? []);
     },
     async rotate(): Promise<string> {
       const version = randomUUID();
       const SecretString = randomBytes(48).toString('base64url');
       const command = new PutSecretValueCommand({ SecretId, ClientRequestToken: version, SecretString });
-      await call('PutSecretValue', (send) => client.send(command, send));
+      await client.send(command, send);
       return version;
     },
     /** A version without a stage opens nothing any more. */
     async retire(version: string): Promise<void> {
       const input = { SecretId, VersionStage: 'AWSPREVIOUS', RemoveFromVersionId: version };
-      await call('UpdateSecretVersionStage', (send) => client.send(new UpdateSecretVersionStageCommand(input), send));
+      await client.send(new UpdateSecretVersionStageCommand(input), send);
     },
   };
 }

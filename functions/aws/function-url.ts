@@ -1,8 +1,8 @@
 import { type Caller, parseCaller } from '../broker/authorize.ts';
 import type { BrokerResponse } from '../broker/http/response.ts';
 import type { BrokerRequest } from '../broker/http/token-endpoint.ts';
+import { isRecord } from '../broker/json.ts';
 import { callDeadline } from '../broker/pair/deadlines.ts';
-import { isRecord } from '../broker/token-response/members.ts';
 
 /** Lambda's context, as far as the broker needs it. */
 export interface InvocationContext {
@@ -18,7 +18,7 @@ export interface FunctionUrlResult {
 
 /**
  * Reads a Function URL event (payload 2.0). The headers hold the caller's session token: only the content type is taken
- * from them. Whatever is no such event comes out as a request without a caller, which is refused.
+ * from them. An event of another kind gives a request without a caller, which is refused.
  *
  * @see https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html#urls-payloads
  */
@@ -64,7 +64,7 @@ function membersOf(value: unknown): Readonly<Record<string, unknown>> {
   return isRecord(value) ? value : {};
 }
 
-/** AWS tells the identity three times; where they disagree, nobody has signed. */
+/** AWS tells the identity three times; where they disagree, there is no caller. */
 function parseAuthorizer(authorizer: unknown): Caller | undefined {
   const { accountId, callerId, userArn } = membersOf(membersOf(authorizer).iam);
   if (typeof callerId !== 'string' || typeof userArn !== 'string') return undefined;

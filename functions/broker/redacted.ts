@@ -1,4 +1,4 @@
-/** A secret text: whatever prints it shows `[redacted]`; only `reveal` gives it away. */
+/** A secret text: every way to print it shows `[redacted]`; only `reveal` gives it away. */
 export class Redacted {
   readonly #text: string;
 
@@ -40,7 +40,7 @@ export function shows(value: unknown, secret: string): boolean {
 const MIN_CONTAINED = 8;
 
 /**
- * Whether a text is a word that somebody chose to be read, such as `expiresIn`, `oauth2_token` or `ECONNRESET`. What a
+ * Whether a text is a word that a developer chose to be read, such as `expiresIn`, `oauth2_token` or `ECONNRESET`. What a
  * machine made up, a token or a password, is none: its letters change between cases, and to digits, too often.
  */
 export function isPlainWord(text: string, maxLength = 32): boolean {

@@ -14,6 +14,9 @@ export interface Environment extends z.output<typeof environmentSchema> {
 /** What an operator writes for one environment; a member that has a default may be left out. */
 export type EnvironmentForm = z.input<typeof environmentSchema>;
 
+/** The age of an old credential where no setting says another one. */
+export const CREDENTIAL_MAX_AGE_DAYS = 365;
+
 /** Everything that an environment can have; `parseEnvironment` also checks how it fits together. */
 export const environmentSchema = z.strictObject({
   // A string, because a number loses its leading zeros.
@@ -43,6 +46,8 @@ export const environmentSchema = z.strictObject({
     .default('none'),
   // How many instances of the token function stand ready, paid for while they wait.
   provisionedConcurrency: concurrency().default(0),
+  // From which age on the commands call a credential old.
+  credentialMaxAgeDays: z.int().min(1).max(3_650).default(CREDENTIAL_MAX_AGE_DAYS),
   // How long the lines are kept that say who asked for what: what CloudWatch Logs offers.
   logRetentionDays: z
     .literal([1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653])

@@ -23,7 +23,7 @@ export interface Policies {
 
 /**
  * Whether AWS lets a request through, by its documented logic: an explicit Deny anywhere ends it; within an account the
- * requester's own policy or one on the resource that names him is enough, but for keys and for roles to be assumed, whose
+ * requester's own policy or one of the resource naming it is enough, but for keys and for roles to be assumed, whose
  * own policies must agree; from another account it takes both sides; a service has nothing but the resource's policy, and no
  * service control policy binds it.
  *
@@ -51,7 +51,7 @@ export function isAllowed(policies: Policies, request: Request): boolean {
   return identityAllows && (says('account') || !decidesItself(action));
 }
 
-/** A key and a role let in only whom their own policy lets in, were it by naming their account. */
+/** A key and a role let in only principals that their own policy allows, be it by naming their account. */
 function decidesItself(action: string): boolean {
   return action.startsWith('kms:') || action === 'sts:AssumeRole';
 }

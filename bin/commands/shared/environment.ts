@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { NAME_PATTERN } from '../../../functions/contract.ts';
 import { environments } from '../../../lib/environments.ts';
-import { type Environment, parseEnvironment } from '../../../lib/settings/environment.ts';
+import { CREDENTIAL_MAX_AGE_DAYS, type Environment, parseEnvironment } from '../../../lib/settings/environment.ts';
 import { tableName } from '../../../lib/settings/names.ts';
 import { SettingsError } from '../../../lib/settings/schema.ts';
 import { ACCEPTED_CREDENTIALS } from '../../local/config.ts';
@@ -30,6 +30,11 @@ export function settingsOf(environment: string): Environment | undefined {
   }
 }
 
+/** From which age on a credential is called old. */
+export function credentialMaxAgeDays(environment: string): number {
+  return settingsOf(environment)?.credentialMaxAgeDays ?? CREDENTIAL_MAX_AGE_DAYS;
+}
+
 /** As `settingsOf`; wrong usage when there is no such environment. */
 export function knownSettings(environment: string, command: Command): Environment {
   const settings = settingsOf(environment);
@@ -55,6 +60,15 @@ export function configuredServices(environment: string): readonly string[] {
     `lib/environments.ts does not say which services "${environment}" has`,
     SERVICES_ADVICE,
   );
+}
+
+/** Wrong usage when the environment has services, as far as is known, and this one is not among them. */
+export function checkService(service: string | undefined, environment: string, command: Command): void {
+  if (service === undefined) return;
+  const known = settingsOf(environment) !== undefined || isLocal(environment) || process.env.TOKEN_BROKER_SERVICES;
+  const configured = known ? configuredServices(environment) : [service];
+  if (configured.includes(service)) return;
+  command.error(`error: "${environment}" has no service "${service}": it has ${configured.join(', ')}`);
 }
 
 const SERVICES_ADVICE =

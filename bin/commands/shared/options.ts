@@ -1,6 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { createTokenBroker, type TokenBroker } from '../../../client/index.ts';
 import { NAME_PATTERN } from '../../../functions/contract.ts';
+import { aborted, isFailure } from './failure.ts';
+import { talk } from './output.ts';
 
 /** What every command about clients can be told. */
 export interface ClientOptions {
@@ -48,6 +51,42 @@ export function addTableOptions(command: Command): Command {
   return addRegionOption(command).addOption(new Option('--table <name>', text).env('TOKEN_BROKER_TABLE'));
 }
 
+/** What every command that can be watched can be told. */
+export interface WatchOptions {
+  readonly environment: string;
+  readonly watch?: boolean;
+  readonly every: number;
+}
+
+/** Adds the options of `WatchOptions`. */
+export function addWatchOptions(command: Command): Command {
+  const every = new Option('--every <seconds>', 'how long --watch waits').default(60);
+  return command
+    .option('--watch', 'again and again, until Ctrl-C')
+    .addOption(every.argParser(parseWhole('seconds', 1, 3_600)));
+}
+
+/**
+ * Shows what `look` gives again and again, below a title line, until Ctrl-C. A first look that fails ends the command; after
+ * that a failure is told, and the watching goes on.
+ */
+export async function watch(look: () => Promise<string>, { environment, every }: WatchOptions, signal: AbortSignal) {
+  for (let round = 1; ; round += 1) {
+    try {
+      const shown = await look();
+      const title = `${environment}  ${new Date().toISOString()}`;
+      process.stdout.write(`${process.stdout.isTTY ? CLEAR : ''}${title}  ${shown}`);
+    } catch (error) {
+      if (round === 1 || !isFailure(error) || error.type === 'aborted') throw error;
+      talk(`error: ${error.message}`);
+    }
+    await sleep(every * 1_000, undefined, { signal }).catch(() => Promise.reject(aborted()));
+  }
+}
+
+/** Moves to the top left of the terminal and clears what is below. */
+const CLEAR = '\u001b[H\u001b[J';
+
 /** The name of a client, a service or an environment. */
 export function parseName(text: string): string {
   if (NAME_PATTERN.test(text)) return text;
@@ -67,14 +106,17 @@ function parseRegion(text: string): string {
   return text;
 }
 
-/** Reads an option that takes whole seconds. */
-export function parseSeconds(least: number, most: number): (text: string) => number {
+/** Reads an option that takes a whole number of a unit. */
+function parseWhole(unit: string, least: number, most: number): (text: string) => number {
   return (text) => {
-    const seconds = Number(text);
-    if (/^\d{1,5}$/.test(text) && seconds >= least && seconds <= most) return seconds;
-    throw new InvalidArgumentError(`Give whole seconds, ${least} to ${most}.`);
+    const number = Number(text);
+    if (/^\d{1,5}$/.test(text) && number >= least && number <= most) return number;
+    throw new InvalidArgumentError(`Give whole ${unit}, ${least} to ${most}.`);
   };
 }
+
+export const parseSeconds = parseWhole.bind(undefined, 'seconds');
+export const parseDays = parseWhole.bind(undefined, 'days');
 
 /**
  * What `commander` says of wrong usage, without the values that were given: a person may type a secret in a wrong place

@@ -35,6 +35,20 @@ export function tableText(
   return lines.map((cells) => `${cells.join('  ').trimEnd()}\n`).join('');
 }
 
+/** How long it is from one time to another, in its largest unit: `12 d`, `48 min`; `-` when one of them is unknown. */
+export function ageText(from: number | undefined, to: number | undefined): string {
+  if (from === undefined || to === undefined) return '-';
+  const seconds = Math.max(0, Math.floor((to - from) / 1_000));
+  const [unit, size] = UNITS.find(([, least]) => seconds >= least) ?? ['s', 1];
+  return `${Math.floor(seconds / size)} ${unit}`;
+}
+
+const UNITS = [
+  ['d', 86_400],
+  ['h', 3_600],
+  ['min', 60],
+] as const;
+
 /** Writes one line for a person on stderr, where it never mixes with data. */
 export function talk(line: string): void {
   process.stderr.write(`${plain(line)}\n`);

@@ -87,7 +87,7 @@ const UNREADABLE_METRICS: readonly MetricSet[] = [{ by: [BY_SERVICE_AND_OUTCOME]
 
 /**
  * Where something unexpected was thrown, and nothing of what it says: messages quote what the code stumbled over. Never
- * throws, whatever it was.
+ * throws, of any type.
  */
 export function bugPlace(thrown: unknown): { readonly name: string; readonly at: readonly string[] } {
   try {

@@ -1,4 +1,4 @@
-import { duplicateMember } from '../json.ts';
+import { duplicateMember, isRecord } from '../json.ts';
 import type { ServiceName } from '../pair/pair.ts';
 import { Problem } from '../problem.ts';
 import { Redacted } from '../redacted.ts';
@@ -63,7 +63,7 @@ interface Members {
 
 /** A map, so that a service called `constructor` is not found in a secret that does not name it. */
 function membersOf(path: string, value: unknown): Members | undefined {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  if (!isRecord(value)) return undefined;
   return { path, values: new Map(Object.entries(value)) };
 }
 

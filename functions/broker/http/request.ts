@@ -1,5 +1,5 @@
 import { NAME_PATTERN, SECRET_STAGES, type SecretStage } from '../../contract.ts';
-import { duplicateMember } from '../json.ts';
+import { duplicateMember, isRecord } from '../json.ts';
 import type { Pair } from '../pair/pair.ts';
 import { Problem } from '../problem.ts';
 import { isPlainWord } from '../redacted.ts';
@@ -130,12 +130,12 @@ function parseJson(text: string): Members {
   } catch {
     throw new Problem('invalid-request', 'The body is not valid JSON.');
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+  if (!isRecord(value)) {
     throw new Problem('invalid-request', 'the body must be an object.');
   }
   const twice = duplicateMember(text);
   if (twice !== undefined) throw new Problem('invalid-request', `${shownName(twice)}: is given more than once.`);
-  return { ...value };
+  return value;
 }
 
 /** A form knows only texts, so digits become the number that the same member would be in JSON. */

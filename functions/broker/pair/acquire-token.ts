@@ -8,8 +8,8 @@ import { FIRST_POLL_MS, leaseMs, MAX_POLL_MS } from './deadlines.ts';
 import type { Call, Decide, View } from './decision.ts';
 import { createLeasedRequest, type LeaseOutcome, type LeaseStep } from './leased-request.ts';
 import type { PairMemory } from './memory.ts';
-import { capTimes, type PairRecord, type StoredToken } from './record.ts';
-import { type PairStore, StoreUnavailable } from './store.ts';
+import { capTimes, type PairRecord, type StoredToken, StoreUnavailable } from './record.ts';
+import type { PairStore } from './store.ts';
 
 /** What a call ends with: an answer that `decide` gave, or the outcome of its own token request. */
 export type Acquired<Answer> =

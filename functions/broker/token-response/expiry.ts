@@ -17,7 +17,7 @@ import { memberAt, type PrintPath, UnusableAnswer } from './members.ts';
  *
  * - `lifetimeMember`, when it is set, and then no other member or header; else every member beside the token and around
  *   it whose name tells an expiry, and the response headers that do
- * - the token's own `exp`, when it is a JWT: whatever a setting says, its service will refuse it from then on
+ * - the token's own `exp`, when it is a JWT: its service will refuse it from then on, also when a setting says otherwise
  *
  * When nothing tells it, the settings do. The result is cut to `maxLifetimeSeconds`.
  *

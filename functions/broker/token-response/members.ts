@@ -1,3 +1,5 @@
+import { isRecord } from '../json.ts';
+
 type Members = Readonly<Record<string, unknown>>;
 
 /** The names that lead to a member, from the outside in. */
@@ -22,11 +24,6 @@ export interface FoundMember {
 /** Thrown while an answer is read, when no token can come of it; says what is wrong and which setting would help. */
 export class UnusableAnswer extends Error {
   override readonly name = 'UnusableAnswer';
-}
-
-/** Whether a value is a JSON object; an array is none. */
-export function isRecord(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** `accessToken`, `access_token`, `Access-Token` and `access.token` are one name. */

@@ -1,3 +1,4 @@
+import { isRecord } from '../json.ts';
 import { Problem } from '../problem.ts';
 import { Redacted, shows } from '../redacted.ts';
 import type { Service } from '../service.ts';
@@ -5,7 +6,7 @@ import { type DecodedBody, decodeBody, type TokenResponse } from './body.ts';
 import { type Expiry, type RequestTimes, readExpiry } from './expiry.ts';
 import { parseHttpDate } from './expiry-value.ts';
 import { findToken } from './find-token.ts';
-import { type FoundMember, isRecord, type Level, memberAt, plainName, UnusableAnswer } from './members.ts';
+import { type FoundMember, type Level, memberAt, plainName, UnusableAnswer } from './members.ts';
 import { createPathPrinter, shapeOf } from './shape.ts';
 
 export type TokenResponseReading =

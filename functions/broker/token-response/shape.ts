@@ -1,9 +1,10 @@
+import { isRecord } from '../json.ts';
 import type { ShapeMember, ShapeReport } from '../problem.ts';
 import { isPlainWord } from '../redacted.ts';
 import { decodeBody, mediaTypeOf, type TokenResponse } from './body.ts';
 import { expiryNameOf } from './expiry-value.ts';
 import { TOKEN_NAMES } from './find-token.ts';
-import { isRecord, type MemberPath, type PrintPath, plainName } from './members.ts';
+import { type MemberPath, type PrintPath, plainName } from './members.ts';
 
 /** Tells the form of an answer, so that an operator can see what the service sends, and no value of it. */
 export function shapeOf(response: TokenResponse): ShapeReport {
