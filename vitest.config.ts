@@ -1,8 +1,16 @@
 import { defineConfig } from 'vitest/config';
 
-/** A tier: what `npm test -- --project unit` runs. */
-function tier(name: string, include: readonly string[], options: { readonly exclude?: readonly string[] } = {}) {
-  return { extends: true as const, test: { name, include: [...include], exclude: [...(options.exclude ?? [])] } };
+/** End to end, but slow: they start a process for each command, a browser, a bundler or an installation. */
+const SLOW = [
+  'test/e2e/{app,bench,local-operations,local-process,readme-commands,simulate-command,stack}.test.ts',
+  'test/e2e/{client,commands}/**/*.test.ts',
+  'test/e2e/docs/{alarms,examples,operations}.test.ts',
+  'test/e2e/local/page*.test.ts',
+];
+
+/** What `vitest run --project <name>` runs. */
+function tier(name: string, include: string[], exclude: string[] = []) {
+  return { extends: true as const, test: { name, include, exclude } };
 }
 
 export default defineConfig({
@@ -13,12 +21,14 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     projects: [
-      tier('unit', ['test/unit/**/*.test.ts', 'test/lint.test.ts']),
+      tier('unit', ['test/{unit,support}/**/*.test.ts', 'test/lint.test.ts']),
       tier('protocol', ['test/protocol/*.test.ts']),
       tier('contract', ['test/contract/*.test.ts']),
       tier('stack', ['test/stack/*.test.ts']),
+      tier('e2e', ['test/e2e/**/*.test.ts'], SLOW),
+      // `npm run test:rest` runs these, and test/fleet.
       tier('attacks', ['test/attacks/*.test.ts']),
-      tier('e2e', ['test/e2e/**/*.test.ts']),
+      tier('slow', SLOW),
     ],
   },
 });

@@ -1,4 +1,8 @@
-import { Command, CommanderError, Option } from 'commander';
+import { type Command, Option } from 'commander';
+import { parseName } from '../client/commands/options.ts';
+import { createProgram, interruption, runProgram } from '../client/commands/program.ts';
+import { addTokenCommand } from '../client/commands/token.ts';
+import { addWhoamiCommand } from '../client/commands/whoami.ts';
 import { addCheckCommand } from './commands/client/check.ts';
 import { addDeleteCommand } from './commands/client/delete.ts';
 import { addDisableCommands } from './commands/client/disable.ts';
@@ -7,46 +11,31 @@ import { addPromoteCommands } from './commands/client/promote.ts';
 import { addPutCommand } from './commands/client/put.ts';
 import { addRetryCommand } from './commands/client/retry.ts';
 import { addConfigCommand } from './commands/config.ts';
-import { addDoctorCommand } from './commands/doctor.ts';
+import { addOperatorDoctorCommand } from './commands/doctor.ts';
 import { addHealthCommand } from './commands/health.ts';
-import { addPolicyCommand } from './commands/policy.ts';
+import { addOperatorPolicyCommand } from './commands/policy.ts';
 import { addSealingKeyCommands } from './commands/sealing-key.ts';
-import { parseName, withoutValues } from './commands/shared/options.ts';
-import { addTokenCommand } from './commands/token.ts';
 
-/** The command line: data on stdout, talk on stderr; exit 0 done, 1 refused or failed, 2 wrong usage, 130 Ctrl-C. */
-const program = new Command('token-broker')
+const program = createProgram('token-broker')
   .description('Asks a token broker, and looks after one.')
   .addOption(
     new Option('--environment <name>', 'whose broker it is')
       .env('TOKEN_BROKER_ENVIRONMENT')
       .default('local')
       .argParser(parseName),
-  )
-  .configureHelp({ showGlobalOptions: true })
-  .showHelpAfterError('(--help shows how)')
-  .configureOutput({ outputError: (text, write) => write(withoutValues(text)) })
-  .exitOverride();
-
-const interrupted = new AbortController();
-const { signal } = interrupted;
-process.once('SIGINT', () => interrupted.abort());
-for (const stream of [process.stdout, process.stderr]) stream.on('error', ignoreBrokenPipe);
+  );
+const signal = interruption();
 
 addTokenCommand(program, signal);
+addWhoamiCommand(program, signal);
 addClientCommands(program);
 addHealthCommand(program, signal);
-addDoctorCommand(program, signal);
-addPolicyCommand(program);
+addOperatorDoctorCommand(program, signal);
+addOperatorPolicyCommand(program);
 addSealingKeyCommands(program, signal);
 addConfigCommand(program);
 
-try {
-  await program.parseAsync();
-} catch (error) {
-  if (!(error instanceof CommanderError)) throw error;
-  process.exitCode = error.exitCode === 0 ? 0 : 2;
-}
+await runProgram(program);
 
 /** `client`: what an operator does with the credentials of clients. */
 function addClientCommands(parent: Command): void {
@@ -61,9 +50,4 @@ function addClientCommands(parent: Command): void {
   addDisableCommands(client, signal);
   addRetryCommand(client, signal);
   addDeleteCommand(client, signal);
-}
-
-/** The reader of our output may stop early (`| head`), and then the rest has no reader. */
-function ignoreBrokenPipe(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EPIPE') throw error;
 }

@@ -20,7 +20,7 @@ import { createTokenBroker } from './broker/token-broker.ts';
 import { createTokenRenewer } from './broker/token-request/renew-token.ts';
 import type { Send } from './broker/token-request/send.ts';
 import { createTokenRequester } from './broker/token-request/token-request.ts';
-import type { BrokerSettings } from './environment.ts';
+import { type BrokerSettings, rulesDigest } from './environment.ts';
 
 interface Options {
   /** Whose secrets: `token-broker/<environment>/<client>`. */
@@ -58,12 +58,12 @@ export function createTokenFunction(options: Options): TokenFunction {
   const keys = createSealingKeys({ secretsManager, environment, now });
   const services = new Set(Object.keys(settings.services));
   const accessRules = [...settings.accessRules, ...checkerRoles.map((role) => ({ role, ...CHECKER }))];
-  const log = { environment, version, services, now, write };
+  const log = { environment, version, services, rulesDigest: rulesDigest(settings), now, write };
 
   const broker = createTokenBroker({
     environment,
     services: settings.services,
-    authorize: createAuthorize(accessRules, services),
+    authorize: createAuthorize(accessRules, services, settings.principalOrgId),
     store: createPairTable({
       dynamodb,
       tableName,
@@ -85,7 +85,7 @@ export function createTokenFunction(options: Options): TokenFunction {
     sleep,
     random,
   });
-  const endpoint = createTokenEndpoint({ broker, audit: createAuditLog(log), inTime, now });
+  const endpoint = createTokenEndpoint({ broker, accessRules, audit: createAuditLog(log), inTime, now });
 
   return {
     handler: async (event, context) => toResult(await endpoint(parseEvent(event, context, now()))),

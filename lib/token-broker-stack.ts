@@ -30,7 +30,7 @@ export class TokenBrokerStack extends Stack {
     Tags.of(this).add('environment', environment.name, untagged);
 
     // In the code asset a changed rule is only another key: `cdk diff` shows this.
-    this.templateOptions.metadata = { AccessRules: summariseAccessRules(environment.accessRules) };
+    this.templateOptions.metadata = { AccessRules: summariseAccessRules(environment) };
 
     const { name, keyArn, health, logRetentionDays, tracing } = environment;
     const secrets = new ClientSecrets(this, 'ClientSecrets', { environment: name, keyArn });

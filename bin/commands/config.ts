@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
+import { explainFailure } from '../../client/commands/failure.ts';
+import { parseName } from '../../client/commands/options.ts';
+import { printJson, printTable } from '../../client/commands/output.ts';
 import { environments } from '../../lib/environments.ts';
 import { listSettings } from '../../lib/settings/listing.ts';
 import { knownSettings } from './shared/environment.ts';
-import { explainFailure } from './shared/failure.ts';
-import { parseName } from './shared/options.ts';
-import { printJson, printTable } from './shared/output.ts';
 
 /** `config`: with which settings an environment would be deployed. */
 export function addConfigCommand(program: Command): void {

@@ -6,12 +6,12 @@ import {
   UpdateSecretVersionStageCommand,
 } from '@aws-sdk/client-secrets-manager';
 import type { Command } from 'commander';
+import { CommandFailure, explainFailure } from '../../client/commands/failure.ts';
+import { printJson, talk } from '../../client/commands/output.ts';
 import { createSecretsManagerClient } from '../../functions/aws/clients.ts';
 import { sealingKeyName } from '../../functions/contract.ts';
 import { type AwsOptions, awsRegion, checkEndpoint, settingsOf } from './shared/environment.ts';
-import { CommandFailure, explainFailure } from './shared/failure.ts';
 import { addRegionOption, type ClientOptions } from './shared/options.ts';
-import { printJson, talk } from './shared/output.ts';
 import { failInOurWords, PATIENT } from './shared/secrets.ts';
 
 /** `sealing-key rotate` and `sealing-key retire`: with which key the tokens in the table are sealed. */

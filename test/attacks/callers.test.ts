@@ -145,6 +145,19 @@ describe('an ARN that is nearly the one of an access rule', () => {
   });
 });
 
+describe('a rule that pins the id of its role', () => {
+  it.each([
+    ['AROAEXAMPLE', 200],
+    ['AROAOTHER', 403],
+    ['AROAEXAMPLE:run-1', 403],
+    ['AROA', 403],
+  ])('with %s answers the role AROAEXAMPLE %i', async (roleId, status) => {
+    const world = createBrokerWorld({ accessRules: [exampleRule({ roleId })] });
+    const members = { client: 'acme', service: 'customer-insights' };
+    expect(await world.invoke(functionUrlEvent(members))).toMatchObject({ statusCode: status });
+  });
+});
+
 describe('ten thousand made-up ARNs', () => {
   it('are refused, and none makes the broker throw', async () => {
     const world = createBrokerWorld();

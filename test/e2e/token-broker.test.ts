@@ -9,7 +9,7 @@ describe('the command line', () => {
   });
 
   it.each([
-    ['--help', ['token', 'client', 'health', 'doctor', 'policy', 'config']],
+    ['--help', ['token', 'whoami', 'client', 'health', 'doctor', 'policy', 'config']],
     ['client --help', ['list', 'show', 'put', 'check', 'promote', 'rollback', 'disable', 'enable', 'retry', 'delete']],
   ])('lists its commands: %s', async (args, commands) => {
     const { stdout } = await runCommandLine(args.split(' '));

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { rulesDigest } from '../../functions/environment.ts';
 import { environments } from '../../lib/environments.ts';
+import { parseEnvironment, toBrokerSettings } from '../../lib/settings/environment.ts';
 import { changed, exampleForm } from '../unit/settings/example-form.ts';
 import { resourceOf, resourcesOf, type Statement, type Synthesised, synthesise } from './synthesise.ts';
 
@@ -309,7 +311,8 @@ describe('the stack', () => {
     const one = summaryOf(exampleForm());
     const two = summaryOf({ ...exampleForm(), accessRules: [rule, { ...rule, clients: ['globex'] }] });
     const wider = summaryOf({ ...exampleForm(), accessRules: [{ ...rule, clients: 'all' }] });
-    expect(one).toEqual({ digest: expect.stringMatching(/^[0-9a-f]{16}$/), rules: { [rule?.role ?? '']: 1 } });
+    const digest = rulesDigest(toBrokerSettings(parseEnvironment('test', exampleForm())));
+    expect(one).toEqual({ digest, rules: { [rule?.role ?? '']: 1 } });
     expect(two.rules).toEqual({ [rule?.role ?? '']: 2 });
     expect(wider.rules).toEqual(one.rules);
     expect(new Set([one, two, wider].map(({ digest }) => digest)).size).toBe(3);

@@ -22,6 +22,7 @@ export async function answerUndescribed(): Promise<void> {
       issue: async () => ({ token, cache: 'none' }),
       check: () => Promise.reject(new Error('no check is expected')),
     },
+    accessRules: [],
     audit: () => undefined,
     inTime: (_ms, work) => work,
     now: () => START,

@@ -121,7 +121,13 @@ function createSoakWorld(lifetimeSeconds: number) {
 }
 
 function endpointOf({ broker, now }: Environment) {
-  const endpoint = createTokenEndpoint({ broker, audit: () => undefined, inTime: (_ms, work) => work, now });
+  const endpoint = createTokenEndpoint({
+    broker,
+    accessRules: [],
+    audit: () => undefined,
+    inTime: (_ms, work) => work,
+    now,
+  });
   return (body: string) =>
     endpoint({
       requestId: 'request-1',

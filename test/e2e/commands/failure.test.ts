@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { adviceFor, awsFailure } from '../../../bin/commands/shared/failure.ts';
+import { awsFailure } from '../../../bin/commands/shared/aws-failure.ts';
+import { adviceFor } from '../../../client/commands/failure.ts';
 import { FINDING_ADVICE, PROBLEM_ADVICE } from '../../../functions/contract.ts';
 
 const ABOUT = { environment: 'prod', client: 'acme' };

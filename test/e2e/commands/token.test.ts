@@ -99,7 +99,7 @@ describe('token, refused or failed', () => {
       exitCode: 1,
       stdout: '',
       stderr: expect.stringMatching(
-        /^error: access-denied: What happened: access-denied. \(request request-1\)\nCheck both names and your role .*\n$/,
+        /^error: access-denied: What happened: access-denied. \(request request-1\)\nCompare both names with what whoami .*\n$/,
       ),
     });
   });
