@@ -13,7 +13,7 @@ import { createSealer, fingerprint } from './aws/sealing/sealing.ts';
 import { createSealingKeys } from './aws/sealing/sealing-key.ts';
 import { createSecretReader } from './aws/secrets-manager.ts';
 import { createAuthorize } from './broker/authorize.ts';
-import { createSecretCache } from './broker/credential/secret-cache.ts';
+import { createSecretCache } from './broker/credential/secret.ts';
 import { createTokenEndpoint } from './broker/http/token-endpoint.ts';
 import type { Service } from './broker/service.ts';
 import { createTokenBroker } from './broker/token-broker.ts';

@@ -4,7 +4,7 @@ import { fingerprint } from '../../functions/aws/sealing/sealing.ts';
 import { type Audit, type AuditRecord, newTrace } from '../../functions/broker/audit.ts';
 import { type AccessRule, createAuthorize } from '../../functions/broker/authorize.ts';
 import type { SecretReading } from '../../functions/broker/credential/secret.ts';
-import { createSecretCache } from '../../functions/broker/credential/secret-cache.ts';
+import { createSecretCache } from '../../functions/broker/credential/secret.ts';
 import type { IssueRequest } from '../../functions/broker/http/request.ts';
 import { type BrokerRequest, createTokenEndpoint } from '../../functions/broker/http/token-endpoint.ts';
 import type { PairStore } from '../../functions/broker/pair/store.ts';
