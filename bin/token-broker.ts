@@ -14,7 +14,6 @@ import { addConfigCommand } from './commands/config.ts';
 import { addOperatorDoctorCommand } from './commands/doctor.ts';
 import { addHealthCommand } from './commands/health.ts';
 import { addOperatorPolicyCommand } from './commands/policy.ts';
-import { addSealingKeyCommands } from './commands/sealing-key.ts';
 
 const program = createProgram('token-broker')
   .description('Asks a token broker, and looks after one.')
@@ -32,7 +31,6 @@ addClientCommands(program);
 addHealthCommand(program, signal);
 addOperatorDoctorCommand(program, signal);
 addOperatorPolicyCommand(program);
-addSealingKeyCommands(program, signal);
 addConfigCommand(program);
 
 await runProgram(program);
