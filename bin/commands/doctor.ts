@@ -92,6 +92,7 @@ async function* examine(complaint: Complaint, signal: AbortSignal): AsyncGenerat
   const broker = createTokenBroker({ url: url.href, region, credentials, cache: false, maxAttempts: 1 });
   const step = await call(broker, complaint, signal);
   yield step;
+  if (authUrl !== undefined) yield await tryTokenPaths(authUrl, signal);
   switch (step.cause) {
     case 'aws-forbidden':
       yield await examinePermissions({ environment, region, credentials, caller }, signal);
@@ -102,8 +103,6 @@ async function* examine(complaint: Complaint, signal: AbortSignal): AsyncGenerat
     case 'credential-missing':
       if (pair !== undefined) yield await examineSecret(environment, pair, secrets);
       return;
-    case 'token-path-wrong':
-      if (authUrl !== undefined) yield await tryTokenPaths(authUrl, signal);
   }
 }
 
@@ -112,7 +111,10 @@ async function call(broker: TokenBroker, { environment, pair }: Complaint, signa
   const step = 'call';
   try {
     const token = await broker.token({ client: '', service: '', ...pair, signal });
-    return ok(step, `A token was issued, ${token.fingerprint}, until ${new Date(token.expiresAt).toISOString()}`);
+    return ok(
+      step,
+      `A token was issued, ${token.fingerprint}, until ${token.expiresAtBroker ?? new Date(token.expiresAt).toISOString()}`,
+    );
   } catch (failure) {
     if (!(failure instanceof TokenBrokerError) || failure.type === 'aborted') throw failure;
     const { type, message, problem, retryAfterSeconds } = failure;

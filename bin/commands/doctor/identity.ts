@@ -5,7 +5,7 @@ import { SignatureV4 } from '@smithy/signature-v4';
 import { type Caller, parseCaller } from '../../../functions/broker/authorize.ts';
 import { ALIAS, functionName } from '../../../lib/settings/names.ts';
 import { isJsonObject, parseJsonObject } from '../../json.ts';
-import { aborted, awsFailure } from '../shared/failure.ts';
+import { aborted, awsFailure, missingProfile } from '../shared/failure.ts';
 import type { Endpoint } from './reach.ts';
 import { failed, ok, type Step, unknown } from './step.ts';
 
@@ -25,7 +25,9 @@ export async function findCredentials(): Promise<{ readonly step: Step; readonly
     return { step: ok(step, `${accessKeyId}, ${kind}${end}`), credentials };
   } catch {
     // The chain's own words may quote a profile.
-    return { step: failed(step, 'aws-credentials-missing', 'No source of AWS credentials gave any') };
+    return {
+      step: failed(step, 'aws-credentials-missing', missingProfile() ?? 'No source of AWS credentials gave any'),
+    };
   }
 }
 
