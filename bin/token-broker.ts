@@ -80,6 +80,10 @@ const COMMANDS: readonly CommandFile[] = [
     names: ['doctor'],
     addTo: async (parent) => (await import('./commands/doctor.ts')).addDoctorCommand(parent, signal),
   },
+  {
+    names: ['audit'],
+    addTo: async (parent) => (await import('./commands/audit.ts')).addAuditCommand(parent, signal),
+  },
   { names: ['policy'], addTo: async (parent) => (await import('./commands/policy.ts')).addPolicyCommand(parent) },
   { names: ['config'], addTo: async (parent) => (await import('./commands/config.ts')).addConfigCommand(parent) },
   {
