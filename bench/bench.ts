@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
-import { printJson, talk } from '../bin/commands/shared/output.ts';
+import { printJson, talk } from '../client/commands/output.ts';
 import { simulateAll } from './fleet/threads.ts';
 import { makeBundles } from './start/bundles.ts';
 import { speedChart } from './start/chart.ts';

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
-import { printJson, talk } from '../bin/commands/shared/output.ts';
+import { printJson, talk } from '../client/commands/output.ts';
 import { costChart } from './fleet/cost-chart.ts';
 import type { Outcome } from './fleet/outcome.ts';
 import { reportOf, WAY_NAMES } from './fleet/report.ts';

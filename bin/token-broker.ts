@@ -6,11 +6,11 @@ import packageJson from '../package.json' with { type: 'json' };
 // Before anything else is loaded: reading TypeScript anew costs each call more than all its work. In a folder of this
 // project, because code that is kept in a common one could be exchanged by another user of the machine.
 enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/token-broker', import.meta.url)));
-const { Command: Program, CommanderError, Option } = await import('commander');
-const { parseName, withoutValues } = await import('./commands/shared/options.ts');
+const { Option } = await import('commander');
+const { parseName } = await import('../client/commands/options.ts');
+const { createProgram, interruption, runProgram } = await import('../client/commands/program.ts');
 
-/** The command line: data on stdout, talk on stderr; exit 0 done, 1 refused or failed, 2 wrong usage, 130 Ctrl-C. */
-const program = new Program('token-broker')
+const program = createProgram('token-broker')
   .description('Asks a token broker, and looks after one.')
   .version(packageJson.version, '--version', 'print the version of this command line')
   .addOption(
@@ -18,16 +18,8 @@ const program = new Program('token-broker')
       .env('TOKEN_BROKER_ENVIRONMENT')
       .default('local')
       .argParser(parseName),
-  )
-  .configureHelp({ showGlobalOptions: true })
-  .showHelpAfterError('(--help shows how)')
-  .configureOutput({ outputError: (text, write) => write(withoutValues(text)) })
-  .exitOverride();
-
-const interrupted = new AbortController();
-const { signal } = interrupted;
-process.once('SIGINT', () => interrupted.abort());
-for (const stream of [process.stdout, process.stderr]) stream.on('error', ignoreBrokenPipe);
+  );
+const signal = interruption();
 
 /** Commands that one file adds; only the file of the command that is asked for is loaded. */
 interface CommandFile {
@@ -69,7 +61,11 @@ const CLIENT_COMMANDS: readonly CommandFile[] = [
 const COMMANDS: readonly CommandFile[] = [
   {
     names: ['token'],
-    addTo: async (parent) => (await import('./commands/token.ts')).addTokenCommand(parent, signal),
+    addTo: async (parent) => (await import('../client/commands/token.ts')).addTokenCommand(parent, signal),
+  },
+  {
+    names: ['whoami'],
+    addTo: async (parent) => (await import('../client/commands/whoami.ts')).addWhoamiCommand(parent, signal),
   },
   { names: ['client'], addTo: addClientCommands },
   {
@@ -78,13 +74,16 @@ const COMMANDS: readonly CommandFile[] = [
   },
   {
     names: ['doctor'],
-    addTo: async (parent) => (await import('./commands/doctor.ts')).addDoctorCommand(parent, signal),
+    addTo: async (parent) => (await import('./commands/doctor.ts')).addOperatorDoctorCommand(parent, signal),
   },
   {
     names: ['audit'],
     addTo: async (parent) => (await import('./commands/audit.ts')).addAuditCommand(parent, signal),
   },
-  { names: ['policy'], addTo: async (parent) => (await import('./commands/policy.ts')).addPolicyCommand(parent) },
+  {
+    names: ['policy'],
+    addTo: async (parent) => (await import('./commands/policy.ts')).addOperatorPolicyCommand(parent),
+  },
   { names: ['config'], addTo: async (parent) => (await import('./commands/config.ts')).addConfigCommand(parent) },
   {
     names: ['completion'],
@@ -93,15 +92,11 @@ const COMMANDS: readonly CommandFile[] = [
 ];
 
 let words: readonly string[] = [];
-try {
+await runProgram(program, async () => {
   words = program.parseOptions(process.argv.slice(2)).operands;
   await addCommands(program, COMMANDS, words[0]);
   await refuseUnknown();
-  await program.parseAsync();
-} catch (error) {
-  if (!(error instanceof CommanderError)) throw error;
-  process.exitCode = error.exitCode === 0 ? 0 : 2;
-}
+});
 
 /** Adds the one command that is named, else all of them: to list or to complete them, or to find the nearest. */
 async function addCommands(parent: Command, files: readonly CommandFile[], name: string | undefined): Promise<void> {
@@ -132,9 +127,4 @@ async function refuseUnknown(): Promise<void> {
   const near = nearestNames(word, places).map((name) => (ofClient.includes(name) ? `client ${name}` : name));
   const hint = near.length === 0 ? '' : `\n(Did you mean ${near.join(' or ')}?)`;
   program.error(`error: unknown command '${word}'${hint}`);
-}
-
-/** The reader of our output may stop early (`| head`), and then the rest has no reader. */
-function ignoreBrokenPipe(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EPIPE') throw error;
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { AccessRule } from './broker/authorize.ts';
 import type { ServiceName } from './broker/pair/pair.ts';
 import type { Service } from './broker/service.ts';
@@ -23,8 +24,16 @@ const BROKER_NAMES = [
 export interface BrokerSettings {
   readonly services: Readonly<Record<ServiceName, Service>>;
   readonly accessRules: readonly AccessRule[];
+  /** The organization that every caller's account must be in. */
+  readonly principalOrgId?: string | undefined;
   /** How long a token that was obtained proves its credential to a check. */
   readonly provenForSeconds: number;
+}
+
+/** Names who may act for which clients, as 16 hexadecimal digits: audit lines and the template of the stack tell it. */
+export function rulesDigest({ accessRules, principalOrgId }: Omit<BrokerSettings, 'services' | 'provenForSeconds'>) {
+  const rules = JSON.stringify([principalOrgId ?? null, accessRules]);
+  return createHash('sha256').update(rules).digest('hex').slice(0, 16);
 }
 
 /** The environment variables of the health function. */

@@ -1,5 +1,6 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
-import { createDynamoDBClient, createSecretsManagerClient } from '../../functions/aws/clients.ts';
+import { createSecretsManagerClient } from '../../functions/aws/clients.ts';
+import { createDynamoDB } from '../../functions/aws/dynamodb.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
 import { exampleRule, exampleService } from '../../test/support/example.ts';
 
@@ -8,12 +9,15 @@ export function countCalls() {
   const calls: string[] = [];
   const items = new Map<string, Item>();
   const clients = { region: 'us-east-1', credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' } };
+  const answer = (target: unknown, input: string) => {
+    const operation = `${target}`.split('.')[1] ?? '';
+    calls.push(operation);
+    return Buffer.from(JSON.stringify(OPERATIONS[operation]?.(JSON.parse(input), items) ?? {}));
+  };
   const requestHandler = {
     async handle({ headers, body }: SentRequest) {
-      const operation = headers['x-amz-target']?.split('.')[1] ?? '';
-      calls.push(operation);
-      const answer = OPERATIONS[operation]?.(JSON.parse(new TextDecoder().decode(body)), items) ?? {};
-      return { response: { statusCode: 200, headers: {}, body: Buffer.from(JSON.stringify(answer)) } };
+      const text = new TextDecoder().decode(body);
+      return { response: { statusCode: 200, headers: {}, body: answer(headers['x-amz-target'], text) } };
     },
   };
   const service = exampleService();
@@ -28,7 +32,10 @@ export function countCalls() {
       },
       write: () => undefined,
       secretsManager: createSecretsManagerClient({ ...clients, requestHandler }),
-      dynamodb: createDynamoDBClient({ ...clients, requestHandler }),
+      dynamodb: createDynamoDB({
+        ...clients,
+        send: async ({ headers, body }) => ({ status: 200, headers: {}, body: answer(headers['x-amz-target'], body) }),
+      }),
       async send() {
         calls.push('token request');
         return { status: 200, headers: { 'content-type': 'application/json' }, body: Buffer.from(TOKEN) };

@@ -1,4 +1,4 @@
-import { tableText } from '../../bin/commands/shared/output.ts';
+import { tableText } from '../../client/commands/output.ts';
 import { GOALS, type Goal, type Skipped } from './goals.ts';
 import { missedOf } from './missed.ts';
 import type { ColdStarts, Samples } from './samples.ts';

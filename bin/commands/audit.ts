@@ -3,15 +3,17 @@ import { Sha256 } from '@aws-crypto/sha256-js';
 import { defaultProvider } from '@aws-sdk/credential-provider-node';
 import { SignatureV4 } from '@smithy/signature-v4';
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { aborted, CommandFailure, explainFailure } from '../../client/commands/failure.ts';
+import { parseName } from '../../client/commands/options.ts';
+import { printJson, printLine, tableText, talk } from '../../client/commands/output.ts';
 import { causeWord } from '../../functions/aws/calls.ts';
 import { FINDINGS, PROBLEMS } from '../../functions/contract.ts';
 import { parseRoleArn } from '../../lib/settings/access-rules.ts';
 import { functionName } from '../../lib/settings/names.ts';
 import { isJsonObject, parseJsonObject } from '../json.ts';
+import { awsFailure } from './shared/aws-failure.ts';
 import { awsRegion, checkEndpoint, isLocal } from './shared/environment.ts';
-import { aborted, awsFailure, CommandFailure, explainFailure } from './shared/failure.ts';
-import { addRegionOption, type ClientOptions, parseName } from './shared/options.ts';
-import { printJson, printLine, tableText, talk } from './shared/output.ts';
+import { addRegionOption, type ClientOptions } from './shared/options.ts';
 
 /** `audit`: who got what of a client, from the audit lines of the token function. */
 export function addAuditCommand(program: Command, signal: AbortSignal): void {

@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Command } from 'commander';
+import { explainFailure } from '../../client/commands/failure.ts';
+import { parseName } from '../../client/commands/options.ts';
+import { printJson, printTable } from '../../client/commands/output.ts';
 import { environments } from '../../lib/environments.ts';
 import { type Environment, parseEnvironment } from '../../lib/settings/environment.ts';
 import { type ListedSetting, listSettings } from '../../lib/settings/listing.ts';
 import { exampleConfig } from '../local/config.ts';
 import { isLocal, knownSettings } from './shared/environment.ts';
-import { explainFailure } from './shared/failure.ts';
-import { parseName } from './shared/options.ts';
-import { printJson, printTable } from './shared/output.ts';
 
 /** `config`: with which settings an environment would be deployed. */
 export function addConfigCommand(program: Command): void {

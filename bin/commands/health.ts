@@ -1,5 +1,8 @@
 import { styleText } from 'node:util';
 import { type Command, Option } from 'commander';
+import { aborted, CommandFailure, explainFailure } from '../../client/commands/failure.ts';
+import { addConnectionOptions, type ConnectionOptions, connect } from '../../client/commands/options.ts';
+import { printJson, tableText, talk, talkOfProgress } from '../../client/commands/output.ts';
 import { causeWord } from '../../functions/aws/calls.ts';
 import type { Pair } from '../../functions/broker/pair/pair.ts';
 import { FINDINGS } from '../../functions/contract.ts';
@@ -7,17 +10,7 @@ import { isJsonObject, parseJsonObject } from '../json.ts';
 import { checkMembers, checkPairs, findingOf, mapConcurrently, type PairCheck } from './shared/checks.ts';
 import { type ClientSecret, checkedPairs, tellOld } from './shared/client-secret.ts';
 import { checkEndpoint } from './shared/environment.ts';
-import { aborted, CommandFailure, explainFailure } from './shared/failure.ts';
-import {
-  addConnectionOptions,
-  addWatchOptions,
-  type ClientOptions,
-  type ConnectionOptions,
-  connect,
-  type WatchOptions,
-  watch,
-} from './shared/options.ts';
-import { printJson, tableText, talk, talkOfProgress } from './shared/output.ts';
+import { addWatchOptions, type ClientOptions, type WatchOptions, watch } from './shared/options.ts';
 import { openSecrets, type Secrets } from './shared/secrets.ts';
 
 /** `health`: which credentials work, now. */

@@ -26,7 +26,7 @@ export function parseEvent(event: unknown, context: InvocationContext, now: numb
   const deadline = callDeadline(now, context.getRemainingTimeInMillis());
   const { rawPath, rawQueryString, headers, requestContext, body = '', isBase64Encoded = false } = membersOf(event);
   const { requestId, http, authorizer } = membersOf(requestContext);
-  const { method } = membersOf(http);
+  const { method, sourceIp } = membersOf(http);
   const { 'content-type': contentType } = membersOf(headers);
   if (
     typeof rawPath !== 'string' ||
@@ -48,6 +48,7 @@ export function parseEvent(event: unknown, context: InvocationContext, now: numb
     contentType,
     body: isBase64Encoded ? decodeBase64(body) : body,
     caller: parseAuthorizer(authorizer),
+    sourceIp: textOf(sourceIp),
     deadline,
   };
 }
@@ -64,14 +65,20 @@ function membersOf(value: unknown): Readonly<Record<string, unknown>> {
   return isRecord(value) ? value : {};
 }
 
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
 /** AWS tells the identity three times; where they disagree, there is no caller. */
 function parseAuthorizer(authorizer: unknown): Caller | undefined {
-  const { accountId, callerId, userArn } = membersOf(membersOf(authorizer).iam);
+  const { accessKey, accountId, callerId, principalOrgId, userArn } = membersOf(membersOf(authorizer).iam);
   if (typeof callerId !== 'string' || typeof userArn !== 'string') return undefined;
 
   const caller = parseCaller(userArn);
-  const agree = caller !== undefined && caller.account === accountId && callerId.endsWith(`:${caller.session}`);
-  return agree ? caller : undefined;
+  const [roleId] = callerId.split(':', 1);
+  if (caller === undefined || caller.account !== accountId || callerId !== `${roleId}:${caller.session}`)
+    return undefined;
+  return { ...caller, roleId, principalOrgId: textOf(principalOrgId), accessKeyId: textOf(accessKey) };
 }
 
 /** Node skips what is not base64; a body that does not survive the way back was not base64. */

@@ -12,6 +12,10 @@ const namesOrAll = z.union([z.literal('all'), listOf(text(listedNameFault)).min(
 /** Which role may act for which clients on which services. */
 export const accessRuleSchema = z.strictObject({
   role: text(roleArnFault),
+  // Shuts out a role that was deleted and made again under the same name; `aws iam get-role` shows it as RoleId.
+  roleId: text((id) =>
+    /^AROA[A-Z0-9]{12,124}$/.test(id) ? undefined : 'must be the unique id of a role: AROA…',
+  ).optional(),
   clients: namesOrAll,
   services: namesOrAll,
   operations: listOf(z.enum(['token', 'check']))
@@ -76,9 +80,9 @@ function repeatedRules(rules: readonly ReadRule[]): Fault[] {
   }));
 }
 
-function ruleKey({ role, clients, services, operations }: z.output<typeof accessRuleSchema>): string {
+function ruleKey({ role, roleId, clients, services, operations }: z.output<typeof accessRuleSchema>): string {
   const lists = [clients, services, operations].map((names) => (names === 'all' ? names : names.toSorted()));
-  return JSON.stringify([role, ...lists]);
+  return JSON.stringify([role, roleId, ...lists]);
 }
 
 /** A caller arrives without its role's path, so the broker could not tell two such roles apart. */

@@ -25,6 +25,10 @@ export const environmentSchema = z.strictObject({
     /^[a-z]{2}(-[a-z]+){1,2}-\d{1,2}$/.test(name) ? undefined : 'must be an AWS region such as eu-west-1',
   ),
   ...brokerMembers({ allowLoopback: false }),
+  // The AWS organization that every caller's account must be in, beside having a rule.
+  principalOrgId: text((id) =>
+    /^o-[a-z0-9]{10,32}$/.test(id) ? undefined : 'must be the id of an AWS organization: o-…',
+  ).optional(),
   // Which alarms there shall not be.
   alarms: z.strictObject({ off: listOf(z.enum(ALARM_NAMES)).default([]) }).prefault({}),
   // Which part of the calls a new version gets at first, and for how long; 'off': all of them at once.
@@ -93,12 +97,13 @@ export function brokerMembers(options: { readonly allowLoopback: boolean }) {
 }
 
 /** The part of an environment that the token function reads. */
-export function toBrokerSettings({ services, accessRules, health }: BrokerMembers): BrokerSettings {
+export function toBrokerSettings({ services, accessRules, principalOrgId, health }: BrokerMembers): BrokerSettings {
   // A token that is older than the time between two checks has proven nothing since the last one.
-  return { services, accessRules, provenForSeconds: rateSeconds(health.every) };
+  const organization = principalOrgId === undefined ? {} : { principalOrgId };
+  return { services, accessRules, ...organization, provenForSeconds: rateSeconds(health.every) };
 }
 
-type BrokerMembers = z.output<z.ZodObject<ReturnType<typeof brokerMembers>>>;
+type BrokerMembers = z.output<z.ZodObject<ReturnType<typeof brokerMembers>>> & Pick<BrokerSettings, 'principalOrgId'>;
 
 function readEnvironment(name: string, input: unknown): Reading {
   const { data, faults } = check(environmentSchema, input);

@@ -31,12 +31,12 @@ const ENDPOINTS = ['TOKEN_BROKER_URL', 'TOKEN_BROKER_CONTROL_URL'].concat(
 
 const named = COMMANDS.map((args) => ({ args, name: args.slice(0, 2).join(' ') }));
 
-it.each(named)('the command "$name" says nothing of what anybody repeats to it', async ({ args }) => {
+it.each(named)('the command "$name" shows nothing of what a server repeats to it', async ({ args }) => {
   await Promise.all(ECHOES.map(([, answer]) => expectSilenceBetween(args, answer)));
 });
 
 /** Each is a process: those that begin in the same way are not asked everything twice. */
-const FEW = ECHOES.filter(([who]) => who === 'a gateway' || who === 'somebody whose members are wrong');
+const FEW = ECHOES.filter(([who]) => who === 'a gateway' || who === 'a server whose members are wrong');
 
 /** Most of them begin with the secret, and go on only when there is one. */
 it.each(named.filter(({ name }) => name.startsWith('client') || name.startsWith('health')))(
@@ -63,8 +63,8 @@ async function expectSilenceBetween(args: readonly string[], answer: Answer, goo
   return expectSilence(args, endpoints, credentialOf(MARKS.clientId, MARKS.secret)).finally(close);
 }
 
-it.each(['client list', 'health'])('the command "%s" tells of a defect only its place', async (command) => {
-  // AWS does not answer so, and the command line has no words for it.
+it.each(['client list', 'health'])('the command "%s" shows only the place of a defect', async (command) => {
+  // AWS never answers like this, and the command line has no message for it.
   const answer = answerWith(200, { SecretList: { [MARKS.secret]: MARKS.token } });
   const { stdout, stderr } = await expectSilenceBetween([...command.split(' '), '--json'], answer);
   expect(JSON.parse(stdout)).toEqual({ type: 'internal', detail: 'The command has a defect: TypeError' });

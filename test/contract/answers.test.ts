@@ -54,7 +54,7 @@ describe('an answer that docs/openapi.yaml describes', () => {
     ['a header too few', answered({ headers: {} }), 'the header cache-control is missing'],
     ['a header too many', answered({ headers: { ...answered().headers, server: 'x' } }), 'server is not described'],
     ['a header that is wrong', answered({ headers: { ...answered().headers, 'retry-after': 'soon' } }), 'retry-after'],
-  ])('has not %s', (_, exchange, fault) => {
+  ])('does not allow %s', (_, exchange, fault) => {
     expect(faultsOf(exchange)).toContainEqual(expect.stringContaining(fault));
   });
 });

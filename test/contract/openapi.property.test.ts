@@ -11,7 +11,7 @@ const RUNS = 5_000;
 const ajv = new Ajv2020({ strict: false });
 ajv.addSchema(readContract(), 'contract');
 
-/** As the broker would read a name, and as it would not by one character. */
+/** Names that the broker accepts, and names that it refuses because of one character. */
 const name = fc.oneof(
   { weight: 6, arbitrary: fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/) },
   fc.constantFrom('', '.', '-a', '_a', 'a b', 'a/b', 'a\n', 'é', 'a'.repeat(63), 'a'.repeat(64), 'all'),
@@ -82,7 +82,7 @@ describe.each(OPERATIONS)('POST $path and docs/openapi.yaml', ({ schema, parse, 
   });
 });
 
-/** Whether the broker takes a JSON body; what it says of another one is an `invalid-request`. */
+/** Whether the broker accepts a JSON body; it answers any other with `invalid-request`. */
 function accepts(parse: (contentType: string, body: string) => unknown, text: string): boolean {
   try {
     parse('application/json', text);

@@ -66,11 +66,14 @@ describe('docs/openapi.yaml says what functions/contract.ts says', () => {
     expect(content?.[PROBLEM]?.examples?.[type]?.value).toMatchObject({ type, title, status, retryable });
   });
 
-  it('of all problems, which a token and a check can end in', () => {
+  it('of all problems, which a token, a check and the question who asks can end in', () => {
     // To a check what an operator must end is a finding, and no check refuses a token.
     const ofCheck = TYPES.filter((type) => PROBLEMS[type].concerns !== 'operator' && type !== 'refused-again');
     expect(typesAt('/token')).toEqual(new Set(TYPES));
     expect(typesAt('/check')).toEqual(new Set(ofCheck));
+    expect(typesAt('/whoami')).toEqual(
+      new Set(['invalid-request', 'access-denied', 'method-not-allowed', 'content-too-large', 'internal']),
+    );
     expect(CONTRACT.components.schemas.Problem?.properties?.type?.enum).toEqual(TYPES);
   });
 

@@ -273,7 +273,7 @@ export const MOTO_DIFFERENCES: Readonly<Record<string, Difference>> = {
     aws: [V2, V3],
     moto: [V1, V2, V3],
   },
-  'versions without a stage are listed though nobody asked for them': {
+  'versions without a stage are listed though the request does not ask for them': {
     calls: [create, put(V2, 'two'), put(V3, 'three'), (aws, SecretId) => aws.listSecretVersionIds({ SecretId })],
     aws: { Versions: [{ VersionId: V2 }, { VersionId: V3 }] },
     moto: { Versions: [{ VersionId: V1 }, { VersionId: V2 }, { VersionId: V3 }] },
@@ -313,7 +313,7 @@ export const MOTO_DIFFERENCES: Readonly<Record<string, Difference>> = {
     aws: { refused: 'InvalidNextTokenException' },
     moto: { SecretList: expect.any(Array) },
   },
-  'a policy that denies a role the value keeps nobody out': {
+  'a policy that denies a role the value does not keep any caller out': {
     calls: [create, putPolicy(denial(ROLE)), get('AWSCURRENT')],
     aws: { refused: 'AccessDeniedException' },
     moto: { SecretString: 'one' },

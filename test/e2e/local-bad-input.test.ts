@@ -31,7 +31,7 @@ beforeAll(async () => {
       AWS_SECRET_ACCESS_KEY: 'example',
     },
   });
-  // From now on, whatever the broker reads once has been read.
+  // From now on the broker has read everything that it reads only once.
   await post({ body: GLOBEX.replace('globex', 'acme') });
 });
 afterAll(async () => {
@@ -42,7 +42,7 @@ afterAll(async () => {
 
 type Sent = Partial<Omit<RequestToSend, 'url'>> & { readonly target?: string };
 
-/** Signs and sends what would be a good request for a token that nobody has asked for before, but for the changes. */
+/** Signs and sends what would be a good request for a token that no test has asked for before, with these changes. */
 async function post({ target = '/token', method = 'POST', headers = JSON_TYPE, body = GLOBEX }: Sent) {
   const request = { method, url: broker.url + target, body };
   const joined = Object.entries(headers).map(([name, value]) => [name, [value].flat().join(',')]);

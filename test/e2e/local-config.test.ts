@@ -31,7 +31,7 @@ function config(services: unknown) {
   };
 }
 
-describe('npm start -- --config FILE, with an OAuth server that nobody here wrote', () => {
+describe('npm start -- --config FILE, with an OAuth server of another project', () => {
   let provider: OidcProvider;
   let broker: LocalBrokerProcess;
   beforeAll(async () => {

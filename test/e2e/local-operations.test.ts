@@ -69,7 +69,7 @@ describe('a version that is promoted directly in Secrets Manager', () => {
     expect(world.messages[0]?.text).not.toContain('marked-');
   });
 
-  it('and is good gives its token to the callers, without a word to the operators', async () => {
+  it('and is good gives its token to the callers, without a message to the operators', async () => {
     const world = await startWorld();
     const traffic = startTraffic(world.broker);
     await traffic.everyService();
@@ -167,7 +167,7 @@ async function startWorld(others: Readonly<Record<string, object>> = {}): Promis
   });
   onTestFinished(async () => {
     await broker.close();
-    // The next broker shall start stand-ins of its own.
+    // The next broker must start its own stand-ins.
     delete process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER;
     delete process.env.AWS_ENDPOINT_URL_DYNAMODB;
   });

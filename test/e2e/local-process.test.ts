@@ -28,7 +28,7 @@ const askFor = (broker: LocalBrokerProcess, client: string) =>
   ask(broker, BILLING, { client, service: 'customer-insights' });
 
 describe('npm start', () => {
-  it('says whom the callers may act for', async () => {
+  it('says for which clients the callers may act', async () => {
     const broker = await startLocalBroker();
     const { stdout } = await broker.end();
 
@@ -69,7 +69,7 @@ describe('npm start', () => {
     for (const ended of [url, secrets, tokenServiceUrl(broker), pageUrl(broker)]) await expectFreePort(ended);
   });
 
-  it('ends on Ctrl-C while somebody looks at its page', async () => {
+  it('ends on Ctrl-C while a browser shows its page', async () => {
     const broker = await startLocalBroker();
     const stream = await fetch(`${pageUrl(broker)}/events`);
     const reader = stream.body?.getReader();
@@ -80,7 +80,7 @@ describe('npm start', () => {
     await cutOff;
   });
 
-  it('has its page on 8789, or on a free port when the broker is elsewhere, or where it is told', () => {
+  it('has its page on 8789, or on a free port when the broker is elsewhere, or on a given port', () => {
     expect(readPorts({})).toEqual({ port: 8788, pagePort: 8789 });
     expect(readPorts({ PORT: '9000' })).toEqual({ port: 9000, pagePort: 0 });
     expect(readPorts({ PAGE_PORT: '9001' })).toEqual({ port: 8788, pagePort: 9001 });
@@ -182,7 +182,7 @@ describe('npm start, wrongly used', () => {
   });
 
   it.each([
-    ['nobody listens there', 'http://127.0.0.1:9', 'ECONNREFUSED'],
+    ['nothing listens there', 'http://127.0.0.1:9', 'ECONNREFUSED'],
     ['it is no URL', 'moto', 'ERR_INVALID_URL'],
   ])('names the Secrets Manager that it cannot use because %s', async (_, endpoint, cause) => {
     const keys = { AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE', AWS_SECRET_ACCESS_KEY: 'marked-key' };
@@ -195,8 +195,8 @@ describe('npm start, wrongly used', () => {
   });
 });
 
-describe('npm start with the Secrets Manager and the DynamoDB of another one', () => {
-  it('says on its page whose they are, and asks from there', async () => {
+describe('npm start with the Secrets Manager and the DynamoDB of another local broker', () => {
+  it('shows on its page where they are, and uses them', async () => {
     const first = await startLocalBroker();
     const { AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets = '', AWS_ENDPOINT_URL_DYNAMODB: dynamodb = '' } =
       printedVariables(first);
@@ -228,7 +228,7 @@ describe('npm start with the Secrets Manager and the DynamoDB of another one', (
 
 const missing = motoIsInstalled ? '' : ' (skipped: moto_server is not installed)';
 
-describe.skipIf(!motoIsInstalled)(`npm start with a Secrets Manager of somebody else${missing}`, () => {
+describe.skipIf(!motoIsInstalled)(`npm start with the Secrets Manager of moto${missing}`, () => {
   it('leaves the secrets found there as they are, and adds those that are missing', async () => {
     const moto = await startMoto();
     onTestFinished(moto.close);

@@ -96,7 +96,7 @@ describe.for(WAYS)('asked with %s', (way) => {
       expect(await askBy(way, caller, pair)).toMatchObject({ status: 403, json: { type: 'access-denied' } });
     });
 
-    it('does not hear a wrong key: AWS says that the signature does not match', async () => {
+    it('never receives a request with a wrong key: AWS says that the signature does not match', async () => {
       expect(await askBy(way, WRONG_KEY, ACME)).toEqual({
         status: 403,
         json: { message: expect.stringMatching(/^The request signature we calculated does not match/) },
@@ -186,7 +186,7 @@ describe('the secrets of the local broker', () => {
 describe('the commands that the greeting shows', () => {
   const OTHER_SIGN_IN = { AWS_PROFILE: 'other', AWS_SESSION_TOKEN: 'other' };
 
-  it('ask for a token as they stand, whatever sign-in the terminal had before', async () => {
+  it('ask for a token as they stand, in a terminal with another sign-in', async () => {
     const { stdout } = await shell(shellCommands(broker), OTHER_SIGN_IN);
 
     expect(stdout).toMatch(/^fingerprint +[0-9a-f]{16}$/m);

@@ -57,7 +57,7 @@ async function inTerminal(command: string, cwd = root) {
   return promisify(execFile)('sh', ['-e', '-c', variables + command], { cwd });
 }
 
-/** The keys that `npm start` prints for whoever looks after the clients. */
+/** The keys that `npm start` prints for the operator of the clients. */
 function asOperator(command: string): string {
   const keys = broker.output.stdout.match(/export AWS_ACCESS_KEY_ID=\S+ AWS_SECRET_ACCESS_KEY=\S+$/m);
   return `${keys?.[0]}\n${command}`;

@@ -36,14 +36,14 @@ describe('README.md', () => {
     expect(() => parseEnvironment('dev', { ...exampleForm(), ...settings })).not.toThrow();
   });
 
-  it('names only scripts that there are', async () => {
+  it('names only scripts that exist', async () => {
     const { scripts } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
     const named = [...README.matchAll(/npm run (?:--silent )?([\w:-]+)/g)].map(([, script = '']) => script);
 
     expect(Object.keys(scripts)).toEqual(expect.arrayContaining(named));
   });
 
-  it.each([...README.matchAll(/\]\(([^)]+)\)/g)].map(([, link = '']) => link))('links to what there is: %s', (link) => {
+  it.each([...README.matchAll(/\]\(([^)]+)\)/g)].map(([, link = '']) => link))('links to a file: %s', (link) => {
     expect(existsSync(join(root, link))).toBe(true);
   });
 });

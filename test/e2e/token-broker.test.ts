@@ -12,7 +12,7 @@ describe('the command line', () => {
   });
 
   it.each([
-    ['--help', ['token', 'client', 'health', 'doctor', 'audit', 'policy', 'config', 'completion']],
+    ['--help', ['token', 'whoami', 'client', 'health', 'doctor', 'audit', 'policy', 'config', 'completion']],
     ['client --help', ['list', 'show', 'put', 'check', 'promote', 'rollback', 'disable', 'enable', 'retry', 'delete']],
   ])('lists its commands: %s', async (args, commands) => {
     const { stdout } = await runCommandLine(args.split(' '));

@@ -38,7 +38,7 @@ describe('the clock of a simulation', () => {
     expect(happened).toEqual([1_005, 1_015]);
   });
 
-  it('ends early, at the moment that it has reached, for whoever asks for it', async () => {
+  it('ends early, at the moment that it has reached, when a story asks for it', async () => {
     const clock = new EventClock(0);
     const tick = () => clock.after(1, tick);
     tick();
@@ -60,7 +60,7 @@ describe('the sandbox of an environment', () => {
     expect(arrived).toEqual([20]);
   });
 
-  it('hears nothing any more once it has crashed', async () => {
+  it('receives nothing after it has crashed', async () => {
     const clock = new EventClock(0);
     const sandbox = new Sandbox(clock);
     const arrived: number[] = [];

@@ -79,7 +79,7 @@ describe('checks beside callers', () => {
     expect(sent('v2')).toBe(2);
   });
 
-  it('keep a new version from its first check for no moment', async () => {
+  it('never delay the first check of a new version', async () => {
     const { clock, check, askAll, surroundings, recordNow } = checkedFleet();
     await askAll();
     await check('AWSCURRENT');
@@ -115,7 +115,7 @@ describe('a check that finds the secret gone', () => {
     for (const { problem } of await askAll()) expect(problem?.type).toBe('credential-missing');
   });
 
-  it('withdraws the token of a service that the secret names no longer', async () => {
+  it('withdraws the token of a service that the secret no longer names', async () => {
     const { check, askAll, surroundings, recordNow, sent } = checkedFleet();
     await askAll();
     surroundings.secret = (client, stage) => named(client, stage, ['merchant-payment-cleansing']);

@@ -89,7 +89,7 @@ describe.each<[string, StoreFault, number]>([
     expect(environments[0]?.traces[0]?.warnings).toContain('shared-cache-unavailable');
   });
 
-  it('keeps nobody from the token in memory, nor from its successor', async () => {
+  it('keeps no caller from the token in memory, nor from its successor', async () => {
     const { clock, surroundings, askAll } = fleetOf(5);
     await askAll();
     surroundings.storeFault = () => fault;
@@ -172,7 +172,7 @@ describe('Secrets Manager', () => {
   it.each([
     ['down', { secretsFault: SECRETS_DOWN }],
     ['hanging', SECRETS_HANGING],
-  ])('that is %s keeps nobody from a token that the fleet has', async (_, fault) => {
+  ])('that is %s keeps no caller from a token that the fleet has', async (_, fault) => {
     const { clock, surroundings, createEnvironment, askAll, askOne } = fleetOf(5);
     await askAll();
     await clock.advance(6 * MINUTE_MS);
@@ -182,7 +182,7 @@ describe('Secrets Manager', () => {
       expect(issue).toBeDefined();
       expect(waitMs).toBeLessThanOrEqual(SECOND_MS + 20);
     }
-    // Nobody waits for it again for a while.
+    // For a while no call waits for it again.
     for (const { waitMs } of await askAll()) expect(waitMs).toBe(0);
   });
 
@@ -225,7 +225,7 @@ describe('the store and Secrets Manager at the same time', () => {
   it.each<[string, StoreFault, object]>([
     ['stopped', 'unavailable', { secretsFault: SECRETS_DOWN }],
     ['hanging', 'hanging', SECRETS_HANGING],
-  ])('%s keep nobody from the token in memory until it ends', async (_, storeFault, secretsFault) => {
+  ])('%s keep no caller from the token in memory until it expires', async (_, storeFault, secretsFault) => {
     const { clock, surroundings, recordNow, askAll } = fleetOf(5);
     await askAll();
     const expiresAt = recordNow().token?.expiresAt ?? 0;

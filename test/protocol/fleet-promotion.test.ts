@@ -12,7 +12,7 @@ const { pair } = ISSUE_REQUEST;
 const distance = fc.oneof(fc.integer({ min: 0, max: 100 }), fc.integer({ min: 0, max: 60_000 }));
 
 describe('a new version that is put, checked and promoted', () => {
-  it('reaches traffic with one token request after its check, at whatever distance from callers and other checks', async () => {
+  it('reaches traffic with one token request after its check, between calls and other checks at any time', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.record({

@@ -91,7 +91,7 @@ describe('wrong credentials', () => {
     expect(requests.map(({ version }) => version).sort()).toEqual(['v1', 'v1', 'v1', 'v2', 'v2', 'v2']);
   });
 
-  it('are over with the first call that sees a new version, which is 300 s after it was stored at the latest', async () => {
+  it('end with the first call that sees a new version, at most 300 s after it was stored', async () => {
     const { clock, requests, surroundings, askAll, askOne } = fleetOf(5, { accepted: new Set(['v2']) });
     await askAll();
     await clock.advance(MINUTE_MS);
@@ -134,7 +134,7 @@ describe('wrong credentials', () => {
     expect(requests).toHaveLength(2);
   });
 
-  it('are never what 500 transient failures look like', async () => {
+  it('are never inferred from 500 transient failures', async () => {
     const { clock, requests, recordNow, surroundings, askOne } = fleetOf(1);
     const random = seededRandom(11);
     surroundings.answer = () => TRANSIENT[Math.floor(random() * TRANSIENT.length)]?.();
@@ -345,7 +345,7 @@ describe('a lease holder', () => {
     }
   });
 
-  it('that is killed, and the one after it too, leaves every caller an answer in time, whatever the service does', async () => {
+  it('that is killed, like its successor, leaves every caller an answer in time while the service hangs', async () => {
     const { clock, requests, environments, surroundings } = fleetOf(5);
     surroundings.serviceLatencyMs = HOUR_MS;
     surroundings.answer = (n, { from }) => {

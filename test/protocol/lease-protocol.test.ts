@@ -49,7 +49,7 @@ async function explore(scenario: Scenario, check: (result: RunResult) => Promise
 }
 
 describe.each(Object.entries(SCENARIOS))('in every interleaving of two environments, when %s,', (_, scenario) => {
-  it('there is one token request, and everybody gets a token', async () => {
+  it('there is one token request, and every caller gets a token', async () => {
     await explore(scenario, ({ answers, requests, record }) => {
       expect(requests).toEqual([{ version: 'v1', outcome: 'token' }]);
       expect(answers.map(nameOf)).toContain('token-1000000000');
@@ -58,12 +58,12 @@ describe.each(Object.entries(SCENARIOS))('in every interleaving of two environme
     });
   });
 
-  it('every fault costs at most one more, nobody is left without an answer, and nothing stays stuck', async () => {
+  it('every fault costs at most one request more, every survivor answers, and nothing stays stuck', async () => {
     await explore({ ...scenario, faults: ALL_FAULTS }, async ({ answers, requests, faults, later, now }) => {
       expect(requests.length).toBeLessThanOrEqual(1 + count(faults, COSTLY));
       expect(answers.filter((answer) => answer === undefined)).toHaveLength(count(faults, CRASHES));
       for (const answer of answers) {
-        // Whoever forced a new token and died has used up the half minute's one.
+        // An environment that forced a new token and died has used up the one of this half minute.
         if (answer instanceof Problem) expect(answer.type).toBe('refused-again');
       }
       if (!faults.includes('delay')) expect(now - START).toBeLessThan(6_000 + 1_000);
@@ -84,7 +84,7 @@ it('in every interleaving, also with two faults of any kind, one pair never cost
 describe('a credential that the service rejects', () => {
   const scenario: Scenario = { accepted: [] };
 
-  it('is sent once in every interleaving, and everybody is told', async () => {
+  it('is sent once in every interleaving, and every caller is told', async () => {
     await explore(scenario, ({ answers, requests, record }) => {
       expect(requests).toEqual([{ version: 'v1', outcome: 'rejected' }]);
       expect(answers.map(nameOf)).toEqual(['credential-rejected', 'credential-rejected']);
@@ -140,7 +140,7 @@ describe('a credential that the service rejects', () => {
 });
 
 describe('a service that is down', () => {
-  it('is asked once in every interleaving, and everybody is told to come back', async () => {
+  it('is asked once in every interleaving, and every caller is told to come back', async () => {
     await explore({ isDown: true }, ({ answers, requests, record }) => {
       expect(requests).toHaveLength(1);
       expect(answers.map(nameOf)).toEqual(['token-endpoint-unavailable', 'token-endpoint-unavailable']);
@@ -148,7 +148,7 @@ describe('a service that is down', () => {
     });
   });
 
-  it('is nobody’s problem while a token lives', async () => {
+  it('causes no caller a problem while a token lives', async () => {
     const record = { ...PUBLISHED, token: { ...OLD_TOKEN, refreshAt: START } };
     // An environment that starts without the shared store cannot know the token.
     const faults: readonly Fault[] = [...CRASHES, 'repeated', 'delay'];

@@ -47,7 +47,7 @@ describe('rule 1, taking the lease', () => {
     expect(recordNow().fence).toBe(1);
   });
 
-  it('needs the other lease to be over, by the clock of the call that takes it', async () => {
+  it('needs the other lease to have ended, by the clock of the call that takes it', async () => {
     const lease = { fence: 4, leaseOwner: 'another', leaseUntil: START + LEASE_MS };
     const { shared } = fleetWith(lease);
     const acquisition = { seenFence: 4, owner: 'me', until: START + LEASE_MS };
@@ -141,7 +141,7 @@ describe('rule 2, after a lost lease', () => {
 describe('a refused token', () => {
   const record = { fence: 1, token: TOKEN, lifetimeSeenMs: 2 * HOUR_MS };
 
-  it('is a matter of the shared record, whatever token this environment remembers', async () => {
+  it('is compared with the shared record, not with the token that this environment remembers', async () => {
     const { clock, createEnvironment } = fleetWith(record);
     const [one, other] = [createEnvironment(), createEnvironment()];
     await clock.run(one.issue());
@@ -179,7 +179,7 @@ describe('rule 3, under the lease', () => {
     const { clock, shared, requests, createEnvironment } = fleetWith({ fence: 4 });
     const acquire = shared.acquire;
     shared.acquire = (which, acquisition, deadline) => {
-      // A late holder's rejection: it counts whatever the fence and does not change it.
+      // A late holder's rejection: it counts with any fence and does not change the fence.
       shared.change(which, (record) => ({
         ...record,
         rejected: new Map([['v1', { count: 1, at: clock.now(), fence: 3 }]]),
@@ -388,7 +388,7 @@ describe('rule 7, freshness', () => {
     expect(requests.map(({ version }) => version)).toEqual(['v2']);
   });
 
-  it('of a token from an older version is nothing to a check, which sends the new version at once', async () => {
+  it('of a token from an older version proves nothing to a check, which sends the new version at once', async () => {
     const { clock, requests, recordNow, createEnvironment } = fleetWith(
       { fence: 1, token: { ...TOKEN, issuedAt: START - MINUTE_MS }, lifetimeSeenMs: 2 * HOUR_MS },
       { stages: { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' } },
@@ -517,7 +517,7 @@ describe('rule 8, a latch made while the shared store is down', () => {
 });
 
 describe('rule 9, waiting', () => {
-  it('goes on until a lease that was seen is over, although the store cannot be read meanwhile', async () => {
+  it('goes on until a lease that was seen has ended, although the store cannot be read meanwhile', async () => {
     const { clock, requests, createEnvironment, surroundings } = createFleet({ serviceLatencyMs: 2 * SECOND_MS });
     const [holder, waiter] = [createEnvironment(), createEnvironment()];
     const issues = [holder.issue()];

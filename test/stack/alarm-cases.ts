@@ -10,9 +10,9 @@ import { AWS_SAMPLES, type Sample, samplePoints } from './aws-samples.ts';
 export interface Case {
   readonly points: readonly Point[];
   readonly badFrom: number;
-  /** Until then the alarm must have rung, at the latest. */
+  /** By then the alarm must have rung. */
   readonly badUntil: number;
-  /** Until then it must be over. */
+  /** By then it must have ended. */
   readonly endsAt: number;
 }
 
@@ -31,7 +31,7 @@ export const ALARM_CASES: Readonly<Record<string, () => Promise<Case>>> = {
     await day.ask();
     day.sharedCache.isDown = false;
   }),
-  // For the first five minutes nobody asks Secrets Manager for what is known.
+  // For the first five minutes the broker does not ask Secrets Manager for what it knows.
   'secrets-stale': inTraffic(20, async (day) => {
     await meanwhile(day, { secret: () => ({ outcome: 'unavailable', cause: 'InternalServiceError' }) });
   }),

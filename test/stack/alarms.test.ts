@@ -16,7 +16,7 @@ const caseNameOf = (alarmName: string) => alarmName.replace(/^token-broker-(.*)-
 const isOfNewVersion = ({ AlarmName }: { readonly AlarmName: string }) => AlarmName.includes('-new-version-');
 
 describe('every alarm', () => {
-  it('tells the operators when it begins and when it is over, unless another one tells the same', () => {
+  it('tells the operators when it begins and when it ends, unless another alarm tells the same', () => {
     const topic = [resourceOf(synthesised, 'OperatorTopic', 'AWS::SNS::Topic').id];
     for (const alarm of alarms) {
       expect(alarm).toMatchObject(isOfNewVersion(alarm) ? {} : { AlarmActions: topic, OKActions: topic });
@@ -98,7 +98,7 @@ describe('the alarms of a new version', () => {
 });
 
 describe('the alarms of the template', () => {
-  it('each have a case below, and no case is about an alarm that there is not', () => {
+  it('each have a case below, and no case is about an alarm that does not exist', () => {
     expect(Object.keys(ALARM_CASES).toSorted()).toEqual(
       alarms.map(({ AlarmName }) => caseNameOf(AlarmName)).toSorted(),
     );
@@ -130,7 +130,7 @@ describe('the alarms of the template', () => {
 });
 
 describe('when health falls silent', () => {
-  it('what its last run found rings on, and nothing but the silence begins to', async () => {
+  it('alarms about its last run go on, and only the alarm about the silence begins', async () => {
     const day = createHealthDay();
     day.world.answer = () => ({ finding: 'rejected', provenBy: 'latch' });
     await day.runs(2);

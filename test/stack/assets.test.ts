@@ -43,7 +43,7 @@ describe('the assets of a deployment, alone in processes of their own', () => {
     await expect(brokerFor(ADMINISTRATOR).check(PAIR)).rejects.toMatchObject({ type: 'access-denied', status: 403 });
   });
 
-  it('refuse an event that nobody has signed', async () => {
+  it('refuse an event without a signature', async () => {
     const result = await world.functions.token.invoke({});
     expect(result).toMatchObject({ statusCode: 403 });
   });

@@ -17,9 +17,12 @@ it('calls AWS and the service exactly as often as each way to an answer needs', 
   expect(calls()).toEqual([]);
 
   const second = startEnvironment();
-  expect(await ask(second)).toBe('token-broker; hit; detail=shared');
-  // The sealing key, as `readFirst` was left out: a token that lives needs no secret of its client.
+  await second.readFirst();
   expect(calls()).toEqual(['GetItem', 'GetSecretValue']);
+
+  // A token that lives needs no secret of its client.
+  expect(await ask(second)).toBe('token-broker; hit; detail=shared');
+  expect(calls()).toEqual(['GetItem']);
 
   // The credential that is checked is read anew; the token that lives proves it.
   expect(await ask(second, '/check')).toBe(200);

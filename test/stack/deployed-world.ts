@@ -9,7 +9,7 @@ import type { Environment } from '../../lib/settings/environment.ts';
 import { deploy } from '../support/cloudformation.ts';
 import { type LambdaProcess, startLambda } from '../support/lambda-process.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
-import { synthesise } from './synthesise.ts';
+import { synthesiseApp } from './synthesise-app.ts';
 
 const ENVIRONMENT = 'test';
 const { account, region, services } = exampleForm();
@@ -113,7 +113,7 @@ function synthesiseFor(authUrl: (service: string) => string) {
     ...environment,
     services: Object.fromEntries(Object.entries(own).map(([name, one]) => [name, { ...one, authUrl: authUrl(name) }])),
   });
-  const { template, assets } = synthesise(ENVIRONMENT, exampleForm(), { bundled: true, change: moved });
+  const { template, assets } = synthesiseApp(ENVIRONMENT, exampleForm(), { bundled: true, change: moved });
   const stackName = `TokenBroker-${ENVIRONMENT}`;
   const resources = deploy(template, { stackName, account, region, partition: 'aws' });
   return {

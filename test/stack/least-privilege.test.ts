@@ -78,7 +78,7 @@ describe('the roles of the stack', () => {
 });
 
 describe('the resources of the stack', () => {
-  it('let nobody in who is not named', () => {
+  it('let only named principals in', () => {
     const allowed = resourceStatements.filter(({ Effect }) => Effect === 'Allow').map(({ Principal }) => Principal);
     expect(new Set(allowed.map((principal) => JSON.stringify(principal)))).toEqual(
       new Set([

@@ -27,17 +27,17 @@ async function previousVersion(): Promise<readonly string[]> {
   return day.lines;
 }
 
-/** The service has nothing but the token that it refuses. */
+/** The service has nothing but the token that it refuses, and repeats the credential in its scope. */
 async function idleRefusal(): Promise<readonly string[]> {
   const day = createBrokerDay();
-  day.world.answer = () => exchange(200, { access_token: 'the-only-one', expires_in: 3_600 });
+  day.world.answer = () => exchange(200, { access_token: 'the-only-one', expires_in: 3_600, scope: 'id:secret' });
   const pair = { client: 'acme', service: 'customer-insights' };
   const { json } = await day.post(pair);
   await day.post({ ...pair, refused: json.fingerprint });
   return day.lines;
 }
 
-/** Somebody has altered a record in the table. */
+/** A record in the table was altered by hand. */
 async function unreadableRecord(): Promise<readonly string[]> {
   const world = await startHealthFunctionWorld();
   await world.store('acme', CREDENTIALS.acme);

@@ -147,7 +147,7 @@ describe('a key that is given back', () => {
     expect(new Set(ofKeys.map(({ Resource }) => Resource))).toEqual(new Set([KEY_ARN]));
   });
 
-  it('fits with the policy that it has: no statement of it names what a stack makes anew', () => {
+  it('fits with the policy that it has: no statement of it names a resource that a new stack makes again', () => {
     const { KeyPolicy } = resourceOf(plain, 'ClientSecrets', 'AWS::KMS::Key').Properties;
     expect(JSON.stringify(KeyPolicy)).not.toMatch(/"Ref"|"Fn::/);
   });
@@ -173,7 +173,7 @@ describe('destroying the stack', () => {
 });
 
 describe('the sealing key', () => {
-  it('is read by the token function’s role and by nobody else, whatever IAM allows', () => {
+  it('is read by the token function’s role only, even if IAM allows others', () => {
     const { SecretId, ResourcePolicy, BlockPublicPolicy } = resourceOf(
       plain,
       'PairTable',

@@ -8,7 +8,7 @@ describe('the topic of the operators', () => {
     expect(topic.Properties).toMatchObject({ TopicName: 'token-broker-test', DisplayName: 'Token broker test' });
   });
 
-  it('sends e-mail to everybody whom the settings name', () => {
+  it('sends e-mail to every address that the settings name', () => {
     const notify = ['ops@example.com', 'on-call@example.com'];
     const stack = synthesise('test', changed(exampleForm(), 'health', { notify }));
     const TopicArn = { Ref: resourceOf(stack, 'OperatorTopic', 'AWS::SNS::Topic').id };
@@ -17,7 +17,7 @@ describe('the topic of the operators', () => {
     );
   });
 
-  it('sends e-mail to nobody when the settings name nobody', () => {
+  it('sends no e-mail when the settings name no address', () => {
     expect(resourcesOf(synthesise('test', exampleForm()), 'AWS::SNS::Subscription')).toEqual([]);
   });
 });

@@ -31,9 +31,9 @@ describe('a request', () => {
       false,
     ],
     ['that the resource allows to its account', { resource: [allow({ ...send, Principal: { AWS: ROOT } })] }, false],
-    ['that the resource allows to everybody', { resource: [allow({ ...send, Principal: '*' })] }, true],
+    ['that the resource allows to every principal', { resource: [allow({ ...send, Principal: '*' })] }, true],
     [
-      'that the resource denies to everybody',
+      'that the resource denies to every principal',
       { own: [allow(send)], resource: [deny({ ...send, Principal: '*' })] },
       false,
     ],

@@ -35,7 +35,7 @@ const token = [
 ];
 const checker = [...LOG, ...TABLE, ...CALL, ...TELL, ...PUT_AWAY];
 
-/** All that each role may do. Whatever else there is in `requestsTo` it may not. */
+/** All that each role may do. Every other request of `requestsTo` must be denied. */
 const permitted: Readonly<Record<string, readonly string[]>> = {
   TokenEndpointRole: token,
   TokenEndpointCanaryRole: ['read the alias', 'move the alias', 'read the provisioned concurrency', 'read the alarms'],
@@ -145,7 +145,7 @@ function targetsOf({ resources, arnOf, urlTarget }: DeployedStack, role: string)
   };
 }
 
-/** Requests by what they are for: those that the functions make, and those that somebody with their rights might try. */
+/** Requests by what they are for: those that the functions make, and those that an intruder in them might try. */
 function requestsTo(targets: Targets): Readonly<Record<string, Asked>> {
   return {
     ...secretRequests(targets),

@@ -121,7 +121,7 @@ describe('the role that a service takes on', () => {
   });
 
   it.each(takers.filter(([, , context]) => 'aws:SourceArn' in context))(
-    'is not for others’ sake: %s',
+    'cannot be assumed on behalf of other resources: %s',
     (service, own, context) => {
       const foreign = Object.fromEntries(
         Object.entries(context).map(([name, value]) => [name, `${value}`.replace(account, OTHER_ACCOUNT)]),
@@ -135,7 +135,7 @@ describe('the role that a service takes on', () => {
   );
 
   it.each(['ec2.amazonaws.com', 'ecs-tasks.amazonaws.com', 'events.amazonaws.com'])(
-    'is nobody else’s: %s',
+    'cannot be assumed by another service: %s',
     (service) => {
       expect(roles.filter((each) => serviceMay(service, 'sts:AssumeRole', each))).toEqual([]);
     },
@@ -153,11 +153,11 @@ describe('the key', () => {
     }
     expect(administratorMay('kms:CreateGrant', key, through('dynamodb'))).toBe(true);
     expect(administratorMay('kms:DescribeKey', key, through('dynamodb'))).toBe(true);
-    // Or nobody could ever change it again.
+    // Without this no administrator could ever change it again.
     expect(administratorMay('kms:PutKeyPolicy', key, own)).toBe(true);
   });
 
-  it('lets not even an administrator decrypt by hand, or lend it to what is not the table', () => {
+  it('lets not even an administrator decrypt by hand, or lend it to any service but the table', () => {
     for (const use of ['kms:Decrypt', 'kms:Encrypt', 'kms:GenerateDataKey', 'kms:ReEncryptFrom', 'kms:CreateGrant']) {
       expect(administratorMay(use, key, own)).toBe(false);
       expect(administratorMay(use, key, through('ssm'))).toBe(false);
@@ -176,13 +176,13 @@ describe('the key', () => {
     'secretsmanager',
     'delivery.logs',
     'codedeploy',
-  ])('is not for the service %s by itself', (service) => {
+  ])('cannot be used by the service %s on its own', (service) => {
     const context = { 'aws:SourceAccount': account, 'kms:EncryptionContext:aws:sns:topicArn': topic };
     const uses = ['kms:Decrypt', 'kms:GenerateDataKey', 'kms:Encrypt', 'kms:CreateGrant'];
     expect(uses.filter((use) => serviceMay(`${service}.amazonaws.com`, use, key, context))).toEqual([]);
   });
 
-  it('is in nobody’s hands of another account', () => {
+  it('cannot be used by an administrator of another account', () => {
     const arn = `arn:aws:iam::${OTHER_ACCOUNT}:role/administrator`;
     const all = { Version: '2012-10-17', Statement: { Effect: 'Allow', Action: '*', Resource: '*' } };
     const both = policiesOf(resources, { [arn]: all });

@@ -1,17 +1,9 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { App } from 'aws-cdk-lib';
-import cdkJson from '../../cdk.json' with { type: 'json' };
-import { type Environment, parseEnvironment } from '../../lib/settings/environment.ts';
-import { TokenBrokerStack } from '../../lib/token-broker-stack.ts';
-
-interface Options {
-  /** Bundling the code takes seconds; without it the asset is not the function's code. */
-  readonly bundled?: boolean;
-  /** Changes the settings after they were checked, to what they would not let through. */
-  readonly change?: (environment: Environment) => Environment;
-}
+import { fileURLToPath } from 'node:url';
+import { SYNTHESISED } from './synthesise-once.ts';
 
 /** What one environment becomes. */
 export interface Synthesised {
@@ -49,23 +41,22 @@ export interface Statement {
   readonly Condition?: unknown;
 }
 
-/** Synthesises the stack of one environment as the CDK's command line does, with the flags of `cdk.json`. */
-export function synthesise(name: string, form: unknown, options: Options = {}): Synthesised {
-  const { bundled = false, change = (environment) => environment } = options;
-  const outdir = mkdtempSync(path.join(tmpdir(), 'token-broker-test-'));
-  try {
-    const context = { ...cdkJson.context, ...(!bundled && { 'aws:cdk:bundling-stacks': [] }) };
-    const app = new App({ analyticsReporting: false, outdir, context });
-    new TokenBrokerStack(app, `TokenBroker-${name}`, { environment: change(parseEnvironment(name, form)) });
-    const artifact = app.synth().getStackByName(`TokenBroker-${name}`);
-    const text = readFileSync(artifact.templateFullPath, 'utf8');
-    const template: Template = JSON.parse(text);
-    const { terminationProtection } = artifact;
-    return { text, template, terminationProtection, assets: bundled ? readAssets(outdir, template) : {} };
-  } finally {
-    rmSync(outdir, { recursive: true });
-  }
+/**
+ * The stack of one environment. Each is synthesised once in a test run, by a process of its own, and kept as JSON: the CDK
+ * takes seconds to load and to run.
+ *
+ * @throws Error what the settings or the stack refuse
+ */
+export function synthesise(name: string, form: unknown, { bundled = false } = {}): Synthesised {
+  const order = JSON.stringify({ name, form, bundled });
+  const file = path.join(SYNTHESISED, `${createHash('sha256').update(order).digest('hex')}.json`);
+  if (!existsSync(file)) execFileSync(process.execPath, [PROGRAM, file], { input: order, stdio: 'pipe' });
+  const outcome: Synthesised | { readonly failure: string } = JSON.parse(readFileSync(file, 'utf8'));
+  if ('failure' in outcome) throw new Error(outcome.failure);
+  return outcome;
 }
+
+const PROGRAM = fileURLToPath(new URL('synthesise-main.ts', import.meta.url));
 
 export function resourcesOf({ template }: Pick<Synthesised, 'template'>, type: string): readonly Resource[] {
   return Object.values(template.Resources).filter((resource) => resource.Type === type);
@@ -83,15 +74,4 @@ export function resourceOf(
   const [[id, resource] = ['', undefined]] = found;
   if (resource === undefined || found.length > 1) throw new Error(`${construct} has ${found.length} of ${type}`);
   return { ...resource, id };
-}
-
-function readAssets(outdir: string, template: Template): Record<string, Asset> {
-  const functions = resourcesOf({ template }, 'AWS::Lambda::Function');
-  return Object.fromEntries(
-    functions.map(({ Properties: { FunctionName, Code } }) => {
-      const directory = path.join(outdir, `asset.${path.basename(Code.S3Key, '.zip')}`);
-      const files = readdirSync(directory).map((file) => [file, readFileSync(path.join(directory, file), 'utf8')]);
-      return [FunctionName, Object.fromEntries(files)];
-    }),
-  );
 }

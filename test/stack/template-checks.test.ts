@@ -18,7 +18,7 @@ const STACK = 'TokenBroker';
 const checked = Object.entries(everyForm).map(([name, form]) => ({ name, ...check(name, form) }));
 
 describe('the template of', () => {
-  it.each(checked)('$name is without a finding that nobody acknowledged', ({ open, stopped }) => {
+  it.each(checked)('$name is without an unacknowledged finding', ({ open, stopped }) => {
     expect(open).toEqual([]);
     expect(stopped).toBe(false);
   });
@@ -97,7 +97,7 @@ describe('an acknowledgement', () => {
   });
 });
 
-describe('a finding that nobody acknowledged', () => {
+describe('an unacknowledged finding', () => {
   const { open, stopped } = check('test', exampleForm(), {
     change: (stack) => {
       new CfnTopic(stack, 'BrokenTopic');

@@ -40,7 +40,7 @@ describe('the token function', () => {
     });
   });
 
-  it('lets the role of the health function check, and nobody else of this stack', () => {
+  it('lets the role of the health function check, and no other role of this stack', () => {
     expect(tokenFunction.Environment.Variables.TOKEN_BROKER_CHECKER_ROLES).toEqual({
       'Fn::GetAtt': [resourceOf(stack, 'CredentialHealthRole', 'AWS::IAM::Role').id, 'Arn'],
     });
@@ -74,7 +74,7 @@ describe('who may call the token function', () => {
     ]);
   });
 
-  it('is nobody else', () => {
+  it('is no other principal', () => {
     expect(permissions.map(({ Principal }) => Principal).toSorted()).toEqual([
       '111111111111',
       '111111111111',
@@ -196,7 +196,7 @@ describe('the key of the client secrets', () => {
     ]);
   });
 
-  it('can still be administered, so that nobody locks it for good', () => {
+  it('can still be administered, so that no mistake locks it for good', () => {
     const actions = key.Properties.KeyPolicy.Statement.flatMap(({ Action }: Statement) => Action);
     expect(actions).toEqual(expect.arrayContaining(['kms:PutKeyPolicy', 'kms:DescribeKey', 'kms:CancelKeyDeletion']));
   });

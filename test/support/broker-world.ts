@@ -82,7 +82,7 @@ export function createBrokerWorld(changes: Partial<World> = {}) {
     audited.push(record);
     world.audit?.(record);
   };
-  const endpoint = createTokenEndpoint({ broker, audit, inTime, now });
+  const endpoint = createTokenEndpoint({ broker, accessRules: world.accessRules, audit, inTime, now });
 
   return {
     world,

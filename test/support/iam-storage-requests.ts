@@ -1,6 +1,6 @@
 import type { Asked, Targets } from './iam-requests.ts';
 
-/** Around the secrets of an environment, and those that are none of its business. */
+/** Around the secrets of an environment, and secrets outside of it. */
 export function secretRequests({ account, region, environment, sealingKey }: Targets): Record<string, Asked> {
   const secret = (name: string) => `arn:aws:secretsmanager:${region}:${account}:secret:${name}-Zz9Yy8`;
   const acme = secret(`token-broker/${environment}/acme`);

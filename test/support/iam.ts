@@ -21,7 +21,7 @@ export interface Policies {
 
 /**
  * Whether AWS lets a request through, by its documented logic: an explicit Deny anywhere ends it; within an account the
- * requester's own policy or one on the resource that names him is enough, but for keys and for roles to be assumed, whose
+ * requester's own policy or one of the resource naming it is enough, but for keys and for roles to be assumed, whose
  * own policies must agree; from another account it takes both sides; a service has nothing but the resource's policy.
  *
  * Not modelled, because nothing here has them: permission boundaries, session policies, SCPs, RCPs, grants and ACLs.
@@ -46,7 +46,7 @@ export function isAllowed(policies: Policies, request: Request): boolean {
   return identityAllows && (says('account') || !decidesItself(action));
 }
 
-/** A key and a role let in only whom their own policy lets in, were it by naming their account. */
+/** A key and a role let in only principals that their own policy allows, be it by naming their account. */
 function decidesItself(action: string): boolean {
   return action.startsWith('kms:') || action === 'sts:AssumeRole';
 }

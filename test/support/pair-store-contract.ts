@@ -192,7 +192,7 @@ export function describePairStore(
         expect(await stored()).toEqual({ ...before, fence: lease.fence, attemptedAt: START + 5, ...changed(before) });
       });
 
-      it.each(ENDINGS)('still counts when it is over, as long as no other call took it: %s', async (_kind, ending) => {
+      it.each(ENDINGS)('still counts after its end, as long as no other call took it: %s', async (_kind, ending) => {
         expect(await end(await take({ until: START - 1 }), ending)).toBe(true);
         expect(await stored()).toMatchObject({ leaseOwner: undefined, leaseUntil: 0 });
       });

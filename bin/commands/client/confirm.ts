@@ -1,11 +1,11 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import type { Command } from 'commander';
+import { aborted, CommandFailure } from '../../../client/commands/failure.ts';
+import { printJson, talk } from '../../../client/commands/output.ts';
 import type { ClientSecret } from '../shared/client-secret.ts';
 import { awsRegion, settingsOf } from '../shared/environment.ts';
-import { aborted, CommandFailure } from '../shared/failure.ts';
 import type { ClientOptions } from '../shared/options.ts';
-import { printJson, talk } from '../shared/output.ts';
 import { findSecret, type Secrets } from '../shared/secrets.ts';
 
 /** What every command that changes a client can be told. */

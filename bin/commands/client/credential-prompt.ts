@@ -1,3 +1,5 @@
+import { aborted, CommandFailure } from '../../../client/commands/failure.ts';
+import { talk } from '../../../client/commands/output.ts';
 import { parseCredential } from '../../../functions/broker/credential/credential.ts';
 import { duplicateMember } from '../../../functions/broker/json.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
@@ -6,8 +8,6 @@ import type { Environment } from '../../../lib/settings/environment.ts';
 import { isJsonObject, parseJsonObject } from '../../json.ts';
 import { namedServices } from '../shared/client-secret.ts';
 import { settingsOf } from '../shared/environment.ts';
-import { aborted, CommandFailure } from '../shared/failure.ts';
-import { talk } from '../shared/output.ts';
 import { ask } from './confirm.ts';
 
 /** The text of a new secret: asked for at a terminal, where only the secret is hidden, else as JSON from standard input. */

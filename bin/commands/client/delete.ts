@@ -1,9 +1,10 @@
 import { type Command, Option } from 'commander';
+import { explainFailure } from '../../../client/commands/failure.ts';
+import { parseName } from '../../../client/commands/options.ts';
+import { printJson, talk } from '../../../client/commands/output.ts';
 import { secretName } from '../../../functions/contract.ts';
 import { checkEndpoint } from '../shared/environment.ts';
-import { explainFailure } from '../shared/failure.ts';
-import { addRegionOption, parseDays, parseName } from '../shared/options.ts';
-import { printJson, talk } from '../shared/output.ts';
+import { addRegionOption, parseDays } from '../shared/options.ts';
 import { findSecret, openSecrets, secretDeleted } from '../shared/secrets.ts';
 import { addChangeOptions, type ChangeOptions, isConfirmed } from './confirm.ts';
 

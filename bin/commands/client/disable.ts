@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
+import { CommandFailure, explainFailure } from '../../../client/commands/failure.ts';
+import { parseName } from '../../../client/commands/options.ts';
+import { printJson, talk } from '../../../client/commands/output.ts';
 import { secretName } from '../../../functions/contract.ts';
 import { tokenRoleName } from '../../../lib/settings/names.ts';
 import { isJsonObject, parseJsonObject } from '../../json.ts';
 import { checkEndpoint, checkService, pairTable } from '../shared/environment.ts';
-import { CommandFailure, explainFailure } from '../shared/failure.ts';
-import { addTableOptions, parseName } from '../shared/options.ts';
-import { printJson, talk } from '../shared/output.ts';
+import { addTableOptions } from '../shared/options.ts';
 import { changePairs, pairsOfClient } from '../shared/pair-changes.ts';
 import { openSecrets, type Secrets } from '../shared/secrets.ts';
 import { addChangeOptions, type ChangeOptions, findStoppable, isConfirmed } from './confirm.ts';

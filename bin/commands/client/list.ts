@@ -1,4 +1,7 @@
 import { type Command, Option } from 'commander';
+import { CommandFailure, explainFailure } from '../../../client/commands/failure.ts';
+import { parseName } from '../../../client/commands/options.ts';
+import { ageText, printJson, tableText, talk, talkOfProgress } from '../../../client/commands/output.ts';
 import { SECRET_STAGES } from '../../../functions/contract.ts';
 import { mapConcurrently, shortVersion } from '../shared/checks.ts';
 import {
@@ -10,16 +13,7 @@ import {
   versionWith,
 } from '../shared/client-secret.ts';
 import { checkEndpoint, checkService } from '../shared/environment.ts';
-import { CommandFailure, explainFailure } from '../shared/failure.ts';
-import {
-  addTableOptions,
-  addWatchOptions,
-  type ClientOptions,
-  parseName,
-  type WatchOptions,
-  watch,
-} from '../shared/options.ts';
-import { ageText, printJson, tableText, talk, talkOfProgress } from '../shared/output.ts';
+import { addTableOptions, addWatchOptions, type ClientOptions, type WatchOptions, watch } from '../shared/options.ts';
 import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
 import { type PairState, readStates, stateText } from './states.ts';
 

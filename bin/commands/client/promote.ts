@@ -1,16 +1,11 @@
 import type { Command } from 'commander';
+import { CommandFailure, explainFailure } from '../../../client/commands/failure.ts';
+import { addConnectionOptions, type ConnectionOptions, connect, parseName } from '../../../client/commands/options.ts';
+import { printJson, talk } from '../../../client/commands/output.ts';
 import { checkMembers, checkPairs, isAccepted, type PairCheck, printChecks } from '../shared/checks.ts';
 import { provablePairs, versionWith } from '../shared/client-secret.ts';
 import { checkEndpoint } from '../shared/environment.ts';
-import { CommandFailure, explainFailure } from '../shared/failure.ts';
-import {
-  addConnectionOptions,
-  addRegionOption,
-  type ConnectionOptions,
-  connect,
-  parseName,
-} from '../shared/options.ts';
-import { printJson, talk } from '../shared/output.ts';
+import { addRegionOption } from '../shared/options.ts';
 import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
 import { addChangeOptions, type ChangeOptions, isConfirmed } from './confirm.ts';
 

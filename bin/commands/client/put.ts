@@ -1,20 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { type Command, Option } from 'commander';
+import { explainFailure } from '../../../client/commands/failure.ts';
+import { addConnectionOptions, type ConnectionOptions, connect, parseName } from '../../../client/commands/options.ts';
+import { talk } from '../../../client/commands/output.ts';
 import type { TokenBroker } from '../../../client/index.ts';
 import { secretName } from '../../../functions/contract.ts';
 import { checkPairs, isAccepted } from '../shared/checks.ts';
 import { type ClientSecret, pairsOn, provablePairs, versionWith } from '../shared/client-secret.ts';
 import { checkEndpoint, configuredServices, isLocal } from '../shared/environment.ts';
-import { explainFailure } from '../shared/failure.ts';
-import {
-  addConnectionOptions,
-  type ClientOptions,
-  type ConnectionOptions,
-  connect,
-  parseName,
-  parseServices,
-} from '../shared/options.ts';
-import { talk } from '../shared/output.ts';
+import { type ClientOptions, parseServices } from '../shared/options.ts';
 import { type NewVersion, openSecrets, type Secrets, secretDeleted, unknownClient } from '../shared/secrets.ts';
 import { isTerminal, isYes } from './confirm.ts';
 import { type Prepared, prepareCredential, readCredential } from './credential-prompt.ts';

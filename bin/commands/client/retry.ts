@@ -1,11 +1,12 @@
 import type { Command } from 'commander';
+import { explainFailure } from '../../../client/commands/failure.ts';
+import { parseName } from '../../../client/commands/options.ts';
+import { printJson, printTable, talk } from '../../../client/commands/output.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import { shortVersion } from '../shared/checks.ts';
 import { hasService } from '../shared/client-secret.ts';
 import { checkEndpoint, checkService, pairTable } from '../shared/environment.ts';
-import { explainFailure } from '../shared/failure.ts';
-import { addTableOptions, parseName } from '../shared/options.ts';
-import { printJson, printTable, talk } from '../shared/output.ts';
+import { addTableOptions } from '../shared/options.ts';
 import { changePairs, pairsOfClient } from '../shared/pair-changes.ts';
 import { openSecrets } from '../shared/secrets.ts';
 import { addChangeOptions, type ChangeOptions, findStoppable, isConfirmed } from './confirm.ts';

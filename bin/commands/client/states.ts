@@ -1,4 +1,6 @@
 import { GetItemCommand } from '@aws-sdk/client-dynamodb';
+import { CommandFailure } from '../../../client/commands/failure.ts';
+import { talk } from '../../../client/commands/output.ts';
 import { createDynamoDBClient } from '../../../functions/aws/clients.ts';
 import { type Item, readSeal, readState, rejectedAttribute } from '../../../functions/aws/pair-table/item.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair/pair.ts';
@@ -6,8 +8,6 @@ import { capTimes } from '../../../functions/broker/pair/record.ts';
 import { mapConcurrently } from '../shared/checks.ts';
 import { type ClientSecret, checkedPairs, versionWith } from '../shared/client-secret.ts';
 import { awsRegion, isLocal, pairTable, type TableOptions } from '../shared/environment.ts';
-import { CommandFailure } from '../shared/failure.ts';
-import { talk } from '../shared/output.ts';
 import { DISABLED_AT, tableFailure } from '../shared/pair-changes.ts';
 
 /** How a pair is, as its record says. Times are epoch milliseconds. */

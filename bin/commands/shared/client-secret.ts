@@ -1,10 +1,10 @@
+import { CommandFailure } from '../../../client/commands/failure.ts';
+import { talk } from '../../../client/commands/output.ts';
 import { servicesOf } from '../../../functions/broker/health/run.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import type { SecretStage } from '../../../functions/contract.ts';
 import { isJsonObject } from '../../json.ts';
 import { configuredServices, credentialMaxAgeDays } from './environment.ts';
-import { CommandFailure } from './failure.ts';
-import { talk } from './output.ts';
 
 /** What Secrets Manager tells of a client's secret without its values. Times are epoch milliseconds. */
 export interface ClientSecret {

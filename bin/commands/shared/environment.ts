@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
+import { CommandFailure } from '../../../client/commands/failure.ts';
+import { talk } from '../../../client/commands/output.ts';
 import { NAME_PATTERN } from '../../../functions/contract.ts';
 import { environments } from '../../../lib/environments.ts';
 import { CREDENTIAL_MAX_AGE_DAYS, type Environment, parseEnvironment } from '../../../lib/settings/environment.ts';
 import { tableName } from '../../../lib/settings/names.ts';
 import { SettingsError } from '../../../lib/settings/schema.ts';
 import { ACCEPTED_CREDENTIALS } from '../../local/config.ts';
-import { CommandFailure } from './failure.ts';
-import { talk } from './output.ts';
 
 /** Whether it is the environment of `npm start`, all of which is on this machine. */
 export function isLocal(environment: string): boolean {

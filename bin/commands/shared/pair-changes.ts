@@ -5,12 +5,13 @@ import {
   UpdateItemCommand,
   type UpdateItemCommandInput,
 } from '@aws-sdk/client-dynamodb';
+import { CommandFailure } from '../../../client/commands/failure.ts';
+import { talk } from '../../../client/commands/output.ts';
 import { createDynamoDBClient } from '../../../functions/aws/clients.ts';
 import { forgetAt, HELD, PAUSE_ATTRIBUTES, REJECTED } from '../../../functions/aws/pair-table/item.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair/pair.ts';
+import { awsFailure } from './aws-failure.ts';
 import { awsRegion, configuredServices, pairTable, type TableOptions } from './environment.ts';
-import { awsFailure, CommandFailure } from './failure.ts';
-import { talk } from './output.ts';
 
 interface Options extends TableOptions {
   /** On this service only. */

@@ -19,14 +19,15 @@ import {
   UntagResourceCommand,
   UpdateSecretVersionStageCommand,
 } from '@aws-sdk/client-secrets-manager';
+import { CommandFailure } from '../../../client/commands/failure.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
 import { servicesOf } from '../../../functions/broker/health/run.ts';
 import type { Redacted } from '../../../functions/broker/redacted.ts';
 import { NAME_PATTERN, type SecretStage, secretName } from '../../../functions/contract.ts';
 import { parseJsonObject } from '../../json.ts';
+import { awsFailure } from './aws-failure.ts';
 import { type ClientSecret, namedServices, nearestNames } from './client-secret.ts';
 import { type AwsOptions, awsRegion } from './environment.ts';
-import { awsFailure, CommandFailure } from './failure.ts';
 
 /** A version about to be stored; its id is chosen before, so that it is known even if storing fails. */
 export interface NewVersion {

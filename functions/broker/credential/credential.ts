@@ -1,7 +1,7 @@
 import { duplicateMember, isRecord } from '../json.ts';
 import type { ServiceName } from '../pair/pair.ts';
 import { Problem } from '../problem.ts';
-import { Redacted } from '../redacted.ts';
+import { Redacted, shows } from '../redacted.ts';
 import type { BasicEncoding } from '../service.ts';
 
 /** What the broker authenticates with at a service. The client id is kept out of sight too: it is half of a log-in. */
@@ -40,6 +40,12 @@ export function parseCredential(text: Redacted, service: ServiceName, encoding: 
     secret: new Redacted(password),
     authorization: basicAuthorization(clientId, password, encoding),
   };
+}
+
+/** Whether a value repeats the secret, or a short one together with its client id (`shows`). */
+export function repeatsCredential(value: unknown, { clientId, secret }: Credential): boolean {
+  const [id, text] = [clientId.reveal(), secret.reveal()];
+  return shows(value, text, [`${id}:${text}`, `${text}:${id}`]);
 }
 
 /**

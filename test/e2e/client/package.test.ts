@@ -22,14 +22,17 @@ afterAll(() => packed?.close());
 
 describe('the packed client', () => {
   it('is built by packing, is small, and holds only what callers need', () => {
-    expect(statSync(packed.tarball).size).toBeLessThanOrEqual(40_000);
+    expect(statSync(packed.tarball).size).toBeLessThanOrEqual(60_000);
     const files = execFileSync('tar', ['-tzf', packed.tarball], { encoding: 'utf8' }).trim().split('\n');
     const typings = /^package\/dist\/(esm|cjs)\/(client\/[a-z-]+|functions\/contract)\.d\.ts$/;
     expect(files.filter((file) => !typings.test(file)).toSorted()).toEqual([
       'package/README.md',
       'package/dist/cjs/index.js',
       'package/dist/cjs/package.json',
+      'package/dist/cjs/testing.js',
+      'package/dist/esm/commands.js',
       'package/dist/esm/index.js',
+      'package/dist/esm/testing.js',
       'package/package.json',
     ]);
   });
@@ -38,6 +41,19 @@ describe('the packed client', () => {
     const { dependencies } = JSON.parse(readFileSync(join(ROOT, 'client/package.json'), 'utf8'));
     const tested = Object.keys(dependencies).map((name) => [name, `^${versionOf(name)}`]);
     expect(dependencies).toEqual(Object.fromEntries(tested));
+  });
+
+  it('names for each entry, and for TypeScript that knows no exports (node10), files that it has', () => {
+    const { bin, main, types, typesVersions, exports } = JSON.parse(
+      readFileSync(join(packed.installed, 'package.json'), 'utf8'),
+    );
+    const conditions = ['.', './testing'].flatMap((entry) => [exports[entry].import, exports[entry].require]);
+    const named = conditions.flatMap((files) => Object.values<string>(files));
+    // What `require` gets is what such a TypeScript must see; the one that is installed here no longer has node10.
+    expect({ main, types }).toEqual({ main: exports['.'].require.default, types: exports['.'].require.types });
+    expect(typesVersions).toEqual({ '*': { testing: [exports['./testing'].require.types] } });
+    for (const file of [bin, ...named]) expect(statSync(join(packed.installed, file)).isFile(), file).toBe(true);
+    expect(named).toHaveLength(8);
   });
 
   const versions: [string, string | undefined][] = [
@@ -51,7 +67,7 @@ describe('the packed client', () => {
       it.each(['esm', 'cjs'] as const)('asks the broker as the AWS identity of the process (%s)', async (format) => {
         const told = await packed.run('print({ token: await createTokenBroker({ url }).token(PAIR) });', {
           ...{ node, format },
-          env: { AWS_ACCESS_KEY_ID: 'AKIDLOCALBILLING', AWS_SECRET_ACCESS_KEY: 'local-billing-secret' },
+          env: BILLING,
         });
         expect(told).toMatchObject({
           node: version,
@@ -78,6 +94,63 @@ describe('the packed client', () => {
           expect(told).toEqual({ node: version, hasLoadedChain: false, isSame: true, type: 'access-denied' });
         },
       );
+
+      it.each(['esm', 'cjs'] as const)(
+        'brings a fake broker whose errors are those of the client (%s)',
+        async (format) => {
+          const told = await packed.run(
+            `const { createFakeBroker } = ${load('token-broker-client/testing', format)};
+          const { TokenBrokerError } = ${load('token-broker-client', format)};
+          const { broker, fail } = createFakeBroker();
+          const { fingerprint } = await broker.token(PAIR);
+          fail('credential-rejected');
+          const error = await broker.token({ ...PAIR, client: 'other' }).catch((error) => error);
+          print({ isOne: error instanceof TokenBrokerError, type: error.type, length: fingerprint.length });`,
+            { node, format },
+          );
+          expect(told).toEqual({
+            ...{ node: version, hasLoadedChain: false },
+            ...{ isOne: true, type: 'credential-rejected', length: 16 },
+          });
+        },
+      );
+
+      it('asks with the standard credentials where there is no `import()`, as in the tests of Jest', async () => {
+        const told = await packed.run(LIKE_JEST, { node, format: 'cjs', env: BILLING });
+        expect(told).toEqual({ node: version, hasLoadedChain: true, type: 'Bearer' });
+      });
+
+      it('brings the commands of a caller', async () => {
+        const run = (args: string, env: Readonly<Record<string, string>> = BILLING) =>
+          packed.command(args.split(' '), { node, env });
+        const pair = '--client acme --service customer-insights';
+
+        const token = await run(`token ${pair} --json`);
+        expect(token).toMatchObject({ exitCode: 0, stderr: '' });
+        expect(JSON.parse(token.stdout)).toMatchObject({ fingerprint: expect.stringMatching(/^[0-9a-f]{16}$/) });
+        expect(token.stdout).not.toContain('access_token');
+
+        const role = 'arn:aws:iam::111111111111:role/billing';
+        const { stdout: whoami } = await run('whoami');
+        expect(whoami).toBe(`${role}\ntoken for acme, globex, initech on all\n`);
+
+        const doctor = await run(`doctor ${pair}`);
+        expect(doctor).toMatchObject({ exitCode: 0, stderr: 'Nothing is wrong.\n' });
+        expect(doctor.stdout).toMatch(/^ok {6}call {13}A token was issued/m);
+
+        const refused = await run('doctor --client umbrella --service customer-insights --json');
+        expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/^access-denied: /) });
+        expect(refused.stdout).toContain(`You are ${role}; its access rules allow token for acme, globex, initech`);
+
+        const arn = 'arn:aws:lambda:eu-west-1:111111111111:function:token-broker-prod:live';
+        const policy = await run(`policy ${role} --function-arn ${arn}`, {});
+        expect(JSON.parse(policy.stdout).Statement).toMatchObject([{ Resource: arn }, { Resource: arn }]);
+        expect(await run(`policy ${role}`)).toMatchObject({
+          ...{ exitCode: 2, stdout: '' },
+          stderr: expect.stringMatching(/^error: which function\? Give --function-arn/),
+        });
+        expect(await run('client list')).toMatchObject({ exitCode: 2, stdout: '' });
+      });
     });
   }
 });
@@ -110,7 +183,7 @@ describe('the types of the package', () => {
       const { status, stdout } = spawnSync(process.execPath, [tsc, '-p', packed.project], { encoding: 'utf8' });
       expect(stdout).toBe('');
       expect(status).toBe(0);
-      expect(Object.keys(examples)).toHaveLength(4);
+      expect(Object.keys(examples)).toHaveLength(5);
     },
   );
 });
@@ -122,6 +195,22 @@ describe("the client's README", () => {
     expect(rows).toEqual(failures);
   });
 });
+
+const BILLING = { AWS_ACCESS_KEY_ID: 'AKIDLOCALBILLING', AWS_SECRET_ACCESS_KEY: 'local-billing-secret' };
+
+function load(name: string, format: 'esm' | 'cjs'): string {
+  return format === 'esm' ? `await import('${name}')` : `require('${name}')`;
+}
+
+/** The client as Jest runs it: a script with a `require` of its own, in which nothing answers `import()`. */
+const LIKE_JEST = `
+  const file = require.resolve('token-broker-client');
+  const code = require('node:fs').readFileSync(file, 'utf8');
+  const script = new (require('node:vm').Script)('(function (module, exports, require) {' + code + '})');
+  const loaded = { exports: {} };
+  script.runInThisContext()(loaded, loaded.exports, require('node:module').createRequire(file));
+  const { tokenType: type } = await loaded.exports.createTokenBroker({ url }).token(PAIR);
+  print({ type });`;
 
 const STRICT = {
   strict: true,
@@ -139,7 +228,8 @@ const STRICT = {
 /** All calls that a caller may write, and some that it may not. */
 const CALLS = `
 import { createTokenBroker, TokenBrokerError, TokenRefused } from 'token-broker-client';
-import type { Check, IssuedToken, TokenBroker, TokenBrokerOptions } from 'token-broker-client';
+import type { Caller, Check, IssuedToken, TokenBroker, TokenBrokerOptions } from 'token-broker-client';
+import { createFakeBroker, type FakeBroker } from 'token-broker-client/testing';
 
 declare const maybe: { minTtl: number | undefined; signal: AbortSignal | undefined; region: string | undefined };
 const options: TokenBrokerOptions = { url: 'https://broker.example.com', region: maybe.region, cache: false };
@@ -154,7 +244,11 @@ const check: Check = await broker.check({ ...pair, stage: 'AWSPENDING' });
 const error = new TokenRefused('no', { cause: response.status });
 const caught: unknown = error;
 if (caught instanceof TokenBrokerError) caught.problem?.request_id?.toUpperCase();
-void [text, scope, length, check];
+const caller: Caller = await broker.whoami();
+const fake: FakeBroker = createFakeBroker({ lifetimeSeconds: 60, caller });
+fake.fail('access-denied', { times: 1 });
+const faked: TokenBroker = fake.broker;
+void [text, scope, length, check, faked];
 
 // @ts-expect-error the service is missing
 void broker.token({ client: 'acme' });
@@ -162,6 +256,8 @@ void broker.token({ client: 'acme' });
 token.accessToken = '';
 // @ts-expect-error no such stage
 void broker.check({ ...pair, stage: 'OTHER' });
+// @ts-expect-error no such problem
+fake.fail('no-such-problem');
 // @ts-expect-error the URL is missing
 createTokenBroker({});
 `;

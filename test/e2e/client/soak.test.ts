@@ -15,7 +15,7 @@ const ENVIRONMENTS = 5;
 const PAIRS = ['acme', 'globex'].flatMap((client) =>
   ['customer-insights', 'merchant-payment-cleansing'].map((service) => ({ client, service })),
 );
-/** From the moment that a worker has a token until the service looks at it. */
+/** The time from when a worker has a token until the service checks it. */
 const ON_THE_WAY_MS = 500;
 
 it.each([60, 600, 3_600])(
@@ -121,7 +121,13 @@ function createSoakWorld(lifetimeSeconds: number) {
 }
 
 function endpointOf({ broker, now }: Environment) {
-  const endpoint = createTokenEndpoint({ broker, audit: () => undefined, inTime: (_ms, work) => work, now });
+  const endpoint = createTokenEndpoint({
+    broker,
+    accessRules: [],
+    audit: () => undefined,
+    inTime: (_ms, work) => work,
+    now,
+  });
   return (body: string) =>
     endpoint({
       requestId: 'request-1',

@@ -5,7 +5,7 @@ import { AWS_ANSWERS, problem } from '../../unit/client/broker-answers.ts';
 import { type Answer, answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
 
 interface Front {
-  /** What becomes of a request that is not signed. */
+  /** How an unsigned request is answered. */
   readonly unsigned?: 'forbidden' | 'unknown-url' | 'page' | 'hang';
   /** How far the clock of AWS is from this machine's. */
   readonly clockMs?: number;

@@ -101,7 +101,7 @@ describe('client check', () => {
 
   it.each([
     ['no client', ['client', 'check'], /missing required argument 'client'/],
-    ['a stage that there is not', [...CHECK, '--stage', 'CURRENT'], /Allowed choices are AWSCURRENT, AWSPENDING/],
+    ['a stage that does not exist', [...CHECK, '--stage', 'CURRENT'], /Allowed choices are AWSCURRENT, AWSPENDING/],
   ])('%s is exit code 2', async (_, args, message) => {
     const world = await startOperatorWorld();
     const { exitCode, stdout, stderr } = await world.run(args);

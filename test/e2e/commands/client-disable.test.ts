@@ -1,6 +1,7 @@
 import { GetResourcePolicyCommand, PutResourcePolicyCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it } from 'vitest';
-import { createDynamoDBClient } from '../../../functions/aws/clients.ts';
+import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
+import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
 import { runCommandLine } from './command-line.ts';
 import { type OperatorWorld, SERVICES, startOperatorWorld } from './operator-world.ts';
 
@@ -137,7 +138,7 @@ async function policyOf({ secretsManager }: OperatorWorld): Promise<unknown> {
 
 /** What a new environment answers on every service when no DynamoDB is in its reach; it reads secrets as the broker does. */
 async function tokensWithoutTable({ newEnvironment }: OperatorWorld): Promise<readonly string[]> {
-  const caller = await newEnvironment(createDynamoDBClient({ endpoint: 'http://127.0.0.1:9' }));
+  const caller = await newEnvironment(createDynamoDB({ send: createHttpsSender(), endpoint: 'http://127.0.0.1:9' }));
   const ask = (service: string) => caller.token({ client: 'acme', service });
   const answers = await Promise.allSettled(SERVICES.map(ask));
   return answers.map((answer) => (answer.status === 'fulfilled' ? 'a token' : answer.reason.type));

@@ -50,7 +50,7 @@ describe('client promote', () => {
     expect(await stages(world)).toMatchObject({ AWSCURRENT: pending });
   });
 
-  it('tells when nothing waits', async () => {
+  it('says when no version is pending', async () => {
     const world = await startOperatorWorld();
     const { exitCode, stdout, stderr } = await world.run(['client', 'promote', 'acme', '--json']);
     expect(exitCode).toBe(1);
@@ -60,7 +60,7 @@ describe('client promote', () => {
 });
 
 describe('client rollback', () => {
-  it('changes the current version for the one before, and back, without the broker', async () => {
+  it('swaps the current version with the previous one, and back, without the broker', async () => {
     const world = await startOperatorWorld();
     await storePending(world, WRONG);
     await world.run(['client', 'promote', 'acme', '--force', '--yes']);
@@ -75,7 +75,7 @@ describe('client rollback', () => {
   });
 
   it.each([
-    ['there is none before', 'acme', /version-missing: No version of acme came before the current one/],
+    ['there is no previous version', 'acme', /version-missing: No version of acme came before the current one/],
     ['there is no such client', 'globex', /secret-missing: There is no client "globex"/],
   ])('tells when %s', async (_, client, message) => {
     const world = await startOperatorWorld();

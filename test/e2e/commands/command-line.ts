@@ -57,7 +57,7 @@ export async function finished(child: ChildProcessWithoutNullStreams): Promise<F
   return { exitCode, ...output };
 }
 
-/** What was said on stderr but for how far the work is, which only a busy machine gives occasion to tell. */
+/** The text of stderr without the progress lines, which appear only on a busy machine. */
 export function withoutProgress(stderr: string): string {
   return stderr.replace(/^(?:Checking|Looking at the versions): .*\n/gm, '');
 }

@@ -1,8 +1,8 @@
 import { createServer } from 'node:https';
 import { DeleteSecretCommand, PutSecretValueCommand, TagResourceCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Cause } from '../../../bin/commands/doctor/step.ts';
 import { listen } from '../../../bin/local/loopback.ts';
+import type { Cause } from '../../../client/commands/step.ts';
 import { createCertificateAuthority } from '../../support/certificates.ts';
 import { startLoopbackServer } from '../../unit/client/loopback-server.ts';
 import { startFront } from './aws-front.ts';
@@ -25,6 +25,7 @@ const FOUND: Readonly<Record<Cause, () => Promise<Situation>>> = {
 
   'aws-credentials-missing': () => front({}, { AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '' }),
   'aws-credentials-expired': () => front({}, { AWS_CREDENTIAL_EXPIRATION: '2020-01-01T00:00:00Z' }),
+  'aws-credentials-invalid': () => front({ identity: 'InvalidClientTokenId' }),
   'caller-not-a-role': () => front({ identity: 'arn:aws:iam::111111111111:user/jane' }),
 
   'dns-failed': async () => ({ env: { TOKEN_BROKER_URL: 'https://broker.invalid', AWS_REGION: 'eu-west-1' } }),
@@ -154,12 +155,25 @@ describe('doctor', () => {
     });
   });
 
-  it('says who you are, and what the settings let you do when no rule covers the call', async () => {
+  it('says who you are, and what the broker lets you do when no rule covers the call', async () => {
     const identity = 'arn:aws:sts::222222222222:assumed-role/reporting/jane';
     const { env } = await front({ call: 'access-denied', identity });
-    const { stdout } = await runCommandLine([...DOCTOR, '--environment', 'dev'], env);
+    const { stdout } = await runCommandLine(DOCTOR, env);
     expect(stdout).toMatch(/identity +You are arn:aws:sts::222222222222:assumed-role\/reporting\/jane/);
-    expect(stdout).toMatch(/access-rule +.* lets the role reporting: token for acme on customer-insights/);
+
+    const world = await startOperatorWorld();
+    const refused = await world.run(DOCTOR, { env: world.stranger });
+    expect(refused.stdout).toMatch(/call +.*You are arn:aws:iam::111111111111:role\/stranger; no access rule names it/);
+  });
+
+  it('looks at the function that it is told, and says when it is not', async () => {
+    const { env } = await front({ call: 'aws-forbidden', policy: [] });
+    const arn = 'arn:aws:lambda:us-east-1:111111111111:function:token-broker-other:live';
+    const { stdout } = await runCommandLine([...DOCTOR, '--function-arn', arn, '--json'], env);
+    // The stand-in knows the policy of another function only.
+    expect(JSON.parse(stdout)).toMatchObject({
+      steps: expect.arrayContaining([expect.objectContaining({ step: 'permissions', outcome: 'unknown' })]),
+    });
   });
 
   it('takes what AWS says of the credentials for the cause', async () => {
@@ -238,7 +252,7 @@ async function front(...[options, env = {}]: [Parameters<typeof startFront>[0], 
   return { env: { TOKEN_BROKER_URL: url, ...aws, ...env } };
 }
 
-/** The real local broker after something has happened; what comes of it may change the shell. */
+/** The real local broker after an event, which may change the variables of the shell. */
 async function withWorld(happen: (world: OperatorWorld) => unknown): Promise<Situation> {
   const world = await startOperatorWorld();
   const changes = await happen(world);

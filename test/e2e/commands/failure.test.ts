@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { adviceFor, awsFailure } from '../../../bin/commands/shared/failure.ts';
+import { awsFailure } from '../../../bin/commands/shared/aws-failure.ts';
+import { adviceFor } from '../../../client/commands/failure.ts';
 import { FINDING_ADVICE, PROBLEM_ADVICE } from '../../../functions/contract.ts';
 
 const ABOUT = { environment: 'prod', client: 'acme' };
@@ -13,7 +14,7 @@ describe('the advice on a problem', () => {
     },
   );
 
-  it('is another one for every problem, and for every finding', () => {
+  it('is different for every problem, and for every finding', () => {
     for (const advice of [PROBLEM_ADVICE, FINDING_ADVICE]) {
       expect(new Set(Object.values(advice)).size).toBe(Object.keys(advice).length);
     }
@@ -23,7 +24,7 @@ describe('the advice on a problem', () => {
     expect(advise('credential-rejected')).toContain('token-broker/prod/acme');
   });
 
-  it('is that of the failure itself when it brings one', () => {
+  it('comes from the failure itself when it has one', () => {
     expect(adviceFor({ type: 'timeout', advice: 'Wait.' }, ABOUT)).toBe('Wait.');
   });
 
@@ -57,7 +58,7 @@ describe('a failure of AWS', () => {
     expect(JSON.stringify([failure.message, failure.detail, failure.advice])).not.toContain('marked');
   });
 
-  it('says what was asked of whom', () => {
+  it('names the service, the operation and the region that were asked', () => {
     const error = Object.assign(new Error(), { code: 'ECONNREFUSED' });
     const { detail } = awsFailure(error, ASKED);
     expect(detail).toBe('AWS gave no usable answer: secretsmanager:ListSecrets in eu-west-1 (ECONNREFUSED)');

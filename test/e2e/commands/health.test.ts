@@ -44,7 +44,7 @@ describe('health', () => {
     expect(withoutProgress(stderr)).toBe('3 pairs: 2 accepted, 1 rejected\n');
   });
 
-  it('takes a disabled client for one that an operator knows of', async () => {
+  it('does not count a disabled client as a failure', async () => {
     const world = await startOperatorWorld();
     await world.run(['client', 'disable', 'acme', '--yes']);
     const { exitCode, stderr } = await world.run(['health']);
@@ -93,7 +93,7 @@ describe('health --watch', () => {
     expect(stdout).not.toContain('\u001b');
   });
 
-  it('goes on when a look in between fails', async () => {
+  it('goes on when one look in between fails', async () => {
     const world = await startOperatorWorld();
     let isDown = false;
     const broker = await startLoopbackServer((response, { body }) => {

@@ -1,4 +1,3 @@
-import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { expect, onTestFinished, vi } from 'vitest';
 import type { PublishedMessage } from '../../../bin/local/aws/sns-sts.ts';
 import { LOCAL_ENVIRONMENT, startLocalBroker } from '../../../bin/local/broker.ts';
@@ -6,6 +5,7 @@ import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
 import { startTokenService } from '../../../bin/local/token-service/server.ts';
 import { createTokenBroker } from '../../../client/token-broker.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
+import type { DynamoDB } from '../../../functions/aws/dynamodb.ts';
 import { createTokenFunction } from '../../../functions/token-function.ts';
 import { tableName } from '../../../lib/settings/names.ts';
 import { type Finished, runCommandLine } from './command-line.ts';
@@ -84,7 +84,7 @@ export async function startOperatorWorld() {
     /** Asks for tokens as the role `billing`. */
     caller: createTokenBroker({ url: broker.url, credentials: BILLING, cache: false }),
     /** Starts one more environment of the broker, with a table of its own choice; asks it as the role `billing`. */
-    async newEnvironment(dynamodb: DynamoDBClient) {
+    async newEnvironment(dynamodb: DynamoDB) {
       const { handler } = createTokenFunction({
         environment: LOCAL_ENVIRONMENT,
         tableName: tableName(LOCAL_ENVIRONMENT),

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { tableText, talkOfProgress } from '../../../bin/commands/shared/output.ts';
+import { tableText, talkOfProgress } from '../../../client/commands/output.ts';
 
 afterEach(() => vi.restoreAllMocks());
 

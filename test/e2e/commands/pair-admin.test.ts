@@ -72,7 +72,7 @@ describe('disabling a pair', () => {
     });
   });
 
-  it('is never garbage, however long no call writes; enabled it is again, after 90 days', async () => {
+  it('never expires while it is disabled; once enabled, it expires after 90 days without a write', async () => {
     const pair = { ...PAIR, client: 'patient' };
     const { store, admin, item } = await connect(pair);
     await take(store, pair);

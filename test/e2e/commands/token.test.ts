@@ -121,7 +121,7 @@ describe('token, refused or failed', () => {
       exitCode: 1,
       stdout: '',
       stderr: expect.stringMatching(
-        /^error: access-denied: What happened: access-denied. \(request request-1\)\nCheck both names and your role .*\n$/,
+        /^error: access-denied: What happened: access-denied. \(request request-1\)\nCompare both names with what whoami .*\n$/,
       ),
     });
   });
@@ -140,7 +140,7 @@ describe('token, refused or failed', () => {
     expect(stderr).toMatch(/^error: credential-rejected: /);
   });
 
-  it('answers --json in the same shape when it was not the broker', async () => {
+  it('answers --json in the same shape when the answer is not from the broker', async () => {
     const { exitCode, stdout } = await run(answerWith(502, 'Internal Server Error'), ['--json']);
     expect(exitCode).toBe(1);
     expect(JSON.parse(stdout)).toEqual({
@@ -151,7 +151,7 @@ describe('token, refused or failed', () => {
     });
   });
 
-  it('says when trying again makes sense, and leaves that to its reader', async () => {
+  it('says when trying again makes sense, and does not do it itself', async () => {
     const { stderr } = await run(problem('token-endpoint-unavailable', { 'retry-after': '1' }));
     expect(stderr).toMatch(/\nTry again in 1 s\.\n$/);
     expect(server?.requests).toHaveLength(1);
@@ -176,7 +176,7 @@ describe('token, refused or failed', () => {
   const failures = [
     ...PROBLEM_TYPES.map((type) => ({ name: type, type, answer: problem(type) })),
     ...AWS_ANSWERS,
-    { name: 'a page that is none of the broker', type: 'unexpected-answer', answer: answerWith(404, '<html></html>') },
+    { name: 'a page that is not from the broker', type: 'unexpected-answer', answer: answerWith(404, '<html></html>') },
     { name: 'a connection that is reset', type: 'network-error', answer: resetConnection },
   ];
 

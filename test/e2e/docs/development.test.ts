@@ -8,13 +8,13 @@ const ROOT = new URL('../../../', import.meta.url);
 const PAGES = ['development', 'performance'].map((name) => [name, readPage(name)] as const);
 const DEVELOPMENT = readPage('development');
 
-it.each(PAGES)('docs/%s.md links to what there is', (_, page) => {
+it.each(PAGES)('docs/%s.md links only to files that exist', (_, page) => {
   for (const [, link = ''] of page.matchAll(/\]\(([^)#]+)/g)) {
     expect(existsSync(new URL(link, new URL('docs/', ROOT))), link).toBe(true);
   }
 });
 
-it.each(PAGES)('docs/%s.md names only scripts that there are', (_, page) => {
+it.each(PAGES)('docs/%s.md names only scripts that exist', (_, page) => {
   const { scripts }: { readonly scripts: object } = JSON.parse(readFileSync(new URL('package.json', ROOT), 'utf8'));
   const named = commands(page).flatMap((command) => /^npm run (?:--silent )?([\w:-]+)/.exec(command)?.[1] ?? []);
   expect(named).not.toEqual([]);

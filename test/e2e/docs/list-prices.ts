@@ -1,7 +1,7 @@
 import { type Cost, costOf } from '../../../bench/fleet/cost.ts';
 import { newTally } from '../../../bench/fleet/tally.ts';
 
-/** The tables of `docs/scale.md`: a test compares them, so that no number in them is anybody's memory. */
+/** The tables of `docs/scale.md`: a test compares them, so that no number in them is written from memory. */
 export function priceTables(): { readonly perMillion: string; readonly perMonth: string } {
   return { perMillion: perMillionTable(), perMonth: perMonthTable() };
 }

@@ -117,7 +117,7 @@ describe('the page about operations', () => {
     for (const setting of settings) expect(PAGE).toContain(setting);
   });
 
-  it('closes the secrets to everybody but the role of the token function', () => {
+  it('closes the secrets to every role but that of the token function', () => {
     const [, policy = ''] = /^```json\n(.*?)^```$/ms.exec(PAGE) ?? [];
     const [statement] = JSON.parse(policy).Statement;
     const role = `arn:aws:iam::${environments.prod?.account}:role/${tokenRoleName('prod')}`;
@@ -205,7 +205,7 @@ async function runBlock(block: string, world: OperatorWorld, { input, until }: T
   return { exitCode, output };
 }
 
-/** As a terminal does: everybody in the foreground gets it. */
+/** Signals as a terminal does: every process in the foreground gets the signal. */
 function interrupt({ pid, exitCode, signalCode }: ChildProcess, signal: 'SIGINT' | 'SIGKILL'): void {
   if (pid !== undefined && exitCode === null && signalCode === null) process.kill(-pid, signal);
 }

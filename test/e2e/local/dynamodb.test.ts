@@ -17,14 +17,14 @@ describe('DynamoDB on this machine', () => {
     const socket = connect(Number(new URL(url).port), '127.0.0.1');
     await once(socket, 'connect');
     socket.write('POST / HTTP/1.1\r\nhost: example.com\r\ncontent-length: 100\r\n\r\n{');
-    // Once it answers others it has seen the beginning of this one.
+    // When it answers other requests, it has seen the beginning of this one.
     await ensurePairTable(dynamodb, 'pairs');
     socket.resetAndDestroy();
     await once(socket, 'close');
     expect((await dynamodb.send(new ScanCommand({ TableName: 'pairs' }))).Count).toBe(0);
   });
 
-  it('shares nothing with another one', async () => {
+  it('shares nothing with another server', async () => {
     const [one, two] = [await start(), await start()];
     await ensurePairTable(one.dynamodb, 'pairs');
     await expect(two.dynamodb.send(new ScanCommand({ TableName: 'pairs' }))).rejects.toThrow('not found');
@@ -32,7 +32,7 @@ describe('DynamoDB on this machine', () => {
 });
 
 describe('the table of pairs', () => {
-  it('is there once whoever made it is done, however many try at once', async () => {
+  it('exists as soon as one of several simultaneous attempts to create it is done', async () => {
     const { dynamodb } = await start();
     await Promise.all([1, 2, 3].map(() => ensurePairTable(dynamodb, 'pairs')));
     const { Table } = await dynamodb.send(new DescribeTableCommand({ TableName: 'pairs' }));
@@ -43,7 +43,7 @@ describe('the table of pairs', () => {
     });
   });
 
-  it('stays as it is when it is there', async () => {
+  it('stays as it is when it exists', async () => {
     const { dynamodb } = await start();
     await ensurePairTable(dynamodb, 'pairs');
     await dynamodb.send(new PutItemCommand({ TableName: 'pairs', Item: { pair: { S: 'acme/customer-insights' } } }));
@@ -58,14 +58,14 @@ describe('the table of pairs', () => {
 });
 
 describe('the sealing key', () => {
-  it('is made once, however many try at once, and can be read by the broker', async () => {
+  it('is made once by several simultaneous attempts, and can be read by the broker', async () => {
     const { secretsManager } = await startSecrets();
     await Promise.all([1, 2, 3].map(() => ensureSealingKey(secretsManager, 'dev')));
     const keys = createSealingKeys({ secretsManager, environment: 'dev', now: () => START });
     expect((await keys.current())?.material.symmetricKeySize).toBeGreaterThanOrEqual(32);
   });
 
-  it('stays as it is when it is there, and is another one elsewhere', async () => {
+  it('stays as it is when it exists, and differs in another environment', async () => {
     const { secretsManager, read } = await startSecrets();
     await ensureSealingKey(secretsManager, 'dev');
     const first = await read('dev');

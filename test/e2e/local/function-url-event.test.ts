@@ -120,7 +120,7 @@ describe('the event', () => {
     });
   });
 
-  it('takes names from the prototype for names', async () => {
+  it('treats names from the prototype like other names', async () => {
     const event = await eventOf({
       method: 'GET',
       url: '/?constructor=1&toString=2&constructor=3',

@@ -69,7 +69,7 @@ async function start(settings: Partial<FunctionUrlSettings> = {}): Promise<Funct
   return functionUrl;
 }
 
-/** Unsigned: a 403 shows just as well that somebody is there. */
+/** Unsigned: a 403 shows just as well that the server answers. */
 function ask(url: string) {
   return send({ method: 'GET', url, headers: {}, body: '' });
 }

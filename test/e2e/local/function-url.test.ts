@@ -108,7 +108,7 @@ describe('Lambda throttles', () => {
     body: '{"Reason":"ReservedFunctionConcurrentInvocationLimitExceeded","Type":"User","message":"Rate Exceeded."}',
   };
 
-  it('whoever comes while as many invocations run as may', async () => {
+  it('a request that arrives when the limit of concurrent invocations is reached', async () => {
     const started = Promise.withResolvers<void>();
     const finish = Promise.withResolvers<string>();
     const handler = () => {
@@ -124,7 +124,7 @@ describe('Lambda throttles', () => {
     expect(await call(functionUrl)).toMatchObject({ status: 200, body: 'done' });
   });
 
-  it('everybody while told to', async () => {
+  it('every request while throttling is on', async () => {
     const functionUrl = await start();
     functionUrl.throttle(true);
     expect([await call(functionUrl), await call(functionUrl)]).toMatchObject([THROTTLED, THROTTLED]);

@@ -56,7 +56,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     expect(seen).not.toMatch(/Signature=[0-9a-f]/);
   });
 
-  it('says beforehand what a rule covers, and afterwards what came of it, for each caller', async () => {
+  it('shows before a call what a rule covers, and after it the outcome, for each caller', async () => {
     const { page } = await open();
     const notes = () => page.locator('#pairs small').allInnerTexts();
     const radio = (name: string) => page.getByRole('radio', { name });
@@ -203,7 +203,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     await newest.filter({ hasText: 'acme/customer-insights' }).waitFor();
   });
 
-  it('lets go of the stream while nobody looks at it', async () => {
+  it('closes the stream while its tab is hidden', async () => {
     const { page } = await open();
     const look = (hidden: boolean) =>
       page.evaluate(

@@ -121,7 +121,7 @@ describe('the stream of requests', () => {
     await ended;
   });
 
-  it('is cut off for whoever stops reading', async () => {
+  it('is cut off for a reader that stops reading', async () => {
     const world = await startPageWorld();
     const { hostname, port, host } = new URL(world.url);
     const socket = connect(Number(port), hostname);
@@ -130,7 +130,7 @@ describe('the stream of requests', () => {
     const closed = once(socket, 'close');
 
     const long = 'x'.repeat(10_000);
-    // More than the buffers of the machine hold for a socket that nobody reads.
+    // More than the buffers of the machine hold for a socket that no process reads.
     for (let count = 0; count < 5_000; count++) world.feed.audit(line({ requestId: `${count}`, pair: long }));
     socket.resume();
     await closed;

@@ -72,7 +72,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
   it.each([
     ['reduce', 'none'],
     ['no-preference', 'arrive'],
-  ] as const)('moves only for those who do not mind (%s)', async (reducedMotion, animation) => {
+  ] as const)('moves only if the visitor has not asked for less motion (%s)', async (reducedMotion, animation) => {
     const { page } = await open({ reducedMotion });
     await press(page, ACME);
     await page.locator('#requests tr').first().waitFor();
@@ -81,7 +81,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
   });
 
   /** `PAGE_SCREENSHOT=docs/page.png npx vitest run test/e2e/local/page-browser` makes the picture of README.md anew. */
-  it('looks like something', async () => {
+  it('is not a blank picture', async () => {
     const own = await startLocalBroker();
     onTestFinished(async () => void (await own.end()));
     const { page } = await open({ viewport: { width: 1200, height: 1120 } }, pageUrl(own));

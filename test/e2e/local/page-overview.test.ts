@@ -5,7 +5,7 @@ import { parseLocalConfig } from '../../../lib/settings/local-config.ts';
 
 const ME = 'arn:aws:iam::111111111111:role/team/me';
 
-/** Whatever is `marked` is for nobody's eyes. */
+/** The page must show no value with `marked` in it. */
 const CONFIG = parseLocalConfig({
   services: {
     billing: {
@@ -39,7 +39,7 @@ const OVERVIEW = describeBroker(BROKER, {
   dynamodb: { url: 'http://127.0.0.1:3', isOwn: true },
 });
 
-it('tells where AWS is somebody else’s, and names no stand-in of services that there is not', () => {
+it('tells which AWS endpoints are not its own, and names no stand-in that does not run', () => {
   expect(OVERVIEW.running).toEqual([
     { name: 'Broker', url: 'http://127.0.0.1:1', detail: expect.any(String) },
     { name: 'Secrets Manager', url: 'https://secrets.example.com', detail: 'yours' },

@@ -40,7 +40,7 @@ export interface PageWorld {
   readonly close: () => Promise<void>;
 }
 
-/** A page in front of a broker that gives one answer to everybody. */
+/** A page in front of a broker that gives the same answer to every request. */
 export async function startPageWorld(answer: unknown = { statusCode: 200, body: ISSUED }): Promise<PageWorld> {
   const asked: string[] = [];
   const handler: FunctionUrlSettings['handler'] = async ({ body }) => {

@@ -75,7 +75,7 @@ describe('a name that leads to this machine', () => {
     'localhost:1',
     'user@localhost:PORT',
     'localhost:PORT.',
-  ])('is turned away when it is %s, whatever it asks for', async (name) => {
+  ])('is turned away when it is %s, for every path and method', async (name) => {
     const { url, get, post, own, asked } = await startPageWorld();
     const host = name.replace('PORT', new URL(url).port);
     const answers = [

@@ -75,7 +75,7 @@ describe('a request to the stand-in for Secrets Manager', () => {
     expect(text).not.toContain('a-value');
   });
 
-  it('may hold members that nobody knows', async () => {
+  it('may hold members that the stand-in does not know', async () => {
     const { url } = await start();
     const answer = await send(url, {
       body: '{"SecretId":"acme","Unknown":1,"__proto__":{"VersionId":"x"},"VersionStage":null}',

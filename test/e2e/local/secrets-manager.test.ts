@@ -44,7 +44,7 @@ describe('the versions of a secret', () => {
     expect(await acme.stages()).toEqual({ [V1]: ['AWSCURRENT'], [V2]: ['AWSPREVIOUS'] });
   });
 
-  it('give the first one AWSCURRENT, whatever stage it asks for', async () => {
+  it('give the first one AWSCURRENT, even when it asks for another stage', async () => {
     const { acme } = await start();
     await acme.put(V1, 'AWSPENDING');
     expect(await acme.stages()).toEqual({ [V1]: ['AWSCURRENT', 'AWSPENDING'] });
@@ -59,7 +59,7 @@ describe('the versions of a secret', () => {
     expect(Versions?.map(({ VersionId }) => VersionId)).toEqual([V2, V3]);
   });
 
-  it('are announced when a stage other than AWSPENDING and AWSPREVIOUS comes to another one', async () => {
+  it('are announced when a stage other than AWSPENDING and AWSPREVIOUS moves to another one', async () => {
     const updates: LabelUpdate[] = [];
     const { acme, arn } = await start({ onLabelUpdated: (update) => updates.push(update) });
     await acme.put(V1);

@@ -31,7 +31,7 @@ describe('verifySigV4', () => {
     expect(await verifySigV4({ ...REQUEST, query, headers }, VERIFIER)).toBe(KEY);
   });
 
-  it('takes a header that is sent twice for one with both values', async () => {
+  it('reads a header that is sent twice as one with both values', async () => {
     const headers = await signedHeaders({ 'x-twice': 'one,other' });
     const sentTwice = headers.flatMap(([name, value]) =>
       name === 'x-twice' ? value.split(',').map((part) => [name, `  ${part}\t`] as const) : [[name, value] as const],
@@ -46,7 +46,7 @@ describe('verifySigV4', () => {
     await expect(verifySigV4({ ...REQUEST, headers: swapped }, VERIFIER)).rejects.toThrow('does not match');
   });
 
-  it('takes the bytes of a header for what they are', async () => {
+  it('reads the bytes of a header unchanged', async () => {
     const headers = await signedHeaders({ 'x-text': 'à' });
     const onTheWire = headers.map(([name, value]) => [name, Buffer.from(value, 'utf8').toString('latin1')] as const);
     expect(await verifySigV4({ ...REQUEST, headers: onTheWire }, VERIFIER)).toBe(KEY);

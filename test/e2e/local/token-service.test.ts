@@ -47,7 +47,7 @@ function control(service: TokenService, wishes: unknown) {
 }
 
 describe('a token request', () => {
-  it('gets a token that nobody has seen before, in the shape of its service', async () => {
+  it('gets a token that was never issued before, in the shape of its service', async () => {
     const service = await start({ lifetimeSeconds: 60 });
 
     const insights = await askForToken(service);
@@ -137,13 +137,13 @@ describe('an issued token', () => {
     expect(service.issued(token)).toBe(false);
   });
 
-  it.each(['made-up', ''])('that is none is refused: "%s"', async (token) => {
+  it.each(['made-up', ''])('that was never issued is refused: "%s"', async (token) => {
     expect((await whoAmI(await start(), INSIGHTS, token)).status).toBe(401);
   });
 });
 
 describe('an answer on demand', () => {
-  it('is given in place of a token to whom it is meant for', async () => {
+  it('is given in place of a token, for the service and client that it names', async () => {
     const service = await start();
     service.respondWith({ service: INSIGHTS, client: 'globex' }, { status: 503, headers: { 'retry-after': '7' } });
     service.respondWith(CLEANSING, { status: 200, body: new Uint8Array([0xff, 0xfe]) });
@@ -199,7 +199,7 @@ describe('trouble', () => {
     ['reset-after-headers', { kind: 'broken', code: 'ECONNRESET' }],
     ['close-mid-body', { kind: 'broken', code: 'ECONNRESET', status: 200 }],
     ['half-close', { kind: 'broken', code: 'ECONNRESET', status: undefined }],
-  ] as const)('of the kind "%s" hits its service until it is over', async (fault, expected) => {
+  ] as const)('of the kind "%s" hits its service until it ends', async (fault, expected) => {
     const service = await start();
 
     service.fault(fault, INSIGHTS);

@@ -21,6 +21,7 @@ export function createBrokerDay() {
     environment: 'test',
     version: DEPLOYED.version,
     services: new Set(Object.keys(day.world.services)),
+    rulesDigest: '00ff00ff00ff00ff',
     now: () => day.clock.now,
     write: (line) => lines.push(line),
   });

@@ -72,7 +72,7 @@ describe('the audit line', () => {
 
   it.each([
     ['an issued token', ISSUED],
-    ['a denial of somebody who did not sign', DENIED],
+    ['a denial of an unsigned request', DENIED],
     ['a session with a line break', { ...ISSUED, caller: { ...BILLING, session: 'a\nb\r\u2028c' } }],
     ['a bug whose trace has many lines', { ...DENIED, outcome: 'internal', cause: new Error('a\nb') } as const],
   ])('is one line of JSON for %s', (_, record) => {
@@ -81,7 +81,7 @@ describe('the audit line', () => {
 
   it.each([
     ['an issued token', ISSUED],
-    ['a denial of somebody who did not sign', DENIED],
+    ['a denial of an unsigned request', DENIED],
   ])('is a document of the embedded metric format for %s', (_, record) => {
     const { _aws, ...members } = EMF.parse(JSON.parse(written(record)));
 

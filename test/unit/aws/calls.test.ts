@@ -106,7 +106,7 @@ describe('a call that can be repeated', () => {
     expect(failing).toHaveBeenCalledTimes(2);
   });
 
-  it('is not made again once its time is over, also when that is while it waits to be made again', async () => {
+  it('is not made again once its time has ended, even if it ends during the pause before the repetition', async () => {
     stopTime();
     const failure = Object.assign(new Error('no'), { code: 'ECONNRESET' });
     const [before, between] = [new AbortController(), new AbortController()];

@@ -29,7 +29,7 @@ function event(changes: Readonly<Record<string, unknown>> = {}) {
 }
 
 function requestContext(authorizer?: unknown) {
-  return { requestId: 'request-1', http: { method: 'POST' }, authorizer };
+  return { requestId: 'request-1', http: { method: 'POST', sourceIp: '192.0.2.1' }, authorizer };
 }
 
 function parse(input: unknown) {
@@ -49,10 +49,27 @@ describe('an event', () => {
       query: '',
       contentType: 'application/json',
       body: '{"client":"acme"}',
-      caller: { partition: 'aws', account: '111111111111', role: 'billing', session: 'run-1' },
+      caller: {
+        partition: 'aws',
+        account: '111111111111',
+        role: 'billing',
+        session: 'run-1',
+        roleId: 'AROAEXAMPLE',
+        principalOrgId: 'o-example',
+        accessKeyId: 'ASIAEXAMPLE',
+      },
+      sourceIp: '192.0.2.1',
       deadline: START + 14_500,
     });
   });
+
+  it.each([null, undefined, ['o-example']])(
+    'has a caller without an organization when AWS names it %j',
+    (principalOrgId) => {
+      const { caller } = parse(event({ requestContext: requestContext({ iam: { ...IAM, principalOrgId } }) }));
+      expect(caller).toMatchObject({ role: 'billing', principalOrgId: undefined });
+    },
+  );
 
   it('leaves the session token of the caller behind', () => {
     expect(JSON.stringify(parse(event()))).not.toContain('marked-session-token');
@@ -102,7 +119,7 @@ describe('the body', () => {
   });
 });
 
-describe('nobody has signed', () => {
+describe('there is no caller', () => {
   const CLOUDFRONT = 'arn:aws:sts::222222222222:assumed-role/OriginAccessControlRole/EdgeCredentialsProxy+EdgeHost';
 
   it.each<[string, unknown]>([

@@ -31,6 +31,19 @@ it('uses a connection again whose answer was read to its end', async () => {
   expect(server.connections()).toBe(1);
 });
 
+it('leaves nothing behind on a connection that serves many requests', async () => {
+  const server = await serve({ onRequest: (socket) => socket.write(OK) });
+  const send = createHttpsSender();
+  const warned = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined);
+  onTestFinished(() => warned.mockRestore());
+
+  for (let request = 0; request < 15; request += 1) await post(send, server);
+
+  expect(server.connections()).toBe(1);
+  // Of too many listeners.
+  expect(warned).not.toHaveBeenCalled();
+});
+
 it('sends at the same time over connections of their own', async () => {
   const server = await serve({ onRequest: (socket) => socket.write(OK) });
   const send = createHttpsSender();
@@ -98,7 +111,7 @@ describe.each(['http', 'https'] as const)('a kept connection over %s', (scheme) 
   });
 });
 
-it('connects to nobody when a name is found after the deadline', async () => {
+it('connects to no server when a name is resolved after the deadline', async () => {
   const server = await serve({});
   const asked = Promise.withResolvers<(error: null, addresses: LookupAddress[]) => void>();
   const lookup = vi
@@ -111,7 +124,7 @@ it('connects to nobody when a name is found after the deadline', async () => {
   (await asked.promise)(null, [{ address: '127.0.0.1', family: 4 }]);
 
   expect(outcome).toEqual({ kind: 'connect', code: 'ETIMEDOUT', status: undefined });
-  // Whoever connects a few turns later has to wait in line behind whoever did before.
+  // A connection that is opened a few turns later waits in line behind earlier ones.
   for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
   const other = connect(server.port, '127.0.0.1');
   await once(other, 'connect');
@@ -122,7 +135,7 @@ it('connects to nobody when a name is found after the deadline', async () => {
 
 describe('after a freeze', () => {
   it.each([
-    ['does not take bytes that nobody asked for as the answer', 'write'],
+    ['does not take unrequested bytes as the answer', 'write'],
     ['does not use a connection that the server has closed', 'end'],
   ] as const)('%s', async (_what, then) => {
     const done = new Int32Array(new SharedArrayBuffer(4));

@@ -49,7 +49,7 @@ describe('sends nothing to a server', () => {
     expect(requests).toEqual([]);
   });
 
-  it('that it does not trust, whatever the environment says', async () => {
+  it('that it does not trust, even if an environment variable turns the check off', async () => {
     vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0');
     const warning = vi.spyOn(process, 'emitWarning').mockReturnValue();
     onTestFinished(() => {

@@ -169,6 +169,19 @@ describe('the deadline', () => {
     await closed;
   });
 
+  it('can be brought forward by a signal, before and after the request is sent', async () => {
+    const abort = new AbortController();
+    const server = await serve({ onRequest: () => abort.abort() });
+    const ask = () => {
+      const limits = { timeoutMs: 1_000_000, maxBodyBytes: 1, signal: abort.signal };
+      return createHttpsSender()(exampleRequest(`http://127.0.0.1:${server.port}/`), limits);
+    };
+
+    await expect(ask()).rejects.toMatchObject({ kind: 'timeout', code: 'ETIMEDOUT' });
+    await expect(ask()).rejects.toMatchObject({ kind: 'connect', code: 'ETIMEDOUT' });
+    expect(server.connections()).toBe(1);
+  });
+
   it('leaves no timer behind', async () => {
     const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
     const before = timers();

@@ -100,7 +100,7 @@ describe.each(SERVERS)('the memory of notifications on $name', ({ isInstalled, i
     ['other JSON', { entries: { S: '{"acme/customer-insights":"rejected"}' }, revision: { N: '3' } }],
     ['numbers', { entries: { N: '7' }, revision: { N: '3' } }],
     [
-      'times that are none',
+      'times that are no times',
       { entries: { S: '[["a/b","rejected",-1,1,null],["a/b","rejected",1,1e300,null]]' }, revision: { N: '3' } },
     ],
     ['what newer code wrote', { entries: { S: '[["a/b","suspicious",1,1,null]]' }, revision: { N: '3' } }],

@@ -35,7 +35,7 @@ describe('a message', () => {
     },
   );
 
-  it('to a topic that there is not is a failure', async () => {
+  it('to a topic that does not exist is a failure', async () => {
     const { sns } = await start();
     await expectFailure(createNotifier({ sns, topicArn: `${TOPIC}-2` })(MESSAGE));
   });

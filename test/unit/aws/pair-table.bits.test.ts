@@ -49,7 +49,7 @@ describe('an item of which one bit is different', () => {
   });
 });
 
-/** A real item of a real table, and a server that answers whatever it is given. */
+/** A real item of a real table, and a server that answers with the text that it is given. */
 async function start() {
   const dynamodb = await startDynamoDB();
   const writer = await connectPairTable(dynamodb.url);
@@ -90,7 +90,6 @@ async function start() {
       return { token, unreadable: reader.unreadable.slice(counted) };
     },
     close: async () => {
-      reader.close();
       server.close();
       server.closeAllConnections();
       await dynamodb.close();

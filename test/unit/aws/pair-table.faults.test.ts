@@ -49,7 +49,7 @@ describe.each(FAULTS)('when DynamoDB fails by "%s"', (fault, cause) => {
   });
 });
 
-it.each(OPERATIONS)('%s says that the store is unavailable where nobody listens', async (_name, operate) => {
+it.each(OPERATIONS)('%s says that the store is unavailable where no server listens', async (_name, operate) => {
   const { store, endpoint } = await connect();
   await endpoint.close();
   await expect(operate(store)).rejects.toMatchObject({ name: 'StoreUnavailable', cause: 'ECONNREFUSED' });

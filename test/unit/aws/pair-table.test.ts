@@ -122,7 +122,7 @@ describe('an item that is not as it should be', () => {
       { 'held:v1:a': { S: 'x' }, 'held:v1:b': { S: '{"until":"5","step":1}' }, 'held:v1:c': { N: '1' } },
     ],
     ['half a hold', { 'held:v1:a': { S: '{"until":5}' }, 'held:v1:b': { S: 'null' }, 'held:v1:c': { S: '[]' } }],
-    ['a slot of checks that is none', { checked: { S: '{"version":"v1","at":1,"finding":"something newer"}' } }],
+    ['a malformed slot of checks', { checked: { S: '{"version":"v1","at":1,"finding":"something newer"}' } }],
     ['a slot of checks without a time', { checked: { S: '{"version":"v1","finding":"accepted"}' } }],
     ['what newer code wrote', { lastCheck: { M: { at: { N: '1' } } }, 'rejected by': { S: 'x' } }],
   ])('reads as empty where it holds %s', async (_what, garbage) => {

@@ -63,7 +63,7 @@ describe('reading the secret of a client', () => {
     expect(await readSecret('acme', 'AWSCURRENT')).toEqual({ outcome: 'unavailable', cause: 'another secret' });
   });
 
-  it('takes access-denied for a no that is not asked again', async () => {
+  it('treats access-denied as final and does not ask again', async () => {
     const { readSecret, failWith, calls } = await start();
     failWith('access-denied');
     expect(await readSecret('acme', 'AWSCURRENT')).toEqual({ outcome: 'denied', cause: 'AccessDeniedException' });
@@ -74,7 +74,7 @@ describe('reading the secret of a client', () => {
     ['key-denied', 'KMSAccessDenied'],
     ['key-disabled', 'KMSInvalidStateException'],
     ['decryption-failure', 'DecryptionFailure'],
-  ] satisfies [Fault, string][])('takes %s for being down: nobody has taken the secret away', async (fault, cause) => {
+  ] satisfies [Fault, string][])('treats %s as an outage: the secret still exists', async (fault, cause) => {
     const { readSecret, failWith, calls } = await start();
     failWith(fault);
     expect(await readSecret('acme', 'AWSCURRENT')).toEqual({ outcome: 'unavailable', cause });
@@ -118,13 +118,13 @@ describe('reading the secret of a client', () => {
     expect(calls).toEqual([]);
   });
 
-  it('takes throttling for being down', async () => {
+  it('treats throttling as an outage', async () => {
     const { readSecret, failWith } = await start({ maxAttempts: 1 });
     failWith('throttled');
     expect(await readSecret('acme', 'AWSCURRENT')).toEqual({ outcome: 'unavailable', cause: 'ThrottlingException' });
   });
 
-  it('takes an endpoint where nobody listens for being down', async () => {
+  it('treats an endpoint where no server listens as down', async () => {
     const { readSecret, close } = await start();
     await close();
     expect(await readSecret('acme', 'AWSCURRENT')).toEqual({ outcome: 'unavailable', cause: 'ECONNREFUSED' });

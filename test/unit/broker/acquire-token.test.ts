@@ -184,12 +184,12 @@ describe('a call that waits', () => {
 
 describe('the lease of another call', () => {
   it.each<[string, Partial<PairRecord>, number]>([
-    ['that is free is over', { fence: 4 }, 0],
-    ['that is mine is over for me', { ...LIVE, leaseOwner: 'me' }, 0],
-    ['that has ended is over', { ...LIVE, leaseUntil: START }, 0],
-    ['is over when its time is', { ...LIVE, leaseUntil: START + 4_000 }, 4_000],
+    ['that is free counts as ended', { fence: 4 }, 0],
+    ['that is mine counts as ended for me', { ...LIVE, leaseOwner: 'me' }, 0],
+    ['whose time has passed has ended', { ...LIVE, leaseUntil: START }, 0],
+    ['ends at its time', { ...LIVE, leaseUntil: START + 4_000 }, 4_000],
     [
-      'that a clock wrote which is ahead is over when it was watched for its whole length',
+      'that was written by a fast clock ends when it was watched for its whole length',
       { ...LIVE, leaseUntil: START + 600_000 },
       LEASE_MS,
     ],
@@ -245,7 +245,7 @@ describe('a lost lease', () => {
     expect(readStages).toEqual(['AWSCURRENT']);
   });
 
-  it('is no matter of a call that has another token', async () => {
+  it('does not matter to a call that has another token', async () => {
     const { slept, views, acquire } = setUp({ store: { acquire: async () => undefined } });
 
     expect(await acquire(({ mayRenew }) => (mayRenew ? RENEW : answer('old token')))).toBe('old token');
@@ -304,7 +304,7 @@ describe('a token request', () => {
     expect(await setUp(options).acquire(() => REQUEST)).toMatchObject(problem);
   });
 
-  it('that the decision makes needless is none', async () => {
+  it('that the decision makes needless is not sent', async () => {
     const problem = new Problem('client-disabled', '');
     const { sent, acquire } = setUp();
 
@@ -351,7 +351,7 @@ describe('a token request', () => {
 });
 
 describe('a store that is out of reach', () => {
-  it('leaves the environment to what it knows, whatever lease that shows, and tells the operator', async () => {
+  it('leaves the environment to what it knows, in spite of any lease that it saw, and tells the operator', async () => {
     const call = exampleCall();
     const { acquire, memory, views, readStages } = setUp({ reads: [DOWN] });
     memory.remember(pair, { ...EMPTY_RECORD, ...LIVE, forcedAt: START + 1 }, START);
@@ -451,7 +451,7 @@ describe('a store that is out of reach', () => {
     expect(readStages).toContain('AWSPREVIOUS');
   });
 
-  it('is not waited for by a call that has gone alone, whatever lease it has seen', async () => {
+  it('is not waited for by a call that goes alone, even when it has seen a lease', async () => {
     const reads = [LIVE, { fence: 4 }, DOWN] as const;
     const { acquire, slept, views } = setUp({ reads, store: { acquire: SILENT } });
 
@@ -464,7 +464,7 @@ describe('a store that is out of reach', () => {
     expect(String(new StoreUnavailable('TimeoutError'))).toBe('StoreUnavailable: TimeoutError');
   });
 
-  it('is another thing than a bug of the store, which is not hidden', async () => {
+  it('differs from a bug of the store, which is not hidden', async () => {
     const bug = new TypeError('not the item that was asked for');
     const call = exampleCall();
 

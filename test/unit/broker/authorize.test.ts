@@ -33,6 +33,24 @@ describe('an access rule', () => {
     expect(() => authorize(BILLING, 'token', { client: 'any', service: 'toString' })).toThrow('access-denied');
   });
 
+  it('with the id of its role does not let in a role that was made again under the same name', () => {
+    const authorize = createAuthorize([exampleRule({ roleId: 'AROAFIRST' })], SERVICES);
+
+    expect(() => authorize({ ...BILLING, roleId: 'AROAFIRST' }, 'token', PAIR)).not.toThrow();
+    for (const roleId of ['AROASECOND', '', undefined]) {
+      expect(() => authorize({ ...BILLING, roleId }, 'token', PAIR)).toThrow(accessDenied());
+    }
+  });
+
+  it('covers nothing for a role of another organization when the environment names one', () => {
+    const authorize = createAuthorize([exampleRule()], SERVICES, 'o-ours');
+
+    expect(() => authorize({ ...BILLING, principalOrgId: 'o-ours' }, 'token', PAIR)).not.toThrow();
+    for (const principalOrgId of ['o-theirs', '', undefined]) {
+      expect(() => authorize({ ...BILLING, principalOrgId }, 'token', PAIR)).toThrow(accessDenied());
+    }
+  });
+
   it('names a role with its path, which the caller no longer has', () => {
     const authorize = createAuthorize(
       [exampleRule({ role: 'arn:aws:iam::111111111111:role/team/x/billing' })],
@@ -119,7 +137,7 @@ describe('a caller', () => {
     ['a federated user', 'arn:aws:sts::111111111111:federated-user/billing'],
     ['a role that was not assumed', 'arn:aws:iam::111111111111:role/billing'],
     ['a service', 'cloudfront.amazonaws.com'],
-    ['nobody', 'anonymous'],
+    ['an anonymous caller', 'anonymous'],
     ['an empty text', ''],
     ['an unknown partition', 'arn:aws-x:sts::111111111111:assumed-role/billing/run-1'],
     ['a short account', 'arn:aws:sts::11111111111:assumed-role/billing/run-1'],

@@ -49,7 +49,7 @@ describe('a check', () => {
     expect(requests).toHaveLength(2);
   });
 
-  it('looks at the version that Secrets Manager holds now, whatever this environment has read before', async () => {
+  it('looks at the version that Secrets Manager holds now, not at one that was read before', async () => {
     const { clock, check, environment, surroundings, versions } = setUp();
     await clock.run(environment.issue());
     surroundings.stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
@@ -107,7 +107,7 @@ describe('a check', () => {
     await expect(check()).rejects.toMatchObject({ type: 'secrets-unavailable' });
   });
 
-  it('speaks of the version known last while Secrets Manager is down, names it, and leaves a warning', async () => {
+  it('reports on the version known last while Secrets Manager is down, names it, and leaves a warning', async () => {
     const { check, clock, environment, surroundings, versions } = setUp();
     await clock.run(environment.issue());
     surroundings.stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
@@ -185,7 +185,7 @@ describe('a check, to the millisecond:', () => {
       { token: { ...token, issuedAt: NOW - MINUTE_MS, expiresAt: NOW } },
       { provenBy: 'request' },
     ],
-    ['a pause that is over is in no way', { pause: wait(NOW) }, { provenBy: 'request' }],
+    ['a pause that has ended does not stop it', { pause: wait(NOW) }, { provenBy: 'request' }],
     [
       'one that is not tells what it is for, and for how long',
       { pause: wait(NOW + 1_001) },
@@ -201,14 +201,14 @@ describe('a check, to the millisecond:', () => {
       { pause: wait(NOW + 1, { type: 'internal' }) },
       { finding: 'unreachable', provenBy: 'pause' },
     ],
-    ['a hold that is over is in no way', { held: holds(NOW) }, { finding: 'accepted', provenBy: 'request' }],
+    ['a hold that has ended does not stop it', { held: holds(NOW) }, { finding: 'accepted', provenBy: 'request' }],
     [
       'one that is not tells what it is for, and for how long',
       { held: holds(NOW + 3_000), pause: wait(NOW + 1) },
       { finding: 'misconfigured', version: 'v1', provenBy: 'pause', checkedAt: NOW, retryAfterSeconds: 3 },
     ],
-    ['that of another version is in no way', { held: holds(NOW + 1, 'v2') }, { provenBy: 'request' }],
-    ['nor is that of other settings', { held: holds(NOW + 1, 'v1', 'f'.repeat(16)) }, { provenBy: 'request' }],
+    ['that of another version does not stop it', { held: holds(NOW + 1, 'v2') }, { provenBy: 'request' }],
+    ['nor does that of other settings', { held: holds(NOW + 1, 'v1', 'f'.repeat(16)) }, { provenBy: 'request' }],
     [
       'a latch tells when the version was rejected',
       {
@@ -319,7 +319,7 @@ describe('a check, to the millisecond:', () => {
 
   it.each<[string, SecretStage, Partial<PairRecord>, object]>([
     [
-      'tells of the token that lives, whatever its version and age',
+      'tells of the token that lives, of any version and age',
       'AWSCURRENT',
       { token: { ...token, credentialVersion: 'v0' } },
       {
@@ -524,7 +524,7 @@ describe('a check of a pending version', () => {
     await expect(clock.run(environment.issue())).resolves.toMatchObject({ cache: 'none' });
   });
 
-  it('is sent at most three times an hour when it is rejected, whatever the versions', async () => {
+  it('is sent at most three times an hour when it is rejected, counted over all versions', async () => {
     const { clock, check, surroundings, versions } = setUp({ stages, accepted: new Set(['v1']) });
     for (const pending of ['p1', 'p2', 'p3', 'p4', 'p5']) {
       surroundings.stages = { AWSCURRENT: 'v1', AWSPENDING: pending };
@@ -546,7 +546,7 @@ describe('a check of a pending version', () => {
 });
 
 describe('a malformed pending version', () => {
-  it('is found without a request, and no problem of the current one', async () => {
+  it('is found without a request, and causes no problem for the current one', async () => {
     const { check, clock, environment, surroundings, requests } = setUp({
       stages: { AWSCURRENT: 'v1', AWSPENDING: 'v2' },
     });

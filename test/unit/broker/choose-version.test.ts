@@ -107,7 +107,7 @@ describe('the version to send', () => {
     [{ outcome: 'denied', cause: 'AccessDenied' }, 'secrets-unavailable'],
     [{ outcome: 'binary' }, 'credential-malformed'],
     [DOWN, 'secrets-unavailable 1'],
-  ])('does not exist when Secrets Manager says %o, whatever is known of the previous one', (reading, expected) => {
+  ])('does not exist when Secrets Manager says %o, even if the previous one is known', (reading, expected) => {
     expect(chosen(staged([reading, previous]))).toBe(expected);
     expect(chosen(staged([], reading))).toBe(expected);
   });

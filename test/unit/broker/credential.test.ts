@@ -42,7 +42,7 @@ describe('the services of a client', () => {
   const own = { username: 'own', password: 'o' };
 
   it.each([
-    ['are all without a word', { client_id: 'id', secret: 's' }, 'merchant-payment-cleansing', ['id', 's']],
+    ['are all when the secret names none', { client_id: 'id', secret: 's' }, 'merchant-payment-cleansing', ['id', 's']],
     ['are all when it says so', { client_id: 'id', secret: 's', services: 'all' }, SERVICE, ['id', 's']],
     [
       'are the members of an object',

@@ -81,7 +81,7 @@ const alone = (listing: SecretReading): Changes => ({ isAlone: true, versions: v
 it.each<[string, string, Changes]>([
   ['a living token', 'shared', {}],
   ['a living token in memory', 'memory', { isMemory: true }],
-  ['a disabled client, whatever lives', 'client-disabled', { record: { disabled: true } }],
+  ['a disabled client, even with a living token', 'client-disabled', { record: { disabled: true } }],
   ['a living token during a pause', 'shared', { record: { pause: pause(SOFT + 1) }, now: SOFT }],
   ['a living token under another’s lease', 'shared', { leaseIsOver: false, now: SOFT }],
   ['no token', 'request', { record: { token: undefined } }],
@@ -169,7 +169,7 @@ describe('in the soft window', () => {
     ['no call renews a token that the environment cannot open', 'shared', { record: { closedUntil: SOFT + 1 } }],
     ['a call renews it when it may be replaced', 'renew for 1000 ms', { record: { closedUntil: SOFT } }],
     [
-      'a call renews with the second that a renewal has, whatever the service',
+      'a call renews within the one second of a renewal, even for a slow service',
       'renew for 1000 ms',
       { service: { requestTimeoutMs: 6_000 } },
     ],

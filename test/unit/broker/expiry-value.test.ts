@@ -150,7 +150,7 @@ describe('the expiry of a JWT', () => {
     expect(readJwt(`${encoded(HEADER)}.${encoded({})}.`)).toEqual({ expiresAt: undefined });
   });
 
-  it('is found whatever characters base64url needs', () => {
+  it('is found with any characters of base64url', () => {
     const token = jwtOf({ ...HEADER, kid: '~~~???' }, { '~~~': '???', '~~': '>>>', exp: 1_767_229_200 });
     expect(token).toMatch(/-.*_/);
     expect(readJwt(token)?.expiresAt).toBe(1_767_229_200_000);

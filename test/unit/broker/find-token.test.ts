@@ -41,7 +41,7 @@ describe('the name of a member', () => {
     }
   });
 
-  it('may be that of what comes along with a token, so that it may differ from it', () => {
+  it('may be that of a companion of a token, whose value may differ from the token', () => {
     const companions = ['idToken', 'authorization', 'access', ...NAMES.slice(-6)];
     for (const name of NAMES.slice(1)) {
       const expected = companions.includes(name) ? TOKEN : 'its members `accessToken`';

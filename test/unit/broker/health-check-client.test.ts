@@ -179,7 +179,7 @@ it('gives a check no more time than there is', async () => {
   expect(timeouts).toEqual([7_000, 20_000]);
 });
 
-/** All services there are, with what a check of each finds; and everything that comes of it. */
+/** All services, with what a check of each finds, and every effect of the event. */
 function createWorld(
   findings: Readonly<Record<string, Finding>>,
   { tag, isGone = false }: { readonly tag?: string; readonly isGone?: boolean } = {},

@@ -50,12 +50,12 @@ describe('the pace of a run', () => {
     expect(Math.min(...gaps)).toBeGreaterThan(400);
   });
 
-  it('takes no window for a few pairs', async () => {
+  it('does not spread out a few pairs', async () => {
     const { milliseconds } = await createHealthWorld({ clients: clientsNamed(4) }).run();
     expect(milliseconds).toBeLessThan(5_000);
   });
 
-  it('is over well before the next run begins', async () => {
+  it('ends well before the next run begins', async () => {
     const health = createHealthWorld({ clients: clientsNamed(1_000), intervalMs: 4 * MINUTE });
     const { milliseconds } = await health.run();
     expect(milliseconds).toBeLessThan(3.5 * MINUTE);

@@ -19,12 +19,12 @@ describe('an incident of a service', () => {
     expect(incidentOf({ checked })).toMatchObject({ condition: 'incident', since: START - MINUTE, at: START });
   });
 
-  it('begins no later than it is seen, whatever the clock of the broker says', () => {
+  it('begins no later than it is seen, even when the clock of the broker is ahead', () => {
     const checked = found(5, { finding: 'unreachable', checkedAt: START + MINUTE });
     expect(incidentOf({ checked })).toMatchObject({ condition: 'incident', since: START });
   });
 
-  it('is over from now on', () => {
+  it('ends now, whenever the checks were made', () => {
     const checked = found(5, { finding: 'accepted', checkedAt: START - MINUTE });
     expect(incidentOf({ checked, before: INCIDENT })).toMatchObject({ condition: 'answering', since: START });
   });
@@ -56,7 +56,7 @@ describe('an incident of a service', () => {
 });
 
 describe('a pair', () => {
-  it('has been so since the broker found out, and no later than we learned of it', () => {
+  it('is dated from when the broker found out, and no later than the run learned of it', () => {
     const early = found(1, { finding: 'rejected', checkedAt: START - MINUTE, at: START });
     const late = found(1, { finding: 'rejected', checkedAt: START + MINUTE, at: START });
     const { observations } = evaluateClient([...early, ...late]);

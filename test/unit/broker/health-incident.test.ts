@@ -138,7 +138,7 @@ describe('what is no incident of a service', () => {
 describe('a broker that has no findings', () => {
   const SILENT = '[token-broker dev] incident: the broker checks no credential';
 
-  it('is one message, whatever else does not work then, and one when it has some again', async () => {
+  it('sends one message, even with other failures, and one when it has findings again', async () => {
     const { world, run, messages } = createHealthWorld({ services: [SERVICE, 'other'], clients: clientsNamed(100) });
     world.answer = (_, count) => ({ failure: count % 2 === 0 ? 'timeout' : 'network-error' });
     world.probe = () => ({ condition: 'unproven', said: 'network-error' });
@@ -157,7 +157,7 @@ describe('a broker that has no findings', () => {
     expect(await run()).toMatchObject({ subjects: [], missed: { length: 9 } });
   });
 
-  it('is not one that nobody asks', async () => {
+  it('is not reported when there is no credential to check', async () => {
     const { run } = createHealthWorld({ clients: [] });
     expect(await run()).toMatchObject({ subjects: [], checked: [], missed: [] });
   });

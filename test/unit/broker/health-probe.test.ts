@@ -28,7 +28,7 @@ describe('the role that must be refused', () => {
     expect(probed).toEqual([{ client: 'no-such-client', service: 'customer-insights' }]);
   });
 
-  it('is a message when it is not refused, one when it is again, and nothing in between', async () => {
+  it('causes a message when it is not refused, one when it is again, and none in between', async () => {
     const { world, run, messages } = createHealthWorld();
     world.probe = () => ({ condition: 'not-denied', said: 'a-token' });
     expect((await run()).subjects).toEqual([
@@ -40,7 +40,7 @@ describe('the role that must be refused', () => {
     expect((await run()).subjects).toEqual(['[token-broker dev] a role without an access rule is refused again']);
   });
 
-  it('is tried again when nobody could say', async () => {
+  it('is tried again when an attempt proves nothing', async () => {
     const { world, run } = createHealthWorld();
     const answers: ProbeAnswer[] = [
       { condition: 'unproven', said: 'timeout' },
@@ -50,7 +50,7 @@ describe('the role that must be refused', () => {
     expect(await run()).toMatchObject({ probe: DENIED, subjects: [] });
   });
 
-  it('is a message when nobody can say', async () => {
+  it('causes a message when no attempt proves anything', async () => {
     const { world, run, probed } = createHealthWorld();
     world.probe = () => ({ condition: 'unproven', said: 'aws-forbidden' });
     expect((await run()).subjects).toEqual([
@@ -59,7 +59,7 @@ describe('the role that must be refused', () => {
     expect(probed).toHaveLength(3);
   });
 
-  it('is a message although the broker has no findings, when it was not refused', async () => {
+  it('causes a message when it was not refused, although the broker has no findings', async () => {
     const { world, run } = createHealthWorld({ answer: () => ({ failure: 'access-denied' }) });
     world.probe = () => ({ condition: 'not-denied', said: 'a-token' });
     expect((await run()).subjects).toEqual([

@@ -18,7 +18,7 @@ describe('a run', () => {
     ]);
   });
 
-  it('names the services that answered hardly anybody, in each run in which it is so', async () => {
+  it('names the services that answered hardly any check, in each run in which it is so', async () => {
     const { run, world } = createHealthWorld({
       services: ['down', 'up'],
       answer: ({ service }) => (service === 'down' ? 'unreachable' : 'accepted'),

@@ -121,7 +121,7 @@ describe('what a pause or a hold keeps and tells', () => {
     [5_000, 1],
     [-9_000, 10],
     [-9_001, 11],
-  ])('%i ms after its start is to come back in %i s, whatever the problem', (ms, retryAfterSeconds) => {
+  ])('%i ms after its start is to come back in %i s, with any problem', (ms, retryAfterSeconds) => {
     const hold = holdAfter(problem, undefined, START);
     const told = waitProblem(hold, START + ms, 'why it happened');
 

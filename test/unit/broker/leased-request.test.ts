@@ -410,7 +410,7 @@ describe('a version that was rejected before', () => {
   });
 });
 
-describe('what came of the token request', () => {
+describe('the outcome of the token request', () => {
   const hold: Wait = { until: START - 1, step: 3, problem: { type: 'token-endpoint-error', detail: 'old' } };
 
   it('is a token: the table has it, and memory for as long as from the beginning of the lease', async () => {
@@ -459,7 +459,7 @@ describe('what came of the token request', () => {
       { pause: { until: START + 4_000, step: 3, problem: { type: 'token-endpoint-unavailable', detail: 'down' } } },
     ],
     [
-      'a refusal without a word about the credential: the version is held, with these settings, and long ended holds are dropped',
+      'a refusal silent about the credential: the version is held, with these settings, and old ones are dropped',
       {
         held: new Map([
           [KEY, hold],
@@ -517,7 +517,7 @@ describe('what a check of a version that is not in use found', () => {
     ['unreachable', failed()],
     ['unreachable', { outcome: 'failed', problem: new Problem('token-endpoint-error', 'status 302') }],
     ['throttled', failed({ shape })],
-  ])('is written with what its request came to, and is no matter of callers: %s', async (finding, renew) => {
+  ])('is written with the outcome of its request, and does not concern callers: %s', async (finding, renew) => {
     for (const stage of ['AWSPENDING', 'AWSPREVIOUS'] as const) {
       const { run, recordNow, memory } = setUp({ seen, renew });
       await run(exampleCall({ stage })).catch(() => undefined);
@@ -590,7 +590,7 @@ describe('a late writer, whose lease is another’s by then,', () => {
   });
 });
 
-describe('a store that does not say whether it has what came of a lease', () => {
+describe('a store that does not say whether it has the outcome of a lease', () => {
   it.each<[string, Renewal, Partial<PairRecord>]>([
     ['the token', TOKEN, { token: exampleToken() }],
     ['the pause', failed(), { pause: expect.objectContaining({ step: 1 }) }],
@@ -617,7 +617,7 @@ describe('a store that does not say whether it has what came of a lease', () => 
   it.each<[string, Options, unknown]>([
     ['publishing', { store: { end: () => Promise.reject(new TypeError('bug')) } }, []],
     ['rejecting', { renew: REJECTED, store: { reject: () => Promise.reject(new TypeError('bug')) } }, []],
-  ])('is another thing than a bug in %s, which is not hidden', async (_, options, warnings) => {
+  ])('differs from a bug in %s, which is not hidden', async (_, options, warnings) => {
     const { run } = setUp(options);
     const call = exampleCall();
 
@@ -626,7 +626,7 @@ describe('a store that does not say whether it has what came of a lease', () => 
   });
 });
 
-describe('what came of a lease is written', () => {
+describe('the outcome of a lease is written', () => {
   const written = async (deadline: number, renew: Renewal) => {
     const until: number[] = [];
     const { run } = setUp({
@@ -647,7 +647,7 @@ describe('what came of a lease is written', () => {
     expect(await written(START + 5_000, TOKEN)).toEqual([5_200]);
   });
 
-  it('until 200 ms after the call when it is a rejection, which counts whatever the lease', async () => {
+  it('until 200 ms after the call when it is a rejection, which counts under any lease', async () => {
     expect(await written(START + 10_000, REJECTED)).toEqual([10_200]);
   });
 });

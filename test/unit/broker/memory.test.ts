@@ -111,7 +111,7 @@ describe('a rejection that the table could not be told', () => {
 
   it.each([
     ['counts beside an older one that the table knows', -1, { count: 1, at: START, fence: -1 }],
-    ['is nothing beside a later one that the table knows', 0, { count: 2, at: START, fence: 3 }],
+    ['does not count beside a later one that the table knows', 0, { count: 2, at: START, fence: 3 }],
   ])('%s', (_, laterMs, known) => {
     const { memory } = setUp();
     memory.rememberUntold(PAIR, 'v1');

@@ -44,7 +44,7 @@ describe.each([
   };
 
   it.each([
-    ['that is over stays', -1, -1],
+    ['that has ended stays', -1, -1],
     ['is as long as it says up to the longest', longestMs, longestMs],
     ['is no longer than that', longestMs + 1, longestMs],
     ['is no longer than that with a clock that is an hour ahead', HOUR_MS + longestMs, longestMs],

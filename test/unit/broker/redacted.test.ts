@@ -13,11 +13,11 @@ describe('a redacted text', () => {
     expect(shown).toBe('[redacted]');
   });
 
-  it('is shown to nobody who inspects what holds it', () => {
+  it('is not shown when code inspects an object that holds it', () => {
     expect(inspect({ held: [value] }, { depth: null, showHidden: true })).not.toContain('marked-secret');
   });
 
-  it('is revealed to whoever asks for it by name', () => {
+  it('is revealed to code that calls `reveal`', () => {
     expect(value.reveal()).toBe('marked-secret');
   });
 });

@@ -200,7 +200,7 @@ describe('a token that the service hands out again', () => {
   const old = exampleToken({ fingerprint: 'name of same', expiresAt: START + 100 * SECOND_MS });
   const record = { token: old, lifetimeSeenMs: 3_600 * SECOND_MS };
 
-  it('keeps its windows, whatever is left of it', async () => {
+  it('keeps its windows, however little time it has left', async () => {
     const { token, lifetimeSeenMs } = await renewal({ record, answer: tokenAnswer('same', 100) });
     expect(lifetimeSeenMs).toBe(3_600 * SECOND_MS);
     expect(token.expiresAt - token.refreshAt).toBe(720 * SECOND_MS);

@@ -39,7 +39,7 @@ describe('a request for a token', () => {
     );
   });
 
-  it('is told every member that nobody knows', () => {
+  it('is told every member that is unknown', () => {
     expect(problemOf(() => read({ ...PAIR, ttl: 1, force: true }))).toBe('unknown member "ttl", "force".');
   });
 });

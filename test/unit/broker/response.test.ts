@@ -33,7 +33,7 @@ const CHECK: CheckResult = {
 const CHECKED: CheckRequest = { pair: { client: 'acme', service: 'customer-insights' }, stage: 'AWSCURRENT' };
 
 describe('the answer with a token', () => {
-  it('is kept by nobody, and says where the token came from and how long that took', () => {
+  it('may be kept by no cache, and says where the token came from and how long that took', () => {
     const { status, headers } = tokenResponse({ token: TOKEN, cache: 'shared' }, START, START + 7);
     expect({ status, headers }).toEqual({
       status: 200,
@@ -46,7 +46,7 @@ describe('the answer with a token', () => {
     });
   });
 
-  it('has the members of the contract, whatever the service calls its own', () => {
+  it('has the members of the contract, not the names that the service uses', () => {
     expect(JSON.parse(tokenResponse({ token: TOKEN, cache: 'none' }, START, START + 1).body)).toEqual({
       region: 'eu',
       access_token: 'token-1',

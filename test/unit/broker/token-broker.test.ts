@@ -19,7 +19,7 @@ describe('the token broker', () => {
     expect(calls).toEqual({ secretReads: 1, tokenRequests: 1 });
   });
 
-  it('gives nobody who asks at the same time the token of another pair', async () => {
+  it('gives no simultaneous caller the token of another pair', async () => {
     const clients = ['acme', 'globex'];
     const services = ['one', 'two'];
     const { issue } = createBrokerWorld({

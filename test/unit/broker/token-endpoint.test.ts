@@ -62,7 +62,7 @@ describe('POST /token', () => {
     ]);
   });
 
-  it('says itself how long the token lives, whatever the settings pass through', async () => {
+  it('says itself how long the token lives, even if the settings pass through such a member', async () => {
     const service = exampleService({
       response: { lifetimeUnit: 'seconds', passThrough: ['expires_in', 'expires_at'] },
     });
@@ -115,7 +115,20 @@ describe('a clock that was set back', () => {
 });
 
 describe('what is written down of a request', () => {
-  it('says which token was issued, whence, and how long that took', async () => {
+  it('says from where it came, and whether it forced a token or asked how long it lives', async () => {
+    const { post, audited } = createBrokerWorld();
+    const { json } = await post(MEMBERS, { sourceIp: '192.0.2.1' });
+    await post({ ...MEMBERS, refused: json.fingerprint, min_ttl: 60 });
+    await post({ ...MEMBERS, client: 'globex', refused: json.fingerprint });
+
+    expect(audited).toMatchObject([
+      { sourceIp: '192.0.2.1', forced: false, minTtl: 0 },
+      { forced: true, minTtl: 60, outcome: 'issued' },
+      { forced: true, outcome: 'access-denied' },
+    ]);
+  });
+
+  it('says which token was issued, from where, and how long that took', async () => {
     const { post, world, clock, audited } = createBrokerWorld();
     world.answer = () => {
       clock.now += 250;
@@ -158,6 +171,7 @@ describe('a request that nothing answers', () => {
     const never = () => new Promise<never>(() => undefined);
     const endpoint = createTokenEndpoint({
       broker: { issue: never, check: never },
+      accessRules: [],
       audit: () => undefined,
       inTime: async (ms) => {
         waits.push(ms);
@@ -221,6 +235,73 @@ describe('POST /check', () => {
     const { post } = createBrokerWorld({ accessRules: checkers });
 
     expect(await post(MEMBERS)).toMatchObject({ status: 403 });
+  });
+});
+
+describe('POST /whoami', () => {
+  const path = '/whoami';
+
+  it('tells the role that signed and what its own rules allow it, and asks nothing of AWS', async () => {
+    const accessRules = [
+      exampleRule(),
+      exampleRule({ role: 'arn:aws:iam::111111111111:role/reporting', clients: ['globex'] }),
+      exampleRule({ role: 'arn:aws:iam::111111111111:role/team/billing', clients: 'all', operations: ['check'] }),
+    ];
+    const { post, calls, audited } = createBrokerWorld({ accessRules });
+    const response = await post({}, { path });
+
+    expect(response).toMatchObject({ status: 200, headers: { 'cache-control': 'no-store' } });
+    expect(response.json).toEqual({
+      role: 'arn:aws:iam::111111111111:role/billing',
+      account: '111111111111',
+      rules: [
+        { clients: ['acme'], services: ['customer-insights'], operations: ['token'] },
+        { clients: 'all', services: ['customer-insights'], operations: ['check'] },
+      ],
+    });
+    expect(calls).toEqual({ secretReads: 0, tokenRequests: 0 });
+    expect(audited).toEqual([expect.objectContaining({ operation: 'whoami', outcome: 'identified', caller: BILLING })]);
+    expect(audited[0]).not.toHaveProperty('pair');
+  });
+
+  it('says that no rule names a role', async () => {
+    const { post } = createBrokerWorld({ accessRules: [exampleRule()] });
+    const caller = { ...BILLING, partition: 'aws-cn', role: 'stranger' };
+
+    expect((await post({}, { path, caller })).json).toEqual({
+      role: 'arn:aws-cn:iam::111111111111:role/stranger',
+      account: '111111111111',
+      rules: [],
+    });
+  });
+
+  it.each([
+    ['an empty text', ''],
+    ['no bytes', bytes('')],
+    ['an object', '{}'],
+    ['an object with spaces', bytes(' { }\n')],
+  ])('takes a body that is %s, of any content type', async (_, body) => {
+    const { post } = createBrokerWorld();
+
+    for (const contentType of [undefined, 'application/json', 'text/plain', 'application/x-www-form-urlencoded']) {
+      expect(await post({}, { path, body, contentType })).toMatchObject({ status: 200 });
+    }
+  });
+
+  it.each<[string, Partial<BrokerRequest>, number, string]>([
+    ['a member', { body: '{"client":"acme"}' }, 400, 'unknown member "client"'],
+    ['a form', { body: 'client=acme', contentType: 'application/x-www-form-urlencoded' }, 400, 'valid JSON'],
+    ['an array', { body: '[]' }, 400, 'must be an object'],
+    ['a query', { query: 'client=acme' }, 400, 'Query parameters'],
+    ['bad base64', { body: undefined }, 400, 'base64'],
+    ['a GET', { method: 'GET' }, 405, 'POST'],
+    ['more than 16 KiB', { body: ' '.repeat(16_385) }, 413, '16384'],
+    ['no role that signed', { caller: undefined }, 403, 'POST /whoami'],
+  ])('refuses %s', async (_, changes, status, detail) => {
+    const { post } = createBrokerWorld();
+    const response = await post({}, { path, ...changes });
+
+    expect(response).toMatchObject({ status, json: { detail: expect.stringContaining(detail) } });
   });
 });
 
@@ -354,7 +435,7 @@ describe('a denial', () => {
     expect(calls).toEqual({ secretReads: 0, tokenRequests: 0 });
   });
 
-  it('meets whoever did not sign as a role, whatever is asked for', async () => {
+  it('meets every caller that did not sign as a role, for every request', async () => {
     const { post } = world();
 
     expect(await post(MEMBERS, { caller: undefined })).toMatchObject({ status: 403, json: { type: 'access-denied' } });

@@ -218,7 +218,7 @@ it.each(['too-large', 'encoded'] as const)('tells the shape of an answer that is
   expect(JSON.stringify(outcome)).not.toContain('leaked');
 });
 
-it('lets what is no failure of sending through as the bug that it is', async () => {
+it('passes on any error but a failure of sending as the bug that it is', async () => {
   const bug = new TypeError('a bug');
 
   expect((await request({ attempts: [bug] })).outcome).toBe(bug);
@@ -247,14 +247,14 @@ it('posts nothing but the authorization', () => {
   });
 });
 
-it('keeps the authorization out of whatever prints the request', () => {
+it('keeps the authorization out of a printed request', () => {
   expect(JSON.stringify(build())).toContain('"authorization":"[redacted]"');
 });
 
 describe('parameters', () => {
   const parameters = { grant_type: 'client_credentials', scope: 'a b', note: 'ü+&=' };
 
-  it('go into the query, with spaces that everybody reads', () => {
+  it('go into the query, with spaces that every server can read', () => {
     const { url, headers, body } = build({ parameters, parametersIn: 'query' });
 
     expect(url).toBe(

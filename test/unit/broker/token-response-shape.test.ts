@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { parseCredential } from '../../../functions/broker/credential/credential.ts';
 import type { ShapeReport } from '../../../functions/broker/problem.ts';
+import { Redacted } from '../../../functions/broker/redacted.ts';
 import { readTokenResponse } from '../../../functions/broker/token-response/read.ts';
 import { responseOf, serviceOf } from './token-responses/answer.ts';
 
@@ -54,6 +56,31 @@ describe('the shape report', () => {
     expect(members.map(({ path }) => path)).toEqual(['$', name, 'other']);
   });
 
+  it.each([
+    ['the client id', 'acme-live', { clientId: 'acme-live' }],
+    ['the client id within another word', 'error_acme-live', { clientId: 'acme-live' }],
+    ['the client id in base64', 'bm9w', { clientId: 'nop' }],
+    ['a short client id that is all of it', 'ab', { clientId: 'ab' }],
+    ['a passphrase', 'correcthorse', { secret: 'correcthorse' }],
+    ['a passphrase within another word', 'the_correcthorse', { secret: 'correcthorse' }],
+    ['a short secret that is all of it', 'staple', { secret: 'staple' }],
+  ])('masks a name that shows %s', (_, name, credential) => {
+    expect(shapeOf({ results: { [name]: 1 } }, undefined, credential).members.at(-1)?.path).toBe('results.*');
+    expect(shapeOf({ results: { [name]: 1 } }).members.at(-1)?.path).toBe(`results.${name}`);
+  });
+
+  it.each(['access_token', 'expires_in', 'tokenType', 'error_description', 'token', 'id_token', 'sessionId'])(
+    'shows the name %s, which is documented, although it repeats the credential: a mask would tell what that is',
+    (name) => {
+      const credential = { clientId: name, secret: name };
+      expect(shapeOf({ [name]: [] }, undefined, credential).members[1]?.path).toBe(name);
+    },
+  );
+
+  it('shows a word in which a short client id stands by chance', () => {
+    expect(shapeOf({ words: 1 }, undefined, { clientId: 'or' }).members[1]?.path).toBe('words');
+  });
+
   it('ends after 32 members', () => {
     const { members } = shapeOf(
       Object.fromEntries('abcdefghijklmnopqrstuvwxyzABCDEFGHIJ'.split('').map((name) => [name, 1])),
@@ -106,9 +133,16 @@ describe('the shape report', () => {
   });
 });
 
-function shapeOf(body: unknown, type: string | null = 'application/json'): ShapeReport {
+function shapeOf(
+  body: unknown,
+  type: string | null = 'application/json',
+  { clientId = 'example-client', secret = 'example-passphrase' } = {},
+): ShapeReport {
   const answer = { name: 'without a token', type, body: JSON.stringify(body) };
-  const reading = readTokenResponse(responseOf(answer), { requestStartedAt: 0, receivedAt: 0 }, serviceOf(answer));
+  const text = new Redacted(JSON.stringify({ client_id: clientId, secret }));
+  const credential = parseCredential(text, 'customer-insights', 'raw');
+  const times = { requestStartedAt: 0, receivedAt: 0 };
+  const reading = readTokenResponse(responseOf(answer), times, serviceOf(answer), credential);
   const shape = 'problem' in reading ? reading.problem.shape : undefined;
   return shape ?? expect.fail('There is no shape report');
 }

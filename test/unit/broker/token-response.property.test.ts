@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readTokenResponse } from '../../../functions/broker/token-response/read.ts';
-import { type Answer, responseOf, serviceOf } from './token-responses/answer.ts';
+import { type Answer, CREDENTIAL, responseOf, serviceOf } from './token-responses/answer.ts';
 
 const STARTED_AT = Date.UTC(2026, 10, 21, 12);
 const TIMES = { requestStartedAt: STARTED_AT, receivedAt: STARTED_AT + 250 };
@@ -126,7 +126,7 @@ describe('reading any answer at all', () => {
     fc.assert(
       fc.property(answer, (any) => {
         const service = serviceOf(any);
-        const reading = readTokenResponse(responseOf(any), TIMES, service);
+        const reading = readTokenResponse(responseOf(any), TIMES, service, CREDENTIAL);
         outcomes[reading.outcome] += 1;
         if (reading.outcome !== 'token') return;
         const { accessToken, tokenType, expiresAt, expirySource, scope = '-', passThrough } = reading.token;
@@ -165,7 +165,7 @@ describe('reading any answer at all', () => {
           headers: { location: header, [header.toLowerCase()]: header, 'retry-after': header, 'x-token-ttl': header },
           body: JSON.stringify(value),
         };
-        const reading = readTokenResponse(responseOf(any), TIMES, serviceOf(any));
+        const reading = readTokenResponse(responseOf(any), TIMES, serviceOf(any), CREDENTIAL);
         if (!('problem' in reading)) return;
         problems += 1;
         const { message, detail, shape, cause } = reading.problem;
@@ -197,7 +197,7 @@ describe('reading any answer at all', () => {
     };
 
     const before = process.cpuUsage();
-    readTokenResponse(responseOf(any), TIMES, serviceOf(any));
+    readTokenResponse(responseOf(any), TIMES, serviceOf(any), CREDENTIAL);
     const { user } = process.cpuUsage(before);
 
     expect(user / 1_000).toBeLessThan(500);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Problem } from '../../../functions/broker/problem.ts';
 import { readTokenResponse, type TokenResponseReading } from '../../../functions/broker/token-response/read.ts';
-import { type Answer, RECEIVED_AFTER_MS, responseOf, serviceOf } from './token-responses/answer.ts';
+import { type Answer, CREDENTIAL, RECEIVED_AFTER_MS, responseOf, serviceOf } from './token-responses/answer.ts';
 import { badAnswers } from './token-responses/bad-answers.ts';
 import { goodAnswers } from './token-responses/good-answers.ts';
 import { otherStatuses } from './token-responses/other-statuses.ts';
@@ -25,7 +25,7 @@ describe('reading a good answer', () => {
     });
   });
 
-  it('gives the token away to nobody who prints it', () => {
+  it('does not show the token when code prints it', () => {
     const reading = read({ name: '', body: '{"access_token":"tok-4f9Kq2ZxV7"}' });
 
     expect(JSON.stringify(reading)).toContain('[redacted]');
@@ -152,7 +152,7 @@ describe('the problem of an answer', () => {
 });
 
 function read(answer: Answer): TokenResponseReading {
-  return readTokenResponse(responseOf(answer), TIMES, serviceOf(answer));
+  return readTokenResponse(responseOf(answer), TIMES, serviceOf(answer), CREDENTIAL);
 }
 
 function problemOf(answer: Answer): Problem {

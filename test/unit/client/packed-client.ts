@@ -24,7 +24,17 @@ export interface PackedClient {
   readonly project: string;
   /** Runs lines of JavaScript in the project, beside a broker, as a module of either kind; gives what they print. */
   readonly run: (lines: string, options: RunOptions) => Promise<unknown>;
+  /** Where in the project it is. */
+  readonly installed: string;
+  /** Runs its command line in the project, for a broker as `npm start` makes it. */
+  readonly command: (args: readonly string[], options: RunOptions) => Promise<Finished>;
   readonly close: () => Promise<void>;
+}
+
+interface Finished {
+  readonly exitCode: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
 }
 
 interface RunOptions {
@@ -60,6 +70,16 @@ export async function installPackedClient(): Promise<PackedClient> {
       const { stdout, stderr } = await promisify(execFile)(node, [script], { cwd: project, env: isolated });
       if (stderr !== '') throw new Error(stderr);
       return JSON.parse(stdout);
+    },
+    installed: join(project, 'node_modules/token-broker-client'),
+    command: (args, { node = '', env = {} }) => {
+      const isolated = { HOME: folder, AWS_EC2_METADATA_DISABLED: 'true', TOKEN_BROKER_URL: broker.url, ...env };
+      const program = join(project, 'node_modules/.bin/token-broker-client');
+      return new Promise((resolve) => {
+        const child = execFile(node, [program, ...args], { cwd: project, env: isolated }, (_, stdout, stderr) =>
+          resolve({ exitCode: child.exitCode, stdout, stderr }),
+        );
+      });
     },
     close: async () => {
       await Promise.all([registry.close(), broker.end()]);

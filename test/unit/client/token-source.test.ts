@@ -28,6 +28,43 @@ describe('a token that lives', () => {
     ]);
   });
 
+  it.each([
+    ['a function gives other keys', true],
+    ['the members of the keys change', false],
+  ])('is not handed out to another identity: %s', async (_, isFunction) => {
+    const keys = { accessKeyId: 'AKIDONE', secretAccessKey: 'one' };
+    const credentials = isFunction ? async () => ({ ...keys }) : keys;
+    const { broker, asked, server } = await startClientWorld([goodAnswer(1), goodAnswer(2)], { credentials });
+    await broker.token(PAIR);
+    Object.assign(keys, { accessKeyId: 'AKIDTWO', secretAccessKey: 'two' });
+    expect(await broker.token(PAIR)).toMatchObject({ fingerprint: fingerprint(2) });
+    Object.assign(keys, { accessKeyId: 'AKIDONE', secretAccessKey: 'one' });
+    expect(await broker.token(PAIR)).toMatchObject({ fingerprint: fingerprint(1) });
+    expect(asked()).toHaveLength(2);
+    const signers = server.requests.map(({ headers }) => /Credential=(\w+)/.exec(headers.authorization ?? '')?.[1]);
+    expect(signers).toEqual(['AKIDONE', 'AKIDTWO']);
+  });
+
+  it('is not shared by two identities that wait for it at the same time', async () => {
+    const ids = ['AKIDONE', 'AKIDTWO', 'AKIDOTHER'];
+    const credentials = async () => ({ accessKeyId: ids.shift() ?? '', secretAccessKey: 'key' });
+    const { broker } = await startClientWorld([goodAnswer(1), goodAnswer(2)], { credentials });
+    const tokens = await Promise.all([broker.token(PAIR), broker.token(PAIR)]);
+    expect(new Set(tokens.map((token) => token.fingerprint)).size).toBe(2);
+    expect(ids).toEqual(['AKIDOTHER']);
+  });
+
+  it('is forgotten when a thousand others have come since', async () => {
+    const { broker, asked } = await startClientWorld(goodAnswer(1));
+    await broker.token(PAIR);
+    for (let n = 0; n < 999; n += 1) await broker.token({ ...PAIR, client: `client-${n}` });
+    await broker.token(PAIR);
+    expect(asked()).toHaveLength(1_000);
+    await broker.token({ ...PAIR, client: 'one-more' });
+    await broker.token(PAIR);
+    expect(asked()).toHaveLength(1_002);
+  });
+
   it('is requested for each call when the cache is off', async () => {
     const { broker, asked } = await startClientWorld([goodAnswer(1), goodAnswer(2)], { cache: false });
     await broker.token(PAIR);

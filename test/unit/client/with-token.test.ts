@@ -1,17 +1,18 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { TokenRefused } from '../../../client/with-token.ts';
-import { problem } from './broker-answers.ts';
-import { fingerprint, goodAnswer, MINUTE_MS, PAIR, startClientWorld, tokenText } from './client-world.ts';
+import { issued, problem } from './broker-answers.ts';
+import { fingerprint, goodAnswer, MINUTE_MS, NOW, PAIR, startClientWorld, tokenText } from './client-world.ts';
 import { type Answer, answerWith, startLoopbackServer } from './loopback-server.ts';
 
 /** A broker that gives one token after the other, and a service that accepts the tokens in `accepted`. */
 async function startWorlds(accepted: readonly number[], ...answers: readonly Answer[]) {
-  const world = await startClientWorld(answers.length > 0 ? answers : [1, 2, 3].map((n) => goodAnswer(n)));
   const service = await startLoopbackServer((response, request) => {
     const isAccepted = accepted.some((n) => request.headers.authorization === `Bearer ${tokenText(n)}`);
     answerWith(isAccepted ? 200 : 401, { isAccepted })(response, request);
   });
   onTestFinished(service.close);
+  const tokens = answers.length > 0 ? answers : [1, 2, 3].map((n) => goodAnswer(n));
+  const world = await startClientWorld(tokens, { services: { [PAIR.service]: [`${service.url}/v1`] } });
   return { ...world, service };
 }
 
@@ -90,6 +91,49 @@ describe('fetch', () => {
     expect(service.requests.map(({ body }) => body)).toEqual(['hello']);
     expect(asked()).toEqual([PAIR, { ...PAIR, refused: fingerprint(1) }]);
     expect((await broker.fetch(service.url, undefined, PAIR)).status).toBe(200);
+  });
+
+  it.each([
+    ['of a host that is not named', (url: string) => url.replace('127.0.0.1', 'localhost'), PAIR],
+    ['of a host that is named for another service', (url: string) => url, { ...PAIR, service: 'other' }],
+  ])('gives a 401 %s to its caller, and reports nothing', async (_, urlOf, pair) => {
+    const { broker, service, asked } = await startWorlds([]);
+    expect((await broker.fetch(urlOf(service.url), undefined, pair)).status).toBe(401);
+    expect(service.requests).toHaveLength(1);
+    expect(asked()).toEqual([pair]);
+  });
+
+  it('reports nothing when the service leads to another host, which answers 401', async () => {
+    const { service } = await startWorlds([]);
+    const front = await startLoopbackServer(
+      answerWith(307, '', { location: service.url.replace('127.0.0.1', 'localhost') }),
+    );
+    onTestFinished(front.close);
+    const client = await startClientWorld([goodAnswer(1)], { services: { [PAIR.service]: [front.url] } });
+    expect((await client.broker.fetch(front.url, undefined, PAIR)).status).toBe(401);
+    expect(client.asked()).toEqual([PAIR]);
+    expect(service.requests[0]?.headers).not.toHaveProperty('authorization');
+  });
+
+  it.each([
+    ['bearer', true],
+    ['BEARER', true],
+    [undefined, true],
+    ['DPoP', false],
+    ['N_A', false],
+  ])('of a token of the type %s says Bearer: %s', async (tokenType, isSent) => {
+    const answer = answerWith(200, issued(NOW, { token_type: tokenType, access_token: tokenText(1) }));
+    const { broker, service } = await startWorlds([1], answer);
+    const sent = broker.fetch(service.url, undefined, PAIR);
+    if (isSent) expect((await sent).status).toBe(200);
+    else await expect(sent).rejects.toThrow(/no bearer token/);
+    expect(service.requests).toHaveLength(isSent ? 1 : 0);
+  });
+
+  it('refuses to be made with a service whose host is no URL', async () => {
+    await expect(startClientWorld([], { services: { one: ['insights.example.com'] } })).rejects.toThrow(
+      /services: .* one/,
+    );
   });
 
   it('repeats a Request that has no body', async () => {

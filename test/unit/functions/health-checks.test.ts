@@ -18,7 +18,7 @@ it.each([
   ['secrets-unavailable', problem(503, 'secrets-unavailable'), { failure: 'secrets-unavailable', retryable: true }],
   ['access-denied', problem(403, 'access-denied'), { failure: 'access-denied', retryable: false }],
   ['a throttled function', failure('aws-throttled'), { failure: 'aws-throttled', retryable: true }],
-  ['a type that is no word', problem(400, 'a "type" with <values>'), { failure: 'unknown-problem', retryable: false }],
+  ['a malformed type', problem(400, 'a "type" with <values>'), { failure: 'unknown-problem', retryable: false }],
   ['a bug', new TypeError('a value'), { failure: 'unexpected-error', retryable: false }],
 ])('takes %s for a failure of the broker, in one word', async (_what, error, expected) => {
   const checkPair = createPairChecker({ check: () => Promise.reject(error) });
@@ -37,7 +37,7 @@ it.each([0, 0.5, 1.5])('ends a check after its time, also when that is %d ms', a
 
 it.each<[string, Error, string]>([
   ['the refusal', problem(403, 'access-denied'), 'denied'],
-  ['that refusal from anybody but the broker', failure('aws-forbidden'), 'unproven'],
+  ['that refusal from another server than the broker', failure('aws-forbidden'), 'unproven'],
   ['it with another status', problem(401, 'access-denied'), 'not-denied'],
   ['a missing credential', problem(424, 'credential-missing'), 'not-denied'],
   ['a service that is down', problem(503, 'token-endpoint-unavailable'), 'not-denied'],
@@ -45,7 +45,7 @@ it.each<[string, Error, string]>([
   ['a broker that failed', problem(500, 'internal'), 'unproven'],
   ['no answer', failure('network-error'), 'unproven'],
   ['no credentials', failure('aws-credentials-unavailable'), 'unproven'],
-  ['an answer that is none', failure('unexpected-answer'), 'unproven'],
+  ['an answer that is not from the broker', failure('unexpected-answer'), 'unproven'],
   ['a bug', new TypeError('a value'), 'unproven'],
 ])('takes %s for what it proves of the access rules', async (_what, error, condition) => {
   const probe = createProbe({ token: () => Promise.reject(error) });

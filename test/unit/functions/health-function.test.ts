@@ -96,7 +96,7 @@ describe('a health run', () => {
   });
 });
 
-describe('an event that is none of Secrets Manager', () => {
+describe('an event that is not from Secrets Manager', () => {
   it.each([
     undefined,
     null,
@@ -130,7 +130,7 @@ describe('the negative check', () => {
     expect((await run()).line).toMatchObject({ ProbeNotDenied: 0, probe: 'access-denied' });
   });
 
-  it('tells when the probe got a token, which nobody ever sees', async () => {
+  it('tells when the probe got a token, which is never shown', async () => {
     const { run, store, tokenService, healthLines, messages } = await startHealthFunctionWorld({
       accessRules: [probeRule()],
     });
@@ -149,7 +149,7 @@ describe('the negative check', () => {
 
   it.each([
     ['AWS does not let it call the URL', { probeMayInvoke: false }, 'aws-forbidden'],
-    ['nobody may assume it', { probeRoleArn: 'arn:aws:iam::111111111111:role/gone' }, 'aws-credentials-unavailable'],
+    ['no role may assume it', { probeRoleArn: 'arn:aws:iam::111111111111:role/gone' }, 'aws-credentials-unavailable'],
   ])('tells when it proves nothing because %s', async (_why, options, said) => {
     const { run } = await startHealthFunctionWorld(options);
     const { line, subjects } = await run();
@@ -200,7 +200,7 @@ describe('when something around the run fails', () => {
   });
 });
 
-it('keeps what it remembers in items of its own, and shows no secret and no token to anybody', async () => {
+it('keeps what it remembers in items of its own, and shows no secret and no token anywhere', async () => {
   const { run, store, replace, items, lines, healthLines, messages, tokenService, sns } =
     await startHealthFunctionWorld({ services: [SERVICE, 'other'], accessRules: [probeRule()] });
   await store('acme', CREDENTIALS.acme);

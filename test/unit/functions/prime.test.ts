@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { Service } from '../../../functions/broker/service.ts';
 import type { BrokerSettings } from '../../../functions/environment.ts';
 import { issueMadeUpToken, prime } from '../../../functions/prime.ts';
+import { captureOutput } from '../../attacks/leak-output.ts';
 import { exampleService } from '../../support/example.ts';
 
 afterEach(() => void vi.restoreAllMocks());
@@ -24,20 +25,20 @@ describe('priming', () => {
 
   it('opens no connection and writes nothing', async () => {
     const connect = vi.spyOn(Socket.prototype, 'connect');
-    const write = vi.spyOn(process.stdout, 'write');
+    const { written } = captureOutput();
     await issueMadeUpToken(SETTINGS);
     expect(connect).not.toHaveBeenCalled();
-    expect(write).not.toHaveBeenCalled();
+    expect(Object.values(written).join('')).toBe('');
   });
 
   it.each<[string, Partial<Service>, number]>([
     ['a token elsewhere', { response: { tokenMember: 'data.jwt', lifetimeUnit: 'seconds', passThrough: [] } }, 424],
-    ['a URL that is none', { authUrl: 'nowhere' }, 500],
+    ['a malformed URL', { authUrl: 'nowhere' }, 500],
   ])('ends in silence, although it brings no token of a service with %s', async (_, changes, statusCode) => {
-    const write = vi.spyOn(process.stdout, 'write');
+    const { written } = captureOutput();
     const settings = { ...SETTINGS, services: { 'customer-insights': exampleService(changes) } };
     expect(await issueMadeUpToken(settings)).toMatchObject({ statusCode });
-    expect(write).not.toHaveBeenCalled();
+    expect(Object.values(written).join('')).toBe('');
   });
 
   it('is made while the first reads are on their way, and ends with them', async () => {

@@ -121,7 +121,7 @@ describe('a bad version that is put into use', () => {
 });
 
 describe('what cannot be finished', () => {
-  it('fails, so that Lambda tries again, when a service does not answer; nobody is told', async () => {
+  it('fails, so that Lambda tries again, when a service does not answer, and sends no message', async () => {
     const world = await startSecretEventWorld();
     const event = await world.create(OLD);
     world.tokenService.respondWith('customer-insights', { status: 503 });

@@ -43,6 +43,12 @@ describe('a local configuration', () => {
     expect(config.provenForSeconds).toBe(7_200);
   });
 
+  it('has neither the organization nor the ids of roles, which no role here has', () => {
+    const pinned = changed(exampleConfig(), 'accessRules/0/roleId', 'AROAEXAMPLEEXAMPLE12');
+    const config = parseLocalConfig(changed(pinned, 'principalOrgId', 'o-exampleorg'));
+    expect(JSON.stringify(config)).not.toMatch(/AROAEXAMPLE|o-exampleorg/);
+  });
+
   it('may send token requests over http to this machine', () => {
     const config = parseLocalConfig(
       changed(exampleConfig(), 'services/customer-insights/authUrl', 'http://127.0.0.1:8080'),
@@ -99,7 +105,7 @@ describe('a local configuration', () => {
     [
       'canary',
       {},
-      'canary: is not a known member (known: account, region, services, accessRules, health, callers, credentials)',
+      'canary: is not a known member (known: account, region, principalOrgId, services, accessRules, health, callers, credentials)',
     ],
   ])('is refused with %s = %j', (path, value, fault) => {
     expect(faultsIn(() => parseLocalConfig(changed(exampleConfig(), path, value)))).toEqual([fault]);

@@ -50,6 +50,13 @@ describe('settings', () => {
     expect(Object.keys(toBrokerSettings(environment))).toEqual(['services', 'accessRules', 'provenForSeconds']);
   });
 
+  it('reach it with the organization and the ids of roles when they are pinned', () => {
+    const pinned = changed(exampleForm(), 'accessRules/0/roleId', 'AROAEXAMPLEEXAMPLE12');
+    const environment = parseEnvironment('test', changed(pinned, 'principalOrgId', 'o-exampleorg'));
+    const { principalOrgId, accessRules } = toBrokerSettings(environment);
+    expect([principalOrgId, accessRules[0]?.roleId]).toEqual(['o-exampleorg', 'AROAEXAMPLEEXAMPLE12']);
+  });
+
   it.each([
     ['rate(15 minutes)', 900],
     ['rate(90 minutes)', 5_400],
@@ -66,7 +73,7 @@ describe('settings', () => {
     expect(JSON.parse(JSON.stringify(settings))).toEqual(settings);
   });
 
-  it('allow an environment that nobody may call yet', () => {
+  it('allow an environment that no role may call yet', () => {
     expect(parseEnvironment('test', { ...exampleForm(), accessRules: [] }).accessRules).toEqual([]);
   });
 

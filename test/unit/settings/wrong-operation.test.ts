@@ -74,7 +74,7 @@ describe('wrong settings of how an environment is run', () => {
     expect(faults.map((line) => line.replace('environments.test.', ''))).toEqual([fault]);
   });
 
-  it('are refused when more instances shall stand ready than may run', () => {
+  it('are refused when more instances are to stand ready than may run', () => {
     const form = { ...exampleForm(), reservedConcurrency: 5, provisionedConcurrency: 6 };
     expect(faultsIn(() => parseEnvironment('test', form))).toEqual([
       'environments.test.provisionedConcurrency: must not be more than reservedConcurrency',
@@ -82,7 +82,7 @@ describe('wrong settings of how an environment is run', () => {
     expect(faultsIn(() => parseEnvironment('test', { ...form, provisionedConcurrency: 5 }))).toEqual([]);
   });
 
-  it('are refused when the off switch is on and instances shall stand ready', () => {
+  it('are refused when the off switch is on and instances are to stand ready', () => {
     const form = { ...exampleForm(), reservedConcurrency: 0, provisionedConcurrency: 1 };
     expect(faultsIn(() => parseEnvironment('test', form))).toHaveLength(1);
   });

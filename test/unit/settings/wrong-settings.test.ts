@@ -9,7 +9,7 @@ const RATE = 'must be a rate such as rate(1 hour) or rate(30 minutes)';
 const RATE_RANGE = 'must be between rate(15 minutes) and rate(1 day)';
 const EMAIL = 'must be an e-mail address such as ops@example.com';
 const MEMBERS =
-  'account, region, services, accessRules, health, alarms, canary, reservedConcurrency, provisionedConcurrency, credentialMaxAgeDays, logRetentionDays, tracing, vpc, keyArn';
+  'account, region, services, accessRules, health, principalOrgId, alarms, canary, reservedConcurrency, provisionedConcurrency, credentialMaxAgeDays, logRetentionDays, tracing, vpc, keyArn';
 const ROLE_FORM = 'arn:aws:iam::<account>:role/<name>';
 
 describe('wrong settings', () => {
@@ -25,6 +25,8 @@ describe('wrong settings', () => {
     ['services/customer insights', { authUrl: 'https://auth.example.com' }, `services["customer insights"]: ${NAME}`],
     ['services/all', { authUrl: 'https://auth.example.com' }, "services.all: must not be called 'all'"],
     ['services/customer-insights', 'https://auth.example.com', 'services.customer-insights: must be an object'],
+    ['principalOrgId', 'ou-1234-12345678', 'principalOrgId: must be the id of an AWS organization: o-…'],
+    ['accessRules/0/roleId', 'AIDAEXAMPLEEXAMPLE12', 'accessRules[0].roleId: must be the unique id of a role: AROA…'],
     ['accessRules', undefined, 'accessRules: is missing'],
     ['accessRules/0', ROLE, 'accessRules[0]: must be an object'],
     ['accessRules/0/role', '*', 'accessRules[0].role: must name one role: no * and no ?'],
@@ -76,7 +78,7 @@ describe('wrong settings', () => {
     [
       'accessRules/0/client',
       'acme',
-      'accessRules[0].client: is not a known member (known: role, clients, services, operations)',
+      'accessRules[0].client: is not a known member (known: role, roleId, clients, services, operations)',
     ],
     ['health', 'rate(1 hour)', 'health: must be an object'],
     ['health/evry', 'rate(1 hour)', 'health.evry: is not a known member (known: every, notify)'],
@@ -109,7 +111,7 @@ describe('wrong settings', () => {
     ]);
   });
 
-  it('are all named at once, whatever else is wrong beside them', () => {
+  it('are all named at once, beside every other mistake', () => {
     const forms = {
       dev: {
         account: 1,
@@ -161,7 +163,7 @@ describe('access rules that are wrong together', () => {
   const faults = (...accessRules: unknown[]) =>
     faultsIn(() => parseEnvironment('test', { ...exampleForm(), accessRules }));
 
-  it('are refused when one says the same as another, in whatever order', () => {
+  it('are refused when one says the same as another, in any order', () => {
     expect(faults(rule, { ...rule, clients: ['globex', 'acme'], operations: ['check', 'token'] })).toEqual([
       'environments.test.accessRules[1]: says the same as accessRules[0]',
     ]);

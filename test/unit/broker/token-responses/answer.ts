@@ -1,3 +1,5 @@
+import { parseCredential } from '../../../../functions/broker/credential/credential.ts';
+import { Redacted } from '../../../../functions/broker/redacted.ts';
 import type { Service, TokenResponseSettings } from '../../../../functions/broker/service.ts';
 import type { TokenResponse } from '../../../../functions/broker/token-response/body.ts';
 
@@ -17,6 +19,13 @@ export interface Answer {
 interface Settings extends Partial<Omit<Service, 'response'>> {
   readonly response?: Partial<TokenResponseSettings>;
 }
+
+/** What the answers that are not about credentials are asked for with. */
+export const CREDENTIAL = parseCredential(
+  new Redacted('{"client_id":"example-client","secret":"example-passphrase"}'),
+  'customer-insights',
+  'raw',
+);
 
 /** How long after the start of its request an answer is complete. */
 export const RECEIVED_AFTER_MS = 250;

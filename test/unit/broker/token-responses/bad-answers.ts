@@ -192,14 +192,14 @@ function expiries(at: number): readonly BadAnswer[] {
     }),
     { name: 'a life time beyond all numbers', body: `{"token":"${TOKEN}","expires_in":1e999}`, says: unreadable },
     {
-      name: 'a life time of the settings that is over',
+      name: 'a life time of the settings that has passed',
       body: JSON.stringify({ token: TOKEN }),
       settings: { tokenLifetimeSeconds: 0 },
       says: 'by the settings the token',
     },
-    { name: 'a JWT that is over', body: JSON.stringify({ token, expires_in: 3600 }), says: 'its own `exp` (JWT)' },
+    { name: 'a JWT that has expired', body: JSON.stringify({ token, expires_in: 3600 }), says: 'its own `exp` (JWT)' },
     {
-      name: 'a header that is over',
+      name: 'a header whose time has passed',
       headers: { 'x-token-ttl': '0' },
       body: JSON.stringify({ token: TOKEN }),
       says: '`x-token-ttl`',

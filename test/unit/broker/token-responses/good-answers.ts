@@ -462,7 +462,7 @@ function settings(): readonly GoodAnswer[] {
       ...hour,
     },
     {
-      name: 'tokenMember with a name that nobody knows, deep down',
+      name: 'tokenMember with an unusual name, deep down',
       body: JSON.stringify({ a: { b: { c: [{ 'x.y': TOKEN, ttl: 3600 }] } } }),
       settings: { response: { tokenMember: 'a.b.c.x.y' } },
       ...hour,

@@ -1,8 +1,15 @@
 import type { Command } from 'commander';
-import type { IssuedToken } from '../../client/index.ts';
-import { explainFailure } from './shared/failure.ts';
-import { addConnectionOptions, type ConnectionOptions, connect, parseName, parseSeconds } from './shared/options.ts';
-import { printJson, printMembers, talk } from './shared/output.ts';
+import type { IssuedToken } from '../index.ts';
+import { explainFailure } from './failure.ts';
+import {
+  addConnectionOptions,
+  type ConnectionOptions,
+  connect,
+  invocation,
+  parseName,
+  parseSeconds,
+} from './options.ts';
+import { printJson, printMembers, talk } from './output.ts';
 
 /** `token`: asks the broker for a token, as the AWS identity that runs the command. */
 export function addTokenCommand(program: Command, signal: AbortSignal): void {
@@ -16,7 +23,7 @@ export function addTokenCommand(program: Command, signal: AbortSignal): void {
     .option('--refused <fingerprint>', 'the token that the service turned away, to get its successor')
     .option('--json', 'answer in JSON, problems too')
     .option('--reveal', 'show the token itself')
-    .addHelpText('after', EXAMPLES)
+    .addHelpText('after', examples(invocation(program)))
     .action(async (first: string | undefined, second: string | undefined, _: unknown, command: Command) => {
       const options = command.optsWithGlobals<TokenCommandOptions>();
       // Where --client is given, the argument is the service.
@@ -48,7 +55,7 @@ function checkFingerprint(text: string | undefined, command: Command): void {
 }
 
 interface TokenCommandOptions extends ConnectionOptions {
-  readonly environment: string;
+  readonly environment?: string;
   readonly client?: string;
   readonly service?: string;
   readonly minTtl?: number;
@@ -84,12 +91,17 @@ function print(token: IssuedToken, { json, reveal, minTtl = 0 }: TokenCommandOpt
   if (!reveal) talk('The token is hidden; --reveal shows it.');
 }
 
-const EXAMPLES = `
+const examples = (run: string) => `
 Examples:
-  $ npm run token-broker -- token --client acme --service customer-insights
-  $ npm run token-broker -- token acme customer-insights
-  $ npm run --silent token-broker -- token --client acme --service customer-insights --json
-  $ npm run --silent token-broker -- token --client acme --service customer-insights --json --reveal | jq -r .access_token
-  $ npm run token-broker -- token --client acme --service customer-insights --refused 0123456789abcdef
+  $ ${run} token --client acme --service customer-insights
+  $ ${run} token acme customer-insights
+  $ ${silent(run)} token --client acme --service customer-insights --json
+  $ ${silent(run)} token --client acme --service customer-insights --json --reveal | jq -r .access_token
+  $ ${run} token --client acme --service customer-insights --refused 0123456789abcdef
 
 Exit code: 0 a token was issued, 1 refused or failed, 2 wrong usage.`;
+
+/** npm must not talk where a program reads. */
+function silent(run: string): string {
+  return run.replace('npm run', 'npm run --silent');
+}

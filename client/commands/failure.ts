@@ -2,10 +2,8 @@ import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { CommanderError } from 'commander';
-import { TokenBrokerError } from '../../../client/index.ts';
-import { causeWord } from '../../../functions/aws/calls.ts';
-import { bugPlace } from '../../../functions/aws/log/audit-log.ts';
-import { PROBLEM_ADVICE } from '../../../functions/contract.ts';
+import { PROBLEM_ADVICE } from '../../functions/contract.ts';
+import { TokenBrokerError } from '../index.ts';
 import { printJson, talk } from './output.ts';
 
 /** What keeps a command from its work when it is neither the broker nor wrong usage. No text of it holds a secret. */
@@ -32,7 +30,8 @@ export function aborted(): CommandFailure {
 
 /** What a failure is about. */
 export interface About {
-  readonly environment: string;
+  /** Left out by a command line that does not know it. */
+  readonly environment?: string | undefined;
   /** Left out when the failure is about no single client. */
   readonly client?: string | undefined;
 }
@@ -92,15 +91,23 @@ export function isFailure(error: unknown): error is Failure {
 
 /** Of a defect only name and places are told: its message may quote what the code stumbled over. */
 function defect(error: unknown): CommandFailure {
-  const { name, at } = bugPlace(error);
-  return new CommandFailure('internal', `The command has a defect: ${name}`, ['Report where:', ...at].join(' '));
+  const { name, stack = '' } = error instanceof Error ? error : { name: typeof error };
+  const lines = stack.split('\n');
+  // The lines at the end that are nothing but places: a line of the message can look like one.
+  const places = lines.slice(lines.findLastIndex((line) => !PLACE.test(line)) + 1).slice(0, 8);
+  const word = /^\w{1,64}$/.test(name) ? name : 'unknown';
+  const at = places.map((line) => line.trim()).join(' ');
+  return new CommandFailure('internal', `The command has a defect: ${word}`, `Report where: ${at}`);
 }
+
+const PLACE =
+  /^ {4}at (?:async )?(?:[\w.<>[\] ]+ \()?(?:<anonymous>|index \d+|(?:file:\/\/|node:|\/)[\w./@:+-]+:\d+:\d+)\)?$/;
 
 /** Failures that are not the broker's get the same shape, so that a script reads one. */
 export function asProblem(error: Failure): Readonly<Record<string, unknown>> {
   if (error instanceof CommandFailure) return { type: error.type, detail: error.detail };
-  const { type, detail, status, retryable, problem } = error;
-  return problem ?? { type, detail, status, retryable };
+  const { type, detail, status, retryable, problem, caller } = error;
+  return { ...(problem ?? { type, detail, status, retryable }), ...(caller && { caller }) };
 }
 
 /** What to do about a failure. */
@@ -115,72 +122,6 @@ function isProblem(type: string): type is keyof typeof PROBLEM_ADVICE {
 const UNKNOWN = 'This command line does not know the problem: read its detail, or update it.';
 
 /** An advice of the contract for one environment and, if there is a single one, one client. */
-export function withNames(advice: string, { environment, client = '<client>' }: About): string {
+export function withNames(advice: string, { environment = '<environment>', client = '<client>' }: About): string {
   return advice.replaceAll('`', '').replaceAll('<environment>', environment).replaceAll('<client>', client);
 }
-
-/** Why AWS did not do what a command asked of it. Nothing that AWS wrote is repeated: it may quote what it was sent. */
-export function awsFailure(error: unknown, { action, region }: AskedOfAws): CommandFailure {
-  const word = causeWord(error);
-  if (word === 'AbortError') return aborted();
-  if (error instanceof Error && error.message === 'Region is missing') {
-    return new CommandFailure('aws-region-missing', 'No AWS region is set', 'Give --region or set AWS_REGION.');
-  }
-  const [, type, detail, advice] = KNOWN.find(([pattern]) => pattern.test(word)) ?? UNAVAILABLE;
-  const place = region === undefined ? '' : ` in ${region}`;
-  return new CommandFailure(type, `${detail}: ${action}${place} (${word})`, advice);
-}
-
-interface AskedOfAws {
-  /** The permission that the call needs, such as `secretsmanager:ListSecrets`. */
-  readonly action: string;
-  readonly region: string | undefined;
-}
-
-type Known = readonly [names: RegExp, type: string, detail: string, advice: string];
-
-const KNOWN: readonly Known[] = [
-  [
-    /^AccessDenied|^NotAuthorized|^UnauthorizedOperation/,
-    'aws-access-denied',
-    'Your AWS identity may not do this',
-    'Use an identity that may, or have the permission added (also kms:Decrypt and kms:GenerateDataKey on the key, for secrets).',
-  ],
-  [
-    /^ExpiredToken|^RequestExpired/,
-    'aws-credentials-expired',
-    'Your AWS credentials have expired',
-    'Sign in again (for example aws sso login).',
-  ],
-  [
-    /^UnrecognizedClient|^InvalidClientTokenId|^InvalidSignature|^SignatureDoesNotMatch|^InvalidAccessKeyId/,
-    'aws-credentials-invalid',
-    'AWS does not know your AWS credentials',
-    'Check that AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN come from the same sign-in.',
-  ],
-  [
-    /^CredentialsProviderError$|^TokenProviderError$/,
-    'aws-credentials-missing',
-    'No usable AWS credentials were found',
-    'Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in again (aws sso login).',
-  ],
-  [
-    /Throttl|LimitExceeded|TooManyRequests/,
-    'aws-throttled',
-    'AWS throttles the calls of this account',
-    'Try again in a moment.',
-  ],
-  [
-    /^DecryptionFailure$|^EncryptionFailure$|^KMS/,
-    'aws-key-unusable',
-    'The KMS key of the secret cannot be used',
-    'Check that the key is enabled and that your identity may use it.',
-  ],
-];
-
-const UNAVAILABLE: Known = [
-  /./,
-  'aws-unavailable',
-  'AWS gave no usable answer',
-  'Check your network and the region, then try again; the command changes nothing twice.',
-];

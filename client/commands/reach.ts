@@ -1,11 +1,6 @@
-import { parseEndpoint } from '../../../client/index.ts';
-import { causeWord } from '../../../functions/aws/calls.ts';
-import { parseJsonObject } from '../../json.ts';
-import { aborted } from '../shared/failure.ts';
-import { type Cause, failed, ok, type Step, unknown } from './step.ts';
-
-/** Where the broker is, and for which region requests to it are signed. */
-export type Endpoint = ReturnType<typeof parseEndpoint>;
+import { type Endpoint, parseEndpoint } from '../index.ts';
+import { aborted } from './failure.ts';
+import { type Cause, failed, ok, type Step } from './step.ts';
 
 /** Reads where the broker is. */
 export function readAddress(
@@ -39,7 +34,7 @@ export async function examineConnection({ url }: Endpoint, signal: AbortSignal):
   if (!headers.has('x-amzn-requestid') && !headers.has('x-amzn-errortype')) {
     return [failed('connection', 'not-a-broker', `Something answers ${status} that is no Function URL`)];
   }
-  if (status === 403 && parseJsonObject(text)?.Message === null) {
+  if (status === 403 && membersOf(parseJson(text)).Message === null) {
     return [failed('connection', 'function-url-unknown', 'AWS knows no function behind this URL')];
   }
   const connection = ok('connection', `A Function URL answers, ${status} as nothing was signed`);
@@ -68,28 +63,6 @@ function examineClock(date: number, sentAt: number, receivedAt: number): Step {
 
 const SIGNATURE_WINDOW_SECONDS = 300;
 
-/**
- * Tries both documented paths of a token endpoint with a POST that carries nothing, above all no credential: the one that
- * exists answers neither 404 nor 405.
- */
-export async function tryTokenPaths(authUrl: string, signal: AbortSignal): Promise<Step> {
-  const answers: { readonly path: string; readonly word: string; readonly isThere: boolean }[] = [];
-  for (const path of DOCUMENTED_PATHS) {
-    const answer = await ask(new URL(`${authUrl.replace(/\/$/, '')}${path}`), 'POST', signal);
-    const word = 'code' in answer ? `gives no answer (${answer.code})` : `answers ${answer.status}`;
-    answers.push({ path, word, isThere: !('code' in answer || isMissing(answer.status)) });
-  }
-  const detail = answers.map(({ path, word }) => `${path} ${word}`).join(', ');
-  const [there, ...others] = answers.filter(({ isThere }) => isThere);
-  if (there === undefined || others.length > 0) {
-    return unknown('token-path', `${detail}: this does not tell which is right`);
-  }
-  return { ...ok('token-path', `${detail}: set tokenPath to ${there.path}`), tokenPath: there.path };
-}
-
-/** The two that the services' specification names, in prose and in its examples. */
-const DOCUMENTED_PATHS = ['/auth/v1/token', '/oauth/token'];
-
 /** Whether a status says that there is something else, or nothing, at the path. */
 export function isMissing(status: unknown): boolean {
   return status === 404 || status === 405;
@@ -103,7 +76,7 @@ interface Answered {
 }
 
 /** A request that carries nothing: no signature, no credential, no body. Without an answer, why. */
-async function ask(
+export async function ask(
   url: URL,
   method: 'GET' | 'POST',
   signal: AbortSignal,
@@ -115,7 +88,7 @@ async function ask(
   } catch (error) {
     if (signal.aborted) throw aborted();
     if (deadline.aborted) return { code: 'ETIMEDOUT' };
-    return { code: causeWord(error instanceof Error && error.cause instanceof Error ? error.cause : error) };
+    return { code: causeWord(error) };
   }
 }
 
@@ -126,3 +99,25 @@ async function beginningOf({ body }: Response): Promise<string> {
 }
 
 const TIMEOUT_MS = 5_000;
+
+/** One word for why there is no answer: messages may quote what was sent. */
+export function causeWord(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  if (!(cause instanceof Error)) return 'unknown';
+  const word = 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.name;
+  return /^[A-Za-z0-9_]{1,64}$/.test(word) ? word : 'unknown';
+}
+
+/** The value of a JSON text, or `undefined` when it is none. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The members of an object; anything else has none. */
+export function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
+}

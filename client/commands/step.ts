@@ -6,6 +6,8 @@ const CAUSES = {
   'aws-credentials-missing':
     'Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in (aws sso login); on a machine in AWS attach the role.',
   'aws-credentials-expired': 'Sign in again (for example aws sso login): temporary AWS credentials end.',
+  'aws-credentials-invalid':
+    'Check that AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN come from the same sign-in.',
   'caller-not-a-role': 'Assume a role: the broker knows roles only, neither users nor the root of an account.',
   'dns-failed': 'Check the URL for a typing error, and the name servers of this machine.',
   'connection-failed':
