@@ -20,7 +20,7 @@ export interface SecretCache {
 }
 
 export function createSecretCache({ readSecret, now }: Dependencies): SecretCache {
-  const entries = new LruCache<Entry>(MAX_SECRETS);
+  const entries = new LruCache<Entry>(MAX_SECRETS, MAX_BYTES, bytesOf);
 
   return {
     async read(client, stage, { readSince, deadline }) {
@@ -59,6 +59,11 @@ function successor(before: Entry | undefined, reading: SecretReading, readAt: nu
   return { reading: { ...before.reading, isStale: true }, readAt, trustMs: STALE_TRUST_MS, toldAt: before.toldAt };
 }
 
+/** Two for each character, because Secrets Manager bounds a secret, at 64 kB, by bytes. */
+function bytesOf({ reading }: Entry): number {
+  return reading.outcome === 'found' ? 2 * reading.secret.text.reveal().length : 0;
+}
+
 /** A clock that was set back makes an age negative: the real age of the reading is unknown. */
 function isWithin(start: number, lengthMs: number, now: number): boolean {
   return now >= start && now - start < lengthMs;
@@ -72,6 +77,8 @@ function secretKey(client: ClientName, stage: SecretStage): string {
 const TIMER_SLACK_MS = 5;
 
 const MAX_SECRETS = 1_000;
+/** A sixteenth of what the function has; 1 000 secrets of 1 kB take 2 MB. */
+const MAX_BYTES = 32 * 1_024 * 1_024;
 const FOUND_TRUST_MS = 300_000;
 /** Long enough to shield Secrets Manager from a caller in a hurry, short enough for an operator who mends it. */
 const NEGATIVE_TRUST_MS = 5_000;
