@@ -46,11 +46,11 @@ describe('the command line', () => {
   });
 
   it.each([
-    ['token', ['token', 'acme', 'customer-insights'], /bin\/commands\/|\/lib\/|\/client-|\/zod\//],
+    ['token', ['token', 'acme', 'customer-insights'], /bin\/commands\/|lib\/settings\/|\/client-|\/zod\//],
     [
       'client put',
       ['client', 'put', 'acme'],
-      /commands\/(?:audit|health|doctor|config)|client-dynamodb\/|client-sts\//,
+      /commands\/(?:audit|health|doctor|config)|client\/(?:list|disable)|client-sts\//,
     ],
     ['policy', ['policy', 'arn:aws:iam::111111111111:role/billing', '--environment', 'dev'], /@aws-sdk\/client-/],
   ])('loads for a command only what it needs: %s', async (_, args, others) => {
