@@ -32,6 +32,7 @@ async function linesOfADay() {
   return day.lines.map((line) => JSON.parse(line)).map((line) => ({ ...line, '@timestamp': line._aws.Timestamp }));
 }
 
+const NO_SECRETS = createSecretsManagerClient({ region: 'eu-west-1' });
 const BILLING = 'aws:111111111111:billing/run-1';
 const REPORTING = 'aws:111111111111:reporting';
 
@@ -85,7 +86,7 @@ it('a line names the rules that decided, and tells nothing of the session token'
     tableName: 'pairs',
     settings: { ...settings, provenForSeconds: 3_600 },
     dynamodb: { getItem: async () => undefined, updateItem: async () => undefined },
-    secretsManager: createSecretsManagerClient({ region: 'eu-west-1' }),
+    secretsManager: NO_SECRETS,
     write: (line) => void lines.push(line),
   });
   await handler(functionUrlEvent({ ...ACME, client: 'globex' }), CONTEXT);

@@ -21,7 +21,6 @@ describe('settings', () => {
       credentialMaxAgeDays: 365,
       logRetentionDays: 365,
       tracing: false,
-      trail: 'off',
     });
   });
 
