@@ -84,6 +84,10 @@ const COMMANDS: readonly CommandFile[] = [
     names: ['policy'],
     addTo: async (parent) => (await import('./commands/policy.ts')).addOperatorPolicyCommand(parent),
   },
+  {
+    names: ['sealing-key'],
+    addTo: async (parent) => (await import('./commands/sealing-key.ts')).addSealingKeyCommands(parent, signal),
+  },
   { names: ['config'], addTo: async (parent) => (await import('./commands/config.ts')).addConfigCommand(parent) },
   {
     names: ['completion'],

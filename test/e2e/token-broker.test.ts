@@ -12,11 +12,14 @@ describe('the command line', () => {
   });
 
   it.each([
-    ['--help', ['token', 'whoami', 'client', 'health', 'doctor', 'audit', 'policy', 'config', 'completion']],
+    [
+      '--help',
+      ['token', 'whoami', 'client', 'health', 'doctor', 'audit', 'policy', 'sealing-key', 'config', 'completion'],
+    ],
     ['client --help', ['list', 'show', 'put', 'check', 'promote', 'rollback', 'disable', 'enable', 'retry', 'delete']],
   ])('lists its commands: %s', async (args, commands) => {
     const { stdout } = await runCommandLine(args.split(' '));
-    const listed = [...stdout.slice(stdout.indexOf('Commands:')).matchAll(/^ {2}(\w+) /gm)].map(([, name]) => name);
+    const listed = [...stdout.slice(stdout.indexOf('Commands:')).matchAll(/^ {2}([\w-]+) /gm)].map(([, name]) => name);
     expect(listed).toEqual([...commands, 'help']);
   });
 
@@ -40,6 +43,28 @@ describe('the command line', () => {
     const { exitCode, stdout, stderr } = await runCommandLine(args);
     expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
     expect(stderr).toMatch(message);
+  });
+
+  it.each([
+    ['token', ['token', 'acme', 'customer-insights'], /bin\/commands\/|lib\/settings\/|\/client-|\/zod\//],
+    [
+      'client put',
+      ['client', 'put', 'acme'],
+      /commands\/(?:audit|health|doctor|config)|client\/(?:list|disable)|client-sts\//,
+    ],
+    ['policy', ['policy', 'arn:aws:iam::111111111111:role/billing', '--environment', 'dev'], /@aws-sdk\/client-/],
+  ])('loads for a command only what it needs: %s', async (_, args, others) => {
+    const hooks = `import { registerHooks } from 'node:module';
+      registerHooks({ load(url, context, next) { process.stderr.write('loads ' + url + '\\n'); return next(url, context); } });`;
+    const env = {
+      NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(hooks)}`,
+      TOKEN_BROKER_URL: 'http://127.0.0.1:9',
+      AWS_ENDPOINT_URL_SECRETS_MANAGER: 'http://127.0.0.1:9',
+    };
+    const { stderr } = await runCommandLine(args, env);
+    const loaded = stderr.split('\n').filter((line) => line.startsWith('loads '));
+    expect(loaded).toContainEqual(expect.stringMatching(new RegExp(`/${args[0]}[\\w/]*\\.ts$`)));
+    expect(loaded.filter((line) => others.test(line))).toEqual([]);
   });
 
   it('tells its version', async () => {
