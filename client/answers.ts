@@ -37,6 +37,8 @@ export interface IssuedToken {
    * however wrong this clock is.
    */
   readonly expiresAt: number;
+  /** The same as the broker writes it, RFC 3339 on the broker's clock: equal in every answer about one token. */
+  readonly expiresAtBroker?: string;
   /** Who said how long the token lives: `response`, `jwt`, `configured` or `assumed`. */
   readonly expirySource: string;
   /** Names the token without giving it away: for logs, and for `refused`. */
@@ -78,6 +80,7 @@ export async function askForToken(
     tokenType: token_type,
     // Not `expires_at`: that is on the broker's clock, and only ours is asked later.
     expiresAt: startedAt + expires_in * 1000,
+    expiresAtBroker: expires_at,
     expirySource: expiry_source,
     fingerprint,
     ...(scope !== undefined && { scope }),
@@ -86,7 +89,7 @@ export async function askForToken(
 }
 
 /** Makes a token of its members; what may be secret is hidden from code that prints or copies objects. */
-export function issuedToken({ accessToken, passThrough, ...told }: IssuedToken): IssuedToken {
+export function issuedToken({ accessToken, passThrough, expiresAtBroker, ...told }: IssuedToken): IssuedToken {
   const hidden = (value: unknown) => ({ value, enumerable: false });
   const shown = () => ({ accessToken: REDACTED, ...told });
   return Object.freeze(
@@ -96,6 +99,7 @@ export function issuedToken({ accessToken, passThrough, ...told }: IssuedToken):
         accessToken: hidden(accessToken),
         // A service may send along what is as secret as the token: a refresh token, for example.
         passThrough: hidden(passThrough),
+        expiresAtBroker: hidden(expiresAtBroker),
         toString: hidden(() => REDACTED),
         toJSON: hidden(shown),
         [Symbol.for('nodejs.util.inspect.custom')]: hidden(shown),

@@ -13,7 +13,7 @@ import { createSealer, fingerprint } from './aws/sealing/sealing.ts';
 import { createSealingKeys } from './aws/sealing/sealing-key.ts';
 import { createSecretReader } from './aws/secrets-manager.ts';
 import { createAuthorize } from './broker/authorize.ts';
-import { createSecretCache } from './broker/credential/secret-cache.ts';
+import { createSecretCache } from './broker/credential/secret.ts';
 import { createTokenEndpoint } from './broker/http/token-endpoint.ts';
 import type { Service } from './broker/service.ts';
 import { createTokenBroker } from './broker/token-broker.ts';
@@ -57,13 +57,14 @@ export function createTokenFunction(options: Options): TokenFunction {
   const { send = https } = options;
   const keys = createSealingKeys({ secretsManager, environment, now });
   const services = new Set(Object.keys(settings.services));
+  const { principalOrgId } = settings;
   const accessRules = [...settings.accessRules, ...checkerRoles.map((role) => ({ role, ...CHECKER }))];
   const log = { environment, version, services, rulesDigest: rulesDigest(settings), now, write };
 
   const broker = createTokenBroker({
     environment,
     services: settings.services,
-    authorize: createAuthorize(accessRules, services, settings.principalOrgId),
+    authorize: createAuthorize(accessRules, services, principalOrgId),
     store: createPairTable({
       dynamodb,
       tableName,
@@ -85,7 +86,14 @@ export function createTokenFunction(options: Options): TokenFunction {
     sleep,
     random,
   });
-  const endpoint = createTokenEndpoint({ broker, accessRules, audit: createAuditLog(log), inTime, now });
+  const endpoint = createTokenEndpoint({
+    broker,
+    accessRules,
+    principalOrgId,
+    audit: createAuditLog(log),
+    inTime,
+    now,
+  });
 
   return {
     handler: async (event, context) => toResult(await endpoint(parseEvent(event, context, now()))),

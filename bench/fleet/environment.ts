@@ -2,7 +2,7 @@ import { newTrace } from '../../functions/broker/audit.ts';
 import type { Operation } from '../../functions/broker/authorize.ts';
 import { createAuthorize } from '../../functions/broker/authorize.ts';
 import type { CheckResult } from '../../functions/broker/check-credential.ts';
-import { createSecretCache } from '../../functions/broker/credential/secret-cache.ts';
+import { createSecretCache } from '../../functions/broker/credential/secret.ts';
 import type { Issue } from '../../functions/broker/pair/decision.ts';
 import type { Pair } from '../../functions/broker/pair/pair.ts';
 import { createTokenBroker } from '../../functions/broker/token-broker.ts';

@@ -33,7 +33,7 @@ async function* lookFurther({ options, cause }: EndedCall, signal: AbortSignal):
   // `commander` gives them all to the command, its caller's and ours.
   const { authUrl, operator, ...given } = options as OperatorOptions;
   const { environment, client, service } = given;
-  if (cause === 'token-path-wrong' && authUrl !== undefined) yield await tryTokenPaths(authUrl, signal);
+  if (authUrl !== undefined) yield await tryTokenPaths(authUrl, signal);
 
   // Where else they are, only AWS_ENDPOINT_URL_SECRETS_MANAGER says.
   const areInReach = !isLocal(environment) || process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER;

@@ -102,7 +102,10 @@ async function call(broker: TokenBroker, options: DoctorOptions, signal: AbortSi
       return ok(step, `The broker takes your signature: you are ${(await broker.whoami({ signal })).role}`);
     }
     const token = await broker.token({ client, service, signal });
-    return ok(step, `A token was issued, ${token.fingerprint}, until ${new Date(token.expiresAt).toISOString()}`);
+    return ok(
+      step,
+      `A token was issued, ${token.fingerprint}, until ${token.expiresAtBroker ?? new Date(token.expiresAt).toISOString()}`,
+    );
   } catch (failure) {
     if (!(failure instanceof TokenBrokerError) || failure.type === 'aborted') throw failure;
     const { type, message, problem, retryAfterSeconds } = failure;

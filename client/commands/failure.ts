@@ -1,3 +1,6 @@
+import { readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
 import { CommanderError } from 'commander';
 import { PROBLEM_ADVICE } from '../../functions/contract.ts';
 import { TokenBrokerError } from '../index.ts';
@@ -52,9 +55,30 @@ export async function explainFailure(
     if (options.json) printJson(asProblem(failure));
     talk(`error: ${failure.message}`);
     talk(adviceFor(failure, options));
+    const profile = missingProfile();
+    if (profile !== undefined && failure.type.startsWith('aws-credentials-')) talk(profile);
     const retryAfterSeconds = failure instanceof TokenBrokerError ? failure.retryAfterSeconds : undefined;
     if (retryAfterSeconds !== undefined) talk(`Try again in ${retryAfterSeconds} s.`);
     process.exitCode = 1;
+  }
+}
+
+/** A sentence about the profile that the shell names and no file has. */
+export function missingProfile(): string | undefined {
+  const { AWS_PROFILE: profile, AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE } = process.env;
+  if (!profile) return undefined;
+  const folder = join(homedir(), '.aws');
+  const files = [AWS_CONFIG_FILE ?? join(folder, 'config'), AWS_SHARED_CREDENTIALS_FILE ?? join(folder, 'credentials')];
+  const sections = files.flatMap((file) => [...textOf(file).matchAll(/^\s*\[\s*(?:profile\s+)?([^\]]+?)\s*\]/gm)]);
+  const isThere = sections.some(([, name]) => name?.replaceAll(/^["']|["']$/g, '') === profile);
+  return isThere ? undefined : `AWS_PROFILE is "${profile}", and neither ${files.join(' nor ')} has such a profile.`;
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
   }
 }
 

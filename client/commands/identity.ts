@@ -3,7 +3,7 @@ import type { defaultProvider } from '@aws-sdk/credential-provider-node';
 import { SignatureV4 } from '@smithy/signature-v4';
 import { ASSUMED_ROLE_ARN } from '../../functions/contract.ts';
 import type { Endpoint } from '../index.ts';
-import { aborted } from './failure.ts';
+import { aborted, missingProfile } from './failure.ts';
 import { causeWord, membersOf, parseJson } from './reach.ts';
 import { failed, ok, type Step, unknown } from './step.ts';
 
@@ -24,7 +24,9 @@ export async function findCredentials(): Promise<{ readonly step: Step; readonly
     return { step: ok(step, `${accessKeyId}, ${kind}${end}`), credentials };
   } catch {
     // The chain's own words may quote a profile.
-    return { step: failed(step, 'aws-credentials-missing', 'No source of AWS credentials gave any') };
+    return {
+      step: failed(step, 'aws-credentials-missing', missingProfile() ?? 'No source of AWS credentials gave any'),
+    };
   }
 }
 

@@ -77,7 +77,8 @@ export function withoutValues(error: string): string {
 /** Greedy: a value may have quotes and line breaks of its own. */
 const REPEATING: readonly (readonly [RegExp, string])[] = [
   [/^(error: unknown option '(?:--[a-z-]+|-[a-z])?).*'/is, "$1'"],
-  [/^error: unknown command '.*'/s, 'error: unknown command'],
+  // A word of small letters is what a person mistypes; a secret has others, too.
+  [/^error: unknown command '(?![a-z][a-z-]{0,19}'(?:\n|$)).*'/s, 'error: unknown command'],
   [/^(error: option '[^']+') argument '.*' is invalid/s, '$1 is invalid'],
   [/^(error: option '[^']+') value '.*' from env '(\w+)' is invalid/s, '$1 from $2 is invalid'],
   [/^error: command-argument value '.*' is invalid for argument '([\w-]+)'/s, "error: argument '$1' is invalid"],

@@ -17,10 +17,11 @@ export function interruption(): AbortSignal {
   return interrupted.signal;
 }
 
-/** Runs what the arguments of this process name, and sets its exit code. */
-export async function runProgram(program: Command): Promise<void> {
+/** Runs what the arguments of this process name, once the commands are there, and sets the exit code. */
+export async function runProgram(program: Command, addCommands?: () => Promise<void>): Promise<void> {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', ignoreBrokenPipe);
   try {
+    await addCommands?.();
     await program.parseAsync();
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;

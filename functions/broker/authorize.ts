@@ -31,16 +31,21 @@ export function createAuthorize(
   const rulesOfRole = Map.groupBy(rules, (rule) => roleKey(rule.role));
 
   return (caller, operation, pair) => {
-    const own = rulesOfRole.get(callerKey(caller)) ?? [];
-    const isForeign = principalOrgId !== undefined && caller.principalOrgId !== principalOrgId;
-    const isCovered = own.some((rule) => isFor(rule, caller) && covers(rule, operation, pair));
-    if (isForeign || !services.has(pair.service) || !isCovered) throw accessDenied();
+    const own = rulesOf(rulesOfRole.get(callerKey(caller)) ?? [], caller, principalOrgId);
+    if (!services.has(pair.service) || !own.some((rule) => covers(rule, operation, pair))) throw accessDenied();
   };
 }
 
-/** The rules that name the caller's role, in their order. */
-export function rulesOf(rules: readonly AccessRule[], caller: Caller): readonly AccessRule[] {
-  return rules.filter(({ role }) => roleKey(role) === callerKey(caller));
+/** The rules that name the caller's role, in their order; none for a role of another organization than this one. */
+export function rulesOf(
+  rules: readonly AccessRule[],
+  caller: Caller,
+  principalOrgId: string | undefined,
+): readonly AccessRule[] {
+  if (principalOrgId !== undefined && caller.principalOrgId !== principalOrgId) return [];
+  const isOf = ({ role, roleId = caller.roleId }: AccessRule) =>
+    roleKey(role) === callerKey(caller) && roleId === caller.roleId;
+  return rules.filter(isOf);
 }
 
 /** Unknown and forbidden look the same from outside, so no caller can find out which clients or services exist. */
@@ -55,10 +60,6 @@ function roleKey(arn: string): string {
   const [matched, partition = '', account = '', role = ''] = ROLE_ARN.exec(arn) ?? [];
   if (matched === undefined) throw new TypeError(`access rule for something that is not a role: ${arn}`);
   return callerKey({ partition, account, role });
-}
-
-function isFor({ roleId }: AccessRule, caller: Caller): boolean {
-  return roleId === undefined || roleId === caller.roleId;
 }
 
 function covers(rule: AccessRule, operation: Operation, { client, service }: Pair): boolean {

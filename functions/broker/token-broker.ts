@@ -1,7 +1,7 @@
 import type { Trace } from './audit.ts';
 import { type Authorize, accessDenied, type Caller } from './authorize.ts';
 import { type CheckResult, createCheckCredential } from './check-credential.ts';
-import type { SecretCache } from './credential/secret-cache.ts';
+import type { SecretCache } from './credential/secret.ts';
 import type { CheckRequest, IssueRequest } from './http/request.ts';
 import { createAcquireToken } from './pair/acquire-token.ts';
 import { type Call, decide, type Issue } from './pair/decision.ts';

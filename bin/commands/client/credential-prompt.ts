@@ -1,6 +1,7 @@
 import { aborted, CommandFailure } from '../../../client/commands/failure.ts';
 import { talk } from '../../../client/commands/output.ts';
 import { parseCredential } from '../../../functions/broker/credential/credential.ts';
+import { duplicateMember } from '../../../functions/broker/json.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import type { Environment } from '../../../lib/settings/environment.ts';
@@ -75,6 +76,10 @@ export function prepareCredential(
   { environment, configured }: { readonly environment: string; readonly configured: readonly string[] },
 ): Prepared {
   const secret = parseJsonObject(text.reveal());
+  // What is written anew keeps the last of two members, and the broker would see no second one.
+  if (secret !== undefined && duplicateMember(text.reveal()) !== undefined) {
+    throw unusable('a member is given more than once');
+  }
   const named = secret && namedServices(secret);
   const services = said ?? named ?? 'all';
   const allowed = said ?? configured;

@@ -63,13 +63,11 @@ export function provablePairs(secret: ClientSecret, environment: string): readon
   );
 }
 
-/** Which names a person may have meant who typed another one: those that differ in at most two letters, nearest first. */
+/** Which names a person may have meant who typed another one: the nearest of those that differ in at most two letters. */
 export function nearestNames(typed: string, names: readonly string[]): readonly string[] {
-  const near = names.flatMap((name) => {
-    const distance = editDistance(typed.toLowerCase(), name.toLowerCase());
-    return distance <= 2 && distance < Math.max(typed.length, 2) ? [{ name, distance }] : [];
-  });
-  return near.toSorted((one, other) => one.distance - other.distance).map(({ name }) => name);
+  const distanceOf = (name: string) => editDistance(typed.toLowerCase(), name.toLowerCase());
+  const least = Math.min(2, ...names.map(distanceOf));
+  return names.filter((name) => distanceOf(name) <= least);
 }
 
 /** How many letters must be added, left out, replaced or changed round to make one word of the other. */

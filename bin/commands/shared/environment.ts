@@ -91,7 +91,7 @@ export function awsRegion({ environment, region }: AwsOptions): string | undefin
  */
 export function checkEndpoint(
   { environment }: AwsOptions,
-  variable: 'AWS_ENDPOINT_URL_SECRETS_MANAGER' | 'AWS_ENDPOINT_URL_DYNAMODB',
+  variable: `AWS_ENDPOINT_URL_${'SECRETS_MANAGER' | 'DYNAMODB' | 'CLOUDWATCH_LOGS'}`,
   command: Command,
 ): void {
   const isSet = Boolean(process.env[variable]);

@@ -26,6 +26,8 @@ export interface BrokerRequest {
 interface Dependencies {
   readonly broker: TokenBroker;
   readonly accessRules: readonly AccessRule[];
+  /** As `createAuthorize` takes it. */
+  readonly principalOrgId?: string | undefined;
   readonly audit: Audit;
   /** Gives what the work gives, `undefined` when that has not come in so many milliseconds. */
   readonly inTime: <Result>(ms: number, work: Promise<Result>) => Promise<Result | undefined>;
@@ -34,7 +36,7 @@ interface Dependencies {
 }
 
 /** Parses, issues, checks or tells who asks, answers, and writes one audit record; the only place where a problem becomes HTTP. Never throws. */
-export function createTokenEndpoint({ broker, accessRules, audit, inTime, now }: Dependencies) {
+export function createTokenEndpoint({ broker, accessRules, principalOrgId, audit, inTime, now }: Dependencies) {
   return async (request: BrokerRequest): Promise<BrokerResponse> => {
     const startedAt = now();
     const { requestId, caller, sourceIp } = request;
@@ -66,7 +68,7 @@ export function createTokenEndpoint({ broker, accessRules, audit, inTime, now }:
     if (record.operation === 'check') return check({ ...request, caller, body }, record);
     parseWhoamiRequest(body);
     record.outcome = 'identified';
-    return whoamiResponse(caller, rulesOf(accessRules, caller));
+    return whoamiResponse(caller, rulesOf(accessRules, caller, principalOrgId));
   }
 
   async function issue({ caller, contentType, body, deadline }: FullRequest, record: Draft): Promise<BrokerResponse> {

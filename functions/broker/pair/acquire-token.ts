@@ -1,6 +1,5 @@
 import { type SecretStage, secretName } from '../../contract.ts';
-import type { SecretReading, StagedVersions } from '../credential/secret.ts';
-import type { SecretCache } from '../credential/secret-cache.ts';
+import type { SecretCache, SecretReading, StagedVersions } from '../credential/secret.ts';
 import { Problem } from '../problem.ts';
 import type { RenewToken } from '../token-request/renew-token.ts';
 import { needsPrevious } from './choose-version.ts';

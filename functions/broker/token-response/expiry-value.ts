@@ -1,5 +1,5 @@
 import { isRecord } from '../json.ts';
-import { plainName } from './members.ts';
+import { plainName } from './body.ts';
 
 /**
  * The moment of expiry that a member or header tells, in epoch milliseconds; undefined when it tells nothing (`null`,

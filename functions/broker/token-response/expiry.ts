@@ -1,5 +1,6 @@
 import type { Service } from '../service.ts';
 import type { TokenResponse } from './body.ts';
+import { memberAt, type PrintPath, UnusableAnswer } from './body.ts';
 import {
   type Clock,
   expiryHeaderOf,
@@ -10,7 +11,6 @@ import {
   SECONDS,
 } from './expiry-value.ts';
 import type { FoundToken } from './find-token.ts';
-import { memberAt, type PrintPath, UnusableAnswer } from './members.ts';
 
 /**
  * Reads when a token expires. Of everything that tells it, the earliest counts:

@@ -3,11 +3,20 @@ import { isRecord } from '../json.ts';
 import { Problem, type ShapeReport } from '../problem.ts';
 import { Redacted, shows } from '../redacted.ts';
 import type { Service } from '../service.ts';
-import { type DecodedBody, decodeBody, type TokenResponse } from './body.ts';
+import {
+  type DecodedBody,
+  decodeBody,
+  type FoundMember,
+  type Level,
+  memberAt,
+  type PrintPath,
+  plainName,
+  type TokenResponse,
+  UnusableAnswer,
+} from './body.ts';
 import { type Expiry, type RequestTimes, readExpiry } from './expiry.ts';
 import { parseHttpDate } from './expiry-value.ts';
 import { findToken } from './find-token.ts';
-import { type FoundMember, type Level, memberAt, type PrintPath, plainName, UnusableAnswer } from './members.ts';
 import { createPathPrinter, shapeOf } from './shape.ts';
 
 export type TokenResponseReading =

@@ -2,10 +2,9 @@ import { type Credential, repeatsCredential } from '../credential/credential.ts'
 import { isRecord } from '../json.ts';
 import type { ShapeMember, ShapeReport } from '../problem.ts';
 import { isPlainWord, shows, textsIn } from '../redacted.ts';
-import { decodeBody, mediaTypeOf, type TokenResponse } from './body.ts';
+import { decodeBody, type MemberPath, mediaTypeOf, type PrintPath, plainName, type TokenResponse } from './body.ts';
 import { expiryNameOf } from './expiry-value.ts';
 import { TOKEN_NAMES } from './find-token.ts';
-import { type MemberPath, type PrintPath, plainName } from './members.ts';
 
 /**
  * Tells the form of the answer to a token request with this credential, so that an operator can see what the service

@@ -1,8 +1,22 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { stateOf } from '../../../bin/commands/client/states.ts';
+import { sealAttributes } from '../../../functions/aws/pair-table/item.ts';
 import { startSecretsManager } from '../../support/stand-ins.ts';
 import { finished, runCommandLine, SHELL_KEY, startCommandLine, withoutProgress } from './command-line.ts';
 import { NEW, SERVICES, startOperatorWorld } from './operator-world.ts';
 
+const START = Date.UTC(2026, 0, 1);
+const VISIBLE = {
+  fingerprint: '0123456789abcdef',
+  credentialVersion: 'v1',
+  tokenType: 'Bearer',
+  expirySource: 'response',
+  issuedAt: START - 60_000,
+  expiresAt: START + 60_000,
+  refreshAt: START,
+  lifetimeSeenMs: 120_000,
+  sameTokenAgain: false,
+} as const;
 const DAY_MS = 24 * 60 * 60_000;
 /** Said because the environment of these tests is not `local`. */
 const STAND_IN = 'AWS_ENDPOINT_URL_SECRETS_MANAGER is set: this is not the "dev" in AWS.\n';
@@ -151,7 +165,7 @@ describe('client list with the table', () => {
     expect(await list()).toMatch(/^acme +customer-insights +unproven +- +- +[0-9a-f]{8} +- +\d+ s$/m);
 
     world.tokenService.respondWith('customer-insights', { status: 401 });
-    world.tokenService.respondWith('merchant-payment-cleansing', { status: 503 });
+    world.tokenService.respondWith('merchant-payment-cleansing', { status: 503, headers: { 'retry-after': '300' } });
     await world.run(['client', 'check', 'acme']);
     const failed = await list();
     expect(failed).toMatch(/^acme +customer-insights +rejected since \S+Z +- +- /m);
@@ -182,15 +196,16 @@ describe('client list with the table', () => {
     expect(await list('--service', 'customer-insights')).toMatch(/^CLIENT .*\nacme +customer-insights +ok .*\n$/);
   });
 
-  it('calls a version that no service has accepted yet unproven, while the token of the one before lives', async () => {
-    const world = await startOperatorWorld();
-    await world.run(['client', 'check', 'acme']);
-    world.tokenService.respondWith(undefined, { status: 503 });
-    await world.run(['client', 'put', 'acme', '--force'], { input: NEW });
-    await world.eventsSettled();
-    await world.run(['client', 'retry', 'acme', '--yes']);
-    const { stdout } = await world.run(['client', 'list']);
-    expect(stdout).toMatch(/^acme +customer-insights +unproven +- +\d+ (?:min|h) /m);
+  it('calls a version that no service has accepted yet unproven, while the token of the one before lives', () => {
+    const item = {
+      pair: { S: 'acme/customer-insights' },
+      ...sealAttributes({ bytes: new Uint8Array(1), keyVersion: 'key', visible: VISIBLE }),
+    };
+    const pair = { client: 'acme', service: 'customer-insights' };
+    const told = { ...pair, tokenExpiresAt: VISIBLE.expiresAt };
+    expect(stateOf(pair, item, 'v2', START)).toEqual({ ...told, state: 'unproven' });
+    expect(stateOf(pair, item, 'v1', START)).toEqual({ ...told, state: 'ok', provenAt: VISIBLE.issuedAt });
+    expect(stateOf(pair, item, 'v1', VISIBLE.expiresAt)).toEqual({ ...pair, state: 'ok', provenAt: VISIBLE.issuedAt });
   });
 
   it('shows the rest when the table cannot be read', async () => {

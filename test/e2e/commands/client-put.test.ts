@@ -225,6 +225,18 @@ describe('client put takes a credential', () => {
   });
 });
 
+describe('client put with --services', () => {
+  it('stores no credential with a member twice, of which it would keep the last', async () => {
+    const world = await startOperatorWorld();
+    const before = await describeSecret(world);
+    const input = JSON.stringify(NEW).replace('}', ',"secret":"marked-second"}');
+    const { exitCode, stderr } = await world.run([...PUT, '--services', INSIGHTS], { input });
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/credential-malformed: .*a member is given more than once/);
+    expect(await describeSecret(world)).toEqual(before);
+  });
+});
+
 describe('client put knows how a service is asked', () => {
   it('and does not store a client id with a colon where that would be cut off', async () => {
     const world = await startOperatorWorld();
@@ -283,6 +295,9 @@ describe('client put, wrongly used', () => {
   it.each([
     ['a secret as an argument', [...PUT, 'marked-secret'], /too many arguments/],
     ['a client that is no name', ['client', 'put', '../acme'], /argument 'client' is invalid/],
+    ['a client with a space', ['client', 'put', 'marked-secret x'], /argument 'client' is invalid/],
+    ['a client with a control character', ['client', 'put', 'marked-secret\u0007'], /argument 'client' is invalid/],
+    ['a client of 64 characters', ['client', 'put', 'x'.repeat(64)], /argument 'client' is invalid/],
     ['a service that is no name', [...PUT, '--services', 'a,,b'], /--services <names>.* is invalid/],
     ['no URL', [...PUT, '--url', ''], /where is the broker\?/],
   ])('%s is exit code 2', async (_, args, message) => {

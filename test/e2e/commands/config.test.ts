@@ -41,7 +41,25 @@ describe('config', () => {
     expect((await config('--environment', 'prod')).stdout).toMatch(/^account +222222222222 +written$/m);
   });
 
-  it.each(['local', 'toString'])('does not know an environment "%s"', async (name) => {
+  it('prints with --changed only what is written and differs from the defaults', async () => {
+    const { exitCode, stdout } = await config('dev', '--changed');
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/^canary +off +written$/m);
+    expect(stdout).not.toMatch(/ (?:default|not set)$/m);
+    expect(stdout).not.toContain('tokenPath');
+    const { settings } = JSON.parse((await config('dev', '--changed', '--json')).stdout);
+    expect(settings).toMatchObject({ canary: 'off', account: '111111111111' });
+  });
+
+  it('prints what npm start runs with, and no credential and no key of it', async () => {
+    const { exitCode, stdout } = await config('local');
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/^services\.customer-insights\.authUrl +as npm start prints it +written$/m);
+    expect(stdout).toMatch(/^accessRules\[1\]\.clients +acme +written$/m);
+    expect(stdout).not.toMatch(/AKID|secret|canary/);
+  });
+
+  it.each(['nowhere', 'toString'])('does not know an environment "%s"', async (name) => {
     const { exitCode, stdout, stderr } = await config(name);
     expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
     expect(stderr).toMatch(/no environment ".*one of dev, staging, prod/);

@@ -116,6 +116,32 @@ describe('doctor', () => {
     expect(tokenService.requests).toEqual([]);
   });
 
+  it('tries both documented token paths with --auth-url, also when the call succeeds', async () => {
+    const { run, tokenService } = await startOperatorWorld();
+    const { exitCode, stdout } = await run([...DOCTOR, '--auth-url', tokenService.authUrl(INSIGHTS)]);
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(
+      /ok +call +A token was issued.*\nok +token-path +\/auth\/v1\/token answers 401, .*set tokenPath to \/auth\/v1\/token\n$/,
+    );
+  });
+
+  it('names an AWS profile that does not exist', async () => {
+    const { run } = await startOperatorWorld();
+    const env = { AWS_PROFILE: 'nowhere', AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '' };
+    const doctor = await run(DOCTOR, { env });
+    expect(doctor.stdout).toMatch(/FAILED +aws-credentials +AWS_PROFILE is "nowhere", and neither /);
+    for (const command of [
+      ['token', 'acme', INSIGHTS],
+      ['client', 'list'],
+    ]) {
+      const { exitCode, stderr } = await run(command, { env });
+      expect(exitCode).toBe(1);
+      expect(stderr).toMatch(
+        /\nAWS_PROFILE is "nowhere", and neither \S+config nor \S+credentials has such a profile\.\n$/,
+      );
+    }
+  });
+
   it('looks with --operator at the services of every secret, and says when it may not', async () => {
     const { run } = await startOperatorWorld();
     const { exitCode, stdout } = await run([...DOCTOR, '--operator']);

@@ -1,4 +1,4 @@
-import { CreateSecretCommand } from '@aws-sdk/client-secrets-manager';
+import { CreateSecretCommand, DeleteSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
 import { finished, runCommandLine, startCommandLine, withoutProgress } from './command-line.ts';
@@ -23,6 +23,16 @@ describe('health', () => {
     const { exitCode, stdout, stderr } = await world.run(['health']);
     expect({ exitCode, said: withoutProgress(stderr) }).toEqual({ exitCode: 0, said: '2 pairs: 2 accepted\n' });
     expect(stdout).toBe(`CLIENT  ${INSIGHTS}  ${CLEANSING}\nacme    accepted           accepted\n`);
+  });
+
+  it('ends with 1 when there is nothing to check, and asks whether that is meant', async () => {
+    const world = await startOperatorWorld();
+    await world.secretsManager.send(new DeleteSecretCommand({ SecretId: 'token-broker/local/acme' }));
+    const { exitCode, stderr } = await world.run(['health']);
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(
+      /^0 pairs\nThere is nothing to check: is it the right environment, and is there a client\?\n/,
+    );
   });
 
   it('ends with 1 when a credential does not work, and leaves out what a client does not have', async () => {

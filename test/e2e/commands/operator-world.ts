@@ -68,6 +68,7 @@ export async function startOperatorWorld() {
     TOKEN_BROKER_CONTROL_URL: broker.controlUrl,
     AWS_ENDPOINT_URL_SECRETS_MANAGER: process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER ?? '',
     AWS_ENDPOINT_URL_DYNAMODB: process.env.AWS_ENDPOINT_URL_DYNAMODB ?? '',
+    AWS_ENDPOINT_URL_CLOUDWATCH_LOGS: process.env.AWS_ENDPOINT_URL_CLOUDWATCH_LOGS ?? '',
     AWS_SESSION_TOKEN: '',
     ...keysOf(OPERATOR),
   };

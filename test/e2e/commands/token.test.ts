@@ -47,6 +47,28 @@ describe('token', () => {
     });
   });
 
+  it.each([
+    ['arguments', ['acme', 'customer-insights']],
+    ['an option and an argument', ['customer-insights', '--client', 'acme']],
+    ['an argument and an option', ['--service', 'customer-insights', 'acme']],
+  ])('takes client and service as %s', async (_, args) => {
+    server = await startLoopbackServer(goodAnswer());
+    expect(await runCommandLine(['token', ...args], { TOKEN_BROKER_URL: server.url })).toMatchObject({ exitCode: 0 });
+    expect(JSON.parse(server.requests[0]?.body ?? '')).toEqual({ client: 'acme', service: 'customer-insights' });
+  });
+
+  it("tells the end of the token as the broker does, whatever this machine's clock says", async () => {
+    const { stdout } = await run(goodAnswer({ expires_at: '2001-01-01T00:00:00.000Z' }), ['--json']);
+    expect(JSON.parse(stdout)).toMatchObject({ expires_at: '2001-01-01T00:00:00.000Z' });
+  });
+
+  it('says when the token lives for less than --min-ttl', async () => {
+    const { exitCode, stderr } = await run(goodAnswer(), ['--min-ttl', '7200', '--reveal']);
+    expect(exitCode).toBe(0);
+    expect(stderr).toMatch(/^The token lives for 359\d s, less than the 7200 s of --min-ttl: /);
+    expect((await run(goodAnswer(), ['--min-ttl', '3000', '--reveal'])).stderr).toBe('');
+  });
+
   it('prefers --url and --region to the environment', async () => {
     const other = { TOKEN_BROKER_URL: 'https://broker.example.com', AWS_REGION: 'ap-south-1' };
     server = await startLoopbackServer(goodAnswer());
@@ -167,7 +189,7 @@ describe('token, refused or failed', () => {
 
 describe('token, wrongly used', () => {
   it.each([
-    ['no client', ['--service', 'customer-insights'], /required option '--client <name>'/],
+    ['no client', ['--service', 'customer-insights'], /required option '--client <name>' or argument 'client'/],
     ['no service', ['--client', 'acme'], /required option '--service <name>'/],
     ['a client that is no name', [...PAIR, '--client', '../acme'], /option '--client <name>' is invalid/],
     ['half a second', [...PAIR, '--min-ttl', '0.5'], /'--min-ttl <seconds>' .*0 to 86400/],

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
 import { rulesDigest } from '../../../functions/environment.ts';
 import { createTokenFunction } from '../../../functions/token-function.ts';
 import { createBrokerDay } from '../../support/cloudwatch/broker-day.ts';
@@ -31,6 +32,7 @@ async function linesOfADay() {
   return day.lines.map((line) => JSON.parse(line)).map((line) => ({ ...line, '@timestamp': line._aws.Timestamp }));
 }
 
+const NO_SECRETS = createSecretsManagerClient({ region: 'eu-west-1' });
 const BILLING = 'aws:111111111111:billing/run-1';
 const REPORTING = 'aws:111111111111:reporting';
 
@@ -83,6 +85,8 @@ it('a line names the rules that decided, and tells nothing of the session token'
     environment: 'test',
     tableName: 'pairs',
     settings: { ...settings, provenForSeconds: 3_600 },
+    dynamodb: { getItem: async () => undefined, updateItem: async () => undefined },
+    secretsManager: NO_SECRETS,
     write: (line) => void lines.push(line),
   });
   await handler(functionUrlEvent({ ...ACME, client: 'globex' }), CONTEXT);

@@ -63,6 +63,7 @@ const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
     { about: /client put acme --force/, input: NEW, shows: /disabled .*is AWSCURRENT/s },
     { about: /AWSPREVIOUS --remove-from/, shows: /"ARN"/ },
     { about: /client enable acme/, shows: /acme is enabled.*accepted/s },
+    { about: /audit acme/, shows: /TIME .*:operator\S* +check +customer-insights +accepted/s },
   ],
   'Restore a deleted secret': [
     {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { SecretReading } from '../../../functions/broker/credential/secret.ts';
-import { createSecretCache } from '../../../functions/broker/credential/secret-cache.ts';
+import { createSecretCache } from '../../../functions/broker/credential/secret.ts';
 import { createAcquireToken } from '../../../functions/broker/pair/acquire-token.ts';
 import type { Call, Step, View } from '../../../functions/broker/pair/decision.ts';
 import { PairMemory } from '../../../functions/broker/pair/memory.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { type MemberPath, plainName, UnusableAnswer } from '../../../functions/broker/token-response/body.ts';
 import { findToken, TOKEN_NAMES } from '../../../functions/broker/token-response/find-token.ts';
-import { type MemberPath, plainName, UnusableAnswer } from '../../../functions/broker/token-response/members.ts';
 import { jwt } from './token-responses/answer.ts';
 
 const TOKEN = 'tok-4f9Kq2ZxV7mN1bR8';

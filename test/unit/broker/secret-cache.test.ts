@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { SecretReading } from '../../../functions/broker/credential/secret.ts';
-import { createSecretCache } from '../../../functions/broker/credential/secret-cache.ts';
+import { createSecretCache } from '../../../functions/broker/credential/secret.ts';
 import type { SecretStage } from '../../../functions/contract.ts';
 import { found } from '../../support/broker-world.ts';
 import { START } from '../../support/example.ts';

@@ -264,6 +264,17 @@ describe('POST /whoami', () => {
     expect(audited[0]).not.toHaveProperty('pair');
   });
 
+  it('shows no rule that pins the id of another role, and none to another organization', async () => {
+    const accessRules = [exampleRule(), exampleRule({ roleId: 'AROAFIRST', clients: 'all' })];
+    const { post } = createBrokerWorld({ accessRules, principalOrgId: 'o-ours' });
+    const caller = { ...BILLING, roleId: 'AROASECOND', principalOrgId: 'o-ours' };
+
+    expect((await post({}, { path, caller })).json.rules).toHaveLength(1);
+    expect((await post({}, { path, caller: { ...caller, roleId: 'AROAFIRST' } })).json.rules).toHaveLength(2);
+    expect((await post({}, { path, caller: { ...caller, principalOrgId: undefined } })).json.rules).toEqual([]);
+    expect(await post(MEMBERS, { caller: { ...caller, principalOrgId: 'o-theirs' } })).toMatchObject({ status: 403 });
+  });
+
   it('says that no rule names a role', async () => {
     const { post } = createBrokerWorld({ accessRules: [exampleRule()] });
     const caller = { ...BILLING, partition: 'aws-cn', role: 'stranger' };

@@ -37,6 +37,7 @@ describe('asking for a token', () => {
       accessToken: ACCESS_TOKEN,
       tokenType: 'Bearer',
       expiresAt: NOW + 3_599_000,
+      expiresAtBroker: issued(NOW).expires_at,
       expirySource: 'response',
       fingerprint: '0123456789abcdef',
       scope: 'read',
