@@ -73,7 +73,7 @@ export function problemError(problem: BrokerProblem, retryAfterSeconds: number |
 export function withCaller({ type, message, ...facts }: TokenBrokerError, caller: Caller): TokenBrokerError {
   const rules = caller.rules.map(ruleText).join('; ');
   const may = rules === '' ? 'no access rule names it' : `its access rules allow ${rules}`;
-  return new TokenBrokerError(type, `${facts.detail} You are ${caller.role}; ${may}.`, { ...facts, caller });
+  return new TokenBrokerError(type, `${facts.detail} You are ${caller.role}; ${may}`, { ...facts, caller });
 }
 
 /** Whether the broker keeps a token that it was told is refused, because it replaced the predecessor just before. */

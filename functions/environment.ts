@@ -59,7 +59,7 @@ const HEALTH_NAMES = [
 
 type Filled<Names extends readonly string[]> = Readonly<Record<Names[number], string>>;
 
-/** Reads the token function's variables; throws at start-up, with the names, when the stack left one out. */
+/** Reads the token function's variables; throws at start-up, with the names, when one is missing or would leak secrets. */
 export function parseBrokerEnvironment(variables: Variables): BrokerEnvironment {
   return parse(BROKER_NAMES, variables);
 }
@@ -71,8 +71,26 @@ export function parseHealthEnvironment(variables: Variables): HealthEnvironment 
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
+/**
+ * The variables that make Node itself write what it sends, Basic values too, or run code before ours. In `NODE_OPTIONS`
+ * only what sizes the memory or maps stacks to sources is expected.
+ */
+export function leakingVariables(variables: Variables): readonly string[] {
+  const options = (variables.NODE_OPTIONS ?? '').split(/\s+/).filter((option) => option !== '');
+  return [
+    ...['NODE_DEBUG', 'NODE_DEBUG_NATIVE'].filter((name) => variables[name]),
+    ...(options.every((option) => EXPECTED_OPTION.test(option)) ? [] : ['NODE_OPTIONS']),
+  ];
+}
+
+const EXPECTED_OPTION = /^--(?:enable-source-maps|max-(?:old|semi)-space-size=\d+)$/;
+
 function parse<Names extends readonly string[]>(names: Names, variables: Variables): Filled<Names> {
   const missing = names.filter((name) => !variables[name]);
   if (missing.length > 0) throw new TypeError(`The environment variables ${missing.join(', ')} must be set.`);
+  const leaking = leakingVariables(variables);
+  if (leaking.length > 0) {
+    throw new TypeError(`The environment variables ${leaking.join(', ')} must not be set: Node would write secrets.`);
+  }
   return Object.fromEntries(names.map((name) => [name, variables[name]])) as Filled<Names>;
 }

@@ -6,6 +6,8 @@ import { CredentialHealth } from './health/credential-health.ts';
 import { FailedEvents } from './health/failed-events.ts';
 import { Monitoring } from './monitoring/monitoring.ts';
 import { OperatorTopic } from './monitoring/operator-topic.ts';
+import { Trail } from './monitoring/trail.ts';
+import { summariseAccessRules } from './settings/access-rules.ts';
 import type { Environment } from './settings/environment.ts';
 import { TokenEndpoint } from './token/token-endpoint.ts';
 
@@ -27,6 +29,9 @@ export class TokenBrokerStack extends Stack {
     Tags.of(this).add('application', 'token-broker', untagged);
     Tags.of(this).add('environment', environment.name, untagged);
 
+    // In the code asset a changed rule is only another key: `cdk diff` shows this.
+    this.templateOptions.metadata = { AccessRules: summariseAccessRules(environment) };
+
     const { name, keyArn, health, logRetentionDays, tracing } = environment;
     const secrets = new ClientSecrets(this, 'ClientSecrets', { environment: name, keyArn });
     const { key } = secrets;
@@ -43,13 +48,14 @@ export class TokenBrokerStack extends Stack {
     const { services } = environment;
     const parts = { secrets, pairs, endpoint, operators, failedEvents, observation };
     new CredentialHealth(this, 'CredentialHealth', { environment: name, every: health.every, services, ...parts });
-    const { dashboardUrl } = new Monitoring(this, 'Monitoring', {
+    const monitoring = new Monitoring(this, 'Monitoring', {
       environment,
       called: endpoint.called,
       log: endpoint.log,
       failedEvents: failedEvents.queue,
       operators,
     });
+    if (environment.trail !== 'off') new Trail(monitoring, 'Trail', { environment, key, operators });
 
     new CfnOutput(this, 'Url', { value: endpoint.url, description: 'Where callers send their requests' });
     new CfnOutput(this, 'TableName', { value: tableName, description: 'Holds the state of every pair' });
@@ -58,6 +64,9 @@ export class TokenBrokerStack extends Stack {
       value: operators.topic.topicArn,
       description: 'Tells the operators what to act on',
     });
-    new CfnOutput(this, 'DashboardUrl', { value: dashboardUrl, description: 'Shows the operators how the broker is' });
+    new CfnOutput(this, 'DashboardUrl', {
+      value: monitoring.dashboardUrl,
+      description: 'Shows the operators how the broker is',
+    });
   }
 }

@@ -3,9 +3,10 @@ import { addDoctorCommand, type DoctorOptions, type EndedCall } from '../../clie
 import type { Step } from '../../client/commands/step.ts';
 import { authUrlFault } from '../../lib/settings/auth-url.ts';
 import { ALIAS, functionName } from '../../lib/settings/names.ts';
+import { examineDirectInvocation } from './doctor/direct-invoke.ts';
 import { examineSecret, examineTags } from './doctor/secret.ts';
 import { tryTokenPaths } from './doctor/token-paths.ts';
-import { isLocal } from './shared/environment.ts';
+import { isLocal, settingsOf } from './shared/environment.ts';
 import type { ClientOptions } from './shared/options.ts';
 import { openSecrets } from './shared/secrets.ts';
 
@@ -41,7 +42,10 @@ async function* lookFurther({ options, cause }: EndedCall, signal: AbortSignal):
     yield await examineSecret(environment, { client, service }, secrets);
   }
   // Else this would take the place of what makes the call fail.
-  if (cause === undefined && operator && secrets !== undefined) yield await examineTags(secrets);
+  if (cause !== undefined || !operator) return;
+  if (secrets !== undefined) yield await examineTags(secrets);
+  const settings = settingsOf(environment);
+  if (settings !== undefined) yield await examineDirectInvocation(settings, signal);
 }
 
 function parseAuthUrl(text: string): string {

@@ -1,15 +1,19 @@
 import type { Command } from 'commander';
-import { addPolicyCommand } from '../../client/commands/policy.ts';
+import { printJson, talk } from '../../client/commands/output.ts';
+import { addPolicyCommand, parseRole } from '../../client/commands/policy.ts';
 import { parseRoleArn } from '../../lib/settings/access-rules.ts';
+import type { Environment } from '../../lib/settings/environment.ts';
 import { ALIAS, functionName } from '../../lib/settings/names.ts';
 import { knownSettings, settingsOf } from './shared/environment.ts';
 
-/** `policy` as the client package has it, with what the settings say of the function and the access rules. */
+/**
+ * `policy` as the client package has it, with what the settings say of the function and the access rules; and what the
+ * broker's own account must forbid.
+ */
 export function addOperatorPolicyCommand(program: Command): void {
   addPolicyCommand(program, {
     functionArn(environment, partition, command) {
-      const { name, account, region } = knownSettings(environment, command);
-      return `arn:${partition}:lambda:${region}:${account}:function:${functionName(name)}:${ALIAS}`;
+      return `${functionArn(knownSettings(environment, command), partition)}:${ALIAS}`;
     },
     rulesOf(arn, environment) {
       // Matched on account and name, because a caller arrives without its role's path.
@@ -17,5 +21,67 @@ export function addOperatorPolicyCommand(program: Command): void {
       const { accessRules = [] } = settingsOf(environment) ?? {};
       return accessRules.filter((rule) => JSON.stringify(parseRoleArn(rule.role)) === role);
     },
-  });
+    withoutRole(command) {
+      const { environment, guard, breakGlass, json } = command.optsWithGlobals<GuardOptions>();
+      if (!guard) command.error("error: missing required argument 'role-arn'");
+      const settings = knownSettings(environment, command);
+      const policy = guardPolicy(settings, breakGlass);
+      printJson(json ? { environment, account: settings.account, policy } : policy);
+      talk(guardWords(settings));
+    },
+  })
+    .option('--guard', "print the service control policy that keeps the roles of the broker's account to its URL")
+    .option('--break-glass <role-arn>', 'with --guard: the role that may still invoke the function itself', parseRole)
+    .hook('preAction', (command) => {
+      const { guard, breakGlass } = command.opts<GuardOptions>();
+      if (breakGlass !== undefined && !guard) command.error('error: --break-glass is an exception to --guard');
+      if (guard && command.args.length > 0) command.error('error: --guard is about every role: name none');
+    });
+}
+
+interface GuardOptions {
+  readonly environment: string;
+  readonly guard?: boolean;
+  readonly breakGlass?: string;
+  readonly json?: boolean;
+}
+
+/**
+ * Forbids every role of the broker's account to invoke the function except through its URL, where AWS itself says who
+ * calls; a direct event can claim any caller. A request that does not say how it came is a direct one.
+ *
+ * @see https://docs.aws.amazon.com/organizations/latest/userguide/orgs_manage_policies_scps.html
+ */
+function guardPolicy(place: Place, breakGlass: string | undefined) {
+  const arn = functionArn(place);
+  return {
+    Version: '2012-10-17',
+    Statement: [
+      {
+        Sid: 'InvokeOnlyThroughTheFunctionUrl',
+        Effect: 'Deny',
+        Action: ['lambda:InvokeFunction', 'lambda:InvokeAsync'],
+        Resource: [arn, `${arn}:*`],
+        Condition: {
+          BoolIfExists: { 'lambda:InvokedViaFunctionUrl': 'false' },
+          ...(breakGlass !== undefined && { ArnNotEquals: { 'aws:PrincipalArn': breakGlass } }),
+        },
+      },
+    ],
+  };
+}
+
+type Place = Pick<Environment, 'name' | 'account' | 'region'>;
+
+function functionArn({ name, account, region }: Place, partition = partitionOf(region)): string {
+  return `arn:${partition}:lambda:${region}:${account}:function:${functionName(name)}`;
+}
+
+function partitionOf(region: string): string {
+  if (region.startsWith('cn-')) return 'aws-cn';
+  return region.startsWith('us-gov-') ? 'aws-us-gov' : 'aws';
+}
+
+function guardWords({ account }: Place): string {
+  return `Attach it to the account ${account} as a service control policy, from the management account of the organization: docs/operations.md, "Guard the function". It does not bind the management account itself.`;
 }

@@ -137,7 +137,15 @@ interface AwsAnswer {
 }
 
 /** One call of AWS, signed by hand: an SDK client would be too much for it. @throws CommandFailure `aborted` */
-async function askAws({ url, path, query, service, region, credentials, ...sent }: AwsRequest): Promise<AwsAnswer> {
+export async function askAws({
+  url,
+  path,
+  query,
+  service,
+  region,
+  credentials,
+  ...sent
+}: AwsRequest): Promise<AwsAnswer> {
   const { method, body } = sent;
   const signer = new SignatureV4({ service, region, credentials, sha256: Sha256 });
   const { protocol, hostname, host } = url;

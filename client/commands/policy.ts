@@ -10,19 +10,22 @@ export interface SettingsView {
   /** The broker's function with its alias. */
   readonly functionArn: (environment: string, partition: string, command: Command) => string;
   readonly rulesOf: (role: string, environment: string) => readonly CallerRule[];
+  /** What the command does when no role is named. */
+  readonly withoutRole: (command: Command) => void;
 }
 
 /** `policy`: what a caller's own account must allow its role; sends nothing. */
-export function addPolicyCommand(program: Command, settings?: SettingsView): void {
-  program
+export function addPolicyCommand(program: Command, settings?: SettingsView): Command {
+  return program
     .command('policy')
     .description('Print the identity policy that a role needs to call the broker; offline, without AWS credentials.')
-    .argument('<role-arn>', 'the role: arn:aws:iam::<account>:role/<name>', parseRole)
+    .argument(settings ? '[role-arn]' : '<role-arn>', 'the role: arn:aws:iam::<account>:role/<name>', parseRole)
     .option('--function-arn <arn>', "the broker's function with its alias, as its operators know it", parseFunctionArn)
     .option('--json', settings ? 'answer in JSON, with the access rules that cover the role' : 'answer in JSON')
-    .action(async (role: string, _: unknown, command: Command) => {
+    .action(async (role: string | undefined, _: unknown, command: Command) => {
       const options = command.optsWithGlobals<PolicyOptions>();
       await explainFailure(options, async () => {
+        if (role === undefined) return settings?.withoutRole(command);
         const { environment, json, functionArn } = options;
         const view = functionArn === undefined && environment !== undefined ? settings : undefined;
         const partition = ROLE_ARN.exec(role)?.[1] ?? 'aws';
@@ -42,7 +45,8 @@ interface PolicyOptions {
   readonly json?: boolean;
 }
 
-function parseRole(text: string): string {
+/** The ARN of a role, as an option or an argument. */
+export function parseRole(text: string): string {
   const fault = roleFault(text);
   if (fault !== undefined) throw new InvalidArgumentError(`It ${fault}: ${EXAMPLE}.`);
   return text;

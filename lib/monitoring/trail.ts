@@ -141,7 +141,7 @@ function eventSelectors(arn: string): CfnTrail.AdvancedEventSelectorProperty[] {
  *
  * @see https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/FilterAndPatternSyntaxForMetricFilters.html
  */
-export function trailPatterns({ name, trail }: Pick<Environment, 'name' | 'trail'>): Readonly<Record<string, string>> {
+function trailPatterns({ name, trail }: Pick<Environment, 'name' | 'trail'>): Readonly<Record<string, string>> {
   const writers = trail === 'off' ? [] : trail.sealingKeyWriters;
   const issuer = '$.userIdentity.sessionContext.sessionIssuer.arn';
   const noWriter = either([`${issuer} NOT EXISTS`, both(writers.map((role) => `${issuer} != "${role}"`))]);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ROLE_ARN } from '../../functions/contract.ts';
+import { rulesDigest } from '../../functions/environment.ts';
 import { ALIAS, functionName } from './names.ts';
 import { type Fault, listOf, nameFault, readable, text } from './schema.ts';
 
@@ -136,6 +137,20 @@ export function parseRoleArn(arn: string): Role | undefined {
   const [, partition, account, name] = ROLE_ARN.exec(arn) ?? [];
   if (partition === undefined || account === undefined || name === undefined) return undefined;
   return { partition, account, name };
+}
+
+/** What a reviewer compares before and after: the digest that the audit lines name too, and the rules of each role. */
+export function summariseAccessRules(settings: Parameters<typeof rulesDigest>[0]): AccessRulesSummary {
+  const digest = rulesDigest(settings);
+  const byRole = Map.groupBy(settings.accessRules, ({ role }) => role);
+  const counts = [...byRole].map(([role, own]) => [role, own.length] as const);
+  return { digest, rules: Object.fromEntries(counts.toSorted(([one], [other]) => (one < other ? -1 : 1))) };
+}
+
+interface AccessRulesSummary {
+  readonly digest: string;
+  /** How many there are, by role. */
+  readonly rules: Readonly<Record<string, number>>;
 }
 
 /** Why a text is not the ARN of one IAM role. */

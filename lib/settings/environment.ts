@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { BrokerSettings } from '../../functions/environment.ts';
 import { ALARM_NAMES } from '../monitoring/alarms.ts';
-import { accessRuleFaults, accessRuleSchema, callerAccountFaults } from './access-rules.ts';
+import { accessRuleFaults, accessRuleSchema, callerAccountFaults, roleArnFault } from './access-rules.ts';
 import { healthSchema, rateSeconds } from './health.ts';
 import { check, type Fault, listOf, nameFault, readable, recordOf, SettingsError, text } from './schema.ts';
 import { serviceSchema } from './service.ts';
@@ -58,6 +58,13 @@ export const environmentSchema = z.strictObject({
     .default(365),
   // Whether Lambda writes a trace of each call to X-Ray.
   tracing: z.boolean().default(false),
+  // Whether CloudTrail records who invokes the token function and who changes what, and which roles may write the sealing
+  // key without an alarm.
+  trail: z
+    .union([z.literal('off'), z.strictObject({ sealingKeyWriters: listOf(text(roleArnFault)).max(3).default([]) })], {
+      error: "must be 'off' or an object with sealingKeyWriters",
+    })
+    .default('off'),
   // Where the token function runs, when a service knows its callers by their addresses.
   vpc: z
     .strictObject({

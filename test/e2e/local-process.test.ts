@@ -61,6 +61,12 @@ describe('npm start', () => {
     expect(stderr).toBe('');
   });
 
+  it('only warns of variables with which Node would write secrets, because editors set them', async () => {
+    const broker = await startLocalBroker({ env: { NODE_DEBUG: 'none-of-node', NODE_OPTIONS: '--trace-warnings' } });
+    const { stderr } = await broker.end();
+    expect(stderr).toMatch(/^NODE_DEBUG, NODE_OPTIONS is set: Node may write credentials and tokens here; .*\n$/);
+  });
+
   it('ends everything on Ctrl-C', async () => {
     const broker = await startLocalBroker();
     const { TOKEN_BROKER_URL: url = '', AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets = '' } = printedVariables(broker);

@@ -100,6 +100,23 @@ describe.each(['token', 'health'] as const)('the %s function', (name) => {
       await expect(world.start(name, rest)).rejects.toThrow(`The environment variables ${missing} must be set.`);
     }
   });
+
+  it.each([
+    ['NODE_DEBUG', 'net'],
+    ['NODE_DEBUG_NATIVE', 'tls'],
+    ['NODE_OPTIONS', '--trace-tls'],
+    ['NODE_OPTIONS', '--enable-source-maps --import data:text/javascript,'],
+  ])('does not start with %s=%s, with which Node would write secrets or run other code', async (variable, value) => {
+    await expect(world.start(name, { ...world.variablesOf(name), [variable]: value })).rejects.toThrow(
+      `The environment variables ${variable} must not be set: Node would write secrets.`,
+    );
+  });
+
+  it('starts with the options of Node that size its memory', async () => {
+    const NODE_OPTIONS = '--enable-source-maps --max-old-space-size=400 --max-semi-space-size=8';
+    const started = await world.start(name, { ...world.variablesOf(name), NODE_OPTIONS });
+    expect(started.written()).toBe('');
+  });
 });
 
 function brokerFor(credentials: typeof BILLING) {

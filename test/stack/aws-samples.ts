@@ -6,7 +6,7 @@ import { DEPLOYED } from '../support/cloudwatch/resolve.ts';
  * value for each call, errors and throttles as noughts and ones. A surge of calls, a bad hour, or a queue that fills.
  */
 export interface Sample {
-  readonly namespace: 'AWS/Lambda' | 'AWS/SQS';
+  readonly namespace: 'AWS/Lambda' | 'AWS/SQS' | 'TokenBrokerTrail/test';
   readonly name: string;
   readonly dimensions: Readonly<Record<string, string>>;
   /** The values of a minute as it should be, and of one that is not. */
@@ -39,6 +39,10 @@ export const AWS_SAMPLES: Readonly<Record<string, readonly Sample[]>> = {
   ],
   'new-version-errors': [lambda('Errors', NEW_VERSION, [0, 0, 0, 0, 0, 0], [0, 0, 1, 0, 0, 0])],
   'new-version-p99-duration': [lambda('Duration', NEW_VERSION, [2.4, 2.4, 388.7], [2.4, 2.4, 7_214.6])],
+  'direct-invocation': [record('DirectInvocations')],
+  'function-changed': [record('FunctionChanges')],
+  'sealing-key-written': [record('SealingKeyWrites')],
+  'trail-changed': [record('TrailChanges')],
   'failed-events': [
     { namespace: 'AWS/SQS', name: 'ApproximateNumberOfMessagesVisible', dimensions: QUEUE, calm: [0], bad: [2] },
   ],
@@ -56,4 +60,9 @@ function lambda(
   bad: readonly number[],
 ): Sample {
   return { namespace: 'AWS/Lambda', name, dimensions, calm, bad };
+}
+
+/** What a filter makes of the trail's records: nothing, until one matches. */
+function record(name: string): Sample {
+  return { namespace: 'TokenBrokerTrail/test', name, dimensions: {}, calm: [], bad: [1] };
 }

@@ -5,7 +5,7 @@ import { Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambd
 import { LogGroup } from 'aws-cdk-lib/aws-logs';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
-import { createNewVersionAlarms, Monitoring } from '../../lib/monitoring/monitoring.ts';
+import { createNewVersionAlarms, createTrailAlarms, Monitoring } from '../../lib/monitoring/monitoring.ts';
 import { OperatorTopic } from '../../lib/monitoring/operator-topic.ts';
 import { parseEnvironment } from '../../lib/settings/environment.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
@@ -26,13 +26,15 @@ export function synthesiseMonitoring(changes: object = {}): Pick<Synthesised, 't
     logGroup: new LogGroup(stack, 'Log'),
   });
   const alias = tokenFunction.addAlias('live');
+  const operators = new OperatorTopic(stack, 'OperatorTopic', { environment: environment.name, key, notify: [] });
   new Monitoring(stack, 'Monitoring', {
     environment,
     called: alias,
     log: tokenFunction.logGroup,
     failedEvents: new Queue(stack, 'Queue'),
-    operators: new OperatorTopic(stack, 'OperatorTopic', { environment: environment.name, key, notify: [] }),
+    operators,
   });
   createNewVersionAlarms(new Construct(stack, 'NewVersionAlarms'), environment, alias);
+  createTrailAlarms(new Construct(stack, 'TrailAlarms'), environment, operators);
   return { template: JSON.parse(JSON.stringify(Template.fromStack(stack).toJSON())) };
 }

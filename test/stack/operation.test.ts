@@ -1,4 +1,9 @@
+import { App } from 'aws-cdk-lib';
+import { Annotations, Match } from 'aws-cdk-lib/assertions';
 import { describe, expect, it } from 'vitest';
+import { environments } from '../../lib/environments.ts';
+import { parseEnvironment } from '../../lib/settings/environment.ts';
+import { TokenBrokerStack } from '../../lib/token-broker-stack.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
 import { resourceOf, resourcesOf, type Statement, type Synthesised, synthesise } from './synthesise.ts';
 
@@ -18,6 +23,20 @@ describe('reserved concurrency', () => {
       ({ Properties }) => Properties.ReservedConcurrentExecutions,
     );
     expect(limits.filter((limit) => limit !== undefined)).toEqual([0]);
+  });
+
+  it('is told at synth with the quota that it needs, and what to do without it', () => {
+    const toldOf = (reservedConcurrency: unknown) => {
+      const app = new App({ analyticsReporting: false, context: { 'aws:cdk:bundling-stacks': [] } });
+      const environment = parseEnvironment('test', { ...exampleForm(), reservedConcurrency });
+      const inner = new TokenBrokerStack(app, 'Stack', { environment });
+      return Annotations.fromStack(inner)
+        .findInfo('*', Match.anyValue())
+        .map(({ entry }) => entry.data);
+    };
+    expect(toldOf(50)).toEqual([expect.stringMatching(/at least 150 .*Have it raised.*reservedConcurrency: 'none'/)]);
+    expect([...toldOf('none'), ...toldOf(0)]).toEqual([]);
+    expect(environments.prod?.reservedConcurrency).toBeGreaterThan(0);
   });
 
   it('changes without a new version: an emergency does not wait for a canary', () => {

@@ -6,6 +6,7 @@ import { parseEnvironment, toBrokerSettings } from '../../lib/settings/environme
 import { runCommandLine } from '../e2e/commands/command-line.ts';
 import { isAllowed } from '../support/iam.ts';
 import { callUrl, invoke } from '../support/iam-operations.ts';
+import { parsePolicy } from '../support/iam-policy.ts';
 import { policiesOf } from '../support/iam-world.ts';
 import { deployStack } from './deployed-stack.ts';
 
@@ -21,8 +22,9 @@ describe.each(Object.entries(environments))('in %s', (name, form) => {
   const roles = [...new Set(form.accessRules.map(({ role }) => role))];
   const accounts = [...new Set(roles.map((role) => parseRoleArn(role)?.account ?? ''))];
 
-  const allows = (role: string, policy: unknown, requests: ReturnType<typeof callUrl>) => {
-    const policies = policiesOf(resources, { [role]: policy });
+  const allows = (role: string, policy: unknown, requests: ReturnType<typeof callUrl>, guard?: unknown) => {
+    const ofOrganization = guard === undefined ? [] : parsePolicy(guard);
+    const policies = { ...policiesOf(resources, { [role]: policy }), ofOrganization };
     return requests.every((request) => isAllowed(policies, request));
   };
 
@@ -51,6 +53,38 @@ describe.each(Object.entries(environments))('in %s', (name, form) => {
 
     it('cannot invoke the function past its URL', () => {
       expect(everyVersion.filter((arn) => allows(role, ADMINISTRATOR, [invoke(role, arn)]))).toEqual([]);
+    });
+  });
+
+  describe('an administrator of the own account', () => {
+    const role = `arn:aws:iam::${form.account}:role/administrator`;
+    const BREAK_GLASS = `arn:aws:iam::${form.account}:role/break-glass`;
+    const invokable = (own: string, guard?: Policy) =>
+      everyVersion.filter((arn) => allows(own, ADMINISTRATOR, [invoke(own, arn)], guard));
+
+    it('can invoke the function past its URL: no policy of the stack prevents it', () => {
+      expect(invokable(role)).toEqual(everyVersion);
+    });
+
+    it('cannot under the guard that the command line prints, and still calls the URL', async () => {
+      const guard = await printed(['--guard', '--environment', name]);
+      expect(invokable(role, guard)).toEqual([]);
+      const silent = everyVersion.map((arn) => ({ ...invoke(role, arn), context: {} }));
+      expect(silent.filter((request) => allows(role, ADMINISTRATOR, [request], guard))).toEqual([]);
+      expect(allows(role, ADMINISTRATOR, callUrl(role, urlTarget), guard)).toBe(true);
+    });
+
+    it('can under a guard with an exception only as the role that breaks the glass', async () => {
+      const guard = await printed(['--guard', '--break-glass', BREAK_GLASS, '--environment', name]);
+      expect(invokable(role, guard)).toEqual([]);
+      expect(invokable(`${BREAK_GLASS}-2`, guard)).toEqual([]);
+      expect(invokable(BREAK_GLASS, guard)).toEqual(everyVersion);
+    });
+
+    it('can start other functions under the guard, the one that checks too', async () => {
+      const guard = await printed(['--guard', '--environment', name]);
+      const others = [`${functionArn}-2`, functionArn.replace('token-broker-', 'token-broker-health-')];
+      for (const arn of others) expect(allows(role, ADMINISTRATOR, [invoke(role, arn)], guard)).toBe(true);
     });
   });
 
@@ -89,7 +123,11 @@ interface Policy {
 }
 
 /** What an operator gives to the owner of a role. */
-async function printedPolicy(role: string, environment: string): Promise<Policy> {
-  const { stdout } = await runCommandLine(['policy', role, '--environment', environment]);
+function printedPolicy(role: string, environment: string): Promise<Policy> {
+  return printed([role, '--environment', environment]);
+}
+
+async function printed(args: readonly string[]): Promise<Policy> {
+  const { stdout } = await runCommandLine(['policy', ...args]);
   return JSON.parse(stdout);
 }

@@ -207,7 +207,9 @@ describe('the sealing key', () => {
       requester: { kind: 'role', arn },
       action: 'secretsmanager:GetSecretValue',
       resource: sealingKey,
+      context: { 'lambda:SourceFunctionArn': arnOf('TokenEndpoint', 'AWS::Lambda::Function') },
     } as const;
     expect(isAllowed(policies, request)).toBe(true);
+    expect(isAllowed(policies, { ...request, context: {} })).toBe(false);
   });
 });

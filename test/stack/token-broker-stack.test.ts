@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { rulesDigest } from '../../functions/environment.ts';
 import { environments } from '../../lib/environments.ts';
+import { parseEnvironment, toBrokerSettings } from '../../lib/settings/environment.ts';
 import { changed, exampleForm } from '../unit/settings/example-form.ts';
 import { resourceOf, resourcesOf, type Statement, type Synthesised, synthesise } from './synthesise.ts';
 
@@ -102,6 +104,11 @@ describe('what the token function may do', () => {
         Effect: 'Allow',
         Action: 'secretsmanager:GetSecretValue',
         Resource: ['arn:aws:secretsmanager:eu-west-1:111111111111:secret:token-broker/test/*', { Ref: sealingKey.id }],
+        Condition: {
+          ArnEquals: {
+            'lambda:SourceFunctionArn': 'arn:aws:lambda:eu-west-1:111111111111:function:token-broker-test',
+          },
+        },
       },
       {
         Effect: 'Allow',
@@ -296,6 +303,20 @@ describe('the stack', () => {
     expect(text).toContain('arn:aws-cn:secretsmanager:cn-north-1:111111111111:secret:token-broker/test/*');
     expect(text).toContain('"logs.cn-north-1.amazonaws.com.cn"');
     expect(text).not.toContain('arn:aws:');
+  });
+
+  it('shows a change of the access rules beside the code asset, which every change of code changes too', () => {
+    const summaryOf = (form: unknown) => JSON.parse(synthesise('test', form).text).Metadata.AccessRules;
+    const [rule] = exampleForm().accessRules;
+    const one = summaryOf(exampleForm());
+    const two = summaryOf({ ...exampleForm(), accessRules: [rule, { ...rule, clients: ['globex'] }] });
+    const wider = summaryOf({ ...exampleForm(), accessRules: [{ ...rule, clients: 'all' }] });
+    const digest = rulesDigest(toBrokerSettings(parseEnvironment('test', exampleForm())));
+    expect(one).toEqual({ digest, rules: { [rule?.role ?? '']: 1 } });
+    expect(two.rules).toEqual({ [rule?.role ?? '']: 2 });
+    expect(wider.rules).toEqual(one.rules);
+    expect(new Set([one, two, wider].map(({ digest }) => digest)).size).toBe(3);
+    expect(summaryOf({ ...exampleForm(), health: { every: 'rate(2 hours)' } })).toEqual(one);
   });
 
   it.each(Object.entries(environments))('for %s is what was agreed on', async (name, form) => {

@@ -205,7 +205,7 @@ function ifThereIsOne(error: unknown): undefined {
 }
 
 /** A person waits longer than a caller of the broker, but not for ever. */
-const PATIENT = {
+export const PATIENT = {
   maxAttempts: 4,
   requestHandler: { connectionTimeout: 3_000, requestTimeout: 10_000, throwOnRequestTimeout: true },
 };
@@ -232,7 +232,7 @@ function readSecret(entry: SecretListEntry, prefix: string): ClientSecret | unde
 }
 
 /** From now on the client's calls fail in a command's own words. */
-function failInOurWords({ middlewareStack }: SecretsManagerClient, region: string | undefined): void {
+export function failInOurWords({ middlewareStack }: SecretsManagerClient, region: string | undefined): void {
   middlewareStack.add(
     (next, { commandName = '' }) =>
       async (args) => {

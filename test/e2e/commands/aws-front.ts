@@ -16,6 +16,8 @@ interface Front {
   readonly identity?: string;
   /** What the function's policy allows the account. */
   readonly policy?: readonly string[] | 'denied';
+  /** The roles of the account by name, with what the simulation says of a direct invocation */
+  readonly roles?: Readonly<Record<string, 'allowed' | 'implicitDeny' | 'explicitDeny' | 'denied'>>;
 }
 
 /** Plays AWS in front of a broker, the two AWS services that tell more, and a token endpoint at `/base/oauth/token`. */
@@ -25,6 +27,7 @@ export async function startFront(front: Front) {
     const { url, method, headers, body } = request;
     response.setHeader('date', new Date(Date.now() + (front.clockMs ?? 0)).toUTCString());
     if (body.includes('Action=GetCallerIdentity')) answerIdentity(response, identity);
+    else if (/Action=(ListRoles|SimulatePrincipalPolicy)/.test(body)) answerIam(response, body, front.roles);
     else if (url.endsWith('/functions/token-broker-local/policy?Qualifier=live'))
       answerPolicy(policy)(response, request);
     else if (url === '/base/oauth/token') answerWith(401, '')(response, request);
@@ -70,4 +73,22 @@ function answerIdentity(response: ServerResponse, identity: string): void {
     ? `<GetCallerIdentityResponse><GetCallerIdentityResult><Arn>${identity}</Arn></GetCallerIdentityResult></GetCallerIdentityResponse>`
     : `<ErrorResponse><Error><Type>Sender</Type><Code>${identity}</Code><Message>…</Message></Error></ErrorResponse>`;
   response.writeHead(isArn ? 200 : 403, { 'content-type': 'text/xml' }).end(body);
+}
+
+/** One role on each page; a role whose simulation is `denied` may not be asked about. */
+function answerIam(response: ServerResponse, body: string, roles: NonNullable<Front['roles']> = {}): void {
+  const names = Object.keys(roles);
+  const asked = new URLSearchParams(body);
+  const arnOf = (name = '') => `arn:aws:iam::111111111111:role/${name}`;
+  const at = Number(asked.get('Marker') ?? 0);
+  const next = at + 1 < names.length ? `<Marker>${at + 1}</Marker>` : '';
+  const page = `<ListRolesResponse><Arn>${arnOf(names[at])}</Arn>${next}</ListRolesResponse>`;
+  const decision = roles[names.find((name) => arnOf(name) === asked.get('PolicySourceArn')) ?? ''];
+  const isList = asked.get('Action') === 'ListRoles';
+  const isRefused = isList ? names.length === 0 : decision === 'denied';
+  const decisions = ['implicitDeny', decision].map((one) => `<EvalDecision>${one}</EvalDecision>`).join('');
+  response.writeHead(isRefused ? 403 : 200, { 'content-type': 'text/xml' });
+  response.end(
+    isRefused ? '<ErrorResponse><Error><Code>AccessDenied</Code></Error></ErrorResponse>' : isList ? page : decisions,
+  );
 }

@@ -60,7 +60,7 @@ describe('client check', () => {
 
   it.each([
     ['secret-missing', ['--stage', 'AWSPREVIOUS'], /token-broker\/local\/acme has no version with this stage/],
-    ['access-denied', ['--service', 'unknown'], /Check both names and your role/],
+    ['access-denied', ['--service', 'unknown'], /Compare both names with what whoami/],
   ])('explains "%s"', async (finding, args, advice) => {
     const world = await startOperatorWorld();
     const { exitCode, stdout, stderr } = await world.run([...CHECK, ...args]);

@@ -155,6 +155,43 @@ describe('doctor', () => {
     });
   });
 
+  it.each<[what: string, roles: NonNullable<Parameters<typeof startFront>[0]['roles']>, line: RegExp]>([
+    [
+      'who may',
+      { ci: 'allowed', billing: 'implicitDeny', jane: 'allowed' },
+      /^\? .*guard is attached, these may: \S+\/ci, \S+\/jane$/,
+    ],
+    [
+      'that none may',
+      { billing: 'explicitDeny', 'aws-service-role/x': 'allowed' },
+      /^ok .*None of the 1 roles of account 111111111111/,
+    ],
+    [
+      'that it may not ask',
+      { ci: 'denied', billing: 'implicitDeny' },
+      /^\? .*nothing of 1 roles \(iam:SimulatePrincipalPolicy\)$/,
+    ],
+    ['that it may not list', {}, /^\? .*You cannot list the roles of account 111111111111 \(iam:ListRoles\)$/],
+  ])('tells an operator of the roles that may invoke the function past its URL: %s', async (_, roles, line) => {
+    const { shell } = await startOperatorWorld();
+    const { url, requests } = await startFront({ roles });
+    const env = { ...shell, AWS_ENDPOINT_URL_IAM: url, AWS_ENDPOINT_URL_SECRETS_MANAGER: url };
+    const args = ['doctor', '--operator', '--environment', 'dev'];
+    const { exitCode, stdout } = await runCommandLine(args, env);
+    expect(exitCode).toBe(0);
+    expect(stdout.trimEnd().split('\n').at(-1)).toMatch(line);
+    const simulated = requests
+      .map(({ body }) => new URLSearchParams(body))
+      .filter((body) => body.has('PolicySourceArn'));
+    for (const body of simulated) {
+      expect(body.get('ActionNames.member.1')).toBe('lambda:InvokeFunction');
+      expect(body.get('ResourceArns.member.2')).toBe(
+        'arn:aws:lambda:eu-west-1:111111111111:function:token-broker-dev:live',
+      );
+      expect(body.get('ContextEntries.member.1.ContextKeyValues.member.1')).toBe('false');
+    }
+  });
+
   it('says who you are, and what the broker lets you do when no rule covers the call', async () => {
     const identity = 'arn:aws:sts::222222222222:assumed-role/reporting/jane';
     const { env } = await front({ call: 'access-denied', identity });

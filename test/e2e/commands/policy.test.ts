@@ -85,3 +85,46 @@ describe('policy', () => {
     expect(stderr).toMatch(/--environment, one of dev, staging, prod/);
   });
 });
+
+describe('policy --guard', () => {
+  const BREAK_GLASS = 'arn:aws:iam::111111111111:role/break-glass';
+
+  it('prints a service control policy for the account of the broker, and says where to attach it', async () => {
+    const { exitCode, stdout, stderr } = await policy('--guard', '--environment', 'dev');
+    expect(exitCode).toBe(0);
+    const arn = 'arn:aws:lambda:eu-west-1:111111111111:function:token-broker-dev';
+    expect(JSON.parse(stdout)).toEqual({
+      Version: '2012-10-17',
+      Statement: [
+        {
+          Sid: expect.stringMatching(/^[A-Za-z0-9]+$/),
+          Effect: 'Deny',
+          Action: ['lambda:InvokeFunction', 'lambda:InvokeAsync'],
+          Resource: [arn, `${arn}:*`],
+          Condition: { BoolIfExists: { 'lambda:InvokedViaFunctionUrl': 'false' } },
+        },
+      ],
+    });
+    expect(stderr).toMatch(/account 111111111111 as a service control policy.*"Guard the function"/);
+  });
+
+  it('excepts the role that --break-glass names', async () => {
+    const { stdout } = await policy('--guard', '--break-glass', BREAK_GLASS, '--environment', 'dev', '--json');
+    expect(JSON.parse(stdout)).toMatchObject({
+      environment: 'dev',
+      account: '111111111111',
+      policy: { Statement: [{ Condition: { ArnNotEquals: { 'aws:PrincipalArn': BREAK_GLASS } } }] },
+    });
+  });
+
+  it.each([
+    ['a role beside it', ['--guard', REPORTING], /--guard is about every role/],
+    ['an exception without it', [REPORTING, '--break-glass', BREAK_GLASS], /--break-glass is an exception to --guard/],
+    ['neither', [], /missing required argument 'role-arn'/],
+    ['an exception that is no role', ['--guard', '--break-glass', 'me'], /the ARN of an IAM role/],
+  ])('refuses %s with exit code 2', async (_, args, message) => {
+    const { exitCode, stdout, stderr } = await policy(...args, '--environment', 'dev');
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+    expect(stderr).toMatch(message);
+  });
+});

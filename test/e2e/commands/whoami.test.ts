@@ -36,7 +36,7 @@ it('a refused token is told with the answer of whoami', async () => {
     caller: { role: STRANGER, account: '111111111111', rules: [] },
   });
   expect(stderr).toMatch(
-    /^error: access-denied: .*POST \/whoami.* You are \S+:role\/stranger; no access rule names it\.$/m,
+    /^error: access-denied: .*POST \/whoami.* You are \S+:role\/stranger; no access rule names it$/m,
   );
 });
 

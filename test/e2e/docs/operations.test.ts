@@ -78,6 +78,12 @@ const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
     { about: /token --client/, shows: /fingerprint +[0-9a-f]{16}/ },
   ],
   Deploy: [{ about: /config prod/, shows: /^canary\.percent +10 +written$/m }],
+  'Rotate the sealing key': [
+    { about: /sealing-key rotate/, shows: /^sealing key: version .* is AWSCURRENT$/m },
+    { about: /sealing-key retire/, exitCode: 1, shows: /too-early/ },
+    { about: /retire --force/, shows: /^sealing key: version .* is retired$/m },
+  ],
+  'Guard the function': [{ about: /policy --guard/, shows: /"Effect": "Deny".*as a service control policy/s }],
 };
 
 /** Blocks that are about a deployed stack, which is not on this machine. */
@@ -86,6 +92,8 @@ const EXCEPTIONS: readonly (readonly [block: RegExp, reason: string])[] = [
   [/cdk -- deploy/, 'deploys to AWS'],
   [/function-concurrency/, 'changes a deployed function'],
   [/resource-policy/, 'changes who may read a secret in AWS'],
+  [/aws organizations/, 'changes what an account may do'],
+  [/aws lambda invoke/, 'invokes a deployed function'],
   [/^output KeyArn$/, 'reads an output of a deployed stack'],
   [/cdk -- destroy/, 'destroys a deployed stack'],
 ];

@@ -33,6 +33,36 @@ describe('reading the sealing key', () => {
     expect(calls).toHaveLength(2);
   });
 
+  it('goes over to the new version within an hour, and opens with the one before until it is retired', async () => {
+    const { keys, secret, clock } = await start();
+    await keys.current();
+    secret.versions.add(V2, { SecretString: TWO });
+    clock.now += 3_600_000;
+    expect(await keys.current()).toMatchObject({ version: V2 });
+    expect(await keys.named(V1)).toMatchObject({ version: V1 });
+    secret.versions.move('AWSPREVIOUS', V1, undefined);
+    clock.now += 3_599_999;
+    expect(await keys.named(V1)).toMatchObject({ version: V1 });
+    clock.now += 1;
+    expect(await keys.named(V1)).toBeUndefined();
+    expect(await keys.current()).toMatchObject({ version: V2 });
+  });
+
+  it('goes on with the keys that it knows while Secrets Manager is down, and asks once a minute at most', async () => {
+    const { keys, failWith, calls, clock } = await start();
+    await keys.named(V1);
+    failWith('internal-error');
+    clock.now += 3_600_000;
+    expect(await keys.named(V1)).toMatchObject({ version: V1 });
+    const asked = calls.length;
+    clock.now += 59_999;
+    expect(await keys.named(V1)).toMatchObject({ version: V1 });
+    expect(calls).toHaveLength(asked);
+    clock.now += 1;
+    expect(await keys.named(V1)).toMatchObject({ version: V1 });
+    expect(calls.length).toBeGreaterThan(asked);
+  });
+
   it('asks for an unknown version once in 60 seconds', async () => {
     const { keys, secret, calls, clock } = await start();
     expect(await keys.named(V2)).toBeUndefined();

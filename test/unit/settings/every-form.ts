@@ -8,6 +8,7 @@ export const everyForm: Readonly<Record<string, unknown>> = {
   'all-options': {
     ...exampleForm(),
     tracing: true,
+    trail: { sealingKeyWriters: ['arn:aws:iam::111111111111:role/key-keeper'] },
     reservedConcurrency: 10,
     provisionedConcurrency: 2,
     vpc: { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'] },

@@ -21,6 +21,7 @@ describe('settings', () => {
       credentialMaxAgeDays: 365,
       logRetentionDays: 365,
       tracing: false,
+      trail: 'off',
     });
   });
 

@@ -13,8 +13,10 @@ const ALARMS = [
   ...["must be 'errors' or 'internal-errors' or 'throttles' or 'p99-duration' or 'client-error-surge'"],
   ...["'denied-caller-surge' or 'credential-rejected' or 'shared-cache-degraded' or 'secrets-stale' or 'latch-active'"],
   ...["'service-incident' or 'health-silent' or 'probe-not-denied' or 'failed-events' or 'new-version-errors'"],
-  ...["'new-version-internal-errors' or 'new-version-p99-duration'"],
+  ...["'new-version-internal-errors' or 'new-version-p99-duration' or 'direct-invocation'"],
+  ...["'function-changed' or 'sealing-key-written' or 'trail-changed'"],
 ].join(' or ');
+const WRITER = 'arn:aws:iam::111111111111:role/key-keeper';
 const vpc = { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'] };
 
 describe('wrong settings of how an environment is run', () => {
@@ -39,6 +41,14 @@ describe('wrong settings of how an environment is run', () => {
     ['logRetentionDays', 100, expect.stringMatching(/^logRetentionDays: must be 1 or /)],
     ['logRetentionDays', 'forever', expect.stringMatching(/^logRetentionDays: must be 1 or /)],
     ['tracing', 'on', 'tracing: must be true or false'],
+    ['trail', true, "trail: must be 'off' or an object with sealingKeyWriters"],
+    [
+      'trail',
+      { sealingKeyWriters: ['me'] },
+      expect.stringMatching(/^trail.sealingKeyWriters\[0\]: must be the ARN of/),
+    ],
+    ['trail', { sealingKeyWriters: [WRITER, WRITER] }, 'trail.sealingKeyWriters[1]: is there twice'],
+    ['trail', { sealingKeyWriters: [1, 2, 3, 4].map((n) => WRITER + n) }, expect.stringMatching(/sealingKeyWriters/)],
     ['vpc', 'vpc-0123456789abcdef0', 'vpc: must be an object'],
     ['vpc', { ...vpc, subnetIds: [] }, 'vpc.subnetIds: must not be empty'],
     ['vpc', { ...vpc, subnetIds: undefined }, 'vpc.subnetIds: is missing'],
