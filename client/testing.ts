@@ -15,7 +15,7 @@ export interface FakeBrokerOptions {
   readonly lifetimeSeconds?: number | undefined;
   /** Who asks; a role that may do everything when left out. */
   readonly caller?: Caller | undefined;
-  /** Where the APIs of each service are, as `createTokenBroker` takes it. */
+  /** As for `createTokenBroker`: the hosts whose 401 `TokenBroker.fetch` takes for a refused token. */
   readonly services?: TokenBrokerOptions['services'];
   /** What `TokenBroker.fetch` reaches the service with; Node's own when left out. */
   readonly fetch?: typeof globalThis.fetch | undefined;
@@ -63,7 +63,7 @@ interface Issued {
 
 /** Makes a broker in memory; its tokens are `fake-token-1`, `fake-token-2` and so on. */
 export function createFakeBroker(options: FakeBrokerOptions = {}): FakeBroker {
-  const { lifetimeSeconds = 3_600, caller = ANYONE, fetch = globalThis.fetch } = options;
+  const { lifetimeSeconds = 3_600, caller = ANYONE, services, fetch = globalThis.fetch } = options;
   const requests: FakeRequest[] = [];
   const current = new Map<string, Issued>();
   const accepted = new Map<string, number>();
@@ -74,7 +74,7 @@ export function createFakeBroker(options: FakeBrokerOptions = {}): FakeBroker {
 
   const broker = createTokenBroker({
     url: URL_OF_BROKER,
-    services: options.services,
+    services,
     credentials: { accessKeyId: 'AKIDFAKE', secretAccessKey: 'fake' },
     now: () => clock,
     sleep: async (ms) => {

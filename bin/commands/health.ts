@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 import { type Command, Option } from 'commander';
-import { aborted, CommandFailure, explainFailure } from '../../client/commands/failure.ts';
+import { aborted, CommandFailure, explainFailure, isFailure } from '../../client/commands/failure.ts';
 import { addConnectionOptions, type ConnectionOptions, connect } from '../../client/commands/options.ts';
 import { printJson, tableText, talk, talkOfProgress } from '../../client/commands/output.ts';
 import { causeWord } from '../../functions/aws/calls.ts';
@@ -52,7 +52,13 @@ async function showOnce(look: Look, secrets: Secrets, { environment, json }: Hea
   if (json) printJson({ environment, checks: checks.map(checkMembers) });
   else process.stdout.write(healthText(checks.map(healthOf), isColourful()));
   conclude(checks.map(healthOf));
-  const dated = async (one: ClientSecret) => ({ ...one, dates: await secrets.versionDates(one.client) });
+  // The checks are told: what goes wrong only now, with a secret that is gone or a right that is missing, changes nothing.
+  const datesOf = (client: string) =>
+    secrets.versionDates(client).catch((error: unknown) => {
+      if (isFailure(error) && error.type !== 'aborted') return new Map<string, number>();
+      throw error;
+    });
+  const dated = async (one: ClientSecret) => ({ ...one, dates: await datesOf(one.client) });
   tellOld(await mapConcurrently(clients, dated), environment, Date.now());
 }
 

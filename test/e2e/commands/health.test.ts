@@ -1,7 +1,9 @@
 import { CreateSecretCommand, DeleteSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { startSecretsManager } from '../../support/stand-ins.ts';
+import { checked } from '../../unit/client/broker-answers.ts';
 import { answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
-import { finished, runCommandLine, startCommandLine, withoutProgress } from './command-line.ts';
+import { finished, runCommandLine, SHELL_KEY, startCommandLine, withoutProgress } from './command-line.ts';
 import { OLD, type OperatorWorld, SERVICES, startOperatorWorld, WRONG } from './operator-world.ts';
 import { hasTerminal, runAtTerminal } from './terminal.ts';
 
@@ -32,6 +34,22 @@ describe('health', () => {
     expect(exitCode).toBe(1);
     expect(stderr).toMatch(
       /^0 pairs\nThere is nothing to check: is it the right environment, and is there a client\?\n/,
+    );
+  });
+
+  it('names the clients whose credential is old, which alone is nothing wrong', async () => {
+    const standIn = await startSecretsManager({ keys: [SHELL_KEY], now: () => Date.now() - 366 * 24 * 60 * 60_000 });
+    onTestFinished(standIn.close);
+    const secret = standIn.store.create('token-broker/dev/acme', { Tags: [{ Key: 'services', Value: INSIGHTS }] });
+    secret.versions.add('version-1'.padEnd(32, '0'), { SecretString: JSON.stringify(OLD) }, ['AWSCURRENT']);
+    const answer = answerWith(200, checked({ client: 'acme', service: INSIGHTS }));
+    const broker = await startLoopbackServer(answer);
+    onTestFinished(broker.close);
+    const env = { TOKEN_BROKER_URL: broker.url, AWS_ENDPOINT_URL_SECRETS_MANAGER: standIn.url };
+    const { exitCode, stderr } = await runCommandLine(['health', '--environment', 'dev'], env);
+    expect(exitCode).toBe(0);
+    expect(stderr).toMatch(
+      /\nacme: the credential is older than 365 days \(credentialMaxAgeDays\); client put rotates it\.\n$/,
     );
   });
 
