@@ -1,6 +1,12 @@
 import { createHash } from 'node:crypto';
 import { PROBLEMS } from '../functions/contract.ts';
-import { type Caller, createTokenBroker, type ProblemType, type TokenBroker } from './index.ts';
+import {
+  type Caller,
+  createTokenBroker,
+  type ProblemType,
+  type TokenBroker,
+  type TokenBrokerOptions,
+} from './index.ts';
 
 export interface FakeBrokerOptions {
   /** When the clock starts: epoch milliseconds; the time of the machine when left out. */
@@ -9,6 +15,8 @@ export interface FakeBrokerOptions {
   readonly lifetimeSeconds?: number | undefined;
   /** Who asks; a role that may do everything when left out. */
   readonly caller?: Caller | undefined;
+  /** As for `createTokenBroker`: the hosts whose 401 `TokenBroker.fetch` takes for a refused token. */
+  readonly services?: TokenBrokerOptions['services'];
   /** What `TokenBroker.fetch` reaches the service with; Node's own when left out. */
   readonly fetch?: typeof globalThis.fetch | undefined;
 }
@@ -55,7 +63,7 @@ interface Issued {
 
 /** Makes a broker in memory; its tokens are `fake-token-1`, `fake-token-2` and so on. */
 export function createFakeBroker(options: FakeBrokerOptions = {}): FakeBroker {
-  const { lifetimeSeconds = 3_600, caller = ANYONE, fetch = globalThis.fetch } = options;
+  const { lifetimeSeconds = 3_600, caller = ANYONE, services, fetch = globalThis.fetch } = options;
   const requests: FakeRequest[] = [];
   const current = new Map<string, Issued>();
   const accepted = new Map<string, number>();
@@ -66,6 +74,7 @@ export function createFakeBroker(options: FakeBrokerOptions = {}): FakeBroker {
 
   const broker = createTokenBroker({
     url: URL_OF_BROKER,
+    services,
     credentials: { accessKeyId: 'AKIDFAKE', secretAccessKey: 'fake' },
     now: () => clock,
     sleep: async (ms) => {

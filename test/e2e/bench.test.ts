@@ -76,4 +76,4 @@ function start(...args: readonly string[]) {
   return spawn(process.execPath, [PROGRAM, ...args]);
 }
 
-const PROGRAM = fileURLToPath(new URL('bench.ts', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../../bench/bench.ts', import.meta.url));

@@ -95,4 +95,4 @@ function start(...args: readonly string[]): ChildProcessWithoutNullStreams {
   return spawn(process.execPath, [PROGRAM, ...args]);
 }
 
-const PROGRAM = fileURLToPath(new URL('simulate.ts', import.meta.url));
+const PROGRAM = fileURLToPath(new URL('../../bench/simulate.ts', import.meta.url));

@@ -61,6 +61,7 @@ it('a fake broker replaces a token that the service turns away, once in 30 s', a
 it('a fake broker lets `fetch` reach the service with what the test gives', async () => {
   const seen: (string | null)[] = [];
   const fake = createFakeBroker({
+    services: { [PAIR.service]: ['https://insights.example.com'] },
     fetch: async (_, init) => {
       const authorization = new Headers(init?.headers).get('authorization');
       seen.push(authorization);
