@@ -127,7 +127,7 @@ describe('npm start -- --config FILE, with a service that reads the credential a
     const keys = brokers.map((broker) => /AWS_SECRET_ACCESS_KEY=(\S{40})\n/.exec(operatorCommands(broker))?.[1]);
     await Promise.all(brokers.map((broker) => broker.end()));
 
-    for (const { stdout } of listed) expect(stdout).toMatch(/^plain +all +[0-9a-f]{8} /m);
+    for (const { stdout } of listed) expect(stdout).toMatch(/^plain +raw +unproven .* [0-9a-f]{8} /m);
     expect(new Set(keys).size).toBe(2);
     expect(keys).not.toContain(undefined);
   });
