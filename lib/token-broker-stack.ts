@@ -7,6 +7,7 @@ import { FailedEvents } from './health/failed-events.ts';
 import { Monitoring } from './monitoring/monitoring.ts';
 import { OperatorTopic } from './monitoring/operator-topic.ts';
 import type { Environment } from './settings/environment.ts';
+import { listAccess } from './settings/listing.ts';
 import { TokenEndpoint } from './token/token-endpoint.ts';
 
 interface TokenBrokerStackProps {
@@ -26,6 +27,7 @@ export class TokenBrokerStack extends Stack {
     const untagged = { excludeResourceTypes: ['AWS::CloudWatch::Dashboard'] };
     Tags.of(this).add('application', 'token-broker', untagged);
     Tags.of(this).add('environment', environment.name, untagged);
+    for (const [role, access] of Object.entries(listAccess(environment.accessRules))) this.addMetadata(role, access);
 
     const { name, keyArn, health, logRetentionDays, tracing } = environment;
     const secrets = new ClientSecrets(this, 'ClientSecrets', { environment: name, keyArn });

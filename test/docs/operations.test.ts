@@ -82,7 +82,7 @@ const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
 /** Blocks that are about a deployed stack, which is not on this machine. */
 const EXCEPTIONS: readonly (readonly [block: RegExp, reason: string])[] = [
   [/aws cloudformation describe-stacks/, 'reads the outputs of a deployed stack'],
-  [/cdk -- deploy/, 'deploys to AWS'],
+  [/npm run deploy/, 'deploys to AWS'],
   [/function-concurrency/, 'changes a deployed function'],
   [/resource-policy/, 'changes who may read a secret in AWS'],
   [/^output KeyArn$/, 'reads an output of a deployed stack'],
