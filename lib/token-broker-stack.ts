@@ -44,14 +44,20 @@ export class TokenBrokerStack extends Stack {
 
     const { services } = environment;
     const parts = { secrets, pairs, endpoint, operators, failedEvents, observation };
-    new CredentialHealth(this, 'CredentialHealth', { environment: name, every: health.every, services, ...parts });
-    const { dashboardUrl } = new Monitoring(this, 'Monitoring', {
+    const checks = new CredentialHealth(this, 'CredentialHealth', {
+      environment: name,
+      every: health.every,
+      services,
+      ...parts,
+    });
+    const monitoring = new Monitoring(this, 'Monitoring', {
       environment,
       called: endpoint.called,
       log: endpoint.log,
       failedEvents: failedEvents.queue,
       operators,
     });
+    pairs.createAfter(failedEvents, operators, endpoint, checks, monitoring);
 
     new CfnOutput(this, 'Url', { value: endpoint.url, description: 'Where callers send their requests' });
     new CfnOutput(this, 'TableName', { value: tableName, description: 'Holds the state of every pair' });
@@ -60,6 +66,9 @@ export class TokenBrokerStack extends Stack {
       value: operators.topic.topicArn,
       description: 'Tells the operators what to act on',
     });
-    new CfnOutput(this, 'DashboardUrl', { value: dashboardUrl, description: 'Shows the operators how the broker is' });
+    new CfnOutput(this, 'DashboardUrl', {
+      value: monitoring.dashboardUrl,
+      description: 'Shows the operators how the broker is',
+    });
   }
 }

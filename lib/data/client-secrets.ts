@@ -87,7 +87,8 @@ function createBrokerKey(scope: Construct, id: string, { environment, keyArn }: 
   return new Key(scope, id, {
     description: `Encrypts the client secrets token-broker/${environment}/* and what the token broker keeps`,
     enableKeyRotation: true,
-    removalPolicy: RemovalPolicy.RETAIN,
+    // A creation that fails leaves no key behind: nothing was encrypted with it yet.
+    removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     policy: new PolicyDocument({ statements: keyPolicy(Stack.of(scope), environment) }),
   });
 }

@@ -32,11 +32,11 @@ export function createLambdaFunction(
   scope: Construct,
   { entry, settings, sdkRepeats, observation, roleName, ...props }: Props,
 ): RunningFunction {
-  // It holds the audit lines, so it stays when the stack is destroyed.
+  // It holds the audit lines, so it stays when the stack is destroyed; not when its creation fails.
   const logGroup = new LogGroup(scope, 'Log', {
     encryptionKey: observation.key,
     retention: observation.logRetentionDays,
-    removalPolicy: RemovalPolicy.RETAIN,
+    removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
   });
   const role = new Role(scope, 'Role', {
     ...(roleName !== undefined && { roleName }),
