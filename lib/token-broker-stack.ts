@@ -48,6 +48,7 @@ export class TokenBrokerStack extends Stack {
       environment: name,
       every: health.every,
       services,
+      concurrency: environment.healthConcurrency,
       ...parts,
     });
     const monitoring = new Monitoring(this, 'Monitoring', {

@@ -41,6 +41,11 @@ export const environmentSchema = z.strictObject({
   reservedConcurrency: z
     .union([z.literal('none'), concurrency()], { error: "must be 'none' or a whole number, 0 to 10000" })
     .default('none'),
+  // How many runs of the health function there may be at a time: importing many secrets must not ask the services for all of
+  // their tokens at once.
+  healthConcurrency: z
+    .union([z.literal('none'), z.int().min(2).max(100)], { error: "must be 'none' or a whole number, 2 to 100" })
+    .default(10),
   // How many instances of the token function stand ready, paid for while they wait.
   provisionedConcurrency: concurrency().default(0),
   // How long the lines are kept that say who asked for what: what CloudWatch Logs offers.

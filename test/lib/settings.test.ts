@@ -17,6 +17,7 @@ describe('settings', () => {
       alarms: { off: [] },
       canary: { percent: 10, minutes: 5 },
       reservedConcurrency: 'none',
+      healthConcurrency: 10,
       provisionedConcurrency: 0,
       logRetentionDays: 365,
       tracing: false,
