@@ -49,7 +49,11 @@ describe('the token function', () => {
   it('writes to a log that outlives the stack and ends after a year', () => {
     const log = inEndpoint('AWS::Logs::LogGroup');
     expect(log).toMatchObject({ DeletionPolicy: 'RetainExceptOnCreate', Properties: { RetentionInDays: 365 } });
-    expect(tokenFunction.LoggingConfig.LogGroup).toEqual({ Ref: log.id });
+    expect(tokenFunction.LoggingConfig).toEqual({
+      LogGroup: { Ref: log.id },
+      LogFormat: 'JSON',
+      SystemLogLevel: 'WARN',
+    });
   });
 });
 
