@@ -27,6 +27,7 @@ export class TokenBrokerStack extends Stack {
     const untagged = { excludeResourceTypes: ['AWS::CloudWatch::Dashboard'] };
     Tags.of(this).add('application', 'token-broker', untagged);
     Tags.of(this).add('environment', environment.name, untagged);
+    for (const [tag, value] of Object.entries(environment.tags)) Tags.of(this).add(tag, value, untagged);
     for (const [role, access] of Object.entries(listAccess(environment.accessRules))) this.addMetadata(role, access);
 
     const { name, keyArn, health, logRetentionDays, tracing } = environment;

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { environments } from '../../lib/environments.ts';
 import { listSettings } from '../../lib/settings/listing.ts';
+import { stackName } from '../../lib/settings/names.ts';
 import { knownSettings } from './shared/environment.ts';
 import { explainFailure } from './shared/failure.ts';
 import { parseName } from './shared/options.ts';
@@ -13,11 +14,13 @@ export function addConfigCommand(program: Command): void {
     .description('Print all settings of an environment, its defaults too; offline, without AWS credentials.')
     .argument('[environment]', 'which one (default: --environment)', parseName)
     .option('--json', 'answer in JSON')
+    .option('--key-policy', 'print the statements that a key of your own (keyArn) needs in its policy')
     .action(async (named: string | undefined, _: unknown, command: Command) => {
-      const options = command.optsWithGlobals<{ readonly environment: string; readonly json?: boolean }>();
+      const options = command.optsWithGlobals<Options>();
       const environment = named ?? options.environment;
       await explainFailure({ ...options, environment }, async () => {
         const { name: _name, ...settings } = knownSettings(environment, command);
+        if (options.keyPolicy) return printJson(await policyOfKey(environment, settings));
         const listed = listSettings(environments[environment], { name: environment, ...settings });
         if (options.json) {
           const defaults = listed.filter(({ source }) => source === 'default').map(({ path }) => path);
@@ -30,6 +33,23 @@ export function addConfigCommand(program: Command): void {
         );
       });
     });
+}
+
+interface Options {
+  readonly environment: string;
+  readonly json?: boolean;
+  readonly keyPolicy?: boolean;
+}
+
+/** Loaded here alone, because the CDK takes a second to load. */
+async function policyOfKey(environment: string, env: { readonly account: string; readonly region: string }) {
+  const [{ App, Stack }, { keyPolicy }] = await Promise.all([
+    import('aws-cdk-lib'),
+    import('../../lib/data/client-secrets.ts'),
+  ]);
+  const app = new App({ analyticsReporting: false, context: { '@aws-cdk/core:enablePartitionLiterals': true } });
+  const stack = new Stack(app, stackName(environment), { env });
+  return stack.resolve(keyPolicy(stack, environment));
 }
 
 function textOf(value: unknown): string {

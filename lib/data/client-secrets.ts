@@ -89,14 +89,15 @@ function createBrokerKey(scope: Construct, id: string, { environment, keyArn }: 
     enableKeyRotation: true,
     // A creation that fails leaves no key behind: nothing was encrypted with it yet.
     removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
-    policy: new PolicyDocument({ statements: keyPolicy(Stack.of(scope), environment) }),
+    policy: keyPolicy(Stack.of(scope), environment),
   });
 }
 
 /** In a key's own policy `*` means this key. */
 const THIS_KEY = { resources: ['*'] };
 
-function keyPolicy(stack: Stack, environment: string): PolicyStatement[] {
+/** What a key must allow for an environment; a key of one's own (`keyArn`) needs these statements too. */
+export function keyPolicy(stack: Stack, environment: string): PolicyDocument {
   const { account, region } = stack;
   const principals = [new AccountRootPrincipal()];
   const topic = stack.formatArn({ service: 'sns', resource: topicName(environment) });
@@ -106,7 +107,7 @@ function keyPolicy(stack: Stack, environment: string): PolicyStatement[] {
     resourceName: `${stack.stackName}-*`,
     arnFormat: ArnFormat.COLON_RESOURCE_NAME,
   });
-  return [
+  const statements = [
     new PolicyStatement({ sid: 'AdministerByIam', principals, actions: ADMINISTRATION, ...THIS_KEY }),
     // IAM alone lets no principal decrypt: only through the service that holds the encrypted data.
     new PolicyStatement({
@@ -146,6 +147,7 @@ function keyPolicy(stack: Stack, environment: string): PolicyStatement[] {
       conditions: { ArnLike: { 'kms:EncryptionContext:aws:logs:arn': logGroups } },
     }),
   ];
+  return new PolicyDocument({ statements });
 }
 
 /** The service that calls KMS for a principal, as the condition `kms:ViaService` names it. */

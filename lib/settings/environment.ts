@@ -62,6 +62,8 @@ export const environmentSchema = z.strictObject({
       securityGroupIds: idsOf('sg').max(5),
     })
     .optional(),
+  // Tags of one's own on every resource, such as a cost centre; the stack's two tags stay as they are.
+  tags: recordOf(tagFault, text(tagValueFault)).default({}),
   // The key that an earlier stack of this environment left behind; without it a new one is made.
   keyArn: text(keyArnFault).optional(),
 });
@@ -162,6 +164,20 @@ function idsOf(prefix: string) {
   const id = new RegExp(`^${prefix}-(?:[0-9a-f]{8}|[0-9a-f]{17})$`);
   const reason = `must be an id such as ${prefix}-0123456789abcdef0`;
   return listOf(text((written) => (id.test(written) ? undefined : reason))).min(1, { error: 'must not be empty' });
+}
+
+function tagFault(name: string): string | undefined {
+  if (['application', 'environment'].includes(name)) return 'is a tag that the stack sets itself';
+  return /^(?!aws:)[\w.:/=+@ -]{1,128}$/i.test(name)
+    ? undefined
+    : 'must be 1 to 128 of: letters, digits, space, _ . : / = + - @';
+}
+
+/** What every service takes: some take more. */
+function tagValueFault(value: string): string | undefined {
+  return /^[\w.:/=+@ -]{0,256}$/.test(value)
+    ? undefined
+    : 'must be at most 256 of: letters, digits, space, _ . : / = + - @';
 }
 
 function keyArnFault(arn: string): string | undefined {

@@ -76,7 +76,10 @@ const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
     { about: /doctor/, shows: /ok +call +A token was issued/ },
     { about: /token --client/, shows: /fingerprint +[0-9a-f]{16}/ },
   ],
-  Deploy: [{ about: /config prod/, shows: /^canary\.percent +10 +written$/m }],
+  Deploy: [
+    { about: /config prod/, shows: /^canary\.percent +10 +written$/m },
+    { about: /--key-policy/, shows: /"Sid": "UseForLogs"/ },
+  ],
 };
 
 /** Blocks that are about a deployed stack, which is not on this machine. */

@@ -18,6 +18,7 @@ describe('settings', () => {
       canary: { percent: 10, minutes: 5 },
       reservedConcurrency: 'none',
       healthConcurrency: 10,
+      tags: {},
       provisionedConcurrency: 0,
       logRetentionDays: 365,
       tracing: false,

@@ -316,6 +316,27 @@ describe('the stack', () => {
     );
   });
 
+  it('carries tags of one’s own beside them', () => {
+    const tagged = synthesise('test', { ...exampleForm(), tags: { 'cost-centre': '4711' } });
+    for (const { Properties } of resourcesOf(tagged, 'AWS::Lambda::Function')) {
+      expect(Properties.Tags).toEqual(expect.arrayContaining([{ Key: 'cost-centre', Value: '4711' }]));
+      expect(Properties.Tags).toHaveLength(3);
+    }
+  });
+
+  it('takes the permissions boundary and the bootstrap qualifier of cdk.json', () => {
+    const { text, ...bounded } = synthesise('test', exampleForm(), {
+      context: {
+        '@aws-cdk/core:permissionsBoundary': { name: 'bounds' },
+        '@aws-cdk/core:bootstrapQualifier': 'broker1',
+      },
+    });
+    const boundaries = resourcesOf(bounded, 'AWS::IAM::Role').map(({ Properties }) => Properties.PermissionsBoundary);
+    expect(new Set(boundaries)).toEqual(new Set(['arn:aws:iam::111111111111:policy/bounds']));
+    expect(text).toContain('cdk-broker1-assets-111111111111-eu-west-1');
+    expect(text).not.toContain('hnb659fds');
+  });
+
   it('goes where the settings say, in other partitions too', () => {
     const role = 'arn:aws-cn:iam::222222222222:role/billing';
     const form = changed(changed(exampleForm(), 'accessRules/0/role', role), 'region', 'cn-north-1');

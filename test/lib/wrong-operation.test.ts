@@ -29,6 +29,8 @@ describe('wrong settings of how an environment is run', () => {
     ['canary', { minutes: 61 }, 'canary.minutes: must be at most 60'],
     ['canary', { minutes: '5' }, 'canary.minutes: must be a number'],
     ['canary', { minute: 5 }, 'canary.minute: is not a known member (known: percent, minutes)'],
+    ['tags', { environment: 'x' }, 'tags.environment: is a tag that the stack sets itself'],
+    ['tags', { team: 'a,b' }, 'tags.team: must be at most 256 of: letters, digits, space, _ . : / = + - @'],
     ['healthConcurrency', 1, 'healthConcurrency: must be at least 2'],
     ['healthConcurrency', '10', "healthConcurrency: must be 'none' or a whole number, 2 to 100"],
     ['reservedConcurrency', -1, 'reservedConcurrency: must be at least 0'],
