@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import cdkJson from '../../cdk.json' with { type: 'json' };
 import { environments } from '../../lib/environments.ts';
 import { listSettings } from '../../lib/settings/listing.ts';
 import { stackName } from '../../lib/settings/names.ts';
@@ -47,7 +48,7 @@ async function policyOfKey(environment: string, env: { readonly account: string;
     import('aws-cdk-lib'),
     import('../../lib/data/client-secrets.ts'),
   ]);
-  const app = new App({ analyticsReporting: false, context: { '@aws-cdk/core:enablePartitionLiterals': true } });
+  const app = new App({ analyticsReporting: false, context: cdkJson.context });
   const stack = new Stack(app, stackName(environment), { env });
   return stack.resolve(keyPolicy(stack, environment));
 }

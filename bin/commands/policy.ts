@@ -3,6 +3,7 @@ import type { AccessRule } from '../../functions/broker/authorize.ts';
 import { parseRoleArn, roleArnFault } from '../../lib/settings/access-rules.ts';
 import type { Environment } from '../../lib/settings/environment.ts';
 import { ALIAS, functionName } from '../../lib/settings/names.ts';
+import { OWN_POLICIES, ownPolicy } from './own-policies.ts';
 import { knownSettings } from './shared/environment.ts';
 import { explainFailure } from './shared/failure.ts';
 import { printJson, talk } from './shared/output.ts';
@@ -11,14 +12,29 @@ import { printJson, talk } from './shared/output.ts';
 export function addPolicyCommand(program: Command): void {
   program
     .command('policy')
-    .description('Print the identity policy that a role needs to call the broker; offline, without AWS credentials.')
-    .argument('<role-arn>', 'the role: arn:aws:iam::<account>:role/<name>', parseRole)
+    .description(
+      'Print the identity policy that a role needs to call the broker, or another one of its environment; offline, without AWS credentials.',
+    )
+    .argument('[role-arn]', 'the role: arn:aws:iam::<account>:role/<name>', parseRole)
+    .option('--deploy', `the policy ${OWN_POLICIES.deploy}`)
+    .option('--execution', `the policy ${OWN_POLICIES.execution}`)
+    .option('--operator', `the policy ${OWN_POLICIES.operator}`)
+    .option('--break-glass', `the policy ${OWN_POLICIES.breakGlass}`)
     .option('--json', 'answer in JSON, with the access rules that cover the role')
-    .action(async (role: string, _: unknown, command: Command) => {
-      const options = command.optsWithGlobals<{ readonly environment: string; readonly json?: boolean }>();
+    .action(async (role: string | undefined, _: unknown, command: Command) => {
+      const options = command.optsWithGlobals<Options>();
+      const kinds = KINDS.filter((kind) => options[kind]);
+      const [kind] = kinds;
+      if (kinds.length + (role === undefined ? 0 : 1) !== 1) {
+        command.error(
+          'error: name the role that calls the broker, or one of the options --deploy, --execution, --operator, --break-glass',
+        );
+      }
       await explainFailure(options, async () => {
         const { environment, json } = options;
         const settings = knownSettings(environment, command);
+        if (kind !== undefined) return printJson(ownPolicy(kind, settings));
+        if (role === undefined) return;
         const policy = identityPolicy(role, settings);
         const rules = rulesOf(role, settings);
         printJson(json ? { role, environment, policy, access_rules: rules } : policy);
@@ -26,6 +42,18 @@ export function addPolicyCommand(program: Command): void {
       });
     });
 }
+
+interface Options extends Readonly<Partial<Record<keyof typeof OWN_POLICIES, boolean>>> {
+  readonly environment: string;
+  readonly json?: boolean;
+}
+
+const KINDS = [
+  'deploy',
+  'execution',
+  'operator',
+  'breakGlass',
+] as const satisfies readonly (keyof typeof OWN_POLICIES)[];
 
 function parseRole(text: string): string {
   const fault = roleArnFault(text);

@@ -28,6 +28,7 @@ interface Run {
 
 /** What each block of a section does to a local broker, in the order of the page. */
 const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
+  'Before you begin': [{ about: /policy --operator/, shows: /LookAfterTheSecrets.*StopTheBroker/s }],
   'Onboard a client': [
     { about: /client put hooli/, input: NEW, shows: /accepted .*hooli: version .* is AWSCURRENT/s },
     { about: /policy/, shows: /lambda:InvokeFunctionUrl.*token-broker-prod/s },
@@ -78,6 +79,7 @@ const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
   ],
   Deploy: [
     { about: /config prod/, shows: /^canary\.percent +10 +written$/m },
+    { about: /policy --execution/, shows: /MakeTheKey.*UseTheBootstrap/s },
     { about: /--key-policy/, shows: /"Sid": "UseForLogs"/ },
   ],
 };
