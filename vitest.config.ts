@@ -1,13 +1,34 @@
 import { defineConfig } from 'vitest/config';
 
+/** End to end, but slow: they start a process for each command, a browser, a bundler or an installation. */
+const SLOW = [
+  'test/e2e/{app,bench,local-operations,local-process,readme-commands,simulate-command,stack}.test.ts',
+  'test/e2e/{client,commands}/**/*.test.ts',
+  'test/e2e/docs/{alarms,examples,operations}.test.ts',
+  'test/e2e/local/page*.test.ts',
+];
+
+/** What `vitest run --project <name>` runs. */
+function tier(name: string, include: string[], exclude: string[] = []) {
+  return { extends: true as const, test: { name, include, exclude } };
+}
+
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    globalSetup: ['test/stack/synthesise-once.ts'],
     setupFiles: ['test/support/watch-contract.ts'],
-    // See vitest.fleet.config.ts.
-    exclude: ['test/fleet/**'],
     // Only for what hangs: a busy machine may take its time.
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    projects: [
+      tier('unit', ['test/{unit,support}/**/*.test.ts', 'test/lint.test.ts']),
+      tier('protocol', ['test/protocol/*.test.ts']),
+      tier('contract', ['test/contract/*.test.ts']),
+      tier('stack', ['test/stack/*.test.ts']),
+      tier('e2e', ['test/e2e/**/*.test.ts'], SLOW),
+      // `npm run test:rest` runs these, and test/fleet.
+      tier('attacks', ['test/attacks/*.test.ts']),
+      tier('slow', SLOW),
+    ],
   },
 });

@@ -19,10 +19,11 @@ function weight({ moduleId }: TestSpecification): number {
 /** The tests that mutants of the rules have to fear, see stryker.config.js. */
 export default defineConfig({
   test: {
-    include: ['test/functions/broker/*.test.ts'],
+    include: ['test/unit/broker/*.test.ts', 'test/protocol/fleet-*.test.ts'],
     // Thousands of generated cases, or many environments: they would find little more here, and take hours.
     exclude: [
-      'test/functions/broker/{fleet,fleet-model,fleet-scenarios,lease-protocol,token-response.property}.test.ts',
+      'test/protocol/{fleet-model,fleet-scenarios}.test.ts',
+      'test/unit/broker/token-response.property.test.ts',
     ],
     runner: 'test/mutation/test-runner.js',
     isolate: false,

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import { causeWord } from '../functions/aws/calls.ts';
+import { leakingVariables } from '../functions/environment.ts';
 import { greeting, requestLine } from './local/banner.ts';
 import { startLocalBroker } from './local/broker.ts';
 import { readPorts } from './local/config.ts';
@@ -13,6 +14,8 @@ import { startPage } from './local/page/server.ts';
 async function main(): Promise<void> {
   const { config: file } = parseArguments();
   const { port, pagePort } = readPorts(process.env);
+  const leaking = leakingVariables(process.env);
+  if (leaking.length > 0) process.stderr.write(leakWarning(leaking));
   const feed = createRequestFeed();
   const surroundings = awsVariables();
   const broker = await startLocalBroker({
@@ -47,6 +50,11 @@ function awsVariables(): () => Surroundings {
     secretsManager: { url: process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER ?? '', isOwn: secretsManagerIsOwn },
     dynamodb: { url: process.env.AWS_ENDPOINT_URL_DYNAMODB ?? '', isOwn: dynamodbIsOwn },
   });
+}
+
+/** Editors set such variables to debug, so this machine's broker starts nevertheless. */
+function leakWarning(names: readonly string[]): string {
+  return `${names.join(', ')} is set: Node may write credentials and tokens here; a deployed function would not start.\n`;
 }
 
 /** A message to the operators, set off from the lines of the requests. */

@@ -1,65 +1,134 @@
-import { Command, CommanderError, Option } from 'commander';
-import { addCheckCommand } from './commands/client/check.ts';
-import { addDisableCommands } from './commands/client/disable.ts';
-import { addListCommand } from './commands/client/list.ts';
-import { addPromoteCommands } from './commands/client/promote.ts';
-import { addPutCommand } from './commands/client/put.ts';
-import { addRetryCommand } from './commands/client/retry.ts';
-import { addConfigCommand } from './commands/config.ts';
-import { addDoctorCommand } from './commands/doctor.ts';
-import { addHealthCommand } from './commands/health.ts';
-import { addPolicyCommand } from './commands/policy.ts';
-import { parseName, withoutValues } from './commands/shared/options.ts';
-import { addTokenCommand } from './commands/token.ts';
+import { enableCompileCache } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import type { Command } from 'commander';
+import packageJson from '../package.json' with { type: 'json' };
 
-/** The command line: data on stdout, talk on stderr; exit 0 done, 1 refused or failed, 2 wrong usage, 130 Ctrl-C. */
-const program = new Command('token-broker')
+// Before anything else is loaded: reading TypeScript anew costs each call more than all its work. In a folder of this
+// project, because code that is kept in a common one could be exchanged by another user of the machine.
+enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/token-broker', import.meta.url)));
+const { Option } = await import('commander');
+const { parseName } = await import('../client/commands/options.ts');
+const { createProgram, interruption, runProgram } = await import('../client/commands/program.ts');
+
+const program = createProgram('token-broker')
   .description('Asks a token broker, and looks after one.')
+  .version(packageJson.version, '--version', 'print the version of this command line')
   .addOption(
     new Option('--environment <name>', 'whose broker it is')
       .env('TOKEN_BROKER_ENVIRONMENT')
       .default('local')
       .argParser(parseName),
-  )
-  .configureHelp({ showGlobalOptions: true })
-  .showHelpAfterError('(--help shows how)')
-  .configureOutput({ outputError: (text, write) => write(withoutValues(text)) })
-  .exitOverride();
+  );
+const signal = interruption();
 
-const interrupted = new AbortController();
-const { signal } = interrupted;
-process.once('SIGINT', () => interrupted.abort());
-for (const stream of [process.stdout, process.stderr]) stream.on('error', ignoreBrokenPipe);
+/** Commands that one file adds; only the file of the command that is asked for is loaded. */
+interface CommandFile {
+  readonly names: readonly string[];
+  readonly addTo: (parent: Command) => Promise<void>;
+}
 
-addTokenCommand(program, signal);
-addClientCommands(program);
-addHealthCommand(program, signal);
-addDoctorCommand(program, signal);
-addPolicyCommand(program);
-addConfigCommand(program);
+const CLIENT_COMMANDS: readonly CommandFile[] = [
+  {
+    names: ['list', 'show'],
+    addTo: async (parent) => (await import('./commands/client/list.ts')).addListCommands(parent, signal),
+  },
+  {
+    names: ['put'],
+    addTo: async (parent) => (await import('./commands/client/put.ts')).addPutCommand(parent, signal),
+  },
+  {
+    names: ['check'],
+    addTo: async (parent) => (await import('./commands/client/check.ts')).addCheckCommand(parent, signal),
+  },
+  {
+    names: ['promote', 'rollback'],
+    addTo: async (parent) => (await import('./commands/client/promote.ts')).addPromoteCommands(parent, signal),
+  },
+  {
+    names: ['disable', 'enable'],
+    addTo: async (parent) => (await import('./commands/client/disable.ts')).addDisableCommands(parent, signal),
+  },
+  {
+    names: ['retry'],
+    addTo: async (parent) => (await import('./commands/client/retry.ts')).addRetryCommand(parent, signal),
+  },
+  {
+    names: ['delete'],
+    addTo: async (parent) => (await import('./commands/client/delete.ts')).addDeleteCommand(parent, signal),
+  },
+];
 
-try {
-  await program.parseAsync();
-} catch (error) {
-  if (!(error instanceof CommanderError)) throw error;
-  process.exitCode = error.exitCode === 0 ? 0 : 2;
+const COMMANDS: readonly CommandFile[] = [
+  {
+    names: ['token'],
+    addTo: async (parent) => (await import('../client/commands/token.ts')).addTokenCommand(parent, signal),
+  },
+  {
+    names: ['whoami'],
+    addTo: async (parent) => (await import('../client/commands/whoami.ts')).addWhoamiCommand(parent, signal),
+  },
+  { names: ['client'], addTo: addClientCommands },
+  {
+    names: ['health'],
+    addTo: async (parent) => (await import('./commands/health.ts')).addHealthCommand(parent, signal),
+  },
+  {
+    names: ['doctor'],
+    addTo: async (parent) => (await import('./commands/doctor.ts')).addOperatorDoctorCommand(parent, signal),
+  },
+  {
+    names: ['audit'],
+    addTo: async (parent) => (await import('./commands/audit.ts')).addAuditCommand(parent, signal),
+  },
+  {
+    names: ['policy'],
+    addTo: async (parent) => (await import('./commands/policy.ts')).addOperatorPolicyCommand(parent),
+  },
+  {
+    names: ['sealing-key'],
+    addTo: async (parent) => (await import('./commands/sealing-key.ts')).addSealingKeyCommands(parent, signal),
+  },
+  { names: ['config'], addTo: async (parent) => (await import('./commands/config.ts')).addConfigCommand(parent) },
+  {
+    names: ['completion'],
+    addTo: async (parent) => (await import('./commands/completion.ts')).addCompletionCommand(parent),
+  },
+];
+
+let words: readonly string[] = [];
+await runProgram(program, async () => {
+  words = program.parseOptions(process.argv.slice(2)).operands;
+  await addCommands(program, COMMANDS, words[0]);
+  await refuseUnknown();
+});
+
+/** Adds the one command that is named, else all of them: to list or to complete them, or to find the nearest. */
+async function addCommands(parent: Command, files: readonly CommandFile[], name: string | undefined): Promise<void> {
+  const named = files.filter(({ names }) => name !== undefined && name !== 'completion' && names.includes(name));
+  for (const { addTo } of named.length > 0 ? named : files) await addTo(parent);
 }
 
 /** `client`: what an operator does with the credentials of clients. */
-function addClientCommands(parent: Command): void {
+async function addClientCommands(parent: Command): Promise<void> {
   const client = parent
     .command('client')
     .description("Look after the clients' credentials.")
     .addHelpText('after', '\ndocs/operations.md tells which of them to use when.');
-  addListCommand(client, signal);
-  addPutCommand(client, signal);
-  addCheckCommand(client, signal);
-  addPromoteCommands(client, signal);
-  addDisableCommands(client, signal);
-  addRetryCommand(client, signal);
+  await addCommands(client, CLIENT_COMMANDS, words[0] === 'client' ? words[1] : undefined);
 }
 
-/** The reader of our output may stop early (`| head`), and then the rest has no reader. */
-function ignoreBrokenPipe(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EPIPE') throw error;
+/** Wrong usage for a command that is not there, with those that a person may have meant, also below `client`. */
+async function refuseUnknown(): Promise<void> {
+  const [first, second] = words;
+  const all = COMMANDS.flatMap(({ names }) => names);
+  const ofClient = CLIENT_COMMANDS.flatMap(({ names }) => names);
+  const isKnown = first === undefined || first === 'help' || (all.includes(first) && first !== 'client');
+  if (isKnown || (first === 'client' && [undefined, 'help', ...ofClient].includes(second))) return;
+
+  const { nearestNames } = await import('./commands/shared/client-secret.ts');
+  const word = first === 'client' ? (second ?? '') : first;
+  const places = [...(first === 'client' ? [] : all), ...ofClient];
+  const near = nearestNames(word, places).map((name) => (ofClient.includes(name) ? `client ${name}` : name));
+  const hint = near.length === 0 ? '' : `\n(Did you mean ${near.join(' or ')}?)`;
+  program.error(`error: unknown command '${word}'${hint}`);
 }

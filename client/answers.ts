@@ -1,5 +1,13 @@
-import { FINDINGS, type Finding, PROOFS, type ProvenBy, type SecretStage } from '../functions/contract.ts';
-import { failure } from './error.ts';
+import {
+  FINDINGS,
+  type Finding,
+  PROOFS,
+  type ProblemType,
+  type ProvenBy,
+  type SecretStage,
+} from '../functions/contract.ts';
+import { type Caller, parseCaller } from './caller.ts';
+import { failure, TokenBrokerError, withCaller } from './error.ts';
 import { type Connection, type Reply, request } from './request.ts';
 import type { WorkLimits } from './single-flight.ts';
 
@@ -29,6 +37,8 @@ export interface IssuedToken {
    * however wrong this clock is.
    */
   readonly expiresAt: number;
+  /** The same as the broker writes it, RFC 3339 on the broker's clock: equal in every answer about one token. */
+  readonly expiresAtBroker?: string;
   /** Who said how long the token lives: `response`, `jwt`, `configured` or `assumed`. */
   readonly expirySource: string;
   /** Names the token without giving it away: for logs, and for `refused`. */
@@ -45,9 +55,17 @@ export async function askForToken(
   limits: WorkLimits,
 ): Promise<IssuedToken> {
   const asked = { client, service, min_ttl: minTtl, refused };
-  const { members, startedAt } = await request(connection, '/token', asked, limits);
-  const { access_token, token_type, expires_in, expires_at, expiry_source, fingerprint, scope, ...passThrough } =
-    objectOf(members);
+  const { members, startedAt } = await requestForPair(connection, '/token', asked, limits);
+  const {
+    access_token,
+    token_type = 'Bearer',
+    expires_in,
+    expires_at,
+    expiry_source,
+    fingerprint,
+    scope,
+    ...passThrough
+  } = objectOf(members);
 
   if (typeof access_token !== 'string' || !/^[\x20-\x7e]+$/.test(access_token)) throw unusable('access_token');
   if (typeof token_type !== 'string' || token_type === '') throw unusable('token_type');
@@ -62,6 +80,7 @@ export async function askForToken(
     tokenType: token_type,
     // Not `expires_at`: that is on the broker's clock, and only ours is asked later.
     expiresAt: startedAt + expires_in * 1000,
+    expiresAtBroker: expires_at,
     expirySource: expiry_source,
     fingerprint,
     ...(scope !== undefined && { scope }),
@@ -70,7 +89,7 @@ export async function askForToken(
 }
 
 /** Makes a token of its members; what may be secret is hidden from code that prints or copies objects. */
-export function issuedToken({ accessToken, passThrough, ...told }: IssuedToken): IssuedToken {
+export function issuedToken({ accessToken, passThrough, expiresAtBroker, ...told }: IssuedToken): IssuedToken {
   const hidden = (value: unknown) => ({ value, enumerable: false });
   const shown = () => ({ accessToken: REDACTED, ...told });
   return Object.freeze(
@@ -80,6 +99,7 @@ export function issuedToken({ accessToken, passThrough, ...told }: IssuedToken):
         accessToken: hidden(accessToken),
         // A service may send along what is as secret as the token: a refresh token, for example.
         passThrough: hidden(passThrough),
+        expiresAtBroker: hidden(expiresAtBroker),
         toString: hidden(() => REDACTED),
         toJSON: hidden(shown),
         [Symbol.for('nodejs.util.inspect.custom')]: hidden(shown),
@@ -115,7 +135,7 @@ export async function askForCheck(
   limits: WorkLimits,
 ): Promise<Check> {
   const asked = { client, service, stage };
-  const { members, startedAt } = await request(connection, '/check', asked, limits);
+  const { members, startedAt } = await requestForPair(connection, '/check', asked, limits);
   const { finding, version, checked_at, proven_by, expires_in, ...echo } = objectOf(members);
 
   // A finding about another pair would be believed of this one.
@@ -138,6 +158,26 @@ export async function askForCheck(
     provenBy: proven_by,
     ...(expires_in !== undefined && { expiresAt: startedAt + expires_in * 1000 }),
   };
+}
+
+/** Asks the broker which role signs, and what its access rules allow it. @throws TokenBrokerError */
+export async function askForCaller(connection: Connection, limits: WorkLimits): Promise<Caller> {
+  const { members } = await request(connection, '/whoami', {}, limits);
+  const caller = parseCaller(objectOf(members));
+  if (caller === undefined) throw unusable('role, account or rules');
+  return caller;
+}
+
+/** As `request`; the error of a refusal by the access rules tells also who was refused, and what the rules allow. */
+async function requestForPair(...[connection, ...asked]: Parameters<typeof request>): Promise<Reply> {
+  try {
+    return await request(connection, ...asked);
+  } catch (error) {
+    if (!(error instanceof TokenBrokerError) || error.type !== ('access-denied' satisfies ProblemType)) throw error;
+    const [, , limits] = asked;
+    const caller = await askForCaller({ ...connection, maxAttempts: 1 }, limits).catch(() => undefined);
+    throw caller === undefined ? error : withCaller(error, caller);
+  }
 }
 
 function objectOf(members: Reply['members']): NonNullable<Reply['members']> {

@@ -1,4 +1,5 @@
 import type { ProblemType } from '../functions/contract.ts';
+import { type Caller, ruleText } from './caller.ts';
 
 /**
  * Every failure of the client: a problem of the broker, a refusal by AWS, or no usable answer at all.
@@ -21,6 +22,8 @@ export class TokenBrokerError extends Error {
   readonly advice: string | undefined;
   /** What the broker answered, when the failure is one of its problems. */
   readonly problem: BrokerProblem | undefined;
+  /** With `access-denied`: the role that signed and what its access rules allow it, when the broker could tell. */
+  readonly caller: Caller | undefined;
 
   constructor(type: string, detail: string, options: TokenBrokerErrorOptions) {
     super(`${type}: ${detail}`, { cause: options.cause });
@@ -31,6 +34,7 @@ export class TokenBrokerError extends Error {
     this.retryAfterSeconds = options.retryAfterSeconds;
     this.advice = options.advice;
     this.problem = options.problem;
+    this.caller = options.caller;
   }
 }
 
@@ -44,6 +48,7 @@ export interface TokenBrokerErrorOptions extends AnswerFacts {
   readonly retryable: boolean;
   readonly advice?: string | undefined;
   readonly problem?: BrokerProblem | undefined;
+  readonly caller?: Caller | undefined;
 }
 
 /** A problem (RFC 9457) as the broker sent it; members that this version does not know are kept. */
@@ -62,6 +67,13 @@ export function problemError(problem: BrokerProblem, retryAfterSeconds: number |
   const { type, detail, status, retryable, request_id } = problem;
   const request = request_id === undefined ? '' : ` (request ${request_id})`;
   return new TokenBrokerError(type, detail + request, { status, retryable, retryAfterSeconds, problem });
+}
+
+/** The same refusal, with what the broker says of the role: it may be another one than the caller takes itself for. */
+export function withCaller({ type, message, ...facts }: TokenBrokerError, caller: Caller): TokenBrokerError {
+  const rules = caller.rules.map(ruleText).join('; ');
+  const may = rules === '' ? 'no access rule names it' : `its access rules allow ${rules}`;
+  return new TokenBrokerError(type, `${facts.detail} You are ${caller.role}; ${may}.`, { ...facts, caller });
 }
 
 /** Whether the broker keeps a token that it was told is refused, because it replaced the predecessor just before. */

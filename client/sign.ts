@@ -41,7 +41,7 @@ export interface AwsCredentials {
   readonly sessionToken?: string | undefined;
 }
 
-/** Gives the current AWS credentials; it is called for every attempt, so it caches and renews them itself. */
+/** Gives the current AWS credentials; it is called often, so it caches and renews them itself. */
 export type ReadAwsCredentials = () => Promise<AwsCredentials>;
 
 /** `fetch` quotes a header value that it cannot send in its message: a bad session token must not get that far. */
@@ -57,7 +57,8 @@ async function usableCredentials(read: ReadAwsCredentials) {
   return { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) };
 }
 
-async function readCredentials(read: ReadAwsCredentials): Promise<AwsCredentials> {
+/** @throws TokenBrokerError `aws-credentials-unavailable` */
+export async function readCredentials(read: ReadAwsCredentials): Promise<AwsCredentials> {
   try {
     return await read();
   } catch (cause) {

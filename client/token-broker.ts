@@ -1,4 +1,12 @@
-import { askForCheck, type Check, type CheckRequest, type IssuedToken, type TokenRequest } from './answers.ts';
+import {
+  askForCaller,
+  askForCheck,
+  type Check,
+  type CheckRequest,
+  type IssuedToken,
+  type TokenRequest,
+} from './answers.ts';
+import type { Caller } from './caller.ts';
 import { type Connection, sleepFor } from './request.ts';
 import {
   type AwsCredentials,
@@ -16,8 +24,13 @@ export interface TokenBrokerOptions {
   readonly url: string;
   /** Where the Function URL is; read from its host when left out. */
   readonly region?: string | undefined;
-  /** What to sign with, asked for each attempt; the standard credential chain of the AWS SDK when left out. */
+  /** What to sign with, asked for again and again; the standard credential chain of the AWS SDK when left out. */
   readonly credentials?: AwsCredentials | ReadAwsCredentials | undefined;
+  /**
+   * Where the APIs of each service are (`{ 'customer-insights': ['https://insights.example.com'] }`). `TokenBroker.fetch`
+   * reports a token as refused only after a 401 of one of these; a 401 of any other host says nothing of the token.
+   */
+  readonly services?: Readonly<Record<string, readonly string[]>> | undefined;
   /** `false`: ask the broker for every token anew. */
   readonly cache?: boolean | undefined;
   /** How often a request is sent at most, 4 when left out; 1: nothing is repeated, and this clock is trusted. */
@@ -64,11 +77,12 @@ export interface TokenBroker {
     use: (token: IssuedToken) => Result | Promise<Result>,
   ) => Promise<Result>;
   /**
-   * `fetch` with `Authorization: Bearer`. A 401 reports the token as refused, and the request is repeated once with the
-   * successor. It is not, and the 401 is the answer, when there is no successor or when the body is a stream or that of
+   * `fetch` with `Authorization: Bearer`. A 401 of a host that `services` names for the service reports the token as
+   * refused, and the request is repeated once with the successor. It is not, and the 401 is the answer, when there is no successor or when the body is a stream or that of
    * a `Request`. A signal in `init` ends the waiting for the token, too.
    *
-   * @throws TokenBrokerError when there is no token; TypeError for a URL without TLS; every error that `fetch` throws
+   * @throws TokenBrokerError when there is no token; TypeError for a URL without TLS, and for a token that is
+   * no bearer token; every error that `fetch` throws
    */
   readonly fetch: (
     input: Parameters<typeof globalThis.fetch>[0],
@@ -77,19 +91,25 @@ export interface TokenBroker {
   ) => Promise<Response>;
   /** Whether the credential of one client works on one service. @throws TokenBrokerError when the broker cannot say */
   readonly check: (options: CheckOptions) => Promise<Check>;
+  /** Which role signs the requests, and what the broker's access rules allow it. @throws TokenBrokerError */
+  readonly whoami: (options?: CallOptions) => Promise<Caller>;
 }
 
 /**
  * The way to a token broker; make one and share it, because it remembers the tokens. It sends nothing and reads no AWS
  * credentials before its first call.
  *
- * @throws TypeError when `url` or `region` cannot be used
+ * @throws TypeError when `url` is missing, or `url`, `region` or `services` cannot be used
  */
 export function createTokenBroker(options: TokenBrokerOptions): TokenBroker {
   const connection = connect(options);
   const { patienceMs = 30_000 } = options;
   const { now, fetch } = connection;
-  const source = options.cache === false ? createUncachedSource(connection) : createCachingSource(connection);
+  const source =
+    options.cache === false
+      ? createUncachedSource(connection)
+      : createCachingSource(connection, options.credentials === undefined);
+  const origins = originsOf(options.services ?? {});
 
   const waitingOf = ({ signal, deadline = now() + patienceMs }: CallOptions): Waiting => ({ signal, deadline });
   return {
@@ -98,13 +118,29 @@ export function createTokenBroker(options: TokenBrokerOptions): TokenBroker {
     fetch: (input, init, request) => {
       const signal = request.signal ?? init?.signal ?? (input instanceof Request ? input.signal : undefined);
       const waiting = () => waitingOf({ ...request, signal });
-      return fetchWithToken({ source, request, waiting }, fetch, [input, init]);
+      const own = origins.get(request.service) ?? NO_ORIGINS;
+      return fetchWithToken({ source, request, waiting }, { fetch, origins: own }, [input, init]);
     },
     check: (request) => within(now, waitingOf(request), (limits) => askForCheck(connection, request, limits)),
+    whoami: (options = {}) => within(now, waitingOf(options), (limits) => askForCaller(connection, limits)),
   };
 }
 
+const NO_ORIGINS: ReadonlySet<string> = new Set();
+
+/** By service. */
+function originsOf(services: NonNullable<TokenBrokerOptions['services']>): ReadonlyMap<string, ReadonlySet<string>> {
+  const entries = Object.entries(services).map(([service, urls]) => {
+    if (urls.every((url) => URL.canParse(url)))
+      return [service, new Set(urls.map((url) => new URL(url).origin))] as const;
+    throw new TypeError(`services: what is named for ${service} must be URLs such as https://insights.example.com`);
+  });
+  return new Map(entries);
+}
+
 function connect(options: TokenBrokerOptions): Connection {
+  // A caller without types finds out here, not at its first call.
+  if (!options?.url) throw new TypeError(MISSING_URL);
   const { url, region, credentials = standardAwsCredentials(), now = Date.now } = options;
   return {
     endpoint: parseEndpoint(url, region),
@@ -118,3 +154,6 @@ function connect(options: TokenBrokerOptions): Connection {
     random: options.random ?? Math.random,
   };
 }
+
+const MISSING_URL =
+  'createTokenBroker needs the url of the broker, its Function URL: { url: "https://<id>.lambda-url.<region>.on.aws/" }';

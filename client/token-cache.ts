@@ -19,7 +19,7 @@ interface Dependencies {
   readonly random: () => number;
 }
 
-/** The tokens of one process, by pair. No time in it is fixed: all follow from how long each token lives. */
+/** The tokens of one process, by pair and the identity that asked. No time in it is fixed: all follow from how long each token lives. */
 export class TokenCache {
   readonly #held = new Map<string, Held>();
   readonly #dependencies: Dependencies;
@@ -44,7 +44,7 @@ export class TokenCache {
     const { now, random } = this.#dependencies;
     const receivedAt = now();
     const lifetimeMs = Math.max(0, token.expiresAt - receivedAt);
-    this.#held.set(pair, {
+    remember(this.#held, pair, {
       token,
       request,
       receivedAt,
@@ -66,6 +66,16 @@ export class TokenCache {
     if (this.#held.get(pair)?.token.fingerprint === fingerprint) this.#held.delete(pair);
   }
 }
+
+/** Sets what a map holds under the key, and forgets what was set longest ago when it holds too much. */
+export function remember<Value>(map: Map<string, Value>, key: string, value: Value): void {
+  map.delete(key);
+  map.set(key, value);
+  const [oldest] = map.keys();
+  if (map.size > MAX_ENTRIES && oldest !== undefined) map.delete(oldest);
+}
+
+const MAX_ENTRIES = 1_000;
 
 /**
  * Not longer than the margin within which the broker issues a token no more (30 s, or a fifth of a life that may have

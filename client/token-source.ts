@@ -1,8 +1,9 @@
 import { askForToken, type IssuedToken, type TokenRequest } from './answers.ts';
 import { isRefusedAgain, TokenBrokerError } from './error.ts';
 import type { Connection } from './request.ts';
+import { type AwsCredentials, readCredentials } from './sign.ts';
 import { SingleFlight, type Waiting, within } from './single-flight.ts';
-import { TokenCache } from './token-cache.ts';
+import { remember, TokenCache } from './token-cache.ts';
 
 /** Gives a token of a pair. @throws TokenBrokerError */
 export type TokenSource = (request: TokenRequest, waiting: Waiting) => Promise<IssuedToken>;
@@ -12,72 +13,93 @@ export function createUncachedSource(connection: Connection): TokenSource {
   return (request, waiting) => within(connection.now, waiting, (limits) => askForToken(connection, request, limits));
 }
 
+/** One call, and what it is signed with. */
+interface Call {
+  readonly request: TokenRequest;
+  readonly waiting: Waiting;
+  readonly connection: Connection;
+  /** Names the pair and the identity that signs: another identity may not have the token of this one. */
+  readonly key: string;
+}
+
 /**
  * Hands a living token out again, and asks for one once, however many callers wait for it.
  *
  * Towards its end one caller asks for the successor while the others keep getting the token; that this fails is no
- * failure while the token lives. There are no timers and nothing runs when no caller waits: Lambda freezes processes.
+ * failure while the token lives. What the caller signs with is read for each call, unless it is the standard chain, which
+ * gives one identity for the whole process. There are no timers and nothing runs when no caller waits: Lambda freezes processes.
  */
-export function createCachingSource(connection: Connection): TokenSource {
+export function createCachingSource(connection: Connection, isStandardChain: boolean): TokenSource {
   const { now } = connection;
   const cache = new TokenCache(connection);
   const flights = new SingleFlight<IssuedToken>(now);
-  /** By pair: the flight that reports, or has reported, a refused token. */
+  /** By key: the flight that reports, or has reported, a refused token. */
   const reports = new Map<string, string>();
-  /** By pair: the last request for a longer life. */
+  /** By key: the last request for a longer life. */
   const minTtlRequests = new Map<string, { readonly at: number; readonly minTtl: number }>();
   let requests = 0;
 
   return async (request, waiting) => {
-    const pair = pairKey(request);
-    if (request.refused !== undefined) return replace(pair, request, waiting);
+    const call = await callOf(request, waiting);
+    const { key } = call;
+    if (request.refused !== undefined) return replace(call);
 
     // Until the report ends, the cached token would be the refused one.
-    const report = flights.running(reports.get(pair) ?? '');
+    const report = flights.running(reports.get(key) ?? '');
     if (report !== undefined) await within(now, waiting, () => report.catch(() => undefined));
 
-    const cached = cache.recall(pair);
-    if (cached === undefined) return ask('ask', pair, request, waiting);
+    const cached = cache.recall(key);
+    if (cached === undefined) return ask('ask', call);
     if (isTooShort(cached.token, request)) {
-      const isAsking = flights.running(flightKey('renew', pair, request)) !== undefined;
-      return isAsking || mayAskForMinTtl(pair, request) ? renew(pair, request, waiting) : cached.token;
+      const isAsking = flights.running(flightKey('renew', call)) !== undefined;
+      return isAsking || mayAskForMinTtl(call) ? renew(call) : cached.token;
     }
     if (!cached.isDue) return cached.token;
-    cache.postpone(pair);
-    return renew(pair, request, waiting);
+    cache.postpone(key);
+    return renew(call);
   };
 
-  async function replace(pair: string, request: TokenRequest, waiting: Waiting): Promise<IssuedToken> {
-    const cached = cache.recall(pair);
-    if (cached !== undefined && cached.token.fingerprint !== request.refused) return cached.token;
-    reports.set(pair, flightKey('ask', pair, request));
-    return ask('ask', pair, request, waiting);
+  async function callOf(request: TokenRequest, waiting: Waiting): Promise<Call> {
+    if (isStandardChain) return { request, waiting, connection, key: callKey(request, '') };
+    const limit = { ...waiting, deadline: Math.min(waiting.deadline, now() + connection.timeoutMs) };
+    const credentials = await within<AwsCredentials>(now, limit, () => readCredentials(connection.credentials));
+    const signing = { ...connection, credentials: async () => credentials };
+    return { request, waiting, connection: signing, key: callKey(request, credentials.accessKeyId) };
+  }
+
+  async function replace(call: Call): Promise<IssuedToken> {
+    const cached = cache.recall(call.key);
+    if (cached !== undefined && cached.token.fingerprint !== call.request.refused) return cached.token;
+    remember(reports, call.key, flightKey('ask', call));
+    return ask('ask', call);
   }
 
   /** Tries once, and falls back on the cached token: a longer life is a target, and a living token serves. */
-  async function renew(pair: string, request: TokenRequest, waiting: Waiting): Promise<IssuedToken> {
+  async function renew(call: Call): Promise<IssuedToken> {
+    const { key, waiting } = call;
     const deadline = Math.min(waiting.deadline, now() + RENEWAL_LIMIT_MS);
     try {
-      return await ask('renew', pair, request, { ...waiting, deadline });
+      return await ask('renew', { ...call, waiting: { ...waiting, deadline } });
     } catch (error) {
       if (waiting.signal?.aborted || !(error instanceof TokenBrokerError)) throw error;
-      return cache.recall(pair)?.token ?? ask('ask', pair, request, waiting);
+      return cache.recall(key)?.token ?? ask('ask', call);
     }
   }
 
-  function ask(way: Way, pair: string, request: TokenRequest, waiting: Waiting): Promise<IssuedToken> {
-    const attempts = way === 'renew' ? { ...connection, maxAttempts: 1 } : connection;
-    return flights.join(flightKey(way, pair, request), waiting, async (limits) => {
+  function ask(way: Way, call: Call): Promise<IssuedToken> {
+    const { key, request, waiting } = call;
+    const attempts = way === 'renew' ? { ...call.connection, maxAttempts: 1 } : call.connection;
+    return flights.join(flightKey(way, call), waiting, async (limits) => {
       const { minTtl = 0, refused } = request;
-      if (minTtl > 0) minTtlRequests.set(pair, { at: now(), minTtl });
+      if (minTtl > 0) remember(minTtlRequests, key, { at: now(), minTtl });
       const number = ++requests;
       try {
         const token = await askForToken(attempts, request, limits);
-        cache.keep(pair, token, number);
+        cache.keep(key, token, number);
         return token;
       } catch (error) {
         // A broker that stands by the token says that the service refused the call for another reason.
-        if (refused !== undefined && !isRefusedAgain(error)) cache.forget(pair, refused);
+        if (refused !== undefined && !isRefusedAgain(error)) cache.forget(key, refused);
         throw error;
       }
     });
@@ -87,8 +109,8 @@ export function createCachingSource(connection: Connection): TokenSource {
     return expiresAt - now() < minTtl * 1_000;
   }
 
-  function mayAskForMinTtl(pair: string, { minTtl = 0 }: TokenRequest): boolean {
-    const last = minTtlRequests.get(pair);
+  function mayAskForMinTtl({ key, request: { minTtl = 0 } }: Call): boolean {
+    const last = minTtlRequests.get(key);
     return last === undefined || minTtl > last.minTtl || now() - last.at >= MIN_TTL_INTERVAL_MS;
   }
 }
@@ -104,11 +126,11 @@ const MIN_TTL_INTERVAL_MS = 30_000;
 
 type Way = 'ask' | 'renew';
 
-function pairKey({ client, service }: TokenRequest): string {
-  return JSON.stringify([client, service]);
+function callKey({ client, service }: TokenRequest, accessKeyId: string): string {
+  return JSON.stringify([client, service, accessKeyId]);
 }
 
 /** Callers that ask for the same in the same way share the answer. */
-function flightKey(way: Way, pair: string, { minTtl = 0, refused = '' }: TokenRequest): string {
-  return `${way} ${pair} ${minTtl} ${refused}`;
+function flightKey(way: Way, { key, request: { minTtl = 0, refused = '' } }: Call): string {
+  return `${way} ${key} ${minTtl} ${refused}`;
 }

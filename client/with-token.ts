@@ -41,21 +41,25 @@ export async function useToken<Result>(
 type Fetch = typeof globalThis.fetch;
 
 /**
- * `fetch` with a token of the pair. After a 401 the token is reported as refused, and the request repeated once with
- * its successor, when there is one and the body can be sent again; otherwise the 401 is the answer.
+ * `fetch` with a token of the pair. After a 401 of the service itself, at one of its `origins`, the token is reported as
+ * refused, and the request repeated once with its successor, when there is one and the body can be sent again; otherwise the 401 is the answer.
  */
 export async function fetchWithToken(
   tokenUse: TokenUse,
-  fetch: Fetch,
+  { fetch, origins }: { readonly fetch: Fetch; readonly origins: ReadonlySet<string> },
   [input, init]: Parameters<Fetch>,
 ): Promise<Response> {
   const { source, request, waiting } = tokenUse;
-  refusePlainHttp(input);
+  const url = new URL(input instanceof Request ? input.url : input);
+  // Any party that sees a token on its way can use it (RFC 6750 §5.3).
+  if (!isSafe(url)) throw new TypeError('a token is only sent to https:// (http:// only on loopback)');
   const send = (token: IssuedToken) => fetch(input, { ...init, headers: withBearer(input, init, token) });
 
   const token = await source(request, waiting());
   const response = await send(token);
-  if (response.status !== 401) return response;
+  // A redirect may have led to another host, and `fetch` takes no token there.
+  const { origin } = response.url === '' ? url : new URL(response.url);
+  if (response.status !== 401 || !origins.has(origin)) return response;
 
   const replacement = successorOf(token, tokenUse);
   if (!isRepeatable(input, init)) {
@@ -86,15 +90,11 @@ async function successorOf(
   }
 }
 
-/** Any party that sees a token on its way can use it. @see RFC 6750 §5.3 */
-function refusePlainHttp(input: Parameters<Fetch>[0]): void {
-  if (isSafe(new URL(input instanceof Request ? input.url : input))) return;
-  throw new TypeError('a token is only sent to https:// (http:// only on loopback)');
-}
-
-function withBearer(input: Parameters<Fetch>[0], init: RequestInit | undefined, { accessToken }: IssuedToken): Headers {
+function withBearer(input: Parameters<Fetch>[0], init: RequestInit | undefined, token: IssuedToken): Headers {
+  // A token of a type that its holder does not know must not be used (RFC 6749 §7.1).
+  if (token.tokenType.toLowerCase() !== 'bearer') throw new TypeError('the token is no bearer token: use withToken');
   const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined));
-  headers.set('authorization', `Bearer ${accessToken}`);
+  headers.set('authorization', `Bearer ${token.accessToken}`);
   return headers;
 }
 

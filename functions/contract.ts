@@ -92,7 +92,8 @@ export const PROBLEMS: Readonly<Record<ProblemType, ProblemDefinition>> = TABLE;
  */
 export const PROBLEM_ADVICE: Readonly<Record<ProblemType, string>> = {
   'invalid-request': 'Correct the member that `detail` names.',
-  'access-denied': 'Check both names and your role (`aws sts get-caller-identity`), then ask for an access rule.',
+  'access-denied':
+    'Compare both names with what `whoami` (`POST /whoami`) tells of your role, then ask for an access rule.',
   'not-found': 'Send to `/token`; the URL of the broker ends after the host.',
   'method-not-allowed': 'Send a POST.',
   'content-too-large': 'Send at most 16 KiB.',

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { AccessRule } from './broker/authorize.ts';
 import type { ServiceName } from './broker/pair/pair.ts';
 import type { Service } from './broker/service.ts';
@@ -23,8 +24,16 @@ const BROKER_NAMES = [
 export interface BrokerSettings {
   readonly services: Readonly<Record<ServiceName, Service>>;
   readonly accessRules: readonly AccessRule[];
+  /** The organization that every caller's account must be in. */
+  readonly principalOrgId?: string | undefined;
   /** How long a token that was obtained proves its credential to a check. */
   readonly provenForSeconds: number;
+}
+
+/** Names who may act for which clients, as 16 hexadecimal digits: audit lines and the template of the stack tell it. */
+export function rulesDigest({ accessRules, principalOrgId }: Omit<BrokerSettings, 'services' | 'provenForSeconds'>) {
+  const rules = JSON.stringify([principalOrgId ?? null, accessRules]);
+  return createHash('sha256').update(rules).digest('hex').slice(0, 16);
 }
 
 /** The environment variables of the health function. */
@@ -50,7 +59,7 @@ const HEALTH_NAMES = [
 
 type Filled<Names extends readonly string[]> = Readonly<Record<Names[number], string>>;
 
-/** Reads the token function's variables; throws at start-up, with the names, when the stack left one out. */
+/** Reads the token function's variables; throws at start-up, with the names, when one is missing or would leak secrets. */
 export function parseBrokerEnvironment(variables: Variables): BrokerEnvironment {
   return parse(BROKER_NAMES, variables);
 }
@@ -62,8 +71,26 @@ export function parseHealthEnvironment(variables: Variables): HealthEnvironment 
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
+/**
+ * The variables that make Node itself write what it sends, Basic values too, or run code before ours. In `NODE_OPTIONS`
+ * only what sizes the memory or maps stacks to sources is expected.
+ */
+export function leakingVariables(variables: Variables): readonly string[] {
+  const options = (variables.NODE_OPTIONS ?? '').split(/\s+/).filter((option) => option !== '');
+  return [
+    ...['NODE_DEBUG', 'NODE_DEBUG_NATIVE'].filter((name) => variables[name]),
+    ...(options.every((option) => EXPECTED_OPTION.test(option)) ? [] : ['NODE_OPTIONS']),
+  ];
+}
+
+const EXPECTED_OPTION = /^--(?:enable-source-maps|max-(?:old|semi)-space-size=\d+)$/;
+
 function parse<Names extends readonly string[]>(names: Names, variables: Variables): Filled<Names> {
   const missing = names.filter((name) => !variables[name]);
   if (missing.length > 0) throw new TypeError(`The environment variables ${missing.join(', ')} must be set.`);
+  const leaking = leakingVariables(variables);
+  if (leaking.length > 0) {
+    throw new TypeError(`The environment variables ${leaking.join(', ')} must not be set: Node would write secrets.`);
+  }
   return Object.fromEntries(names.map((name) => [name, variables[name]])) as Filled<Names>;
 }

@@ -8,6 +8,7 @@ import { createTokenBroker, type TokenBroker, type TokenBrokerOptions } from '..
 import { createClientList, createSecretDescriber, parseSecretEvent } from './aws/client-secrets.ts';
 import type { InvocationContext } from './aws/function-url.ts';
 import { createHealthLog } from './aws/log/health-log.ts';
+import { writeLine } from './aws/log/write-line.ts';
 import { createNotificationTable, createNotifier } from './aws/notifications.ts';
 import { createProbeCredentials } from './aws/probe-credentials.ts';
 import { createClientCheck } from './broker/health/check-client.ts';
@@ -135,8 +136,4 @@ const TIMEOUT = 'timeout' satisfies FailureType;
 
 function signalAfter(timeoutMs: number): AbortSignal {
   return AbortSignal.timeout(Math.max(1, Math.floor(timeoutMs)));
-}
-
-function writeLine(line: string): void {
-  process.stdout.write(line);
 }

@@ -1,4 +1,3 @@
-import type { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import type { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import type { FunctionUrlResult } from './aws/function-url.ts';
 import type { BrokerSettings } from './environment.ts';
@@ -21,7 +20,7 @@ export async function prime(reads: Promise<void>, settings: BrokerSettings): Pro
 
 /**
  * Issues one token in a function of its own, which shares nothing with the real one: its AWS and its service are made up,
- * and it writes nothing. The SDK is not in it, because the first reads go through that.
+ * and it writes nothing. Signing and sending are not in it, because the first reads go through them.
  */
 export async function issueMadeUpToken({ services, provenForSeconds }: BrokerSettings): Promise<FunctionUrlResult> {
   const [service = NAME] = Object.keys(services);
@@ -30,8 +29,8 @@ export async function issueMadeUpToken({ services, provenForSeconds }: BrokerSet
     environment: NAME,
     tableName: NAME,
     settings: { services, provenForSeconds, accessRules },
-    secretsManager: madeUpClient<SecretsManagerClient>(madeUpSecret),
-    dynamodb: madeUpClient<DynamoDBClient>(() => ({})),
+    secretsManager: MADE_UP_SECRETS,
+    dynamodb: { getItem: () => soon(undefined), updateItem: () => soon(undefined) },
     send: () => soon(TOKEN),
     write: () => undefined,
   });
@@ -39,10 +38,10 @@ export async function issueMadeUpToken({ services, provenForSeconds }: BrokerSet
   return handler(event, { getRemainingTimeInMillis: () => TIME_MS });
 }
 
-/** All that is used of a client is `send`. */
-function madeUpClient<Client>(answer: (input: Input) => object): Client {
-  return { send: ({ input }: { readonly input: Input }) => soon(answer(input)) } as Client;
-}
+/** All that is used of the client is `send`. */
+const MADE_UP_SECRETS = {
+  send: ({ input }: { readonly input: Input }) => soon(madeUpSecret(input)),
+} as unknown as SecretsManagerClient;
 
 type Input = Readonly<Record<string, unknown>>;
 

@@ -1,25 +1,26 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb';
 import type { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { inTime, withTimeLimit } from './aws/calls.ts';
-import { createDynamoDBClient, createSecretsManagerClient } from './aws/clients.ts';
+import { createSecretsManagerClient } from './aws/clients.ts';
+import { createDynamoDB, type DynamoDB } from './aws/dynamodb.ts';
 import { type FunctionUrlResult, type InvocationContext, parseEvent, toResult } from './aws/function-url.ts';
 import { createHttpsSender } from './aws/https/sender.ts';
 import { createAuditLog, createUnreadableLog } from './aws/log/audit-log.ts';
+import { writeLine } from './aws/log/write-line.ts';
 import { createPairTable } from './aws/pair-table/table.ts';
 import { createSealer, fingerprint } from './aws/sealing/sealing.ts';
 import { createSealingKeys } from './aws/sealing/sealing-key.ts';
 import { createSecretReader } from './aws/secrets-manager.ts';
 import { createAuthorize } from './broker/authorize.ts';
-import { createSecretCache } from './broker/credential/secret-cache.ts';
+import { createSecretCache } from './broker/credential/secret.ts';
 import { createTokenEndpoint } from './broker/http/token-endpoint.ts';
 import type { Service } from './broker/service.ts';
 import { createTokenBroker } from './broker/token-broker.ts';
 import { createTokenRenewer } from './broker/token-request/renew-token.ts';
 import type { Send } from './broker/token-request/send.ts';
 import { createTokenRequester } from './broker/token-request/token-request.ts';
-import type { BrokerSettings } from './environment.ts';
+import { type BrokerSettings, rulesDigest } from './environment.ts';
 
 interface Options {
   /** Whose secrets: `token-broker/<environment>/<client>`. */
@@ -32,7 +33,7 @@ interface Options {
   readonly version?: string | undefined;
   readonly write?: (line: string) => void;
   readonly secretsManager?: SecretsManagerClient;
-  readonly dynamodb?: DynamoDBClient;
+  readonly dynamodb?: DynamoDB;
   /** Sends token requests. */
   readonly send?: Send;
 }
@@ -51,17 +52,19 @@ export function createTokenFunction(options: Options): TokenFunction {
   const { environment, tableName, settings, checkerRoles = [], version, write = writeLine } = options;
   const now = Date.now;
   const random = Math.random;
-  const { secretsManager = createSecretsManagerClient(), dynamodb = createDynamoDBClient() } = options;
-  const { send = createHttpsSender() } = options;
+  const https = createHttpsSender();
+  const { secretsManager = createSecretsManagerClient(), dynamodb = createDynamoDB({ send: https }) } = options;
+  const { send = https } = options;
   const keys = createSealingKeys({ secretsManager, environment, now });
   const services = new Set(Object.keys(settings.services));
+  const { principalOrgId } = settings;
   const accessRules = [...settings.accessRules, ...checkerRoles.map((role) => ({ role, ...CHECKER }))];
-  const log = { environment, version, services, now, write };
+  const log = { environment, version, services, rulesDigest: rulesDigest(settings), now, write };
 
   const broker = createTokenBroker({
     environment,
     services: settings.services,
-    authorize: createAuthorize(accessRules, services),
+    authorize: createAuthorize(accessRules, services, principalOrgId),
     store: createPairTable({
       dynamodb,
       tableName,
@@ -83,14 +86,21 @@ export function createTokenFunction(options: Options): TokenFunction {
     sleep,
     random,
   });
-  const endpoint = createTokenEndpoint({ broker, audit: createAuditLog(log), inTime, now });
+  const endpoint = createTokenEndpoint({
+    broker,
+    accessRules,
+    principalOrgId,
+    audit: createAuditLog(log),
+    inTime,
+    now,
+  });
 
   return {
     handler: async (event, context) => toResult(await endpoint(parseEvent(event, context, now()))),
     async readFirst(timeoutMs = FIRST_READS_MS) {
-      const look = new GetItemCommand({ TableName: tableName, Key: { pair: { S: NO_PAIR } } });
+      const look = { TableName: tableName, Key: { pair: { S: NO_PAIR } } };
       await Promise.allSettled([
-        withTimeLimit(timeoutMs, (abortSignal) => dynamodb.send(look, { abortSignal })),
+        withTimeLimit(timeoutMs, (abortSignal) => dynamodb.getItem(look, abortSignal)),
         withTimeLimit(timeoutMs, () => keys.current(now() + timeoutMs)),
       ]);
     },
@@ -110,8 +120,4 @@ function settingsDigest(service: Service): string {
   return fingerprint(
     JSON.stringify([authUrl, tokenPath, parameters, parametersIn, headers, basicEncoding, response, rejectedOn403]),
   );
-}
-
-function writeLine(line: string): void {
-  process.stdout.write(line);
 }

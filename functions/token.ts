@@ -17,7 +17,7 @@ const tokenFunction = createTokenFunction({
   version: process.env.AWS_LAMBDA_FUNCTION_VERSION,
 });
 
-// While an environment starts it has a whole processor, and nobody waits for it yet.
+// While an environment starts it has a whole processor, and no caller waits for it yet.
 await prime(tokenFunction.readFirst(), settings);
 
 /** Lambda's entry point of the token function. */

@@ -79,8 +79,12 @@ export const environments: Readonly<Record<string, EnvironmentForm>> = {
     // AWS first asks each address to confirm its subscription.
     health: { every: 'rate(30 minutes)', notify: ['ops@example.com'] },
 
+    // At most so many calls at a time, 10 times as many a second: a caller in a loop does not use up the account. The
+    // account's quota must be 100 higher; synth says what to do if it is not.
+    reservedConcurrency: 50,
+
     // A new version gets 10 % of the calls for 5 minutes first. docs/operations.md tells what else there is to set
-    // for production, such as reservedConcurrency and vpc.
+    // for production, such as trail and vpc.
     canary: { percent: 10, minutes: 5 },
     logRetentionDays: 365,
   },

@@ -6,6 +6,8 @@ import { CredentialHealth } from './health/credential-health.ts';
 import { FailedEvents } from './health/failed-events.ts';
 import { Monitoring } from './monitoring/monitoring.ts';
 import { OperatorTopic } from './monitoring/operator-topic.ts';
+import { Trail } from './monitoring/trail.ts';
+import { summariseAccessRules } from './settings/access-rules.ts';
 import type { Environment } from './settings/environment.ts';
 import { listAccess } from './settings/listing.ts';
 import { TokenEndpoint } from './token/token-endpoint.ts';
@@ -28,7 +30,12 @@ export class TokenBrokerStack extends Stack {
     Tags.of(this).add('application', 'token-broker', untagged);
     Tags.of(this).add('environment', environment.name, untagged);
     for (const [tag, value] of Object.entries(environment.tags)) Tags.of(this).add(tag, value, untagged);
-    for (const [role, access] of Object.entries(listAccess(environment.accessRules))) this.addMetadata(role, access);
+
+    // In the code asset a changed rule is only another key: `cdk diff` shows this.
+    this.templateOptions.metadata = {
+      AccessRules: summariseAccessRules(environment),
+      ...listAccess(environment.accessRules),
+    };
 
     const { name, keyArn, health, logRetentionDays, tracing } = environment;
     const secrets = new ClientSecrets(this, 'ClientSecrets', { environment: name, keyArn });
@@ -59,6 +66,7 @@ export class TokenBrokerStack extends Stack {
       failedEvents: failedEvents.queue,
       operators,
     });
+    if (environment.trail !== 'off') new Trail(monitoring, 'Trail', { environment, key, operators });
     pairs.createAfter(failedEvents, operators, endpoint, checks, monitoring);
 
     new CfnOutput(this, 'Url', { value: endpoint.url, description: 'Where callers send their requests' });

@@ -61,13 +61,18 @@ const ARROWS: Readonly<Record<string, { readonly allowed: readonly string[]; rea
     refused: ['../functions/environment.ts', '../functions/broker/pair/pair.ts', '../lib/settings/names.ts'],
   },
   'client/commands/token.ts': {
-    allowed: ['../token-broker.ts', './options.ts', '../../functions/contract.ts', 'commander'],
-    refused: ['../../functions/environment.ts', '../../lib/settings/names.ts', '../../bin/json.ts'],
+    allowed: ['../index.ts', './options.ts', '../../functions/contract.ts', 'commander'],
+    refused: [
+      '../token-broker.ts',
+      '../../functions/environment.ts',
+      '../../lib/settings/names.ts',
+      '../../bin/json.ts',
+    ],
   },
   'bin/commands/client.ts': {
     allowed: [
       ...['./client/put.ts', '../json.ts', '../../lib/settings/names.ts', '../../functions/broker/pair/pair.ts'],
-      '../../client/index.ts',
+      ...['../../client/index.ts', '../../client/commands/token.ts'],
     ],
     refused: ['../../client/error.ts', '../../test/support/example.ts'],
   },

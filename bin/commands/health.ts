@@ -1,30 +1,22 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { styleText } from 'node:util';
 import { type Command, Option } from 'commander';
+import { aborted, CommandFailure, explainFailure } from '../../client/commands/failure.ts';
+import { addConnectionOptions, type ConnectionOptions, connect } from '../../client/commands/options.ts';
+import { printJson, tableText, talk, talkOfProgress } from '../../client/commands/output.ts';
 import { causeWord } from '../../functions/aws/calls.ts';
 import type { Pair } from '../../functions/broker/pair/pair.ts';
 import { FINDINGS } from '../../functions/contract.ts';
 import { isJsonObject, parseJsonObject } from '../json.ts';
-import { checkMembers, checkPairs, findingOf, type PairCheck } from './shared/checks.ts';
-import { checkedPairs } from './shared/client-secret.ts';
+import { checkMembers, checkPairs, findingOf, mapConcurrently, type PairCheck } from './shared/checks.ts';
+import { type ClientSecret, checkedPairs, tellOld } from './shared/client-secret.ts';
 import { checkEndpoint } from './shared/environment.ts';
-import { aborted, CommandFailure, explainFailure, isFailure } from './shared/failure.ts';
-import {
-  addConnectionOptions,
-  type ClientOptions,
-  type ConnectionOptions,
-  connect,
-  parseSeconds,
-} from './shared/options.ts';
-import { printJson, tableText, talk, talkOfProgress } from './shared/output.ts';
-import { openSecrets } from './shared/secrets.ts';
+import { addWatchOptions, type ClientOptions, type WatchOptions, watch } from './shared/options.ts';
+import { openSecrets, type Secrets } from './shared/secrets.ts';
 
 /** `health`: which credentials work, now. */
 export function addHealthCommand(program: Command, signal: AbortSignal): void {
-  addConnectionOptions(program.command('health'))
+  addWatchOptions(addConnectionOptions(program.command('health')))
     .description('Check every credential and show a table of clients and services; needs the operation check.')
-    .option('--watch', 'again and again, until Ctrl-C')
-    .addOption(new Option('--every <seconds>', 'how long --watch waits').default(60).argParser(parseSeconds(1, 3_600)))
     .addOption(new Option('--run', 'let the local broker run its schedule now instead').conflicts('watch'))
     .addOption(new Option('--json', 'answer in JSON').conflicts('watch'))
     .addHelpText('after', HELP)
@@ -37,29 +29,38 @@ export function addHealthCommand(program: Command, signal: AbortSignal): void {
       checkEndpoint(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
       const broker = connect(options, command);
       const secrets = openSecrets(options, signal);
-      const look = async (): Promise<readonly PairCheck[]> => {
+      const look: Look = async () => {
         const clients = (await secrets.list()).filter(({ deletedAt }) => deletedAt === undefined);
         const pairs = clients.flatMap((client) => checkedPairs(client, options.environment));
-        return checkPairs(broker, pairs, { signal, onChecked: talkOfProgress('Checking') });
+        return { clients, checks: await checkPairs(broker, pairs, { signal, onChecked: talkOfProgress('Checking') }) };
       };
-      await explainFailure(options, () => (options.watch ? watch(look, options, signal) : showOnce(look, options)));
+      await explainFailure(options, () =>
+        options.watch ? watch(textOf(look), options, signal) : showOnce(look, secrets, options),
+      );
     });
 }
 
-interface HealthOptions extends ClientOptions, ConnectionOptions {
+interface HealthOptions extends ClientOptions, ConnectionOptions, WatchOptions {
   readonly region?: string;
-  readonly watch?: boolean;
-  readonly every: number;
   readonly run?: boolean;
 }
 
-type Look = () => Promise<readonly PairCheck[]>;
+type Look = () => Promise<{ readonly clients: readonly ClientSecret[]; readonly checks: readonly PairCheck[] }>;
 
-async function showOnce(look: Look, { environment, json }: HealthOptions): Promise<void> {
-  const checks = await look();
+async function showOnce(look: Look, secrets: Secrets, { environment, json }: HealthOptions): Promise<void> {
+  const { clients, checks } = await look();
   if (json) printJson({ environment, checks: checks.map(checkMembers) });
   else process.stdout.write(healthText(checks.map(healthOf), isColourful()));
   conclude(checks.map(healthOf));
+  const dated = async (one: ClientSecret) => ({ ...one, dates: await secrets.versionDates(one.client) });
+  tellOld(await mapConcurrently(clients, dated), environment, Date.now());
+}
+
+function textOf(look: Look): () => Promise<string> {
+  return async () => {
+    const pairs = (await look()).checks.map(healthOf);
+    return `${summaryOf(pairs)}\n${healthText(pairs, isColourful())}`;
+  };
 }
 
 function showRun({ summary, pairs, notices }: ScheduledRun, { json }: HealthOptions): void {
@@ -71,31 +72,15 @@ function showRun({ summary, pairs, notices }: ScheduledRun, { json }: HealthOpti
 
 function conclude(pairs: readonly PairHealth[]): void {
   talk(summaryOf(pairs));
-  if (!pairs.every(isHealthy)) process.exitCode = 1;
-}
-
-/** A first look that fails ends the command; after that a failure is told, and the watching goes on. */
-async function watch(look: Look, { environment, every }: HealthOptions, signal: AbortSignal): Promise<void> {
-  for (let round = 1; ; round += 1) {
-    try {
-      const pairs = (await look()).map(healthOf);
-      const title = `${environment}  ${new Date().toISOString()}  ${summaryOf(pairs)}\n`;
-      process.stdout.write(`${process.stdout.isTTY ? CLEAR : ''}${title}${healthText(pairs, isColourful())}`);
-    } catch (error) {
-      if (round === 1 || !isFailure(error) || error.type === 'aborted') throw error;
-      talk(`error: ${error.message}`);
-    }
-    await sleep(every * 1_000, undefined, { signal }).catch(() => Promise.reject(aborted()));
-  }
+  // Of nothing, everything is as it should be; but a list that is empty is seldom meant.
+  if (pairs.length === 0) talk('There is nothing to check: is it the right environment, and is there a client?');
+  if (pairs.length === 0 || !pairs.every(isHealthy)) process.exitCode = 1;
 }
 
 /** @see https://no-color.org */
 function isColourful(): boolean {
   return process.stdout.isTTY && !process.env.NO_COLOR;
 }
-
-/** Moves to the top left of the terminal and clears what is below. */
-const CLEAR = '\u001b[H\u001b[J';
 
 /** How one pair is, in one word. */
 export interface PairHealth extends Pair {
@@ -211,4 +196,4 @@ const ADVICE =
 const HELP = `
 A pair that callers' own requests have proven lately costs the service nothing; a rejected version is not sent again.
 
-Exit code: 0 every credential is accepted or disabled, 1 one is not, or cannot be checked, 2 wrong usage, 130 Ctrl-C.`;
+Exit code: 0 every credential is accepted or disabled, 1 one is not, or cannot be checked, or there is none, 2 wrong usage, 130 Ctrl-C.`;

@@ -7,7 +7,7 @@ export const OWN_POLICIES = {
   deploy: 'of who deploys: the roles of the CDK bootstrap, the outputs, one run of health',
   execution: 'of the role with which CloudFormation makes the stack',
   operator: 'of who looks after the clients; it reads no credential',
-  breakGlass: 'of who may stop the broker or a client in an emergency',
+  emergency: 'of who may stop the broker or a client in an emergency',
 } as const;
 
 /** The identity policy of one of them, as narrow as the names of an environment allow. */
@@ -15,7 +15,7 @@ export function ownPolicy(kind: keyof typeof OWN_POLICIES, environment: Environm
   return { Version: '2012-10-17', Statement: STATEMENTS[kind](environment) };
 }
 
-const STATEMENTS = { deploy, execution, operator, breakGlass } satisfies Record<
+const STATEMENTS = { deploy, execution, operator, emergency } satisfies Record<
   keyof typeof OWN_POLICIES,
   (environment: Environment) => readonly Statement[]
 >;
@@ -104,6 +104,7 @@ function operator(environment: Environment): readonly Statement[] {
       [
         'CreateSecret',
         'DeleteResourcePolicy',
+        'DeleteSecret',
         'DescribeSecret',
         'GetResourcePolicy',
         'ListSecretVersionIds',
@@ -116,12 +117,21 @@ function operator(environment: Environment): readonly Statement[] {
       ].map((action) => `secretsmanager:${action}`),
       arn(environment, 'secretsmanager', `secret:token-broker/${name}/*`),
     ),
+    allow(
+      'RotateTheSealingKey',
+      ['ListSecretVersionIds', 'PutSecretValue', 'UpdateSecretVersionStage'].map(
+        (action) => `secretsmanager:${action}`,
+      ),
+      arn(environment, 'secretsmanager', `secret:${sealingKeyName(name)}-*`),
+    ),
+    allow('ReadTheAuditLines', ['logs:FilterLogEvents'], arn(environment, 'logs', `log-group:${stackName(name)}-*`)),
+    allow('FindTheLog', ['lambda:GetFunctionConfiguration'], functionArns(environment)),
     allow('EncryptThem', KEY_USE, ...keyOf(environment, ['secretsmanager'])),
     ...changeTheTable(environment),
   ];
 }
 
-function breakGlass(environment: Environment): readonly Statement[] {
+function emergency(environment: Environment): readonly Statement[] {
   const { name } = environment;
   return [
     readOutputs(environment),

@@ -1,113 +1,109 @@
-import { type Command, InvalidArgumentError } from 'commander';
-import type { AccessRule } from '../../functions/broker/authorize.ts';
-import { parseRoleArn, roleArnFault } from '../../lib/settings/access-rules.ts';
+import type { Command } from 'commander';
+import { printJson, talk } from '../../client/commands/output.ts';
+import { addPolicyCommand, parseRole } from '../../client/commands/policy.ts';
+import { parseRoleArn } from '../../lib/settings/access-rules.ts';
 import type { Environment } from '../../lib/settings/environment.ts';
 import { ALIAS, functionName } from '../../lib/settings/names.ts';
 import { OWN_POLICIES, ownPolicy } from './own-policies.ts';
-import { knownSettings } from './shared/environment.ts';
-import { explainFailure } from './shared/failure.ts';
-import { printJson, talk } from './shared/output.ts';
+import { knownSettings, settingsOf } from './shared/environment.ts';
 
-/** `policy`: what a caller's own account must allow its role, from the settings alone. */
-export function addPolicyCommand(program: Command): void {
-  program
-    .command('policy')
-    .description(
-      'Print the identity policy that a role needs to call the broker, or another one of its environment; offline, without AWS credentials.',
-    )
-    .argument('[role-arn]', 'the role: arn:aws:iam::<account>:role/<name>', parseRole)
-    .option('--deploy', `the policy ${OWN_POLICIES.deploy}`)
-    .option('--execution', `the policy ${OWN_POLICIES.execution}`)
-    .option('--operator', `the policy ${OWN_POLICIES.operator}`)
-    .option('--break-glass', `the policy ${OWN_POLICIES.breakGlass}`)
-    .option('--json', 'answer in JSON, with the access rules that cover the role')
-    .action(async (role: string | undefined, _: unknown, command: Command) => {
-      const options = command.optsWithGlobals<Options>();
-      const kinds = KINDS.filter((kind) => options[kind]);
-      const [kind] = kinds;
-      if (kinds.length + (role === undefined ? 0 : 1) !== 1) {
+/**
+ * `policy` as the client package has it, with what the settings say of the function and the access rules; and what the
+ * broker's own account must forbid.
+ */
+export function addOperatorPolicyCommand(program: Command): void {
+  addPolicyCommand(program, {
+    functionArn(environment, partition, command) {
+      return `${functionArn(knownSettings(environment, command), partition)}:${ALIAS}`;
+    },
+    rulesOf(arn, environment) {
+      // Matched on account and name, because a caller arrives without its role's path.
+      const role = JSON.stringify(parseRoleArn(arn));
+      const { accessRules = [] } = settingsOf(environment) ?? {};
+      return accessRules.filter((rule) => JSON.stringify(parseRoleArn(rule.role)) === role);
+    },
+    withoutRole(command) {
+      const options = command.optsWithGlobals<GuardOptions>();
+      const { environment, guard, breakGlass, json } = options;
+      const kind = KINDS.find((one) => options[one]);
+      if (kind !== undefined) return printJson(ownPolicy(kind, knownSettings(environment, command)));
+      if (!guard) command.error("error: missing required argument 'role-arn'");
+      const settings = knownSettings(environment, command);
+      const policy = guardPolicy(settings, breakGlass);
+      printJson(json ? { environment, account: settings.account, policy } : policy);
+      talk(guardWords(settings));
+    },
+  })
+    .option('--guard', "print the service control policy that keeps the roles of the broker's account to its URL")
+    .option('--break-glass <role-arn>', 'with --guard: the role that may still invoke the function itself', parseRole)
+    .option('--deploy', `print the policy ${OWN_POLICIES.deploy}`)
+    .option('--execution', `print the policy ${OWN_POLICIES.execution}`)
+    .option('--operator', `print the policy ${OWN_POLICIES.operator}`)
+    .option('--emergency', `print the policy ${OWN_POLICIES.emergency}`)
+    .hook('preAction', (command) => {
+      const options = command.opts<GuardOptions>();
+      const { guard, breakGlass } = options;
+      const chosen = [...KINDS.filter((kind) => options[kind]), ...(guard ? ['guard'] : [])];
+      if (chosen.length > 1 || (chosen.length === 1 && !guard && command.args.length > 0)) {
         command.error(
-          'error: name the role that calls the broker, or one of the options --deploy, --execution, --operator, --break-glass',
+          'error: --deploy, --execution, --operator, --emergency and --guard each stand alone, without a role',
         );
       }
-      await explainFailure(options, async () => {
-        const { environment, json } = options;
-        const settings = knownSettings(environment, command);
-        if (kind !== undefined) return printJson(ownPolicy(kind, settings));
-        if (role === undefined) return;
-        const policy = identityPolicy(role, settings);
-        const rules = rulesOf(role, settings);
-        printJson(json ? { role, environment, policy, access_rules: rules } : policy);
-        talk(wordsAbout(rules, environment));
-      });
+      if (breakGlass !== undefined && !guard) command.error('error: --break-glass is an exception to --guard');
+      if (guard && command.args.length > 0) command.error('error: --guard is about every role: name none');
     });
-}
-
-interface Options extends Readonly<Partial<Record<keyof typeof OWN_POLICIES, boolean>>> {
-  readonly environment: string;
-  readonly json?: boolean;
 }
 
 const KINDS = [
   'deploy',
   'execution',
   'operator',
-  'breakGlass',
+  'emergency',
 ] as const satisfies readonly (keyof typeof OWN_POLICIES)[];
 
-function parseRole(text: string): string {
-  const fault = roleArnFault(text);
-  if (fault !== undefined) throw new InvalidArgumentError(`It ${fault}.`);
-  return text;
+interface GuardOptions extends Readonly<Partial<Record<keyof typeof OWN_POLICIES, boolean>>> {
+  readonly environment: string;
+  readonly guard?: boolean;
+  readonly breakGlass?: string;
+  readonly json?: boolean;
 }
 
 /**
- * Both permissions that calling a Function URL takes, on the alias that carries the URL.
+ * Forbids every role of the broker's account to invoke the function except through its URL, where AWS itself says who
+ * calls; a direct event can claim any caller. A request that does not say how it came is a direct one.
  *
- * @see https://docs.aws.amazon.com/lambda/latest/dg/urls-auth.html
+ * @see https://docs.aws.amazon.com/organizations/latest/userguide/orgs_manage_policies_scps.html
  */
-function identityPolicy(role: string, { name, account, region }: Pick<Environment, 'name' | 'account' | 'region'>) {
-  const partition = parseRoleArn(role)?.partition ?? 'aws';
-  const Resource = `arn:${partition}:lambda:${region}:${account}:function:${functionName(name)}:${ALIAS}`;
+function guardPolicy(place: Place, breakGlass: string | undefined) {
+  const arn = functionArn(place);
   return {
     Version: '2012-10-17',
     Statement: [
       {
-        Sid: 'CallTheFunctionUrl',
-        Effect: 'Allow',
-        Action: 'lambda:InvokeFunctionUrl',
-        Resource,
-        Condition: { StringEquals: { 'lambda:FunctionUrlAuthType': 'AWS_IAM' } },
-      },
-      {
-        Sid: 'InvokeThroughTheFunctionUrl',
-        Effect: 'Allow',
-        Action: 'lambda:InvokeFunction',
-        Resource,
-        Condition: { Bool: { 'lambda:InvokedViaFunctionUrl': 'true' } },
+        Sid: 'InvokeOnlyThroughTheFunctionUrl',
+        Effect: 'Deny',
+        Action: ['lambda:InvokeFunction', 'lambda:InvokeAsync'],
+        Resource: [arn, `${arn}:*`],
+        Condition: {
+          BoolIfExists: { 'lambda:InvokedViaFunctionUrl': 'false' },
+          ...(breakGlass !== undefined && { ArnNotEquals: { 'aws:PrincipalArn': breakGlass } }),
+        },
       },
     ],
   };
 }
 
-/** The rules for a role: matched on its account and name, because a caller arrives without its role's path. */
-export function rulesOf(arn: string, { accessRules }: Pick<Environment, 'accessRules'>): readonly AccessRule[] {
-  const role = JSON.stringify(parseRoleArn(arn));
-  return accessRules.filter((rule) => JSON.stringify(parseRoleArn(rule.role)) === role);
+type Place = Pick<Environment, 'name' | 'account' | 'region'>;
+
+function functionArn({ name, account, region }: Place, partition = partitionOf(region)): string {
+  return `arn:${partition}:lambda:${region}:${account}:function:${functionName(name)}`;
 }
 
-function wordsAbout(rules: readonly AccessRule[], environment: string): string {
-  if (rules.length === 0) {
-    return `No access rule of ${environment} names this role, so the broker would refuse it: add one to lib/environments.ts and deploy.`;
-  }
-  return `The access rules of ${environment} let it: ${rulesText(rules)}.`;
+function partitionOf(region: string): string {
+  if (region.startsWith('cn-')) return 'aws-cn';
+  return region.startsWith('us-gov-') ? 'aws-us-gov' : 'aws';
 }
 
-/** What rules allow, in a few words. */
-export function rulesText(rules: readonly AccessRule[]): string {
-  const list = (names: readonly string[] | 'all') => (names === 'all' ? 'all' : names.join(', '));
-  const words = rules.map(
-    ({ clients, services, operations }) => `${list(operations)} for ${list(clients)} on ${list(services)}`,
-  );
-  return words.join('; ');
+function guardWords({ account }: Place): string {
+  return `Attach it to the account ${account} as a service control policy, from the management account of the organization: docs/operations.md, "Guard the function". It does not bind the management account itself.`;
 }

@@ -19,6 +19,7 @@ function commandLines(broker: LocalBroker, { caller, client, service }: ExampleC
   const variables = {
     AWS_ENDPOINT_URL_SECRETS_MANAGER: process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER,
     AWS_ENDPOINT_URL_DYNAMODB: process.env.AWS_ENDPOINT_URL_DYNAMODB,
+    AWS_ENDPOINT_URL_CLOUDWATCH_LOGS: process.env.AWS_ENDPOINT_URL_CLOUDWATCH_LOGS,
     TOKEN_BROKER_CONTROL_URL: controlUrl,
     TOKEN_BROKER_URL: url,
     TOKEN_BROKER_ENVIRONMENT: LOCAL_ENVIRONMENT,

@@ -8,8 +8,9 @@ import { createDynamoDBClient, createSecretsManagerClient } from '../../function
 import { secretName } from '../../functions/contract.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
 import { type LocalCaller, type LocalConfig, parseLocalConfig } from '../../lib/settings/local-config.ts';
-import { tableName, tokenRoleName } from '../../lib/settings/names.ts';
+import { functionName, tableName, tokenRoleName } from '../../lib/settings/names.ts';
 import { ensurePairTable, ensureSealingKey, startDynamoDB } from './aws/dynamodb.ts';
+import { startLogs } from './aws/logs.ts';
 import type { LabelUpdate } from './aws/secret-store.ts';
 import { startSecretsManager } from './aws/secrets-manager.ts';
 import type { AwsKey } from './aws/server.ts';
@@ -91,6 +92,14 @@ export async function startLocalBroker(options: Options): Promise<LocalBroker> {
     await ensureSealingKey(secretsManager, LOCAL_ENVIRONMENT);
     secretsManager.destroy();
 
+    const logs = await startLogs({ keys, logGroup: functionName(LOCAL_ENVIRONMENT) });
+    closers.push(logs.close);
+    process.env.AWS_ENDPOINT_URL_CLOUDWATCH_LOGS = logs.url;
+    const log = (line: string) => {
+      logs.add(line);
+      write(line);
+    };
+
     const { services, accessRules, provenForSeconds, callers } = config;
     const checkerKeys = createCheckerKeys();
     const { handler } = createTokenFunction({
@@ -98,7 +107,7 @@ export async function startLocalBroker(options: Options): Promise<LocalBroker> {
       tableName: TABLE_NAME,
       settings: { services, accessRules, provenForSeconds },
       checkerRoles: [checkerKeys.health.role],
-      write,
+      write: log,
     });
     const everyone = [...callers, ...Object.values(checkerKeys)];
     const functionUrl = await startFunctionUrl({ handler, callers: everyone, port, ...(onAnswer && { onAnswer }) });

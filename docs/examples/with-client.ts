@@ -5,7 +5,9 @@
 import { createTokenBroker, TokenBrokerError } from 'token-broker-client';
 
 const [client = '', service = '', serviceUrl] = process.argv.slice(2);
-const broker = createTokenBroker({ url: process.env.TOKEN_BROKER_URL ?? '' });
+// A 401 of this URL's host means that the service turns the token away.
+const services = serviceUrl === undefined ? {} : { [service]: [serviceUrl] };
+const broker = createTokenBroker({ url: process.env.TOKEN_BROKER_URL ?? '', services });
 
 try {
   const { fingerprint, expiresAt } = await broker.token({ client, service });

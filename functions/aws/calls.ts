@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { StoreUnavailable } from '../broker/pair/store.ts';
+import { isRecord } from '../broker/json.ts';
+import { StoreUnavailable } from '../broker/pair/record.ts';
 import { isPlainWord } from '../broker/redacted.ts';
-import { isRecord } from '../broker/token-response/members.ts';
 
 /**
  * Gives what the call gives, or throws `OutOfTime` after `timeoutMs`, or after the `clockMs` that are left until a deadline;

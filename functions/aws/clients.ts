@@ -4,8 +4,8 @@ import { SecretsManagerClient, type SecretsManagerClientConfig } from '@aws-sdk/
 import { type Agents, createAgents } from './https/agents.ts';
 
 /** A client for the region and the endpoint of the standard variables (`AWS_REGION`, `AWS_ENDPOINT_URL_DYNAMODB`). */
-export function createDynamoDBClient({ now = Date.now, ...config }: Timed<DynamoDBClientConfig> = {}): DynamoDBClient {
-  const agents = createAgents(now);
+export function createDynamoDBClient(config: DynamoDBClientConfig = {}): DynamoDBClient {
+  const agents = createAgents(Date.now);
   return lean(new DynamoDBClient({ ...leanConfig(agents), ...config }), agents);
 }
 
@@ -14,9 +14,6 @@ export function createSecretsManagerClient(config: SecretsManagerClientConfig = 
   const agents = createAgents(Date.now);
   return lean(new SecretsManagerClient({ ...leanConfig(agents), ...config }), agents);
 }
-
-/** `now`: epoch milliseconds. */
-type Timed<Config> = Config & { readonly now?: () => number };
 
 /** For every client of the SDK that a first call waits for. It repeats nothing: the adapters decide that, see `withRetry`. */
 function leanConfig({ secure, plain }: Agents) {

@@ -1,8 +1,8 @@
 import { type Caller, parseCaller } from '../broker/authorize.ts';
 import type { BrokerResponse } from '../broker/http/response.ts';
 import type { BrokerRequest } from '../broker/http/token-endpoint.ts';
+import { isRecord } from '../broker/json.ts';
 import { callDeadline } from '../broker/pair/deadlines.ts';
-import { isRecord } from '../broker/token-response/members.ts';
 
 /** Lambda's context, as far as the broker needs it. */
 export interface InvocationContext {
@@ -18,7 +18,7 @@ export interface FunctionUrlResult {
 
 /**
  * Reads a Function URL event (payload 2.0). The headers hold the caller's session token: only the content type is taken
- * from them. Whatever is no such event comes out as a request without a caller, which is refused.
+ * from them. An event of another kind gives a request without a caller, which is refused.
  *
  * @see https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html#urls-payloads
  */
@@ -26,7 +26,7 @@ export function parseEvent(event: unknown, context: InvocationContext, now: numb
   const deadline = callDeadline(now, context.getRemainingTimeInMillis());
   const { rawPath, rawQueryString, headers, requestContext, body = '', isBase64Encoded = false } = membersOf(event);
   const { requestId, http, authorizer } = membersOf(requestContext);
-  const { method } = membersOf(http);
+  const { method, sourceIp } = membersOf(http);
   const { 'content-type': contentType } = membersOf(headers);
   if (
     typeof rawPath !== 'string' ||
@@ -48,6 +48,7 @@ export function parseEvent(event: unknown, context: InvocationContext, now: numb
     contentType,
     body: isBase64Encoded ? decodeBase64(body) : body,
     caller: parseAuthorizer(authorizer),
+    sourceIp: textOf(sourceIp),
     deadline,
   };
 }
@@ -64,14 +65,20 @@ function membersOf(value: unknown): Readonly<Record<string, unknown>> {
   return isRecord(value) ? value : {};
 }
 
-/** AWS tells the identity three times; where they disagree, nobody has signed. */
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** AWS tells the identity three times; where they disagree, there is no caller. */
 function parseAuthorizer(authorizer: unknown): Caller | undefined {
-  const { accountId, callerId, userArn } = membersOf(membersOf(authorizer).iam);
+  const { accessKey, accountId, callerId, principalOrgId, userArn } = membersOf(membersOf(authorizer).iam);
   if (typeof callerId !== 'string' || typeof userArn !== 'string') return undefined;
 
   const caller = parseCaller(userArn);
-  const agree = caller !== undefined && caller.account === accountId && callerId.endsWith(`:${caller.session}`);
-  return agree ? caller : undefined;
+  const [roleId] = callerId.split(':', 1);
+  if (caller === undefined || caller.account !== accountId || callerId !== `${roleId}:${caller.session}`)
+    return undefined;
+  return { ...caller, roleId, principalOrgId: textOf(principalOrgId), accessKeyId: textOf(accessKey) };
 }
 
 /** Node skips what is not base64; a body that does not survive the way back was not base64. */

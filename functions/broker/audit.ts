@@ -7,12 +7,17 @@ import type { ExpirySource } from './token-response/expiry.ts';
 export interface AuditRecord {
   readonly requestId: string;
   /** Absent when the request did not get that far. */
-  readonly operation?: Operation | undefined;
-  readonly outcome: 'issued' | Finding | ProblemType;
+  readonly operation?: Operation | 'whoami' | undefined;
+  readonly outcome: 'issued' | 'identified' | Finding | ProblemType;
   readonly milliseconds: number;
   readonly caller?: Caller | undefined;
+  readonly sourceIp?: string | undefined;
   /** As the caller asked for it; whether such a pair exists is what `outcome` tells. */
   readonly pair?: Pair | undefined;
+  /** The caller refused a token of the pair. */
+  readonly forced?: boolean | undefined;
+  /** Whole seconds; absent when the caller asked for none. */
+  readonly minTtl?: number | undefined;
   readonly cache?: CacheUse | undefined;
   readonly fingerprint?: string | undefined;
   readonly credentialVersion?: string | undefined;
@@ -41,6 +46,8 @@ export type Warning =
   | 'rejected'
   /** The current version is latched: its predecessor served. */
   | 'previous-version'
+  /** A service repeated the credential in its answer: that member was left out. */
+  | 'credential-echoed'
   /** A refused token is all that the service hands out. */
   | 'same-token-again';
 

@@ -9,6 +9,8 @@ export type Authorize = (caller: Caller, operation: Operation, pair: Pair) => vo
 export interface AccessRule {
   /** `arn:aws:iam::<account>:role/<path/><name>`; matched on partition, account and role name. */
   readonly role: string;
+  /** The role's unique id (`AROA…`): a role that was deleted and made again under the same name has another one. */
+  readonly roleId?: string | undefined;
   readonly clients: readonly ClientName[] | 'all';
   readonly services: readonly ServiceName[] | 'all';
   readonly operations: readonly Operation[];
@@ -16,19 +18,40 @@ export interface AccessRule {
 
 export type Operation = 'token' | 'check';
 
-/** Indexes the rules by role once, so that a decision costs one look-up however many rules there are. */
-export function createAuthorize(rules: readonly AccessRule[], services: ReadonlySet<ServiceName>): Authorize {
+/**
+ * Indexes the rules by role once, so that a decision costs one look-up however many rules there are.
+ *
+ * @param principalOrgId the organization that every caller's account must be in, when there is one
+ */
+export function createAuthorize(
+  rules: readonly AccessRule[],
+  services: ReadonlySet<ServiceName>,
+  principalOrgId?: string,
+): Authorize {
   const rulesOfRole = Map.groupBy(rules, (rule) => roleKey(rule.role));
 
   return (caller, operation, pair) => {
-    const own = rulesOfRole.get(callerKey(caller)) ?? [];
+    const own = rulesOf(rulesOfRole.get(callerKey(caller)) ?? [], caller, principalOrgId);
     if (!services.has(pair.service) || !own.some((rule) => covers(rule, operation, pair))) throw accessDenied();
   };
 }
 
+/** The rules that name the caller's role, in their order; none for a role of another organization than this one. */
+export function rulesOf(
+  rules: readonly AccessRule[],
+  caller: Caller,
+  principalOrgId: string | undefined,
+): readonly AccessRule[] {
+  if (principalOrgId !== undefined && caller.principalOrgId !== principalOrgId) return [];
+  const isOf = ({ role, roleId = caller.roleId }: AccessRule) =>
+    roleKey(role) === callerKey(caller) && roleId === caller.roleId;
+  return rules.filter(isOf);
+}
+
 /** Unknown and forbidden look the same from outside, so no caller can find out which clients or services exist. */
 export function accessDenied(): Problem {
-  const denied = 'No access rule lets this role do this for this client on this service.';
+  const denied =
+    'No access rule lets this role do this for this client on this service; POST /whoami tells what it may.';
   return new Problem('access-denied', `${denied} Ask the operators of the broker for a rule.`);
 }
 
@@ -54,6 +77,11 @@ export interface Caller {
   readonly role: string;
   /** Chosen by the caller itself: for the audit line, never for a decision. */
   readonly session: string;
+  /** The role's unique id. */
+  readonly roleId?: string | undefined;
+  /** The organization of the role's account. */
+  readonly principalOrgId?: string | undefined;
+  readonly accessKeyId?: string | undefined;
 }
 
 /**

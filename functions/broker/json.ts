@@ -1,3 +1,8 @@
+/** Whether a value is a JSON object; an array is none. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 /**
  * The first name that an object of a JSON text has twice. `JSON.parse` takes the last one and says nothing, so two
  * readers of one text could go by different values. The text must be valid JSON.

@@ -1,10 +1,16 @@
-/** A bounded map that forgets the entry that was not used for longest. */
+/** A bounded map that forgets the entries that were not used for longest. */
 export class LruCache<Value> {
   readonly #entries = new Map<string, Value>();
   readonly #maxEntries: number;
+  readonly #maxBytes: number;
+  readonly #bytesOf: (value: Value) => number;
+  #bytes = 0;
 
-  constructor(maxEntries: number) {
+  /** @param bytesOf may estimate, but says the same of the same value each time */
+  constructor(maxEntries: number, maxBytes = Infinity, bytesOf: (value: Value) => number = () => 0) {
     this.#maxEntries = maxEntries;
+    this.#maxBytes = maxBytes;
+    this.#bytesOf = bytesOf;
   }
 
   get(key: string): Value | undefined {
@@ -14,9 +20,19 @@ export class LruCache<Value> {
   }
 
   set(key: string, value: Value): void {
-    this.#moveToEnd(key, value);
-    const [oldest] = this.#entries.keys();
-    if (this.#entries.size > this.#maxEntries && oldest !== undefined) this.#entries.delete(oldest);
+    this.#forget(key);
+    this.#entries.set(key, value);
+    this.#bytes += this.#bytesOf(value);
+    for (const oldest of this.#entries.keys()) {
+      if (this.#entries.size <= this.#maxEntries && this.#bytes <= this.#maxBytes) return;
+      this.#forget(oldest);
+    }
+  }
+
+  #forget(key: string): void {
+    const value = this.#entries.get(key);
+    if (value !== undefined) this.#bytes -= this.#bytesOf(value);
+    this.#entries.delete(key);
   }
 
   #moveToEnd(key: string, value: Value): void {

@@ -1,4 +1,4 @@
-/** A secret text: whatever prints it shows `[redacted]`; only `reveal` gives it away. */
+/** A secret text: every way to print it shows `[redacted]`; only `reveal` gives it away. */
 export class Redacted {
   readonly #text: string;
 
@@ -27,20 +27,84 @@ export class Redacted {
 const REDACTED = '[redacted]';
 
 /**
- * Whether a value of an answer, or any name or value within it, shows a secret text. A short text is shown only by what is
- * nothing else: other words may well contain it.
+ * Whether a value of an answer, or any name or value within it, shows a secret text, or holds one of the `parts`: as it is
+ * or JSON-escaped, URL-encoded, in hexadecimal or in either base64, one within another too, as in a JWT's claims. A short
+ * text is shown only by what is nothing else: other words may well contain it.
  */
-export function shows(value: unknown, secret: string): boolean {
-  if (typeof value === 'string') return value === secret || (secret.length >= MIN_CONTAINED && value.includes(secret));
-  if (typeof value === 'number') return `${value}` === secret;
-  if (typeof value !== 'object' || value === null) return false;
-  return Object.entries(value).some(([name, one]) => shows(name, secret) || shows(one, secret));
+export function shows(value: unknown, secret: string, parts: readonly string[] = []): boolean {
+  const contained = secret.length >= MIN_CONTAINED ? [secret, ...parts] : parts;
+  const seen = new Set<string>();
+  let forms = textsIn(value, entriesWithNames);
+  for (let depth = 0; depth <= MAX_ENCODINGS; depth += 1) {
+    forms = forms.filter((form) => !seen.has(form) && seen.add(form));
+    if (forms.some((form) => form === secret || contained.some((part) => form.includes(part)))) return true;
+    if (depth < MAX_ENCODINGS) forms = forms.flatMap(decodingsOf);
+  }
+  return false;
+}
+
+function entriesWithNames(object: object): readonly unknown[] {
+  return Object.entries(object).flat();
 }
 
 const MIN_CONTAINED = 8;
+/** One within another. */
+const MAX_ENCODINGS = 3;
+
+/** Every text and number of a value, without the names of its members; walked without recursion, however deep it is. */
+export function textsIn(
+  value: unknown,
+  entriesOf: (object: object) => readonly unknown[] = Object.values,
+): readonly string[] {
+  const values: unknown[] = [value];
+  // Grows while it is walked.
+  for (const one of values) {
+    if (typeof one === 'object' && one !== null) for (const entry of entriesOf(one)) values.push(entry);
+  }
+  return values.filter((one) => typeof one === 'string' || typeof one === 'number').map(String);
+}
+
+/** All that a text can have been made of. Base64 is read from each of four places on: what stands before it may look like it. */
+function decodingsOf(text: string): readonly string[] {
+  const percent = (encoded: string) => encoded.replace(/(?:%[\da-f]{2})+/gi, (run) => fromHex(run.replaceAll('%', '')));
+  return [
+    text.replace(/\\(?:u[\da-fA-F]{4}|["\\/bfnrt])/g, (escaped) => JSON.parse(`"${escaped}"`)),
+    percent(text),
+    percent(text.replaceAll('+', ' ')),
+    ...(text.match(/[\da-f]{4,}/gi) ?? []).flatMap((run) => [fromHex(run), fromHex(run.slice(1))]),
+    ...(text.replace(/\r?\n/g, '').match(/[\w+/-]{4,}/g) ?? []).flatMap((run) =>
+      [0, 1, 2, 3].map((at) => fromBase64(run.slice(at))),
+    ),
+    ...(/^\s*[{["]/.test(text) ? textsIn(parseJson(text), entriesWithNames) : []),
+  ];
+}
+
+function fromHex(digits: string): string {
+  return decodeUtf8((digits.match(/../g) ?? []).map((pair) => Number.parseInt(pair, 16)));
+}
+
+function fromBase64(run: string): string {
+  const text = run.replaceAll('-', '+').replaceAll('_', '/');
+  const whole = text.length % 4 === 1 ? text.slice(0, -1) : text;
+  return decodeUtf8(Array.from(atob(whole), (byte) => byte.charCodeAt(0)));
+}
+
+function decodeUtf8(bytes: readonly number[]): string {
+  return UTF_8.decode(Uint8Array.from(bytes));
+}
+
+const UTF_8 = new TextDecoder();
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
 
 /**
- * Whether a text is a word that somebody chose to be read, such as `expiresIn`, `oauth2_token` or `ECONNRESET`. What a
+ * Whether a text is a word that a developer chose to be read, such as `expiresIn`, `oauth2_token` or `ECONNRESET`. What a
  * machine made up, a token or a password, is none: its letters change between cases, and to digits, too often.
  */
 export function isPlainWord(text: string, maxLength = 32): boolean {

@@ -1,7 +1,7 @@
 import type { Trace } from './audit.ts';
 import { type Authorize, accessDenied, type Caller } from './authorize.ts';
 import { type CheckResult, createCheckCredential } from './check-credential.ts';
-import type { SecretCache } from './credential/secret-cache.ts';
+import type { SecretCache } from './credential/secret.ts';
 import type { CheckRequest, IssueRequest } from './http/request.ts';
 import { createAcquireToken } from './pair/acquire-token.ts';
 import { type Call, decide, type Issue } from './pair/decision.ts';
@@ -10,7 +10,6 @@ import { type Pair, pairKey, type ServiceName } from './pair/pair.ts';
 import type { PairRecord } from './pair/record.ts';
 import type { PairStore } from './pair/store.ts';
 import type { Service } from './service.ts';
-import { SingleFlight } from './single-flight.ts';
 import type { RenewToken } from './token-request/renew-token.ts';
 
 export interface TokenBroker {
@@ -103,4 +102,22 @@ function viewOf(record: PairRecord) {
 /** Calls that want the same of a pair share one way to it. */
 function flightKey({ pair, minTtlMs, refused }: IssueRequest): string {
   return `${pairKey(pair)} ${minTtlMs} ${refused ?? ''}`;
+}
+
+/** Runs `work` once per key at a time; a caller that asks meanwhile shares its outcome. Nothing is kept afterwards. */
+class SingleFlight<Value> {
+  readonly #flights = new Map<string, Promise<Value>>();
+
+  isRunning(key: string): boolean {
+    return this.#flights.has(key);
+  }
+
+  run(key: string, work: () => Promise<Value>): Promise<Value> {
+    const running = this.#flights.get(key);
+    if (running !== undefined) return running;
+
+    const flight = work().finally(() => this.#flights.delete(key));
+    this.#flights.set(key, flight);
+    return flight;
+  }
 }

@@ -74,6 +74,12 @@ export function acknowledgements({ region, account }: Stack, environment: string
       reason: 'The audit line says how long each step took, and costs less than a trace',
     })),
     {
+      // With a trail.
+      construct: 'Monitoring',
+      id: 'AwsSolutions::AwsSolutions-S1',
+      reason: 'The bucket holds the records of the trail itself, and CloudTrail alone writes to it',
+    },
+    {
       construct: 'OperatorTopic/Topic',
       id: 'Serverless::Serverless-SNSRedrivePolicy',
       reason: 'An undelivered e-mail could only be reported by e-mail; the alarm stays red in the console',

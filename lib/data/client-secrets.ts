@@ -8,7 +8,7 @@ import {
 } from 'aws-cdk-lib/aws-iam';
 import { type IKey, Key } from 'aws-cdk-lib/aws-kms';
 import { Construct } from 'constructs';
-import { topicName } from '../settings/names.ts';
+import { functionName, topicName } from '../settings/names.ts';
 
 interface ClientSecretsProps {
   readonly environment: string;
@@ -25,18 +25,27 @@ export class ClientSecrets extends Construct {
   readonly key: IKey;
   /** What the name of every client's secret starts with. */
   readonly namePrefix: string;
+  readonly #environment: string;
 
   constructor(scope: Construct, id: string, { environment, keyArn }: ClientSecretsProps) {
     super(scope, id);
+    this.#environment = environment;
     this.namePrefix = `token-broker/${environment}/`;
     this.key = createBrokerKey(this, 'Key', { environment, keyArn });
   }
 
-  /** Lets a role read every client's secret of this environment, and use the key for nothing else. */
+  /**
+   * Lets a role read every client's secret of this environment, as the token function alone, and use the key for nothing
+   * else.
+   */
   allowReading(role: IRole): void {
     const { region } = Stack.of(this);
     role.addToPrincipalPolicy(
-      new PolicyStatement({ actions: ['secretsmanager:GetSecretValue'], resources: [this.#secretArns()] }),
+      new PolicyStatement({
+        actions: ['secretsmanager:GetSecretValue'],
+        resources: [this.#secretArns()],
+        conditions: asTokenFunction(this, this.#environment),
+      }),
     );
     role.addToPrincipalPolicy(
       new PolicyStatement({
@@ -70,6 +79,17 @@ export class ClientSecrets extends Construct {
       resourceName: `${this.namePrefix}*`,
     });
   }
+}
+
+/**
+ * The condition that a request comes from the code of the token function: its role reads nothing when another function or
+ * a person has it. The ARN is written out, because the function itself waits for its role's policy.
+ *
+ * @see https://docs.aws.amazon.com/lambda/latest/dg/permissions-source-function-arn.html
+ */
+export function asTokenFunction(scope: Construct, environment: string) {
+  const arn = Stack.of(scope).formatArn({ service: 'lambda', resource: `function:${functionName(environment)}` });
+  return { ArnEquals: { 'lambda:SourceFunctionArn': arn } };
 }
 
 interface BrokerKeyProps {

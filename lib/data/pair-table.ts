@@ -6,7 +6,7 @@ import { CfnResourcePolicy, CfnSecret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct, type IDependable } from 'constructs';
 import { sealingKeyName } from '../../functions/contract.ts';
 import { tableName } from '../settings/names.ts';
-import { viaService } from './client-secrets.ts';
+import { asTokenFunction, viaService } from './client-secrets.ts';
 
 interface PairTableProps {
   readonly environment: string;
@@ -22,10 +22,12 @@ export class PairTable extends Construct {
   readonly #tableArn: string;
   readonly #table: Table;
   readonly #key: IKey;
+  readonly #environment: string;
   readonly #sealingKeyArn: string;
 
   constructor(scope: Construct, id: string, { environment, key }: PairTableProps) {
     super(scope, id);
+    this.#environment = environment;
     this.#key = key;
     // Written out, because the table is made after those who use it.
     this.tableName = tableName(environment);
@@ -63,7 +65,11 @@ export class PairTable extends Construct {
     role.addToPrincipalPolicy(new PolicyStatement({ actions: [...ITEM_ACTIONS], resources: [this.#tableArn] }));
     this.#allowTableKey(role);
     role.addToPrincipalPolicy(
-      new PolicyStatement({ actions: ['secretsmanager:GetSecretValue'], resources: [this.#sealingKeyArn] }),
+      new PolicyStatement({
+        actions: ['secretsmanager:GetSecretValue'],
+        resources: [this.#sealingKeyArn],
+        conditions: asTokenFunction(this, this.#environment),
+      }),
     );
     this.#allowKey(role, ['kms:Decrypt'], 'secretsmanager', { 'kms:EncryptionContext:SecretARN': this.#sealingKeyArn });
     const policy = new CfnResourcePolicy(this, 'SealingKeyPolicy', {

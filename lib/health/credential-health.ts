@@ -12,6 +12,7 @@ import type { PairTable } from '../data/pair-table.ts';
 import type { OperatorTopic } from '../monitoring/operator-topic.ts';
 import type { Environment } from '../settings/environment.ts';
 import { rateSeconds } from '../settings/health.ts';
+import { healthFunctionName } from '../settings/names.ts';
 import { createLambdaFunction, type Observation } from '../token/lambda-function.ts';
 import type { TokenEndpoint } from '../token/token-endpoint.ts';
 import type { FailedEvents } from './failed-events.ts';
@@ -62,7 +63,7 @@ export class CredentialHealth extends Construct {
       TOKEN_BROKER_PROBE_ROLE: Lazy.string({ produce: () => probe.roleArn }),
       TOKEN_BROKER_HEALTH_INTERVAL_SECONDS: `${rateSeconds(every)}`,
     };
-    const name = `token-broker-health-${environment}`;
+    const name = healthFunctionName(environment);
     const { lambdaFunction, role } = createLambdaFunction(this, {
       functionName: name,
       description: `Proves the credentials of environment ${environment}`,

@@ -163,5 +163,35 @@ export const NEW_VERSION_ALARMS: Readonly<Record<string, AlarmDefinition<Watched
   },
 };
 
+/** What the alarms of the trail look at: how many of its records a filter let through. */
+export interface WatchedTrail {
+  readonly records: (metricName: string) => Metric;
+}
+
+/** The alarms that there are with the setting `trail`. CloudTrail's records come within about five minutes. */
+export const TRAIL_ALARMS: Readonly<Record<string, AlarmDefinition<WatchedTrail>>> = {
+  'direct-invocation': {
+    watch: ({ records }) => records('DirectInvocations'),
+    means:
+      'The token function was invoked, or an attempt was made, other than through its URL: the caller in that event may be made up.',
+    act: 'Follow "A record of the trail"; unless you know who it was, take it for a breach.',
+  },
+  'function-changed': {
+    watch: ({ records }) => records('FunctionChanges'),
+    means: 'Code, configuration, policy or concurrency of a function was changed other than by a deployment.',
+    act: 'Follow "A record of the trail"; unless an operator stopped the broker, deploy what was there before.',
+  },
+  'sealing-key-written': {
+    watch: ({ records }) => records('SealingKeyWrites'),
+    means: 'The sealing key, its stages or its policy were changed by a role that the setting trail does not name.',
+    act: 'Follow "A record of the trail", then rotate the sealing key as after a leak.',
+  },
+  'trail-changed': {
+    watch: ({ records }) => records('TrailChanges'),
+    means: 'The trail was stopped, changed or deleted other than by a deployment.',
+    act: 'Follow "A record of the trail" and deploy: until then the alarms of the trail may be blind.',
+  },
+};
+
 /** What `alarms.off` may name. */
-export const ALARM_NAMES: readonly string[] = [...Object.keys(ALARMS), ...Object.keys(NEW_VERSION_ALARMS)];
+export const ALARM_NAMES: readonly string[] = [ALARMS, NEW_VERSION_ALARMS, TRAIL_ALARMS].flatMap(Object.keys);

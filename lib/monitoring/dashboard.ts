@@ -157,6 +157,7 @@ function serviceRows(service: string, { broker, healthMinutes: minutes }: Shown)
           counted('TokenRequests', 'sent'),
           counted('CredentialRejected', 'rejected'),
           counted('SameTokenAgain', 'brought the token that was refused'),
+          counted('CredentialEchoed', 'brought the credential back'),
         ]),
         graph(`${service}: time to a token`, 'ms', ['p50', 'p99'].map(timeToToken)),
         graph(

@@ -21,9 +21,9 @@ import { Construct } from 'constructs';
 import type { Environment } from '../settings/environment.ts';
 import { rateSeconds } from '../settings/health.ts';
 import { functionName, tableName } from '../settings/names.ts';
-import { ALARMS, type AlarmDefinition, NEW_VERSION_ALARMS } from './alarms.ts';
+import { ALARMS, type AlarmDefinition, NEW_VERSION_ALARMS, TRAIL_ALARMS } from './alarms.ts';
 import { dashboardRows, type Row } from './dashboard.ts';
-import { brokerMetrics, type CalledFunction, newVersionMetric } from './metrics.ts';
+import { brokerMetrics, type CalledFunction, newVersionMetric, trailMetric } from './metrics.ts';
 import type { OperatorTopic } from './operator-topic.ts';
 
 interface MonitoringProps {
@@ -80,6 +80,12 @@ export function createNewVersionAlarms(scope: Construct, environment: Environmen
     calls: (metricName, statistic) => newVersionMetric(alias, metricName, statistic),
     requests: (outcome) => broker('Requests', { outcome, version }),
   });
+}
+
+/** What tells the operators of a record that there should not be in the trail. */
+export function createTrailAlarms(scope: Construct, environment: Environment, operators: OperatorTopic): void {
+  const records = (metricName: string) => trailMetric(environment.name, metricName);
+  for (const alarm of createAlarms(scope, environment, TRAIL_ALARMS, { records })) operators.tellOf(alarm);
 }
 
 function createAlarms<Watched>(

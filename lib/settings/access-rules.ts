@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ROLE_ARN } from '../../functions/contract.ts';
+import { rulesDigest } from '../../functions/environment.ts';
 import { ALIAS, functionName } from './names.ts';
 import { type Fault, listOf, nameFault, readable, text } from './schema.ts';
 
@@ -12,6 +13,10 @@ const namesOrAll = z.union([z.literal('all'), listOf(text(listedNameFault)).min(
 /** Which role may act for which clients on which services. */
 export const accessRuleSchema = z.strictObject({
   role: text(roleArnFault),
+  // Shuts out a role that was deleted and made again under the same name; `aws iam get-role` shows it as RoleId.
+  roleId: text((id) =>
+    /^AROA[A-Z0-9]{12,124}$/.test(id) ? undefined : 'must be the unique id of a role: AROA…',
+  ).optional(),
   clients: namesOrAll,
   services: namesOrAll,
   operations: listOf(z.enum(['token', 'check']))
@@ -76,9 +81,9 @@ function repeatedRules(rules: readonly ReadRule[]): Fault[] {
   }));
 }
 
-function ruleKey({ role, clients, services, operations }: z.output<typeof accessRuleSchema>): string {
+function ruleKey({ role, roleId, clients, services, operations }: z.output<typeof accessRuleSchema>): string {
   const lists = [clients, services, operations].map((names) => (names === 'all' ? names : names.toSorted()));
-  return JSON.stringify([role, ...lists]);
+  return JSON.stringify([role, roleId, ...lists]);
 }
 
 /** A caller arrives without its role's path, so the broker could not tell two such roles apart. */
@@ -132,6 +137,20 @@ export function parseRoleArn(arn: string): Role | undefined {
   const [, partition, account, name] = ROLE_ARN.exec(arn) ?? [];
   if (partition === undefined || account === undefined || name === undefined) return undefined;
   return { partition, account, name };
+}
+
+/** What a reviewer compares before and after: the digest that the audit lines name too, and the rules of each role. */
+export function summariseAccessRules(settings: Parameters<typeof rulesDigest>[0]): AccessRulesSummary {
+  const digest = rulesDigest(settings);
+  const byRole = Map.groupBy(settings.accessRules, ({ role }) => role);
+  const counts = [...byRole].map(([role, own]) => [role, own.length] as const);
+  return { digest, rules: Object.fromEntries(counts.toSorted(([one], [other]) => (one < other ? -1 : 1))) };
+}
+
+interface AccessRulesSummary {
+  readonly digest: string;
+  /** How many there are, by role. */
+  readonly rules: Readonly<Record<string, number>>;
 }
 
 /** Why a text is not the ARN of one IAM role. */

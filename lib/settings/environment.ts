@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { BrokerSettings } from '../../functions/environment.ts';
 import { ALARM_NAMES } from '../monitoring/alarms.ts';
-import { accessRuleFaults, accessRuleSchema, callerAccountFaults } from './access-rules.ts';
+import { accessRuleFaults, accessRuleSchema, callerAccountFaults, roleArnFault } from './access-rules.ts';
 import { healthSchema, rateSeconds } from './health.ts';
 import { check, type Fault, listOf, nameFault, readable, recordOf, SettingsError, text } from './schema.ts';
 import { serviceSchema } from './service.ts';
@@ -14,6 +14,9 @@ export interface Environment extends z.output<typeof environmentSchema> {
 /** What an operator writes for one environment; a member that has a default may be left out. */
 export type EnvironmentForm = z.input<typeof environmentSchema>;
 
+/** The age of an old credential where no setting says another one. */
+export const CREDENTIAL_MAX_AGE_DAYS = 365;
+
 /** Everything that an environment can have; `parseEnvironment` also checks how it fits together. */
 export const environmentSchema = z.strictObject({
   // A string, because a number loses its leading zeros.
@@ -22,6 +25,10 @@ export const environmentSchema = z.strictObject({
     /^[a-z]{2}(-[a-z]+){1,2}-\d{1,2}$/.test(name) ? undefined : 'must be an AWS region such as eu-west-1',
   ),
   ...brokerMembers({ allowLoopback: false }),
+  // The AWS organization that every caller's account must be in, beside having a rule.
+  principalOrgId: text((id) =>
+    /^o-[a-z0-9]{10,32}$/.test(id) ? undefined : 'must be the id of an AWS organization: o-…',
+  ).optional(),
   // Which alarms there shall not be.
   alarms: z.strictObject({ off: listOf(z.enum(ALARM_NAMES)).default([]) }).prefault({}),
   // Which part of the calls a new version gets at first, and for how long; 'off': all of them at once.
@@ -48,12 +55,21 @@ export const environmentSchema = z.strictObject({
     .default(10),
   // How many instances of the token function stand ready, paid for while they wait.
   provisionedConcurrency: concurrency().default(0),
+  // From which age on the commands call a credential old.
+  credentialMaxAgeDays: z.int().min(1).max(3_650).default(CREDENTIAL_MAX_AGE_DAYS),
   // How long the lines are kept that say who asked for what: what CloudWatch Logs offers.
   logRetentionDays: z
     .literal([1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653])
     .default(365),
   // Whether Lambda writes a trace of each call to X-Ray.
   tracing: z.boolean().default(false),
+  // Whether CloudTrail records who invokes the token function and who changes what, and which roles may write the sealing
+  // key without an alarm.
+  trail: z
+    .union([z.literal('off'), z.strictObject({ sealingKeyWriters: listOf(text(roleArnFault)).max(3).default([]) })], {
+      error: "must be 'off' or an object with sealingKeyWriters",
+    })
+    .default('off'),
   // Where the token function runs, when a service knows its callers by their addresses.
   vpc: z
     .strictObject({
@@ -95,12 +111,13 @@ export function brokerMembers(options: { readonly allowLoopback: boolean }) {
 }
 
 /** The part of an environment that the token function reads. */
-export function toBrokerSettings({ services, accessRules, health }: BrokerMembers): BrokerSettings {
+export function toBrokerSettings({ services, accessRules, principalOrgId, health }: BrokerMembers): BrokerSettings {
   // A token that is older than the time between two checks has proven nothing since the last one.
-  return { services, accessRules, provenForSeconds: rateSeconds(health.every) };
+  const organization = principalOrgId === undefined ? {} : { principalOrgId };
+  return { services, accessRules, ...organization, provenForSeconds: rateSeconds(health.every) };
 }
 
-type BrokerMembers = z.output<z.ZodObject<ReturnType<typeof brokerMembers>>>;
+type BrokerMembers = z.output<z.ZodObject<ReturnType<typeof brokerMembers>>> & Pick<BrokerSettings, 'principalOrgId'>;
 
 function readEnvironment(name: string, input: unknown): Reading {
   const { data, faults } = check(environmentSchema, input);

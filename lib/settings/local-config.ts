@@ -23,8 +23,10 @@ export function parseLocalConfig(input: unknown): LocalConfig {
   const { data, faults } = check(localConfigSchema, input);
   const all = [...faults, ...accessRuleFaults(input)];
   if (data === undefined || all.length > 0) throw new SettingsError(all);
-  const { callers, credentials } = data;
-  return { ...toBrokerSettings(data), callers, credentials };
+  const { services, health, callers, credentials } = data;
+  // The ids of roles are AWS's own: no role on this machine has them.
+  const accessRules = data.accessRules.map(({ roleId: _, ...rule }) => rule);
+  return { ...toBrokerSettings({ services, accessRules, health }), callers, credentials };
 }
 
 const callerSchema = z.strictObject({
@@ -56,6 +58,7 @@ const localConfigSchema = z.strictObject({
   // Accepted so that an environment's settings can be pasted; nothing on this machine depends on them.
   account: environmentSchema.shape.account.optional(),
   region: environmentSchema.shape.region.optional(),
+  principalOrgId: environmentSchema.shape.principalOrgId,
   ...brokerMembers({ allowLoopback: true }),
   callers: callersSchema,
   credentials: recordOf(nameFault, credentialSchema),

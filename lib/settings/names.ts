@@ -8,6 +8,11 @@ export function functionName(environment: string): string {
   return `token-broker-${environment}`;
 }
 
+/** The function that proves the credentials. */
+export function healthFunctionName(environment: string): string {
+  return `token-broker-health-${environment}`;
+}
+
 /** The alias that has the Function URL; it names the version which is in use. */
 export const ALIAS = 'live';
 

@@ -12,47 +12,39 @@ export const SETTINGS_PATH = '/var/task/settings.json';
 export interface BundleOptions {
   /** Laid beside the code as JSON, see `SETTINGS_PATH`. */
   readonly settings?: object | undefined;
-  /** Whether the SDK repeats calls that fail; where it need not, the code that does is left out. */
-  readonly sdkRepeats?: boolean | undefined;
+  /** For what callers wait for: what starts slowly and is not needed is left out. */
+  readonly startsFast?: boolean | undefined;
 }
 
 /**
  * One file of code with the AWS SDK in it, and `settings`, if any, beside it. The hash of the result is taken from what it
  * holds, so a changed setting is a changed asset.
  */
-export function functionBundle(scope: Construct, { settings, sdkRepeats = true }: BundleOptions = {}): BundlingOptions {
-  const standIns = [...STAND_INS, ...(sdkRepeats ? [] : [NO_REPETITION])];
+export function functionBundle(
+  scope: Construct,
+  { settings, startsFast = false }: BundleOptions = {},
+): BundlingOptions {
   return {
-    // Nothing but what no operation of ours ever loads: the SDK of the runtime changes without us and starts slower.
-    externalModules: ['@smithy/core/event-streams'],
+    // Otherwise all but what Lambda brings along: the SDK of the runtime changes without us and starts slower.
+    externalModules: startsFast ? NEVER_LOADED : [],
     mainFields: ['module', 'main'],
     target: 'node24',
     // Only an ES module can wait for its first reads before Lambda counts it as started.
     format: OutputFormat.ESM,
-    esbuildArgs: { '--alias': standIns.map(([name, file]) => `${name}=${inBundle(file)}`) },
+    ...(startsFast && { esbuildArgs: { '--alias': STAND_INS } }),
     minify: true,
     logLevel: LogLevel.WARNING,
     ...(settings && { commandHooks: layBesideCode(writeSettings(scope, JSON.stringify(settings))) }),
   };
 }
 
-/** What starts slowly, and what takes its place. */
-const STAND_INS = [
-  ['@aws-sdk/credential-provider-node', 'sdk.ts'],
-  ['@aws-sdk/middleware-endpoint-discovery', 'sdk.ts'],
-  ['@smithy/core/checksum', 'sdk.ts'],
-  ['@smithy/core/config', 'sdk.ts'],
-  ['node:fs', 'node.ts'],
-  ['node:http', 'node.ts'],
-  ['node:net', 'node.ts'],
-  ['node:process', 'node.ts'],
-] as const;
+/** The SDK imports it when a call sends or receives a stream of events, which none of ours does. */
+const NEVER_LOADED = ['@smithy/core/event-streams'];
 
-const NO_REPETITION = ['@smithy/core/retry', 'sdk.ts'] as const;
-
-function inBundle(file: string): string {
-  return fileURLToPath(new URL(`../../functions/aws/bundle/${file}`, import.meta.url));
-}
+/** What starts slowly, and the file that takes its place. */
+const STAND_INS = ['@aws-sdk/credential-provider-node', 'node:http'].map(
+  (name) => `${name}=${fileURLToPath(new URL('../../functions/aws/bundle.ts', import.meta.url))}`,
+);
 
 function layBesideCode(file: string): ICommandHooks {
   return {

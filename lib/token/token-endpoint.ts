@@ -1,9 +1,10 @@
-import { Duration, Lazy, Stack } from 'aws-cdk-lib';
+import { Annotations, Duration, Lazy, Stack } from 'aws-cdk-lib';
 import { AccountPrincipal, Effect, type IRole, PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import { type Alias, CfnFunction, FunctionUrlAuthType, type Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import type { ILogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import type { BrokerEnvironment } from '../../functions/environment.ts';
+import { asTokenFunction } from '../data/client-secrets.ts';
 import type { CalledFunction } from '../monitoring/metrics.ts';
 import { callerAccounts } from '../settings/access-rules.ts';
 import { type Environment, toBrokerSettings } from '../settings/environment.ts';
@@ -48,13 +49,14 @@ export class TokenEndpoint extends Construct {
       description: `Issues tokens to the callers of environment ${name}`,
       entry: 'token.ts',
       settings: toBrokerSettings(environment),
-      sdkRepeats: false,
+      startsFast: true,
       memorySize: 512,
       timeout: Duration.seconds(15),
       environment: { ...variables },
       observation,
       ...(reservedConcurrency !== 'none' && { reservedConcurrentExecutions: reservedConcurrency }),
     });
+    if (reservedConcurrency !== 'none' && reservedConcurrency > 0) tellOfQuota(this, reservedConcurrency);
     this.role = role;
     this.log = lambdaFunction.logGroup;
     if (vpc !== undefined) placeIntoVpc(lambdaFunction, role, name, vpc);
@@ -95,6 +97,18 @@ export class TokenEndpoint extends Construct {
     );
   }
 }
+
+/** Synth cannot see the quota, and a deployment that exceeds it fails late. */
+function tellOfQuota(scope: Construct, reserved: number): void {
+  Annotations.of(scope).addInfo(
+    `reservedConcurrency ${reserved} needs a Lambda quota "Concurrent executions" of at least ${reserved + UNRESERVED} in this ` +
+      'account and region, and new accounts begin with 10. Is yours lower? Have it raised (Service Quotas, L-B99A9384), or ' +
+      "deploy with reservedConcurrency: 'none' until it is: callers can then use up the concurrency of the account.",
+  );
+}
+
+/** Lambda keeps so many executions for functions that reserve none. */
+const UNRESERVED = 100;
 
 /**
  * A resource policy has room for accounts, not for every role: the account decides which of its roles may call, and the
@@ -150,17 +164,9 @@ function placeIntoVpc(
       effect: Effect.DENY,
       actions: ['ec2:CreateNetworkInterface', ...changes, ...looks],
       resources: ['*'],
-      conditions: { ArnEquals: { 'lambda:SourceFunctionArn': functionArn(Stack.of(lambdaFunction), environment) } },
+      conditions: asTokenFunction(lambdaFunction, environment),
     },
   ]) {
     role.addToPrincipalPolicy(new PolicyStatement(statement));
   }
-}
-
-/** Written out, because the function itself waits for its role's policy. */
-function functionArn(stack: Stack, environment: string): string {
-  return stack.formatArn({
-    service: 'lambda',
-    resource: `function:${functionName(environment)}`,
-  });
 }

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
-import { type Finished, ISOLATED, runCommandLine } from '../bin/commands/command-line.ts';
-import { type Answer, answerWith } from '../client/loopback-server.ts';
+import { type Finished, ISOLATED, runCommandLine } from '../e2e/commands/command-line.ts';
+import { type Answer, answerWith } from '../unit/client/loopback-server.ts';
 import { echoOf, findLeaks, marksOf } from './leak-marks.ts';
 
 const SPELLING = 'odd';
@@ -10,7 +10,7 @@ const ECHO = `${echoOf(MARKS)} ${MARKS.sessionToken}`;
 /** Who answers every request of a command, and repeats everything in it. */
 export const ECHOES: readonly (readonly [who: string, answer: Answer])[] = [
   ['a gateway', answerWith(502, `<html>${ECHO}`, { 'x-echo': ECHO })],
-  ['somebody who sends elsewhere', answerWith(302, ECHO, { location: `https://example.com/?${MARKS.token}` })],
+  ['a server that redirects', answerWith(302, ECHO, { location: `https://example.com/?${MARKS.token}` })],
   [
     'AWS that shows what was signed',
     answerWith(
@@ -20,8 +20,8 @@ export const ECHOES: readonly (readonly [who: string, answer: Answer])[] = [
     ),
   ],
   ['AWS that names an error by the token', answerWith(400, { __type: MARKS.token, message: ECHO })],
-  ['somebody whose JSON breaks off', answerWith(200, `{"access_token":"${ECHO}`)],
-  ['somebody whose members are wrong', answerWith(200, { access_token: [MARKS.token], [MARKS.secret]: ECHO })],
+  ['a server whose JSON breaks off', answerWith(200, `{"access_token":"${ECHO}`)],
+  ['a server whose members are wrong', answerWith(200, { access_token: [MARKS.token], [MARKS.secret]: ECHO })],
 ];
 
 /** Runs the command line, and finds no mark in what it says. */

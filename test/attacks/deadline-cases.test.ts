@@ -9,7 +9,7 @@ beforeEach(() => {
 });
 afterEach(() => world.end());
 
-/** Nothing that is begun by a request goes on for longer than this before Lambda's limit, but for a last write. */
+/** All work of a request ends at least this long before Lambda's limit, except for a last write. */
 const RESERVE_MS = 500;
 
 describe('a token request that takes the last of the time', () => {
@@ -28,7 +28,7 @@ describe('a token request that takes the last of the time', () => {
     expect(count('tokenEndpoint')).toBe(1);
   });
 
-  it('is not made when hardly any is left, and nobody is told to pause because of it', async () => {
+  it('is not made when hardly any time is left, and no caller is told to pause because of it', async () => {
     weathers({ acquire: { delayMs: 400 } });
     expect((await world.invoke(1_000)).json.type).toBe('token-endpoint-timeout');
     expect(count('tokenEndpoint')).toBe(0);
@@ -47,7 +47,7 @@ describe('what the caller is told', () => {
     ],
     ['the table', { read: NEVER }, 'token-endpoint-timeout'],
     ['the service', { tokenEndpoint: NEVER }, 'token-endpoint-timeout'],
-  ])('when %s is silent: what was, and when to come back', async (_what, silent, type) => {
+  ])('when %s is silent: the cause, and when to come back', async (_what, silent, type) => {
     weathers(silent);
     const { json, leftMs } = await world.invoke(1_000);
     expect(json).toMatchObject({ type, retryable: true });
@@ -55,7 +55,7 @@ describe('what the caller is told', () => {
   });
 });
 
-describe('a request in a hurry', () => {
+describe('a request with little time', () => {
   it('does not make the table look broken: the next one asks it', async () => {
     expect((await world.invoke(15_000)).status).toBe(200);
     world.pass(400_000);
@@ -88,7 +88,7 @@ describe('a request in a hurry', () => {
     await world.expectSilence();
   });
 
-  it('gives up only for itself what it reads together with a request that has more time', async () => {
+  it('stops only its own wait for a read that it shares with a request that has more time', async () => {
     weathers({ secret: { delayMs: 700 } });
     const [hurried, patient] = await world.invokeAll([
       [1_000, '/check'],
@@ -100,7 +100,7 @@ describe('a request in a hurry', () => {
 });
 
 describe('the start of an environment', () => {
-  it('leaves nothing to the first request but what is known', async () => {
+  it('gives up reads that do not answer, and leaves no open work to the first request', async () => {
     weathers({ sealingKey: NEVER, read: NEVER });
     await world.readFirst();
     await world.expectSilence();

@@ -4,7 +4,7 @@ import { exampleRule, exampleService } from '../support/example.ts';
 import { functionUrlEvent } from '../support/function-url-events.ts';
 
 // Answers one request, within the time that is left and with the AWS of its variables, and tells what that has left
-// behind. It ends as soon as nothing keeps it: whatever the request had left would keep it.
+// behind. The process ends when nothing keeps it alive: anything that the request left running would.
 const [authUrl = '', path = '', remaining = ''] = process.argv.slice(2);
 const { handler, readFirst } = createTokenFunction({
   environment: 'test',

@@ -76,7 +76,7 @@ it.each<[string, Case, number, number | string, string?]>([
 
     const { answer, exit } = await answerAlone(path, remainingMs);
     expect(answer).toMatchObject({ events: ['answer'], left: [] });
-    // A machine that is so busy that the last resort has to answer knows no better reason.
+    // On a machine so busy that the last-resort timer answers, the broker knows no better reason.
     expect([expected, ...(remainingMs < 15_000 ? ['token-endpoint-timeout'] : [])]).toContain(
       answer.type ?? answer.status,
     );

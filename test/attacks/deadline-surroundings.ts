@@ -1,5 +1,6 @@
-import type { DynamoDBClientConfig } from '@aws-sdk/client-dynamodb';
-import { createDynamoDBClient, createSecretsManagerClient } from '../../functions/aws/clients.ts';
+import type { SecretsManagerClientConfig } from '@aws-sdk/client-secrets-manager';
+import { createSecretsManagerClient } from '../../functions/aws/clients.ts';
+import { createDynamoDB } from '../../functions/aws/dynamodb.ts';
 import type { Item } from '../../functions/aws/pair-table/item.ts';
 import { type Send, SendFailure } from '../../functions/broker/token-request/send.ts';
 import { delay } from './stopped-time.ts';
@@ -33,7 +34,7 @@ const ALL_WELL: Weathers = {
 
 export const SEALING_KEY = { version: 'key-1', text: 'a sealing key for tests, long enough' };
 
-/** AWS, behind the real SDK clients, and the service: each answers as its weather says. */
+/** AWS, behind the real clients, and the service: each answers as its weather says. */
 export function createSurroundings() {
   const state = { weathers: ALL_WELL, item: undefined as Item | undefined, secretVersion: 'v1' };
   const open = new Set<string>();
@@ -56,49 +57,45 @@ export function createSurroundings() {
     }
   };
 
-  const aws = (answer: (operation: string, input: Record<string, unknown>) => [string, Weather, () => AwsAnswer]) =>
-    ({
-      region: 'us-east-1',
-      credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' },
-      requestHandler: {
-        async handle(
-          request: { headers: Record<string, string>; body: Uint8Array },
-          { abortSignal }: { abortSignal: AbortSignal },
-        ) {
-          const operation = `${request.headers['x-amz-target']}`.split('.')[1] ?? '';
-          const [name, weather, give] = answer(operation, JSON.parse(new TextDecoder().decode(request.body)));
-          const { status, members } = await lasts(name, weather, give, abortSignal);
-          const headers = { 'content-type': 'application/x-amz-json-1.0' };
-          return { response: { statusCode: status, headers, body: new TextEncoder().encode(JSON.stringify(members)) } };
-        },
-      },
-    }) as unknown as DynamoDBClientConfig;
+  const dynamodb = createDynamoDB({
+    ...ACCESS,
+    async send({ headers, body }, { signal }) {
+      const input = JSON.parse(body);
+      const [name, weather, give] = ofTable(`${headers['x-amz-target']}`.split('.')[1] ?? '', input);
+      const { status, members } = await lasts(name, weather, give, signal);
+      return { status, headers: {}, body: toBytes(members) };
+    },
+  });
+  function ofTable(operation: string, input: Record<string, unknown>): [string, Weather, () => AwsAnswer] {
+    const { read, acquire, write } = state.weathers;
+    if (operation === 'GetItem') return ['read', read, () => ok({ Item: keyed(input, state.item) })];
+    if (input.ReturnValues !== 'ALL_OLD') return ['write', write, () => ok({})];
+    const isTaken = Number(state.item?.leaseUntil?.N ?? 0) > Date.now();
+    return ['acquire', acquire, () => (isTaken ? LOST : ok({ Attributes: keyed(input, state.item) }))];
+  }
 
-  const dynamodb = createDynamoDBClient(
-    aws((operation, input) => {
-      const { read, acquire, write } = state.weathers;
-      if (operation === 'GetItem') return ['read', read, () => ok({ Item: keyed(input, state.item) })];
-      if (input.ReturnValues !== 'ALL_OLD') return ['write', write, () => ok({})];
-      const isTaken = Number(state.item?.leaseUntil?.N ?? 0) > Date.now();
-      return ['acquire', acquire, () => (isTaken ? LOST : ok({ Attributes: keyed(input, state.item) }))];
-    }),
-  );
-  const secretsManager = createSecretsManagerClient(
-    aws((_operation, { SecretId: Name, VersionStage }) => {
-      const { secret, sealingKey } = state.weathers;
-      const asked = { Name, VersionStages: [VersionStage] };
-      const isKey = `${Name}`.startsWith('token-broker-keys/');
-      const key = { ...asked, VersionId: SEALING_KEY.version, SecretString: SEALING_KEY.text };
-      if (isKey) return ['sealingKey', sealingKey, () => ok(key)];
-      const text = JSON.stringify({ client_id: 'id', secret: 'secret' });
-      return ['secret', secret, () => ok({ ...asked, VersionId: state.secretVersion, SecretString: text })];
-    }),
-  );
+  const requestHandler = {
+    async handle(request: { readonly body: Uint8Array }, { abortSignal }: { readonly abortSignal: AbortSignal }) {
+      const [name, weather, give] = ofSecrets(JSON.parse(new TextDecoder().decode(request.body)));
+      const { status, members } = await lasts(name, weather, give, abortSignal);
+      const headers = { 'content-type': 'application/x-amz-json-1.1' };
+      return { response: { statusCode: status, headers, body: toBytes(members) } };
+    },
+  } as unknown as NonNullable<SecretsManagerClientConfig['requestHandler']>;
+  const secretsManager = createSecretsManagerClient({ ...ACCESS, requestHandler });
+  function ofSecrets({ SecretId: Name, VersionStage }: Record<string, unknown>): [string, Weather, () => AwsAnswer] {
+    const { secret, sealingKey } = state.weathers;
+    const asked = { Name, VersionStages: [VersionStage] };
+    const key = { ...asked, VersionId: SEALING_KEY.version, SecretString: SEALING_KEY.text };
+    if (`${Name}`.startsWith('token-broker-keys/')) return ['sealingKey', sealingKey, () => ok(key)];
+    const text = JSON.stringify({ client_id: 'id', secret: 'secret' });
+    return ['secret', secret, () => ok({ ...asked, VersionId: state.secretVersion, SecretString: text })];
+  }
+
   let tokens = 0;
   const send: Send = async (_request, { timeoutMs }) => {
     const { delayMs, fails = false, status = 200 } = state.weathers.tokenEndpoint;
-    const body = () =>
-      new TextEncoder().encode(JSON.stringify({ access_token: `token-${++tokens}`, expires_in: 3_600 }));
+    const body = () => toBytes({ access_token: `token-${++tokens}`, expires_in: 3_600 });
     const answer = () => ({ status, headers: { 'content-type': 'application/json' }, body: body() });
     await lasts('tokenEndpoint', { delayMs: Math.min(delayMs, timeoutMs) }, () => undefined);
     if (delayMs >= timeoutMs) throw new SendFailure('timeout', 'ETIMEDOUT');
@@ -106,6 +103,12 @@ export function createSurroundings() {
     return answer();
   };
   return { state, open, began, dynamodb, secretsManager, send };
+}
+
+const ACCESS = { region: 'us-east-1', credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' } };
+
+function toBytes(members: object): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(members));
 }
 
 interface AwsAnswer {

@@ -1,4 +1,3 @@
-import { GetItemCommand } from '@aws-sdk/client-dynamodb';
 import { GetSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { expect, vi } from 'vitest';
 import { createTokenFunction } from '../../functions/token-function.ts';
@@ -44,7 +43,7 @@ export function startDeadlineWorld(start: number, seed = 1) {
 
     pass: (ms: number) => void vi.setSystemTime(Date.now() + ms),
 
-    /** Nothing is under way, and nothing begins however long one waits. */
+    /** Expects that no work is under way, and that no work begins later. */
     async expectSilence() {
       expect(vi.getTimerCount()).toBe(0);
       await turn();
@@ -69,7 +68,6 @@ export function startDeadlineWorld(start: number, seed = 1) {
   }
 }
 
-// The AWS SDK reads its files at the first call of a process, which takes real time: more than is there once it is stopped.
-const { dynamodb, secretsManager } = createSurroundings();
-await dynamodb.send(new GetItemCommand({ TableName: 'pairs', Key: { pair: { S: 'none' } } }));
+// The AWS SDK reads its files at the first call of a process, which takes real time: too much once it is stopped.
+const { secretsManager } = createSurroundings();
 await secretsManager.send(new GetSecretValueCommand({ SecretId: 'token-broker/test/none' }));

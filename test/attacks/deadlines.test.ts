@@ -14,7 +14,7 @@ const MARGIN_MS = 200;
 let world: ReturnType<typeof startDeadlineWorld> | undefined;
 afterEach(() => end());
 
-describe('whatever is slow, silent or broken, and however little time is left', () => {
+describe('with any dependency slow, silent or broken, and any amount of time left', () => {
   it.each(['/token', '/check'] as const)('%s answers in time, and nothing goes on after it', async (path) => {
     await fc.assert(
       fc.asyncProperty(scenarios, async ({ history, table, weathers, remainingMs, seed }) => {
@@ -30,7 +30,7 @@ describe('whatever is slow, silent or broken, and however little time is left', 
     );
   });
 
-  it('a token that lives and is at hand is issued all the same', async () => {
+  it('a living token that is in memory or in the table is issued nevertheless', async () => {
     const histories = scenarios.filter(({ history, table }) => history === 'memory' || table === 'living');
     await fc.assert(
       fc.asyncProperty(histories, async ({ history, table, weathers, remainingMs, seed }) => {
@@ -82,10 +82,10 @@ const scenarios = fc.record({
   seed: fc.nat(),
 });
 
-/** What others have left in the table when the call begins. */
+/** What other environments have left in the table when the call begins. */
 const TABLES = {
   empty: async () => undefined,
-  /** Somebody else is about to bring a token, and does not. */
+  /** Another environment holds the lease and never publishes a token. */
   leased: async () => ({ fence: { N: '3' }, leaseOwner: { S: 'another' }, leaseUntil: { N: `${Date.now() + 6_000}` } }),
   living: () => sealed(3_600_000),
   /** Lives, but is to be renewed. */

@@ -1,6 +1,6 @@
 import { findMark } from '../support/encodings.ts';
 
-/** What nobody may ever see, so that it is recognised wherever it turns up. */
+/** Values that must never be shown, made so that a test recognises them in any place. */
 export type Marks = Readonly<Record<MarkName, string>>;
 
 type MarkName = 'clientId' | 'secret' | 'token' | 'sessionToken' | 'sealingKey';
@@ -13,7 +13,7 @@ export const SPELLINGS = ['odd', 'wordy'] as const;
 
 export type Spelling = (typeof SPELLINGS)[number];
 
-/** Each mark is one short text several times over: messages quote a part of what they stumble over. */
+/** Each mark is one short text several times over: messages quote only a part of a text that they cannot read. */
 export function marksOf(spelling: Spelling): Marks {
   const core = CORES[spelling];
   return {
@@ -21,7 +21,7 @@ export function marksOf(spelling: Spelling): Marks {
     secret: core.secret.repeat(4),
     token: core.token.repeat(4),
     sessionToken: core.sessionToken.repeat(4),
-    // One that is shorter is none.
+    // A shorter text is not a sealing key.
     sealingKey: core.sealingKey.repeat(8),
   };
 }
@@ -32,7 +32,7 @@ export function basicOf({ clientId, secret }: Marks, encoding: 'raw' | 'form' = 
   return Buffer.from(`${encode(clientId)}:${encode(secret)}`).toString('base64');
 }
 
-/** All marks of a credential and a token in one line: what somebody writes who repeats what he heard and what he has. */
+/** All marks of a credential and a token in one line: what a server answers that repeats its request and its data. */
 export function echoOf(marks: Marks): string {
   return `${marks.secret} ${marks.token} ${marks.clientId} Basic ${basicOf(marks)}`;
 }

@@ -1,3 +1,5 @@
+import fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { format, inspect } from 'node:util';
 import { onTestFinished, vi } from 'vitest';
 
@@ -5,21 +7,29 @@ import { onTestFinished, vi } from 'vitest';
 export interface Output {
   /** By where it was written. */
   readonly written: Readonly<Record<string, string>>;
-  /** Rejections that nobody handled, and warnings of Node. */
+  /** Rejections that no code handled, and warnings of Node. */
   readonly unhandled: () => number;
 }
 
-/** Takes down, until the test ends, what this process writes to its streams and its console, and what Node says of it. */
+/** Records, until the test ends, what this process writes to its streams and its console, and Node's warnings. */
 export function captureOutput(): Output {
   const written = { stdout: '', stderr: '', console: '', unhandled: '', warnings: '' };
   let unhandled = 0;
 
   for (const name of ['stdout', 'stderr'] as const) {
     vi.spyOn(process[name], 'write').mockImplementation((chunk) => {
-      written[name] += typeof chunk === 'string' ? chunk : Buffer.from(chunk).toString('latin1');
+      written[name] += textOf(chunk);
       return true;
     });
   }
+  // The functions write past the streams.
+  const { writeSync } = fs;
+  vi.spyOn(fs, 'writeSync').mockImplementation((fd: number, data: string | Uint8Array, ...rest: unknown[]) => {
+    if (fd !== 1 && fd !== 2) return Reflect.apply(writeSync, fs, [fd, data, ...rest]);
+    written[fd === 1 ? 'stdout' : 'stderr'] += textOf(data);
+    return Buffer.byteLength(data);
+  });
+  syncBuiltinESMExports();
   for (const method of ['debug', 'dir', 'error', 'info', 'log', 'table', 'trace', 'warn'] as const) {
     vi.spyOn(console, method).mockImplementation((...values: unknown[]) => {
       written.console += `${format(...values)}\n${values.map(inspectAll).join('\n')}\n`;
@@ -37,11 +47,18 @@ export function captureOutput(): Output {
   onTestFinished(() => {
     process.off('unhandledRejection', onUnhandled).off('warning', onWarning);
     vi.restoreAllMocks();
+    syncBuiltinESMExports();
   });
   return { written, unhandled: () => unhandled };
 }
 
-/** As much of a value as anybody could print, hidden members too. */
+/** Bytes that are no UTF-8 as Latin-1, too. */
+function textOf(chunk: string | Uint8Array): string {
+  const text = Buffer.from(chunk).toString();
+  return text.includes('\ufffd') ? `${text}${Buffer.from(chunk).toString('latin1')}` : text;
+}
+
+/** As much of a value as any code could print, hidden members too. */
 export function inspectAll(value: unknown): string {
   return inspect(value, { depth: null, showHidden: true, maxStringLength: null, maxArrayLength: null });
 }

@@ -3,6 +3,7 @@ import { CreateSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { expect, onTestFinished } from 'vitest';
 import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
 import { createDynamoDBClient, createSecretsManagerClient } from '../../functions/aws/clients.ts';
+import { createDynamoDB } from '../../functions/aws/dynamodb.ts';
 import { createHttpsSender } from '../../functions/aws/https/sender.ts';
 import type { Service } from '../../functions/broker/service.ts';
 import type { Send } from '../../functions/broker/token-request/send.ts';
@@ -22,7 +23,7 @@ export type Outcome = 'issued' | ProblemType;
 
 export type LeakWorld = Awaited<ReturnType<typeof startLeakWorld>>;
 
-/** One way through the token function. What is left out goes well. */
+/** One way through the token function. A step that is left out succeeds. */
 export interface Path {
   /** The text of the client's secret, or its bytes. */
   readonly secret?: string | Uint8Array;
@@ -45,7 +46,7 @@ export interface Path {
   readonly send?: Send;
 }
 
-/** What came of it: everything that anybody could read afterwards, by where it stands. */
+/** What came of it: everything that a reader could find afterwards, by where it stands. */
 interface Walked {
   readonly texts: Readonly<Record<string, string>>;
   readonly answers: readonly Answered[];
@@ -57,7 +58,7 @@ interface Answered {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** The token function as it runs in Lambda, with the SDK's own clients, on stand-ins that fail as they are told. */
+/** The token function as it runs in Lambda, with its own clients of AWS, on stand-ins that fail as they are told. */
 export async function startLeakWorld(spelling: Spelling) {
   const marks = marksOf(spelling);
   const targets = { dynamodb: await startDynamoDB(), secrets: await startSecretsManager() };
@@ -98,12 +99,14 @@ export async function startLeakWorld(spelling: Spelling) {
       await good.dynamodb.send(new DeleteItemCommand({ TableName: TABLE, Key: KEY }));
 
       const clients = {
-        dynamodb: createDynamoDBClient({ ...ACCESS, endpoint: path.awsUrl ?? fronts.dynamodb.url }),
+        dynamodb: createDynamoDB({
+          ...ACCESS,
+          send: createHttpsSender(),
+          endpoint: path.awsUrl ?? fronts.dynamodb.url,
+        }),
         secretsManager: createSecretsManagerClient({ ...ACCESS, endpoint: path.awsUrl ?? fronts.secrets.url }),
       };
-      onTestFinished(() => {
-        for (const client of Object.values(clients)) client.destroy();
-      });
+      onTestFinished(() => clients.secretsManager.destroy());
       const calls = { dynamodb: fronts.dynamodb.calls.length, secrets: fronts.secrets.calls.length };
       fronts.dynamodb.failWhere(faultOf);
       fronts.secrets.failWhere(faultOf);
@@ -192,14 +195,14 @@ function eventOf(sessionToken: string, changes: Readonly<Record<string, unknown>
   return functionUrlEvent({ client: 'acme', service: SERVICE }, { headers, ...changes });
 }
 
-/** All attributes as text; bytes in the encodings that somebody might print them in. */
+/** All attributes as text; bytes in the encodings that code might print them in. */
 export function dumpOf(item: Readonly<Record<string, AttributeValue>>): string {
   const bytes = Object.values(item).flatMap(({ B }) => (B === undefined ? [] : [Buffer.from(B)]));
   const texts = bytes.flatMap((each) => [each.toString('latin1'), each.toString('base64'), each.toString('hex')]);
   return [JSON.stringify(item), ...texts].join('\n');
 }
 
-/** What was left behind has come to its end, so that a rejection which nobody handles is seen. */
+/** Waits until work left behind has ended, so that a rejection without a handler is seen. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -6,7 +6,7 @@ import { credentialOf, json, type LeakWorld, type Outcome, type Path, startLeakW
 
 type Place = readonly [place: string, isMeant: (call: CallOfAws) => boolean, outcome: Outcome, status?: number];
 
-/** The calls of AWS that an answer needs, and what comes of it when they fail in any way. */
+/** The calls of AWS that an answer needs, and the outcome when they fail in any way. */
 const PLACES: readonly Place[] = [
   ['the secret is read', ({ parameters }) => namesSecret(parameters, 'token-broker/'), 'secrets-unavailable'],
   ['the sealing key is read', ({ parameters }) => namesSecret(parameters, 'token-broker-keys/'), 'issued'],
@@ -18,7 +18,7 @@ const PLACES: readonly Place[] = [
   ['anything is asked of DynamoDB', ({ operation }) => /Item$/.test(operation), 'issued'],
 ];
 
-/** Ways in which AWS, or who pretends to be AWS, can repeat everything. */
+/** Ways in which AWS, or a server that pretends to be AWS, can repeat everything. */
 const ECHOES: readonly (readonly [
   name: string,
   answer: (response: ServerResponse, echo: string, marks: Marks) => void,

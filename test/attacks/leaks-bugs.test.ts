@@ -6,7 +6,7 @@ import { exampleRule, START } from '../support/example.ts';
 import { echoOf, findLeaks, type Marks, marksOf, SPELLINGS } from './leak-marks.ts';
 import { captureOutput } from './leak-output.ts';
 
-/** What code can throw that nobody expected, with everything it knew in it. */
+/** What code can throw unexpectedly, with everything it knew in it. */
 const THROWN: readonly (readonly [what: string, make: (echo: string, marks: Marks) => unknown])[] = [
   ['an error', (echo) => new Error(echo)],
   ['an error of several lines', (echo) => new Error(`a\n    at ${echo} (file:///a.ts:1:2)\n${echo}`)],

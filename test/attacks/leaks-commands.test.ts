@@ -1,24 +1,24 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { type Finished, SHELL_KEY } from '../bin/commands/command-line.ts';
-import { type Answer, answerWith, startLoopbackServer } from '../client/loopback-server.ts';
+import { type Finished, SHELL_KEY } from '../e2e/commands/command-line.ts';
 import { startSecretsManager } from '../support/stand-ins.ts';
+import { type Answer, answerWith, startLoopbackServer } from '../unit/client/loopback-server.ts';
 import { ECHOES, expectSilence, MARKS } from './command-echoes.ts';
 import { basicOf } from './leak-marks.ts';
 import { credentialOf } from './leak-world.ts';
 
 const PAIR = ['--client', 'acme', '--service', 'customer-insights'];
-const PUT = ['client', 'put', 'acme', '--services', 'customer-insights', '--json'];
+const PUT = ['client', 'put', 'acme', '--create', '--services', 'customer-insights', '--json'];
 
 const COMMANDS: readonly (readonly string[])[] = [
   ['token', ...PAIR, '--json'],
   ['client', 'check', 'acme', '--json'],
   ['client', 'list', '--json'],
   ['client', 'promote', 'acme', '--json'],
-  ['client', 'rollback', 'acme'],
-  ['client', 'disable', 'acme', '--json'],
-  ['client', 'enable', 'acme'],
-  ['client', 'retry', 'acme', '--json'],
+  ['client', 'rollback', 'acme', '--yes'],
+  ['client', 'disable', 'acme', '--yes', '--json'],
+  ['client', 'enable', 'acme', '--yes'],
+  ['client', 'retry', 'acme', '--yes', '--json'],
   ['health', '--json'],
   ['health', '--run'],
   ['doctor', ...PAIR, '--json'],
@@ -31,12 +31,12 @@ const ENDPOINTS = ['TOKEN_BROKER_URL', 'TOKEN_BROKER_CONTROL_URL'].concat(
 
 const named = COMMANDS.map((args) => ({ args, name: args.slice(0, 2).join(' ') }));
 
-it.each(named)('the command "$name" says nothing of what anybody repeats to it', async ({ args }) => {
+it.each(named)('the command "$name" shows nothing of what a server repeats to it', async ({ args }) => {
   await Promise.all(ECHOES.map(([, answer]) => expectSilenceBetween(args, answer)));
 });
 
 /** Each is a process: those that begin in the same way are not asked everything twice. */
-const FEW = ECHOES.filter(([who]) => who === 'a gateway' || who === 'somebody whose members are wrong');
+const FEW = ECHOES.filter(([who]) => who === 'a gateway' || who === 'a server whose members are wrong');
 
 /** Most of them begin with the secret, and go on only when there is one. */
 it.each(named.filter(({ name }) => name.startsWith('client') || name.startsWith('health')))(
@@ -63,12 +63,12 @@ async function expectSilenceBetween(args: readonly string[], answer: Answer, goo
   return expectSilence(args, endpoints, credentialOf(MARKS.clientId, MARKS.secret)).finally(close);
 }
 
-it.each(['client list', 'health'])('the command "%s" tells of a defect only its place', async (command) => {
-  // Nobody expects that of AWS, so nobody has written what to say of it.
+it.each(['client list', 'health'])('the command "%s" shows only the place of a defect', async (command) => {
+  // AWS never answers like this, and the command line has no message for it.
   const answer = answerWith(200, { SecretList: { [MARKS.secret]: MARKS.token } });
   const { stdout, stderr } = await expectSilenceBetween([...command.split(' '), '--json'], answer);
   expect(JSON.parse(stdout)).toEqual({ type: 'internal', detail: 'The command has a defect: TypeError' });
-  expect(stderr).toMatch(/\nReport where: at .*\/bin\/commands\/secrets\.ts:\d+/);
+  expect(stderr).toMatch(/\nReport where: at .*\/bin\/commands\/shared\/secrets\.ts:\d+/);
 });
 
 describe('the command "client put"', () => {
@@ -100,8 +100,8 @@ describe('the command line', () => {
     [['client', 'put', 'acme', `--secret:${MARKS.clientId}`]],
     [['client', 'put', 'acme', `--'=' is invalid.=${MARKS.secret}`]],
     [['client', 'rollback', `' is invalid.\n${MARKS.secret}`]],
-    [['client', 'disable', 'acme', '--region', MARKS.secret]],
-    [['client', 'retry', 'acme', '--service', MARKS.secret]],
+    [['client', 'disable', 'acme', '--yes', '--region', MARKS.secret]],
+    [['client', 'retry', 'acme', '--yes', '--service', MARKS.secret]],
     [['token', ...PAIR, '--min-ttl', MARKS.token]],
     [['token', ...PAIR, '--refused', MARKS.token]],
     [['health', '--every', MARKS.secret]],

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { TokenServiceAnswer } from '../../bin/local/token-service/answer.ts';
-import { CREDENTIALS, startHealthFunctionWorld } from '../functions/health-function-world.ts';
-import { OLD, startSecretEventWorld, WRONG } from '../functions/secret-event-world.ts';
 import { findMark } from '../support/encodings.ts';
+import { CREDENTIALS, startHealthFunctionWorld } from '../unit/functions/health-function-world.ts';
+import { OLD, startSecretEventWorld, WRONG } from '../unit/functions/secret-event-world.ts';
 import { captureOutput, inspectAll } from './leak-output.ts';
 
 const TOKEN = 'marked.token~with+odd/characters==';

@@ -7,7 +7,7 @@ const PAIR = { client: 'acme', service: 'customer-insights' };
 
 type Changes = Readonly<Record<string, unknown>>;
 
-/** Requests of a caller who has put what he holds where it does not belong. */
+/** Requests of a caller that puts its secrets and tokens where they do not belong. */
 const REQUESTS: readonly (readonly [where: string, changes: (marks: Marks) => Changes, outcome: Outcome])[] = [
   ['refused', ({ token }) => members({ ...PAIR, refused: token }), 'invalid-request'],
   ['min_ttl', ({ token }) => members({ ...PAIR, min_ttl: token }), 'invalid-request'],
@@ -56,12 +56,12 @@ const REQUESTS: readonly (readonly [where: string, changes: (marks: Marks) => Ch
   ],
   ['a body of 20 kB', ({ token }) => members({ ...PAIR, x: token.repeat(800) }), 'content-too-large'],
   [
-    'what nobody signed',
+    'a request without a signature',
     ({ token }) => ({ ...members({ client: token }), requestContext: requestContext(undefined) }),
     'access-denied',
   ],
   [
-    'an event that is none',
+    'an input that is not an event',
     ({ sessionToken }) => ({ rawPath: { sessionToken }, body: [sessionToken] }),
     'access-denied',
   ],

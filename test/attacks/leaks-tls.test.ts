@@ -15,14 +15,14 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
   });
   afterAll(() => world.close());
 
-  /** Somebody whose certificate has every name that Node may quote in an error. */
+  /** A server whose certificate has every name that Node may quote in an error. */
   async function startSomebody(): Promise<string> {
     const { secret, token, clientId } = world.marks;
     const certificate = await known.issue({ host: `${secret}.${token}.${clientId}.example.com` });
     return start({ certificate });
   }
 
-  /** Somebody who answers the first bytes of TLS with a text that repeats everything. */
+  /** A server that answers the first bytes of TLS with a text that repeats everything. */
   async function startShouter(): Promise<string> {
     return start({ onConnection: end(echoOf(world.marks)) });
   }
@@ -33,22 +33,22 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
       await world.expectSilence({ authUrl: await startSomebody(), send }, 'token-endpoint-unavailable');
     });
 
-    it('that speaks no TLS and repeats everything', async () => {
+    it('that does not speak TLS and repeats everything', async () => {
       await world.expectSilence({ authUrl: await startShouter() }, 'token-endpoint-unavailable');
     });
   });
 
   describe('AWS', () => {
-    it('with a certificate that nobody knows, for other names', async () => {
+    it('with a certificate of an unknown authority, for other names', async () => {
       await world.expectSilence({ awsUrl: await startSomebody(), isAlone: true }, 'secrets-unavailable');
     });
 
-    it('that speaks no TLS and repeats everything', async () => {
+    it('that does not speak TLS and repeats everything', async () => {
       await world.expectSilence({ awsUrl: await startShouter(), isAlone: true }, 'secrets-unavailable');
     });
   });
 
-  it('Node itself would have told those names', async () => {
+  it('Node itself would have shown those names', async () => {
     const url = await startSomebody();
     const error = await new Promise<Error>((resolve) => request(url, { ca: known.ca }).on('error', resolve).end());
     expect(error.message).toContain(world.marks.secret);

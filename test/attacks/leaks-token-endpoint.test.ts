@@ -9,7 +9,7 @@ const ODD = 'token-endpoint-error';
 const UNAVAILABLE = 'token-endpoint-unavailable';
 const REJECTED = 'credential-rejected';
 
-/** A status and one header that repeats everything; and what comes of it. */
+/** A status, one header that repeats everything, and the outcome. */
 const STATUSES: readonly (readonly [status: number, header: string, outcome: Outcome])[] = [
   [401, 'www-authenticate', REJECTED],
   [401, 'set-cookie', REJECTED],
@@ -114,7 +114,7 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
         UNUSABLE,
       ],
       [
-        'a token that is over, with everything beside it',
+        'an expired token, with everything beside it',
         (marks, echo) => ({ access_token: marks.token, expires_in: 0, echo }),
         200,
         UNUSABLE,
@@ -167,10 +167,10 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
       ],
       ['a body that is too large', (_, echo) => http(200, echo.repeat(4_000)), UNUSABLE],
       ['headers that are too large', (_, echo) => `${head(200)}x-echo: ${echo.repeat(300)}\r\n\r\n`, UNUSABLE],
-      ['a first line that is none', (_, echo) => `${echo}\r\n\r\n`, ODD],
-      ['a header that is none', (_, echo) => `${head(200)}${echo}\r\n\r\n`, ODD],
-      ['a length that is none', (_, echo) => `${head(200)}content-length: ${echo}\r\n\r\n`, ODD],
-      ['a chunk that is none', (_, echo) => `${head(200)}transfer-encoding: chunked\r\n\r\n${echo}\r\n`, ODD],
+      ['a malformed first line', (_, echo) => `${echo}\r\n\r\n`, ODD],
+      ['a malformed header', (_, echo) => `${head(200)}${echo}\r\n\r\n`, ODD],
+      ['a malformed length', (_, echo) => `${head(200)}content-length: ${echo}\r\n\r\n`, ODD],
+      ['a malformed chunk', (_, echo) => `${head(200)}transfer-encoding: chunked\r\n\r\n${echo}\r\n`, ODD],
       [
         'another protocol',
         (_, echo) => `HTTP/1.1 101 ${echo}\r\nupgrade: ${echo}\r\nconnection: upgrade\r\n\r\n${echo}`,
@@ -192,7 +192,7 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
 
     it.each<[string, (marks: Marks, echo: string) => object]>([
       ['nothing', () => ({})],
-      ['everything in a member that nobody asked for', (_, echo) => ({ message: echo })],
+      ['everything in a member that the broker does not read', (_, echo) => ({ message: echo })],
       ['a refresh token', (marks) => ({ refresh_token: marks.secret })],
       ['the token in token_type', (marks) => ({ token_type: marks.token })],
       ['the secret in token_type', (marks) => ({ token_type: marks.secret })],

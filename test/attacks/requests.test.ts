@@ -21,7 +21,7 @@ const REFUSALS: readonly ProblemType[] = [
 ];
 
 describe(`${EVENTS} made-up events`, () => {
-  it('get a documented answer each, at once, and only a good one makes the broker ask anybody', async () => {
+  it('get a documented answer each, at once, and only a good one makes the broker call a service or AWS', async () => {
     const world = createBrokerWorld({ accessRules: [exampleRule({ operations: ['token', 'check'] })] });
     const counts: Record<string, number> = {};
     for (const event of fc.sample(madeUpEvent, { numRuns: EVENTS, seed: SEED })) {
@@ -45,7 +45,7 @@ describe(`${EVENTS} made-up events`, () => {
   });
 });
 
-it('costs less than 50 ms of the processor, whatever the event is', async () => {
+it('costs less than 50 ms of processor time for any event', async () => {
   const world = createBrokerWorld();
   for (const event of fc.sample(madeUpEvent, { numRuns: 1_000, seed: SEED })) {
     // A busy machine can make any one try slow, but not the fastest of several.
@@ -59,7 +59,7 @@ it('costs less than 50 ms of the processor, whatever the event is', async () => 
   }
 });
 
-describe('an event that is none', () => {
+describe('an input that is not an event', () => {
   it.each([
     undefined,
     null,

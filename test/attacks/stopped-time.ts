@@ -2,7 +2,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import promises from 'node:timers/promises';
 import { vi } from 'vitest';
 
-/** From now on nobody's time passes but for `run`: for Date, `hrtime`, timers, and sleeping by promise. */
+/** From now on time passes only in `run`: for Date, `hrtime`, timers, and sleeping by promise. */
 export function stopTime(start: number): void {
   // A turn of the event loop takes no time.
   vi.useFakeTimers({ now: start, toNotFake: ['setImmediate', 'clearImmediate', 'nextTick', 'queueMicrotask'] });

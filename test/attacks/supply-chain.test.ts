@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 
-/** Why each may have an install script although `npm ci --ignore-scripts` must do. */
+/** Why each may have an install script although `npm ci --ignore-scripts` must be enough. */
 const INSTALL_SCRIPTS = {
   esbuild: 'its binary is a package of its own; the script only checks it',
   'classic-level': 'its binaries are in the package; the script compiles where there is none',
@@ -36,7 +36,7 @@ describe('the lock file', () => {
     expect(without).toEqual([]);
   });
 
-  it('takes everything from the registry that whoever installs has chosen', () => {
+  it('takes everything from the registry that the installing machine has configured', () => {
     expect(packages.filter(([, { resolved }]) => resolved !== undefined)).toEqual([]);
     expect(JSON.stringify(lock)).not.toMatch(/git[+:]|https?:\/\/[^"]*\.tgz|"file:/);
   });
@@ -57,7 +57,7 @@ describe('an installation', () => {
     );
   });
 
-  it('is made without install scripts by CI, so that nothing comes to need one', () => {
+  it('is made without install scripts by CI, so that no package can start to need one', () => {
     expect(readFileSync('.ci/run', 'utf8')).toMatch(/^npm ci --ignore-scripts$/m);
   });
 });

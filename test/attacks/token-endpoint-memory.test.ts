@@ -27,7 +27,7 @@ it.each<[string, Reply, RegExp]>([
   expect(grownBytes).toBeLessThan(MAX_GROWTH_BYTES);
 });
 
-it('sees it when nobody limits what is read', async () => {
+it('sees it when no limit ends the reading', async () => {
   const { grownBytes, outcome } = await measure(endless(`${OK}\r\n`), 48_000_000);
   expect(outcome).toMatch(/too-large/);
   expect(grownBytes).toBeGreaterThan(MAX_GROWTH_BYTES);

@@ -33,9 +33,9 @@ it('gives the credential to a token endpoint with a certificate for its host, of
 });
 
 it.each<[string, Endpoint]>([
-  ['is signed by nobody that is known', { signedBy: 'unknown' }],
+  ['is signed by an unknown authority', { signedBy: 'unknown' }],
   [
-    'is over',
+    'has expired',
     { certificate: { notAfter: new Date(Date.now() - DAY_MS), notBefore: new Date(Date.now() - 2 * DAY_MS) } },
   ],
   [
@@ -75,7 +75,7 @@ async function issueFrom({ certificate, signedBy = 'known', tls, host = 'localho
   return { status, type: json.type, requests: service.requests.length };
 }
 
-/** Proves that the server works, and that only care keeps a client away from it. */
+/** Proves that the server works, and that only a careful client refuses it. */
 async function connectCarelessly(port: number): Promise<void> {
   const careless = { rejectUnauthorized: false, minVersion: 'TLSv1', ciphers: 'ALL:eNULL@SECLEVEL=0' } as const;
   const socket = connect({ host: '127.0.0.1', port, ...careless });

@@ -8,7 +8,7 @@ import { exampleRule, exampleService, START } from '../support/example.ts';
 import { type RawServer, startRawServer } from '../support/raw-server.ts';
 import { drip, end, endless, head, http, write } from './hostile-answers.ts';
 
-/** In every answer that must not be shown to anybody. */
+/** Part of every answer that must not be shown. */
 const MARKED = 'marked-by-the-service';
 const CHUNK = `1000\r\n${'x'.repeat(4_096)}\r\n`;
 const TOKEN = JSON.stringify({ access_token: 'a-good-token', expires_in: 3_600 });
@@ -82,7 +82,7 @@ const BODIES: readonly Attack[] = [
   { attack: 'a token with a NUL', onRequest: write(http(200, tokenBody('a\u0000b'))), ...UNUSABLE },
   { attack: 'a token of 200 kB', onRequest: write(http(200, tokenBody('a'.repeat(200_000)))), ...UNUSABLE },
   {
-    attack: 'a token that is over already',
+    attack: 'a token that has already expired',
     onRequest: write(http(200, '{"access_token":"x","expires_in":0}')),
     ...UNUSABLE,
   },
@@ -156,7 +156,7 @@ const STATUSES: readonly Attack[] = [
     onRequest: write(`HTTP/1.1 500 ${MARKED}\r\ncontent-length: 0\r\n\r\n`),
     ...UNAVAILABLE,
   },
-  { attack: 'a status that there is not', onRequest: write(http(999, TOKEN)), ...ODD },
+  { attack: 'a status that does not exist', onRequest: write(http(999, TOKEN)), ...ODD },
   { attack: 'no content, and a token', onRequest: write(`${head(204)}\r\n`), ...UNUSABLE },
 ];
 
@@ -203,7 +203,7 @@ describe('a redirect', () => {
 });
 
 describe('a kept connection', () => {
-  it('with two answers on it gives nobody the answer that was not asked for', async () => {
+  it('that carries two answers gives no caller the unrequested one', async () => {
     const { world, service } = await startWorld({
       onRequest: (socket, count) =>
         socket.write(http(200, tokenBody(`answer-${count}`)) + (count === 1 ? http(200, tokenBody('poison')) : '')),
@@ -213,7 +213,7 @@ describe('a kept connection', () => {
     expect(service.connections()).toBe(2);
   });
 
-  it('on which the next answer comes before the next request gives nobody that answer', async () => {
+  it('on which the next answer comes before the next request gives no caller that answer', async () => {
     const { world, service } = await startWorld({
       onRequest: (socket, count) => {
         socket.write(http(200, tokenBody(`answer-${count}`)), () => {
@@ -230,7 +230,7 @@ describe('a kept connection', () => {
   it.each([
     ['FIN', (socket: Socket) => socket.end()],
     ['RST', (socket: Socket) => socket.resetAndDestroy()],
-  ])('that ends by %s between two requests costs nobody an answer, and no request is sent twice', async (_, kill) => {
+  ])('that ends by %s between two requests costs no caller an answer, and no request is repeated', async (_, kill) => {
     const { world, service } = await startWorld({
       onRequest: (socket, count) =>
         socket.write(http(200, tokenBody(`answer-${count}`)), () => setImmediate(kill, socket)),
@@ -276,7 +276,7 @@ describe('an old but honest server', () => {
 const ACME = { client: 'acme', service: 'customer-insights' };
 const GLOBEX = { client: 'globex', service: 'customer-insights' };
 
-/** The whole broker in front of one service, with a real socket between them; no answer is late but where it is to be. */
+/** The whole broker in front of one service, with a real socket between them; answers are late only when delayed. */
 async function startWorld(behaviour: Pick<Attack, 'onRequest' | 'onConnection'>, attemptTimeoutMs = 60_000) {
   const service = await serve(behaviour);
   const authUrl = `http://127.0.0.1:${service.port}`;

@@ -5,10 +5,9 @@ import { createHttpsSender } from '../../functions/aws/https/sender.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
 import { buildTokenRequest } from '../../functions/broker/token-request/token-request.ts';
 import { parseEnvironment } from '../../lib/settings/environment.ts';
-import { changed, exampleForm, faultsIn } from '../lib/example-form.ts';
 import { exampleService } from '../support/example.ts';
-
 import { startRawServer } from '../support/raw-server.ts';
+import { changed, exampleForm, faultsIn } from '../unit/settings/example-form.ts';
 
 const SEED = 8;
 const CREDENTIAL = {
@@ -17,7 +16,7 @@ const CREDENTIAL = {
   authorization: new Redacted('Basic YWNtZTpodW50ZXIy'),
 };
 
-/** Where nobody may send a client's credential, however it is spelled. */
+/** URLs to which the broker must never send a credential, in every spelling. */
 const AUTH_URLS = [
   // This machine, its network, and the metadata service, in every spelling that some parser takes for an address.
   'https://127.0.0.1',
@@ -70,7 +69,7 @@ const AUTH_URLS = [
   'https://metadata.google.internal',
   'https://ip-10-0-0-1.eu-west-1.compute.internal',
   'https://intranet',
-  // The name that is read is not the name that is asked.
+  // The name that a person reads is not the host that a client asks.
   'https://auth.example.com@evil.example.net',
   'https://auth.example.com:443@evil.example.net',
   'https://user:pass@auth.example.com',
@@ -127,7 +126,7 @@ const AUTH_URLS = [
   'https://auth.example.com\u0000',
   'https://auth.example.com/a b',
   'https://auth.example.com/\u00a0',
-  // A path that leaves the one it is written as.
+  // A path that a client resolves to another path.
   'https://auth.example.com/../admin',
   'https://auth.example.com/%2e%2e/admin',
   'https://auth.example.com/a/./b',
@@ -173,7 +172,7 @@ describe('synth', () => {
     ]);
   });
 
-  it('takes, of what is made up, only URLs that every parser reads as they are written', () => {
+  it('accepts, of made-up URLs, only those that every parser reads as they are written', () => {
     let taken = 0;
     fc.assert(
       fc.property(madeUpUrl, (authUrl) => {
@@ -199,7 +198,7 @@ describe('synth', () => {
 
 describe('at run time', () => {
   it.each([...TOKEN_PATHS, '/..//..//', '/@evil.example.net', '/;@evil.example.net:1'])(
-    'the tokenPath %j, had it got there, changes no host',
+    'the tokenPath %j, even if it passed the settings, changes no host',
     (tokenPath) => {
       const { url } = buildTokenRequest(exampleService({ tokenPath }), CREDENTIAL);
       expect(url.origin).toBe('https://auth.example.com');

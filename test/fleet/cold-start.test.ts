@@ -3,7 +3,7 @@ import type { EnvironmentProcess } from '../support/environment-process.ts';
 import { askCold, startProcesses, WARM_UP } from './cold-wave.ts';
 import { type Fleet, print, startFleet } from './fleet.ts';
 
-/** So that 200 machines fit into this one, whatever it is and however busy, see docs/pair.md. */
+/** Slows the story down so that 200 machines fit into any one, even a busy one, see docs/pair.md. */
 const SLOWNESS = 10;
 
 let fleet: Fleet;

@@ -118,7 +118,7 @@ export async function ask(
   return answer;
 }
 
-/** How long callers waited, in one line for whoever reads the output of the tests. */
+/** How long callers waited, in one line of the test output. */
 export function describeWaits(answers: readonly EnvironmentAnswer[]): string {
   const waits = answers.map(({ waitMs }) => Math.round(waitMs)).sort((a, b) => a - b);
   const quantile = (share: number) => waits[Math.ceil(waits.length * share) - 1];

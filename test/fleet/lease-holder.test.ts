@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => fleet.close());
 
-// Side by side, because a lease lasts as long as it lasts.
+// Side by side, because a lease takes its real time.
 describe.concurrent('when the holder of the lease, in the middle of its token request,', () => {
   it('is killed, everyone else has a token soon after its lease, by one more token request', async ({ expect }) => {
     const { holder, others } = await askWhileRequested('acme');

@@ -66,7 +66,7 @@ describe.each([
   });
 });
 
-it('what was searched tells every story', () => {
+it('what was searched holds every story', () => {
   for (const [client] of STORIES) expect(said).toContain(`"pair":"${client}/${SERVICE}"`);
   for (const client of ['issued', 'rejected', 'unusable', 'redirected', 'failing', 'throttling']) {
     expect(table).toContain(`${client}/${SERVICE}`);
@@ -82,7 +82,7 @@ it.each(['', 'a', 'ab'])('a secret would be found in the Basic value of the clie
   expect(findMark(`Basic ${basic}`, SECRET)).not.toEqual([]);
 });
 
-/** All attributes as text; bytes as they are and in the encodings that somebody might print them in. */
+/** All attributes as text; bytes as they are and in the encodings that code might print them in. */
 function dump(items: readonly Readonly<Record<string, AttributeValue>>[]): string {
   const bytes = items.flatMap((item) => Object.values(item)).flatMap(({ B }) => (B ? [Buffer.from(B)] : []));
   const texts = bytes.flatMap((each) => [each.toString('latin1'), each.toString('base64'), each.toString('hex')]);

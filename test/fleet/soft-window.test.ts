@@ -10,7 +10,7 @@ const LIFETIME_SECONDS = 3_600;
 const WINDOW_SECONDS = 200;
 const REFRESHER_WAITS_MS = 1_000;
 
-// One story in steps: each begins where the one before has ended. Clocks are set forward, nobody waits.
+// One story in steps: each begins where the one before has ended. Clocks are set forward, so no step waits.
 describe('200 warm environments, and a token of one hour that', () => {
   let fleet: Fleet;
   let processes: readonly EnvironmentProcess[];
@@ -26,7 +26,7 @@ describe('200 warm environments, and a token of one hour that', () => {
     expect(requestersOf(await askAllAfter(2_780))).toEqual([]);
   });
 
-  it('enters its soft window: one environment tries, for a second; nobody else waits', async () => {
+  it('enters its soft window: one environment tries, for a second; no other one waits', async () => {
     fleet.tokenService.fault('hang');
     const answers = await askAllAfter(WINDOW_SECONDS);
     const requesters = requestersOf(answers);

@@ -2,13 +2,13 @@ import { writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { inject, TestRunner } from 'vitest';
 
-/** A test that takes this long with a mutant, and a moment without, waits for what will not come. */
+/** A test that takes this long with a mutant, and a moment without, waits for an event that will not come. */
 const TIME_LIMIT_MS = 5_000;
 
-/** What a mutant may be asked more often than the code as it is: the rest is a loop without an end. */
+/** How many more questions than the original code a mutant may ask; beyond that it is an endless loop. */
 const MORE_OFTEN = 100;
 
-/** So many turns of the event loop are enough for whatever goes round to ask once more. */
+/** After so many turns of the event loop, code that runs in a loop has asked once more. */
 const TURNS = 1_000;
 
 const killedBy = {};
@@ -65,7 +65,7 @@ async function withEveryMutant(run, stryker) {
   stryker.currentTestId = test;
 }
 
-/** Wherever the code could be another it asks Stryker which mutant is active. Whoever asks too often gets an error instead. */
+/** At every mutated place the code asks Stryker which mutant is active. Code that asks too often gets an error. */
 function countQuestions(stryker) {
   let asked = 0;
   let active;
@@ -81,7 +81,7 @@ function countQuestions(stryker) {
     answer: (mutant, newLimit) => {
       [asked, active, limit] = [0, mutant, newLimit];
     },
-    /** Whatever still runs ends at its next question. Else a loop without an end would go on for ever. */
+    /** Ends code that still runs at its next question. Without this, an endless loop would never stop. */
     refuse: async () => {
       limit = 0;
       for (let turn = 0; turn < TURNS; turn += 1) await new Promise((resolve) => setImmediate(resolve));

@@ -4,7 +4,7 @@ import { fingerprint } from '../../functions/aws/sealing/sealing.ts';
 import { type Audit, type AuditRecord, newTrace } from '../../functions/broker/audit.ts';
 import { type AccessRule, createAuthorize } from '../../functions/broker/authorize.ts';
 import type { SecretReading } from '../../functions/broker/credential/secret.ts';
-import { createSecretCache } from '../../functions/broker/credential/secret-cache.ts';
+import { createSecretCache } from '../../functions/broker/credential/secret.ts';
 import type { IssueRequest } from '../../functions/broker/http/request.ts';
 import { type BrokerRequest, createTokenEndpoint } from '../../functions/broker/http/token-endpoint.ts';
 import type { PairStore } from '../../functions/broker/pair/store.ts';
@@ -21,6 +21,7 @@ import { createReferencePairStore } from './reference-pair-store.ts';
 interface World {
   readonly services: Record<string, Service>;
   readonly accessRules: AccessRule[];
+  readonly principalOrgId?: string;
   /** What the token endpoint answers to the n-th token request (from 1); may throw. */
   answer: (n: number, ...request: Parameters<RequestToken>) => TokenExchange | Promise<TokenExchange>;
   /** What Secrets Manager answers; may be changed while the world runs. */
@@ -51,7 +52,7 @@ export function createBrokerWorld(changes: Partial<World> = {}) {
     environment: 'test',
     services: world.services,
     store: world.store,
-    authorize: createAuthorize(world.accessRules, new Set(Object.keys(world.services))),
+    authorize: createAuthorize(world.accessRules, new Set(Object.keys(world.services)), world.principalOrgId),
     secrets: createSecretCache({
       now,
       readSecret: async (client, stage) => {
@@ -82,7 +83,8 @@ export function createBrokerWorld(changes: Partial<World> = {}) {
     audited.push(record);
     world.audit?.(record);
   };
-  const endpoint = createTokenEndpoint({ broker, audit, inTime, now });
+  const { accessRules, principalOrgId } = world;
+  const endpoint = createTokenEndpoint({ broker, accessRules, principalOrgId, audit, inTime, now });
 
   return {
     world,

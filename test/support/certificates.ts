@@ -6,7 +6,7 @@ export interface ServerCertificate {
 }
 
 export interface CertificateAuthority {
-  /** The authority's own certificate (PEM), for whoever shall trust it. */
+  /** The authority's own certificate (PEM), for a client that is to trust it. */
   readonly ca: string;
   readonly issue: (options?: IssueOptions) => Promise<ServerCertificate>;
 }

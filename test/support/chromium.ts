@@ -11,7 +11,7 @@ export const CHROMIUM = (process.env.PATH ?? '')
   .flatMap((folder) => ['chromium', 'chromium-browser', 'google-chrome-stable'].map((name) => join(folder, name)))
   .find((path) => runs(path, '--version'));
 
-/** Starts a browser that has no history and talks to nobody by itself. */
+/** Starts a browser that has no history and makes no requests of its own. */
 export async function startChromium(executablePath: string): Promise<Browser> {
   const home = mkdtempSync(join(tmpdir(), 'chromium-'));
   const args = [
@@ -32,7 +32,7 @@ export async function startChromium(executablePath: string): Promise<Browser> {
   return browser;
 }
 
-/** What a busy machine needs; whoever hangs for longer is ended with the test. */
+/** How long a busy machine may take; a browser that hangs for longer is ended with the test. */
 const PATIENCE_MS = 100_000;
 
 export interface Visit {

@@ -1,6 +1,6 @@
 import { registerHooks } from 'node:module';
 
-// For `node --import`: the client under the name that it is packed with, which nobody has installed here.
+// For `node --import`: the client under the name of its package, which is not installed here.
 const CLIENT = new URL('../../client/index.ts', import.meta.url).href;
 
 registerHooks({

@@ -4,7 +4,7 @@ export interface Identity {
   readonly ref: string;
   /** What `Fn::GetAtt` gives, by attribute. */
   readonly attributes: Readonly<Record<string, string>>;
-  /** Absent for what no policy can name. */
+  /** Absent for a resource that no policy can name. */
   readonly arn?: string;
 }
 

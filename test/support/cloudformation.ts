@@ -23,7 +23,7 @@ export interface Deployed extends Identity {
 
 /**
  * What a template becomes, without AWS: every intrinsic is resolved as CloudFormation does it. Throws for an intrinsic, a
- * type of resource or an attribute that it does not know: a guess here would be a permission that nobody has looked at.
+ * type of resource or an attribute that it does not know: a guess here would be a permission that no test has examined.
  */
 export function deploy({ Resources }: TemplateText, place: Place): readonly Deployed[] {
   const pseudoParameters: Readonly<Record<string, string>> = {

@@ -12,7 +12,7 @@ export interface Exchange {
   readonly body: string;
 }
 
-/** Makes what says how an answer differs from an OpenAPI description, and nothing of one that is as described. */
+/** Makes a function that lists how an answer differs from an OpenAPI description. */
 export function createContract(description: Description): (exchange: Exchange) => readonly string[] {
   const { paths, components } = description;
   const ajv = new Ajv2020({ strict: false, allErrors: true });
@@ -58,7 +58,7 @@ export function createContract(description: Description): (exchange: Exchange) =
   }
 }
 
-/** The 404 and 405 of an operation are for other paths and methods; who may not ask is refused there, too. */
+/** The 404 and 405 of an operation are for other paths and methods; a forbidden caller is refused there, too. */
 function canBe(status: number, method: string, isKnown: boolean): boolean {
   if (!isKnown) return status === 403 || status === 404;
   return method === 'POST' ? status !== 404 && status !== 405 : status === 403 || status === 405;

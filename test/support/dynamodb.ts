@@ -81,7 +81,7 @@ export async function startFaultyEndpoint(target: string): Promise<FaultyEndpoin
   };
 }
 
-/** Successes that tell of an item which is none, or which nobody asked for. */
+/** Successes with a malformed item, or with an item that the request did not ask for. */
 const STRANGE_ANSWERS = {
   'no-item': '{"Item":{"pair":["garbage"],"fence":7},"Attributes":{"leaseOwner":"garbage"}}',
   'another-item': '{"Item":{"pair":{"S":"globex/garbage"}},"Attributes":{"pair":{"S":"globex/garbage"}}}',

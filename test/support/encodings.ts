@@ -1,4 +1,4 @@
-/** Every text in which somebody would recognise the mark, whatever surrounds it. */
+/** Every text in which a reader would recognise the mark, inside any other text. */
 export function encodingsOf(mark: string): readonly (readonly [name: string, text: string])[] {
   const bytes = Buffer.from(mark);
   return [

@@ -5,14 +5,14 @@ import type { BrokerSettings } from '../../functions/environment.ts';
 
 /** A process that hosts environments: brokers that share nothing with each other but what AWS holds. */
 export interface EnvironmentProcess {
-  /** Carries out one order and tells what came of it. */
+  /** Carries out one order and tells the result. */
   readonly order: (order: Order) => Promise<Report>;
   /** Everything that was written so far, to standard output and standard error. */
   readonly written: () => string;
   /** Stops the process where it is, as Lambda does between invocations, until it is thawed. */
   readonly freeze: () => void;
   readonly thaw: () => void;
-  /** Ends the process at once, whatever it is doing; what it was ordered is answered with nothing. */
+  /** Ends the process at once, also in the middle of its work; open orders get no answer. */
   readonly kill: () => Promise<void>;
 }
 

@@ -1,7 +1,7 @@
 import type { AccessRule, Caller } from '../../functions/broker/authorize.ts';
 import type { Service } from '../../functions/broker/service.ts';
 
-/** A service with the defaults of the settings; `test/lib` proves that they are the same. */
+/** A service with the defaults of the settings; `test/stack` proves that they are the same. */
 export function exampleService(changes: Partial<Service> = {}): Service {
   return {
     authUrl: 'https://auth.example.com',

@@ -46,7 +46,7 @@ export function fleetOf(count: number, changes: Parameters<typeof createFleet>[0
   };
 }
 
-/** Asks one environment, whatever it answers. */
+/** Asks one environment and returns its answer, a problem too. */
 export async function ask({ issue, now }: Environment, request?: Partial<IssueRequest>): Promise<Answer> {
   const startedAt = now();
   const given = await issue(request).catch((error: unknown) => {

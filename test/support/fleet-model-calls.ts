@@ -71,7 +71,7 @@ export function createCalls({ clock, hosts, judge, hasHeardRejection, stoppedMs 
       if (!(result instanceof Problem) && result.finding === 'rejected') checkBlame(pair);
     },
 
-    /** Accuses whoever has let its caller wait beyond the deadline. */
+    /** Accuses every environment that has let its caller wait beyond the deadline. */
     checkDeadlines() {
       for (const { host, deadline } of hosts.openCalls) {
         if (clock.now() > deadline + ANSWER_RESERVE_MS)
@@ -80,7 +80,7 @@ export function createCalls({ clock, hosts, judge, hasHeardRejection, stoppedMs 
     },
   };
 
-  /** Follows one call to its answer, whatever that is. */
+  /** Follows one call to its answer, a result or a problem. */
   async function follow<Result>(host: Host, work: Promise<Result>): Promise<Result | Problem> {
     const call: OpenCall = { host, deadline: clock.now() + PATIENCE_MS };
     hosts.openCalls.add(call);
@@ -97,7 +97,7 @@ export function createCalls({ clock, hosts, judge, hasHeardRejection, stoppedMs 
     }
   }
 
-  /** Nobody is told of a rejection that the service has not spoken. */
+  /** Accuses an environment that reports a rejection which the service has not given. */
   function checkBlame(pair: Pair): void {
     if (!hasHeardRejection(pair)) accuse(`${pairKey(pair)} is said to be rejected`);
   }

@@ -63,7 +63,7 @@ export function createHosts({ clock, createEnvironment }: ReturnType<typeof crea
       host.hasJumped ||= jumpMs !== 0;
     },
 
-    /** Goes on until everybody has an answer. */
+    /** Lets time pass until every caller has an answer. */
     settle: () => until(() => openCalls.size === 0),
 
     noteStoreFailure(number: number) {
@@ -72,17 +72,17 @@ export function createHosts({ clock, createEnvironment }: ReturnType<typeof crea
       if (host !== undefined) host.storeFailedAt = clock.now();
     },
 
-    /** Nobody has died in this story, no clock has jumped, and the store has always answered. */
+    /** No environment has died in this story, no clock has jumped, and the store has always answered. */
     isUntroubled: () => lastTroubleAt === NEVER && !hasAnyClockJumped(),
 
-    /** Whatever has gone wrong is over, and so is every call. */
+    /** Every fault has ended, and so has every call. */
     isAtRest: () => openCalls.size === 0 && clock.now() - lastTroubleAt > LONGEST_CALL_MS && !hasAnyClockJumped(),
   };
 
   /** Lets time pass in small pieces until something is so. */
   async function until(isSo: () => boolean): Promise<void> {
     for (let pieces = 0; !isSo(); pieces += 1) {
-      if (pieces > MAX_PIECES) throw new Error('nobody answers any more');
+      if (pieces > MAX_PIECES) throw new Error('calls are left without an answer');
       await clock.advance(PIECE_MS);
     }
   }

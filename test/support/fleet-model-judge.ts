@@ -4,7 +4,7 @@ import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
 import type { Problem } from '../../functions/broker/problem.ts';
 import type { HandOut } from './fleet-model-world.ts';
 
-/** What an environment was told of a token's life, by its own clock. */
+/** What the service told an environment about a token's life, by the environment's clock. */
 interface Telling {
   readonly expiresAt: number;
   readonly lifetimeMs: number;

@@ -37,7 +37,7 @@ export function watchPace(witness: Witness, services: Readonly<Record<string, Se
       askedToWait.delete(pairKey(pair));
     },
 
-    /** The service has asked for patience, and the environment could tell everybody. */
+    /** The service has sent a Retry-After, and the environment could write it to the shared record. */
     seeRetryAfter(by: SentRequest, seconds: number, now: number) {
       const { pair, from, at } = by;
       if (witness.hasAnyClockJumped() || witness.hasStoreFailed(from, at - LONGEST_CALL_MS) || now - at > SHORT_MS)
@@ -60,6 +60,6 @@ export function watchPace(witness: Witness, services: Readonly<Record<string, Se
   }
 }
 
-/** Short enough for a lease to outlast it by everybody's clock. */
+/** Short enough for a lease to outlast it by the clock of every environment. */
 const SHORT_MS = 1_500;
 const MAX_PAUSE_SECONDS = 300;

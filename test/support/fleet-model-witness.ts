@@ -1,6 +1,6 @@
 import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
 
-/** Knows what may excuse an environment at some moment; whoever keeps books accuses only whom nothing excuses. */
+/** Knows what may excuse an environment at some moment; the model accuses only environments without an excuse. */
 export interface Witness {
   /** A call of this environment to the store has failed since then. */
   readonly hasStoreFailed: (environment: number, since: number) => boolean;

@@ -23,7 +23,7 @@ export interface Trouble<Fault> {
 
 export type FleetModel = ReturnType<typeof createFleetModel>;
 
-/** A fleet in a world that goes wrong in every way, watched by somebody who knows all of it. */
+/** A fleet in a world that goes wrong in every way, watched by a witness who knows all of it. */
 export function createFleetModel() {
   const fleet = createFleet({ services: { 'merchant-payment-cleansing': { singleActiveToken: true } } });
   const { clock, shared, surroundings } = fleet;
@@ -107,7 +107,7 @@ export function createFleetModel() {
       for (const pair of hosts.isAtRest() ? PAIRS : []) {
         const { leaseOwner, leaseUntil } = shared.peek(pair);
         const isHeld = leaseOwner !== undefined && leaseUntil > clock.now();
-        if (isHeld) witness.accuse(`nobody ends the lease of ${pairKey(pair)}`);
+        if (isHeld) witness.accuse(`no environment ends the lease of ${pairKey(pair)}`);
       }
       if (hosts.accusations.length > 0) throw new Error(hosts.accusations.join('\n'));
     },
@@ -139,7 +139,7 @@ export function createFleetModel() {
   };
   return model;
 
-  /** A clock that has jumped can tell no ages, and who cannot ask cannot know. */
+  /** A clock that has jumped cannot tell ages, and an environment that cannot ask cannot know. */
   function stoppedMs(host: Host, pair: Pair, now: number) {
     const since = (at: number | undefined, failedAt: number) =>
       at === undefined || host.hasJumped ? 0 : now - Math.max(at, failedAt);

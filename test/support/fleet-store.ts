@@ -1,6 +1,6 @@
 import type { Pair } from '../../functions/broker/pair/pair.ts';
-import { type PairRecord, pastTime, type StoredToken } from '../../functions/broker/pair/record.ts';
-import { type PairStore, StoreUnavailable } from '../../functions/broker/pair/store.ts';
+import { type PairRecord, pastTime, type StoredToken, StoreUnavailable } from '../../functions/broker/pair/record.ts';
+import type { PairStore } from '../../functions/broker/pair/store.ts';
 import type { ReferencePairStore } from './reference-pair-store.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 

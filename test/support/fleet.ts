@@ -2,7 +2,7 @@ import { newTrace, type Trace } from '../../functions/broker/audit.ts';
 import { createAuthorize } from '../../functions/broker/authorize.ts';
 import type { CheckResult } from '../../functions/broker/check-credential.ts';
 import type { ReadSecret } from '../../functions/broker/credential/secret.ts';
-import { createSecretCache } from '../../functions/broker/credential/secret-cache.ts';
+import { createSecretCache } from '../../functions/broker/credential/secret.ts';
 import type { CheckRequest, IssueRequest } from '../../functions/broker/http/request.ts';
 import type { Issue } from '../../functions/broker/pair/decision.ts';
 import type { ServiceName } from '../../functions/broker/pair/pair.ts';

@@ -3,7 +3,7 @@ import type { Principals } from './iam-policy.ts';
 /** Who makes a request. */
 export type Requester =
   | { readonly kind: 'role'; readonly arn: string }
-  /** An AWS service by itself, not for somebody. */
+  /** An AWS service by itself, not on behalf of a role. */
   | { readonly kind: 'service'; readonly name: string };
 
 /** Whether `*` (any characters) and `?` (one) make a pattern into the text. */
@@ -36,7 +36,7 @@ function arnParts(arn: string): readonly string[] {
 }
 
 /**
- * How a policy's principals name the requester: himself, or only his account, which then decides by its own policies.
+ * How a policy's principals name the requester: itself, or only its account, which then decides by its own policies.
  *
  * @see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_principal.html
  */

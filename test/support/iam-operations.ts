@@ -19,7 +19,7 @@ export function callUrl(role: string, functionArn: string): readonly Request[] {
   ];
 }
 
-/** What AWS checks when a function is invoked past its URL, with whatever event. */
+/** What AWS checks when a function is invoked past its URL, with any event. */
 export function invoke(role: string, functionArn: string): Request {
   return {
     requester: { kind: 'role', arn: role },

@@ -81,7 +81,7 @@ export function otherRequests({ account, region, topic, queue, probe, roles }: T
 
     'become the probe': ask('sts:AssumeRole', probe),
     'become an administrator': ask('sts:AssumeRole', `arn:aws:iam::${account}:role/administrator`),
-    'become somebody of another account': ask('sts:AssumeRole', 'arn:aws:iam::999999999999:role/administrator'),
+    'become a role of another account': ask('sts:AssumeRole', 'arn:aws:iam::999999999999:role/administrator'),
     ...Object.fromEntries(others.map((role) => [`become ${role}`, ask('sts:AssumeRole', role)])),
     ...Object.fromEntries(roles.map((role) => [`hand on ${role}`, ask('iam:PassRole', role, toLambda)])),
     ...Object.fromEntries(roles.map((role) => [`give rights to ${role}`, ask('iam:PutRolePolicy', role)])),

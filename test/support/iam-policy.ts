@@ -22,7 +22,7 @@ export type Conditions = Readonly<Record<string, Readonly<Record<string, readonl
 export function parsePolicy(document: unknown): readonly Statement[] {
   const { Version, Id, Statement: statements, ...unknown } = members(document);
   refuse(unknown);
-  // The older version knows no policy variables, and nobody wants it.
+  // The older version knows no policy variables, and no stack here uses it.
   if (Version !== '2012-10-17') throw new Error(`A policy of version ${Version}`);
   return list(statements).map(parseStatement);
 }

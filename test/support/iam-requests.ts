@@ -1,6 +1,6 @@
 import type { Request } from './iam.ts';
 
-/** What may be asked of a stack's resources, whoever asks: ARNs of them, and of what they must be kept apart from. */
+/** What a role may request of a stack's resources: ARNs of them, and of what they must be kept apart from. */
 export interface Targets {
   readonly account: string;
   readonly region: string;
@@ -15,7 +15,7 @@ export interface Targets {
   readonly functions: Readonly<Record<'token' | 'health', string>>;
   readonly probe: string;
   readonly roles: readonly string[];
-  /** The log group of whoever asks, and another one. */
+  /** The log group of the requesting role, and another one. */
   readonly ownLog: string;
   readonly otherLog: string;
 }

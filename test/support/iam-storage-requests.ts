@@ -1,12 +1,26 @@
 import type { Asked, Targets } from './iam-requests.ts';
 
-/** Around the secrets of an environment, and those that are none of its business. */
-export function secretRequests({ account, region, environment, sealingKey }: Targets): Record<string, Asked> {
+/** Around the secrets of an environment, and secrets outside of it. */
+export function secretRequests({
+  account,
+  region,
+  environment,
+  sealingKey,
+  functions,
+}: Targets): Record<string, Asked> {
   const secret = (name: string) => `arn:aws:secretsmanager:${region}:${account}:secret:${name}-Zz9Yy8`;
   const acme = secret(`token-broker/${environment}/acme`);
-  const ask = (action: string, resource = acme): Asked => ({ action: `secretsmanager:${action}`, resource });
+  const ask = (action: string, resource = acme, context = {}): Asked => ({
+    action: `secretsmanager:${action}`,
+    resource,
+    context,
+  });
+  const inCodeOf = (arn: string) => ({ 'lambda:SourceFunctionArn': arn });
+  const asCode = inCodeOf(functions.token);
   return {
-    'read a client’s secret': ask('GetSecretValue'),
+    'read a client’s secret': ask('GetSecretValue', acme, asCode),
+    'read a client’s secret from another place': ask('GetSecretValue'),
+    'read a client’s secret as another function': ask('GetSecretValue', acme, inCodeOf(functions.health)),
     'describe a client’s secret': ask('DescribeSecret'),
     'read several secrets at once': ask('BatchGetSecretValue', '*'),
     'list the secrets': ask('ListSecrets', '*'),
@@ -19,15 +33,29 @@ export function secretRequests({ account, region, environment, sealingKey }: Tar
     'tag a client’s secret': ask('TagResource'),
     'let others read a client’s secret': ask('PutResourcePolicy'),
     'rotate a client’s secret': ask('RotateSecret'),
-    'read the sealing key': ask('GetSecretValue', sealingKey),
+    'read the sealing key': ask('GetSecretValue', sealingKey, asCode),
+    'read the sealing key from another place': ask('GetSecretValue', sealingKey),
+    'read the sealing key as a function with a longer name': ask(
+      'GetSecretValue',
+      sealingKey,
+      inCodeOf(`${functions.token}-2`),
+    ),
     'write the sealing key': ask('PutSecretValue', sealingKey),
     'describe the sealing key': ask('DescribeSecret', sealingKey),
-    'read the secret of another environment': ask('GetSecretValue', secret('token-broker/other/acme')),
-    'read a secret whose name begins alike': ask('GetSecretValue', secret(`token-broker/${environment}-2/acme`)),
-    'read the sealing key of another environment': ask('GetSecretValue', secret('token-broker-keys/other/sealing')),
-    'read a secret of others': ask('GetSecretValue', secret('payroll/database')),
-    'read a secret in another account': ask('GetSecretValue', acme.replace(account, '999999999999')),
-    'read a secret in another region': ask('GetSecretValue', acme.replace(region, 'us-east-1')),
+    'read the secret of another environment': ask('GetSecretValue', secret('token-broker/other/acme'), asCode),
+    'read a secret whose name begins alike': ask(
+      'GetSecretValue',
+      secret(`token-broker/${environment}-2/acme`),
+      asCode,
+    ),
+    'read the sealing key of another environment': ask(
+      'GetSecretValue',
+      secret('token-broker-keys/other/sealing'),
+      asCode,
+    ),
+    'read a secret of others': ask('GetSecretValue', secret('payroll/database'), asCode),
+    'read a secret in another account': ask('GetSecretValue', acme.replace(account, '999999999999'), asCode),
+    'read a secret in another region': ask('GetSecretValue', acme.replace(region, 'us-east-1'), asCode),
   };
 }
 

@@ -17,24 +17,29 @@ export interface Policies {
   readonly ofRole: (arn: string) => readonly Statement[];
   /** What the policy of a resource says; empty without one. */
   readonly ofResource: (arn: string) => readonly Statement[];
+  /** What a service control policy of the roles' account says, beside that it allows everything else. */
+  readonly ofOrganization?: readonly Statement[];
 }
 
 /**
  * Whether AWS lets a request through, by its documented logic: an explicit Deny anywhere ends it; within an account the
- * requester's own policy or one on the resource that names him is enough, but for keys and for roles to be assumed, whose
- * own policies must agree; from another account it takes both sides; a service has nothing but the resource's policy.
+ * requester's own policy or one of the resource naming it is enough, but for keys and for roles to be assumed, whose
+ * own policies must agree; from another account it takes both sides; a service has nothing but the resource's policy, and no
+ * service control policy binds it.
  *
- * Not modelled, because nothing here has them: permission boundaries, session policies, SCPs, RCPs, grants and ACLs.
+ * Not modelled, because nothing here has them: permission boundaries, session policies, RCPs, grants and ACLs.
  *
  * @see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_evaluation-logic.html
  * @see https://docs.aws.amazon.com/kms/latest/developerguide/key-policy-default.html
  */
 export function isAllowed(policies: Policies, request: Request): boolean {
   const { requester, action, resource } = request;
+  const guard = requester.kind === 'role' ? (policies.ofOrganization ?? []) : [];
   const own = requester.kind === 'role' ? policies.ofRole(requester.arn) : [];
   const ofIdentity = own.filter((statement) => applies(statement, request));
   const ofResource = policies.ofResource(resource).filter((statement) => applies(statement, request));
-  if ([...ofIdentity, ...ofResource].some(({ effect }) => effect === 'Deny')) return false;
+  const ofOrganization = guard.filter((statement) => applies(statement, request));
+  if ([...ofOrganization, ...ofIdentity, ...ofResource].some(({ effect }) => effect === 'Deny')) return false;
 
   const says = (wanted: 'itself' | 'account') =>
     ofResource.some(({ principals = {} }) => principalMatch(principals, requester) === wanted);
@@ -46,7 +51,7 @@ export function isAllowed(policies: Policies, request: Request): boolean {
   return identityAllows && (says('account') || !decidesItself(action));
 }
 
-/** A key and a role let in only whom their own policy lets in, were it by naming their account. */
+/** A key and a role let in only principals that their own policy allows, be it by naming their account. */
 function decidesItself(action: string): boolean {
   return action.startsWith('kms:') || action === 'sts:AssumeRole';
 }

@@ -1,10 +1,11 @@
 import { newTrace } from '../../functions/broker/audit.ts';
 import { createAuthorize } from '../../functions/broker/authorize.ts';
-import { createSecretCache } from '../../functions/broker/credential/secret-cache.ts';
+import { createSecretCache } from '../../functions/broker/credential/secret.ts';
 import type { IssueRequest } from '../../functions/broker/http/request.ts';
 import type { Issue } from '../../functions/broker/pair/decision.ts';
 import type { PairRecord } from '../../functions/broker/pair/record.ts';
-import { type PairStore, StoreUnavailable } from '../../functions/broker/pair/store.ts';
+import { StoreUnavailable } from '../../functions/broker/pair/record.ts';
+import type { PairStore } from '../../functions/broker/pair/store.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
 import type { Service } from '../../functions/broker/service.ts';
@@ -28,7 +29,7 @@ export type Fault =
   | 'repeated'
   /** The store did nothing. */
   | 'unavailable'
-  /** Everybody else's time goes on for more than a whole lease before the step has its effect. */
+  /** For the other environment more than a whole lease passes before the step has its effect. */
   | 'delay';
 
 export interface Scenario {
@@ -59,7 +60,7 @@ export interface RunResult {
   readonly faults: readonly Fault[];
   readonly record: PairRecord;
   readonly now: number;
-  /** What an environment answers that comes when all is over, after this much time. */
+  /** What an environment answers that asks after all others have ended, this much time later. */
   readonly later: (ms: number) => Promise<Issue | Problem>;
 }
 
@@ -195,7 +196,7 @@ export async function interleave(scenario: Scenario, choices: Choices): Promise<
     }
   };
 
-  /** Everybody but the one who is late goes on until a whole lease is over. */
+  /** Every environment but the late one goes on until a whole lease has ended. */
   const letTimePass = async (late: Step): Promise<void> => {
     const end = now + service.requestTimeoutMs + 2_001;
     for (;;) {
@@ -209,7 +210,7 @@ export async function interleave(scenario: Scenario, choices: Choices): Promise<
     now = Math.max(now, end);
   };
 
-  /** Sleeps last: time passes only when nobody has anything else to do. */
+  /** Sleeps last: time passes only when no environment has anything else to do. */
   const orderSteps = (): readonly Step[] => {
     const busy = pending.filter(({ kind }) => kind !== 'sleep');
     const sleeping = pending.filter(({ kind }) => kind === 'sleep').toSorted((a, b) => (a.at ?? 0) - (b.at ?? 0));
@@ -221,7 +222,7 @@ export async function interleave(scenario: Scenario, choices: Choices): Promise<
     const busy = ordered.filter(({ kind }) => kind !== 'sleep');
     const candidates = busy.length > 0 ? busy : ordered.slice(0, 1);
     const options: Option[] = [];
-    // Secrets are read alike whoever is first, unless an operator changes them in between.
+    // The order in which environments read secrets makes no difference, unless an operator changes them in between.
     const independent = scenario.operator === undefined && candidates.find(({ kind }) => kind === 'secret');
     for (const candidate of independent ? [independent] : candidates) {
       options.push(option(candidate, undefined));

@@ -39,7 +39,7 @@ export async function startLocalBroker(options: Options = {}): Promise<LocalBrok
   const { child, output, ended } = launch(options);
   const ready = new Promise<string>((resolve) => {
     child.stdout.on('data', () => {
-      // The whole greeting, for whoever reads more of it.
+      // The whole greeting, for tests that read more of it.
       const url = /^token broker ready on (\S+)\n.*\nCtrl-C ends it\.\n/s.exec(output.stdout)?.[1];
       if (url !== undefined) resolve(url);
     });

@@ -5,16 +5,10 @@ import {
   EMPTY_RECORD,
   type PairRecord,
   type StoredToken,
+  StoreUnavailable,
   type Wait,
 } from '../../functions/broker/pair/record.ts';
-import {
-  type Acquisition,
-  type Ending,
-  type Lease,
-  type PairStore,
-  type RejectedRequest,
-  StoreUnavailable,
-} from '../../functions/broker/pair/store.ts';
+import type { Acquisition, Ending, Lease, PairStore, RejectedRequest } from '../../functions/broker/pair/store.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
 import { START } from './example.ts';
 import { examplePublication, exampleToken, revealed } from './pair-examples.ts';
@@ -198,7 +192,7 @@ export function describePairStore(
         expect(await stored()).toEqual({ ...before, fence: lease.fence, attemptedAt: START + 5, ...changed(before) });
       });
 
-      it.each(ENDINGS)('still counts when it is over, as long as no other call took it: %s', async (_kind, ending) => {
+      it.each(ENDINGS)('still counts after its end, as long as no other call took it: %s', async (_kind, ending) => {
         expect(await end(await take({ until: START - 1 }), ending)).toBe(true);
         expect(await stored()).toMatchObject({ leaseOwner: undefined, leaseUntil: 0 });
       });

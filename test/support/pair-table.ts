@@ -1,8 +1,9 @@
 import { createSecretKey } from 'node:crypto';
-import type { DynamoDBClientConfig } from '@aws-sdk/client-dynamodb';
 import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
 import { createCircuitBreaker } from '../../functions/aws/calls.ts';
 import { createDynamoDBClient } from '../../functions/aws/clients.ts';
+import { createDynamoDB } from '../../functions/aws/dynamodb.ts';
+import { createHttpsSender } from '../../functions/aws/https/sender.ts';
 import { createPairTable, type Unreadable } from '../../functions/aws/pair-table/table.ts';
 import { createSealer } from '../../functions/aws/sealing/sealing.ts';
 import type { SealingKey, SealingKeys } from '../../functions/aws/sealing/sealing-key.ts';
@@ -21,7 +22,7 @@ export function openPairTable(endpoint: string, options: Options = {}) {
   const { keys = keysOf(exampleKey()), tableName = TABLE, callMs = 10_000 } = options;
   const clock = { now: START };
   const now = () => clock.now;
-  const dynamodb = createDynamoDBClient({ endpoint, now, ...ACCESS });
+  const dynamodb = createDynamoDB({ send: createHttpsSender({ now }), endpoint, ...ACCESS });
   const unreadable: Unreadable[] = [];
   const store = createPairTable({
     dynamodb,
@@ -31,8 +32,8 @@ export function openPairTable(endpoint: string, options: Options = {}) {
     now,
     onUnreadable: (reason) => unreadable.push(reason),
   });
-  /** `through`: the client that the store uses. `unreadable`: the reasons for which tokens could not be read, in order. */
-  return { store, through: dynamodb, clock, unreadable, close: () => dynamodb.destroy() };
+  /** `through`: what the store uses. `unreadable`: the reasons for which tokens could not be read, in order. */
+  return { store, through: dynamodb, clock, unreadable };
 }
 
 /** The same with faults on the way to the DynamoDB at `target`, and a direct way for the test. */
@@ -46,7 +47,6 @@ export async function connectPairTable(target: string, options: Options = {}) {
     endpoint,
     direct,
     close: async () => {
-      table.close();
       direct.destroy();
       await endpoint.close();
     },
@@ -70,7 +70,7 @@ export const TABLE = 'pairs';
 /** A deadline that no clock of a test reaches. */
 export const IN_TIME = Infinity;
 
-const ACCESS: DynamoDBClientConfig = {
+const ACCESS = {
   region: 'us-east-1',
   credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' },
 };

@@ -25,7 +25,7 @@ export async function startRawServer({ onRequest, onConnection, certificate }: B
 
   const serve = (socket: Socket) => {
     sockets.add(socket);
-    // Whatever a client breaks off is the client's test.
+    // A connection that the client breaks off is for the client's test to notice.
     socket.on('error', () => {});
     onConnection?.(socket);
 

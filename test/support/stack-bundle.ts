@@ -11,7 +11,7 @@ export async function bundleAsStack(entry: string): Promise<BuildResult<typeof I
     format,
     minify = false,
     esbuildArgs,
-  } = functionBundle(new App(), { sdkRepeats: false });
+  } = functionBundle(new App(), { startsFast: true });
   return build({
     ...IN_MEMORY,
     entryPoints: [entry],

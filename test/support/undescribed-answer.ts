@@ -3,7 +3,7 @@ import type { StoredToken } from '../../functions/broker/pair/record.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
 import { BILLING, START } from './example.ts';
 
-/** Makes the token endpoint answer what docs/openapi.yaml does not describe: a token whose name is none. */
+/** Makes the token endpoint answer what docs/openapi.yaml does not describe: a token with a malformed fingerprint. */
 export async function answerUndescribed(): Promise<void> {
   const token: StoredToken = {
     accessToken: new Redacted('token'),
@@ -22,6 +22,7 @@ export async function answerUndescribed(): Promise<void> {
       issue: async () => ({ token, cache: 'none' }),
       check: () => Promise.reject(new Error('no check is expected')),
     },
+    accessRules: [],
     audit: () => undefined,
     inTime: (_ms, work) => work,
     now: () => START,

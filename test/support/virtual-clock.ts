@@ -1,4 +1,4 @@
-/** Time that passes only when everybody waits for it: hours in milliseconds, and every run the same. */
+/** Time that passes only when all code waits for it: hours in milliseconds, and every run the same. */
 export class VirtualClock {
   #now: number;
   #order = 0;

@@ -1,18 +1,13 @@
 import { type Command, Option } from 'commander';
+import { explainFailure } from '../../../client/commands/failure.ts';
+import { addConnectionOptions, type ConnectionOptions, connect, parseName } from '../../../client/commands/options.ts';
+import { printJson } from '../../../client/commands/output.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import { SECRET_STAGES, type SecretStage } from '../../../functions/contract.ts';
 import { checkMembers, checkPairs, isAccepted, printChecks } from '../shared/checks.ts';
 import { provablePairs } from '../shared/client-secret.ts';
 import { checkEndpoint } from '../shared/environment.ts';
-import { explainFailure } from '../shared/failure.ts';
-import {
-  addConnectionOptions,
-  type ClientOptions,
-  type ConnectionOptions,
-  connect,
-  parseName,
-} from '../shared/options.ts';
-import { printJson } from '../shared/output.ts';
+import type { ClientOptions } from '../shared/options.ts';
 import { findSecret, openSecrets } from '../shared/secrets.ts';
 
 /** `client check`: does the credential work on the client's services? */

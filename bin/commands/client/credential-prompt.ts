@@ -1,16 +1,16 @@
-import { createInterface } from 'node:readline';
-import { Writable } from 'node:stream';
+import { aborted, CommandFailure } from '../../../client/commands/failure.ts';
+import { talk } from '../../../client/commands/output.ts';
 import { parseCredential } from '../../../functions/broker/credential/credential.ts';
+import { duplicateMember } from '../../../functions/broker/json.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import type { Environment } from '../../../lib/settings/environment.ts';
 import { isJsonObject, parseJsonObject } from '../../json.ts';
 import { namedServices } from '../shared/client-secret.ts';
 import { settingsOf } from '../shared/environment.ts';
-import { aborted, CommandFailure } from '../shared/failure.ts';
-import { talk } from '../shared/output.ts';
+import { ask } from './confirm.ts';
 
-/** The text of a new secret: from a hidden prompt at a terminal, else as JSON from standard input. */
+/** The text of a new secret: asked for at a terminal, where only the secret is hidden, else as JSON from standard input. */
 export async function readCredential(signal: AbortSignal): Promise<Redacted> {
   if (!process.stdin.isTTY) return readInput(signal);
   if (!process.stderr.isTTY) {
@@ -20,34 +20,9 @@ export async function readCredential(signal: AbortSignal): Promise<Redacted> {
       'Do not redirect stderr, or pipe the credential in as JSON.',
     );
   }
-  talk('What you type is not shown.');
-  const [client_id, secret] = await askHidden(['client_id', 'secret']);
+  talk('The secret is not shown while you type it.');
+  const [client_id, secret] = await ask([{ text: 'client_id: ' }, { text: 'secret: ', isHidden: true }]);
   return new Redacted(JSON.stringify({ client_id, secret }));
-}
-
-/** Asks one question after the other, a line each, and shows nothing of the answers; Ctrl-C and Ctrl-D abort. */
-async function askHidden(questions: readonly string[]): Promise<readonly string[]> {
-  const { promise, resolve, reject } = Promise.withResolvers<readonly string[]>();
-  const answers: string[] = [];
-  const ask = () => {
-    if (answers.length === questions.length) resolve(answers);
-    else process.stderr.write(`${questions[answers.length]}: `);
-  };
-  const output = new Writable({ write: (_chunk, _encoding, done) => done() });
-  // Before the first question and until the last answer, so that the terminal echoes nothing in between.
-  const lines = createInterface({ input: process.stdin, output, terminal: true, historySize: 0 });
-  lines.on('line', (line) => {
-    answers.push(line);
-    process.stderr.write('\n');
-    ask();
-  });
-  lines.once('close', () => reject(aborted()));
-  ask();
-  try {
-    return await promise;
-  } finally {
-    lines.close();
-  }
 }
 
 async function readInput(signal: AbortSignal): Promise<Redacted> {
@@ -101,6 +76,10 @@ export function prepareCredential(
   { environment, configured }: { readonly environment: string; readonly configured: readonly string[] },
 ): Prepared {
   const secret = parseJsonObject(text.reveal());
+  // What is written anew keeps the last of two members, and the broker would see no second one.
+  if (secret !== undefined && duplicateMember(text.reveal()) !== undefined) {
+    throw unusable('a member is given more than once');
+  }
   const named = secret && namedServices(secret);
   const services = said ?? named ?? 'all';
   const allowed = said ?? configured;

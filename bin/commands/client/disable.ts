@@ -1,29 +1,36 @@
 import type { Command } from 'commander';
+import { CommandFailure, explainFailure } from '../../../client/commands/failure.ts';
+import { parseName } from '../../../client/commands/options.ts';
+import { printJson, talk } from '../../../client/commands/output.ts';
 import { secretName } from '../../../functions/contract.ts';
 import { tokenRoleName } from '../../../lib/settings/names.ts';
 import { isJsonObject, parseJsonObject } from '../../json.ts';
-import { checkEndpoint } from '../shared/environment.ts';
-import { CommandFailure, explainFailure } from '../shared/failure.ts';
-import { addTableOptions, type ClientOptions, parseName } from '../shared/options.ts';
-import { printJson, talk } from '../shared/output.ts';
+import { checkEndpoint, checkService, pairTable } from '../shared/environment.ts';
+import { addTableOptions } from '../shared/options.ts';
 import { changePairs, pairsOfClient } from '../shared/pair-changes.ts';
 import { openSecrets, type Secrets } from '../shared/secrets.ts';
+import { addChangeOptions, type ChangeOptions, findStoppable, isConfirmed } from './confirm.ts';
 
 /** `client disable` and `client enable`: the emergency stop, and its end. */
 export function addDisableCommands(parent: Command, signal: AbortSignal): void {
   for (const verb of ['disable', 'enable'] as const) {
     const { description, change, effect, flagAlone } = VERBS[verb];
-    addTableOptions(parent.command(verb))
+    addChangeOptions(addTableOptions(parent.command(verb)))
       .description(description)
       .argument('<client>', 'the client', parseName)
       .option('--service <name>', 'on this service only: its flag alone, the secret stays as it is', parseName)
+      .option('--even-if-missing', 'also a client without a secret, to stop one in advance')
       .option('--json', 'answer in JSON')
       .action(async (client: string, _: unknown, command: Command) => {
         const options = command.optsWithGlobals<DisableOptions>();
         const { environment, service, json } = options;
         checkEndpoint(options, 'AWS_ENDPOINT_URL_DYNAMODB', command);
-        if (service === undefined) checkEndpoint(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
+        checkEndpoint(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
         await explainFailure({ ...options, client }, async () => {
+          checkService(service, environment, command);
+          const changes = plannedChanges(verb, client, options);
+          const secret = await findStoppable(openSecrets(options, signal), client, options);
+          if (!(await isConfirmed({ client, secret, changes }, options, command))) return;
           const changed =
             service === undefined
               ? await change(client, options, signal)
@@ -40,9 +47,24 @@ export function addDisableCommands(parent: Command, signal: AbortSignal): void {
   }
 }
 
-interface DisableOptions extends ClientOptions {
+interface DisableOptions extends ChangeOptions {
   readonly service?: string;
   readonly table?: string;
+  readonly evenIfMissing?: boolean;
+}
+
+function plannedChanges(verb: 'disable' | 'enable', client: string, options: DisableOptions): readonly string[] {
+  const { environment, service } = options;
+  const services = pairsOfClient(client, options)
+    .map((pair) => pair.service)
+    .join(', ');
+  const flag = `the flag of ${client} on ${services}, in the table ${pairTable(options)}`;
+  const [name, role] = [secretName(environment, client), tokenRoleName(environment)];
+  const [flags, secret] =
+    verb === 'disable'
+      ? [`sets ${flag}`, `denies the secret ${name} to the role ${role}`]
+      : [`takes away ${flag}`, `lets the role ${role} read the secret ${name} again`];
+  return service === undefined ? [flags, secret] : [flags];
 }
 
 interface Changed {

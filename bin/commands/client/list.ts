@@ -1,53 +1,102 @@
-import type { Command } from 'commander';
-import { createDynamoDBClient } from '../../../functions/aws/clients.ts';
-import { createNotificationTable } from '../../../functions/aws/notifications.ts';
-import type { Entry } from '../../../functions/broker/health/evaluate.ts';
-import { NotificationFailure } from '../../../functions/broker/health/notify.ts';
+import { type Command, Option } from 'commander';
+import { CommandFailure, explainFailure } from '../../../client/commands/failure.ts';
+import { parseName } from '../../../client/commands/options.ts';
+import { ageText, printJson, tableText, talk, talkOfProgress } from '../../../client/commands/output.ts';
 import { SECRET_STAGES } from '../../../functions/contract.ts';
 import { mapConcurrently, shortVersion } from '../shared/checks.ts';
-import { type ClientSecret, versionWith } from '../shared/client-secret.ts';
 import {
-  awsRegion,
-  checkEndpoint,
-  configuredServices,
-  isLocal,
-  pairTable,
-  type TableOptions,
-} from '../shared/environment.ts';
-import { CommandFailure, explainFailure } from '../shared/failure.ts';
-import { addTableOptions, type ClientOptions } from '../shared/options.ts';
-import { printJson, printTable, talk, talkOfProgress } from '../shared/output.ts';
-import { openSecrets, type Secrets } from '../shared/secrets.ts';
+  type ClientSecret,
+  type DatedSecret,
+  hasService,
+  isOld,
+  tellOld,
+  versionWith,
+} from '../shared/client-secret.ts';
+import { checkEndpoint, checkService } from '../shared/environment.ts';
+import { addTableOptions, addWatchOptions, type ClientOptions, type WatchOptions, watch } from '../shared/options.ts';
+import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
+import { type PairState, readStates, stateText } from './states.ts';
 
-/** `client list`: which clients there are, and which versions of their credentials. */
-export function addListCommand(parent: Command, signal: AbortSignal): void {
-  addTableOptions(parent.command('list'))
-    .description('Show the clients with their services and the versions of their credentials, never a value.')
-    .option('--json', 'answer in JSON')
+/** `client list` and `client show`: how the clients are, by the records of their pairs, and which versions there are. */
+export function addListCommands(parent: Command, signal: AbortSignal): void {
+  addWatchOptions(addTableOptions(parent.command('list')))
+    .description(
+      'Show the clients: state, last proof and token of each pair, versions of the credential, never a value.',
+    )
+    .option('--service <name>', 'the clients of this service only', parseName)
+    .addOption(new Option('--json', 'answer in JSON').conflicts('watch'))
+    .addHelpText('after', STATES)
     .action(async (_: unknown, command: Command) => {
-      const options = command.optsWithGlobals<ClientOptions & { readonly table?: string }>();
+      const options = command.optsWithGlobals<ListOptions>();
+      const { environment, service, json } = options;
       checkEndpoint(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
       await explainFailure(options, async () => {
+        checkService(service, environment, command);
         const secrets = openSecrets(options, signal);
-        const look = async (secret: ClientSecret) => {
-          const [dates, repeated] = await Promise.all([datesOf(secret, secrets), secrets.isTagRepeated(secret)]);
-          return { ...secret, dates, repeated };
+        const look = async () => {
+          const all = await secrets.list();
+          const some = all.filter((secret) => service === undefined || hasService(secret, service));
+          return lookAt(some, secrets, options, signal);
         };
-        const clients = await mapConcurrently(await secrets.list(), look, talkOfProgress('Looking at the versions'));
-        const findings = await readLastFindings(options);
-        if (options.json) {
-          printJson({ environment: options.environment, clients: clients.map((one) => members(one, findings)) });
-        } else print(clients, findings, Date.now());
+        if (options.watch) return watch(async () => `\n${textOf(await look(), options)}`, options, signal);
+        const clients = await look();
+        if (json) printJson({ environment, clients: clients.map(members) });
+        else process.stdout.write(textOf(clients, options));
+        if (clients.length === 0) talk('There is no client yet: client put --create makes one.');
         tellTags(clients);
+        tellOld(clients, environment, Date.now());
+      });
+    });
+
+  addTableOptions(parent.command('show'))
+    .description('Show one client, with every version of its credential, never a value.')
+    .argument('<client>', 'the client', parseName)
+    .option('--json', 'answer in JSON')
+    .addHelpText('after', STATES)
+    .action(async (client: string, _: unknown, command: Command) => {
+      const options = command.optsWithGlobals<ListOptions>();
+      const { environment, json } = options;
+      checkEndpoint(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
+      await explainFailure({ ...options, client }, async () => {
+        const secrets = openSecrets(options, signal);
+        const shown = await lookAt([await findSecret(secrets, client)], secrets, options, signal);
+        if (json) printJson({ environment, ...shown.map(members)[0] });
+        else process.stdout.write(`${textOf(shown, options)}\n${versionsText(shown)}`);
+        tellTags(shown);
+        tellOld(shown, environment, Date.now());
       });
     });
 }
 
-interface Listed extends ClientSecret {
-  /** Epoch milliseconds by version id. */
-  readonly dates: ReadonlyMap<string, number>;
+interface ListOptions extends ClientOptions, WatchOptions {
+  readonly table?: string;
+  readonly service?: string;
+}
+
+interface Listed extends DatedSecret {
   /** Whether the secret itself names the services of the tag, if there is one. */
   readonly repeated: boolean | 'unknown' | undefined;
+  /** `undefined` when the table cannot be read. */
+  readonly pairs: readonly PairState[] | undefined;
+}
+
+async function lookAt(
+  found: readonly ClientSecret[],
+  secrets: Secrets,
+  options: ListOptions,
+  signal: AbortSignal,
+): Promise<readonly Listed[]> {
+  const look = async (secret: ClientSecret) => {
+    const [dates, repeated] = await Promise.all([datesOf(secret, secrets), secrets.isTagRepeated(secret)]);
+    return { ...secret, dates, repeated };
+  };
+  const clients = await mapConcurrently(found, look, talkOfProgress('Looking at the versions'));
+  const states = await readStates(found, options, signal);
+  const isShown = ({ service }: PairState) => options.service === undefined || service === options.service;
+  return clients.map((one) => ({
+    ...one,
+    pairs: states?.filter((pair) => pair.client === one.client && isShown(pair)),
+  }));
 }
 
 /** A secret can go while the list is read: what is known of it is shown all the same. */
@@ -61,34 +110,7 @@ async function datesOf(secret: ClientSecret, secrets: Secrets): Promise<Listed['
   }
 }
 
-/** By `pairKey`; a pair that is as it should be is not among them. */
-type LastFindings = ReadonlyMap<string, Entry>;
-
-/** What the scheduled checks last told the operators; `undefined`, with a word why, when it cannot be read. */
-async function readLastFindings(options: TableOptions): Promise<LastFindings | undefined> {
-  const { environment } = options;
-  if (isLocal(environment) && !process.env.AWS_ENDPOINT_URL_DYNAMODB) {
-    talk('With AWS_ENDPOINT_URL_DYNAMODB as npm start prints it the last findings are shown, too.');
-    return undefined;
-  }
-  const tableName = pairTable(options);
-  const region = awsRegion(options);
-  const dynamodb = createDynamoDBClient({ maxAttempts: 2, ...(region && { region }) });
-  const memory = createNotificationTable({ dynamodb, tableName, now: Date.now });
-  try {
-    const ofServices = await Promise.all(configuredServices(environment).map((service) => memory.read(service)));
-    return new Map(ofServices.flatMap(({ entries }) => [...entries]));
-  } catch (error) {
-    if (!(error instanceof NotificationFailure || error instanceof CommandFailure)) throw error;
-    talk(`The last findings cannot be read: ${error.message}`);
-    return undefined;
-  }
-}
-
-function members(
-  { client, servicesTag, versions, deletedAt, dates, repeated }: Listed,
-  findings: LastFindings | undefined,
-) {
+function members({ client, servicesTag, versions, deletedAt, dates, repeated, pairs }: Listed) {
   return {
     client,
     services: servicesTag?.split(/\s+/) ?? 'all',
@@ -99,25 +121,57 @@ function members(
       stored_at: iso(dates.get(versionId)),
     })),
     deleted_at: iso(deletedAt),
-    last_findings: findings && findingsOf(client, findings),
+    pairs: pairs?.map(({ service, state, since, until, provenAt, tokenExpiresAt }) => ({
+      service,
+      state,
+      since: iso(since),
+      until: iso(until),
+      proven_at: iso(provenAt),
+      token_expires_at: iso(tokenExpiresAt),
+    })),
   };
 }
 
-/** What was last found wrong with a client, by service. */
-function findingsOf(client: string, findings: LastFindings) {
-  return [...findings].flatMap(([key, { condition, since }]) => {
-    const [named, service] = key.split('/');
-    return named === client ? [{ service, finding: condition, since: iso(since) }] : [];
+function textOf(clients: readonly Listed[], { environment }: ListOptions): string {
+  const now = Date.now();
+  const rows = clients.flatMap((one) => {
+    const { client, pairs, servicesTag } = one;
+    const credential = [
+      shortVersion(versionWith('AWSCURRENT', one)),
+      shortVersion(versionWith('AWSPENDING', one)),
+      `${ageText(currentDate(one), now)}${isOld(one, one.dates, environment, now) ? ' (old)' : ''}`,
+    ];
+    const unread = [
+      { service: servicesTag ?? 'all', state: undefined, provenAt: undefined, tokenExpiresAt: undefined },
+    ];
+    return (pairs === undefined || pairs.length === 0 ? unread : pairs).map((pair) => [
+      client,
+      pair.service,
+      deletion(one) ?? (pair.state === undefined ? '-' : stateText(pair)),
+      ageText(pair.provenAt, now),
+      ageText(now, pair.tokenExpiresAt),
+      ...credential,
+    ]);
   });
+  return tableText(['CLIENT', 'SERVICE', 'STATE', 'PROVEN', 'TOKEN', 'CURRENT', 'PENDING', 'AGE'], rows);
 }
 
-function print(clients: readonly Listed[], findings: LastFindings | undefined, now: number): void {
-  const rows = clients.map((one) => {
-    const versions = SECRET_STAGES.map((stage) => describeVersion(versionWith(stage, one), one, now));
-    return [one.client, one.servicesTag ?? 'all', ...versions, stateOf(one, findings)];
-  });
-  printTable(['CLIENT', 'SERVICES', 'CURRENT', 'PENDING', 'PREVIOUS', 'LAST FINDING'], rows);
-  if (clients.length === 0) talk('There is no client yet: client put makes one.');
+function versionsText(clients: readonly Listed[]): string {
+  const rows = clients.flatMap((one) =>
+    SECRET_STAGES.flatMap((stage) => {
+      const version = versionWith(stage, one);
+      return version === undefined ? [] : [[stage, version, iso(one.dates.get(version)) ?? '-']];
+    }),
+  );
+  return tableText(['STAGE', 'VERSION', 'STORED AT'], rows);
+}
+
+function deletion({ deletedAt }: Listed): string | undefined {
+  return deletedAt === undefined ? undefined : `deleted, gone on ${iso(deletedAt)?.slice(0, 10)}`;
+}
+
+function currentDate(client: Listed): number | undefined {
+  return client.dates.get(versionWith('AWSCURRENT', client) ?? '');
 }
 
 /** The broker goes by the secret: a tag that says something else misleads the reader of the list. */
@@ -131,21 +185,11 @@ function tellTags(clients: readonly Listed[]): void {
   if (unknown.length > 0) talk(`${unknown.join(', ')}: whether the secret names the services of its tag is unknown.`);
 }
 
-function stateOf({ client, deletedAt }: Listed, findings: LastFindings | undefined): string {
-  if (deletedAt !== undefined) return `deleted, gone on ${iso(deletedAt)?.slice(0, 10)}`;
-  const wrong = findings === undefined ? [] : findingsOf(client, findings);
-  if (wrong.length === 0) return '-';
-  return wrong.map(({ service, finding, since }) => `${service}: ${finding} since ${since}`).join('; ');
-}
-
-function describeVersion(versionId: string | undefined, { dates }: Listed, now: number): string {
-  const storedAt = versionId === undefined ? undefined : dates.get(versionId);
-  const days = storedAt === undefined ? '' : ` (${Math.floor(Math.max(0, now - storedAt) / DAY_MS)} d)`;
-  return `${shortVersion(versionId)}${days}`;
-}
-
-const DAY_MS = 24 * 60 * 60_000;
-
 function iso(time: number | undefined): string | undefined {
   return time === undefined ? undefined : new Date(time).toISOString();
 }
+
+const STATES = `
+STATE is what the table says now: ok (the current version was accepted), unproven (not yet), disabled, rejected, held (the
+version is not sent again before the time), paused (nothing is sent before the time). PROVEN is the age of the last proof,
+TOKEN how long the token in use still lives, AGE how long ago the current version was stored.`;

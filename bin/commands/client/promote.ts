@@ -1,25 +1,20 @@
 import type { Command } from 'commander';
+import { CommandFailure, explainFailure } from '../../../client/commands/failure.ts';
+import { addConnectionOptions, type ConnectionOptions, connect, parseName } from '../../../client/commands/options.ts';
+import { printJson, talk } from '../../../client/commands/output.ts';
 import { checkMembers, checkPairs, isAccepted, type PairCheck, printChecks } from '../shared/checks.ts';
 import { provablePairs, versionWith } from '../shared/client-secret.ts';
 import { checkEndpoint } from '../shared/environment.ts';
-import { CommandFailure, explainFailure } from '../shared/failure.ts';
-import {
-  addConnectionOptions,
-  addRegionOption,
-  type ClientOptions,
-  type ConnectionOptions,
-  connect,
-  parseName,
-} from '../shared/options.ts';
-import { printJson, talk } from '../shared/output.ts';
+import { addRegionOption } from '../shared/options.ts';
 import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
+import { addChangeOptions, type ChangeOptions, isConfirmed } from './confirm.ts';
 
 /** `client promote` and `client rollback`: which version of a credential is the current one. */
 export function addPromoteCommands(parent: Command, signal: AbortSignal): void {
-  addConnectionOptions(parent.command('promote'))
+  addChangeOptions(addConnectionOptions(parent.command('promote')))
     .description('Make the pending version the current one, once every service accepts it.')
     .argument('<client>', 'whose credential', parseName)
-    .option('--force', 'without checking it')
+    .option('--force', 'without checking it; asks first')
     .option('--json', 'answer in JSON')
     .action(async (client: string, _: unknown, command: Command) => {
       const options = command.optsWithGlobals<PromoteOptions>();
@@ -29,6 +24,13 @@ export function addPromoteCommands(parent: Command, signal: AbortSignal): void {
       await explainFailure({ ...options, client }, async () => {
         const secrets = openSecrets(options, signal);
         const { secret, version, current } = await findVersion(secrets, client, 'AWSPENDING');
+        const changes = [
+          `makes version ${version} of ${client} the current one${force ? ', unchecked' : ', if every service accepts it'}`,
+        ];
+        // A check decides better than a person: only what is not checked, or not to be done, is said before.
+        if (force || options.dryRun) {
+          if (!(await isConfirmed({ client, secret, changes }, options, command))) return;
+        }
         const pairs = broker ? provablePairs(secret, environment) : [];
         const checks = broker ? await checkPairs(broker, pairs, { stage: 'AWSPENDING', signal }) : [];
         const outcome = { environment, client, version, checks };
@@ -42,24 +44,26 @@ export function addPromoteCommands(parent: Command, signal: AbortSignal): void {
       });
     });
 
-  addRegionOption(parent.command('rollback'))
+  addChangeOptions(addRegionOption(parent.command('rollback')))
     .description('Make the previous version the current one again, at once and without checking it.')
     .argument('<client>', 'whose credential', parseName)
     .option('--json', 'answer in JSON')
     .action(async (client: string, _: unknown, command: Command) => {
-      const options = command.optsWithGlobals<ClientOptions>();
+      const options = command.optsWithGlobals<ChangeOptions>();
       const { environment, json } = options;
       checkEndpoint(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
       await explainFailure({ ...options, client }, async () => {
         const secrets = openSecrets(options, signal);
-        const { version, current } = await findVersion(secrets, client, 'AWSPREVIOUS');
+        const { secret, version, current } = await findVersion(secrets, client, 'AWSPREVIOUS');
+        const changes = [`makes version ${version} of ${client} the current one, unchecked, in place of ${current}`];
+        if (!(await isConfirmed({ client, secret, changes }, options, command))) return;
         await makeCurrent(secrets, { client, version, current, isPending: false });
         printOutcome({ environment, client, version, stage: 'AWSCURRENT', checks: [] }, { json, next: ROLLED_BACK });
       });
     });
 }
 
-interface PromoteOptions extends ClientOptions, ConnectionOptions {
+interface PromoteOptions extends ChangeOptions, ConnectionOptions {
   readonly region?: string;
   readonly force?: boolean;
 }

@@ -1,21 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { type Command, Option } from 'commander';
+import { explainFailure } from '../../../client/commands/failure.ts';
+import { addConnectionOptions, type ConnectionOptions, connect, parseName } from '../../../client/commands/options.ts';
+import { talk } from '../../../client/commands/output.ts';
 import type { TokenBroker } from '../../../client/index.ts';
 import { secretName } from '../../../functions/contract.ts';
 import { checkPairs, isAccepted } from '../shared/checks.ts';
 import { type ClientSecret, pairsOn, provablePairs, versionWith } from '../shared/client-secret.ts';
 import { checkEndpoint, configuredServices, isLocal } from '../shared/environment.ts';
-import { explainFailure } from '../shared/failure.ts';
-import {
-  addConnectionOptions,
-  type ClientOptions,
-  type ConnectionOptions,
-  connect,
-  parseName,
-  parseServices,
-} from '../shared/options.ts';
-import { talk } from '../shared/output.ts';
-import { type NewVersion, openSecrets, type Secrets, secretDeleted } from '../shared/secrets.ts';
+import { type ClientOptions, parseServices } from '../shared/options.ts';
+import { type NewVersion, openSecrets, type Secrets, secretDeleted, unknownClient } from '../shared/secrets.ts';
+import { isTerminal, isYes } from './confirm.ts';
 import { type Prepared, prepareCredential, readCredential } from './credential-prompt.ts';
 import { makeCurrent, printOutcome, TAKES_EFFECT } from './promote.ts';
 
@@ -24,6 +19,7 @@ export function addPutCommand(parent: Command, signal: AbortSignal): void {
   addConnectionOptions(parent.command('put'))
     .description('Store a new credential, check it on each service of the client, and promote it if all accept it.')
     .argument('<client>', 'whose credential', parseName)
+    .option('--create', 'make the client if there is none of this name')
     .option('--services <names>', 'the services that the client has, with commas between, or all', parseServices)
     .option('--force', 'promote it even if a service does not accept it')
     .addOption(new Option('--kms-key-id <key>', 'what encrypts a new secret').env('TOKEN_BROKER_KMS_KEY_ID'))
@@ -37,6 +33,7 @@ export function addPutCommand(parent: Command, signal: AbortSignal): void {
       await explainFailure({ ...options, client }, async () => {
         const secrets = openSecrets(options, signal);
         const before = await secrets.find(client);
+        if (before === undefined && !options.create) await confirmNewClient(client, secrets);
         refuseUnstorable(before, options, command);
         const said = servicesSaid(before, options, command);
         const configured = configuredServices(environment);
@@ -64,8 +61,17 @@ export function addPutCommand(parent: Command, signal: AbortSignal): void {
 interface PutOptions extends ClientOptions, ConnectionOptions {
   readonly region?: string;
   readonly services?: readonly string[] | 'all';
+  readonly create?: boolean;
   readonly force?: boolean;
   readonly kmsKeyId?: string;
+}
+
+/** A typing error must not become a client, and the rotation of the one that was meant never happen. */
+async function confirmNewClient(client: string, secrets: Secrets): Promise<void> {
+  const unknown = await unknownClient(secrets, client, 'Nothing was stored. --create makes a new client.');
+  if (!isTerminal()) throw unknown;
+  talk(`${unknown.detail}. ${unknown.advice}`);
+  if (!(await isYes(`Make the new client "${client}"?`))) throw unknown;
 }
 
 function refuseUnstorable(before: ClientSecret | undefined, options: PutOptions, command: Command): void {
@@ -160,11 +166,11 @@ const NEXT = {
 } as const;
 
 const HELP = `
-At a terminal it asks for the client_id and the secret and shows neither; else it reads them from standard input:
+At a terminal it asks for the client_id and the secret, which is not shown; else it reads them from standard input:
   {"client_id": "…", "secret": "…"}    also client_secret or password for secret, username for client_id
 
 Examples:
   $ npm run token-broker -- client put acme
-  $ npm run token-broker -- client put acme --services customer-insights,merchant-payment-cleansing
+  $ npm run token-broker -- client put hooli --create --services customer-insights,merchant-payment-cleansing
 
 Exit code: 0 the version is the current one, 1 it is not, or not accepted, 2 wrong usage.`;

@@ -1,32 +1,39 @@
 import type { Command } from 'commander';
+import { explainFailure } from '../../../client/commands/failure.ts';
+import { parseName } from '../../../client/commands/options.ts';
+import { printJson, printTable, talk } from '../../../client/commands/output.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import { shortVersion } from '../shared/checks.ts';
 import { hasService } from '../shared/client-secret.ts';
-import { checkEndpoint } from '../shared/environment.ts';
-import { explainFailure } from '../shared/failure.ts';
-import { addTableOptions, type ClientOptions, parseName } from '../shared/options.ts';
-import { printJson, printTable, talk } from '../shared/output.ts';
+import { checkEndpoint, checkService, pairTable } from '../shared/environment.ts';
+import { addTableOptions } from '../shared/options.ts';
 import { changePairs, pairsOfClient } from '../shared/pair-changes.ts';
 import { openSecrets } from '../shared/secrets.ts';
+import { addChangeOptions, type ChangeOptions, findStoppable, isConfirmed } from './confirm.ts';
 
 /** `client retry`: ends what keeps credentials from being sent again. */
 export function addRetryCommand(parent: Command, signal: AbortSignal): void {
-  addTableOptions(parent.command('retry'))
+  addChangeOptions(addTableOptions(parent.command('retry')))
     .description(
       'Let credentials be sent again that were rejected, held or paused, once their service has been mended.',
     )
     .argument('[client]', 'the client; left out: every client of the service', parseName)
     .option('--service <name>', 'on this service only', parseName)
+    .option('--even-if-missing', 'also a client without a secret')
     .option('--json', 'answer in JSON')
     .action(async (client: string | undefined, _: unknown, command: Command) => {
       const options = command.optsWithGlobals<RetryCommandOptions>();
       const { environment, service, json } = options;
       if (client === undefined && service === undefined) command.error('error: give a client, --service, or both');
       checkEndpoint(options, 'AWS_ENDPOINT_URL_DYNAMODB', command);
-      if (client === undefined) checkEndpoint(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
+      checkEndpoint(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
       await explainFailure({ ...options, client }, async () => {
-        const pairs =
-          client === undefined ? await pairsOfService(service ?? '', options, signal) : pairsOfClient(client, options);
+        checkService(service, environment, command);
+        const { pairs, secret } = await retriedPairs(client, options, signal);
+        const changes = [
+          `lets ${namesOf(pairs)} be sent again: ends latches, holds and pauses in the table ${pairTable(options)}`,
+        ];
+        if (!(await isConfirmed({ client, secret, changes }, options, command))) return;
         const changed = await changePairs(pairs, options, signal, (admin, pair) => admin.clear(pair));
         const cleared = changed.map(({ pair, result: { latches, holds, pause } }) => {
           return { ...pair, versions: latches, holds, pause };
@@ -38,7 +45,8 @@ export function addRetryCommand(parent: Command, signal: AbortSignal): void {
     });
 }
 
-interface RetryCommandOptions extends ClientOptions {
+interface RetryCommandOptions extends ChangeOptions {
+  readonly evenIfMissing?: boolean;
   readonly service?: string;
   readonly table?: string;
 }
@@ -51,10 +59,20 @@ interface Cleared extends Pair {
   readonly pause: boolean;
 }
 
-/** The pairs of a service: those of the clients whose tag names it or that have none. */
-async function pairsOfService(service: string, options: ClientOptions, signal: AbortSignal): Promise<readonly Pair[]> {
-  const clients = await openSecrets(options, signal).list();
-  return clients.filter((secret) => hasService(secret, service)).map(({ client }) => ({ client, service }));
+/** The pairs of the client; without one those of the service: of the clients whose tag names it or that have none. */
+async function retriedPairs(client: string | undefined, options: RetryCommandOptions, signal: AbortSignal) {
+  const secrets = openSecrets(options, signal);
+  if (client !== undefined) {
+    return { pairs: pairsOfClient(client, options), secret: await findStoppable(secrets, client, options) };
+  }
+  const { service = '' } = options;
+  const clients = (await secrets.list()).filter((secret) => hasService(secret, service));
+  return { pairs: clients.map(({ client: name }) => ({ client: name, service })), secret: clients[0] };
+}
+
+function namesOf(pairs: readonly Pair[]): string {
+  const list = (names: readonly string[]) => [...new Set(names)].join(', ') || 'no client';
+  return `${list(pairs.map(({ client }) => client))} on ${list(pairs.map(({ service }) => service))}`;
 }
 
 function row({ client, service, versions, holds, pause }: Cleared): readonly string[] {

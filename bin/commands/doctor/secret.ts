@@ -1,10 +1,10 @@
+import { CommandFailure } from '../../../client/commands/failure.ts';
+import { failed, ok, type Step, unknown } from '../../../client/commands/step.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import { secretName } from '../../../functions/contract.ts';
 import { mapConcurrently } from '../shared/checks.ts';
 import { versionWith } from '../shared/client-secret.ts';
-import { CommandFailure } from '../shared/failure.ts';
 import type { Secrets } from '../shared/secrets.ts';
-import { failed, ok, type Step, unknown } from './step.ts';
 
 /** Why the broker has no credential for a client, as far as the rights of the person who asks reach; reads no value. */
 export async function examineSecret(environment: string, pair: Pair, secrets: Secrets | undefined): Promise<Step> {

@@ -1,8 +1,8 @@
+import { adviceFor, asProblem, withNames } from '../../../client/commands/failure.ts';
+import { printTable, talk } from '../../../client/commands/output.ts';
 import { type Check, type TokenBroker, TokenBrokerError } from '../../../client/index.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import { FINDING_ADVICE, type SecretStage } from '../../../functions/contract.ts';
-import { adviceFor, asProblem, withNames } from './failure.ts';
-import { printTable, talk } from './output.ts';
 
 /** What came of checking one pair: a finding, or why there is none. */
 export type PairCheck = Check | Unchecked;

@@ -1,13 +1,15 @@
+import { CommandFailure } from '../../../client/commands/failure.ts';
+import { talk } from '../../../client/commands/output.ts';
 import { servicesOf } from '../../../functions/broker/health/run.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import type { SecretStage } from '../../../functions/contract.ts';
 import { isJsonObject } from '../../json.ts';
-import { configuredServices } from './environment.ts';
-import { CommandFailure } from './failure.ts';
+import { configuredServices, credentialMaxAgeDays } from './environment.ts';
 
 /** What Secrets Manager tells of a client's secret without its values. Times are epoch milliseconds. */
 export interface ClientSecret {
   readonly client: string;
+  readonly arn: string;
   /** The tag `services` as it stands; absent when the client is on every service. */
   readonly servicesTag: string | undefined;
   /** The versions that carry a stage. */
@@ -19,6 +21,29 @@ export interface ClientSecret {
 /** The id of the version that has the stage. */
 export function versionWith(stage: SecretStage, secret: ClientSecret | undefined): string | undefined {
   return secret?.versions.find(({ stages }) => stages.includes(stage))?.versionId;
+}
+
+/** When each version was stored: epoch milliseconds by version id. */
+export type VersionDates = ReadonlyMap<string, number>;
+
+/** Whether the current version of a credential is older than the environment wants it to be. */
+export function isOld(secret: ClientSecret, dates: VersionDates, environment: string, now: number): boolean {
+  const storedAt = dates.get(versionWith('AWSCURRENT', secret) ?? '');
+  return storedAt !== undefined && now - storedAt > credentialMaxAgeDays(environment) * DAY_MS;
+}
+
+const DAY_MS = 24 * 60 * 60_000;
+
+/** Names the clients whose credentials are old. */
+export function tellOld(clients: readonly DatedSecret[], environment: string, now: number): void {
+  const old = clients.filter((one) => isOld(one, one.dates, environment, now)).map(({ client }) => client);
+  if (old.length === 0) return;
+  const days = credentialMaxAgeDays(environment);
+  talk(`${old.join(', ')}: the credential is older than ${days} days (credentialMaxAgeDays); client put rotates it.`);
+}
+
+export interface DatedSecret extends ClientSecret {
+  readonly dates: VersionDates;
 }
 
 /** The pairs of a client that are checked: on the services of its tag, without one on all of the environment. */
@@ -36,6 +61,30 @@ export function provablePairs(secret: ClientSecret, environment: string): readon
     `The client ${secret.client} has no service: the tag "services" of its secret is empty`,
     'client put with --services says which services it has.',
   );
+}
+
+/** Which names a person may have meant who typed another one: the nearest of those that differ in at most two letters. */
+export function nearestNames(typed: string, names: readonly string[]): readonly string[] {
+  const distanceOf = (name: string) => editDistance(typed.toLowerCase(), name.toLowerCase());
+  const least = Math.min(2, ...names.map(distanceOf));
+  return names.filter((name) => distanceOf(name) <= least);
+}
+
+/** How many letters must be added, left out, replaced or changed round to make one word of the other. */
+function editDistance(one: string, other: string): number {
+  const rows = [Array.from({ length: other.length + 1 }, (_, column) => column)];
+  for (const [i, letter] of [...one].entries()) {
+    const row = [i + 1];
+    const [above = [], before = []] = [rows.at(-1), rows.at(-2)];
+    for (let j = 1; j <= other.length; j += 1) {
+      const replaced = (above[j - 1] ?? 0) + (letter === other[j - 1] ? 0 : 1);
+      const isSwapped = i > 0 && letter === other[j - 2] && one[i - 1] === other[j - 1];
+      const swapped = isSwapped ? (before[j - 2] ?? 0) + 1 : replaced;
+      row.push(Math.min((above[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, replaced, swapped));
+    }
+    rows.push(row);
+  }
+  return rows.at(-1)?.at(-1) ?? 0;
 }
 
 /** The pairs of one client on these services. */

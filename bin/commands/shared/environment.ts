@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
+import { CommandFailure } from '../../../client/commands/failure.ts';
+import { talk } from '../../../client/commands/output.ts';
 import { NAME_PATTERN } from '../../../functions/contract.ts';
 import { environments } from '../../../lib/environments.ts';
-import { type Environment, parseEnvironment } from '../../../lib/settings/environment.ts';
+import { CREDENTIAL_MAX_AGE_DAYS, type Environment, parseEnvironment } from '../../../lib/settings/environment.ts';
 import { tableName } from '../../../lib/settings/names.ts';
 import { SettingsError } from '../../../lib/settings/schema.ts';
 import { ACCEPTED_CREDENTIALS } from '../../local/config.ts';
-import { CommandFailure } from './failure.ts';
-import { talk } from './output.ts';
 
 /** Whether it is the environment of `npm start`, all of which is on this machine. */
 export function isLocal(environment: string): boolean {
@@ -28,6 +28,11 @@ export function settingsOf(environment: string): Environment | undefined {
       'Correct the settings first; npm run cdk -- synth checks them too.',
     );
   }
+}
+
+/** From which age on a credential is called old. */
+export function credentialMaxAgeDays(environment: string): number {
+  return settingsOf(environment)?.credentialMaxAgeDays ?? CREDENTIAL_MAX_AGE_DAYS;
 }
 
 /** As `settingsOf`; wrong usage when there is no such environment. */
@@ -57,6 +62,15 @@ export function configuredServices(environment: string): readonly string[] {
   );
 }
 
+/** Wrong usage when the environment has services, as far as is known, and this one is not among them. */
+export function checkService(service: string | undefined, environment: string, command: Command): void {
+  if (service === undefined) return;
+  const known = settingsOf(environment) !== undefined || isLocal(environment) || process.env.TOKEN_BROKER_SERVICES;
+  const configured = known ? configuredServices(environment) : [service];
+  if (configured.includes(service)) return;
+  command.error(`error: "${environment}" has no service "${service}": it has ${configured.join(', ')}`);
+}
+
 const SERVICES_ADVICE =
   'Check --environment, or set TOKEN_BROKER_SERVICES to the names of its services with spaces between.';
 
@@ -77,7 +91,7 @@ export function awsRegion({ environment, region }: AwsOptions): string | undefin
  */
 export function checkEndpoint(
   { environment }: AwsOptions,
-  variable: 'AWS_ENDPOINT_URL_SECRETS_MANAGER' | 'AWS_ENDPOINT_URL_DYNAMODB',
+  variable: `AWS_ENDPOINT_URL_${'SECRETS_MANAGER' | 'DYNAMODB' | 'CLOUDWATCH_LOGS'}`,
   command: Command,
 ): void {
   const isSet = Boolean(process.env[variable]);

@@ -5,12 +5,13 @@ import {
   UpdateItemCommand,
   type UpdateItemCommandInput,
 } from '@aws-sdk/client-dynamodb';
+import { CommandFailure } from '../../../client/commands/failure.ts';
+import { talk } from '../../../client/commands/output.ts';
 import { createDynamoDBClient } from '../../../functions/aws/clients.ts';
 import { forgetAt, HELD, PAUSE_ATTRIBUTES, REJECTED } from '../../../functions/aws/pair-table/item.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair/pair.ts';
+import { awsFailure } from './aws-failure.ts';
 import { awsRegion, configuredServices, pairTable, type TableOptions } from './environment.ts';
-import { awsFailure, CommandFailure } from './failure.ts';
-import { talk } from './output.ts';
 
 interface Options extends TableOptions {
   /** On this service only. */
@@ -66,7 +67,8 @@ const PATIENT = {
   requestHandler: { connectionTimeout: 3_000, requestTimeout: 5_000, throwOnRequestTimeout: true },
 };
 
-function tableFailure(error: unknown, table: string, region: string | undefined): CommandFailure {
+/** Why the table did not do what a command asked of it. */
+export function tableFailure(error: unknown, table: string, region: string | undefined): CommandFailure {
   if (error instanceof Error && error.name === 'ResourceNotFoundException') {
     const place = region === undefined ? '' : ` in ${region}`;
     return new CommandFailure(
@@ -79,22 +81,10 @@ function tableFailure(error: unknown, table: string, region: string | undefined)
 }
 
 /** What an operator changes in the record of a pair by hand. Everything can be repeated. */
-export interface PairAdmin {
-  /** Stops the pair, also one without a record: within 60 s no environment issues a token of it. */
-  disable(pair: Pair): Promise<void>;
-  /** Ends that. */
-  enable(pair: Pair): Promise<void>;
-  /** Lets every version of the pair's secret be sent again, at once; tells what stood in the way. */
-  clear(pair: Pair): Promise<Cleared>;
-}
+export type PairAdmin = ReturnType<typeof createPairAdmin>;
 
-interface Cleared {
-  /** The versions that were rejected. */
-  readonly latches: readonly string[];
-  /** The hold keys of what was held, see `holdKey`. */
-  readonly holds: readonly string[];
-  readonly pause: boolean;
-}
+/** When the flag was set, for operators alone. */
+export const DISABLED_AT = 'disabledAt';
 
 interface Dependencies {
   readonly dynamodb: DynamoDBClient;
@@ -107,7 +97,7 @@ interface Dependencies {
 }
 
 /** Changes pair records past the lease: no attribute of a token request in progress is touched. */
-export function createPairAdmin({ dynamodb, tableName, now, signal }: Dependencies): PairAdmin {
+export function createPairAdmin({ dynamodb, tableName, now, signal }: Dependencies) {
   const send = signal === undefined ? {} : { abortSignal: signal };
   const keyOf = (pair: Pair) => ({ TableName: tableName, Key: { pair: { S: pairKey(pair) } } });
 
@@ -116,17 +106,19 @@ export function createPairAdmin({ dynamodb, tableName, now, signal }: Dependenci
   };
 
   return {
+    /** Stops the pair, also one without a record: within 60 s no environment issues a token of it. */
     // Without the date the table's garbage collection leaves the item alone: a client stays disabled however long.
-    disable: (pair) =>
+    disable: (pair: Pair) =>
       update(pair, {
-        UpdateExpression: 'SET disabled = :true REMOVE forgetAt',
-        ExpressionAttributeValues: { ':true': { BOOL: true } },
+        UpdateExpression: `SET disabled = :true, ${DISABLED_AT} = if_not_exists(${DISABLED_AT}, :now) REMOVE forgetAt`,
+        ExpressionAttributeValues: { ':true': { BOOL: true }, ':now': { N: `${now()}` } },
       }),
 
-    async enable(pair) {
+    /** Ends the stop. */
+    async enable(pair: Pair): Promise<void> {
       try {
         await update(pair, {
-          UpdateExpression: 'SET forgetAt = :forgetAt REMOVE disabled',
+          UpdateExpression: `SET forgetAt = :forgetAt REMOVE disabled, ${DISABLED_AT}`,
           // A pair without a record is not disabled, and needs none.
           ConditionExpression: 'attribute_exists(pair)',
           ExpressionAttributeValues: { ':forgetAt': forgetAt(now()) },
@@ -136,7 +128,8 @@ export function createPairAdmin({ dynamodb, tableName, now, signal }: Dependenci
       }
     },
 
-    async clear(pair) {
+    /** Lets every version of the pair's secret be sent again, at once; tells what stood in the way: versions, hold keys, a pause. */
+    async clear(pair: Pair) {
       const { Item = {} } = await dynamodb.send(new GetItemCommand({ ...keyOf(pair), ConsistentRead: true }), send);
       const found = Object.keys(Item);
       const under = (prefix: string) => found.filter((name) => name.startsWith(prefix));

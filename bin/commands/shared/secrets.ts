@@ -1,6 +1,7 @@
 import {
   CreateSecretCommand,
   DeleteResourcePolicyCommand,
+  DeleteSecretCommand,
   DescribeSecretCommand,
   GetResourcePolicyCommand,
   GetSecretValueCommand,
@@ -13,18 +14,20 @@ import {
   ResourceExistsException,
   ResourceNotFoundException,
   type SecretListEntry,
+  type SecretsManagerClient,
   TagResourceCommand,
   UntagResourceCommand,
   UpdateSecretVersionStageCommand,
 } from '@aws-sdk/client-secrets-manager';
+import { CommandFailure } from '../../../client/commands/failure.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
 import { servicesOf } from '../../../functions/broker/health/run.ts';
 import type { Redacted } from '../../../functions/broker/redacted.ts';
 import { NAME_PATTERN, type SecretStage, secretName } from '../../../functions/contract.ts';
 import { parseJsonObject } from '../../json.ts';
-import { type ClientSecret, namedServices } from './client-secret.ts';
+import { awsFailure } from './aws-failure.ts';
+import { type ClientSecret, namedServices, nearestNames } from './client-secret.ts';
 import { type AwsOptions, awsRegion } from './environment.ts';
-import { awsFailure, CommandFailure } from './failure.ts';
 
 /** A version about to be stored; its id is chosen before, so that it is known even if storing fails. */
 export interface NewVersion {
@@ -33,32 +36,7 @@ export interface NewVersion {
 }
 
 /** The clients' secrets of one environment: all that the commands do with Secrets Manager. No value ever leaves here. */
-export interface Secrets {
-  /** Every client of the environment, also those whose secret is marked for deletion. */
-  list(): Promise<readonly ClientSecret[]>;
-  find(client: string): Promise<ClientSecret | undefined>;
-  /** When each version was stored: epoch milliseconds by version id. */
-  versionDates(client: string): Promise<ReadonlyMap<string, number>>;
-  /** The first version of a new secret, which AWS makes the current one at once. */
-  create(client: string, version: NewVersion, details: SecretDetails): Promise<void>;
-  /** Stores another version as AWSPENDING; tells its stages, because AWS makes the first one current as well. */
-  putPending(client: string, version: NewVersion): Promise<readonly string[]>;
-  /** Says which services the client has; `all` takes the tag away. */
-  setServices(client: string, services: readonly string[] | 'all'): Promise<void>;
-  /** Moves a stage away `from` the version that has it, and `to` another one; fails when another operator was faster. */
-  moveStage(client: string, stage: SecretStage, move: StageMove): Promise<void>;
-  /** The ARN of the client's secret and its resource policy, if it has one; `undefined` when there is no secret. */
-  readPolicy(client: string): Promise<{ readonly arn: string; readonly policy: string | undefined } | undefined>;
-  /** Puts the resource policy, or deletes it. */
-  writePolicy(client: string, policy: string | undefined): Promise<void>;
-  /** Whether the current version names the services of the tag; absent without a tag, `unknown` when it cannot be read. */
-  isTagRepeated(secret: ClientSecret): Promise<boolean | 'unknown' | undefined>;
-}
-
-interface SecretDetails {
-  readonly services: readonly string[] | 'all';
-  readonly kmsKeyId: string | undefined;
-}
+export type Secrets = ReturnType<typeof openSecrets>;
 
 interface StageMove {
   readonly from: string | undefined;
@@ -66,41 +44,42 @@ interface StageMove {
 }
 
 /** Opens the environment's secrets; sends nothing before it is asked for something. */
-export function openSecrets(options: AwsOptions, signal: AbortSignal): Secrets {
+export function openSecrets(options: AwsOptions, signal: AbortSignal) {
   const { environment } = options;
   const region = awsRegion(options);
   const client = createSecretsManagerClient({ ...(region && { region }), ...PATIENT });
+  failInOurWords(client, region);
+  const send = { abortSignal: signal };
   const prefix = secretName(environment, '');
-  const call = inOurWords(region, signal);
+  const idOf = (name: string) => ({ SecretId: secretName(environment, name) });
 
   return {
-    async list() {
+    /** Every client of the environment, also those whose secret is marked for deletion. */
+    async list(): Promise<readonly ClientSecret[]> {
+      const Filters = [{ Key: 'name' as const, Values: [prefix] }];
       const secrets: ClientSecret[] = [];
       let NextToken: string | undefined;
       do {
-        const Filters = [{ Key: 'name' as const, Values: [prefix] }];
-        const command = new ListSecretsCommand({ Filters, IncludePlannedDeletion: true, MaxResults: 100, NextToken });
-        const page = await call('ListSecrets', (send) => client.send(command, send));
+        const input = { Filters, IncludePlannedDeletion: true, MaxResults: 100, NextToken };
+        const page = await client.send(new ListSecretsCommand(input), send);
         secrets.push(...(page.SecretList ?? []).flatMap((entry) => readSecret(entry, prefix) ?? []));
         NextToken = page.NextToken;
       } while (NextToken !== undefined);
       return secrets.toSorted((one, other) => (one.client < other.client ? -1 : 1));
     },
 
-    async find(name) {
-      const command = new DescribeSecretCommand({ SecretId: secretName(environment, name) });
-      const found = await call('DescribeSecret', (send) => client.send(command, send).catch(ifThereIsOne));
+    async find(name: string): Promise<ClientSecret | undefined> {
+      const found = await client.send(new DescribeSecretCommand(idOf(name)), send).catch(ifThereIsOne);
       return found && readSecret({ ...found, SecretVersionsToStages: found.VersionIdsToStages }, prefix);
     },
 
-    async versionDates(name) {
+    /** When each version was stored: epoch milliseconds by version id. */
+    async versionDates(name: string): Promise<ReadonlyMap<string, number>> {
       const dates = new Map<string, number>();
       let NextToken: string | undefined;
       do {
-        const input = { SecretId: secretName(environment, name), MaxResults: 100, NextToken };
-        const page = await call('ListSecretVersionIds', (send) =>
-          client.send(new ListSecretVersionIdsCommand(input), send),
-        );
+        const input = { ...idOf(name), MaxResults: 100, NextToken };
+        const page = await client.send(new ListSecretVersionIdsCommand(input), send);
         for (const { VersionId, CreatedDate } of page.Versions ?? []) {
           if (VersionId !== undefined && CreatedDate !== undefined) dates.set(VersionId, CreatedDate.getTime());
         }
@@ -109,7 +88,12 @@ export function openSecrets(options: AwsOptions, signal: AbortSignal): Secrets {
       return dates;
     },
 
-    async create(name, { versionId, text }, { services, kmsKeyId }) {
+    /** The first version of a new secret, which AWS makes the current one at once. */
+    async create(
+      name: string,
+      { versionId, text }: NewVersion,
+      { services, kmsKeyId }: { readonly services: readonly string[] | 'all'; readonly kmsKeyId: string | undefined },
+    ): Promise<void> {
       const command = new CreateSecretCommand({
         Name: secretName(environment, name),
         Description: `Credential of the client ${name}, for the token broker`,
@@ -118,67 +102,73 @@ export function openSecrets(options: AwsOptions, signal: AbortSignal): Secrets {
         ...(kmsKeyId !== undefined && { KmsKeyId: kmsKeyId }),
         ...(services !== 'all' && { Tags: [servicesTag(services)] }),
       });
-      await call('CreateSecret', (send) => client.send(command, send));
+      await client.send(command, send);
     },
 
-    async putPending(name, { versionId, text }) {
+    /** Stores another version as AWSPENDING; tells its stages, because AWS makes the first one current as well. */
+    async putPending(name: string, { versionId, text }: NewVersion): Promise<readonly string[]> {
       const command = new PutSecretValueCommand({
-        SecretId: secretName(environment, name),
+        ...idOf(name),
         ClientRequestToken: versionId,
         SecretString: text.reveal(),
         VersionStages: ['AWSPENDING'],
       });
-      const { VersionStages = [] } = await call('PutSecretValue', (send) => client.send(command, send));
+      const { VersionStages = [] } = await client.send(command, send);
       return VersionStages;
     },
 
-    async setServices(name, services) {
-      const SecretId = secretName(environment, name);
+    /** Says which services the client has; `all` takes the tag away. */
+    async setServices(name: string, services: readonly string[] | 'all'): Promise<void> {
       await (services === 'all'
-        ? call('UntagResource', (send) =>
-            client.send(new UntagResourceCommand({ SecretId, TagKeys: [SERVICES_TAG] }), send),
-          )
-        : call('TagResource', (send) =>
-            client.send(new TagResourceCommand({ SecretId, Tags: [servicesTag(services)] }), send),
-          ));
+        ? client.send(new UntagResourceCommand({ ...idOf(name), TagKeys: [SERVICES_TAG] }), send)
+        : client.send(new TagResourceCommand({ ...idOf(name), Tags: [servicesTag(services)] }), send));
     },
 
-    async moveStage(name, stage, { from, to }) {
+    /** Moves a stage away `from` the version that has it, and `to` another one; fails when another operator was faster. */
+    async moveStage(name: string, stage: SecretStage, { from, to }: StageMove): Promise<void> {
       const command = new UpdateSecretVersionStageCommand({
-        SecretId: secretName(environment, name),
+        ...idOf(name),
         VersionStage: stage,
         ...(from !== undefined && { RemoveFromVersionId: from }),
         ...(to !== undefined && { MoveToVersionId: to }),
       });
-      await call('UpdateSecretVersionStage', (send) => client.send(command, send));
+      await client.send(command, send);
     },
 
-    async readPolicy(name) {
-      const command = new GetResourcePolicyCommand({ SecretId: secretName(environment, name) });
-      const found = await call('GetResourcePolicy', (send) => client.send(command, send).catch(ifThereIsOne));
+    /** Marks the secret for deletion; tells when it will be gone, in epoch milliseconds. */
+    async delete(name: string, RecoveryWindowInDays: number) {
+      const { DeletionDate } = await client.send(
+        new DeleteSecretCommand({ ...idOf(name), RecoveryWindowInDays }),
+        send,
+      );
+      return DeletionDate?.getTime();
+    },
+
+    /** The ARN of the client's secret and its resource policy, if it has one; `undefined` when there is no secret. */
+    async readPolicy(name: string) {
+      const found = await client.send(new GetResourcePolicyCommand(idOf(name)), send).catch(ifThereIsOne);
       return found && { arn: found.ARN ?? '', policy: found.ResourcePolicy };
     },
 
-    async writePolicy(name, policy) {
-      const SecretId = secretName(environment, name);
+    /** Puts the resource policy, or deletes it. */
+    async writePolicy(name: string, policy: string | undefined): Promise<void> {
       await (policy === undefined
-        ? call('DeleteResourcePolicy', (send) => client.send(new DeleteResourcePolicyCommand({ SecretId }), send))
-        : call('PutResourcePolicy', (send) =>
-            client.send(new PutResourcePolicyCommand({ SecretId, ResourcePolicy: policy }), send),
-          ));
+        ? client.send(new DeleteResourcePolicyCommand(idOf(name)), send)
+        : client.send(new PutResourcePolicyCommand({ ...idOf(name), ResourcePolicy: policy }), send));
     },
 
-    async isTagRepeated({ client: name, servicesTag, deletedAt }) {
+    /** Whether the current version names the services of the tag; absent without a tag, `unknown` when it cannot be read. */
+    async isTagRepeated({
+      client: name,
+      servicesTag,
+      deletedAt,
+    }: ClientSecret): Promise<boolean | 'unknown' | undefined> {
       if (servicesTag === undefined || deletedAt !== undefined) return undefined;
-      const input = { SecretId: secretName(environment, name), VersionStage: 'AWSCURRENT' };
       try {
-        const { SecretString = '' } = await call('GetSecretValue', (send) =>
-          client.send(new GetSecretValueCommand(input), send),
-        );
-        const secret = parseJsonObject(SecretString);
+        const command = new GetSecretValueCommand({ ...idOf(name), VersionStage: 'AWSCURRENT' });
+        const secret = parseJsonObject((await client.send(command, send)).SecretString ?? '');
         if (secret === undefined) return 'unknown';
-        const tagged = servicesOf(servicesTag, []);
-        return namedServices(secret)?.toSorted().join(' ') === tagged.toSorted().join(' ');
+        return namedServices(secret)?.toSorted().join(' ') === servicesOf(servicesTag, []).toSorted().join(' ');
       } catch (error) {
         if (!(error instanceof CommandFailure) || error.type === 'aborted') throw error;
         return 'unknown';
@@ -191,19 +181,31 @@ export function openSecrets(options: AwsOptions, signal: AbortSignal): Secrets {
 export async function findSecret(secrets: Secrets, client: string): Promise<ClientSecret> {
   const secret = await secrets.find(client);
   if (secret !== undefined) return secret;
-  throw new CommandFailure(
+  throw await unknownClient(secrets, client, 'client list shows which there are; client put --create makes one.');
+}
+
+/** The failure of a command for a client without a secret; names those that a person may have meant. */
+export async function unknownClient(secrets: Secrets, client: string, advice: string): Promise<CommandFailure> {
+  // Without the right to list, the names are left out.
+  const clients = await secrets.list().catch(() => []);
+  const near = nearestNames(
+    client,
+    clients.map((one) => one.client),
+  );
+  const detail = `There is no client "${client}" in this environment`;
+  return new CommandFailure(
     'secret-missing',
-    `There is no client "${client}" in this environment`,
-    'client list shows which there are; client put makes one.',
+    detail,
+    near.length === 0 ? advice : `Did you mean ${near.join(', ')}? ${advice}`,
   );
 }
 
 function ifThereIsOne(error: unknown): undefined {
-  if (!(error instanceof ResourceNotFoundException)) throw error;
+  if (!(error instanceof CommandFailure && error.type === 'secret-missing')) throw error;
 }
 
 /** A person waits longer than a caller of the broker, but not for ever. */
-const PATIENT = {
+export const PATIENT = {
   maxAttempts: 4,
   requestHandler: { connectionTimeout: 3_000, requestTimeout: 10_000, throwOnRequestTimeout: true },
 };
@@ -216,30 +218,33 @@ function servicesTag(services: readonly string[]) {
 
 /** Reads what ListSecrets tells of a secret; `undefined` when it is not one of a client below the prefix. */
 function readSecret(entry: SecretListEntry, prefix: string): ClientSecret | undefined {
-  const { Name = '', Tags = [], SecretVersionsToStages = {}, DeletedDate } = entry;
+  const { Name = '', ARN = '', Tags = [], SecretVersionsToStages = {}, DeletedDate } = entry;
   // The filter of ListSecrets is a prefix match, and a name could go on: a client's has no slash.
   const client = Name.slice(prefix.length);
   if (!Name.startsWith(prefix) || !NAME_PATTERN.test(client)) return undefined;
   return {
     client,
+    arn: ARN,
     servicesTag: Tags.find(({ Key }) => Key === SERVICES_TAG)?.Value,
     versions: Object.entries(SecretVersionsToStages).map(([versionId, stages]) => ({ versionId, stages })),
     deletedAt: DeletedDate?.getTime(),
   };
 }
 
-/** Makes calls that fail in a command's own words. */
-function inOurWords(region: string | undefined, signal: AbortSignal) {
-  return async <Answer>(
-    operation: string,
-    send: (options: { readonly abortSignal: AbortSignal }) => Promise<Answer>,
-  ): Promise<Answer> => {
-    try {
-      return await send({ abortSignal: signal });
-    } catch (error) {
-      throw conflict(error, operation) ?? awsFailure(error, { action: `secretsmanager:${operation}`, region });
-    }
-  };
+/** From now on the client's calls fail in a command's own words. */
+export function failInOurWords({ middlewareStack }: SecretsManagerClient, region: string | undefined): void {
+  middlewareStack.add(
+    (next, { commandName = '' }) =>
+      async (args) => {
+        const operation = commandName.replace(/Command$/, '');
+        try {
+          return await next(args);
+        } catch (error) {
+          throw conflict(error, operation) ?? awsFailure(error, { action: `secretsmanager:${operation}`, region });
+        }
+      },
+    { step: 'initialize', priority: 'high' },
+  );
 }
 
 /** What AWS refuses because of how the secret is at the moment. */

@@ -149,9 +149,9 @@ function inventoryOperations(store: SecretStore, now: () => number) {
       return undefined;
     }),
 
-    DeleteSecret: operation(z.object({ SecretId }), (input) => {
+    DeleteSecret: operation(z.object({ SecretId, RecoveryWindowInDays }), (input) => {
       const secret = store.getActive(input.SecretId);
-      secret.deletion = { goneAt: now() + RECOVERY_WINDOW_MS };
+      secret.deletion = { goneAt: now() + input.RecoveryWindowInDays * DAY_MS };
       return { ...identity(secret), DeletionDate: seconds(secret.deletion.goneAt) };
     }),
 
@@ -217,7 +217,7 @@ function seconds(epochMs: number): number {
   return epochMs / 1_000;
 }
 
-const RECOVERY_WINDOW_MS = 30 * 24 * 60 * 60_000;
+const DAY_MS = 24 * 60 * 60_000;
 
 /** One page of a list, and the token of the next page if there is one. */
 function page<Item>(items: readonly Item[], { MaxResults, NextToken: token }: z.output<z.ZodObject<typeof PAGE>>) {
@@ -230,6 +230,7 @@ function page<Item>(items: readonly Item[], { MaxResults, NextToken: token }: z.
 const Name = z.string().min(1).max(512);
 const KmsKeyId = z.string().max(2048).optional();
 const VersionId = z.string().min(32).max(64);
+const RecoveryWindowInDays = z.int().min(7).max(30).default(30);
 const Stage = z.string().min(1).max(256);
 const VersionStages = z.array(Stage).min(1).max(20).optional();
 const tagText = z.string().regex(/^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$/u);

@@ -145,7 +145,7 @@ const CODECS = {
     unknown: 'UnknownOperationException',
     nameOf(request, service) {
       const [prefix, name = ''] = (headerValue(request, 'x-amz-target') ?? '').split('.');
-      return prefix === service ? name : 'unknown';
+      return prefix === (TARGETS.get(service) ?? service) ? name : 'unknown';
     },
     read(request) {
       if (headerValue(request, 'content-type') !== JSON_TYPE) {
@@ -169,6 +169,9 @@ const CODECS = {
     },
   },
 } as const satisfies Record<string, Codec>;
+
+/** Services whose operations are not named after them. */
+const TARGETS = new Map([['logs', 'Logs_20140328']]);
 
 const JSON_TYPE = 'application/x-amz-json-1.1';
 

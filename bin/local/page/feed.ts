@@ -65,7 +65,7 @@ function originOf(operation: string | undefined, cache: string | undefined): str
 
 /** An outcome and how it is to be seen: as a success, as the refusal of a request or its caller, or as a failure. */
 export function outcomeOf(word: string): Outcome {
-  if (word === 'issued' || word === 'accepted') return { word, kind: 'good' };
+  if (word === 'issued' || word === 'accepted' || word === 'identified') return { word, kind: 'good' };
   return { word, kind: REFUSALS.has(word) ? 'refused' : 'bad' };
 }
 

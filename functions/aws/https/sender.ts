@@ -1,13 +1,7 @@
 import http, { type ClientRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import https from 'node:https';
 import { isIP } from 'node:net';
-import {
-  type AnswerHead,
-  type HttpRequest,
-  type Send,
-  SendFailure,
-  type SendLimits,
-} from '../../broker/token-request/send.ts';
+import { type AnswerHead, type HttpRequest, SendFailure, type SendLimits } from '../../broker/token-request/send.ts';
 import type { TokenResponse } from '../../broker/token-response/body.ts';
 import { type Agents, createAgents } from './agents.ts';
 
@@ -18,11 +12,18 @@ interface Options {
   readonly now?: (() => number) | undefined;
 }
 
+/** A `Send` that its caller can end: from the signal on, the request is out of time. */
+export type HttpsSender = (request: HttpRequest, limits: Limits) => Promise<TokenResponse>;
+
+interface Limits extends SendLimits {
+  readonly signal?: AbortSignal;
+}
+
 /**
  * Sends requests over kept connections, with one deadline over name look-up, connection, headers and body: verified TLS, plain
  * HTTP only on loopback. A redirect is an answer like any other. Errors of Node end here: their code is told, nothing else.
  */
-export function createHttpsSender({ ca, now = Date.now }: Options = {}): Send {
+export function createHttpsSender({ ca, now = Date.now }: Options = {}): HttpsSender {
   // Said aloud, because NODE_TLS_REJECT_UNAUTHORIZED=0 would switch it off.
   const agents = createAgents(now, { ca, minVersion: 'TLSv1.2', rejectUnauthorized: true });
 
@@ -31,6 +32,7 @@ export function createHttpsSender({ ca, now = Date.now }: Options = {}): Send {
     await turnOfTheLoop();
     await turnOfTheLoop();
     agents.dropUnfit();
+    if (limits.signal?.aborted) throw new SendFailure('connect', 'ETIMEDOUT');
     const outgoing = open(url, { method, headers: revealed(headers), maxHeaderSize: MAX_HEADER_BYTES }, agents);
     return exchange(outgoing, body, limits);
   };
@@ -48,7 +50,7 @@ function open(url: URL, options: RequestOptions, { secure, plain }: Agents): Cli
   const servername = isIP(hostname.replace(/^\[(.*)\]$/, '$1')) === 0 ? { servername: hostname } : {};
   if (protocol === 'https:') return https.request(url, { ...options, ...servername, agent: secure });
   if (protocol === 'http:' && isLoopback(hostname)) return http.request(url, { ...options, agent: plain });
-  throw new Error('A token request goes over https, or over http on loopback.');
+  throw new Error('A request goes over https, or over http on loopback.');
 }
 
 function isLoopback(hostname: string): boolean {
@@ -61,17 +63,17 @@ function revealed(headers: HttpRequest['headers']) {
   );
 }
 
-function exchange(outgoing: ClientRequest, body: string, limits: SendLimits): Promise<TokenResponse> {
-  const { timeoutMs, maxBodyBytes } = limits;
+function exchange(outgoing: ClientRequest, body: string, limits: Limits): Promise<TokenResponse> {
+  const { timeoutMs, maxBodyBytes, signal } = limits;
   return new Promise((resolve, reject) => {
     const progress = watchProgress(outgoing);
     let head: AnswerHead | undefined;
     let settled = false;
 
+    const runOut = () => fail(new SendFailure(progress.connected() ? 'timeout' : 'connect', 'ETIMEDOUT', head));
     // One timer over everything: an answer that drips in does not extend it.
-    const timer = setTimeout(() => {
-      fail(new SendFailure(progress.connected() ? 'timeout' : 'connect', 'ETIMEDOUT', head));
-    }, timeoutMs);
+    const timer = setTimeout(runOut, timeoutMs);
+    signal?.addEventListener('abort', runOut);
 
     outgoing.on('error', (error) => fail(errorFailure(error, progress, head)));
     // What ends without an error: an answer that is cut off, a switch of protocols.
@@ -110,6 +112,7 @@ function exchange(outgoing: ClientRequest, body: string, limits: SendLimits): Pr
     function settle(): void {
       settled = true;
       clearTimeout(timer);
+      signal?.removeEventListener('abort', runOut);
     }
   });
 }
@@ -143,9 +146,11 @@ function watchProgress(outgoing: ClientRequest): Progress {
     connected = outgoing.reusedSocket;
     const { bytesRead } = socket;
     if (connected) silentOnReuse = () => socket.bytesRead === bytesRead;
-    socket.once(outgoing.protocol === 'https:' ? 'secureConnect' : 'connect', () => {
-      connected = true;
-    });
+    else {
+      socket.once(outgoing.protocol === 'https:' ? 'secureConnect' : 'connect', () => {
+        connected = true;
+      });
+    }
   });
 
   return { connected: () => connected, silentOnReuse: () => silentOnReuse() };

@@ -10,12 +10,14 @@ interface Dependencies {
   readonly version?: string | undefined;
   /** Service names are a metric dimension only when they are configured: what a caller makes up must not become a metric. */
   readonly services: ReadonlySet<string>;
+  /** Of the access rules that are in force (`rulesDigest`). */
+  readonly rulesDigest?: string;
   readonly now: () => number;
   readonly write: (line: string) => void;
 }
 
 /** Writes each record as one JSON line with its metrics. */
-export function createAuditLog({ environment, version, services, now, write }: Dependencies): Audit {
+export function createAuditLog({ environment, version, services, rulesDigest, now, write }: Dependencies): Audit {
   return (record) => {
     const { outcome, milliseconds, caller, pair, cache, cause } = record;
     const { warnings, tokenRequests } = record.trace;
@@ -31,11 +33,17 @@ export function createAuditLog({ environment, version, services, now, write }: D
       requestId: record.requestId,
       operation: record.operation,
       caller: caller && `${caller.partition}:${caller.account}:${caller.role}/${caller.session}`,
+      roleId: caller?.roleId,
+      accessKeyId: caller?.accessKeyId,
+      sourceIp: record.sourceIp,
       pair: pair && `${pair.client}/${pair.service}`,
+      forced: record.forced || undefined,
+      minTtl: record.minTtl || undefined,
       cache,
       fingerprint: record.fingerprint,
       credentialVersion: record.credentialVersion,
       expirySource: record.expirySource,
+      rulesDigest,
       warnings: [...warnings],
       // A problem's cause is a word that the rules gave it.
       cause: outcome === 'internal' ? bugPlace(cause) : typeof cause === 'string' ? cause : undefined,
@@ -80,6 +88,7 @@ const WARNING_METRICS = {
   'secret-stale': 'SecretStale',
   rejected: 'CredentialRejected',
   'previous-version': 'PreviousVersionUsed',
+  'credential-echoed': 'CredentialEchoed',
   'same-token-again': 'SameTokenAgain',
 } as const satisfies Record<Warning, string>;
 
@@ -87,7 +96,7 @@ const UNREADABLE_METRICS: readonly MetricSet[] = [{ by: [BY_SERVICE_AND_OUTCOME]
 
 /**
  * Where something unexpected was thrown, and nothing of what it says: messages quote what the code stumbled over. Never
- * throws, whatever it was.
+ * throws, of any type.
  */
 export function bugPlace(thrown: unknown): { readonly name: string; readonly at: readonly string[] } {
   try {

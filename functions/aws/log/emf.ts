@@ -6,9 +6,9 @@ export interface MetricSet {
 }
 
 /**
- * One line of JSON that is a CloudWatch EMF document as well; to be written with `process.stdout.write`, because what
- * `console.log` prints is nested by Lambda's JSON log format, and no metric appears. An alarm reads a metric under exactly the
- * dimensions that it names and cannot add up others. Never by client or caller: each combination of values is paid for.
+ * One line of JSON that is a CloudWatch EMF document as well; to be written with `writeLine`. An alarm reads a metric under
+ * exactly the dimensions that it names and cannot add up others. Never by client or caller: each combination of values is
+ * paid for.
  *
  * @see https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
  */

@@ -1,4 +1,5 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
+import { isRecord } from '../../broker/json.ts';
 import {
   type CheckedFinding,
   type CheckedVersion,
@@ -10,7 +11,6 @@ import {
 } from '../../broker/pair/record.ts';
 import type { ShapeReport } from '../../broker/problem.ts';
 import type { ExpirySource } from '../../broker/token-response/expiry.ts';
-import { isRecord } from '../../broker/token-response/members.ts';
 import { PROBLEMS, type ProblemType } from '../../contract.ts';
 import type { SealedPublication, VisiblePublication } from '../sealing/sealing.ts';
 

@@ -1,13 +1,8 @@
-import {
-  ConditionalCheckFailedException,
-  type DynamoDBClient,
-  GetItemCommand,
-  UpdateItemCommand,
-} from '@aws-sdk/client-dynamodb';
 import { type Pair, pairKey } from '../../broker/pair/pair.ts';
 import { type PairRecord, pastTime } from '../../broker/pair/record.ts';
 import type { Lease, PairStore } from '../../broker/pair/store.ts';
 import { type CallTerms, type CircuitBreaker, createCircuitBreaker, unavailable, withRetry } from '../calls.ts';
+import type { DynamoDB } from '../dynamodb.ts';
 import type { Sealer } from '../sealing/sealing.ts';
 import { type Item, number, readSeal, readState } from './item.ts';
 import {
@@ -21,7 +16,7 @@ import {
 } from './update.ts';
 
 interface Dependencies {
-  readonly dynamodb: DynamoDBClient;
+  readonly dynamodb: DynamoDB;
   /** Holds the pairs of one environment. */
   readonly tableName: string;
   readonly sealer: Sealer;
@@ -90,11 +85,10 @@ export function createPairTable({
   }
 
   function readItem(pair: Pair, deadline: number): Promise<Item> {
-    const command = new GetItemCommand({ ...keyOf(pair), ConsistentRead: true });
-    return breaker({ deadline }, async (abortSignal) => {
-      const { Item: item } = await withRetry(abortSignal, () => dynamodb.send(command, { abortSignal }));
-      return itemOf(pair, item);
-    });
+    const input = { ...keyOf(pair), ConsistentRead: true };
+    return breaker({ deadline }, async (abortSignal) =>
+      itemOf(pair, await withRetry(abortSignal, () => dynamodb.getItem(input, abortSignal))),
+    );
   }
 
   /**
@@ -102,17 +96,17 @@ export function createPairTable({
    * is repeated when the first call failed in a way that says nothing about it.
    */
   async function update(pair: Pair, change: Change, terms: CallTerms, ReturnValues: 'ALL_OLD' | 'NONE' = 'NONE') {
-    const command = new UpdateItemCommand({ ...keyOf(pair), ...updateInput(change, now()), ReturnValues });
+    const input = { ...keyOf(pair), ...updateInput(change, now()), ReturnValues };
     let calls = 0;
     const item = await breaker(terms, async (abortSignal) => {
       try {
-        const answer = await withRetry(abortSignal, () => {
+        const before = await withRetry(abortSignal, () => {
           calls += 1;
-          return dynamodb.send(command, { abortSignal });
+          return dynamodb.updateItem(input, abortSignal);
         });
-        return itemOf(pair, answer.Attributes);
+        return itemOf(pair, before);
       } catch (error) {
-        if (error instanceof ConditionalCheckFailedException) return undefined;
+        if (error instanceof Error && error.name === 'ConditionalCheckFailedException') return undefined;
         throw error;
       }
     });

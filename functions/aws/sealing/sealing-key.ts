@@ -13,17 +13,17 @@ export interface SealingKey {
 
 /**
  * The versions of one environment's sealing key. Never throws: a key that cannot be read, or not by the
- * deadline (epoch milliseconds), is `undefined`. When Secrets Manager does not answer, the next call that needs the key
- * asks again.
+ * deadline (epoch milliseconds), is `undefined`. When Secrets Manager does not answer, a key that is known goes on to
+ * serve; else the next call that needs the key asks again.
  */
 export interface SealingKeys {
-  /** The version that was current when it was first asked for; kept. Asked for again 10 s after a refusal. */
+  /** The version that is current; kept for an hour. Asked for again 10 s after a refusal. */
   current(deadline?: number): Promise<SealingKey | undefined>;
-  /** The version that a record names; kept. Asked for again 60 s after a refusal. */
+  /** The version that a record names, unless it is retired; kept for an hour. Asked for again 60 s after a refusal. */
   named(version: string, deadline?: number): Promise<SealingKey | undefined>;
 }
 
-/** Reads each version of the key once. */
+/** Reads each version of the key once an hour, so that within it a new one is used and a retired one opens nothing. */
 export function createSealingKeys(dependencies: SecretDependencies): SealingKeys {
   const { environment, now } = dependencies;
   const known = new LruCache<{ readonly key: SealingKey | undefined; readonly at: number }>(MAX_VERSIONS);
@@ -35,16 +35,18 @@ export function createSealingKeys(dependencies: SecretDependencies): SealingKeys
 
   async function find(id: string, which: object, retryMs: number, deadline = Infinity) {
     const last = known.get(id);
-    if (last?.key !== undefined || isRecent(last?.at, retryMs)) return last?.key;
+    if (isRecent(last?.at, last?.key === undefined ? retryMs : KEEP_MS)) return last?.key;
     const asked = { SecretId: sealingKeyName(environment), ...which };
     try {
       const answer = await getSecretValue(dependencies, asked, deadline);
-      const key = isAbout(answer, asked) ? keyOf(answer) : undefined;
+      const key = isAbout(answer, asked) && !isRetired(answer) ? keyOf(answer) : undefined;
       for (const name of [id, key?.version ?? id]) known.set(name, { key, at: now() });
       return key;
     } catch (error) {
-      if (isDefinitive(error)) known.set(id, { key: undefined, at: now() });
-      return undefined;
+      const key = isDefinitive(error) ? undefined : last?.key;
+      if (isDefinitive(error)) known.set(id, { key, at: now() });
+      else if (key !== undefined) known.set(id, { key, at: now() - KEEP_MS + retryMs });
+      return key;
     }
   }
 
@@ -59,6 +61,12 @@ function keyOf({ VersionId: version, SecretString: text }: GetSecretValueCommand
   return { version, material: createSecretKey(text, 'utf8') };
 }
 
+/** The secret's own way to say that a version is no longer used: it has no stage. */
+function isRetired({ VersionStages: stages = [] }: GetSecretValueCommandOutput): boolean {
+  return stages.length === 0;
+}
+
+const KEEP_MS = 3_600_000;
 const CURRENT = 'AWSCURRENT';
 const MAX_VERSIONS = 100;
 

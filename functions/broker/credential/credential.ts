@@ -1,7 +1,7 @@
-import { duplicateMember } from '../json.ts';
+import { duplicateMember, isRecord } from '../json.ts';
 import type { ServiceName } from '../pair/pair.ts';
 import { Problem } from '../problem.ts';
-import { Redacted } from '../redacted.ts';
+import { Redacted, shows } from '../redacted.ts';
 import type { BasicEncoding } from '../service.ts';
 
 /** What the broker authenticates with at a service. The client id is kept out of sight too: it is half of a log-in. */
@@ -42,6 +42,12 @@ export function parseCredential(text: Redacted, service: ServiceName, encoding: 
   };
 }
 
+/** Whether a value repeats the secret, or a short one together with its client id (`shows`). */
+export function repeatsCredential(value: unknown, { clientId, secret }: Credential): boolean {
+  const [id, text] = [clientId.reveal(), secret.reveal()];
+  return shows(value, text, [`${id}:${text}`, `${text}:${id}`]);
+}
+
 /**
  * Whether a client's secret says that it is for the service: it does when it has no `services`, or names this one.
  * `undefined` when it cannot be read; `parseCredential` then says why.
@@ -63,7 +69,7 @@ interface Members {
 
 /** A map, so that a service called `constructor` is not found in a secret that does not name it. */
 function membersOf(path: string, value: unknown): Members | undefined {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  if (!isRecord(value)) return undefined;
   return { path, values: new Map(Object.entries(value)) };
 }
 

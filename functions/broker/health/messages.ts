@@ -148,7 +148,7 @@ const TEXTS_OF_PROBE: Readonly<Record<ProbeAnswer['condition'], Texts>> = {
   denied: [
     'a role without an access rule is refused again',
     'The broker refuses the probe, a role without an access rule, as it must.',
-    'see in the audit lines whether anybody got in the meantime what was not meant for them.',
+    'see in the audit lines whether a role received a token in the meantime that no rule gives it.',
   ],
   unproven: [
     'not proven that roles without an access rule are refused',

@@ -174,7 +174,7 @@ function failureWord(error: unknown): string {
   throw error;
 }
 
-/** So many fit into an item of the table, whatever the names are. */
+/** So many fit into an item of the table, even with the longest names. */
 const MAX_ENTRIES = 1_500;
 const AT_ONCE = 5;
 /** Each further one follows upon a write of another run or event, which has then sent what it had to. */

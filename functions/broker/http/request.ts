@@ -1,5 +1,5 @@
 import { NAME_PATTERN, SECRET_STAGES, type SecretStage } from '../../contract.ts';
-import { duplicateMember } from '../json.ts';
+import { duplicateMember, isRecord } from '../json.ts';
 import type { Pair } from '../pair/pair.ts';
 import { Problem } from '../problem.ts';
 import { isPlainWord } from '../redacted.ts';
@@ -38,6 +38,12 @@ export function parseCheckRequest(contentType: string | undefined, body: string 
   const stage = stageOf(members, faults);
   refuseWrong(members, ['client', 'service', 'stage'], faults);
   return { pair, stage };
+}
+
+/** Reads the body of `POST /whoami`, which has no members, so that its media type says nothing. */
+export function parseWhoamiRequest(body: string | Uint8Array): void {
+  const text = readText(body);
+  refuseWrong(text === '' ? {} : parseJson(text), [], []);
 }
 
 type Members = Readonly<Record<string, unknown>>;
@@ -90,12 +96,7 @@ function parseMembers(contentType: string | undefined, sent: string | Uint8Array
     const types = `${JSON_TYPE} or ${FORM_TYPE}`;
     throw new Problem('unsupported-media-type', `Send ${types}, in UTF-8, and name it in the content-type header.`);
   }
-  const body = typeof sent === 'string' ? new TextEncoder().encode(sent) : sent;
-  const { byteLength } = body;
-  if (byteLength > MAX_BODY_BYTES) {
-    throw new Problem('content-too-large', `The body has ${byteLength} bytes; at most ${MAX_BODY_BYTES} are read.`);
-  }
-  return type === JSON_TYPE ? parseJson(decode(body)) : parseForm(decode(body));
+  return type === JSON_TYPE ? parseJson(readText(sent)) : parseForm(readText(sent));
 }
 
 const NAME_RULE = 'must be 1 to 63 letters, digits, ".", "_" or "-", and start with a letter or digit';
@@ -115,7 +116,12 @@ function mediaType(contentType = ''): string {
   return foreign ? '' : type.trim();
 }
 
-function decode(body: Uint8Array): string {
+function readText(sent: string | Uint8Array): string {
+  const body = typeof sent === 'string' ? new TextEncoder().encode(sent) : sent;
+  const { byteLength } = body;
+  if (byteLength > MAX_BODY_BYTES) {
+    throw new Problem('content-too-large', `The body has ${byteLength} bytes; at most ${MAX_BODY_BYTES} are read.`);
+  }
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(body);
   } catch {
@@ -130,12 +136,12 @@ function parseJson(text: string): Members {
   } catch {
     throw new Problem('invalid-request', 'The body is not valid JSON.');
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+  if (!isRecord(value)) {
     throw new Problem('invalid-request', 'the body must be an object.');
   }
   const twice = duplicateMember(text);
   if (twice !== undefined) throw new Problem('invalid-request', `${shownName(twice)}: is given more than once.`);
-  return { ...value };
+  return value;
 }
 
 /** A form knows only texts, so digits become the number that the same member would be in JSON. */

@@ -1,4 +1,5 @@
 import { PROBLEMS } from '../../contract.ts';
+import type { AccessRule, Caller } from '../authorize.ts';
 import type { CheckResult } from '../check-credential.ts';
 import type { Issue } from '../pair/decision.ts';
 import type { Problem } from '../problem.ts';
@@ -43,6 +44,13 @@ export function checkResponse({ pair, stage }: CheckRequest, result: CheckResult
     expires_in: expiresAt === undefined ? undefined : secondsLeft(checkedAt, expiresAt, now),
   };
   return respond(200, 'application/json', members, retryAfter(retryAfterSeconds));
+}
+
+/** The 200 of `POST /whoami`: the role that signed, and what its rules allow it. */
+export function whoamiResponse({ partition, account, role }: Caller, rules: readonly AccessRule[]): BrokerResponse {
+  const allowed = rules.map(({ clients, services, operations }) => ({ clients, services, operations }));
+  const members = { role: `arn:${partition}:iam::${account}:role/${role}`, account, rules: allowed };
+  return respond(200, 'application/json', members, {});
 }
 
 /** A failure as its caller sees it (RFC 9457 §3). */

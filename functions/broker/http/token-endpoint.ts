@@ -1,10 +1,10 @@
 import { type Audit, type AuditRecord, newTrace } from '../audit.ts';
-import { accessDenied, type Caller } from '../authorize.ts';
+import { type AccessRule, accessDenied, type Caller, rulesOf } from '../authorize.ts';
 import { answerEnd } from '../pair/deadlines.ts';
 import { Problem } from '../problem.ts';
 import type { TokenBroker } from '../token-broker.ts';
-import { parseCheckRequest, parseIssueRequest } from './request.ts';
-import { type BrokerResponse, checkResponse, problemResponse, tokenResponse } from './response.ts';
+import { parseCheckRequest, parseIssueRequest, parseWhoamiRequest } from './request.ts';
+import { type BrokerResponse, checkResponse, problemResponse, tokenResponse, whoamiResponse } from './response.ts';
 
 /** One request to the broker, free of the event that brought it. */
 export interface BrokerRequest {
@@ -18,12 +18,16 @@ export interface BrokerRequest {
   readonly body: string | Uint8Array | undefined;
   /** `undefined` when the request was not signed by an AWS role. */
   readonly caller: Caller | undefined;
+  readonly sourceIp?: string | undefined;
   /** Epoch milliseconds; the answer must be out by then. */
   readonly deadline: number;
 }
 
 interface Dependencies {
   readonly broker: TokenBroker;
+  readonly accessRules: readonly AccessRule[];
+  /** As `createAuthorize` takes it. */
+  readonly principalOrgId?: string | undefined;
   readonly audit: Audit;
   /** Gives what the work gives, `undefined` when that has not come in so many milliseconds. */
   readonly inTime: <Result>(ms: number, work: Promise<Result>) => Promise<Result | undefined>;
@@ -31,11 +35,12 @@ interface Dependencies {
   readonly now: () => number;
 }
 
-/** Parses, issues or checks, answers, and writes one audit record; the only place where a problem becomes HTTP. Never throws. */
-export function createTokenEndpoint({ broker, audit, inTime, now }: Dependencies) {
+/** Parses, issues, checks or tells who asks, answers, and writes one audit record; the only place where a problem becomes HTTP. Never throws. */
+export function createTokenEndpoint({ broker, accessRules, principalOrgId, audit, inTime, now }: Dependencies) {
   return async (request: BrokerRequest): Promise<BrokerResponse> => {
     const startedAt = now();
-    const record: Draft = { requestId: request.requestId, caller: request.caller, trace: newTrace() };
+    const { requestId, caller, sourceIp } = request;
+    const record: Draft = { requestId, caller, sourceIp, trace: newTrace() };
     try {
       // The deadline binds all that a call begins; this also ends its wait for what another call has begun.
       const answer = await inTime(answerEnd(request.deadline) - startedAt, answerTo(request, record));
@@ -45,28 +50,32 @@ export function createTokenEndpoint({ broker, audit, inTime, now }: Dependencies
     } catch (error) {
       const problem = error instanceof Problem ? error : new Problem('internal', INTERNAL_DETAIL, { cause: error });
       audit({ ...record, outcome: problem.type, milliseconds: now() - startedAt, cause: problem.cause });
-      return problemResponse(problem, request.requestId);
+      return problemResponse(problem, requestId);
     }
   };
 
   async function answerTo(request: BrokerRequest, record: Draft): Promise<BrokerResponse> {
     const { caller, method, path, query, body } = request;
     if (caller === undefined) throw accessDenied();
-    if (path !== '/token' && path !== '/check') {
-      throw new Problem('not-found', 'The broker answers POST /token and POST /check.');
+    if (path !== '/token' && path !== '/check' && path !== '/whoami') {
+      throw new Problem('not-found', 'The broker answers POST /token, POST /check and POST /whoami.');
     }
     if (method !== 'POST') throw new Problem('method-not-allowed', 'Send a POST.');
     if (query !== '') throw new Problem('invalid-request', QUERY_DETAIL);
-    record.operation = path === '/token' ? 'token' : 'check';
+    record.operation = path === '/token' ? 'token' : path === '/check' ? 'check' : 'whoami';
     if (body === undefined) throw new Problem('invalid-request', 'The body is not valid base64.');
-    return path === '/token'
-      ? issue({ ...request, caller, body }, record)
-      : check({ ...request, caller, body }, record);
+    if (record.operation === 'token') return issue({ ...request, caller, body }, record);
+    if (record.operation === 'check') return check({ ...request, caller, body }, record);
+    parseWhoamiRequest(body);
+    record.outcome = 'identified';
+    return whoamiResponse(caller, rulesOf(accessRules, caller, principalOrgId));
   }
 
   async function issue({ caller, contentType, body, deadline }: FullRequest, record: Draft): Promise<BrokerResponse> {
     const wanted = parseIssueRequest(contentType, body);
     record.pair = wanted.pair;
+    record.forced = wanted.refused !== undefined;
+    record.minTtl = wanted.minTtlMs / 1_000;
     const startedAt = now();
     const issued = await broker.issue(caller, wanted, deadline, record.trace);
     record.cache = issued.cache;

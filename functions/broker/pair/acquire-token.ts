@@ -1,6 +1,5 @@
 import { type SecretStage, secretName } from '../../contract.ts';
-import type { SecretReading, StagedVersions } from '../credential/secret.ts';
-import type { SecretCache } from '../credential/secret-cache.ts';
+import type { SecretCache, SecretReading, StagedVersions } from '../credential/secret.ts';
 import { Problem } from '../problem.ts';
 import type { RenewToken } from '../token-request/renew-token.ts';
 import { needsPrevious } from './choose-version.ts';
@@ -8,8 +7,8 @@ import { FIRST_POLL_MS, leaseMs, MAX_POLL_MS } from './deadlines.ts';
 import type { Call, Decide, View } from './decision.ts';
 import { createLeasedRequest, type LeaseOutcome, type LeaseStep } from './leased-request.ts';
 import type { PairMemory } from './memory.ts';
-import { capTimes, type PairRecord, type StoredToken } from './record.ts';
-import { type PairStore, StoreUnavailable } from './store.ts';
+import { capTimes, type PairRecord, type StoredToken, StoreUnavailable } from './record.ts';
+import type { PairStore } from './store.ts';
 
 /** What a call ends with: an answer that `decide` gave, or the outcome of its own token request. */
 export type Acquired<Answer> =

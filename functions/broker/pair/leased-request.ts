@@ -6,8 +6,8 @@ import { lastWriteEnd, leaseMs, MIN_REQUEST_MS, requestEnd, writeEnd } from './d
 import type { Call, Decide, Step, View } from './decision.ts';
 import { expiredHolds, holdAfter, pauseAfter, waitProblem } from './latch-and-pause.ts';
 import type { PairMemory } from './memory.ts';
-import { type CheckedVersion, capTimes, type PairRecord, type StoredToken } from './record.ts';
-import { type Acquisition, type Ending, type Lease, type PairStore, StoreUnavailable } from './store.ts';
+import { type CheckedVersion, capTimes, type PairRecord, type StoredToken, StoreUnavailable } from './record.ts';
+import type { Acquisition, Ending, Lease, PairStore } from './store.ts';
 import { acquired, beforeMine, ended, rejected } from './transitions.ts';
 
 /** What came of trying to take the lease and to make the token request that it allows. */
@@ -292,7 +292,7 @@ function timeoutMs<Answer>({ service }: Call, step: Step<Answer>, { token, pause
 
 const MAX_FENCE = 2 ** 40;
 
-/** Latches of the last hour count as checks of pending versions, whatever has become of the version. */
+/** Latches of the last hour count as checks of pending versions, also when the version has no stage any more. */
 const KEPT_LATCH_MS = 60 * 60_000;
 
 /** Above this many latches the ones of versions without a stage are forgotten. */

@@ -5,7 +5,7 @@ import { EMPTY_RECORD, type PairRecord } from './record.ts';
 
 /** The last record that one environment knows of each of its pairs. */
 export class PairMemory {
-  readonly #entries = new LruCache<Entry>(MAX_PAIRS);
+  readonly #entries = new LruCache<Entry>(MAX_PAIRS, MAX_BYTES, bytesOf);
   readonly #now: () => number;
 
   constructor(now: () => number) {
@@ -77,6 +77,12 @@ interface Entry {
   readonly untold: ReadonlyMap<string, number>;
 }
 
+/** Of what a service chooses the length, with two bytes for a character; all else is small. */
+function bytesOf({ record: { token, held, pause } }: Entry): number {
+  const rest = JSON.stringify([token?.scope, token?.passThrough, [...held.values()], pause]).length;
+  return 2 * ((token?.accessToken.reveal().length ?? 0) + rest);
+}
+
 /** One rejection under a fence that no lease has. */
 function onceAt(at: number) {
   return { count: 1, at, fence: -1 };
@@ -85,6 +91,8 @@ function onceAt(at: number) {
 const NOTHING_KNOWN: Entry = { record: EMPTY_RECORD, readAt: -Infinity, untold: new Map() };
 
 const MAX_PAIRS = 1_000;
+/** An eighth of what the function has; 1 000 tokens of 2 kB take 4 MB. */
+const MAX_BYTES = 64 * 1_024 * 1_024;
 const MAX_UNTOLD = 8;
 const TRUST_MS = 60_000;
 const UNTOLD_MS = 15 * 60_000;

@@ -84,6 +84,11 @@ export interface CheckedVersion {
 /** The findings that a token request can lead to. */
 export type CheckedFinding = 'accepted' | 'rejected' | 'throttled' | 'unreachable' | 'misconfigured';
 
+/** The store did not answer in time; the cause is the name of what went wrong, nothing of its content. */
+export class StoreUnavailable extends Error {
+  override readonly name = 'StoreUnavailable';
+}
+
 export const EMPTY_RECORD: PairRecord = {
   fence: 0,
   leaseOwner: undefined,
@@ -106,7 +111,7 @@ export function holdKey(version: string, settingsDigest: string): string {
 }
 
 /**
- * The record with nothing in it later than now, and with no pause or hold longer than the longest, whatever clock wrote
+ * The record with nothing in it later than now, and with no pause or hold longer than the longest, however wrong the clock that wrote
  * it. A time that lies further ahead than any clock goes wrong counts for nothing, so that it stops no pair for good. A
  * lease needs no cap: an environment that waits for it watches it for its own length.
  */
@@ -133,7 +138,7 @@ function capUntil(key: string, wait: Wait, maxMs: number, now: number): readonly
   return [[key, { ...wait, until: Math.min(wait.until, now + maxMs) }]];
 }
 
-/** No pause is longer, whatever a service asks for with `Retry-After`. */
+/** No pause is longer, also when a service asks for more with `Retry-After`. */
 export const MAX_PAUSE_MS = 300_000;
 export const MAX_HOLD_MS = 60 * 60_000;
 const MAX_CLOCK_ERROR_MS = 60 * 60_000;

@@ -16,7 +16,7 @@ export interface PairStore {
   acquire(pair: Pair, acquisition: Acquisition, deadline: number): Promise<PairRecord | undefined>;
   /** Ends my lease and writes what came of it; `false` when the lease is no longer mine. */
   end(pair: Pair, lease: Lease, ending: Ending, deadline: number): Promise<boolean>;
-  /** Counts a rejected request whatever the fence, once per fence, and ends the lease if it is still mine. */
+  /** Counts a rejected request under any fence, once per fence, and ends the lease if it is still mine. */
   reject(pair: Pair, lease: Lease, rejection: RejectedRequest, deadline: number): Promise<void>;
 }
 
@@ -34,7 +34,7 @@ export interface Acquisition {
   readonly owner: string;
   readonly now: number;
   readonly until: number;
-  /** I have watched the lease under this fence for its whole length: it is over, whatever its time says. */
+  /** I have watched the lease under this fence for its whole length: it is over, even if its time says otherwise. */
   readonly observedExpired: boolean;
   /** The request replaces a refused token. */
   readonly forced: boolean;
@@ -71,9 +71,4 @@ export interface RejectedRequest {
   /** Versions that carry no stage any more: their latches are forgotten. */
   readonly goneVersions: readonly string[];
   readonly checked?: CheckedVersion | undefined;
-}
-
-/** The store did not answer in time; the cause is the name of what went wrong, nothing of its content. */
-export class StoreUnavailable extends Error {
-  override readonly name = 'StoreUnavailable';
 }

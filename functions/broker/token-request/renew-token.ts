@@ -6,10 +6,8 @@ import type { Pair } from '../pair/pair.ts';
 import type { PairRecord, StoredToken } from '../pair/record.ts';
 import type { Publication } from '../pair/store.ts';
 import { Problem } from '../problem.ts';
-import { shows } from '../redacted.ts';
 import type { Service } from '../service.ts';
-import { readTokenResponse, type ServiceToken, type TokenResponseReading } from '../token-response/read.ts';
-import { shapeOf } from '../token-response/shape.ts';
+import { readTokenResponse, type TokenResponseReading } from '../token-response/read.ts';
 import type { RequestToken, TokenExchange } from './token-request.ts';
 
 /** What one token request brought: a token to publish, or what its answer says of the credential. */
@@ -61,14 +59,11 @@ export function createTokenRenewer({ requestToken, fingerprint, random, now }: D
 
   function read(order: RenewalOrder, { response, ...times }: TokenExchange): Renewal {
     const { pair, service, version, credential, record, forced, trace } = order;
-    const reading = readTokenResponse(response, times, service);
+    const reading = readTokenResponse(response, times, service, credential);
     if (reading.outcome !== 'token') return reading;
 
-    const served = stripCredential(reading.token, credential);
-    if (served === undefined) {
-      const detail = `Where its token should be, the service ${pair.service} repeats the credential of ${pair.client}.`;
-      return { outcome: 'held', problem: new Problem('token-response-unusable', detail, { shape: shapeOf(response) }) };
-    }
+    const { token: served, hasEcho } = reading;
+    if (hasEcho) trace.warnings.add('credential-echoed');
     const name = fingerprint(served.accessToken.reveal());
     const isSame = record.token?.fingerprint === name;
     if (isSame && forced) trace.warnings.add('same-token-again');
@@ -87,26 +82,6 @@ export function createTokenRenewer({ requestToken, fingerprint, random, now }: D
     };
     return { outcome: 'token', publication: { token, lifetimeSeenMs } };
   }
-}
-
-/**
- * A token without anything that repeats the credential it was requested with; `undefined` when the token itself does. A
- * service can write what it likes into its answer, but no caller may ever receive a credential by way of it.
- */
-export function stripCredential(token: ServiceToken, credential: Credential): ServiceToken | undefined {
-  const secrets = [credential.secret.reveal(), credential.authorization.reveal().slice('Basic '.length)];
-  const repeats = (value: unknown) => secrets.some((secret) => shows(value, secret));
-  if (repeats(token.accessToken.reveal())) return undefined;
-
-  // A client id may be part of a scope or an address, but a value that is nothing else is not passed on.
-  const isTellable = (value: unknown) => !repeats(value) && value !== credential.clientId.reveal();
-  const { tokenType, scope, passThrough } = token;
-  return {
-    ...token,
-    tokenType: isTellable(tokenType) ? tokenType : 'Bearer',
-    scope: isTellable(scope) ? scope : undefined,
-    passThrough: Object.fromEntries(Object.entries(passThrough).filter(([, value]) => isTellable(value))),
-  };
 }
 
 /** The service hands out a token too short to be issued; its successor comes when it has lapsed. */

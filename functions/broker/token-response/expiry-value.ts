@@ -1,10 +1,11 @@
-import { isRecord, plainName } from './members.ts';
+import { isRecord } from '../json.ts';
+import { plainName } from './body.ts';
 
 /**
  * The moment of expiry that a member or header tells, in epoch milliseconds; undefined when it tells nothing (`null`,
  * `false`, an empty text), NaN when it cannot be read. Numbers, as such or as text:
  *
- * - from 10¹² on: the moment in epoch milliseconds, whatever the name
+ * - from 10¹² on: the moment in epoch milliseconds, under any name
  * - from 10⁹ on: the moment in epoch seconds; but a length when the unit is milliseconds and the name tells no moment
  * - below: a length in `unitMs`. (As lengths, 10⁹ seconds are 31 years.)
  *

@@ -1,5 +1,6 @@
 import type { Service } from '../service.ts';
 import type { TokenResponse } from './body.ts';
+import { memberAt, type PrintPath, UnusableAnswer } from './body.ts';
 import {
   type Clock,
   expiryHeaderOf,
@@ -10,14 +11,13 @@ import {
   SECONDS,
 } from './expiry-value.ts';
 import type { FoundToken } from './find-token.ts';
-import { memberAt, type PrintPath, UnusableAnswer } from './members.ts';
 
 /**
  * Reads when a token expires. Of everything that tells it, the earliest counts:
  *
  * - `lifetimeMember`, when it is set, and then no other member or header; else every member beside the token and around
  *   it whose name tells an expiry, and the response headers that do
- * - the token's own `exp`, when it is a JWT: whatever a setting says, its service will refuse it from then on
+ * - the token's own `exp`, when it is a JWT: its service will refuse it from then on, also when a setting says otherwise
  *
  * When nothing tells it, the settings do. The result is cut to `maxLifetimeSeconds`.
  *

@@ -1,5 +1,5 @@
+import { type FoundMember, listMembers, memberAt, type PrintPath, plainName, UnusableAnswer } from './body.ts';
 import { readJwt } from './expiry-value.ts';
-import { type FoundMember, listMembers, memberAt, type PrintPath, plainName, UnusableAnswer } from './members.ts';
 
 /**
  * Finds the token in a decoded answer.

@@ -1,15 +1,27 @@
-import { Problem } from '../problem.ts';
+import { type Credential, repeatsCredential } from '../credential/credential.ts';
+import { isRecord } from '../json.ts';
+import { Problem, type ShapeReport } from '../problem.ts';
 import { Redacted, shows } from '../redacted.ts';
 import type { Service } from '../service.ts';
-import { type DecodedBody, decodeBody, type TokenResponse } from './body.ts';
+import {
+  type DecodedBody,
+  decodeBody,
+  type FoundMember,
+  type Level,
+  memberAt,
+  type PrintPath,
+  plainName,
+  type TokenResponse,
+  UnusableAnswer,
+} from './body.ts';
 import { type Expiry, type RequestTimes, readExpiry } from './expiry.ts';
 import { parseHttpDate } from './expiry-value.ts';
 import { findToken } from './find-token.ts';
-import { type FoundMember, isRecord, type Level, memberAt, plainName, UnusableAnswer } from './members.ts';
 import { createPathPrinter, shapeOf } from './shape.ts';
 
 export type TokenResponseReading =
-  | { readonly outcome: 'token'; readonly token: ServiceToken }
+  /** `hasEcho`: a member that repeats the credential was left out. */
+  | { readonly outcome: 'token'; readonly token: ServiceToken; readonly hasEcho: boolean }
   /** The service definitively refused the credential. */
   | { readonly outcome: 'rejected' }
   /** The same request would be answered the same, and may count as a failed log-in. */
@@ -27,7 +39,7 @@ export interface ServiceToken extends Expiry {
 }
 
 /**
- * Reads what a token endpoint answered: a token, the rejection of the credential, or a problem. Never throws, and no
+ * Reads what a token endpoint answered to a token request with the credential: a token, the rejection of the credential, or a problem. Never throws, and no
  * value of the answer is in a problem.
  *
  * - a success: `findToken` says how the token is found, `readExpiry` how long it lives; else `token-response-unusable`, held
@@ -41,20 +53,23 @@ export function readTokenResponse(
   response: TokenResponse,
   times: RequestTimes,
   service: Service,
+  credential: Credential,
 ): TokenResponseReading {
   const body = decodeBody(response);
   const { status } = response;
+  const shape = () => shapeOf(response, credential);
   if (isRejected(status, body, service.rejectedOn403)) return { outcome: 'rejected' };
   if (status < 200 || status > 299) {
     const outcome = status >= 400 && status <= 499 && status !== 408 && status !== 429 ? 'held' : 'failed';
-    return { outcome, problem: problemOfStatus(response, oauthErrorOf(body), times.receivedAt) };
+    return { outcome, problem: problemOfStatus(response, oauthErrorOf(body), times.receivedAt, shape()) };
   }
   try {
-    return { outcome: 'token', token: readToken(response, body, times, service) };
+    const token = readToken(response, body, times, service, createPathPrinter(body.value, credential));
+    return { outcome: 'token', ...withoutCredential(token, credential) };
   } catch (error) {
     if (!(error instanceof UnusableAnswer)) throw error;
     const detail = `The answer of the token endpoint (${status}) is unusable: ${error.message}`;
-    return { outcome: 'held', problem: new Problem('token-response-unusable', detail, { shape: shapeOf(response) }) };
+    return { outcome: 'held', problem: new Problem('token-response-unusable', detail, { shape: shape() }) };
   }
 }
 
@@ -84,9 +99,12 @@ const OAUTH_ERRORS: ReadonlyMap<string, string | undefined> = new Map([
 ]);
 
 /** The problem of an answer that is neither a success nor a rejection. */
-function problemOfStatus(response: TokenResponse, error: string | undefined, receivedAt: number): Problem {
-  const { status, headers } = response;
-  const shape = shapeOf(response);
+function problemOfStatus(
+  { status, headers }: TokenResponse,
+  error: string | undefined,
+  receivedAt: number,
+  shape: ShapeReport,
+): Problem {
   if (status === 429 || (status >= 500 && status <= 599)) {
     const retryAfterSeconds = parseRetryAfter(headers['retry-after'] ?? '', receivedAt);
     const detail = `The token endpoint answered ${status}.`;
@@ -125,13 +143,18 @@ const STATUS_ADVICE: Readonly<Record<number, string>> = {
   422: 'it does not accept the parameters. Check parameters and parametersIn.',
 };
 
-function readToken({ headers }: TokenResponse, body: DecodedBody, times: RequestTimes, service: Service): ServiceToken {
+function readToken(
+  { headers }: TokenResponse,
+  body: DecodedBody,
+  times: RequestTimes,
+  service: Service,
+  print: PrintPath,
+): ServiceToken {
   if ('unreadable' in body) throw new UnusableAnswer(body.unreadable);
   // An error in a success is no rejection: what a service means by it is not defined, so nothing is latched.
   if (['error', 'errors'].some((name) => !isEmpty(memberAt(body.value, name)?.value))) {
     throw new UnusableAnswer(`it reports ${oauthErrorOf(body) ?? 'an error'}, although its status says success.`);
   }
-  const print = createPathPrinter(body.value);
   const token = findToken(body.value, service.response.tokenMember, print);
   return {
     accessToken: new Redacted(token.value),
@@ -140,6 +163,25 @@ function readToken({ headers }: TokenResponse, body: DecodedBody, times: Request
     scope: readScope(token.around, token.value),
     passThrough: readPassThrough(body.value, service.response.passThrough, token.value),
   };
+}
+
+/**
+ * The token without the members that repeat the credential: a service can write what it likes into its answer, but no
+ * caller may ever receive a credential by way of it.
+ */
+function withoutCredential(token: ServiceToken, credential: Credential) {
+  if (repeatsCredential(token.accessToken.reveal(), credential)) {
+    throw new UnusableAnswer('where its token should be, it repeats the credential.');
+  }
+  // A client id may be part of a scope or an address, but a value that is nothing else is not passed on.
+  const clientId = credential.clientId.reveal();
+  const isTold = (value: unknown) => value !== clientId && !repeatsCredential(value, credential);
+  const tokenType = isTold(token.tokenType) ? token.tokenType : 'Bearer';
+  const scope = isTold(token.scope) ? token.scope : undefined;
+  const passed = Object.entries(token.passThrough).filter(([, value]) => isTold(value));
+  const isComplete = passed.length === Object.keys(token.passThrough).length;
+  const hasEcho = tokenType !== token.tokenType || scope !== token.scope || !isComplete;
+  return { token: { ...token, tokenType, scope, passThrough: Object.fromEntries(passed) }, hasEcho };
 }
 
 /** `"error": null`, `""`, `0` and the like come along with good tokens. */

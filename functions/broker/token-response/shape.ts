@@ -1,15 +1,19 @@
+import { type Credential, repeatsCredential } from '../credential/credential.ts';
+import { isRecord } from '../json.ts';
 import type { ShapeMember, ShapeReport } from '../problem.ts';
-import { isPlainWord } from '../redacted.ts';
-import { decodeBody, mediaTypeOf, type TokenResponse } from './body.ts';
+import { isPlainWord, shows, textsIn } from '../redacted.ts';
+import { decodeBody, type MemberPath, mediaTypeOf, type PrintPath, plainName, type TokenResponse } from './body.ts';
 import { expiryNameOf } from './expiry-value.ts';
 import { TOKEN_NAMES } from './find-token.ts';
-import { isRecord, type MemberPath, type PrintPath, plainName } from './members.ts';
 
-/** Tells the form of an answer, so that an operator can see what the service sends, and no value of it. */
-export function shapeOf(response: TokenResponse): ShapeReport {
+/**
+ * Tells the form of the answer to a token request with this credential, so that an operator can see what the service
+ * sends, and no value of it.
+ */
+export function shapeOf(response: TokenResponse, credential?: Credential): ShapeReport {
   const { value } = decodeBody(response);
   const members: ShapeMember[] = [];
-  if (value !== undefined) describe(value, [], createPathPrinter(value), members);
+  if (value !== undefined) describe(value, [], createPathPrinter(value, credential), members);
   const type = mediaTypeOf(response.headers['content-type']) || 'none';
   const contentType = KNOWN_TYPES.has(type) ? type : 'other';
   return { status: response.status, contentType, bytes: response.body.length, members };
@@ -54,15 +58,24 @@ function typeOf(value: unknown): Pick<ShapeMember, 'type' | 'length'> {
 
 /**
  * Makes what prints the paths of one answer: dotted, as the settings take them, `$` for the answer itself. A name is
- * shown when it is one that the broker knows, or a plain word that is not also a value of the answer; any other could
- * be a secret (a token that is used as a key) and becomes `*`.
+ * shown when it is one that the broker knows, whatever the credential is: else a mask would tell what is in it. A plain
+ * word is shown when it is not also a value of the answer and repeats nothing of the credential; any other name could be a
+ * secret (a token that is used as a key) and becomes `*`.
  */
-export function createPathPrinter(answer: unknown): PrintPath {
-  const texts = textsOf(answer);
+export function createPathPrinter(answer: unknown, credential: Credential | undefined): PrintPath {
+  const texts = textsIn(answer).filter(({ length }) => length >= MIN_TEXT_LENGTH);
+  const clientId = credential?.clientId.reveal() ?? '';
+  const repeats = (name: string) =>
+    credential === undefined ||
+    repeatsCredential(name, credential) ||
+    shows(name, clientId, clientId.length >= MIN_TEXT_LENGTH ? [clientId] : []);
   const isShown = (name: string) =>
-    isKnownName(name) || (isPlainWord(name) && !texts.some((text) => name.includes(text)));
+    isKnownName(name) || (isPlainWord(name) && !texts.some((text) => name.includes(text)) && !repeats(name));
   return (path) => (path.length === 0 ? '$' : path.map((name) => (isShown(name) ? name : '*')).join('.'));
 }
+
+/** Shorter ones are part of many words. */
+const MIN_TEXT_LENGTH = 4;
 
 const KNOWN_NAMES: ReadonlySet<string> = new Set([
   ...['data', 'result', 'results', 'response', 'payload', 'body', 'content', 'user', 'meta', 'status', 'success'],
@@ -73,15 +86,3 @@ const KNOWN_NAMES: ReadonlySet<string> = new Set([
 function isKnownName(name: string): boolean {
   return KNOWN_NAMES.has(plainName(name)) || expiryNameOf(name) !== undefined;
 }
-
-/** Every text of the answer that is long enough to be a secret; walked without recursion, however deep the answer is. */
-function textsOf(answer: unknown): readonly string[] {
-  const values: unknown[] = [answer];
-  // Grows while it is walked.
-  for (const value of values) {
-    if (typeof value === 'object' && value !== null) for (const one of Object.values(value)) values.push(one);
-  }
-  return values.filter((value) => typeof value === 'string').filter(({ length }) => length >= MIN_TEXT_LENGTH);
-}
-
-const MIN_TEXT_LENGTH = 4;

@@ -1,5 +1,5 @@
 import { createAuditLog } from '../../../functions/aws/log/audit-log.ts';
-import { StoreUnavailable } from '../../../functions/broker/pair/store.ts';
+import { StoreUnavailable } from '../../../functions/broker/pair/record.ts';
 import { createBrokerWorld, exchange } from '../broker-world.ts';
 import { exampleRule } from '../example.ts';
 import { createReferencePairStore, type ReferencePairStore } from '../reference-pair-store.ts';
@@ -21,6 +21,7 @@ export function createBrokerDay() {
     environment: 'test',
     version: DEPLOYED.version,
     services: new Set(Object.keys(day.world.services)),
+    rulesDigest: '00ff00ff00ff00ff',
     now: () => day.clock.now,
     write: (line) => lines.push(line),
   });

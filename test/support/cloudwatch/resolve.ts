@@ -1,4 +1,4 @@
-import type { Resource } from '../../lib/synthesise.ts';
+import type { Resource } from '../../stack/synthesise.ts';
 
 export type Resources = Readonly<Record<string, Resource>>;
 
@@ -24,5 +24,5 @@ function attribute(name: string): string {
   if (name === 'Version') return DEPLOYED.version;
   if (name === 'QueueName') return DEPLOYED.queue;
   if (name === 'Arn') return 'arn';
-  throw new TypeError(`nobody knows the ${name} of a resource`);
+  throw new TypeError(`the ${name} of a resource is not known here`);
 }

@@ -1,0 +1,110 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { printJson, talk } from '../client/commands/output.ts';
+import { costChart } from './fleet/cost-chart.ts';
+import type { Outcome } from './fleet/outcome.ts';
+import { reportOf, WAY_NAMES } from './fleet/report.ts';
+import { WAYS } from './fleet/simulate-way.ts';
+import { type Simulation, simulateAll } from './fleet/threads.ts';
+import { tokenRequestChart } from './fleet/token-request-chart.ts';
+import type { Scale } from './fleet/world.ts';
+
+/** `npm run simulate`: data on stdout, talk on stderr; exit 0 done, 1 failed, 2 wrong usage, 130 Ctrl-C. */
+const program = new Command('simulate')
+  .description('Simulates a fleet that runs the real rules of the broker, beside the same callers without it.')
+  .option('--environments <n>', 'how many environments of the function there are', wholeNumber(1, 10_000), 10_000)
+  .option('--pairs <n>', 'how many pairs of client and service', wholeNumber(1, 10_000), 1_000)
+  .option('--hours <n>', 'how long, in simulated hours', wholeNumber(1, 24), 24)
+  .option('--seed <n>', 'which course of events', wholeNumber(0, 2 ** 31 - 1), 1)
+  .option('--calm', 'nothing ever fails', false)
+  .option('--charts <folder>', 'simulate fleets of other sizes as well and draw them there; takes minutes')
+  .option('--json', 'answer in JSON', false)
+  .showHelpAfterError('(--help shows how)')
+  .exitOverride()
+  .action(run);
+
+/** The numbers of environments that a chart compares. */
+const FLEETS = [1, 10, 100, 1_000, 10_000];
+const GOAL = 'simulated-fleet';
+
+interface Options extends Scale {
+  readonly json: boolean;
+  readonly charts?: string | undefined;
+}
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (!(error instanceof CommanderError)) throw error;
+  process.exitCode = error.exitCode === 0 ? 0 : 2;
+}
+
+async function run({ json, charts, ...scale }: Options): Promise<void> {
+  const interrupted = new AbortController();
+  process.once('SIGINT', () => interrupted.abort());
+  talk(`Simulating ${scale.hours} h of ${scale.environments} environments and ${scale.pairs} pairs.`);
+
+  const simulate = async (simulations: readonly Simulation[]) => {
+    const onProgress = (shares: readonly number[]) => talk(`Simulated so far: ${progressOf(simulations, shares)}`);
+    const outcomes = await simulateAll(simulations, { signal: interrupted.signal, onProgress });
+    return outcomes.filter((outcome) => outcome !== undefined);
+  };
+
+  const outcomes = await simulate(WAYS.map((way) => ({ way, scale })));
+  if (json) printJson(jsonOf(outcomes, interrupted.signal.aborted));
+  else process.stdout.write(`${reportOf(outcomes)}\n`);
+  if (charts !== undefined && !interrupted.signal.aborted) {
+    const others = await simulate(otherFleets(scale));
+    if (!interrupted.signal.aborted) await draw(charts, outcomes, others);
+  }
+  if (interrupted.signal.aborted) {
+    talk('Interrupted: this is what was known by then.');
+    process.exitCode = 130;
+  }
+}
+
+/** In the form that all measurements of the project have. */
+function jsonOf(samples: readonly Outcome[], isInterrupted: boolean) {
+  if (isInterrupted) return { goals: [], skipped: [{ id: GOAL, why: 'interrupted' }], samples };
+  const goals = samples.flatMap(({ goal }) => goal ?? []);
+  return {
+    goals: goals.map(({ tokenRequests, atMost, met }) => ({ id: GOAL, value: tokenRequests, goal: atMost, met })),
+    skipped: [],
+    samples,
+  };
+}
+
+/** The same world with more or fewer environments; without a broker it has none. */
+function otherFleets(scale: Scale): readonly Simulation[] {
+  const fleets = FLEETS.filter((environments) => environments !== scale.environments);
+  return fleets.flatMap((environments) => [
+    { way: 'broker', scale: { ...scale, environments } },
+    { way: 'memory-only', scale: { ...scale, environments } },
+  ]);
+}
+
+async function draw(folder: string, outcomes: readonly Outcome[], others: readonly Outcome[]): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, 'token-requests.svg'), tokenRequestChart([...outcomes, ...others]));
+  await writeFile(join(folder, 'cost.svg'), costChart(outcomes));
+}
+
+function progressOf(simulations: readonly Simulation[], shares: readonly number[]): string {
+  const running = simulations.flatMap(({ way, scale: { environments } }, n) => {
+    const share = shares[n] ?? 0;
+    if (share === 0 || share === 1) return [];
+    return `${WAY_NAMES[way]}, ${environments} environments: ${Math.floor(share * 100)} %`;
+  });
+  return running.join('; ');
+}
+
+function wholeNumber(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (!/^\d{1,10}$/.test(text) || value < least || value > most) {
+      throw new InvalidArgumentError(`Give a whole number from ${least} to ${most}.`);
+    }
+    return value;
+  };
+}

@@ -1,0 +1,93 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createCpuLimit } from './cpu-limit.ts';
+import { type Invoked, startRuntimeApi } from './runtime-api.ts';
+
+/** One execution environment of a function, as Lambda would start it: a process with a runtime client and a bundle. */
+export interface Environment {
+  readonly initMs: number;
+  /** Of all threads, in milliseconds. */
+  readonly initCpuMs: number | undefined;
+  readonly invoke: (event: object) => Promise<Invoked>;
+  /** From now on it has only the processor time of a function of 512 MB. */
+  readonly limitCpu: () => void;
+  readonly cpuMs: () => number | undefined;
+  readonly residentBytes: () => number | undefined;
+  readonly close: () => Promise<void>;
+}
+
+export interface EnvironmentOptions {
+  /** The command that runs the runtime client. */
+  readonly command: readonly string[];
+  /** Holds the bundle and takes the function's log: into a file, so that no reader of it competes for a processor. */
+  readonly folder: string;
+  readonly variables: Readonly<Record<string, string>>;
+}
+
+/** Starts an environment and waits until it asks for its first invocation. */
+export async function startEnvironment({ command, folder, variables }: EnvironmentOptions): Promise<Environment> {
+  const api = await startRuntimeApi();
+  const log = openSync(join(folder, 'function.log'), 'w');
+  const [program = process.execPath, ...args] = command;
+  const env = {
+    ...variables,
+    LAMBDA_TASK_ROOT: folder,
+    AWS_LAMBDA_RUNTIME_API: api.address,
+    _HANDLER: 'index.handler',
+  };
+
+  const startedAt = performance.now();
+  const child = spawn(program, args, { env, stdio: ['ignore', log, log] });
+  const ended = once(child, 'exit').then(([code]) => {
+    throw new Error(
+      `An environment ended with ${code}: ${readFileSync(join(folder, 'function.log'), 'utf8').slice(-2_000)}`,
+    );
+  });
+  ended.catch(() => undefined);
+  const pid = child.pid ?? 0;
+  const initMs = (await Promise.race([api.ready, ended])) - startedAt;
+  const limits: ReturnType<typeof createCpuLimit>[] = [];
+
+  return {
+    initMs,
+    initCpuMs: cpuMsOf(pid),
+    invoke: (event) => Promise.race([api.invoke(event), ended]),
+    limitCpu() {
+      const limit = createCpuLimit();
+      limits.push(limit);
+      limit.apply(pid);
+    },
+    cpuMs: () => cpuMsOf(pid),
+    residentBytes: () => residentBytesOf(pid),
+    async close() {
+      child.kill('SIGKILL');
+      await ended.catch(() => undefined);
+      await api.close();
+      closeSync(log);
+      for (const { remove } of limits) remove();
+    },
+  };
+}
+
+function cpuMsOf(pid: number): number | undefined {
+  try {
+    const tasks = readdirSync(`/proc/${pid}/task`);
+    const nanoseconds = tasks.map((task) =>
+      Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]),
+    );
+    return nanoseconds.reduce((sum, each) => sum + each, 0) / 1e6;
+  } catch {
+    return undefined;
+  }
+}
+
+function residentBytesOf(pid: number): number | undefined {
+  try {
+    const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+    return kilobytes === undefined ? undefined : Number(kilobytes) * 1024;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,131 @@
+import { createInterface } from 'node:readline';
+import { Writable } from 'node:stream';
+import type { Command } from 'commander';
+import { aborted, CommandFailure } from '../../../client/commands/failure.ts';
+import { printJson, talk } from '../../../client/commands/output.ts';
+import type { ClientSecret } from '../shared/client-secret.ts';
+import { awsRegion, settingsOf } from '../shared/environment.ts';
+import type { ClientOptions } from '../shared/options.ts';
+import { findSecret, type Secrets } from '../shared/secrets.ts';
+
+/** What every command that changes a client can be told. */
+export interface ChangeOptions extends ClientOptions {
+  readonly yes?: boolean;
+  readonly dryRun?: boolean;
+}
+
+/** Adds the options of `ChangeOptions`. */
+export function addChangeOptions(command: Command): Command {
+  return command
+    .option('--yes', 'do it without asking; needed where there is no terminal to ask at')
+    .option('--dry-run', 'say what it would do, and change nothing');
+}
+
+/**
+ * The secret of a client that an operator stops, starts or sends again; `undefined` when it has none and `evenIfMissing`,
+ * or when Secrets Manager gives no answer: what only needs the table shall not wait for it.
+ */
+export async function findStoppable(
+  secrets: Secrets,
+  client: string,
+  { evenIfMissing = false }: { readonly evenIfMissing?: boolean | undefined },
+): Promise<ClientSecret | undefined> {
+  try {
+    return evenIfMissing ? await secrets.find(client) : await findSecret(secrets, client);
+  } catch (error) {
+    if (!(error instanceof CommandFailure) || error.type === 'aborted') throw error;
+    const isDown = error.type === 'aws-unavailable' || error.type === 'aws-throttled';
+    if (!isDown && !evenIfMissing) throw error;
+    talk(`Whether there is a client "${client}" is unknown: ${error.detail}.`);
+    return undefined;
+  }
+}
+
+/** What a command is about to do, in lines that begin with a verb: `sets …`. */
+export interface Plan {
+  readonly client: string | undefined;
+  readonly changes: readonly string[];
+  /** Tells the account; without one the settings do. */
+  readonly secret: ClientSecret | undefined;
+}
+
+/**
+ * Says what is about to be done and where, and has a person at the terminal agree to it. False with `--dry-run`; wrong usage
+ * without a terminal and without `--yes`.
+ *
+ * @throws CommandFailure `declined`; `aborted` on Ctrl-C
+ */
+export async function isConfirmed(plan: Plan, options: ChangeOptions, command: Command): Promise<boolean> {
+  const { client, changes, secret } = plan;
+  const { environment, yes, dryRun, json } = options;
+  const [, arnRegion, arnAccount] = ARN.exec(secret?.arn ?? '') ?? [];
+  const account = arnAccount ?? settingsOf(environment)?.account;
+  const region = arnRegion ?? awsRegion(options);
+  const place = `account ${account ?? 'unknown'}, region ${region ?? 'unknown'}`;
+  talk(`In the environment ${environment} (${place}) this`);
+  for (const change of changes) talk(`- ${change}`);
+  if (dryRun) {
+    if (json) printJson({ environment, account, region, client, dry_run: true, changes });
+    talk('Nothing was changed: --dry-run.');
+    return false;
+  }
+  if (yes) return true;
+  if (!isTerminal()) {
+    return command.error('error: there is no terminal to ask at, so nothing was changed: --yes does it without asking');
+  }
+  if (await isYes('Go on?')) return true;
+  throw new CommandFailure('declined', 'You did not agree', 'Nothing was changed.');
+}
+
+const ARN = /^arn:[\w-]+:secretsmanager:([a-z0-9-]+):(\d{12}):/;
+
+/** Whether there is a person to ask: a keyboard and a screen. */
+export function isTerminal(): boolean {
+  return process.stdin.isTTY && process.stderr.isTTY;
+}
+
+/** Asks a question at the terminal that has an answer; anything but a yes is a no. */
+export async function isYes(question: string): Promise<boolean> {
+  const [answer = ''] = await ask([{ text: `${question} [y/N] ` }]);
+  return /^\s*y(es)?\s*$/i.test(answer);
+}
+
+interface Question {
+  readonly text: string;
+  /** Nothing of the answer is shown. */
+  readonly isHidden?: boolean;
+}
+
+/** Asks one question after the other at the terminal, a line each; Ctrl-C and Ctrl-D abort. */
+export async function ask(questions: readonly Question[]): Promise<readonly string[]> {
+  const { promise, resolve, reject } = Promise.withResolvers<readonly string[]>();
+  const answers: string[] = [];
+  const current = () => questions[answers.length];
+  const output = new Writable({
+    write(chunk, _encoding, done) {
+      if (!current()?.isHidden) process.stderr.write(chunk);
+      done();
+    },
+  });
+  // Before the first question and until the last answer, so that the terminal echoes nothing of its own in between.
+  const lines = createInterface({ input: process.stdin, output, terminal: true, historySize: 0 });
+  const askNext = () => {
+    const question = current();
+    if (question === undefined) return resolve(answers);
+    lines.setPrompt(question.text);
+    if (question.isHidden) process.stderr.write(question.text);
+    lines.prompt();
+  };
+  lines.on('line', (line) => {
+    if (current()?.isHidden) process.stderr.write('\n');
+    answers.push(line);
+    askNext();
+  });
+  lines.once('close', () => reject(aborted()));
+  askNext();
+  try {
+    return await promise;
+  } finally {
+    lines.close();
+  }
+}

@@ -1,0 +1,83 @@
+import { Argument, type Command } from 'commander';
+
+/** `completion`: what makes a shell complete the commands and options of this command line. */
+export function addCompletionCommand(program: Command): void {
+  program
+    .command('completion')
+    .description('Print what makes a shell complete the commands and options of token-broker.')
+    .addArgument(new Argument('<shell>', 'which one').choices(Object.keys(SHELLS)))
+    .addHelpText('after', HELP)
+    .action((shell: keyof typeof SHELLS) => {
+      process.stdout.write(SHELLS[shell](placesOf(program, '')));
+    });
+}
+
+/** A command and what can be typed behind it. */
+interface Place {
+  /** The words that lead there, `''` for the beginning. */
+  readonly path: string;
+  readonly commands: readonly string[];
+  readonly options: readonly string[];
+}
+
+function placesOf(command: Command, path: string): readonly Place[] {
+  const global = command.parent === null ? [] : (command.parent.parent ?? command.parent).options;
+  const options = [...command.options, ...global].flatMap(({ long }) => long ?? []);
+  const place = { path, commands: command.commands.map((one) => one.name()), options: [...options, '--help'] };
+  return [place, ...command.commands.flatMap((one) => placesOf(one, `${path} ${one.name()}`.trim()))];
+}
+
+const SHELLS = {
+  bash: (places: readonly Place[]) => `_token_broker() {
+${walk(places, `"\${COMP_WORDS[@]:1:COMP_CWORD-1}"`)}
+  COMPREPLY=($(compgen -W "$list" -- "\${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -F _token_broker token-broker
+`,
+  zsh: (places: readonly Place[]) => `#compdef token-broker
+_token_broker() {
+${walk(places, `"\${(@)words[2,CURRENT-1]}"`)}
+  compadd -- \${=list}
+}
+compdef _token_broker token-broker
+`,
+  fish: (places: readonly Place[]) => `complete -c token-broker -f\n${places.map(fishLines).join('')}`,
+} as const;
+
+/** Follows the words that are there already to the place where the next one is typed; the same in bash and zsh. */
+function walk(places: readonly Place[], typed: string): string {
+  const known = places.flatMap(({ path }) => (path === '' ? [] : [`"${path}"`]));
+  const lists = places.map(
+    ({ path, commands, options }) => `    "${path}") list="${[...commands, ...options].join(' ')}" ;;`,
+  );
+  return `  local place="" list="" word
+  for word in ${typed}; do
+    case "\${place:+$place }$word" in
+      ${known.join('|')}) place="\${place:+$place }$word" ;;
+    esac
+  done
+  case "$place" in
+${lists.join('\n')}
+  esac`;
+}
+
+function fishLines({ path, commands, options }: Place): string {
+  const seen = path
+    .split(' ')
+    .map((word) => `__fish_seen_subcommand_from ${word}`)
+    .join('; and ');
+  const others = commands.join(' ');
+  const here = path === '' ? '__fish_use_subcommand' : seen;
+  const isOpen = path === '' || others === '' ? here : `${here}; and not __fish_seen_subcommand_from ${others}`;
+  const words = commands.length === 0 ? '' : `complete -c token-broker -n '${isOpen}' -a '${others}'\n`;
+  return words + options.map((option) => `complete -c token-broker -n '${here}' -l ${option.slice(2)}\n`).join('');
+}
+
+const HELP = `
+It completes the name token-broker, so give the command line that name:
+  alias token-broker='npm run --silent token-broker --'
+
+Then, for example in ~/.bashrc, ~/.zshrc (after compinit) or ~/.config/fish/config.fish:
+  source <(token-broker completion bash)
+  source <(token-broker completion zsh)
+  token-broker completion fish | source`;

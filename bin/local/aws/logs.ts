@@ -1,0 +1,59 @@
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import { AwsError } from './failure.ts';
+import { type AwsServer, operation, type Signatures, serveAws } from './server.ts';
+
+export interface LogsStandIn extends AwsServer {
+  /** Keeps a line of the log, the last ten thousand of them. */
+  readonly add: (line: string) => void;
+}
+
+/** Stands in for CloudWatch Logs on 127.0.0.1: one log, found by the pattern `{ $.<member> = "<beginning>*" }`. */
+export async function startLogs({
+  logGroup,
+  ...signatures
+}: Signatures & { readonly logGroup: string }): Promise<LogsStandIn> {
+  const events: { readonly eventId: string; readonly timestamp: number; readonly message: string }[] = [];
+  const FilterLogEvents = operation(FILTER, ({ logGroupName, startTime, filterPattern, nextToken }) => {
+    if (logGroupName !== logGroup) {
+      throw new AwsError('ResourceNotFoundException', 'The specified log group does not exist.');
+    }
+    const start = Number(nextToken ?? 0);
+    const [, member = '', beginning = ''] = PATTERN.exec(filterPattern) ?? [];
+    const found = events.filter(
+      ({ timestamp, message }) => timestamp >= startTime && hasMember(message, member, beginning),
+    );
+    const end = start + PAGE;
+    return { events: found.slice(start, end), ...(end < found.length && { nextToken: `${end}` }) };
+  });
+  const server = await serveAws({ service: 'logs', protocol: 'json', operations: { FilterLogEvents }, ...signatures });
+  return {
+    ...server,
+    add(line) {
+      events.push({ eventId: randomUUID(), timestamp: Date.now(), message: line.trimEnd() });
+      if (events.length > KEPT) events.shift();
+    },
+  };
+}
+
+const KEPT = 10_000;
+const PAGE = 100;
+const PATTERN = /^\{ \$\.(\w+) = "([^"*]*)\*" \}$/;
+
+const FILTER = z.object({
+  logGroupName: z.string(),
+  startTime: z.int().min(0).default(0),
+  filterPattern: z.string().regex(PATTERN),
+  nextToken: z
+    .string()
+    .regex(/^\d{1,9}$/)
+    .optional(),
+});
+
+function hasMember(message: string, member: string, beginning: string): boolean {
+  try {
+    return `${JSON.parse(message)[member]}`.startsWith(beginning);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,138 @@
+import type { Command } from 'commander';
+import { createTokenBroker, type TokenBroker, TokenBrokerError } from '../index.ts';
+import { adviceFor, explainFailure } from './failure.ts';
+import { examinePermissions, findCredentials, identify } from './identity.ts';
+import { addConnectionOptions, type ConnectionOptions, parseFunctionArn, parseName } from './options.ts';
+import { printJson, printLine, talk } from './output.ts';
+import { examineConnection, isMissing, membersOf, readAddress } from './reach.ts';
+import { failed, ok, type Step } from './step.ts';
+
+/** What an operator can find out beyond a caller. */
+export interface OperatorView {
+  /** The function of an environment: `<name>:<alias>`. */
+  readonly functionOf: (environment: string) => string;
+  /** Looks further once a call has ended, with this cause or well. */
+  readonly lookFurther: (call: EndedCall, signal: AbortSignal) => AsyncIterable<Step>;
+}
+
+/** A call whose way was followed to its end. */
+export interface EndedCall {
+  readonly options: DoctorOptions;
+  readonly cause: string | undefined;
+}
+
+/** What a caller tells `doctor`. */
+export interface DoctorOptions extends ConnectionOptions {
+  readonly environment?: string;
+  readonly client?: string;
+  readonly service?: string;
+  readonly functionArn?: string;
+  readonly json?: boolean;
+}
+
+/** `doctor`: why does my call fail? Gives the command, for the options of an operator. */
+export function addDoctorCommand(program: Command, signal: AbortSignal, view?: OperatorView): Command {
+  return addConnectionOptions(program.command('doctor'))
+    .description('Find out why a call to the broker fails, as your AWS identity.')
+    .option('--client <name>', 'the client of the call', parseName)
+    .option('--service <name>', 'the service of the call', parseName)
+    .option('--function-arn <arn>', "the broker's function with its alias, to read its policy", parseFunctionArn)
+    .option('--json', 'answer in JSON')
+    .action(async (_: unknown, command: Command) => {
+      const options = command.optsWithGlobals<DoctorOptions>();
+      const { client, service, json } = options;
+      if ((client === undefined) !== (service === undefined)) {
+        command.error('error: a call has a client and a service: give both, or neither');
+      }
+      await explainFailure(options, async () => {
+        const steps: Step[] = [];
+        const tell = (step: Step) => {
+          steps.push(step);
+          if (!json) printLine(`${WORDS[step.outcome]}  ${step.step.padEnd(15)}  ${step.detail}`);
+        };
+        for await (const step of examine(options, view, signal)) tell(step);
+        const ended = { options, cause: causeIn(steps)?.cause };
+        for await (const step of view?.lookFurther(ended, signal) ?? []) tell(step);
+        conclude(steps, options);
+      });
+    });
+}
+
+/**
+ * Follows a call from this machine to the token endpoint, and stops where it fails. The cause is that of the last step
+ * which has one: what is found out afterwards only makes it more exact.
+ */
+async function* examine(
+  options: DoctorOptions,
+  view: OperatorView | undefined,
+  signal: AbortSignal,
+): AsyncGenerator<Step> {
+  const { step: address, endpoint } = readAddress(options.url ?? '', options.region);
+  yield address;
+  if (endpoint === undefined) return;
+
+  const { step: found, credentials } = await findCredentials();
+  yield found;
+  if (credentials === undefined) return;
+
+  for (const step of await examineConnection(endpoint, signal)) {
+    yield step;
+    if (step.outcome === 'failed') return;
+  }
+  const { step: identity, account } = await identify(credentials, endpoint, signal);
+  yield identity;
+  if (identity.outcome === 'failed') return;
+
+  const { url, region } = endpoint;
+  const broker = createTokenBroker({ url: url.href, region, credentials, cache: false, maxAttempts: 1 });
+  const step = await call(broker, options, signal);
+  yield step;
+  if (step.cause === 'aws-forbidden') {
+    const { environment, functionArn = environment && view?.functionOf(environment) } = options;
+    yield await examinePermissions({ functionName: functionArn, region, credentials, account }, signal);
+  }
+}
+
+/** Makes the call itself; without a pair one that only shows whether the broker can be called. */
+async function call(broker: TokenBroker, options: DoctorOptions, signal: AbortSignal): Promise<Step> {
+  const step = 'call';
+  const { environment, client, service } = options;
+  try {
+    if (client === undefined || service === undefined) {
+      return ok(step, `The broker takes your signature: you are ${(await broker.whoami({ signal })).role}`);
+    }
+    const token = await broker.token({ client, service, signal });
+    return ok(
+      step,
+      `A token was issued, ${token.fingerprint}, until ${token.expiresAtBroker ?? new Date(token.expiresAt).toISOString()}`,
+    );
+  } catch (failure) {
+    if (!(failure instanceof TokenBrokerError) || failure.type === 'aborted') throw failure;
+    const { type, message, problem, retryAfterSeconds } = failure;
+    // A broker that is older than this command answers no other question without a pair.
+    if (client === undefined && type === 'not-found') return ok(step, 'The broker takes your signature and answers');
+    // A broker that may not read the secret does not ask its caller to come back later.
+    if (type === 'secrets-unavailable' && retryAfterSeconds === undefined)
+      return failed(step, 'secret-denied', message);
+    const shape = problem?.response_shape;
+    const { status } = membersOf(shape);
+    if (type === 'token-endpoint-error' && isMissing(status)) {
+      return { ...failed(step, 'token-path-wrong', message), shape };
+    }
+    const advice = adviceFor(failure, { environment, client });
+    return { step, outcome: 'failed', detail: message, cause: type, advice, ...(shape !== undefined && { shape }) };
+  }
+}
+
+const WORDS = { ok: 'ok    ', failed: 'FAILED', unknown: '?     ' } as const;
+
+function conclude(steps: readonly Step[], { environment, json }: DoctorOptions): void {
+  const { cause, advice } = causeIn(steps) ?? {};
+  if (json) printJson({ environment, ok: cause === undefined, cause, advice, steps });
+  talk(cause === undefined ? 'Nothing is wrong.' : `${cause}: ${advice}`);
+  if (cause !== undefined) process.exitCode = 1;
+}
+
+function causeIn(steps: readonly Step[]): Step | undefined {
+  return steps.findLast(({ cause }) => cause !== undefined);
+}

@@ -1,0 +1,127 @@
+import { readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { CommanderError } from 'commander';
+import { PROBLEM_ADVICE } from '../../functions/contract.ts';
+import { TokenBrokerError } from '../index.ts';
+import { printJson, talk } from './output.ts';
+
+/** What keeps a command from its work when it is neither the broker nor wrong usage. No text of it holds a secret. */
+export class CommandFailure extends Error {
+  override readonly name = 'CommandFailure';
+  /** For programs; `aborted` when the person or the shell gave up waiting. */
+  readonly type: string;
+  readonly detail: string;
+  /** What to do about it. */
+  readonly advice: string;
+
+  constructor(type: string, detail: string, advice: string) {
+    super(`${type}: ${detail}`);
+    this.type = type;
+    this.detail = detail;
+    this.advice = advice;
+  }
+}
+
+/** Ctrl-C. */
+export function aborted(): CommandFailure {
+  return new CommandFailure('aborted', 'The command was interrupted', 'Run it again.');
+}
+
+/** What a failure is about. */
+export interface About {
+  /** Left out by a command line that does not know it. */
+  readonly environment?: string | undefined;
+  /** Left out when the failure is about no single client. */
+  readonly client?: string | undefined;
+}
+
+/**
+ * Does a command's work; when it is refused or cannot be done, says why and what to do, and the exit code is 1.
+ *
+ * Ctrl-C is answered with 130, as the shell expects, and with no words but those that the work itself has said.
+ */
+export async function explainFailure(
+  options: About & { readonly json?: boolean | undefined },
+  work: () => Promise<void>,
+): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (error instanceof CommanderError) throw error;
+    const failure = isFailure(error) ? error : defect(error);
+    // What was left behind (a credential lookup) must not keep the process; nothing was printed that could be lost.
+    if (failure.type === 'aborted') process.exit(130);
+    if (options.json) printJson(asProblem(failure));
+    talk(`error: ${failure.message}`);
+    talk(adviceFor(failure, options));
+    const profile = missingProfile();
+    if (profile !== undefined && failure.type.startsWith('aws-credentials-')) talk(profile);
+    const retryAfterSeconds = failure instanceof TokenBrokerError ? failure.retryAfterSeconds : undefined;
+    if (retryAfterSeconds !== undefined) talk(`Try again in ${retryAfterSeconds} s.`);
+    process.exitCode = 1;
+  }
+}
+
+/** A sentence about the profile that the shell names and no file has. */
+export function missingProfile(): string | undefined {
+  const { AWS_PROFILE: profile, AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE } = process.env;
+  if (!profile) return undefined;
+  const folder = join(homedir(), '.aws');
+  const files = [AWS_CONFIG_FILE ?? join(folder, 'config'), AWS_SHARED_CREDENTIALS_FILE ?? join(folder, 'credentials')];
+  const sections = files.flatMap((file) => [...textOf(file).matchAll(/^\s*\[\s*(?:profile\s+)?([^\]]+?)\s*\]/gm)]);
+  const isThere = sections.some(([, name]) => name?.replaceAll(/^["']|["']$/g, '') === profile);
+  return isThere ? undefined : `AWS_PROFILE is "${profile}", and neither ${files.join(' nor ')} has such a profile.`;
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+type Failure = TokenBrokerError | CommandFailure;
+
+/** Whether an error is one that a command explains; any other is a defect. */
+export function isFailure(error: unknown): error is Failure {
+  return error instanceof TokenBrokerError || error instanceof CommandFailure;
+}
+
+/** Of a defect only name and places are told: its message may quote what the code stumbled over. */
+function defect(error: unknown): CommandFailure {
+  const { name, stack = '' } = error instanceof Error ? error : { name: typeof error };
+  const lines = stack.split('\n');
+  // The lines at the end that are nothing but places: a line of the message can look like one.
+  const places = lines.slice(lines.findLastIndex((line) => !PLACE.test(line)) + 1).slice(0, 8);
+  const word = /^\w{1,64}$/.test(name) ? name : 'unknown';
+  const at = places.map((line) => line.trim()).join(' ');
+  return new CommandFailure('internal', `The command has a defect: ${word}`, `Report where: ${at}`);
+}
+
+const PLACE =
+  /^ {4}at (?:async )?(?:[\w.<>[\] ]+ \()?(?:<anonymous>|index \d+|(?:file:\/\/|node:|\/)[\w./@:+-]+:\d+:\d+)\)?$/;
+
+/** Failures that are not the broker's get the same shape, so that a script reads one. */
+export function asProblem(error: Failure): Readonly<Record<string, unknown>> {
+  if (error instanceof CommandFailure) return { type: error.type, detail: error.detail };
+  const { type, detail, status, retryable, problem, caller } = error;
+  return { ...(problem ?? { type, detail, status, retryable }), ...(caller && { caller }) };
+}
+
+/** What to do about a failure. */
+export function adviceFor({ type, advice }: Pick<Failure, 'type' | 'advice'>, about: About): string {
+  return withNames(advice ?? (isProblem(type) ? PROBLEM_ADVICE[type] : UNKNOWN), about);
+}
+
+function isProblem(type: string): type is keyof typeof PROBLEM_ADVICE {
+  return Object.hasOwn(PROBLEM_ADVICE, type);
+}
+
+const UNKNOWN = 'This command line does not know the problem: read its detail, or update it.';
+
+/** An advice of the contract for one environment and, if there is a single one, one client. */
+export function withNames(advice: string, { environment = '<environment>', client = '<client>' }: About): string {
+  return advice.replaceAll('`', '').replaceAll('<environment>', environment).replaceAll('<client>', client);
+}

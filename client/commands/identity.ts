@@ -1,0 +1,165 @@
+import { Sha256 } from '@aws-crypto/sha256-js';
+import type { defaultProvider } from '@aws-sdk/credential-provider-node';
+import { SignatureV4 } from '@smithy/signature-v4';
+import { ASSUMED_ROLE_ARN } from '../../functions/contract.ts';
+import type { Endpoint } from '../index.ts';
+import { aborted, missingProfile } from './failure.ts';
+import { causeWord, membersOf, parseJson } from './reach.ts';
+import { failed, ok, type Step, unknown } from './step.ts';
+
+type Credentials = Awaited<ReturnType<ReturnType<typeof defaultProvider>>>;
+
+/** Finds the AWS credentials that a call would be signed with; none when they are missing or have expired. */
+export async function findCredentials(): Promise<{ readonly step: Step; readonly credentials?: Credentials }> {
+  const step = 'aws-credentials';
+  try {
+    const chain = await import('@aws-sdk/credential-provider-node');
+    const credentials = await chain.defaultProvider()();
+    const { accessKeyId, sessionToken, expiration } = credentials;
+    if (expiration !== undefined && expiration.getTime() <= Date.now()) {
+      return { step: failed(step, 'aws-credentials-expired', `They ended at ${expiration.toISOString()}`) };
+    }
+    const kind = sessionToken ? 'temporary ones' : 'lasting ones';
+    const end = expiration ? `, until ${expiration.toISOString()}` : '';
+    return { step: ok(step, `${accessKeyId}, ${kind}${end}`), credentials };
+  } catch {
+    // The chain's own words may quote a profile.
+    return {
+      step: failed(step, 'aws-credentials-missing', missingProfile() ?? 'No source of AWS credentials gave any'),
+    };
+  }
+}
+
+/** Asks AWS whose the credentials are. */
+export async function identify(
+  credentials: Credentials,
+  { url, region }: Endpoint,
+  signal: AbortSignal,
+): Promise<{ readonly step: Step; readonly account?: string }> {
+  const step = 'identity';
+  const { AWS_ENDPOINT_URL_STS: standIn } = process.env;
+  if (url.protocol === 'http:' && !standIn) {
+    return { step: unknown(step, 'A local broker knows its callers by itself') };
+  }
+  const { text, word } = await askAws({
+    ...{ service: 'sts', region, credentials, method: 'POST', path: '/', query: {} },
+    url: new URL(standIn || `https://sts.${region}.amazonaws.com${suffixOf(region)}`),
+    body: 'Action=GetCallerIdentity&Version=2011-06-15',
+    signal,
+  });
+  const arn = /<Arn>([!-~]{1,2048})<\/Arn>/.exec(text)?.[1];
+  if (arn !== undefined) {
+    const account = ASSUMED_ROLE_ARN.exec(arn)?.[2];
+    if (account === undefined) return { step: failed(step, 'caller-not-a-role', `You are ${arn}`) };
+    return { step: ok(step, `You are ${arn}`), account };
+  }
+  const code = /<Code>(\w{1,64})<\/Code>/.exec(text)?.[1] ?? word;
+  if (/^(ExpiredToken|RequestExpired)/.test(code)) {
+    return { step: failed(step, 'aws-credentials-expired', `AWS says that they have expired (${code})`) };
+  }
+  if (/^(InvalidClientTokenId|UnrecognizedClient|SignatureDoesNotMatch|InvalidAccessKeyId)/.test(code)) {
+    return { step: failed(step, 'aws-credentials-invalid', `AWS does not know them (${code})`) };
+  }
+  return { step: unknown(step, `AWS does not tell (sts:GetCallerIdentity, ${code})`) };
+}
+
+interface Question {
+  /** Its ARN, or `<name>:<alias>`; when unknown nothing can be told. */
+  readonly functionName: string | undefined;
+  readonly region: string;
+  readonly credentials: Credentials;
+  /** Whose account it is about; when unknown nothing can be told. */
+  readonly account: string | undefined;
+}
+
+/**
+ * Which permission is missing when AWS says no more than `Forbidden`: AWS answers alike for each of them, so the function's
+ * own policy is read, if that is allowed.
+ */
+export async function examinePermissions(question: Question, signal: AbortSignal): Promise<Step> {
+  const step = 'permissions';
+  const { functionName, account } = question;
+  if (account === undefined) return unknown(step, 'Whose account this is cannot be told');
+  if (functionName === undefined) return unknown(step, 'Which function it is was not told (--function-arn)');
+  const policy = await readPolicy({ ...question, functionName }, signal);
+  if (policy === undefined) return unknown(step, "The function's policy cannot be read (lambda:GetPolicy)");
+
+  const statements = policy.filter((statement) => allows(statement, account));
+  const has = (action: string) => statements.some(({ Action }) => [Action].flat().includes(action));
+  const [mayCall, mayInvoke] = [has('lambda:InvokeFunctionUrl'), has('lambda:InvokeFunction')];
+  const found = `The function's policy gives account ${account}`;
+  if (!mayCall && !mayInvoke) return failed(step, 'permission-account', `${found} nothing`);
+  if (!mayCall) return failed(step, 'permission-invoke-function-url', `${found} lambda:InvokeFunction only`);
+  if (!mayInvoke) return failed(step, 'permission-invoke-function', `${found} lambda:InvokeFunctionUrl only`);
+  return failed(step, 'permission-identity', `${found} both permissions`);
+}
+
+type Statement = Readonly<Record<string, unknown>>;
+
+/** The statements of the policy on the function's alias, none when it has none; `undefined` when it cannot be read. */
+async function readPolicy(
+  { functionName, region, credentials }: Question & { readonly functionName: string },
+  signal: AbortSignal,
+): Promise<readonly Statement[] | undefined> {
+  const [, name = '', alias = ''] = /^(.*):([^:]*)$/.exec(functionName) ?? [];
+  const { status, text } = await askAws({
+    ...{ service: 'lambda', region, credentials, method: 'GET', query: { Qualifier: alias } },
+    url: new URL(process.env.AWS_ENDPOINT_URL_LAMBDA || `https://lambda.${region}.amazonaws.com${suffixOf(region)}`),
+    path: `/2015-03-31/functions/${encodeURIComponent(name)}/policy`,
+    signal,
+  });
+  if (status === 404) return [];
+  const { Statement } = membersOf(parseJson(`${membersOf(parseJson(text)).Policy}`));
+  return Array.isArray(Statement) ? Statement.map(membersOf) : undefined;
+}
+
+function suffixOf(region: string): string {
+  return region.startsWith('cn-') ? '.cn' : '';
+}
+
+interface AwsRequest {
+  readonly service: string;
+  readonly region: string;
+  readonly credentials: Credentials;
+  readonly method: string;
+  readonly url: URL;
+  readonly path: string;
+  readonly query: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly signal: AbortSignal;
+}
+
+interface AwsAnswer {
+  /** 0 when there was no answer; `word` says why. */
+  readonly status: number;
+  readonly word: string;
+  readonly text: string;
+}
+
+/** One call of AWS, signed by hand: an SDK client would be too much for it. @throws CommandFailure `aborted` */
+async function askAws({ url, path, query, service, region, credentials, ...sent }: AwsRequest): Promise<AwsAnswer> {
+  const { method, body } = sent;
+  const signer = new SignatureV4({ service, region, credentials, sha256: Sha256 });
+  const { protocol, hostname, host } = url;
+  const form = body === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' };
+  const headers = { host, ...form };
+  const request = { method, protocol, hostname, path, query: { ...query }, headers, ...(body && { body }) };
+  try {
+    const { host: _writtenByFetch, ...signed } = (await signer.sign(request)).headers;
+    const signal = AbortSignal.any([sent.signal, AbortSignal.timeout(10_000)]);
+    const target = new URL(`${path}?${new URLSearchParams(query)}`, url);
+    const init = { method, headers: signed, redirect: 'manual', signal, ...(body && { body }) } as const;
+    const response = await fetch(target, init);
+    return { status: response.status, word: `${response.status}`, text: await response.text() };
+  } catch (error) {
+    if (sent.signal.aborted) throw aborted();
+    return { status: 0, word: causeWord(error), text: '' };
+  }
+}
+
+function allows({ Effect, Principal }: Statement, account: string): boolean {
+  const principals = [typeof Principal === 'string' ? Principal : membersOf(Principal).AWS].flat();
+  return (
+    Effect === 'Allow' && principals.some((one) => one === '*' || one === account || `${one}`.includes(`::${account}:`))
+  );
+}

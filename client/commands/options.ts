@@ -1,0 +1,85 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { NAME_PATTERN } from '../../functions/contract.ts';
+import { createTokenBroker, type TokenBroker } from '../index.ts';
+
+/** What every command that calls the broker can be told. */
+export interface ConnectionOptions {
+  readonly url?: string;
+  readonly region?: string;
+}
+
+/** Adds the options that say where the broker is. */
+export function addConnectionOptions(command: Command): Command {
+  return command
+    .addOption(new Option('--url <url>', "the broker's Function URL").env('TOKEN_BROKER_URL'))
+    .option('--region <region>', 'its AWS region (default: as its URL says, else env: AWS_REGION)', parseRegion);
+}
+
+/** The broker that the options name; wrong usage when they name none. */
+export function connect({ url = '', region }: ConnectionOptions, command: Command): TokenBroker {
+  if (url === '') {
+    return command.error('error: where is the broker? Give --url or set TOKEN_BROKER_URL to its Function URL');
+  }
+  try {
+    // A person sees the first failure, and every command asks for what is true now.
+    return createTokenBroker({ url, region, cache: false, maxAttempts: 1 });
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    return command.error(`error: ${error.message}`);
+  }
+}
+
+/** The name of a client, a service or an environment. */
+export function parseName(text: string): string {
+  if (NAME_PATTERN.test(text)) return text;
+  throw new InvalidArgumentError(
+    'A name has letters, digits, ".", "_" and "-", at most 63, the first a letter or digit.',
+  );
+}
+
+/** The ARN of a function with its alias. */
+export function parseFunctionArn(text: string): string {
+  if (/^arn:aws[a-z-]*:lambda:[a-z0-9-]+:\d{12}:function:[\w-]{1,64}:[\w-]{1,128}$/.test(text)) return text;
+  throw new InvalidArgumentError('It looks like arn:aws:lambda:<region>:<account>:function:<name>:<alias>.');
+}
+
+/** How a person calls the program, for examples in its help. */
+export function invocation(program: Command): string {
+  return program.name() === 'token-broker' ? 'npm run token-broker --' : `npx ${program.name()}`;
+}
+
+/** An AWS region. */
+export function parseRegion(text: string): string {
+  if (!/^[a-z0-9]+(-[a-z0-9]+)+$/.test(text)) throw new InvalidArgumentError('A region looks like eu-west-1.');
+  return text;
+}
+
+/** Reads an option that takes a whole number of a unit. */
+export function parseWhole(unit: string, least: number, most: number): (text: string) => number {
+  return (text) => {
+    const number = Number(text);
+    if (/^\d{1,5}$/.test(text) && number >= least && number <= most) return number;
+    throw new InvalidArgumentError(`Give whole ${unit}, ${least} to ${most}.`);
+  };
+}
+
+/** Reads an option that takes whole seconds. */
+export const parseSeconds = parseWhole.bind(undefined, 'seconds');
+
+/**
+ * What `commander` says of wrong usage, without the values that were given: a person may type a secret in a wrong place
+ * (`client put acme -p…`, `--services …`), and errors end up in logs.
+ */
+export function withoutValues(error: string): string {
+  return REPEATING.reduce((text, [pattern, silent]) => text.replace(pattern, silent), error);
+}
+
+/** Greedy: a value may have quotes and line breaks of its own. */
+const REPEATING: readonly (readonly [RegExp, string])[] = [
+  [/^(error: unknown option '(?:--[a-z-]+|-[a-z])?).*'/is, "$1'"],
+  // A word of small letters is what a person mistypes; a secret has others, too.
+  [/^error: unknown command '(?![a-z][a-z-]{0,19}'(?:\n|$)).*'/s, 'error: unknown command'],
+  [/^(error: option '[^']+') argument '.*' is invalid/s, '$1 is invalid'],
+  [/^(error: option '[^']+') value '.*' from env '(\w+)' is invalid/s, '$1 from $2 is invalid'],
+  [/^error: command-argument value '.*' is invalid for argument '([\w-]+)'/s, "error: argument '$1' is invalid"],
+];

@@ -1,0 +1,72 @@
+/** Writes data for a program: one JSON document on stdout. */
+export function printJson(data: Readonly<Record<string, unknown>>): void {
+  process.stdout.write(`${JSON.stringify(data, undefined, 2)}\n`);
+}
+
+/** Writes data for a person: one line per member on stdout, members that are `undefined` left out. */
+export function printMembers(data: Readonly<Record<string, unknown>>): void {
+  const members = Object.entries(data).filter(([, value]) => value !== undefined);
+  const width = Math.max(...members.map(([name]) => name.length));
+  for (const [name, value] of members) {
+    const text = typeof value === 'string' ? value : JSON.stringify(value);
+    process.stdout.write(`${plain(name).padEnd(width)}  ${plain(text)}\n`);
+  }
+}
+
+/** Writes one line of data for a person on stdout. */
+export function printLine(line: string): void {
+  process.stdout.write(`${plain(line)}\n`);
+}
+
+/** Writes data for a person: a table on stdout. */
+export function printTable(header: readonly string[], rows: readonly (readonly string[])[]): void {
+  process.stdout.write(tableText(header, rows));
+}
+
+/** A table whose columns are as wide as they must be; `paint` may colour a cell. */
+export function tableText(
+  header: readonly string[],
+  rows: readonly (readonly string[])[],
+  paint: (cell: string, padded: string) => string = (_, padded) => padded,
+): string {
+  const table = [header, ...rows].map((row) => row.map(plain));
+  const widths = header.map((_, column) => Math.max(...table.map((row) => (row[column] ?? '').length)));
+  const lines = table.map((row) => row.map((cell, column) => paint(cell, cell.padEnd(widths[column] ?? 0))));
+  return lines.map((cells) => `${cells.join('  ').trimEnd()}\n`).join('');
+}
+
+/** How long it is from one time to another, in its largest unit: `12 d`, `48 min`; `-` when one of them is unknown. */
+export function ageText(from: number | undefined, to: number | undefined): string {
+  if (from === undefined || to === undefined) return '-';
+  const seconds = Math.max(0, Math.floor((to - from) / 1_000));
+  const [unit, size] = UNITS.find(([, least]) => seconds >= least) ?? ['s', 1];
+  return `${Math.floor(seconds / size)} ${unit}`;
+}
+
+const UNITS = [
+  ['d', 86_400],
+  ['h', 3_600],
+  ['min', 60],
+] as const;
+
+/** Writes one line for a person on stderr, where it never mixes with data. */
+export function talk(line: string): void {
+  process.stderr.write(`${plain(line)}\n`);
+}
+
+/** Tells on stderr how far a long work is, every few seconds; short work passes in silence. */
+export function talkOfProgress(what: string, now: () => number = Date.now): (done: number, total: number) => void {
+  let toldAt = now();
+  return (done, total) => {
+    if (now() - toldAt < PROGRESS_MS) return;
+    toldAt = now();
+    talk(`${what}: ${done} of ${total}`);
+  };
+}
+
+const PROGRESS_MS = 3_000;
+
+/** A service's scope or a foreign server's text must not steer the terminal. */
+function plain(text: string): string {
+  return text.replaceAll(/\p{Cc}|\p{Cf}/gu, '�');
+}

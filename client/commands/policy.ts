@@ -1,0 +1,98 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { ROLE_ARN } from '../../functions/contract.ts';
+import { type CallerRule, ruleText } from '../index.ts';
+import { explainFailure } from './failure.ts';
+import { parseFunctionArn } from './options.ts';
+import { printJson, talk } from './output.ts';
+
+/** What the settings of an environment say of the broker, where they are at hand. */
+export interface SettingsView {
+  /** The broker's function with its alias. */
+  readonly functionArn: (environment: string, partition: string, command: Command) => string;
+  readonly rulesOf: (role: string, environment: string) => readonly CallerRule[];
+  /** What the command does when no role is named. */
+  readonly withoutRole: (command: Command) => void;
+}
+
+/** `policy`: what a caller's own account must allow its role; sends nothing. */
+export function addPolicyCommand(program: Command, settings?: SettingsView): Command {
+  return program
+    .command('policy')
+    .description('Print the identity policy that a role needs to call the broker; offline, without AWS credentials.')
+    .argument(settings ? '[role-arn]' : '<role-arn>', 'the role: arn:aws:iam::<account>:role/<name>', parseRole)
+    .option('--function-arn <arn>', "the broker's function with its alias, as its operators know it", parseFunctionArn)
+    .option('--json', settings ? 'answer in JSON, with the access rules that cover the role' : 'answer in JSON')
+    .action(async (role: string | undefined, _: unknown, command: Command) => {
+      const options = command.optsWithGlobals<PolicyOptions>();
+      await explainFailure(options, async () => {
+        if (role === undefined) return settings?.withoutRole(command);
+        const { environment, json, functionArn } = options;
+        const view = functionArn === undefined && environment !== undefined ? settings : undefined;
+        const partition = ROLE_ARN.exec(role)?.[1] ?? 'aws';
+        const Resource = functionArn ?? view?.functionArn(environment ?? '', partition, command);
+        if (Resource === undefined) return command.error('error: which function? Give --function-arn');
+        const policy = identityPolicy(Resource);
+        const rules = view?.rulesOf(role, environment ?? '');
+        printJson(json ? { role, environment: view && environment, policy, access_rules: rules } : policy);
+        talk(rules ? wordsAbout(rules, environment ?? '') : 'An access rule must name the role, too: whoami tells.');
+      });
+    });
+}
+
+interface PolicyOptions {
+  readonly environment?: string;
+  readonly functionArn?: string;
+  readonly json?: boolean;
+}
+
+/** The ARN of a role, as an option or an argument. */
+export function parseRole(text: string): string {
+  const fault = roleFault(text);
+  if (fault !== undefined) throw new InvalidArgumentError(`It ${fault}: ${EXAMPLE}.`);
+  return text;
+}
+
+/** Why a text is not the ARN of one IAM role. */
+function roleFault(arn: string): string | undefined {
+  if (/[*?]/.test(arn)) return 'must name one role, without * and ?';
+  if (/:sts:.*:assumed-role\//.test(arn)) return 'must be the role itself, not a session of it';
+  if (/:iam:.*:user\//.test(arn)) return 'must be a role, not a user';
+  if (/:iam:.*:root$/.test(arn) || /^\d{12}$/.test(arn)) return 'must be a role, not a whole account';
+  return ROLE_ARN.test(arn) ? undefined : 'must be the ARN of an IAM role';
+}
+
+const EXAMPLE = 'arn:aws:iam::<account>:role/<name>';
+
+/**
+ * Both permissions that calling a Function URL takes, on the alias that carries the URL.
+ *
+ * @see https://docs.aws.amazon.com/lambda/latest/dg/urls-auth.html
+ */
+function identityPolicy(Resource: string) {
+  return {
+    Version: '2012-10-17',
+    Statement: [
+      {
+        Sid: 'CallTheFunctionUrl',
+        Effect: 'Allow',
+        Action: 'lambda:InvokeFunctionUrl',
+        Resource,
+        Condition: { StringEquals: { 'lambda:FunctionUrlAuthType': 'AWS_IAM' } },
+      },
+      {
+        Sid: 'InvokeThroughTheFunctionUrl',
+        Effect: 'Allow',
+        Action: 'lambda:InvokeFunction',
+        Resource,
+        Condition: { Bool: { 'lambda:InvokedViaFunctionUrl': 'true' } },
+      },
+    ],
+  };
+}
+
+function wordsAbout(rules: readonly CallerRule[], environment: string): string {
+  if (rules.length === 0) {
+    return `No access rule of ${environment} names this role, so the broker would refuse it: add one to lib/environments.ts and deploy.`;
+  }
+  return `The access rules of ${environment} let it: ${rules.map(ruleText).join('; ')}.`;
+}

@@ -1,0 +1,123 @@
+import { type Endpoint, parseEndpoint } from '../index.ts';
+import { aborted } from './failure.ts';
+import { type Cause, failed, ok, type Step } from './step.ts';
+
+/** Reads where the broker is. */
+export function readAddress(
+  url: string,
+  region: string | undefined,
+): { readonly step: Step; readonly endpoint?: Endpoint } {
+  if (url === '') return { step: failed('url', 'url-missing', 'No URL is given') };
+  for (const [cause, known] of [
+    ['url-malformed', 'us-east-1'],
+    ['region-missing', region],
+  ] as const) {
+    try {
+      parseEndpoint(url, known);
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error;
+      return { step: failed('url', cause, error.message) };
+    }
+  }
+  const endpoint = parseEndpoint(url, region);
+  return { step: ok('url', `${endpoint.url.host}, signed for ${endpoint.region}`), endpoint };
+}
+
+/** Reaches the URL without a signature, which a Function URL refuses, and reads what that shows: what is there, and when. */
+export async function examineConnection({ url }: Endpoint, signal: AbortSignal): Promise<readonly Step[]> {
+  const sentAt = Date.now();
+  const answer = await ask(url, 'GET', signal);
+  if ('code' in answer) {
+    return [failed('connection', causeOf(answer.code), `No answer from ${url.host} (${answer.code})`)];
+  }
+  const { status, headers, text } = answer;
+  if (!headers.has('x-amzn-requestid') && !headers.has('x-amzn-errortype')) {
+    return [failed('connection', 'not-a-broker', `Something answers ${status} that is no Function URL`)];
+  }
+  if (status === 403 && membersOf(parseJson(text)).Message === null) {
+    return [failed('connection', 'function-url-unknown', 'AWS knows no function behind this URL')];
+  }
+  const connection = ok('connection', `A Function URL answers, ${status} as nothing was signed`);
+  const date = Date.parse(headers.get('date') ?? '');
+  return Number.isNaN(date) ? [connection] : [connection, examineClock(date, sentAt, Date.now())];
+}
+
+function causeOf(code: string): Cause {
+  if (/^(ENOTFOUND|EAI_)/.test(code)) return 'dns-failed';
+  if (/CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_|HOSTNAME|^EPROTO$/.test(code)) return 'tls-failed';
+  return /TIMEOUT|ETIMEDOUT|TimeoutError/i.test(code) ? 'no-answer' : 'connection-failed';
+}
+
+/** The header is cut to whole seconds, and the way takes time: so much may be off without meaning anything. */
+function examineClock(date: number, sentAt: number, receivedAt: number): Step {
+  const offSeconds = Math.round((date + 500 - (sentAt + receivedAt) / 2) / 1_000);
+  const words = `${Math.abs(offSeconds)} s ${offSeconds > 0 ? 'behind' : 'ahead of'} AWS`;
+  if (Math.abs(offSeconds) >= SIGNATURE_WINDOW_SECONDS) {
+    return failed('clock', offSeconds > 0 ? 'clock-behind' : 'clock-ahead', `This clock is ${words}`);
+  }
+  return ok(
+    'clock',
+    Math.abs(offSeconds) < 5 ? 'This clock is right' : `This clock is ${words}; 5 minutes are the limit`,
+  );
+}
+
+const SIGNATURE_WINDOW_SECONDS = 300;
+
+/** Whether a status says that there is something else, or nothing, at the path. */
+export function isMissing(status: unknown): boolean {
+  return status === 404 || status === 405;
+}
+
+interface Answered {
+  readonly status: number;
+  readonly headers: Headers;
+  /** Only the beginning. */
+  readonly text: string;
+}
+
+/** A request that carries nothing: no signature, no credential, no body. Without an answer, why. */
+export async function ask(
+  url: URL,
+  method: 'GET' | 'POST',
+  signal: AbortSignal,
+): Promise<Answered | { readonly code: string }> {
+  const deadline = AbortSignal.timeout(TIMEOUT_MS);
+  try {
+    const response = await fetch(url, { method, redirect: 'manual', signal: AbortSignal.any([signal, deadline]) });
+    return { status: response.status, headers: response.headers, text: await beginningOf(response) };
+  } catch (error) {
+    if (signal.aborted) throw aborted();
+    if (deadline.aborted) return { code: 'ETIMEDOUT' };
+    return { code: causeWord(error) };
+  }
+}
+
+/** The first piece of a body: what `doctor` reads of one is shorter. */
+async function beginningOf({ body }: Response): Promise<string> {
+  for await (const chunk of body ?? []) return Buffer.from(chunk).toString('utf8');
+  return '';
+}
+
+const TIMEOUT_MS = 5_000;
+
+/** One word for why there is no answer: messages may quote what was sent. */
+export function causeWord(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  if (!(cause instanceof Error)) return 'unknown';
+  const word = 'code' in cause && typeof cause.code === 'string' ? cause.code : cause.name;
+  return /^[A-Za-z0-9_]{1,64}$/.test(word) ? word : 'unknown';
+}
+
+/** The value of a JSON text, or `undefined` when it is none. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The members of an object; anything else has none. */
+export function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {};
+}

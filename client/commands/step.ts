@@ -1,0 +1,66 @@
+/** What `doctor` alone can find out, with what to do about it; other causes are failures of the call, and say it themselves. */
+const CAUSES = {
+  'url-missing': 'Give --url, or set TOKEN_BROKER_URL to the output Url of the stack.',
+  'url-malformed': 'Give the Function URL as the stack prints it: https://<id>.lambda-url.<region>.on.aws/',
+  'region-missing': "Give --region with the region of the broker's stack.",
+  'aws-credentials-missing':
+    'Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in (aws sso login); on a machine in AWS attach the role.',
+  'aws-credentials-expired': 'Sign in again (for example aws sso login): temporary AWS credentials end.',
+  'aws-credentials-invalid':
+    'Check that AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN come from the same sign-in.',
+  'caller-not-a-role': 'Assume a role: the broker knows roles only, neither users nor the root of an account.',
+  'dns-failed': 'Check the URL for a typing error, and the name servers of this machine.',
+  'connection-failed':
+    'Check the port, firewalls and the proxy (Node takes HTTPS_PROXY only with NODE_USE_ENV_PROXY=1); a local broker is started with npm start.',
+  'tls-failed':
+    'A proxy or another host answers in place of AWS: check the URL, or let Node trust the proxy (NODE_EXTRA_CA_CERTS).',
+  'no-answer': 'Packets get lost on the way: check firewalls, the proxy and the routes out of a VPC.',
+  'not-a-broker': "Check that the URL is the broker's Function URL: something else answers there.",
+  'function-url-unknown':
+    'The Function URL is no more: take the output Url of the stack, which changes with the function.',
+  'clock-behind': "Set this machine's clock forward (timedatectl shows its state): AWS takes signatures for 5 minutes.",
+  'clock-ahead': "Set this machine's clock back (timedatectl shows its state): AWS takes signatures for 5 minutes.",
+  'permission-account':
+    'No access rule names a role of your account, so the function lets none of its roles in: add a rule to lib/environments.ts and deploy.',
+  'permission-invoke-function-url':
+    'The function does not give your account lambda:InvokeFunctionUrl: deploy the stack again, it writes both permissions.',
+  'permission-invoke-function':
+    'The function gives your account lambda:InvokeFunctionUrl but not the second permission, lambda:InvokeFunction with the condition lambda:InvokedViaFunctionUrl: deploy the stack again, it writes both.',
+  'permission-identity':
+    "The function lets your account in, so your role's own policy lacks one of the two permissions: attach what the command policy <role-arn> prints.",
+  'secret-deleted': 'An operator must restore the secret: docs/operations.md, "Restore a deleted secret".',
+  'secret-denied':
+    "The broker's own role may not read the secret: the secret must be encrypted with the key of the stack (output KeyArn), the stack be deployed, and the client not be disabled (client enable).",
+  'services-not-repeated':
+    'The broker goes by the secret, health and client list by the tag: store the credential anew with client put, which writes both.',
+  'token-path-wrong':
+    "The service has nothing at the broker's tokenPath: an operator must set tokenPath of the service in lib/environments.ts and deploy; it is /auth/v1/token or /oauth/token. doctor --auth-url <authUrl> tries both, without a credential.",
+} as const satisfies Record<string, string>;
+
+export type Cause = keyof typeof CAUSES;
+
+/** One thing that was looked at. `unknown`: it could not be, and may or may not be the cause. */
+export interface Step {
+  readonly step: string;
+  readonly outcome: 'ok' | 'failed' | 'unknown';
+  readonly detail: string;
+  /** One of `CAUSES`, or the type of the failure of a call, with what to do about it. */
+  readonly cause?: string;
+  readonly advice?: string;
+  /** The form of the service's answer, when that is what failed. */
+  readonly shape?: unknown;
+  /** The one that exists. */
+  readonly tokenPath?: string;
+}
+
+export function ok(step: string, detail: string): Step {
+  return { step, outcome: 'ok', detail };
+}
+
+export function unknown(step: string, detail: string): Step {
+  return { step, outcome: 'unknown', detail };
+}
+
+export function failed(step: string, cause: Cause, detail: string): Step {
+  return { step, outcome: 'failed', detail, cause, advice: CAUSES[cause] };
+}

@@ -1,0 +1,178 @@
+import { createHash } from 'node:crypto';
+import { PROBLEMS } from '../functions/contract.ts';
+import { type Caller, createTokenBroker, type ProblemType, type TokenBroker } from './index.ts';
+
+export interface FakeBrokerOptions {
+  /** When the clock starts: epoch milliseconds; the time of the machine when left out. */
+  readonly startsAt?: number | undefined;
+  /** How long each token lives; 3600 when left out. */
+  readonly lifetimeSeconds?: number | undefined;
+  /** Who asks; a role that may do everything when left out. */
+  readonly caller?: Caller | undefined;
+  /** What `TokenBroker.fetch` reaches the service with; Node's own when left out. */
+  readonly fetch?: typeof globalThis.fetch | undefined;
+}
+
+/** A broker in memory, for the tests of code that uses one: no network, no AWS credentials, no waiting. */
+export interface FakeBroker {
+  /** For the code under test: the client itself, with its cache, its repetitions and its errors. */
+  readonly broker: TokenBroker;
+  /** What the broker was asked, in this order; the client's cache keeps questions from it. */
+  readonly requests: readonly FakeRequest[];
+  /** The clock of both: epoch milliseconds. A repetition of the client moves it, too. */
+  readonly now: () => number;
+  /** Lets time pass, in which tokens come to their end. */
+  readonly advance: (ms: number) => void;
+  /** Answers tokens and checks with a problem: all from now on, or the next few. */
+  readonly fail: (type: ProblemType, options?: FailOptions) => void;
+  /** Answers well again. */
+  readonly recover: () => void;
+  /** Lets the service turn away all tokens that were issued so far. */
+  readonly revoke: () => void;
+  /** Whether a service would take the token: issued here, alive, not revoked. */
+  readonly accepts: (accessToken: string) => boolean;
+}
+
+export interface FailOptions {
+  readonly retryAfterSeconds?: number | undefined;
+  /** How many requests; without end when left out. */
+  readonly times?: number | undefined;
+}
+
+/** One request as it went over the wire: `min_ttl`, `refused`. */
+export interface FakeRequest {
+  readonly path: string;
+  readonly members: Readonly<Record<string, unknown>>;
+}
+
+interface Issued {
+  readonly accessToken: string;
+  readonly fingerprint: string;
+  readonly expiresAt: number;
+  /** When its predecessor was refused, if that is why it was requested. */
+  readonly forcedAt: number | undefined;
+}
+
+/** Makes a broker in memory; its tokens are `fake-token-1`, `fake-token-2` and so on. */
+export function createFakeBroker(options: FakeBrokerOptions = {}): FakeBroker {
+  const { lifetimeSeconds = 3_600, caller = ANYONE, fetch = globalThis.fetch } = options;
+  const requests: FakeRequest[] = [];
+  const current = new Map<string, Issued>();
+  const accepted = new Map<string, number>();
+  let clock = options.startsAt ?? Date.now();
+  let failing: ({ readonly type: ProblemType } & FailOptions) | undefined;
+  let failures = 0;
+  let issuedTokens = 0;
+
+  const broker = createTokenBroker({
+    url: URL_OF_BROKER,
+    credentials: { accessKeyId: 'AKIDFAKE', secretAccessKey: 'fake' },
+    now: () => clock,
+    sleep: async (ms) => {
+      clock += ms;
+    },
+    fetch: async (input, init) => {
+      const { origin, pathname } = new URL(input instanceof Request ? input.url : input);
+      if (origin !== URL_OF_BROKER) return fetch(input, init);
+      const members: FakeRequest['members'] = JSON.parse(String(init?.body));
+      requests.push({ path: pathname, members });
+      return answer(pathname, members);
+    },
+  });
+
+  function answer(path: string, members: FakeRequest['members']): Response {
+    if (path === '/whoami') return json(200, caller);
+    if (failing !== undefined) {
+      const { type, retryAfterSeconds, times = Number.POSITIVE_INFINITY } = failing;
+      failures += 1;
+      if (failures >= times) failing = undefined;
+      return problem(type, retryAfterSeconds);
+    }
+    return path === '/token' ? tokenAnswer(members) : checkAnswer(members);
+  }
+
+  function tokenAnswer({ client, service, min_ttl: minTtl = 0, refused }: FakeRequest['members']): Response {
+    const pair = JSON.stringify([client, service]);
+    const held = current.get(pair);
+    const isRefused = held !== undefined && refused === held.fingerprint;
+    if (isRefused && held.forcedAt !== undefined && clock - held.forcedAt < FORCED_INTERVAL_MS) {
+      return problem('refused-again', Math.ceil((held.forcedAt + FORCED_INTERVAL_MS - clock) / 1_000));
+    }
+    const left = held === undefined ? 0 : (held.expiresAt - clock) / 1_000;
+    const isFresh =
+      left > lifetimeSeconds * RENEWED_SHARE && (left >= Number(minTtl) || Number(minTtl) > lifetimeSeconds);
+    const token = held !== undefined && isFresh && !isRefused ? held : issue(isRefused ? clock : undefined);
+    current.set(pair, token);
+    return json(200, {
+      access_token: token.accessToken,
+      token_type: 'Bearer',
+      expires_in: Math.floor((token.expiresAt - clock) / 1_000),
+      expires_at: new Date(token.expiresAt).toISOString(),
+      expiry_source: 'response',
+      fingerprint: token.fingerprint,
+    });
+  }
+
+  function issue(forcedAt: number | undefined): Issued {
+    issuedTokens += 1;
+    const accessToken = `fake-token-${issuedTokens}`;
+    const expiresAt = clock + lifetimeSeconds * 1_000;
+    accepted.set(accessToken, expiresAt);
+    const fingerprint = createHash('sha256').update(accessToken).digest('hex').slice(0, 16);
+    return { accessToken, fingerprint, expiresAt, forcedAt };
+  }
+
+  function checkAnswer({ client, service, stage }: FakeRequest['members']): Response {
+    const found = { finding: 'accepted', version: 'fake-version', proven_by: 'request' };
+    return json(200, { client, service, stage, ...found, checked_at: new Date(clock).toISOString() });
+  }
+
+  return {
+    broker,
+    requests,
+    now: () => clock,
+    advance: (ms) => {
+      clock += ms;
+    },
+    fail: (type, failOptions = {}) => {
+      failing = { type, ...failOptions };
+      failures = 0;
+    },
+    recover: () => {
+      failing = undefined;
+    },
+    revoke: () => accepted.clear(),
+    accepts: (accessToken) => (accepted.get(accessToken) ?? 0) > clock,
+  };
+}
+
+const URL_OF_BROKER = 'https://fake.lambda-url.us-east-1.on.aws';
+
+const ANYONE: Caller = {
+  role: 'arn:aws:iam::111111111111:role/fake',
+  account: '111111111111',
+  rules: [{ clients: 'all', services: 'all', operations: ['token', 'check'] }],
+};
+
+/** As the broker: one forced request per pair in this time. */
+const FORCED_INTERVAL_MS = 30_000;
+
+/** As the broker: a token with less than this share of its life is replaced. */
+const RENEWED_SHARE = 0.2;
+
+function problem(type: ProblemType, retryAfterSeconds: number | undefined): Response {
+  const { status, title, retryable } = PROBLEMS[type];
+  const members = { type, title, status, detail: `The fake broker was told to fail: ${type}.`, retryable };
+  return json(
+    status,
+    { ...members, request_id: 'fake-request' },
+    {
+      'content-type': 'application/problem+json',
+      ...(retryAfterSeconds !== undefined && { 'retry-after': `${retryAfterSeconds}` }),
+    },
+  );
+}
+
+function json(status: number, body: object, headers: Record<string, string> = { 'content-type': 'application/json' }) {
+  return new Response(JSON.stringify(body), { status, headers });
+}

@@ -1,0 +1,50 @@
+import type { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
+import { createTokenFunction } from '../../functions/token-function.ts';
+import { exampleRule, exampleService } from '../support/example.ts';
+import { CONTEXT, functionUrlEvent } from '../support/function-url-events.ts';
+
+// Issues a token of each of so many clients, all tokens and secrets as large as they may be, and tells the most memory
+// that the process ever held. DynamoDB has nothing and takes nothing, so that all is kept in memory alone.
+const [clients] = process.argv.slice(2).map(Number);
+const filler = 's'.repeat(60_000);
+let tokens = 0;
+
+const secretsManager = {
+  send: async ({ input }: { readonly input: { readonly SecretId: string; readonly VersionStage: string } }) => ({
+    Name: input.SecretId,
+    VersionId: 'v1',
+    VersionStages: [input.VersionStage],
+    SecretString: JSON.stringify({ client_id: input.SecretId, secret: 'example-passphrase', filler }),
+  }),
+} as unknown as SecretsManagerClient;
+
+const { handler } = createTokenFunction({
+  environment: 'test',
+  tableName: 'pairs',
+  settings: {
+    services: { 'customer-insights': exampleService() },
+    accessRules: [exampleRule({ clients: 'all' })],
+    provenForSeconds: 3_600,
+  },
+  secretsManager,
+  dynamodb: { getItem: async () => undefined, updateItem: async () => undefined },
+  send: async () => {
+    tokens += 1;
+    const access_token = '!'.repeat(65_000) + tokens;
+    const body = new TextEncoder().encode(JSON.stringify({ access_token, expires_in: 3_600 }));
+    return { status: 200, headers: { 'content-type': 'application/json' }, body };
+  },
+  write: () => undefined,
+});
+
+let issued = 0;
+for (let n = 0; n < (clients ?? 0); n += 1) {
+  const { statusCode } = await handler(
+    functionUrlEvent({ client: `client-${n}`, service: 'customer-insights' }),
+    CONTEXT,
+  );
+  if (statusCode === 200) issued += 1;
+}
+global.gc?.();
+const { heapUsed } = process.memoryUsage();
+process.send?.({ issued, heapBytes: heapUsed, maxBytes: process.resourceUsage().maxRSS * 1_024 });

@@ -1,0 +1,78 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { FUNCTION_FAILED } from '../../bin/local/function-url/answer.ts';
+import type { Exchange } from '../support/contract.ts';
+import { faultsOf } from '../support/contract-watch.ts';
+import { answerUndescribed } from '../support/undescribed-answer.ts';
+
+const PROBLEM = {
+  type: 'internal',
+  title: 'The broker failed',
+  status: 500,
+  detail: 'It failed.',
+  retryable: true,
+  request_id: 'request-1',
+};
+
+/** A problem as the broker answers it, but for the changes. */
+function answered(changes: Partial<Exchange> = {}, members: object = {}): Exchange {
+  const headers = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
+  return {
+    method: 'POST',
+    path: '/token',
+    status: 500,
+    headers: { ...headers, 'content-type': 'application/problem+json' },
+    body: JSON.stringify({ ...PROBLEM, ...members }),
+    ...changes,
+  };
+}
+
+describe('an answer that docs/openapi.yaml describes', () => {
+  it('has no fault', () => {
+    expect(faultsOf(answered())).toEqual([]);
+  });
+
+  it('has no fault when AWS gives it for a function that failed', () => {
+    const { headers, body } = FUNCTION_FAILED;
+    expect(
+      faultsOf({ ...answered(), status: 502, headers: { ...headers } as Exchange['headers'], body: `${body}` }),
+    ).toEqual([]);
+  });
+
+  it.each<[string, Exchange, string]>([
+    ['another status', answered({ status: 418 }), 'POST /token: 418 is not described for POST /token'],
+    ['a 404 where something is', answered({ status: 404 }), 'POST /token: 404 is not described for POST /token'],
+    ['a 200 where nothing is', answered({ path: '/', status: 200 }), 'POST /: 200 is not described for POST /'],
+    ['another method', answered({ method: 'GET' }), 'GET /token: 500 is not described for GET /token'],
+    ['a type of another status', answered({}, { type: 'access-denied' }), 'type must be equal to one of the allowed'],
+    ['a status unlike its own', answered({}, { status: 503 }), '/status must be equal to constant'],
+    ['a member too few', answered({}, { request_id: undefined }), "must have required property 'request_id'"],
+    ['a member too many', answered({}, { cause: 'x' }), 'must NOT have additional properties'],
+    ['no JSON', answered({ body: 'x' }), 'the body must be object'],
+    ['another type of content', answered({ headers: { 'content-type': 'text/html' } }), 'text/html is not described'],
+    ['a header too few', answered({ headers: {} }), 'the header cache-control is missing'],
+    ['a header too many', answered({ headers: { ...answered().headers, server: 'x' } }), 'server is not described'],
+    ['a header that is wrong', answered({ headers: { ...answered().headers, 'retry-after': 'soon' } }), 'retry-after'],
+  ])('does not allow %s', (_, exchange, fault) => {
+    expect(faultsOf(exchange)).toContainEqual(expect.stringContaining(fault));
+  });
+});
+
+describe('every answer of the token endpoint', () => {
+  it.fails('fails the test in which it is not as described', () => answerUndescribed());
+
+  it('ends a process of its own when it is not as described', async () => {
+    const script = `import { answerUndescribed } from '${moduleUrl('undescribed-answer')}'; await answerUndescribed();`;
+    const args = ['--import', moduleUrl('contract-preload'), '--input-type=module', '--eval', script];
+
+    await expect(promisify(execFile)(process.execPath, args)).rejects.toMatchObject({
+      code: 70,
+      stderr: expect.stringContaining('POST /token: the body/fingerprint must match pattern'),
+    });
+  });
+});
+
+function moduleUrl(name: string): string {
+  return new URL(`../support/${name}.ts`, import.meta.url).href;
+}

@@ -1,0 +1,118 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import { describe, expect, it } from 'vitest';
+import {
+  FINDINGS,
+  NAME_PATTERN,
+  PROBLEM_ADVICE,
+  PROBLEMS,
+  PROOFS,
+  type ProblemType,
+  SECRET_STAGES,
+} from '../../functions/contract.ts';
+import { escaped, type Media, readContract, responseOf } from '../support/openapi.ts';
+
+const CONTRACT = readContract();
+const TYPES = Object.keys(PROBLEMS) as readonly ProblemType[];
+const PROBLEM = 'application/problem+json';
+
+/** Strict: a keyword that JSON Schema does not know, a wrong type or a reference that leads nowhere is an error. */
+const ajv = new Ajv2020({ strict: true, strictRequired: false, strictTypes: false, validateFormats: true });
+formats.default(ajv);
+ajv.addVocabulary(['openapi', 'info', 'servers', 'security', 'paths', 'components']);
+ajv.addSchema(CONTRACT, 'contract');
+
+describe('docs/openapi.yaml', () => {
+  it.each(nodesOf(CONTRACT).flatMap(([pointer, node]) => (isMedia(pointer, node) ? [[pointer, node] as const] : [])))(
+    'has a schema at %s that its examples fit',
+    (pointer, { examples = {}, ...media }) => {
+      const validate = ajv.compile({ $ref: `contract#${pointer}/schema` });
+      const values = [
+        ...Object.values(examples).map(({ value }) => value),
+        ...('example' in media ? [media.example] : []),
+      ];
+      for (const value of values) expect(validate(value), JSON.stringify(validate.errors)).toBe(true);
+    },
+  );
+
+  it('refers to all of its components, and to nothing else', () => {
+    const references = nodesOf(CONTRACT).flatMap(([, node]) => ('$ref' in node ? [node.$ref] : []));
+    const { headers, responses, schemas } = CONTRACT.components;
+    const components = Object.entries({ headers, responses, schemas }).flatMap(([kind, named]) =>
+      Object.keys(named).map((name) => `#/components/${kind}/${name}`),
+    );
+    expect(new Set(references)).toEqual(new Set(components));
+  });
+
+  it('describes every header of an answer by reference, and what each media type holds by a schema', () => {
+    const responses = Object.values(CONTRACT.paths).flatMap(({ post }) =>
+      Object.keys(post.responses).map((status) => responseOf(CONTRACT, pathOf(post), status)?.response),
+    );
+    expect(responses.length).toBeGreaterThan(20);
+    for (const response of responses) {
+      expect(response?.description).toMatch(/\S/);
+      expect(Object.keys(response?.content ?? {})).not.toEqual([]);
+      for (const header of Object.values(response?.headers ?? {}))
+        expect(header.$ref).toMatch(/^#\/components\/headers\//);
+    }
+  });
+});
+
+describe('docs/openapi.yaml says what functions/contract.ts says', () => {
+  it.each(TYPES)('of the problem %s: its status, title, whether to retry, and what to do', (type) => {
+    const { status, title, retryable } = PROBLEMS[type];
+    const { description = '', content } = responseOf(CONTRACT, '/token', status)?.response ?? {};
+    expect(description.split('\n')).toContain(`* \`${type}\`: ${title}. ${PROBLEM_ADVICE[type]}`);
+    expect(content?.[PROBLEM]?.examples?.[type]?.value).toMatchObject({ type, title, status, retryable });
+  });
+
+  it('of all problems, which a token, a check and the question who asks can end in', () => {
+    // To a check what an operator must end is a finding, and no check refuses a token.
+    const ofCheck = TYPES.filter((type) => PROBLEMS[type].concerns !== 'operator' && type !== 'refused-again');
+    expect(typesAt('/token')).toEqual(new Set(TYPES));
+    expect(typesAt('/check')).toEqual(new Set(ofCheck));
+    expect(typesAt('/whoami')).toEqual(
+      new Set(['invalid-request', 'access-denied', 'method-not-allowed', 'content-too-large', 'internal']),
+    );
+    expect(CONTRACT.components.schemas.Problem?.properties?.type?.enum).toEqual(TYPES);
+  });
+
+  it('of names, stages, findings and proofs', () => {
+    const { TokenRequest, CheckRequest, Check } = CONTRACT.components.schemas;
+    for (const schema of [TokenRequest, CheckRequest, Check]) {
+      expect(schema?.properties?.client?.pattern).toBe(NAME_PATTERN.source);
+      expect(schema?.properties?.service?.pattern).toBe(NAME_PATTERN.source);
+    }
+    expect(CheckRequest?.properties?.stage?.enum).toEqual(SECRET_STAGES);
+    expect(Check?.properties?.stage?.enum).toEqual(SECRET_STAGES);
+    expect(Check?.properties?.finding?.enum).toEqual(FINDINGS);
+    expect(Check?.properties?.proven_by?.enum).toEqual(PROOFS);
+  });
+});
+
+/** The types that the examples of an operation's problems have; each of them is in the schema beside it, and no other. */
+function typesAt(path: string): ReadonlySet<string> {
+  const responses = Object.keys(CONTRACT.paths[path]?.post.responses ?? {});
+  const types = responses.flatMap((status) => {
+    const media = responseOf(CONTRACT, path, status)?.response.content?.[PROBLEM];
+    const shown = Object.keys(media?.examples ?? {});
+    expect(JSON.stringify(media?.schema ?? {})).toContain(media ? JSON.stringify({ enum: shown }) : '{}');
+    return shown;
+  });
+  return new Set(types);
+}
+
+function pathOf(post: object): string {
+  return Object.entries(CONTRACT.paths).find(([, operation]) => operation.post === post)?.[0] ?? '';
+}
+
+/** Every object of the document with the JSON pointer to it. */
+function nodesOf(value: unknown, pointer = ''): readonly (readonly [string, object])[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const below = Object.entries(value).flatMap(([name, one]) => nodesOf(one, `${pointer}/${escaped(name)}`));
+  return [[pointer, value], ...below];
+}
+
+function isMedia(pointer: string, node: object): node is Media {
+  return 'schema' in node && /\/(content|headers)\/[^/]+$/.test(pointer);
+}

@@ -1,0 +1,122 @@
+import { execFile } from 'node:child_process';
+import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { environments } from '../../lib/environments.ts';
+import { parseEnvironment, toBrokerSettings } from '../../lib/settings/environment.ts';
+import type { Resource } from '../stack/synthesise.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+let work: string;
+
+beforeAll(async () => {
+  work = await mkdtemp(path.join(tmpdir(), 'token-broker-test-'));
+});
+afterAll(() => rm(work, { recursive: true }));
+
+describe('cdk synth, with no AWS credentials and no network', () => {
+  it('gives every environment its stack, with its own settings in the code asset', { timeout: 120_000 }, async () => {
+    const out = path.join(work, 'all');
+    const { code, stderr } = await cdkSynth('--output', out);
+    expect(code, stderr).toBe(0);
+    expect((await readdir(out)).filter((file) => file.endsWith('.template.json')).toSorted()).toEqual([
+      'TokenBroker-dev.template.json',
+      'TokenBroker-prod.template.json',
+      'TokenBroker-staging.template.json',
+    ]);
+    for (const name of ['dev', 'staging', 'prod']) {
+      const settings = toBrokerSettings(parseEnvironment(name, environments[name]));
+      expect(await settingsBesideCode(out, name)).toEqual(settings);
+    }
+    const { pluginReports } = JSON.parse(await readFile(path.join(out, 'validation-report.json'), 'utf8'));
+    // Those of which every finding is acknowledged; a check that found nothing is not in the report.
+    expect(pluginReports).toMatchObject([
+      { pluginName: 'AwsSolutions', violations: [] },
+      { pluginName: 'Serverless', violations: [] },
+    ]);
+    // What a stack asks AWS for while it is synthesised, such as zones or machine images: nothing.
+    expect(JSON.parse(await readFile(path.join(out, 'manifest.json'), 'utf8'))).not.toHaveProperty('missing');
+  });
+
+  it('shows the template of the stack that is named', { timeout: 120_000 }, async () => {
+    const { code, stdout, stderr } = await cdkSynth('TokenBroker-dev', '--output', path.join(work, 'one'));
+    expect(code, stderr).toBe(0);
+    expect(stdout).toContain('FunctionName: token-broker-dev');
+    expect(stdout).not.toContain('token-broker-prod');
+  });
+});
+
+describe('wrong settings', () => {
+  it('stop synth with every path and reason, and without a template', async () => {
+    const project = path.join(work, 'project');
+    const out = path.join(work, 'wrong');
+    await Promise.all(
+      ['bin/app.ts', 'lib', 'functions/contract.ts'].map((part) =>
+        cp(path.join(root, part), path.join(project, part), { recursive: true }),
+      ),
+    );
+    await symlink(path.join(root, 'node_modules'), path.join(project, 'node_modules'));
+    await writeFile(path.join(project, 'package.json'), '{ "type": "module" }');
+    await writeFile(
+      path.join(project, 'lib/environments.ts'),
+      `export const environments = {
+        dev: { account: '1', region: 'eu-west-1', services: {}, accessRules: [] },
+        prod: { account: '111111111111', region: 'eu-west-1', services: { insights: { authUrl: 'http://x.example.com' } }, accessRules: [] },
+      };`,
+    );
+
+    const { code, stderr } = await run(['bin/app.ts'], { cwd: project, variables: { CDK_OUTDIR: out } });
+
+    expect(code).toBe(1);
+    expect(stderr).toBe(
+      [
+        'lib/environments.ts: The settings are wrong in 3 places:',
+        'environments.dev.account: must be 12 digits in quotes',
+        'environments.dev.services: must have at least one service',
+        'environments.prod.services.insights.authUrl: must be an https URL (got http:)',
+        '',
+      ].join('\n'),
+    );
+    await expect(readdir(out)).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+});
+
+interface Outcome {
+  readonly code: number | string;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs the real command line in this project, away from any AWS configuration, and with every way out closed. */
+function cdkSynth(...args: string[]): Promise<Outcome> {
+  const cdk = path.join(root, 'node_modules/aws-cdk/bin/cdk');
+  const nowhere = 'http://127.0.0.1:9';
+  return run([cdk, 'synth', ...args], {
+    cwd: root,
+    variables: { HTTPS_PROXY: nowhere, HTTP_PROXY: nowhere, AWS_EC2_METADATA_DISABLED: 'true', CI: 'true' },
+  });
+}
+
+function run(
+  args: string[],
+  { cwd, variables }: { readonly cwd: string; readonly variables: Readonly<Record<string, string>> },
+): Promise<Outcome> {
+  const directories = [path.dirname(process.execPath), process.env.PATH ?? ''].join(path.delimiter);
+  const env = { PATH: directories, HOME: work, USERPROFILE: work, ...variables };
+  return new Promise((resolve) => {
+    execFile(process.execPath, args, { cwd, env }, (error, stdout, stderr) => {
+      resolve({ code: error?.code ?? 0, stdout, stderr });
+    });
+  });
+}
+
+async function settingsBesideCode(out: string, name: string): Promise<unknown> {
+  const { Resources } = JSON.parse(await readFile(path.join(out, `TokenBroker-${name}.template.json`), 'utf8'));
+  const tokenFunction = Object.values<Resource>(Resources).find(
+    ({ Properties }) => Properties.FunctionName === `token-broker-${name}`,
+  );
+  const asset = `asset.${path.basename(tokenFunction?.Properties.Code.S3Key, '.zip')}`;
+  return JSON.parse(await readFile(path.join(out, asset, 'settings.json'), 'utf8'));
+}

@@ -1,0 +1,150 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { TokenBrokerError } from '../../../client/error.ts';
+import { createTokenBroker, type TokenBroker } from '../../../client/token-broker.ts';
+import { createTokenEndpoint } from '../../../functions/broker/http/token-endpoint.ts';
+import { refreshAt } from '../../../functions/broker/pair/freshness.ts';
+import { exchange } from '../../support/broker-world.ts';
+import { BILLING } from '../../support/example.ts';
+import { createFleet, type Environment } from '../../support/fleet.ts';
+import { seededRandom } from '../../support/seeded-random.ts';
+
+const LIFETIMES = 10;
+const WORKERS = 50;
+const PROCESSES = 10;
+const ENVIRONMENTS = 5;
+const PAIRS = ['acme', 'globex'].flatMap((client) =>
+  ['customer-insights', 'merchant-payment-cleansing'].map((service) => ({ client, service })),
+);
+/** The time from when a worker has a token until the service checks it. */
+const ON_THE_WAY_MS = 500;
+
+it.each([60, 600, 3_600])(
+  '50 workers use no expired token in ten life times of %d s, and the broker requests no more tokens than those need',
+  async (lifetimeSeconds) => {
+    const lifetimeMs = lifetimeSeconds * 1_000;
+    const rejections = watchRejections();
+    const { clock, requests, clients, random, endOf, counts, noteFailure } = createSoakWorld(lifetimeSeconds);
+    const startedAt = clock.now();
+    const expired: unknown[] = [];
+
+    async function work(worker: number): Promise<void> {
+      const broker = clients[worker % PROCESSES];
+      while (clock.now() < startedAt + LIFETIMES * lifetimeMs) {
+        const pair = PAIRS[Math.floor(random() * PAIRS.length)];
+        if (broker === undefined || pair === undefined) throw new Error('there is no broker or no pair');
+        const accessToken = await broker.token(pair).then((token) => token.accessToken, noteFailure);
+        await clock.sleep(ON_THE_WAY_MS);
+        counts.uses += 1;
+        if (accessToken !== undefined && clock.now() >= endOf(accessToken))
+          expired.push({ worker, pair, at: clock.now() - startedAt });
+        await clock.sleep((lifetimeMs / 30) * random());
+      }
+    }
+    await clock.run(Promise.all(Array.from({ length: WORKERS }, (_, worker) => work(worker))));
+
+    expect(expired).toEqual([]);
+    expect(rejections).toEqual([]);
+    const elapsedMs = clock.now() - startedAt;
+    const meanMsToRefresh = refreshAt({ expiresAt: lifetimeMs, lifetimeSeenMs: lifetimeMs }, 0.5);
+    expect(requests.length).toBeLessThanOrEqual(PAIRS.length * (elapsedMs / meanMsToRefresh + 1));
+    // In one life time each process asks for each pair about once, and again when it asked too early or got no answer.
+    expect(counts.asks).toBeLessThanOrEqual(PROCESSES * PAIRS.length * LIFETIMES * 2);
+
+    // The test proves something only if the workers worked, if requests were lost, and if tokens ended.
+    expect(counts.uses).toBeGreaterThan(WORKERS * 300);
+    expect(counts.lost).toBeGreaterThan(20);
+    expect(requests.length).toBeGreaterThanOrEqual(PAIRS.length * (LIFETIMES - 1));
+    expect(counts.failures).toBeGreaterThan(100);
+  },
+);
+
+/** The real rules of the broker in several environments, and processes with the client, whose clocks are minutes off. */
+function createSoakWorld(lifetimeSeconds: number) {
+  const random = seededRandom(7);
+  /** By token: when the service stops accepting it. */
+  const ends = new Map<string, number>();
+  const { clock, requests, createEnvironment } = createFleet({
+    lifetimeSeconds,
+    answer: (n, { at }) => {
+      const token = n.toString(16).padStart(16, '0');
+      ends.set(token, at + lifetimeSeconds * 1_000);
+      return exchange(200, { access_token: token, expires_in: lifetimeSeconds });
+    },
+  });
+  const endpoints = Array.from({ length: ENVIRONMENTS }, () =>
+    endpointOf(createEnvironment({ skewMs: Math.round(1_000 * (random() - 0.5)) })),
+  );
+  const counts = { asks: 0, lost: 0, uses: 0, failures: 0 };
+  const startedAt = clock.now();
+
+  /** For the whole of one life time, so that every token comes to its end without a successor. */
+  function isDown(): boolean {
+    const lifetimes = (clock.now() - startedAt) / (lifetimeSeconds * 1_000);
+    return lifetimes > 4 && lifetimes < 5;
+  }
+  function noteFailure(error: unknown): undefined {
+    if (!(error instanceof TokenBrokerError && error.type === 'network-error')) throw error;
+    counts.failures += 1;
+  }
+
+  /** One request or answer in ten is lost on its way. */
+  async function fetchFromBroker(_: unknown, init: RequestInit | undefined): Promise<Response> {
+    if (isDown()) throw new TypeError('fetch failed');
+    counts.asks += 1;
+    const fate = random();
+    const endpoint = endpoints[Math.floor(random() * ENVIRONMENTS)];
+    await clock.sleep(20 * random());
+    if (endpoint === undefined || fate < 0.05) return lose();
+    const { status, headers, body } = await endpoint(String(init?.body));
+    await clock.sleep(20 * random());
+    return fate < 0.1 ? lose() : new Response(body, { status, headers: { ...headers } });
+  }
+  function lose(): never {
+    counts.lost += 1;
+    throw new TypeError('fetch failed');
+  }
+
+  function createClient(): TokenBroker {
+    const skewMs = Math.round(6 * 60_000 * (random() - 0.5));
+    return createTokenBroker({
+      url: 'https://broker.example.com',
+      region: 'eu-west-1',
+      credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example-secret' },
+      fetch: fetchFromBroker,
+      now: () => clock.now() + skewMs,
+      sleep: clock.sleep,
+      random,
+    });
+  }
+  const clients = Array.from({ length: PROCESSES }, createClient);
+  return { clock, requests, clients, random, counts, noteFailure, endOf: (token: string) => ends.get(token) ?? 0 };
+}
+
+function endpointOf({ broker, now }: Environment) {
+  const endpoint = createTokenEndpoint({
+    broker,
+    accessRules: [],
+    audit: () => undefined,
+    inTime: (_ms, work) => work,
+    now,
+  });
+  return (body: string) =>
+    endpoint({
+      requestId: 'request-1',
+      method: 'POST',
+      path: '/token',
+      query: '',
+      contentType: 'application/json',
+      body: new TextEncoder().encode(body),
+      caller: BILLING,
+      deadline: now() + 14_500,
+    });
+}
+
+function watchRejections(): readonly unknown[] {
+  const rejections: unknown[] = [];
+  const note = (reason: unknown) => void rejections.push(reason);
+  process.on('unhandledRejection', note);
+  onTestFinished(() => void process.off('unhandledRejection', note));
+  return rejections;
+}

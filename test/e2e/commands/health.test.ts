@@ -1,0 +1,222 @@
+import { CreateSecretCommand, DeleteSecretCommand } from '@aws-sdk/client-secrets-manager';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
+import { finished, runCommandLine, startCommandLine, withoutProgress } from './command-line.ts';
+import { OLD, type OperatorWorld, SERVICES, startOperatorWorld, WRONG } from './operator-world.ts';
+import { hasTerminal, runAtTerminal } from './terminal.ts';
+
+const [INSIGHTS, CLEANSING] = SERVICES;
+
+/** `globex`, on one service only, whose credential is wrong. */
+async function addGlobex({ secretsManager }: OperatorWorld) {
+  const command = {
+    Name: 'token-broker/local/globex',
+    SecretString: JSON.stringify(WRONG),
+    Tags: [{ Key: 'services', Value: INSIGHTS }],
+  };
+  await secretsManager.send(new CreateSecretCommand(command));
+}
+
+describe('health', () => {
+  it('shows a table of clients and services, and ends with 0 when all is well', async () => {
+    const world = await startOperatorWorld();
+    const { exitCode, stdout, stderr } = await world.run(['health']);
+    expect({ exitCode, said: withoutProgress(stderr) }).toEqual({ exitCode: 0, said: '2 pairs: 2 accepted\n' });
+    expect(stdout).toBe(`CLIENT  ${INSIGHTS}  ${CLEANSING}\nacme    accepted           accepted\n`);
+  });
+
+  it('ends with 1 when there is nothing to check, and asks whether that is meant', async () => {
+    const world = await startOperatorWorld();
+    await world.secretsManager.send(new DeleteSecretCommand({ SecretId: 'token-broker/local/acme' }));
+    const { exitCode, stderr } = await world.run(['health']);
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(
+      /^0 pairs\nThere is nothing to check: is it the right environment, and is there a client\?\n/,
+    );
+  });
+
+  it('ends with 1 when a credential does not work, and leaves out what a client does not have', async () => {
+    const world = await startOperatorWorld();
+    await addGlobex(world);
+    const { exitCode, stdout, stderr } = await world.run(['health']);
+    expect(exitCode).toBe(1);
+    expect(stdout).toMatch(/^globex +rejected +-$/m);
+    expect(withoutProgress(stderr)).toBe('3 pairs: 2 accepted, 1 rejected\n');
+  });
+
+  it('does not count a disabled client as a failure', async () => {
+    const world = await startOperatorWorld();
+    await world.run(['client', 'disable', 'acme', '--yes']);
+    const { exitCode, stderr } = await world.run(['health']);
+    expect({ exitCode, said: withoutProgress(stderr) }).toEqual({ exitCode: 0, said: '2 pairs: 2 disabled\n' });
+  });
+
+  it('answers --json with a finding for each pair', async () => {
+    const world = await startOperatorWorld();
+    await addGlobex(world);
+    const { stdout } = await world.run(['health', '--json']);
+    expect(JSON.parse(stdout)).toMatchObject({
+      environment: 'local',
+      checks: [
+        { client: 'acme', service: INSIGHTS, finding: 'accepted' },
+        { client: 'acme', service: CLEANSING, finding: 'accepted' },
+        { client: 'globex', service: INSIGHTS, finding: 'rejected' },
+      ],
+    });
+  });
+
+  it('says only once what keeps it from asking', async () => {
+    const world = await startOperatorWorld();
+    const { exitCode, stdout, stderr } = await world.run(['health', '--region', 'eu-west-1']);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+    expect(stderr).toMatch(/^error: aws-wrong-scope: .*\n.*region.*\n$/);
+  });
+});
+
+describe('health --watch', () => {
+  const WATCH = ['health', '--watch', '--every', '1'];
+
+  it('shows one table after the other until Ctrl-C, also what has changed', async () => {
+    const world = await startOperatorWorld();
+    const child = startCommandLine(WATCH, world.shell);
+    const ending = finished(child);
+    let seen = '';
+    child.stdout.on('data', (text: string) => {
+      seen += text;
+    });
+    await expect.poll(() => seen, { timeout: 60_000 }).toMatch(/2 pairs: 2 accepted/);
+    await addGlobex(world);
+    await expect.poll(() => seen, { timeout: 60_000 }).toMatch(/2 pairs: .*3 pairs: 2 accepted, 1 rejected/s);
+    child.kill('SIGINT');
+    const { exitCode, stdout, stderr } = await ending;
+    expect({ exitCode, said: withoutProgress(stderr) }).toEqual({ exitCode: 130, said: '' });
+    expect(stdout).not.toContain('\u001b');
+  });
+
+  it('goes on when one look in between fails', async () => {
+    const world = await startOperatorWorld();
+    let isDown = false;
+    const broker = await startLoopbackServer((response, { body }) => {
+      if (isDown) return answerWith(404, 'nothing here')(response, { method: '', url: '', headers: {}, body });
+      const { client, service, stage } = JSON.parse(body);
+      const checked = { checked_at: '2026-11-01T10:00:00.000Z', proven_by: 'request', finding: 'accepted' };
+      answerWith(200, { client, service, stage, ...checked })(response, { method: '', url: '', headers: {}, body });
+    });
+    onTestFinished(broker.close);
+    const child = startCommandLine([...WATCH, '--url', broker.url], world.shell);
+    const ending = finished(child);
+    let seen = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (text: string) => {
+        seen += text;
+        isDown = !seen.includes('error');
+      });
+    }
+    await expect.poll(() => seen, { timeout: 60_000 }).toMatch(/accepted.*error: unexpected-answer.*accepted/s);
+    child.kill('SIGINT');
+    expect(await ending).toMatchObject({ exitCode: 130 });
+  });
+
+  it('ends with 1 when already the first look fails', async () => {
+    const world = await startOperatorWorld();
+    const broker = await startLoopbackServer(answerWith(404, ''));
+    const result = await world.run([...WATCH, '--url', broker.url]);
+    await broker.close();
+    expect(result).toMatchObject({ exitCode: 1, stdout: '' });
+  });
+});
+
+const note = hasTerminal ? '' : ' (skipped: python3 is not installed)';
+describe.skipIf(!hasTerminal)(`health at a terminal${note}`, () => {
+  const GREEN = '\u001b[32maccepted';
+
+  it('has colours, unless NO_COLOR is set', async () => {
+    const { shell } = await startOperatorWorld();
+    expect((await runAtTerminal(['health'], shell, [])).screen).toContain(GREEN);
+    expect((await runAtTerminal(['health'], { ...shell, NO_COLOR: '' }, [])).screen).toContain(GREEN);
+    const { screen } = await runAtTerminal(['health'], { ...shell, NO_COLOR: '1' }, []);
+    expect(screen).toContain('accepted');
+    expect(screen).not.toContain('\u001b');
+  });
+
+  it('repaints while it watches', async () => {
+    const { shell } = await startOperatorWorld();
+    const { exitCode, screen } = await runAtTerminal(['health', '--watch', '--every', '1'], shell, [
+      ['2 pairs: 2 accepted', ''],
+      ['2 pairs: 2 accepted', '\u0003'],
+    ]);
+    expect(exitCode).toBe(130);
+    expect(screen.split('\u001b[H\u001b[J')).toHaveLength(3);
+  });
+});
+
+describe('health --run', () => {
+  it('lets the local broker check everything and tell its operators', async () => {
+    const world = await startOperatorWorld();
+    await addGlobex(world);
+    const { exitCode, stdout, stderr } = await world.run(['health', '--run']);
+    expect(exitCode).toBe(1);
+    expect(stdout).toMatch(/^acme +accepted +accepted\nglobex +rejected +-$/m);
+    expect(stderr).toBe(
+      'A role without an access rule: denied\nMessages to the operators: 1\n3 pairs: 2 accepted, 1 rejected\n',
+    );
+    expect(world.messages.map(({ subject }) => subject)).toEqual([expect.stringMatching(/globex/)]);
+  });
+
+  it('answers --json with what the run gave back', async () => {
+    const world = await startOperatorWorld();
+    const { exitCode, stdout } = await world.run(['health', '--run', '--json']);
+    expect(exitCode).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ clients: 1, checked: [{}, {}], missed: [], reported: { sent: 0 } });
+  });
+
+  it('shows what a run did not reach', async () => {
+    const summary = {
+      missed: [{ pair: { client: 'acme', service: INSIGHTS }, reason: 'sampled' }],
+      checked: [null, {}],
+    };
+    const control = await startLoopbackServer(answerWith(200, summary));
+    const { exitCode, stdout } = await runCommandLine(['health', '--run'], { TOKEN_BROKER_CONTROL_URL: control.url });
+    await control.close();
+    expect(exitCode).toBe(1);
+    expect(stdout).toMatch(/^acme +not-reached$/m);
+  });
+
+  it.each([
+    ['there is no local broker', '', /^error: control-unknown: /],
+    ['it is elsewhere', 'http://broker.example.com', /^error: control-unknown: /],
+  ])('says when %s', async (_, url, message) => {
+    const { exitCode, stdout, stderr } = await runCommandLine(['health', '--run'], { TOKEN_BROKER_CONTROL_URL: url });
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+    expect(stderr).toMatch(message);
+  });
+
+  it('says when it does not answer', async () => {
+    const control = await startLoopbackServer(() => undefined);
+    await control.close();
+    const { exitCode, stderr } = await runCommandLine(['health', '--run'], { TOKEN_BROKER_CONTROL_URL: control.url });
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/^error: control-unreachable: .*ECONNREFUSED/);
+  });
+
+  it('says when the run fails', async () => {
+    const control = await startLoopbackServer(answerWith(500, { message: `marked-${OLD.secret}` }));
+    const { exitCode, stderr } = await runCommandLine(['health', '--run'], { TOKEN_BROKER_CONTROL_URL: control.url });
+    await control.close();
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/^error: control-failed: The local broker answered 500\n/);
+    expect(stderr).not.toContain('marked');
+  });
+});
+
+describe('health, wrongly used', () => {
+  it.each([
+    ['--watch with --json', ['--watch', '--json'], /cannot be used with option/],
+    ['--watch with --run', ['--watch', '--run'], /cannot be used with option/],
+    ['no time to wait', ['--watch', '--every', '0'], /1 to 3600/],
+  ])('%s is exit code 2', async (_, args, message) => {
+    const { exitCode, stdout, stderr } = await runCommandLine(['health', ...args]);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+    expect(stderr).toMatch(message);
+  });
+});

@@ -1,0 +1,127 @@
+import { expect, onTestFinished, vi } from 'vitest';
+import type { PublishedMessage } from '../../../bin/local/aws/sns-sts.ts';
+import { LOCAL_ENVIRONMENT, startLocalBroker } from '../../../bin/local/broker.ts';
+import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
+import { startTokenService } from '../../../bin/local/token-service/server.ts';
+import { createTokenBroker } from '../../../client/token-broker.ts';
+import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
+import type { DynamoDB } from '../../../functions/aws/dynamodb.ts';
+import { createTokenFunction } from '../../../functions/token-function.ts';
+import { tableName } from '../../../lib/settings/names.ts';
+import { type Finished, runCommandLine } from './command-line.ts';
+
+export const SERVICES = ['customer-insights', 'merchant-payment-cleansing'] as const;
+
+/** What the services accept of `acme`: the credential in use, and one that is not stored yet. */
+export const OLD = { client_id: 'acme-id', secret: 'marked-old-secret' };
+export const NEW = { client_id: 'acme-id-2', secret: 'marked-new-secret' };
+export const WRONG = { client_id: 'acme-id', secret: 'marked-wrong-secret' };
+
+const OPERATOR = { accessKeyId: 'AKIDOPERATOR', secretAccessKey: 'marked-operator-key' };
+const BILLING = { accessKeyId: 'AKIDBILLING', secretAccessKey: 'marked-billing-key' };
+const STRANGER = { accessKeyId: 'AKIDSTRANGER', secretAccessKey: 'marked-stranger-key' };
+
+/** A whole local broker with the client `acme`, and everything that an operator's shell needs to look after it. */
+export async function startOperatorWorld() {
+  for (const service of ['SECRETS_MANAGER', 'DYNAMODB', 'SNS', 'STS']) {
+    vi.stubEnv(`AWS_ENDPOINT_URL_${service}`, undefined);
+  }
+  const accepted = [OLD, NEW].map((credential) => ({ client: 'acme', ...credential }));
+  const tokenService = await startTokenService({
+    credentials: Object.fromEntries(SERVICES.map((service) => [service, accepted])),
+  });
+  const role = (name: string) => `arn:aws:iam::111111111111:role/${name}`;
+  const messages: PublishedMessage[] = [];
+  const failures: unknown[] = [];
+  const broker = await startLocalBroker({
+    port: 0,
+    write: () => undefined,
+    onMessage: (message) => messages.push(message),
+    onEventFailure: (error) => failures.push(error),
+    config: {
+      services: Object.fromEntries(SERVICES.map((service) => [service, { authUrl: tokenService.authUrl(service) }])),
+      accessRules: [
+        { role: role('operator'), clients: 'all', services: 'all', operations: ['token', 'check'] },
+        { role: role('billing'), clients: ['acme'], services: 'all' },
+      ],
+      callers: [
+        { role: role('operator'), ...OPERATOR },
+        { role: role('billing'), ...BILLING },
+        { role: role('stranger'), ...STRANGER },
+      ],
+      credentials: { acme: OLD },
+    },
+  });
+  // Commands take seconds, and an idle connection is closed after five: perhaps in the moment in which it is used again.
+  const secretsManager = createSecretsManagerClient({ maxAttempts: 3 });
+  onTestFinished(async () => {
+    secretsManager.destroy();
+    await broker.eventsSettled();
+    expect(failures).toEqual([]);
+    await broker.close();
+    await tokenService.close();
+    vi.unstubAllEnvs();
+  });
+
+  const shell = {
+    TOKEN_BROKER_URL: broker.url,
+    TOKEN_BROKER_CONTROL_URL: broker.controlUrl,
+    AWS_ENDPOINT_URL_SECRETS_MANAGER: process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER ?? '',
+    AWS_ENDPOINT_URL_DYNAMODB: process.env.AWS_ENDPOINT_URL_DYNAMODB ?? '',
+    AWS_ENDPOINT_URL_CLOUDWATCH_LOGS: process.env.AWS_ENDPOINT_URL_CLOUDWATCH_LOGS ?? '',
+    AWS_SESSION_TOKEN: '',
+    ...keysOf(OPERATOR),
+  };
+
+  return {
+    tokenService,
+    secretsManager,
+    shell,
+    stranger: keysOf(STRANGER),
+    /** What operators were told by the health function. */
+    messages,
+    eventsSettled: broker.eventsSettled,
+    /** Asks for tokens as the role `billing`. */
+    caller: createTokenBroker({ url: broker.url, credentials: BILLING, cache: false }),
+    /** Starts one more environment of the broker, with a table of its own choice; asks it as the role `billing`. */
+    async newEnvironment(dynamodb: DynamoDB) {
+      const { handler } = createTokenFunction({
+        environment: LOCAL_ENVIRONMENT,
+        tableName: tableName(LOCAL_ENVIRONMENT),
+        settings: broker.config,
+        write: () => undefined,
+        dynamodb,
+      });
+      const callers = [{ role: role('billing'), ...BILLING }];
+      const { url, close } = await startFunctionUrl({ handler, callers, port: 0 });
+      onTestFinished(close);
+      return createTokenBroker({ url, credentials: BILLING, cache: false, maxAttempts: 1 });
+    },
+    /** Runs the command line in the operator's shell; no secret may ever be in its output. */
+    async run(args: readonly string[], { input, env }: RunOptions = {}): Promise<Finished> {
+      const text = typeof input === 'string' || input === undefined ? input : JSON.stringify(input);
+      const result = await runCommandLine(args, { ...shell, ...env }, text);
+      if (LEAK.test(result.stdout + result.stderr)) throw new Error('a secret was printed');
+      return result;
+    },
+  };
+}
+
+/** A secret as it is, and as Basic authentication and URLs carry it. */
+const LEAK = new RegExp(
+  ['marked-', ...[OLD, NEW, WRONG].flatMap(({ client_id, secret }) => [btoa(`${client_id}:${secret}`), btoa(secret)])]
+    .map((text) => text.replace(/=+$/, ''))
+    .join('|'),
+);
+
+interface RunOptions {
+  /** For standard input; an object goes as JSON. */
+  readonly input?: object | string | undefined;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+function keysOf({ accessKeyId, secretAccessKey }: typeof OPERATOR) {
+  return { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey };
+}
+
+export type OperatorWorld = Awaited<ReturnType<typeof startOperatorWorld>>;

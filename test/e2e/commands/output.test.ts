@@ -1,0 +1,31 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { tableText, talkOfProgress } from '../../../client/commands/output.ts';
+
+afterEach(() => vi.restoreAllMocks());
+
+describe('a table', () => {
+  it('has columns as wide as they must be, and nothing at the end of a line', () => {
+    expect(tableText(['A', 'LONG'], [['one', 'b'], ['c']])).toBe('A    LONG\none  b\nc\n');
+  });
+
+  it('does not let a cell steer the terminal', () => {
+    expect(tableText(['A'], [['a\u001b[2J\n']])).toBe('A\na�[2J�\n');
+  });
+});
+
+describe('progress', () => {
+  it('is told every few seconds, and not for short work', () => {
+    const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+    let now = 0;
+    const tell = talkOfProgress('Checking', () => now);
+    for (let done = 1; done <= 100; done += 1) {
+      now = done * 100;
+      tell(done, 100);
+    }
+    expect(write.mock.calls.map(([line]) => line)).toEqual([
+      'Checking: 30 of 100\n',
+      'Checking: 60 of 100\n',
+      'Checking: 90 of 100\n',
+    ]);
+  });
+});

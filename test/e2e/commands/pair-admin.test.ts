@@ -1,0 +1,147 @@
+import { GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { createPairAdmin } from '../../../bin/commands/shared/pair-changes.ts';
+import { createDynamoDBClient } from '../../../functions/aws/clients.ts';
+import type { Item } from '../../../functions/aws/pair-table/item.ts';
+import type { Pair } from '../../../functions/broker/pair/pair.ts';
+import type { Wait } from '../../../functions/broker/pair/record.ts';
+import type { Ending, Lease, PairStore } from '../../../functions/broker/pair/store.ts';
+import { START } from '../../support/example.ts';
+import { examplePublication, revealed } from '../../support/pair-examples.ts';
+import { connectPairTable, IN_TIME, TABLE } from '../../support/pair-table.ts';
+import { startDynamoDB } from '../../support/stand-ins.ts';
+
+const PAIR = { client: 'acme', service: 'customer-insights' };
+
+let dynamodb: { readonly url: string; readonly close: () => Promise<void> };
+beforeAll(async () => {
+  dynamodb = await startDynamoDB();
+});
+afterAll(() => dynamodb.close());
+
+async function connect(pair: Pair) {
+  const { store, direct, endpoint, close } = await connectPairTable(dynamodb.url);
+  onTestFinished(close);
+  const admin = createPairAdmin({ dynamodb: direct, tableName: TABLE, now: () => START });
+  const key = { TableName: TABLE, Key: { pair: { S: `${pair.client}/${pair.service}` } } };
+  const item = async () => (await direct.send(new GetItemCommand(key))).Item;
+  const put = (attributes: Item) =>
+    direct.send(new PutItemCommand({ TableName: TABLE, Item: { ...attributes, ...key.Key } }));
+  return { store, admin, item, put, endpoint };
+}
+
+async function take(store: PairStore, pair: Pair, until = START): Promise<Lease> {
+  const { fence } = await store.read(pair, IN_TIME);
+  const rest = { observedExpired: false, forced: false, chargedVersion: undefined, isCheck: false };
+  const own = { seenFence: fence, owner: 'me', now: START, until, ...rest };
+  expect(await store.acquire(pair, own, IN_TIME)).toBeDefined();
+  return { owner: 'me', fence: fence + 1 };
+}
+
+function reject(store: PairStore, pair: Pair, lease: Lease, version: string): Promise<void> {
+  return store.reject(pair, lease, { version, at: START, goneVersions: [] }, IN_TIME);
+}
+
+async function end(store: PairStore, pair: Pair, ending: Ending): Promise<void> {
+  expect(await store.end(pair, await take(store, pair), ending, IN_TIME)).toBe(true);
+}
+
+describe('disabling a pair', () => {
+  it('shows in its record, and ends with enabling', async () => {
+    const { store, admin } = await connect(PAIR);
+    await admin.disable(PAIR);
+    expect(await store.read(PAIR, IN_TIME)).toMatchObject({ disabled: true, fence: 0 });
+    await admin.enable(PAIR);
+    expect(await store.read(PAIR, IN_TIME)).toMatchObject({ disabled: false, fence: 0 });
+  });
+
+  it('leaves token, latches and a lease as they are', async () => {
+    const pair = { ...PAIR, client: 'kept' };
+    const { store, admin } = await connect(pair);
+    await end(store, pair, { kind: 'publish', publication: examplePublication(), holdKey: 'v1:settings' });
+    await reject(store, pair, await take(store, pair), 'v2');
+    await take(store, pair, START + 6_000);
+    const before = await store.read(pair, IN_TIME);
+
+    await admin.disable(pair);
+    const after = await store.read(pair, IN_TIME);
+    expect({ ...after, token: revealed(after.token) }).toEqual({
+      ...before,
+      token: revealed(before.token),
+      disabled: true,
+    });
+  });
+
+  it('never expires while it is disabled; once enabled, it expires after 90 days without a write', async () => {
+    const pair = { ...PAIR, client: 'patient' };
+    const { store, admin, item } = await connect(pair);
+    await take(store, pair);
+    expect(await item()).toHaveProperty('forgetAt');
+    await admin.disable(pair);
+    expect(await item()).not.toHaveProperty('forgetAt');
+    await admin.enable(pair);
+    expect(await item()).toMatchObject({ forgetAt: { N: `${START / 1_000 + 90 * 86_400}` } });
+  });
+
+  it('makes no record when nothing was disabled', async () => {
+    const pair = { ...PAIR, client: 'unknown' };
+    const { admin, item } = await connect(pair);
+    await admin.enable(pair);
+    expect(await item()).toBeUndefined();
+  });
+});
+
+describe('clearing what stands in the way', () => {
+  it('takes latches, holds and the pause away and tells which, and touches nothing else', async () => {
+    const pair = { ...PAIR, client: 'latched' };
+    const { store, admin } = await connect(pair);
+    await admin.disable(pair);
+    for (const version of ['v1', 'v2', 'v2']) await reject(store, pair, await take(store, pair), version);
+    const wait: Wait = { until: START, step: 2, problem: { type: 'internal', detail: 'x' } };
+    for (const key of ['v1:a', 'v1:b']) {
+      await end(store, pair, { kind: 'hold', key, hold: wait, expiredKeys: [] });
+    }
+    await end(store, pair, { kind: 'pause', pause: wait });
+    await end(store, pair, { kind: 'publish', publication: examplePublication(), holdKey: 'v3:a' });
+    await end(store, pair, { kind: 'pause', pause: wait });
+    const before = await store.read(pair, IN_TIME);
+    // A publication ends the latch of its version.
+    expect([...before.rejected.keys()]).toEqual(['v2']);
+
+    expect(await admin.clear(pair)).toEqual({ latches: ['v2'], holds: ['v1:a', 'v1:b'], pause: true });
+    const after = await store.read(pair, IN_TIME);
+    expect({ ...after, token: revealed(after.token) }).toEqual({
+      ...before,
+      ...{ token: revealed(before.token), rejected: new Map(), held: new Map(), pause: undefined },
+    });
+  });
+
+  it('takes away what cannot be read, too', async () => {
+    const pair = { ...PAIR, client: 'malformed' };
+    const { admin, put } = await connect(pair);
+    await put({ 'rejected:v1': { S: 'x' }, 'held:v1:a': { N: '1' }, pauseProblem: { NULL: true } });
+    expect(await admin.clear(pair)).toEqual({ latches: ['v1'], holds: ['v1:a'], pause: true });
+    expect(await admin.clear(pair)).toEqual({ latches: [], holds: [], pause: false });
+  });
+
+  it('writes nothing when there is none', async () => {
+    const pair = { ...PAIR, client: 'clean' };
+    const { admin, item } = await connect(pair);
+    expect(await admin.clear(pair)).toEqual({ latches: [], holds: [], pause: false });
+    expect(await item()).toBeUndefined();
+  });
+});
+
+it('tells when DynamoDB does not answer', async () => {
+  const { endpoint } = await connect(PAIR);
+  endpoint.failWith('hang');
+  const client = createDynamoDBClient({
+    endpoint: endpoint.url,
+    region: 'us-east-1',
+    credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' },
+  });
+  onTestFinished(() => client.destroy());
+  const signal = AbortSignal.timeout(50);
+  const admin = createPairAdmin({ dynamodb: client, tableName: TABLE, now: () => START, signal });
+  await expect(admin.disable(PAIR)).rejects.toMatchObject({ name: 'AbortError' });
+});

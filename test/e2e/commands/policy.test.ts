@@ -1,0 +1,197 @@
+import { describe, expect, it } from 'vitest';
+import { environments } from '../../../lib/environments.ts';
+import { type Statement, synthesise } from '../../stack/synthesise.ts';
+import { runCommandLine } from './command-line.ts';
+
+const REPORTING = 'arn:aws:iam::222222222222:role/reporting';
+/** Nothing of AWS is in reach. */
+const OFFLINE = {
+  AWS_ACCESS_KEY_ID: '',
+  AWS_SECRET_ACCESS_KEY: '',
+  AWS_SESSION_TOKEN: '',
+  HTTPS_PROXY: 'http://127.0.0.1:9',
+};
+
+function policy(...args: readonly string[]) {
+  return runCommandLine(['policy', ...args], OFFLINE);
+}
+
+describe('policy', () => {
+  it('prints the two permissions on the function of the environment, ready to be attached', async () => {
+    const { exitCode, stdout } = await policy(REPORTING, '--environment', 'dev');
+    expect(exitCode).toBe(0);
+    const Resource = 'arn:aws:lambda:eu-west-1:111111111111:function:token-broker-dev:live';
+    expect(JSON.parse(stdout)).toEqual({
+      Version: '2012-10-17',
+      Statement: [
+        {
+          Sid: expect.stringMatching(/^[A-Za-z0-9]+$/),
+          Effect: 'Allow',
+          Action: 'lambda:InvokeFunctionUrl',
+          Resource,
+          Condition: { StringEquals: { 'lambda:FunctionUrlAuthType': 'AWS_IAM' } },
+        },
+        {
+          Sid: expect.stringMatching(/^[A-Za-z0-9]+$/),
+          Effect: 'Allow',
+          Action: 'lambda:InvokeFunction',
+          Resource,
+          Condition: { Bool: { 'lambda:InvokedViaFunctionUrl': 'true' } },
+        },
+      ],
+    });
+  });
+
+  it.each(Object.entries(environments))('knows account and region of %s', async (name, { account, region }) => {
+    const { stdout } = await policy(REPORTING, '--environment', name);
+    expect(stdout).toContain(`arn:aws:lambda:${region}:${account}:function:token-broker-${name}:live"`);
+  });
+
+  it.each([
+    ['a rule covers the role', REPORTING, /of dev let it: token for acme on customer-insights\./],
+    ['a rule covers it under another path', 'arn:aws:iam::222222222222:role/team/reporting', /let it: token for acme/],
+    ['several do', 'arn:aws:iam::111111111111:role/billing', /let it: token, check for all on all\./],
+    ['none does', 'arn:aws:iam::333333333333:role/reporting', /No access rule of dev names this role.*add one/],
+  ])('says besides that %s', async (_, role, words) => {
+    const { exitCode, stderr } = await policy(role, '--environment', 'dev');
+    expect(exitCode).toBe(0);
+    expect(stderr).toMatch(words);
+  });
+
+  it('answers --json with policy and rules together', async () => {
+    const { stdout } = await policy(REPORTING, '--environment', 'dev', '--json');
+    expect(JSON.parse(stdout)).toMatchObject({
+      role: REPORTING,
+      environment: 'dev',
+      policy: { Version: '2012-10-17' },
+      access_rules: [{ clients: ['acme'], services: ['customer-insights'], operations: ['token'] }],
+    });
+  });
+
+  it.each([
+    ['a session of a role', 'arn:aws:sts::222222222222:assumed-role/reporting/me', /the role itself, not a session/],
+    ['a user', 'arn:aws:iam::222222222222:user/jane', /a role, not a user/],
+    ['an account', '222222222222', /a role, not a whole account/],
+    ['many roles', 'arn:aws:iam::222222222222:role/*', /one role/],
+    ['no ARN', 'reporting', /the ARN of an IAM role/],
+  ])('refuses %s with exit code 2', async (_, role, message) => {
+    const { exitCode, stdout, stderr } = await policy(role, '--environment', 'dev');
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+    expect(stderr).toMatch(message);
+  });
+
+  it.each(['local', 'toString'])('does not know an environment "%s"', async (environment) => {
+    const { exitCode, stdout, stderr } = await policy(REPORTING, '--environment', environment);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+    expect(stderr).toMatch(/--environment, one of dev, staging, prod/);
+  });
+});
+
+describe('policy for the roles of an environment itself', () => {
+  const KINDS = ['--deploy', '--execution', '--operator', '--emergency'];
+
+  async function statementsOf(kind: string): Promise<readonly (Statement & { readonly Sid: string })[]> {
+    const { exitCode, stdout } = await policy(kind, '--environment', 'prod');
+    expect(exitCode).toBe(0);
+    return JSON.parse(stdout).Statement;
+  }
+
+  it.each(KINDS)('%s fits into a managed policy, and reads no credential and no token', async (kind) => {
+    const statements = await statementsOf(kind);
+    const size = JSON.stringify({ Version: '2012-10-17', Statement: statements }).length;
+    expect(size).toBeLessThanOrEqual(6_144);
+    const actions = statements.flatMap(({ Action }) => Action);
+    expect(actions.filter((action) => /GetSecretValue|:\*$/.test(action))).toEqual([]);
+    const own = /prod|aws:ResourceTag|cdk-/;
+    const wide = statements.filter((statement) => !own.test(JSON.stringify([statement.Resource, statement.Condition])));
+    expect(wide.map(({ Sid }) => Sid)).toEqual(WIDE[kind] ?? []);
+  });
+
+  const WIDE: Readonly<Record<string, readonly string[]>> = {
+    '--execution': ['MakeUpTheSealingKey', 'Look'],
+    '--operator': ['ListTheSecrets'],
+  };
+
+  it('--execution covers each resource of the template by its name', async () => {
+    const statements = await statementsOf('--execution');
+    const types = new Set(
+      Object.values(synthesise('prod', environments.prod).template.Resources).map(({ Type }) => Type),
+    );
+    const services = [...types].map((type) => type.split('::')[1]?.toLowerCase() ?? '');
+    for (const service of new Set(services)) {
+      const makes = statements.filter(({ Action }) =>
+        [Action].flat().some((action) => new RegExp(`^${service}:(?:Create|Put)`).test(action)),
+      );
+      expect(makes, service).not.toEqual([]);
+    }
+    // Making a resource must not be a way to its content, nor to a call that the broker has not decided.
+    const actions = statements.flatMap(({ Action }) => Action);
+    expect(
+      actions.filter((action) => /dynamodb:(?:Get|Put|Query|Scan|Update)?Item|lambda:Invoke/.test(action)),
+    ).toEqual([]);
+  });
+
+  it('--deploy reads the outputs of the stack, calls the URL and runs health once', async () => {
+    const actions = (await statementsOf('--deploy')).flatMap(({ Action }) => Action);
+    expect(actions).toEqual([
+      'sts:AssumeRole',
+      'cloudformation:DescribeStacks',
+      'cloudformation:UpdateTerminationProtection',
+      'lambda:InvokeFunctionUrl',
+      'lambda:InvokeFunction',
+      'lambda:InvokeFunction',
+    ]);
+  });
+
+  it.each([
+    ['two of them', ['--deploy', '--operator']],
+    ['one of them beside a role', [REPORTING, '--operator']],
+  ])('is wrong usage with %s', async (_, args) => {
+    const { exitCode, stderr } = await policy(...args, '--environment', 'prod');
+    expect(exitCode).toBe(2);
+    expect(stderr).toMatch(/each stand alone, without a role/);
+  });
+});
+
+describe('policy --guard', () => {
+  const BREAK_GLASS = 'arn:aws:iam::111111111111:role/break-glass';
+
+  it('prints a service control policy for the account of the broker, and says where to attach it', async () => {
+    const { exitCode, stdout, stderr } = await policy('--guard', '--environment', 'dev');
+    expect(exitCode).toBe(0);
+    const arn = 'arn:aws:lambda:eu-west-1:111111111111:function:token-broker-dev';
+    expect(JSON.parse(stdout)).toEqual({
+      Version: '2012-10-17',
+      Statement: [
+        {
+          Sid: expect.stringMatching(/^[A-Za-z0-9]+$/),
+          Effect: 'Deny',
+          Action: ['lambda:InvokeFunction', 'lambda:InvokeAsync'],
+          Resource: [arn, `${arn}:*`],
+          Condition: { BoolIfExists: { 'lambda:InvokedViaFunctionUrl': 'false' } },
+        },
+      ],
+    });
+    expect(stderr).toMatch(/account 111111111111 as a service control policy.*"Guard the function"/);
+  });
+
+  it('excepts the role that --break-glass names', async () => {
+    const { stdout } = await policy('--guard', '--break-glass', BREAK_GLASS, '--environment', 'dev', '--json');
+    expect(JSON.parse(stdout)).toMatchObject({
+      environment: 'dev',
+      account: '111111111111',
+      policy: { Statement: [{ Condition: { ArnNotEquals: { 'aws:PrincipalArn': BREAK_GLASS } } }] },
+    });
+  });
+
+  it.each([
+    ['a role beside it', ['--guard', REPORTING], /--guard is about every role/],
+    ['an exception without it', [REPORTING, '--break-glass', BREAK_GLASS], /--break-glass is an exception to --guard/],
+    ['neither', [], /missing required argument 'role-arn'/],
+    ['an exception that is no role', ['--guard', '--break-glass', 'me'], /the ARN of an IAM role/],
+  ])('refuses %s with exit code 2', async (_, args, message) => {
+    const { exitCode, stdout, stderr } = await policy(...args, '--environment', 'dev');
+    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
+    expect(stderr).toMatch(message);
+  });
+});

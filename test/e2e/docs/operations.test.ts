@@ -1,0 +1,233 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { constants, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runInNewContext } from 'node:vm';
+import { DeleteSecretCommand, PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { environments } from '../../../lib/environments.ts';
+import { environmentSchema, parseEnvironment } from '../../../lib/settings/environment.ts';
+import { tokenRoleName } from '../../../lib/settings/names.ts';
+import { runs } from '../../support/signers.ts';
+import { NEW, type OperatorWorld, startOperatorWorld, WRONG } from '../commands/operator-world.ts';
+
+const PAGE = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8');
+const ACME = { SecretId: 'token-broker/local/acme' };
+
+interface Run {
+  /** A part of the commands that it is about. */
+  readonly about: RegExp;
+  readonly exitCode?: number;
+  /** Typed, or sent, to its standard input. */
+  readonly input?: object;
+  /** What must be seen when it has ended; a command without an end is interrupted when it is. */
+  readonly shows?: RegExp;
+  /** What happens before. */
+  readonly prepare?: (world: OperatorWorld) => unknown;
+}
+
+/** What each block of a section does to a local broker, in the order of the page. */
+const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
+  'Before you begin': [{ about: /policy --operator/, shows: /LookAfterTheSecrets.*StopTheBroker/s }],
+  'Onboard a client': [
+    { about: /client put hooli/, input: NEW, shows: /accepted .*hooli: version .* is AWSCURRENT/s },
+    { about: /policy/, shows: /lambda:InvokeFunctionUrl.*token-broker-prod/s },
+    { about: /client check hooli/, shows: /hooli +customer-insights .*accepted/s },
+  ],
+  'Rotate a credential': [
+    { about: /client put acme/, input: NEW, shows: /acme: version .* is AWSCURRENT/ },
+    { about: /client promote acme/, prepare: (world) => store(world, NEW, 'AWSPENDING'), shows: /is AWSCURRENT/ },
+    { about: /client rollback acme/, shows: /is AWSCURRENT/ },
+    { about: /AWSPENDING --remove-from/, prepare: (world) => store(world, WRONG, 'AWSPENDING'), shows: /"ARN"/ },
+  ],
+  'A rejected credential': [
+    {
+      about: /client check acme/,
+      prepare: (world) => store(world, WRONG, 'AWSCURRENT'),
+      exitCode: 1,
+      shows: /customer-insights +rejected/,
+    },
+    { about: /client rollback acme/, shows: /is AWSCURRENT/ },
+    { about: /client put acme/, input: NEW, shows: /is AWSCURRENT/ },
+    { about: /client retry acme/, shows: /CLEARED VERSIONS.*acme +customer-insights +[0-9a-f]{8}.*accepted/s },
+  ],
+  'A service incident': [
+    { about: /health$/, prepare: (world) => fail(world, 503), exitCode: 1, shows: /acme +unreachable/ },
+    { about: /doctor/, exitCode: 1, shows: /FAILED +call +token-endpoint-unavailable/ },
+    { about: /--auth-url/, exitCode: 1, shows: /token-endpoint-unavailable/ },
+    { about: /--watch/, prepare: (world) => fail(world, undefined), exitCode: 130, shows: /acme +accepted +accepted/ },
+    { about: /--run/, shows: /^acme +accepted +accepted$/m },
+    { about: /client retry --service/, shows: /^acme +customer-insights +- +- +(?:-|ended)$/m },
+  ],
+  'A leaked credential': [
+    { about: /client disable acme/, shows: /acme is disabled.*ends it\.\n$/s },
+    { about: /client put acme --force/, input: NEW, shows: /disabled .*is AWSCURRENT/s },
+    { about: /AWSPREVIOUS --remove-from/, shows: /"ARN"/ },
+    { about: /client enable acme/, shows: /acme is enabled.*accepted/s },
+    { about: /audit acme/, shows: /TIME .*:operator\S* +check +customer-insights +accepted/s },
+  ],
+  'Restore a deleted secret': [
+    {
+      about: /client list/,
+      prepare: ({ secretsManager }) => secretsManager.send(new DeleteSecretCommand(ACME)),
+      shows: /deleted, gone on/,
+    },
+    { about: /restore-secret/, shows: /accepted/ },
+  ],
+  'A call that fails': [
+    { about: /doctor/, shows: /ok +call +A token was issued/ },
+    { about: /token --client/, shows: /fingerprint +[0-9a-f]{16}/ },
+  ],
+  Deploy: [
+    { about: /config prod/, shows: /^canary\.percent +10 +written$/m },
+    { about: /policy --execution/, shows: /MakeTheKey.*UseTheBootstrap/s },
+    { about: /--key-policy/, shows: /"Sid": "UseForLogs"/ },
+  ],
+  'Rotate the sealing key': [
+    { about: /sealing-key rotate/, shows: /^sealing key: version .* is AWSCURRENT$/m },
+    { about: /sealing-key retire/, exitCode: 1, shows: /too-early/ },
+    { about: /retire --force/, shows: /^sealing key: version .* is retired$/m },
+  ],
+  'Guard the function': [{ about: /policy --guard/, shows: /"Effect": "Deny".*as a service control policy/s }],
+};
+
+/** Blocks that are about a deployed stack, which is not on this machine. */
+const EXCEPTIONS: readonly (readonly [block: RegExp, reason: string])[] = [
+  [/aws cloudformation describe-stacks/, 'reads the outputs of a deployed stack'],
+  [/npm run deploy/, 'deploys to AWS'],
+  [/function-concurrency/, 'changes a deployed function'],
+  [/resource-policy/, 'changes who may read a secret in AWS'],
+  [/aws organizations/, 'changes what an account may do'],
+  [/aws lambda invoke/, 'invokes a deployed function'],
+  [/^output KeyArn$/, 'reads an output of a deployed stack'],
+  [/cdk -- destroy/, 'destroys a deployed stack'],
+];
+
+const hasAws = runs('aws', '--version');
+const note = hasAws ? '' : ' (skipped: the AWS command line is not installed)';
+
+describe('the page about operations', () => {
+  it('has a test for every section with commands', () => {
+    const sections = sectionsOf(PAGE).filter(({ blocks }) => blocks.length > 0);
+    expect(sections.map(({ title }) => title)).toEqual(Object.keys(SECTIONS));
+  });
+
+  it('names no exception that it does not need', () => {
+    const blocks = [...PAGE.matchAll(/^ *```sh\n(.*?)^ *```$/gms)].map(([, text = '']) => text.trim());
+    for (const [exception] of EXCEPTIONS) expect(blocks).toContainEqual(expect.stringMatching(exception));
+  });
+
+  it('shows settings that are right', () => {
+    const members = [...PAGE.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, text]) => text).join('');
+    const settings = JSON.parse(JSON.stringify(runInNewContext(`({ ${members} })`)));
+    expect(Object.keys(settings)).toEqual(['vpc', 'keyArn']);
+    expect(() => parseEnvironment('prod', { ...environments.prod, ...settings })).not.toThrow();
+  });
+
+  it('has every setting of how an environment is run', () => {
+    const told = ['account', 'region', 'services', 'accessRules', 'health'];
+    const settings = Object.keys(environmentSchema.shape).filter((setting) => !told.includes(setting));
+    for (const setting of settings) expect(PAGE).toContain(setting);
+  });
+
+  it('closes the secrets to every role but that of the token function', () => {
+    const [, policy = ''] = /^```json\n(.*?)^```$/ms.exec(PAGE) ?? [];
+    const [statement] = JSON.parse(policy).Statement;
+    const role = `arn:aws:iam::${environments.prod?.account}:role/${tokenRoleName('prod')}`;
+    expect(statement).toMatchObject({
+      Effect: 'Deny',
+      Principal: '*',
+      Action: 'secretsmanager:GetSecretValue',
+      Condition: { ArnNotEquals: { 'aws:PrincipalArn': role } },
+    });
+  });
+
+  it('leads to sections that exist', () => {
+    const anchors = [...PAGE.matchAll(/\]\(#([\w-]+)\)/g)].map(([, anchor]) => anchor);
+    const titles = sectionsOf(PAGE).map(({ title }) => title.toLowerCase().replaceAll(' ', '-'));
+    expect(titles).toEqual(expect.arrayContaining(anchors));
+  });
+});
+
+describe.skipIf(!hasAws)(`the commands of the page about operations${note}`, () => {
+  it.each(Object.entries(SECTIONS))('%s', { timeout: 120_000 }, async (title, expected) => {
+    const world = await startOperatorWorld();
+    const blocks = sectionsOf(PAGE).find((section) => section.title === title)?.blocks ?? [];
+    expect(blocks).toHaveLength(expected.length);
+    for (const [index, block] of blocks.entries()) {
+      const { about, exitCode = 0, input, shows = /./, prepare } = expected[index] ?? { about: /^$/ };
+      expect(block).toMatch(about);
+      await prepare?.(world);
+      const result = await runBlock(block, world, { input, until: exitCode === 130 ? shows : undefined });
+      expect(result, block).toEqual({ exitCode, output: expect.stringMatching(shows) });
+      expect(result.output).not.toMatch(/marked-/);
+      await world.eventsSettled();
+    }
+  });
+});
+
+interface Section {
+  readonly title: string;
+  /** Its shell blocks but for the exceptions, without their indentation. */
+  readonly blocks: readonly string[];
+}
+
+function sectionsOf(page: string): readonly Section[] {
+  const [, ...parts] = page.split(/^## /m);
+  return parts.map((part) => ({
+    title: part.slice(0, part.indexOf('\n')),
+    blocks: [...part.matchAll(/^( *)```sh\n(.*?)^ *```$/gms)]
+      .map(([, indent = '', text = '']) => text.replaceAll(new RegExp(`^${indent}`, 'gm'), '').trimEnd())
+      .filter((block) => !EXCEPTIONS.some(([exception]) => exception.test(block))),
+  }));
+}
+
+interface Typed {
+  readonly input: object | undefined;
+  /** Ctrl-C when this has been seen. */
+  readonly until: RegExp | undefined;
+}
+
+/** Runs a block as a person does: in a shell of its own, in the folder of the project. */
+async function runBlock(block: string, world: OperatorWorld, { input, until }: Typed) {
+  const home = mkdtempSync(join(tmpdir(), 'operations-'));
+  onTestFinished(() => rmSync(home, { recursive: true }));
+  const env = {
+    PATH: process.env.PATH,
+    HOME: home,
+    AWS_EC2_METADATA_DISABLED: 'true',
+    AWS_DEFAULT_REGION: 'us-east-1',
+    ...world.shell,
+    AUTH_URL: world.tokenService.authUrl('customer-insights'),
+    TOKEN_BROKER_ENVIRONMENT: 'local',
+  };
+  const cwd = new URL('../../..', import.meta.url);
+  const child = spawn('bash', ['--norc', '-euo', 'pipefail', '-c', block], { env, cwd, detached: true });
+  onTestFinished(() => interrupt(child, 'SIGKILL'));
+  child.stdin.on('error', () => undefined).end(input === undefined ? '' : JSON.stringify(input));
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+      if (until?.test(output)) interrupt(child, 'SIGINT');
+    });
+  }
+  const exitCode = await new Promise((resolve) => {
+    child.once('close', (code, signal) => resolve(code ?? 128 + constants.signals[signal ?? 'SIGINT']));
+  });
+  return { exitCode, output };
+}
+
+/** Signals as a terminal does: every process in the foreground gets the signal. */
+function interrupt({ pid, exitCode, signalCode }: ChildProcess, signal: 'SIGINT' | 'SIGKILL'): void {
+  if (pid !== undefined && exitCode === null && signalCode === null) process.kill(-pid, signal);
+}
+
+function store({ secretsManager }: OperatorWorld, credential: object, stage: 'AWSCURRENT' | 'AWSPENDING') {
+  const SecretString = JSON.stringify(credential);
+  return secretsManager.send(new PutSecretValueCommand({ ...ACME, SecretString, VersionStages: [stage] }));
+}
+
+function fail({ tokenService }: OperatorWorld, status: number | undefined) {
+  tokenService.respondWith(undefined, status === undefined ? undefined : { status });
+}

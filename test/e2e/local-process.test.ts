@@ -1,0 +1,310 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import {
+  CreateSecretCommand,
+  GetSecretValueCommand,
+  ListSecretVersionIdsCommand,
+  SecretsManagerClient,
+} from '@aws-sdk/client-secrets-manager';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { exampleConfig, readPorts } from '../../bin/local/config.ts';
+import { listen } from '../../bin/local/loopback.ts';
+import {
+  ask,
+  type LocalBrokerProcess,
+  pageUrl,
+  printedVariables,
+  runLocalBroker,
+  startLocalBroker,
+  tokenServiceUrl,
+} from '../support/local-broker.ts';
+import { motoIsInstalled, startMoto } from '../support/moto.ts';
+
+const BILLING = { accessKeyId: 'AKIDLOCALBILLING', secretAccessKey: 'local-billing-secret' };
+
+const OPERATOR = { accessKeyId: 'AKIDLOCALOPERATOR', secretAccessKey: 'local-operator-secret' };
+
+const askFor = (broker: LocalBrokerProcess, client: string) =>
+  ask(broker, BILLING, { client, service: 'customer-insights' });
+
+describe('npm start', () => {
+  it('says for which clients the callers may act', async () => {
+    const broker = await startLocalBroker();
+    const { stdout } = await broker.end();
+
+    expect(stdout).toMatch(/^ {2}billing +may act for acme, globex, initech on all$/m);
+    expect(stdout).toMatch(/^ {2}reporting +may act for acme on customer-insights$/m);
+    expect(stdout).toMatch(/^ {2}operator +may act for all on all$/m);
+    expect(stdout).toMatch(/^ {2}stranger +may act for no client$/m);
+  });
+
+  it('prints a line for each decision, with neither token nor credential', async () => {
+    const broker = await startLocalBroker();
+    const { json } = await askFor(broker, 'acme');
+    await askFor(broker, 'acme');
+    await askFor(broker, 'initech');
+    await askFor(broker, 'no-such-client');
+    const { stdout, stderr } = await broker.end();
+    const lines = stdout.split('Ctrl-C ends it.\n')[1] ?? '';
+
+    expect(lines.split('\n')).toEqual([
+      expect.stringMatching(/^issued {2}acme\/customer-insights {2}for aws:111111111111:billing\/local-session /),
+      expect.stringMatching(/^issued {2}acme\/customer-insights .* from memory /),
+      expect.stringMatching(/^credential-rejected {2}initech\/customer-insights /),
+      expect.stringMatching(/^access-denied {2}no-such-client\/customer-insights /),
+      '',
+    ]);
+    const basic = Buffer.from('acme-id:acme-local-secret').toString('base64');
+    for (const hidden of [json.access_token, basic, 'local-secret', 'acme-id', 'initech-id', 'local-billing-secret']) {
+      expect(lines).not.toContain(hidden);
+    }
+    expect(stderr).toBe('');
+  });
+
+  it('only warns of variables with which Node would write secrets, because editors set them', async () => {
+    const broker = await startLocalBroker({ env: { NODE_DEBUG: 'none-of-node', NODE_OPTIONS: '--trace-warnings' } });
+    const { stderr } = await broker.end();
+    expect(stderr).toMatch(/^NODE_DEBUG, NODE_OPTIONS is set: Node may write credentials and tokens here; .*\n$/);
+  });
+
+  it('ends everything on Ctrl-C', async () => {
+    const broker = await startLocalBroker();
+    const { TOKEN_BROKER_URL: url = '', AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets = '' } = printedVariables(broker);
+
+    expect(await broker.end()).toMatchObject({ exitCode: 0, signal: null, stderr: '' });
+    for (const ended of [url, secrets, tokenServiceUrl(broker), pageUrl(broker)]) await expectFreePort(ended);
+  });
+
+  it('ends on Ctrl-C while a browser shows its page', async () => {
+    const broker = await startLocalBroker();
+    const stream = await fetch(`${pageUrl(broker)}/events`);
+    const reader = stream.body?.getReader();
+    await reader?.read();
+    const cutOff = expect(reader?.read()).rejects.toThrow('terminated');
+
+    expect(await broker.end()).toMatchObject({ exitCode: 0, signal: null, stderr: '' });
+    await cutOff;
+  });
+
+  it('has its page on 8789, or on a free port when the broker is elsewhere, or on a given port', () => {
+    expect(readPorts({})).toEqual({ port: 8788, pagePort: 8789 });
+    expect(readPorts({ PORT: '9000' })).toEqual({ port: 9000, pagePort: 0 });
+    expect(readPorts({ PAGE_PORT: '9001' })).toEqual({ port: 8788, pagePort: 9001 });
+    expect(readPorts({ PORT: '9000', PAGE_PORT: '9001' })).toEqual({ port: 9000, pagePort: 9001 });
+  });
+
+  it('shows on its page what is running and who may ask for what, but no key and no credential', async () => {
+    const broker = await startLocalBroker();
+    const overview = await overviewOf(broker);
+    await broker.end();
+    const { AWS_ENDPOINT_URL_DYNAMODB: dynamodb, AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets } = printedVariables(broker);
+
+    expect(JSON.parse(overview)).toMatchObject({
+      running: [
+        { name: 'Broker', url: broker.url },
+        { name: 'Services', url: tokenServiceUrl(broker), detail: 'stand-in' },
+        { name: 'Secrets Manager', url: secrets, detail: 'stand-in' },
+        { name: 'DynamoDB', url: dynamodb, detail: 'stand-in' },
+        { name: 'Schedule' },
+      ],
+      callers: [
+        { name: 'billing', allowed: expect.arrayContaining(['token initech/merchant-payment-cleansing']) },
+        { name: 'reporting', allowed: ['token acme/customer-insights'] },
+        { name: 'operator', allowed: expect.arrayContaining(['check globex/customer-insights']) },
+        { name: 'stranger', allowed: [] },
+      ],
+      clients: ['acme', 'globex', 'initech'],
+      services: [
+        { name: 'customer-insights', url: `${tokenServiceUrl(broker)}/customer-insights/auth/v1/token` },
+        { name: 'merchant-payment-cleansing' },
+      ],
+    });
+    for (const hidden of ['local-secret', 'billing-secret', 'acme-id']) expect(overview).not.toContain(hidden);
+  });
+
+  it('ends on Ctrl-C in the middle of a token request', async () => {
+    const service = createServer();
+    const authUrl = `http://127.0.0.1:${await listenForTest(service)}`;
+    const broker = await startLocalBroker({ config: exampleConfig(() => authUrl) });
+    const unanswered = expect(askFor(broker, 'acme')).rejects.toThrow('socket hang up');
+    await once(service, 'request');
+
+    expect(await broker.end()).toMatchObject({ exitCode: 0, signal: null, stderr: '' });
+    await unanswered;
+  });
+
+  it('shows its help', async () => {
+    const { exitCode, stdout, stderr } = await runLocalBroker({ args: ['--help'] });
+
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(stdout).toMatch(/--config <file>.*PORT .*8788.*PAGE_PORT .*8789.*AWS_ENDPOINT_URL_SECRETS_MANAGER/s);
+  });
+});
+
+describe('npm start, wrongly used', () => {
+  it('says that its port is taken', async () => {
+    const port = await listenForTest(createServer());
+
+    expect(await runLocalBroker({ env: { PORT: `${port}` } })).toEqual({
+      exitCode: 1,
+      signal: null,
+      stdout: '',
+      stderr: `port ${port} is in use; set PORT to another one\n`,
+    });
+  });
+
+  it('says that the port of its page is taken', async () => {
+    const port = await listenForTest(createServer());
+
+    expect(await runLocalBroker({ env: { PAGE_PORT: `${port}` } })).toEqual({
+      exitCode: 1,
+      signal: null,
+      stdout: '',
+      stderr: `port ${port} is in use; set PAGE_PORT to another one\n`,
+    });
+  });
+
+  it.each(['PORT', 'PAGE_PORT'].flatMap((name) => ['abc', '65536', ''].map((port) => [port, name] as const)))(
+    'refuses "%s" as %s',
+    async (port, name) => {
+      expect(await runLocalBroker({ env: { [name]: port } })).toMatchObject({
+        exitCode: 1,
+        stdout: '',
+        stderr: `${name} must be a port number, not "${port}"\n`,
+      });
+    },
+  );
+
+  it.each([
+    ['an unknown option', ['--confg', 'file.json'], /unknown option '--confg'.*Did you mean --config/s],
+    ['an argument', ['file.json'], /too many arguments/],
+    ['an option without its file', ['--config'], /option '--config <file>' argument missing/],
+  ])('answers %s with exit code 2', async (_, args, message) => {
+    expect(await runLocalBroker({ args })).toMatchObject({
+      exitCode: 2,
+      stdout: '',
+      stderr: expect.stringMatching(message),
+    });
+  });
+
+  it.each([
+    ['nothing listens there', 'http://127.0.0.1:9', 'ECONNREFUSED'],
+    ['it is no URL', 'moto', 'ERR_INVALID_URL'],
+  ])('names the Secrets Manager that it cannot use because %s', async (_, endpoint, cause) => {
+    const keys = { AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE', AWS_SECRET_ACCESS_KEY: 'marked-key' };
+
+    expect(await runLocalBroker({ env: { ...keys, AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoint } })).toMatchObject({
+      exitCode: 1,
+      stdout: '',
+      stderr: `cannot store the secret "token-broker/local/acme" at ${endpoint}: ${cause}\n`,
+    });
+  });
+});
+
+describe('npm start with the Secrets Manager and the DynamoDB of another local broker', () => {
+  it('shows on its page where they are, and uses them', async () => {
+    const first = await startLocalBroker();
+    const { AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets = '', AWS_ENDPOINT_URL_DYNAMODB: dynamodb = '' } =
+      printedVariables(first);
+    const second = await startLocalBroker({
+      env: {
+        AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets,
+        AWS_ENDPOINT_URL_DYNAMODB: dynamodb,
+        AWS_ACCESS_KEY_ID: OPERATOR.accessKeyId,
+        AWS_SECRET_ACCESS_KEY: OPERATOR.secretAccessKey,
+      },
+    });
+    const { json } = await askFor(first, 'acme');
+    const overview = await overviewOf(second);
+    const report = await callFromPage(second, { caller: 'AKIDLOCALBILLING', client: 'acme' });
+
+    expect(JSON.parse(overview).running).toMatchObject([
+      { name: 'Broker', url: second.url },
+      { name: 'Services' },
+      { name: 'Secrets Manager', url: secrets, detail: 'yours' },
+      { name: 'DynamoDB', url: dynamodb, detail: 'yours' },
+      { name: 'Schedule' },
+    ]);
+    // The shared cache gives it the very token of the first one.
+    expect(report).toMatchObject({ outcome: { word: 'issued' }, fingerprint: json.fingerprint });
+    expect(overview + JSON.stringify(report)).not.toContain(OPERATOR.secretAccessKey);
+    for (const broker of [second, first]) expect(await broker.end()).toMatchObject({ exitCode: 0, stderr: '' });
+  });
+});
+
+const missing = motoIsInstalled ? '' : ' (skipped: moto_server is not installed)';
+
+describe.skipIf(!motoIsInstalled)(`npm start with the Secrets Manager of moto${missing}`, () => {
+  it('leaves the secrets found there as they are, and adds those that are missing', async () => {
+    const moto = await startMoto();
+    onTestFinished(moto.close);
+    const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' };
+    const secretsManager = new SecretsManagerClient({ endpoint: moto.url, region: 'us-east-1', credentials });
+    onTestFinished(() => secretsManager.destroy());
+    const mine = JSON.stringify({ client_id: 'globex-id', secret: 'what I stored' });
+    await secretsManager.send(new CreateSecretCommand({ Name: secretOf('globex'), SecretString: mine }));
+
+    const env = {
+      AWS_ENDPOINT_URL_SECRETS_MANAGER: moto.url,
+      AWS_ACCESS_KEY_ID: credentials.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
+    };
+    // Twice: the second one finds what the first one stored.
+    for (const _ of [1, 2]) {
+      const broker = await startLocalBroker({ env });
+      expect(printedVariables(broker)).toMatchObject({ AWS_ENDPOINT_URL_SECRETS_MANAGER: moto.url });
+      expect(await askFor(broker, 'acme')).toMatchObject({ status: 200 });
+      expect(await askFor(broker, 'globex')).toMatchObject({ status: 424, json: { type: 'credential-rejected' } });
+      expect(await broker.end()).toMatchObject({ exitCode: 0, stderr: '' });
+    }
+
+    const found = await secretsManager.send(new GetSecretValueCommand({ SecretId: secretOf('globex') }));
+    const versions = await secretsManager.send(new ListSecretVersionIdsCommand({ SecretId: secretOf('globex') }));
+    expect(found.SecretString).toBe(mine);
+    expect(versions.Versions).toHaveLength(1);
+  });
+});
+
+/** What the page's stream of events begins with. */
+async function overviewOf(broker: LocalBrokerProcess): Promise<string> {
+  const { body } = await fetch(`${pageUrl(broker)}/events`);
+  let text = '';
+  for await (const chunk of body ?? []) {
+    text += Buffer.from(chunk).toString('utf8');
+    const overview = /^event: overview\ndata: (.*)\n/m.exec(text)?.[1];
+    if (overview !== undefined) return overview;
+  }
+  return text;
+}
+
+async function callFromPage(broker: LocalBrokerProcess, form: object): Promise<unknown> {
+  const url = pageUrl(broker);
+  const answer = await fetch(`${url}/call`, {
+    method: 'POST',
+    headers: { origin: url, 'content-type': 'application/json' },
+    body: JSON.stringify({ operation: 'token', service: 'customer-insights', ...form }),
+  });
+  return answer.json();
+}
+
+function secretOf(client: string): string {
+  return `token-broker/local/${client}`;
+}
+
+/** Listens for as long as the test runs; gives the port. */
+function listenForTest(server: Server): Promise<number> {
+  onTestFinished(async () => {
+    server.close();
+    server.closeAllConnections();
+    await once(server, 'close');
+  });
+  return listen(server, 0);
+}
+
+async function expectFreePort(url: string): Promise<void> {
+  const server = createServer();
+  const port = Number(new URL(url).port);
+  expect(await listen(server, port)).toBe(port);
+  server.close();
+  await once(server, 'close');
+}

@@ -1,0 +1,124 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { type LocalBrokerProcess, shellCommands, startLocalBroker } from '../support/local-broker.ts';
+import { blocks, commands } from '../support/readme.ts';
+import { runs } from '../support/signers.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const CALLERS = readFileSync(new URL('../../docs/callers.md', import.meta.url), 'utf8');
+
+/** Commands that no test here runs, and why. */
+const ELSEWHERE = {
+  'npm ci && npm test': 'CI runs it, and this test is part of it',
+  'npm run cdk -- synth TokenBroker-dev': 'test/e2e/app.test.ts runs it',
+  'npm run diff -- dev': 'test/e2e/stack.test.ts runs it',
+  'npm run deploy -- dev': 'needs an AWS account',
+} as const;
+
+/** Commands that are run here, and what shows that they work. */
+const RUN_HERE = {
+  'npm ci && npm start': startsOnThisMachine,
+  'npm run --silent token-broker -- token --client acme --service customer-insights': (command) =>
+    prints(command, /^fingerprint +[0-9a-f]{16}$/m),
+  'npm run --silent token-broker -- token --client acme --service customer-insights --json --reveal': (command) =>
+    prints(command, /^ {2}"access_token": "[\w-]{43}",$/m),
+  'npm run --silent token-broker -- client list': (command) =>
+    prints(asOperator(command), /^acme +customer-insights +(?:ok|unproven) .* [0-9a-f]{8} /m),
+  'npm run --silent token-broker -- client check acme': (command) =>
+    prints(asOperator(command), /^customer-insights +accepted +[0-9a-f]{8} /m),
+  'npm run --silent token-broker -- health --run': (command) =>
+    prints(asOperator(`${command} || test $? = 1`), /^acme +accepted/m),
+  'npm run --silent token-broker -- policy arn:aws:iam::222222222222:role/invoicing --environment dev': printsThePolicy,
+  'npm run --silent token-broker -- client put hooli --create --services customer-insights': (command) =>
+    prints(
+      asOperator(`echo '{"client_id":"id","secret":"unknown"}' | ${command} || test $? = 1`),
+      /^customer-insights +rejected/m,
+    ),
+  'npm run --silent token-broker -- config dev': (command) => prints(command, /^account +\d{12} +written$/m),
+} as const satisfies Record<string, (command: string) => Promise<void>>;
+
+const hasCurl = runs('curl', '--aws-sigv4', 'aws:amz', '--version');
+
+let broker: LocalBrokerProcess;
+beforeAll(async () => {
+  broker = await startLocalBroker();
+});
+afterAll(async () => {
+  expect(await broker.end()).toMatchObject({ exitCode: 0 });
+});
+
+/** Runs a command in a terminal into which the variables that `npm start` prints were copied. */
+async function inTerminal(command: string, cwd = root) {
+  const variables = shellCommands(broker).replaceAll(/^ *npm .*$/gm, '');
+  return promisify(execFile)('sh', ['-e', '-c', variables + command], { cwd });
+}
+
+/** The keys that `npm start` prints for the operator of the clients. */
+function asOperator(command: string): string {
+  const keys = broker.output.stdout.match(/export AWS_ACCESS_KEY_ID=\S+ AWS_SECRET_ACCESS_KEY=\S+$/m);
+  return `${keys?.[0]}\n${command}`;
+}
+
+async function prints(command: string, expected: RegExp) {
+  const { stdout } = await inTerminal(command);
+  expect(stdout).toMatch(expected);
+}
+
+async function printsThePolicy(command: string) {
+  const [policy = ''] = blocks('json', CALLERS);
+  const { stdout } = await inTerminal(command);
+  expect(JSON.parse(stdout)).toEqual(JSON.parse(policy));
+}
+
+/** The part after `npm ci`, as npm runs it; Ctrl-C in a terminal goes to all of its processes. */
+async function startsOnThisMachine(command: string) {
+  const [install, start] = command.split(' && ');
+  expect(install).toBe('npm ci');
+  const child = spawn('sh', ['-c', `exec ${start}`], { cwd: root, env: { ...process.env, PORT: '0' }, detached: true });
+  const ended = once(child, 'close');
+  onTestFinished(() => signalAll(child, 'SIGKILL'));
+  let isReady = false;
+  for await (const line of createInterface(child.stdout)) {
+    isReady ||= /^token broker ready on http:\/\/127\.0\.0\.1:\d+$/.test(line);
+    if (line === 'Ctrl-C ends it.') signalAll(child, 'SIGINT');
+  }
+  await ended;
+  expect(isReady).toBe(true);
+}
+
+function signalAll({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // The process has ended already.
+  }
+}
+
+describe('a command of README.md', () => {
+  it.each(Object.entries(RUN_HERE))('works: %s', async (command, show) => {
+    expect(commands()).toContain(command);
+    await show(command);
+  });
+
+  it('has a test, or a reason to have none', () => {
+    const known = [...Object.keys(RUN_HERE), ...Object.keys(ELSEWHERE)];
+    const rest = commands().filter((command) => !known.includes(command));
+
+    expect(rest).toEqual([expect.stringMatching(/^curl /)]);
+    expect(commands()).toEqual(expect.arrayContaining(Object.keys(ELSEWHERE)));
+  });
+
+  it.skipIf(!hasCurl)(`works: curl${hasCurl ? '' : ' (skipped: curl is not installed, or too old)'}`, async () => {
+    const command = commands().find((each) => each.startsWith('curl ')) ?? '';
+    const { stdout } = await inTerminal(command.replace('http://127.0.0.1:8788', broker.url));
+    const [answer = ''] = blocks('json');
+
+    expect(Object.keys(JSON.parse(stdout))).toEqual(Object.keys(JSON.parse(answer)));
+  });
+});

@@ -1,0 +1,106 @@
+import { describe, expect, it } from 'vitest';
+import { costOf } from '../../bench/fleet/cost.ts';
+import { goalOf } from '../../bench/fleet/goal.ts';
+import { type Outcome, outcomeOf } from '../../bench/fleet/outcome.ts';
+import { reportOf } from '../../bench/fleet/report.ts';
+import { simulateWay, WAYS, type Way } from '../../bench/fleet/simulate-way.ts';
+import { newTally } from '../../bench/fleet/tally.ts';
+import { HOUR_MS, type Scale } from '../../bench/fleet/world.ts';
+
+describe('a simulated fleet', () => {
+  it.each(WAYS)('gives the recorded result with a fixed seed: %s', async (way) => {
+    expect(await simulated(way)).toMatchObject(RECORDED[way]);
+  });
+
+  it('takes another course with another seed', async () => {
+    const [one, other] = [await simulated('no-broker'), await simulated('no-broker', { seed: 26 })];
+    expect(one.waitMs).not.toEqual(other.waitMs);
+  });
+
+  it.each([1, 2, 3])('never makes a needless token request while nothing fails (seed %d)', async (seed) => {
+    const { problems, tokenRequests, goal } = await simulated('broker', { seed, calm: true });
+    expect({ problems: problems.all, needless: tokenRequests.needless }).toEqual({ problems: 0, needless: 0 });
+    expect(goal).toMatchObject({ met: true });
+  });
+
+  it('makes no more token requests with a thousand environments than with one; by memory alone it does', async () => {
+    const requests = async (way: Way, environments: number) => {
+      const { tokenRequests } = await simulated(way, { environments, calm: true, hours: 6 });
+      return tokenRequests.all - tokenRequests.ofChecks;
+    };
+    expect((await requests('broker', 1_000)) / (await requests('broker', 1))).toBeLessThan(1.05);
+    expect((await requests('memory-only', 1_000)) / (await requests('memory-only', 1))).toBeGreaterThan(3);
+  });
+});
+
+describe('the goal of the simulation', () => {
+  const counts = { pairs: 10, elapsedMs: 24 * HOUR_MS, meanUntilRefreshMs: HOUR_MS, tokenRequestsOfChecks: 7 };
+
+  it.each([
+    { tokenRequests: 249, met: true },
+    { tokenRequests: 250, met: false },
+  ])('allows 1.01 × 10 pairs × 24 h ÷ 1 h + 7 checks: $tokenRequests', ({ tokenRequests, met }) => {
+    expect(goalOf({ ...counts, tokenRequests })).toEqual({ tokenRequests, atMost: 249, met });
+  });
+
+  it('is reported with what is missing', async () => {
+    const outcome = {
+      ...(await simulated('broker', { hours: 1 })),
+      goal: { tokenRequests: 309, atMost: 300, met: false },
+    };
+    expect(reportOf([outcome])).toContain('309 of at most 300: MISSED, 3.0 % above');
+  });
+});
+
+it('counts what AWS charges for', () => {
+  const tally = {
+    ...newTally(),
+    invocations: 1e6,
+    billedMs: 2e9,
+    reads: 1e6,
+    writes: 1e6,
+    secretReads: 1e6,
+  };
+  const cost = costOf(tally);
+  expect(cost.lambda).toBeCloseTo(0.2 + 13.3334, 6);
+  expect(cost.dynamodb).toBeCloseTo(0.125 + 2 * 0.625, 6);
+  expect(cost.secretsManager).toBeCloseTo(8, 6);
+  expect(cost.logs).toBeCloseTo(0.5, 6);
+});
+
+async function simulated(way: Way, changes: Partial<Scale> = {}): Promise<Outcome> {
+  const scale: Scale = { environments: 200, pairs: 100, hours: 24, seed: 25, calm: false, ...changes };
+  return outcomeOf(way, scale, await simulateWay(way, scale));
+}
+
+/** What a change of the rules changes here, it changes in the world: look at the numbers before recording new ones. */
+const RECORDED: Readonly<Record<Way, Partial<Outcome>>> = {
+  broker: {
+    tokensIssued: 14479,
+    problems: { all: 0, toCallersWithoutToken: 0 },
+    waitMs: { p50: 5.86, p99: 489.28, max: 1029.81 },
+    tokenRequests: { all: 2320, ofChecks: 507, failedAttempts: 3, rejected: 4, needless: 3 },
+    dynamodb: { reads: 16968, writes: 4648 },
+    secretsManagerReads: 4239,
+    function: { invocations: 16885, checks: 2406, memoryHits: 67, coldStarts: 2244, throttled: 0, crashes: 0 },
+    goal: { tokenRequests: 2320, atMost: 2703, met: true },
+  },
+  'memory-only': {
+    tokensIssued: 12761,
+    problems: { all: 204, toCallersWithoutToken: 44 },
+    waitMs: { p50: 183.26, p99: 635.55, max: 59216.68 },
+    tokenRequests: { all: 14909, ofChecks: 2353, failedAttempts: 510, rejected: 31, needless: 0 },
+    dynamodb: { reads: 0, writes: 0 },
+    secretsManagerReads: 14992,
+    function: { invocations: 15371, checks: 2406, memoryHits: 437, coldStarts: 2258, throttled: 0, crashes: 0 },
+  },
+  'no-broker': {
+    tokensIssued: 12550,
+    problems: { all: 100, toCallersWithoutToken: 70 },
+    waitMs: { p50: 155.52, p99: 487.93, max: 1925773.5 },
+    tokenRequests: { all: 12650, ofChecks: 0, failedAttempts: 45, rejected: 55, needless: 0 },
+    dynamodb: { reads: 0, writes: 0 },
+    secretsManagerReads: 3597,
+    function: { invocations: 0, checks: 0, memoryHits: 0, coldStarts: 0, throttled: 0, crashes: 0 },
+  },
+};

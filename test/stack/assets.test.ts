@@ -1,0 +1,148 @@
+import { PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { z } from 'zod';
+import { assumedRoleIdentity, functionUrlEvent } from '../../bin/local/function-url/event.ts';
+import { createTokenBroker } from '../../client/token-broker.ts';
+import { ADMINISTRATOR, BILLING, deployWorld, NEXT_CREDENTIAL } from './deployed-world.ts';
+
+let world: Awaited<ReturnType<typeof deployWorld>>;
+// The CDK bundles two functions.
+beforeAll(async () => {
+  world = await deployWorld();
+}, 180_000);
+afterAll(() => world.close());
+
+const PAIR = { client: 'acme', service: 'customer-insights' };
+/** What a process writes may arrive after what it answers. */
+const PATIENCE = { timeout: 60_000 };
+
+describe('the assets of a deployment, alone in processes of their own', () => {
+  it('issue a token to a caller who signs', async () => {
+    const { accessToken, expirySource } = await brokerFor(BILLING).token(PAIR);
+    expect(world.tokenService.issued(accessToken)).toBe(true);
+    expect(expirySource).toBe('response');
+    await vi.waitFor(() => {
+      expect(lines(world.functions.token)).toContainEqual(
+        expect.objectContaining({ outcome: 'issued', pair: 'acme/customer-insights', version: '1' }),
+      );
+    }, PATIENCE);
+  });
+
+  it('answer the event of a Function URL, with the token that another environment has got', async () => {
+    const { accessToken } = await brokerFor(BILLING).token(PAIR);
+    const requests = world.tokenService.requests.length;
+    const second = await world.start('token');
+    const answer = answerSchema.parse(await second.invoke(eventOf(BILLING, PAIR)));
+    expect(answer.statusCode).toBe(200);
+    expect(JSON.parse(answer.body)).toMatchObject({ access_token: accessToken, token_type: 'Bearer' });
+    expect(world.tokenService.requests).toHaveLength(requests);
+  });
+
+  it('refuse an administrator of the same account, whom no access rule names', async () => {
+    await expect(brokerFor(ADMINISTRATOR).token(PAIR)).rejects.toMatchObject({ type: 'access-denied', status: 403 });
+    await expect(brokerFor(ADMINISTRATOR).check(PAIR)).rejects.toMatchObject({ type: 'access-denied', status: 403 });
+  });
+
+  it('refuse an event without a signature', async () => {
+    const result = await world.functions.token.invoke({});
+    expect(result).toMatchObject({ statusCode: 403 });
+  });
+
+  it('check every pair on schedule, and find that a stranger is refused', async () => {
+    const run = await world.functions.health.invoke({ source: 'aws.scheduler' });
+    expect(run).toMatchObject({
+      clients: 1,
+      checked: [{ finding: 'accepted' }, { finding: 'accepted' }],
+      missed: [],
+      probe: { condition: 'denied' },
+      reported: { failures: [] },
+    });
+  });
+
+  it('check a new credential when it is put into use', async () => {
+    const { VersionId, Name, ARN } = await world.secretsManager.send(
+      new PutSecretValueCommand({ SecretId: 'token-broker/test/acme', SecretString: JSON.stringify(NEXT_CREDENTIAL) }),
+    );
+    await world.functions.health.invoke({
+      source: 'aws.secretsmanager',
+      'detail-type': 'Secret Label Updated',
+      account: '111111111111',
+      region: 'eu-west-1',
+      detail: { name: Name, arn: ARN, versionId: VersionId, labelUpdated: 'AWSCURRENT' },
+    });
+    const checked = { outcome: 'accepted', version: VersionId };
+    await vi.waitFor(() => {
+      const checks = lines(world.functions.health).filter(({ promoted }) => promoted === VersionId);
+      expect(new Set(checks.map(({ pair, outcome, version }) => ({ pair, outcome, version })))).toEqual(
+        new Set([
+          { pair: 'acme/customer-insights', ...checked },
+          { pair: 'acme/merchant-payment-cleansing', ...checked },
+        ]),
+      );
+    }, PATIENCE);
+  });
+
+  it('write lines of JSON and no secret', () => {
+    const written = Object.values(world.functions)
+      .map((each) => each.written())
+      .join('');
+    expect(lines({ written: () => written }).length).toBeGreaterThan(5);
+    expect(written).not.toMatch(/marked/);
+  });
+});
+
+describe.each(['token', 'health'] as const)('the %s function', (name) => {
+  it('does not start without any of the variables that the template gives it', async () => {
+    const variables = world.variablesOf(name);
+    expect(Object.keys(variables).length).toBeGreaterThan(3);
+    for (const missing of Object.keys(variables)) {
+      const rest = Object.fromEntries(Object.entries(variables).filter(([each]) => each !== missing));
+      await expect(world.start(name, rest)).rejects.toThrow(`The environment variables ${missing} must be set.`);
+    }
+  });
+
+  it.each([
+    ['NODE_DEBUG', 'net'],
+    ['NODE_DEBUG_NATIVE', 'tls'],
+    ['NODE_OPTIONS', '--trace-tls'],
+    ['NODE_OPTIONS', '--enable-source-maps --import data:text/javascript,'],
+  ])('does not start with %s=%s, with which Node would write secrets or run other code', async (variable, value) => {
+    await expect(world.start(name, { ...world.variablesOf(name), [variable]: value })).rejects.toThrow(
+      `The environment variables ${variable} must not be set: Node would write secrets.`,
+    );
+  });
+
+  it('starts with the options of Node that size its memory', async () => {
+    const NODE_OPTIONS = '--enable-source-maps --max-old-space-size=400 --max-semi-space-size=8';
+    const started = await world.start(name, { ...world.variablesOf(name), NODE_OPTIONS });
+    expect(started.written()).toBe('');
+  });
+});
+
+function brokerFor(credentials: typeof BILLING) {
+  return createTokenBroker({ url: world.url, credentials, cache: false, maxAttempts: 1 });
+}
+
+function eventOf({ role, accessKeyId, sessionToken }: typeof BILLING, pair: object) {
+  const request = {
+    method: 'POST',
+    path: '/token',
+    query: '',
+    headers: [
+      ['content-type', 'application/json'],
+      ['x-amz-security-token', sessionToken],
+    ],
+    body: Buffer.from(JSON.stringify(pair)),
+  } as const;
+  const invocation = { requestId: 'request-1', region: 'eu-west-1', receivedAt: Date.now() };
+  return functionUrlEvent(request, assumedRoleIdentity(role, accessKeyId), invocation);
+}
+
+const answerSchema = z.object({ statusCode: z.number(), body: z.string() });
+
+function lines({ written }: { readonly written: () => string }): readonly Record<string, unknown>[] {
+  return written()
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+}

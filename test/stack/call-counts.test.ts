@@ -1,0 +1,42 @@
+import { expect, it } from 'vitest';
+import { EVENT } from '../../bench/start/cold-start.ts';
+import { countCalls } from '../../bench/start/counted-calls.ts';
+import type { TokenFunction } from '../../functions/token-function.ts';
+
+it('calls AWS and the service exactly as often as each way to an answer needs', async () => {
+  const { startEnvironment, calls } = countCalls();
+  const first = startEnvironment();
+
+  await first.readFirst();
+  expect(calls()).toEqual(['GetItem', 'GetSecretValue']);
+
+  expect(await ask(first)).toBe('token-broker; fwd=miss');
+  expect(calls()).toEqual(['GetItem', 'GetSecretValue', 'UpdateItem', 'UpdateItem', 'token request']);
+
+  expect(await ask(first)).toBe('token-broker; hit; detail=memory');
+  expect(calls()).toEqual([]);
+
+  const second = startEnvironment();
+  await second.readFirst();
+  expect(calls()).toEqual(['GetItem', 'GetSecretValue']);
+
+  // A token that lives needs no secret of its client.
+  expect(await ask(second)).toBe('token-broker; hit; detail=shared');
+  expect(calls()).toEqual(['GetItem']);
+
+  // The credential that is checked is read anew; the token that lives proves it.
+  expect(await ask(second, '/check')).toBe(200);
+  expect(calls()).toEqual(['GetItem', 'GetSecretValue']);
+
+  expect(await ask(first, '/token', '{"client":"globex","service":"customer-insights"}')).toBe(403);
+  expect(await ask(first, '/token', '{"client":"acme","service":"another"}')).toBe(403);
+  expect(await ask(first, '/token', '{')).toBe(400);
+  expect(calls()).toEqual([]);
+});
+
+/** Gives what the answer says about the caches, else its status. */
+async function ask({ handler }: TokenFunction, rawPath = '/token', body?: string): Promise<string | number> {
+  const event = { ...EVENT, rawPath, ...(body !== undefined && { body, isBase64Encoded: false }) };
+  const { statusCode, headers } = await handler(event, { getRemainingTimeInMillis: () => 15_000 });
+  return headers['cache-status'] ?? statusCode;
+}

@@ -1,0 +1,141 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { CreateSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
+import { ensurePairTable, ensureSealingKey, startDynamoDB } from '../../bin/local/aws/dynamodb.ts';
+import { startSecretsManager } from '../../bin/local/aws/secrets-manager.ts';
+import { type PublishedMessage, startSns, startSts } from '../../bin/local/aws/sns-sts.ts';
+import { startFunctionUrl } from '../../bin/local/function-url/server.ts';
+import { startTokenService } from '../../bin/local/token-service/server.ts';
+import type { Environment } from '../../lib/settings/environment.ts';
+import { deploy } from '../support/cloudformation.ts';
+import { type LambdaProcess, startLambda } from '../support/lambda-process.ts';
+import { exampleForm } from '../unit/settings/example-form.ts';
+import { synthesiseApp } from './synthesise-app.ts';
+
+const ENVIRONMENT = 'test';
+const { account, region, services } = exampleForm();
+const FUNCTIONS = { token: 'TokenEndpoint', health: 'CredentialHealth' } as const;
+
+/** What the services accept of `acme`: the credential that is stored, and the one that will be. */
+const CREDENTIAL = { client_id: 'acme-id', secret: 'marked-secret' };
+export const NEXT_CREDENTIAL = { client_id: 'acme-id', secret: 'marked-next-secret' };
+
+/** A role that an access rule names, and one of the same account that none does. */
+export const BILLING = roleKey(`arn:aws:iam::${account}:role/billing`);
+export const ADMINISTRATOR = roleKey(`arn:aws:iam::${account}:role/administrator`);
+
+/**
+ * Deploys an environment to this machine: the template and the assets that `cdk synth` makes, with stand-ins for AWS and
+ * for the services. Its settings differ from real ones only in where the services are.
+ */
+export async function deployWorld() {
+  const closers: (() => unknown)[] = [];
+  const started = async <T extends { readonly close: () => unknown }>(starting: Promise<T>): Promise<T> => {
+    const one = await starting;
+    closers.push(one.close);
+    return one;
+  };
+
+  const accepted = [CREDENTIAL, NEXT_CREDENTIAL].map((credential) => ({ client: 'acme', ...credential }));
+  const tokenService = await started(
+    startTokenService({ credentials: Object.fromEntries(Object.keys(services).map((name) => [name, accepted])) }),
+  );
+  const { assets, find } = synthesiseFor(tokenService.authUrl);
+
+  const messages: PublishedMessage[] = [];
+  const probe = roleKey(find('CredentialHealthProbe', 'AWS::IAM::Role').arn);
+  const topicArn = find('OperatorTopic', 'AWS::SNS::Topic').ref;
+  const functionOf = (name: keyof typeof FUNCTIONS) => find(FUNCTIONS[name], 'AWS::Lambda::Function').properties;
+  const operator = roleKey(`arn:aws:iam::${account}:role/operator`);
+  const keys = [
+    { ...operator, mayReadSecrets: true },
+    { ...roleKey(functionOf('token').Role), mayReadSecrets: true },
+    { ...roleKey(functionOf('health').Role), mayReadSecrets: false },
+  ];
+  const secrets = await started(startSecretsManager({ keys }));
+  const dynamodb = await started(startDynamoDB({ keys }));
+  const sns = await started(startSns({ keys, topicArn, onMessage: (message) => messages.push(message) }));
+  const sts = await started(startSts({ keys, roles: [probe] }));
+  const endpoints = {
+    AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets.url,
+    AWS_ENDPOINT_URL_DYNAMODB: dynamodb.url,
+    AWS_ENDPOINT_URL_SNS: sns.url,
+    AWS_ENDPOINT_URL_STS: sts.url,
+  };
+
+  // What CloudFormation makes, and what an operator then stores.
+  const asOperator = { region, credentials: operator };
+  const table = new DynamoDBClient({ ...asOperator, endpoint: dynamodb.url });
+  await ensurePairTable(table, find('PairTable', 'AWS::DynamoDB::Table').ref);
+  table.destroy();
+  const secretsManager = new SecretsManagerClient({ ...asOperator, endpoint: secrets.url });
+  closers.push(() => secretsManager.destroy());
+  await ensureSealingKey(secretsManager, ENVIRONMENT);
+  const secret = { Name: `token-broker/${ENVIRONMENT}/acme`, SecretString: JSON.stringify(CREDENTIAL) };
+  await secretsManager.send(new CreateSecretCommand(secret));
+
+  /** The variables of a function as the template has them, with the one that only this deployment knows. */
+  const variablesOf = (name: keyof typeof FUNCTIONS): Readonly<Record<string, string>> => ({
+    ...functionOf(name).Environment.Variables,
+    ...(name !== 'token' && { TOKEN_BROKER_URL: url }),
+  });
+  const start = async (name: keyof typeof FUNCTIONS, variables = variablesOf(name)): Promise<LambdaProcess> => {
+    const properties = functionOf(name);
+    const credentials = roleKey(properties.Role);
+    const asset = assets[properties.FunctionName] ?? {};
+    const lambda = await startLambda({ asset, properties, variables, credentials, region, endpoints });
+    closers.push(lambda.stop);
+    return lambda;
+  };
+
+  const token = await start('token');
+  const callers = [BILLING, ADMINISTRATOR, probe, roleKey(functionOf('health').Role)];
+  const { url } = await started(startFunctionUrl({ handler: token.invoke, callers, port: 0 }));
+  const functions = { token, health: await start('health') };
+
+  return {
+    url,
+    functions,
+    /** Starts one more process of a function. */
+    start,
+    variablesOf,
+    tokenService,
+    secretsManager,
+    messages,
+    close: async () => {
+      for (const close of closers.toReversed()) await close();
+    },
+  };
+}
+
+/** What the CDK makes of the example, and where in it is what. */
+function synthesiseFor(authUrl: (service: string) => string) {
+  const moved = ({ services: own, ...environment }: Environment): Environment => ({
+    ...environment,
+    services: Object.fromEntries(Object.entries(own).map(([name, one]) => [name, { ...one, authUrl: authUrl(name) }])),
+  });
+  const { template, assets } = synthesiseApp(ENVIRONMENT, exampleForm(), { bundled: true, change: moved });
+  const stackName = `TokenBroker-${ENVIRONMENT}`;
+  const resources = deploy(template, { stackName, account, region, partition: 'aws' });
+  return {
+    assets,
+    find: (construct: string, type: string) => {
+      const found = resources.find((resource) => resource.id.startsWith(construct) && resource.type === type);
+      if (found === undefined) throw new Error(`${construct} has no ${type}`);
+      return found;
+    },
+  };
+}
+
+/** Keys that are made up from the role's name, with a mark that nothing may show. */
+function roleKey(role = '') {
+  const name = role
+    .replace(/^.*\//, '')
+    .replaceAll(/[^A-Za-z0-9]/g, '')
+    .toUpperCase();
+  return {
+    role,
+    accessKeyId: `ASIA${name}`,
+    secretAccessKey: `marked-key-${name}`,
+    sessionToken: `marked-session-${name}`,
+  };
+}

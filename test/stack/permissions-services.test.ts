@@ -1,0 +1,215 @@
+import { describe, expect, it } from 'vitest';
+import { isAllowed, type Request } from '../support/iam.ts';
+import type { Context } from '../support/iam-conditions.ts';
+import { policiesOf } from '../support/iam-world.ts';
+import { exampleForm } from '../unit/settings/example-form.ts';
+import { deployStack } from './deployed-stack.ts';
+
+const { account, region } = exampleForm();
+const OTHER_ACCOUNT = '999999999999';
+const ADMINISTRATOR = `arn:aws:iam::${account}:role/administrator`;
+
+const { resources, arnOf, urlTarget } = deployStack('test', exampleForm());
+const policies = policiesOf(resources, {
+  [ADMINISTRATOR]: { Version: '2012-10-17', Statement: { Effect: 'Allow', Action: '*', Resource: '*' } },
+});
+const ofType = (type: string) => resources.filter((resource) => resource.type === type);
+const key = arnOf('ClientSecrets', 'AWS::KMS::Key');
+const topic = arnOf('OperatorTopic', 'AWS::SNS::Topic');
+const health = arnOf('CredentialHealth', 'AWS::Lambda::Function');
+const role = (construct: string) => arnOf(construct, 'AWS::IAM::Role');
+
+function serviceMay(name: string, action: string, resource: string, context: Context = {}): boolean {
+  return isAllowed(policies, { requester: { kind: 'service', name }, action, resource, context });
+}
+
+function administratorMay(action: string, resource: string, context: Context): boolean {
+  return isAllowed(policies, { requester: { kind: 'role', arn: ADMINISTRATOR }, action, resource, context });
+}
+
+describe('an alarm', () => {
+  const alarms = ofType('AWS::CloudWatch::Alarm');
+  const from = (arn: string, of = account) => ({ 'aws:SourceArn': arn, 'aws:SourceAccount': of });
+  const encrypted = (arn: string) => ({ 'kms:EncryptionContext:aws:sns:topicArn': arn });
+  const CLOUDWATCH = 'cloudwatch.amazonaws.com';
+
+  it.each(alarms)('can tell the operators: $ref', ({ arn = '', properties }) => {
+    for (const action of [...(properties.AlarmActions ?? []), ...(properties.OKActions ?? [])]) {
+      expect(serviceMay(CLOUDWATCH, 'sns:Publish', action, from(arn))).toBe(true);
+      for (const use of ['kms:GenerateDataKey', 'kms:Decrypt']) {
+        expect(serviceMay(CLOUDWATCH, use, key, { ...from(arn), ...encrypted(action) })).toBe(true);
+      }
+    }
+  });
+
+  it('does: some have actions', () => {
+    expect(new Set(alarms.flatMap(({ properties }) => properties.AlarmActions ?? []))).toEqual(new Set([topic]));
+  });
+
+  it('of another account cannot, and none can use the key for another topic', () => {
+    const [{ arn = '' } = {}] = alarms;
+    const foreign = from(arn.replace(account, OTHER_ACCOUNT), OTHER_ACCOUNT);
+    expect(serviceMay(CLOUDWATCH, 'sns:Publish', topic, foreign)).toBe(false);
+    expect(serviceMay(CLOUDWATCH, 'kms:GenerateDataKey', key, { ...foreign, ...encrypted(topic) })).toBe(false);
+    expect(serviceMay(CLOUDWATCH, 'kms:Decrypt', key, { ...from(arn), ...encrypted(`${topic}-2`) })).toBe(false);
+    expect(serviceMay(CLOUDWATCH, 'kms:Decrypt', key, from(arn))).toBe(false);
+  });
+});
+
+describe('CloudWatch Logs', () => {
+  const LOGS = `logs.${region}.amazonaws.com`;
+  const USES = ['Encrypt', 'Decrypt', 'GenerateDataKey', 'ReEncryptFrom', 'ReEncryptTo', 'DescribeKey'].map(
+    (use) => `kms:${use}`,
+  );
+  const of = (logGroup: string) => ({ 'kms:EncryptionContext:aws:logs:arn': logGroup.replace(/:\*$/, '') });
+
+  it.each(ofType('AWS::Logs::LogGroup'))('can encrypt $id', ({ arn = '', properties }) => {
+    expect(properties.KmsKeyId).toBe(key);
+    expect(USES.filter((use) => !serviceMay(LOGS, use, key, of(arn)))).toEqual([]);
+  });
+
+  it('can encrypt no log of others with the key, nor from another region', () => {
+    const [{ arn = '' } = {}] = ofType('AWS::Logs::LogGroup');
+    const foreign = [`arn:aws:logs:${region}:${account}:log-group:others`, arn.replace(account, OTHER_ACCOUNT)];
+    expect(foreign.filter((logGroup) => serviceMay(LOGS, 'kms:Decrypt', key, of(logGroup)))).toEqual([]);
+    expect(serviceMay(LOGS, 'kms:Decrypt', key)).toBe(false);
+    expect(serviceMay('logs.us-east-1.amazonaws.com', 'kms:Decrypt', key, of(arn))).toBe(false);
+  });
+});
+
+describe('EventBridge', () => {
+  const EVENTS = 'events.amazonaws.com';
+  const [{ arn: rule = '', properties } = { properties: {} }] = ofType('AWS::Events::Rule');
+  const by = (arn: string) => ({ 'aws:SourceArn': arn, 'aws:SourceAccount': account });
+
+  it('can start the health function by its rule', () => {
+    expect(properties.Targets).toMatchObject([{ Arn: health }]);
+    expect(serviceMay(EVENTS, 'lambda:InvokeFunction', health, by(rule))).toBe(true);
+  });
+
+  it('can start nothing else, and by no other rule', () => {
+    expect(serviceMay(EVENTS, 'lambda:InvokeFunction', health, by(`${rule}-2`))).toBe(false);
+    const others = [urlTarget, arnOf('TokenEndpoint', 'AWS::Lambda::Function')];
+    expect(others.filter((other) => serviceMay(EVENTS, 'lambda:InvokeFunction', other, by(rule)))).toEqual([]);
+  });
+});
+
+describe('the role that a service takes on', () => {
+  const GROUP = `arn:aws:scheduler:${region}:${account}:schedule-group/default`;
+  const deploymentGroup = arnOf('TokenEndpointCanaryGroup', 'AWS::CodeDeploy::DeploymentGroup');
+  const takers: readonly [service: string, role: string, context: Context][] = [
+    ['lambda.amazonaws.com', role('TokenEndpointRole'), {}],
+    ['lambda.amazonaws.com', role('CredentialHealthRole'), {}],
+    [
+      'scheduler.amazonaws.com',
+      role('CredentialHealthSchedulerRole'),
+      { 'aws:SourceArn': GROUP, 'aws:SourceAccount': account },
+    ],
+    [
+      'codedeploy.amazonaws.com',
+      role('TokenEndpointCanaryRole'),
+      { 'aws:SourceArn': deploymentGroup, 'aws:SourceAccount': account },
+    ],
+  ];
+  const roles = ofType('AWS::IAM::Role').flatMap(({ arn = [] }) => arn);
+
+  it.each(takers)('is its own and no other: %s', (service, own, context) => {
+    expect(serviceMay(service, 'sts:AssumeRole', own, context)).toBe(true);
+    const ownOnes = takers.filter(([taker]) => taker === service).map(([, each]) => each);
+    const others = roles.filter((each) => !ownOnes.includes(each));
+    expect(others.filter((other) => serviceMay(service, 'sts:AssumeRole', other, context))).toEqual([]);
+  });
+
+  it.each(takers.filter(([, , context]) => 'aws:SourceArn' in context))(
+    'cannot be assumed on behalf of other resources: %s',
+    (service, own, context) => {
+      const foreign = Object.fromEntries(
+        Object.entries(context).map(([name, value]) => [name, `${value}`.replace(account, OTHER_ACCOUNT)]),
+      );
+      expect(serviceMay(service, 'sts:AssumeRole', own, foreign)).toBe(false);
+      expect(
+        serviceMay(service, 'sts:AssumeRole', own, { ...context, 'aws:SourceArn': `${context['aws:SourceArn']}-2` }),
+      ).toBe(false);
+      expect(serviceMay(service, 'sts:AssumeRole', own)).toBe(false);
+    },
+  );
+
+  it.each(['ec2.amazonaws.com', 'ecs-tasks.amazonaws.com', 'events.amazonaws.com'])(
+    'cannot be assumed by another service: %s',
+    (service) => {
+      expect(roles.filter((each) => serviceMay(service, 'sts:AssumeRole', each))).toEqual([]);
+    },
+  );
+});
+
+describe('the key', () => {
+  const acme = `arn:aws:secretsmanager:${region}:${account}:secret:token-broker/test/acme-Zz9Yy8`;
+  const own = { 'kms:CallerAccount': account, 'kms:EncryptionContext:SecretARN': acme };
+  const through = (service: string) => ({ ...own, 'kms:ViaService': `${service}.${region}.amazonaws.com` });
+
+  it('lets an administrator of the account store secrets, and make the table', () => {
+    for (const use of ['kms:GenerateDataKey', 'kms:Decrypt', 'kms:Encrypt']) {
+      expect(administratorMay(use, key, through('secretsmanager'))).toBe(true);
+    }
+    expect(administratorMay('kms:CreateGrant', key, through('dynamodb'))).toBe(true);
+    expect(administratorMay('kms:DescribeKey', key, through('dynamodb'))).toBe(true);
+    // Without this no administrator could ever change it again.
+    expect(administratorMay('kms:PutKeyPolicy', key, own)).toBe(true);
+  });
+
+  it('lets not even an administrator decrypt by hand, or lend it to any service but the table', () => {
+    for (const use of ['kms:Decrypt', 'kms:Encrypt', 'kms:GenerateDataKey', 'kms:ReEncryptFrom', 'kms:CreateGrant']) {
+      expect(administratorMay(use, key, own)).toBe(false);
+      expect(administratorMay(use, key, through('ssm'))).toBe(false);
+    }
+    expect(administratorMay('kms:CreateGrant', key, through('secretsmanager'))).toBe(false);
+  });
+
+  it.each([
+    's3',
+    'sns',
+    'sqs',
+    'events',
+    'scheduler',
+    'lambda',
+    'dynamodb',
+    'secretsmanager',
+    'delivery.logs',
+    'codedeploy',
+  ])('cannot be used by the service %s on its own', (service) => {
+    const context = { 'aws:SourceAccount': account, 'kms:EncryptionContext:aws:sns:topicArn': topic };
+    const uses = ['kms:Decrypt', 'kms:GenerateDataKey', 'kms:Encrypt', 'kms:CreateGrant'];
+    expect(uses.filter((use) => serviceMay(`${service}.amazonaws.com`, use, key, context))).toEqual([]);
+  });
+
+  it('cannot be used by an administrator of another account', () => {
+    const arn = `arn:aws:iam::${OTHER_ACCOUNT}:role/administrator`;
+    const all = { Version: '2012-10-17', Statement: { Effect: 'Allow', Action: '*', Resource: '*' } };
+    const both = policiesOf(resources, { [arn]: all });
+    const requests = ['kms:Decrypt', 'kms:PutKeyPolicy', 'kms:CreateGrant', 'kms:DescribeKey'].map(
+      (action): Request => ({
+        requester: { kind: 'role', arn },
+        action,
+        resource: key,
+        context: { ...through('secretsmanager'), 'kms:CallerAccount': OTHER_ACCOUNT },
+      }),
+    );
+    expect(requests.filter((request) => isAllowed(both, request))).toEqual([]);
+  });
+});
+
+describe('the sealing key', () => {
+  it('is read by the token function alone: not even by an administrator of the account', () => {
+    const sealingKey = arnOf('PairTable', 'AWS::SecretsManager::Secret');
+    expect(administratorMay('secretsmanager:GetSecretValue', sealingKey, {})).toBe(false);
+    const arn = role('TokenEndpointRole');
+    const request = {
+      requester: { kind: 'role', arn },
+      action: 'secretsmanager:GetSecretValue',
+      resource: sealingKey,
+      context: { 'lambda:SourceFunctionArn': arnOf('TokenEndpoint', 'AWS::Lambda::Function') },
+    } as const;
+    expect(isAllowed(policies, request)).toBe(true);
+    expect(isAllowed(policies, { ...request, context: {} })).toBe(false);
+  });
+});

@@ -1,0 +1,100 @@
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { makeBundles } from '../../bench/start/bundles.ts';
+import { EVENT, startVariant } from '../../bench/start/cold-start.ts';
+import { startStandIns } from '../../bench/start/stand-ins.ts';
+import { analyseTokenBundle } from '../../bench/start/token-bundle.ts';
+import { environments } from '../../lib/environments.ts';
+import { synthesise } from './synthesise.ts';
+
+describe('the bundle of the token function', () => {
+  let bundle: Awaited<ReturnType<typeof analyseTokenBundle>>;
+  beforeAll(async () => {
+    bundle = await analyseTokenBundle();
+  });
+
+  it('is what cdk synth makes, byte for byte', () => {
+    const { assets } = synthesise('prod', environments.prod, { bundled: true });
+    expect(assets['token-broker-prod']?.['index.mjs'] === bundle.code).toBe(true);
+  }, 120_000);
+
+  it('has parts of exactly these packages', () => {
+    expect(bundle.packages).toEqual(PACKAGES);
+  });
+
+  it(`has at most ${MAX_KILOBYTES} kB`, () => {
+    expect(Buffer.byteLength(bundle.code)).toBeLessThanOrEqual(MAX_KILOBYTES * 1_000);
+  });
+
+  it('loads nothing later but what no call of ours reaches: streams of events, and calls at once in one environment', () => {
+    expect(bundle.code.match(/\bimport\([^)]*\)/g)?.toSorted()).toEqual([
+      'import("@smithy/core/event-streams")',
+      'import("node:async_hooks")',
+    ]);
+  });
+});
+
+describe('an environment that has started, requested a token and answered from memory', () => {
+  let loaded: Readonly<Record<'broker' | 'empty', readonly string[]>>;
+  beforeAll(async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'token-bundle-'));
+    const standIns = await startStandIns(folder);
+    const bundles = await makeBundles(folder, standIns.authUrl);
+    const world = { bundles, standIns, command: [process.execPath, bundles.runtimeClient] };
+    const modulesAfter = async (variant: 'broker' | 'empty', file: string) => {
+      const own = bundles.folders[variant];
+      await rename(join(own, file), join(own, `function.${file.split('.')[1]}`));
+      await writeFile(join(own, 'index.mjs'), TELL_MODULES.replace('FILE', `./function.${file.split('.')[1]}`));
+      const environment = await startVariant(world, variant);
+      for (const cache of ['fwd=miss', 'hit; detail=memory']) {
+        const { result } = await environment.invoke(EVENT);
+        if (variant === 'broker') expect(JSON.stringify(result)).toContain(`token-broker; ${cache}`);
+      }
+      const { result } = await environment.invoke({ tellModules: true });
+      await environment.close();
+      return Array.isArray(result) ? result.map(String) : [];
+    };
+    loaded = { broker: await modulesAfter('broker', 'index.mjs'), empty: await modulesAfter('empty', 'index.js') };
+    await standIns.close();
+    await rm(folder, { recursive: true });
+  });
+
+  it('has not loaded undici', () => {
+    expect(loaded.empty.length).toBeGreaterThan(50);
+    expect(loaded.broker.filter((name) => name.includes('undici'))).toEqual([]);
+  });
+
+  it('has not loaded the streams of browsers', () => {
+    expect(loaded.broker.filter((name) => name.includes('webstreams'))).toEqual([]);
+  });
+
+  it('has loaded exactly these modules of Node beside those of the runtime client', () => {
+    const own = loaded.broker.filter((name) => !loaded.empty.includes(name));
+    const modules = own.flatMap((name) => /^NativeModule ((?!internal\/|_).*)$/.exec(name)?.[1] ?? []);
+    expect(modules.toSorted()).toEqual(MODULES);
+  });
+});
+
+const MAX_KILOBYTES = 228;
+
+/** Each of them starts with the function and can see what it sees: one more is a decision. */
+const PACKAGES = [
+  '@aws-sdk/client-secrets-manager',
+  '@aws-sdk/core',
+  '@aws/lambda-invoke-store',
+  '@smithy/core',
+  '@smithy/node-http-handler',
+  '@smithy/signature-v4',
+  '@smithy/types',
+];
+
+const MODULES = ['crypto', 'dns', 'fs/promises', 'https', 'os', 'process', 'timers/promises', 'tls'];
+
+/** Stands before a function, and tells instead of calling it what Node has loaded. */
+const TELL_MODULES = `
+import * as functionModule from 'FILE';
+const handler_ = functionModule.handler;
+export const handler = async (event, context) => event.tellModules ? process.moduleLoadList : handler_(event, context);
+`;

@@ -1,0 +1,229 @@
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import { text } from 'node:stream/consumers';
+import {
+  type AttributeValue,
+  DynamoDBClient,
+  GetItemCommand,
+  type GetItemCommandInput,
+  UpdateItemCommand,
+  type UpdateItemCommandInput,
+} from '@aws-sdk/client-dynamodb';
+import fc from 'fast-check';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { causeWord, isDefinitive } from '../../../functions/aws/calls.ts';
+import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
+import { createHttpsSender, type HttpsSender } from '../../../functions/aws/https/sender.ts';
+import { START } from '../../support/example.ts';
+
+const { signal } = new AbortController();
+const ACCESS = {
+  region: 'eu-west-1',
+  credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example', sessionToken: 'session' },
+};
+const UNSIGNED = ['host', 'content-type', 'x-amz-target'];
+const LOOK = { TableName: 'pairs', Key: { pair: { S: 'acme/customer-insights' } } };
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+  vi.useRealTimers();
+});
+
+describe('a request', () => {
+  let server: Awaited<ReturnType<typeof startRecorder>>;
+  beforeAll(async () => {
+    server = await startRecorder();
+  });
+  afterAll(() => server.close());
+
+  it('is that of the SDK’s client, byte for byte, but for the headers in which the SDK tells of itself', async () => {
+    const sdk = new DynamoDBClient({ ...ACCESS, endpoint: server.url });
+    sdk.middlewareStack.addRelativeTo(
+      <Call extends object, Answer>(next: (call: Call) => Promise<Answer>) =>
+        (call: Call) => {
+          const { headers } = (call as { readonly request: { readonly headers: Record<string, string> } }).request;
+          for (const name of Object.keys(headers)) if (!UNSIGNED.includes(name)) delete headers[name];
+          return next(call);
+        },
+      { relation: 'before', toMiddleware: 'httpSigningMiddleware' },
+    );
+    const own = createDynamoDB({ ...ACCESS, endpoint: server.url, send: createHttpsSender() });
+
+    await fc.assert(
+      fc.asyncProperty(calls, instants, async ({ get, update }, now) => {
+        vi.useFakeTimers({ now, toFake: ['Date'] });
+        await (get ? sdk.send(new GetItemCommand(get)) : sdk.send(new UpdateItemCommand(update)));
+        await (get ? own.getItem(get, signal) : own.updateItem(update, signal));
+        const [ofSdk, ofOwn] = server.requests.splice(0);
+        expect(ofOwn).toEqual(ofSdk);
+        expect(ofOwn?.headers.authorization).toMatch(/^AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE\//);
+        expect(ofOwn?.headers['x-amz-target']).toBe(`DynamoDB_20120810.${get ? 'GetItem' : 'UpdateItem'}`);
+      }),
+      { numRuns: 500, seed: 1 },
+    );
+    sdk.destroy();
+  }, 60_000);
+});
+
+describe('the endpoint', () => {
+  it.each([
+    ['eu-west-1', 'https://dynamodb.eu-west-1.amazonaws.com/'],
+    ['us-gov-west-1', 'https://dynamodb.us-gov-west-1.amazonaws.com/'],
+    ['cn-north-1', 'https://dynamodb.cn-north-1.amazonaws.com.cn/'],
+  ])('is that of the region %s', async (region, url) => {
+    vi.stubEnv('AWS_REGION', region);
+    vi.stubEnv('AWS_ENDPOINT_URL_DYNAMODB', undefined);
+    expect(await urlOf({})).toBe(url);
+  });
+
+  it('is that of the variable, if there is one', async () => {
+    vi.stubEnv('AWS_ENDPOINT_URL_DYNAMODB', 'http://127.0.0.1:8000');
+    expect(await urlOf({ region: 'eu-west-1' })).toBe('http://127.0.0.1:8000/');
+  });
+
+  it('is none without a region', async () => {
+    vi.stubEnv('AWS_REGION', undefined);
+    await expect(urlOf({})).rejects.toThrow('AWS_REGION must be set.');
+  });
+
+  async function urlOf(options: { readonly region?: string }): Promise<string> {
+    let asked: URL | undefined;
+    const send: HttpsSender = async ({ url }) => {
+      asked = url;
+      return { status: 200, headers: {}, body: Buffer.from('{}') };
+    };
+    await createDynamoDB({ credentials: ACCESS.credentials, ...options, send }).getItem(LOOK, signal);
+    return `${asked}`;
+  }
+
+  it('is not asked without TLS, unless it is this machine', async () => {
+    const endpoint = 'http://dynamodb.example.com';
+    const { getItem } = createDynamoDB({ ...ACCESS, endpoint, send: createHttpsSender() });
+    await expect(getItem(LOOK, signal)).rejects.toThrow('A request goes over https, or over http on loopback.');
+  });
+});
+
+describe('an answer', () => {
+  it('gives the item, its bytes as bytes', async () => {
+    const Item = { B: { S: 'text' }, bytes: { B: 'AAEC' }, list: { L: [{ B: '/w==' }] }, none: { NULL: true } };
+    expect(await answered(200, { Item })).toEqual({
+      B: { S: 'text' },
+      bytes: { B: Buffer.of(0, 1, 2) },
+      list: { L: [{ B: Buffer.of(255) }] },
+      none: { NULL: true },
+    });
+  });
+
+  it.each([{}, { Item: null }, { Item: 'text' }, { Item: [] }])('without an item gives none: %j', async (members) => {
+    expect(await answered(200, members)).toBe(undefined);
+  });
+
+  it.each([
+    ['com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException', 'ConditionalCheckFailedException', true],
+    ['com.amazonaws.dynamodb.v20120810#ResourceNotFoundException', 'ResourceNotFoundException', true],
+    ['com.amazon.coral.service#AccessDeniedException', 'AccessDeniedException', true],
+    ['com.amazon.coral.service#UnrecognizedClientException', 'UnrecognizedClientException', true],
+    ['KMSAccessDeniedException:http://example.com/', 'KMSAccessDeniedException', true],
+    ['com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException', /^ProvisionedThroughputEx/, false],
+    ['com.amazonaws.dynamodb.v20120810#RequestLimitExceeded', 'RequestLimitExceeded', false],
+    ['com.amazon.coral.availability#ThrottlingException', 'ThrottlingException', false],
+    ['com.amazon.coral.service#InvalidSignatureException', 'InvalidSignatureException', false],
+    [undefined, 'UnknownError', true],
+    [{ marked: 1 }, 'UnknownError', true],
+    ['#', 'UnknownError', true],
+  ])('that refuses is an error with its name and nothing else: %s', async (__type, name, definitive) => {
+    const failure = await answered(400, { __type, message: 'marked', Item: { marked: { S: 'marked' } } });
+    expect(causeWord(failure)).toMatch(name);
+    expect(isDefinitive(failure)).toBe(definitive);
+    expect(JSON.stringify([failure, `${failure}`, Object.values(failure ?? {})])).not.toContain('marked');
+  });
+
+  it('that fails is not definitive', async () => {
+    expect(isDefinitive(await answered(500, { __type: 'InternalServerError' }))).toBe(false);
+  });
+
+  it.each([
+    [200, '{"Item":{"marked"'],
+    [200, '"marked"'],
+    [502, '<html>marked</html>'],
+    [403, ''],
+  ])('that is no JSON object is an error that does not quote it: %d %s', async (status, body) => {
+    const failure = await answered(status, body);
+    expect(failure).toMatchObject({ name: 'SyntaxError', message: 'The answer of DynamoDB is no JSON object' });
+    expect(isDefinitive(failure)).toBe(false);
+  });
+
+  /** The item, or the error. */
+  function answered(status: number, answer: object | string): Promise<unknown> {
+    const body = Buffer.from(typeof answer === 'string' ? answer : JSON.stringify(answer));
+    const send: HttpsSender = async () => ({ status, headers: {}, body });
+    return createDynamoDB({ ...ACCESS, send })
+      .getItem(LOOK, signal)
+      .catch((error: unknown) => error);
+  }
+});
+
+const letters = fc.string({ unit: 'binary', maxLength: 30 });
+const words = fc.stringMatching(/^[\w:#. =]{1,40}$/);
+const digits = fc.double({ noNaN: true, noDefaultInfinity: true }).map(String);
+const bytes = fc.oneof(
+  fc.uint8Array({ maxLength: 40 }),
+  fc.uint8Array({ maxLength: 40 }).map((array) => Buffer.from(array)),
+);
+const { attribute } = fc.letrec<{ attribute: AttributeValue }>((tie) => ({
+  attribute: fc.oneof(
+    { depthSize: 'small' },
+    fc.record({ S: letters }),
+    fc.record({ N: digits }),
+    fc.record({ B: bytes }),
+    fc.record({ BOOL: fc.boolean() }),
+    fc.record({ NULL: fc.constant(true) }),
+    fc.record({ SS: fc.array(letters, { minLength: 1, maxLength: 4 }) }),
+    fc.record({ BS: fc.array(bytes, { minLength: 1, maxLength: 4 }) }),
+    fc.record({ L: fc.array(tie('attribute'), { maxLength: 4 }) }),
+    fc.record({ M: fc.dictionary(words, tie('attribute'), { maxKeys: 4 }) }),
+  ),
+}));
+const key = { TableName: words, Key: fc.record({ pair: fc.record({ S: letters }) }) };
+const gets: fc.Arbitrary<GetItemCommandInput> = fc.record({ ...key, ConsistentRead: fc.boolean() });
+// In the order in which the SDK writes them, which is not theirs.
+const updates: fc.Arbitrary<UpdateItemCommandInput> = fc.record({
+  ...key,
+  ReturnValues: fc.constantFrom('ALL_OLD', 'NONE'),
+  UpdateExpression: words,
+  ConditionExpression: letters,
+  ExpressionAttributeNames: fc.dictionary(words, letters, { maxKeys: 6 }),
+  ExpressionAttributeValues: fc.dictionary(words, attribute, { maxKeys: 6 }),
+});
+const calls = fc.oneof(
+  gets.map((get) => ({ get, update: { ...LOOK } })),
+  updates.map((update) => ({ get: undefined, update })),
+);
+const instants = fc.integer({ min: START, max: START + 1e11 });
+
+interface Recorded {
+  readonly url: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+async function startRecorder() {
+  const requests: Recorded[] = [];
+  const server = createServer(async (request, response) => {
+    requests.push({ url: request.url, headers: request.headers, body: await text(request) });
+    // By that of an answer the SDK sets its clock.
+    response.sendDate = false;
+    response.end('{}');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  return {
+    url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
+    requests,
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}

@@ -1,0 +1,155 @@
+import dns, { type LookupAddress } from 'node:dns';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { Worker } from 'node:worker_threads';
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
+import type { Send } from '../../../functions/broker/token-request/send.ts';
+import { type CertificateAuthority, createCertificateAuthority } from '../../support/certificates.ts';
+import { START } from '../../support/example.ts';
+import type { RawServer } from '../../support/raw-server.ts';
+import { answer, exampleRequest, outcomeOf, serve } from './https-sending.ts';
+
+const OK = answer(200, 'ok');
+const PATIENCE = { timeout: 60_000 };
+
+let authority: CertificateAuthority;
+beforeAll(async () => {
+  authority = await createCertificateAuthority();
+});
+
+function post(send: Send, { port }: Pick<RawServer, 'port'>) {
+  return outcomeOf(send, exampleRequest(`http://127.0.0.1:${port}/`));
+}
+
+it('uses a connection again whose answer was read to its end', async () => {
+  const server = await serve({ onRequest: (socket, count) => socket.write(answer(200, `answer ${count}`)) });
+  const send = createHttpsSender();
+
+  expect(await post(send, server)).toMatchObject({ text: 'answer 1' });
+  expect(await post(send, server)).toMatchObject({ text: 'answer 2' });
+  expect(server.connections()).toBe(1);
+});
+
+it('leaves nothing behind on a connection that serves many requests', async () => {
+  const server = await serve({ onRequest: (socket) => socket.write(OK) });
+  const send = createHttpsSender();
+  const warned = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined);
+  onTestFinished(() => warned.mockRestore());
+
+  for (let request = 0; request < 15; request += 1) await post(send, server);
+
+  expect(server.connections()).toBe(1);
+  // Of too many listeners.
+  expect(warned).not.toHaveBeenCalled();
+});
+
+it('sends at the same time over connections of their own', async () => {
+  const server = await serve({ onRequest: (socket) => socket.write(OK) });
+  const send = createHttpsSender();
+
+  await Promise.all([post(send, server), post(send, server)]);
+
+  expect(server.connections()).toBe(2);
+});
+
+it.each([
+  ['was too large', answer(200, 'x'.repeat(1_001))],
+  ['was compressed', answer(200, 'ok', 'content-encoding: gzip\r\n')],
+  ['asked for its end', answer(200, 'ok', 'connection: close\r\n')],
+  ['was followed by garbage', `${OK}garbage`],
+  ['was followed by a second one', `${OK}${answer(200, 'poison')}`],
+])('does not use a connection again whose answer %s', async (_what, bytes) => {
+  const server = await serve({ onRequest: (socket, count) => socket.write(count === 1 ? bytes : OK) });
+  const send = createHttpsSender();
+
+  await post(send, server);
+
+  expect(await post(send, server)).toEqual({ status: 200, text: 'ok' });
+  expect(server.connections()).toBe(2);
+});
+
+it('does not use a connection again that was idle for 30 s, as after a freeze', async () => {
+  let now = START;
+  const server = await serve({ onRequest: (socket) => socket.write(OK) });
+  const send = createHttpsSender({ now: () => now });
+
+  await post(send, server);
+  now += 29_999;
+  await post(send, server);
+  expect(server.connections()).toBe(1);
+
+  now += 30_000;
+  await post(send, server);
+  expect(server.connections()).toBe(2);
+});
+
+describe.each(['http', 'https'] as const)('a kept connection over %s', (scheme) => {
+  /** The second request of the server gets these bytes and the end of its connection. */
+  async function second(bytes: string) {
+    const server = await serve({
+      onRequest: (socket, count) => (count === 1 ? socket.write(OK) : socket.end(bytes)),
+      ...(scheme === 'https' && { certificate: await authority.issue() }),
+    });
+    const send = createHttpsSender({ ca: authority.ca });
+    const request = exampleRequest(`${scheme}://localhost:${server.port}/`);
+
+    await outcomeOf(send, request);
+    const outcome = await outcomeOf(send, request);
+    return { outcome, connections: server.connections() };
+  }
+
+  it('is stale when it ends before any byte came back', async () => {
+    expect(await second('')).toEqual({
+      outcome: { kind: 'stale-socket', code: 'ECONNRESET', status: undefined },
+      connections: 1,
+    });
+  });
+
+  it('is broken when it ends after one byte', async () => {
+    expect(await second('H')).toMatchObject({ outcome: { kind: 'broken' }, connections: 1 });
+  });
+});
+
+it('connects to no server when a name is resolved after the deadline', async () => {
+  const server = await serve({});
+  const asked = Promise.withResolvers<(error: null, addresses: LookupAddress[]) => void>();
+  const lookup = vi
+    .spyOn(dns, 'lookup')
+    .mockImplementation((...given: unknown[]) => asked.resolve(given.at(-1) as never));
+  onTestFinished(() => lookup.mockRestore());
+
+  const request = exampleRequest(`http://localhost:${server.port}/`);
+  const outcome = await outcomeOf(createHttpsSender(), request, { timeoutMs: 50 });
+  (await asked.promise)(null, [{ address: '127.0.0.1', family: 4 }]);
+
+  expect(outcome).toEqual({ kind: 'connect', code: 'ETIMEDOUT', status: undefined });
+  // A connection that is opened a few turns later waits in line behind earlier ones.
+  for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  const other = connect(server.port, '127.0.0.1');
+  await once(other, 'connect');
+  await vi.waitFor(() => expect(server.connections()).toBeGreaterThan(0), PATIENCE);
+  expect(server.connections()).toBe(1);
+  other.destroy();
+});
+
+describe('after a freeze', () => {
+  it.each([
+    ['does not take unrequested bytes as the answer', 'write'],
+    ['does not use a connection that the server has closed', 'end'],
+  ] as const)('%s', async (_what, then) => {
+    const done = new Int32Array(new SharedArrayBuffer(4));
+    const worker = new Worker(new URL('./thread-server.ts', import.meta.url), {
+      workerData: { answer: OK, then, done },
+    });
+    onTestFinished(async () => void (await worker.terminate()));
+    const [server] = await once(worker, 'message');
+    const send = createHttpsSender();
+
+    await post(send, server);
+    worker.postMessage(answer(200, 'poison'));
+    expect(Atomics.wait(done, 0, 0, 5_000)).not.toBe('timed-out');
+
+    expect(await post(send, server)).toEqual({ status: 200, text: 'ok' });
+  });
+});

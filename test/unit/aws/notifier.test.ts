@@ -1,0 +1,85 @@
+import { CreateTopicCommand, SNSClient } from '@aws-sdk/client-sns';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Fault } from '../../../bin/local/aws/failure.ts';
+import type { PublishedMessage } from '../../../bin/local/aws/sns-sts.ts';
+import { createNotifier } from '../../../functions/aws/notifications.ts';
+import { NotificationFailure } from '../../../functions/broker/health/notify.ts';
+import { motoIsInstalled, startMoto } from '../../support/moto.ts';
+import { startSns } from '../../support/stand-ins.ts';
+
+const TOPIC = 'arn:aws:sns:us-east-1:111111111111:token-broker-dev';
+const MESSAGE = { subject: '[token-broker dev] rejected: acme', text: 'Zeile 1 & <Zeile> 2\n\n  „Ende“ + 100 %\n' };
+
+describe('a message', () => {
+  it('reaches the topic as it is', async () => {
+    const { notify, messages, calls } = await start();
+    await notify(MESSAGE);
+    expect(messages).toEqual([MESSAGE]);
+    expect(calls).toEqual(['Publish']);
+  });
+
+  it('is sent again when SNS fails once', async () => {
+    const { notify, messages, failWith } = await start();
+    failWith('internal-error', 1);
+    await notify(MESSAGE);
+    expect(messages).toEqual([MESSAGE]);
+  });
+
+  it.each(['access-denied', 'throttled', 'internal-error', 'bad-gateway', 'reset', 'hang', 'stall'] satisfies Fault[])(
+    'that SNS does not take is a failure of one word: %s',
+    async (fault) => {
+      const { notify, messages, failWith } = await start({ timeoutMs: 1_500 });
+      failWith(fault);
+      await expectFailure(notify(MESSAGE));
+      expect(messages).toEqual([]);
+    },
+  );
+
+  it('to a topic that does not exist is a failure', async () => {
+    const { sns } = await start();
+    await expectFailure(createNotifier({ sns, topicArn: `${TOPIC}-2` })(MESSAGE));
+  });
+
+  it.each([['two\nlines'], ['s'.repeat(101)], ['für acme'], [' begins with a space']])(
+    'whose subject no topic takes is a failure: %j',
+    async (subject) => {
+      const { notify, messages } = await start();
+      await expectFailure(notify({ ...MESSAGE, subject }));
+      expect(messages).toEqual([]);
+    },
+  );
+});
+
+describe.skipIf(!motoIsInstalled)('a message to moto (skipped where moto_server is not installed)', () => {
+  it('is taken for a topic that there is, and refused for another', async () => {
+    const moto = await startMoto();
+    onTestFinished(moto.close);
+    const sns = connect(moto.url);
+    const { TopicArn = '' } = await sns.send(new CreateTopicCommand({ Name: 'token-broker-dev' }));
+    await createNotifier({ sns, topicArn: TopicArn })(MESSAGE);
+    await createNotifier({ sns, topicArn: TopicArn })({ ...MESSAGE, subject: 's'.repeat(99) });
+    await expectFailure(createNotifier({ sns, topicArn: `${TopicArn}-2` })(MESSAGE));
+  });
+});
+
+async function expectFailure(sending: Promise<void>): Promise<void> {
+  const error = await sending.catch((thrown: unknown) => thrown);
+  expect(error).toBeInstanceOf(NotificationFailure);
+  expect(error).toMatchObject({ message: expect.stringMatching(/^notifier-\w+$/) });
+  expect(error).not.toHaveProperty('cause');
+}
+
+async function start({ timeoutMs = 10_000 } = {}) {
+  const messages: PublishedMessage[] = [];
+  const standIn = await startSns({ topicArn: TOPIC, onMessage: (message) => messages.push(message) });
+  onTestFinished(standIn.close);
+  const sns = connect(standIn.url);
+  return { ...standIn, sns, messages, notify: createNotifier({ sns, topicArn: TOPIC, timeoutMs }) };
+}
+
+function connect(endpoint: string): SNSClient {
+  const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' };
+  const sns = new SNSClient({ endpoint, region: 'us-east-1', credentials, requestHandler: { requestTimeout: 2_000 } });
+  onTestFinished(() => sns.destroy());
+  return sns;
+}

@@ -1,0 +1,124 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { type AttributeValue, GetItemCommand } from '@aws-sdk/client-dynamodb';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Item } from '../../../functions/aws/pair-table/item.ts';
+import type { Pair } from '../../../functions/broker/pair/pair.ts';
+import type { Ending, Lease } from '../../../functions/broker/pair/store.ts';
+import { START } from '../../support/example.ts';
+import { examplePublication, exampleToken, revealed } from '../../support/pair-examples.ts';
+import { connectPairTable, IN_TIME, openPairTable, TABLE } from '../../support/pair-table.ts';
+import { startDynamoDB } from '../../support/stand-ins.ts';
+
+const PAIR: Pair = { client: 'acme', service: 'customer-insights' };
+
+const SEALED = [
+  ...['sealedToken', 'sealingKeyVersion', 'fingerprint', 'credentialVersion', 'tokenType', 'expirySource', 'issuedAt'],
+  ...['expiresAt', 'refreshAt', 'refusalIsIdle', 'lifetimeSeenMs', 'earlyRefusals', 'assumedLifetimeMs'],
+];
+const OPEN = [
+  ...['fence', 'leaseOwner', 'leaseUntil', 'attemptedAt', 'forcedAt', 'pauseUntil', 'pauseStep', 'pauseProblem'],
+  ...['rejected:v2', 'held:v2:0123456789abcdef', 'checked', 'forgetAt'],
+];
+
+describe('an item of which one bit is different', () => {
+  let world: Awaited<ReturnType<typeof start>>;
+  beforeAll(async () => {
+    world = await start();
+  });
+  afterAll(() => world.close());
+
+  it('is told apart attribute by attribute: none is left out here', () => {
+    expect(Object.keys(world.item).toSorted()).toEqual([...SEALED, ...OPEN, 'pair'].toSorted());
+  });
+
+  it.each(SEALED)('gives no token when it is in "%s"', async (name) => {
+    for (const flipped of flips(world.item[name])) {
+      const { token, unreadable } = await world.read({ ...world.item, [name]: flipped });
+      expect({ token, flipped }).toEqual({ token: undefined, flipped });
+      expect(unreadable).toHaveLength(1);
+    }
+  });
+
+  it.each(OPEN)('still gives its token when it is in "%s"', async (name) => {
+    for (const flipped of flips(world.item[name])) {
+      const { token, unreadable } = await world.read({ ...world.item, [name]: flipped });
+      expect(revealed(token)).toEqual(revealed(exampleToken()));
+      expect(unreadable).toEqual([]);
+    }
+  });
+});
+
+/** A real item of a real table, and a server that answers with the text that it is given. */
+async function start() {
+  const dynamodb = await startDynamoDB();
+  const writer = await connectPairTable(dynamodb.url);
+  const take = async (seenFence: number) => {
+    const times = { now: START, until: START + 6_000 };
+    const rest = { observedExpired: true, forced: true, chargedVersion: undefined, isCheck: false };
+    await writer.store.acquire(PAIR, { seenFence, owner: 'owner-1', ...times, ...rest }, IN_TIME);
+    return { owner: 'owner-1', fence: seenFence + 1 };
+  };
+  const end = (lease: Lease, ending: Ending) => writer.store.end(PAIR, lease, ending, IN_TIME);
+  const wait = { until: START, step: 1, problem: { type: 'internal', detail: 'x' } } as const;
+  const checked = { version: 'v3', at: START, finding: 'accepted' } as const;
+  await end(await take(0), { kind: 'publish', publication: examplePublication(), holdKey: 'v1:0123456789abcdef' });
+  await writer.store.reject(PAIR, await take(1), { version: 'v2', at: START, goneVersions: [] }, IN_TIME);
+  await end(await take(2), { kind: 'hold', key: 'v2:0123456789abcdef', hold: wait, expiredKeys: [], checked });
+  await end(await take(3), { kind: 'pause', pause: wait });
+  await take(4);
+  const { Item: item = {} } = await writer.direct.send(
+    new GetItemCommand({ TableName: TABLE, Key: { pair: { S: `${PAIR.client}/${PAIR.service}` } } }),
+  );
+  await writer.close();
+
+  let answer = '';
+  const server = createServer((request, response) => {
+    request.resume().on('end', () => response.end(answer));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  const reader = openPairTable(`http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`);
+
+  return {
+    item,
+    read: async (altered: Item) => {
+      answer = JSON.stringify({ Item: onTheWire(altered) });
+      const counted = reader.unreadable.length;
+      const { token } = await reader.store.read(PAIR, IN_TIME);
+      return { token, unreadable: reader.unreadable.slice(counted) };
+    },
+    close: async () => {
+      server.close();
+      server.closeAllConnections();
+      await dynamodb.close();
+    },
+  };
+}
+
+function onTheWire(item: Item) {
+  const wire = ({ B, ...rest }: AttributeValue) => (B === undefined ? rest : { B: Buffer.from(B).toString('base64') });
+  return Object.fromEntries(Object.entries(item).map(([name, value]) => [name, wire(value)]));
+}
+
+/** The attribute with each of its bits turned, one at a time. */
+function* flips(attribute: AttributeValue | undefined): Generator<AttributeValue> {
+  if (attribute?.BOOL !== undefined) yield { BOOL: !attribute.BOOL };
+  for (const B of flippedBytes(attribute?.B ?? new Uint8Array())) yield { B };
+  for (const S of flippedText(attribute?.S)) yield { S };
+  for (const N of flippedText(attribute?.N)) yield { N };
+  for (const SS of flippedText(attribute?.SS?.join())) yield { SS: SS.split(',') };
+}
+
+function* flippedText(text = ''): Generator<string> {
+  for (const bytes of flippedBytes(Buffer.from(text))) yield Buffer.from(bytes).toString('latin1');
+}
+
+function* flippedBytes(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let bit = 0; bit < bytes.length * 8; bit++) {
+    const copy = Uint8Array.from(bytes);
+    copy[bit >> 3] = (copy[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+    yield copy;
+  }
+}

@@ -1,0 +1,186 @@
+import { inspect } from 'node:util';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Fault } from '../../../bin/local/aws/failure.ts';
+import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
+import { createSealingKeys, type SealingKey } from '../../../functions/aws/sealing/sealing-key.ts';
+import { sealingKeyName } from '../../../functions/contract.ts';
+import { alterAnswers } from '../../support/altered-answers.ts';
+import { START } from '../../support/example.ts';
+import { startSecretsManager } from '../../support/stand-ins.ts';
+
+const V1 = '11111111-1111-4111-8111-111111111111';
+const V2 = '22222222-2222-4222-8222-222222222222';
+const V3 = '33333333-3333-4333-8333-333333333333';
+const ONE = 'the first sealing key, 32 or more';
+const TWO = 'the second sealing key, 32 or more';
+
+describe('reading the sealing key', () => {
+  it('reads the current version once', async () => {
+    const { keys, calls } = await start();
+    expect(text(await keys.current())).toBe(ONE);
+    expect(await keys.current()).toMatchObject({ version: V1 });
+    expect(await keys.named(V1)).toMatchObject({ version: V1 });
+    expect(calls).toHaveLength(1);
+  });
+
+  it('stays with its version when the key is rotated, and knows the new one by name', async () => {
+    const { keys, secret, calls } = await start();
+    await keys.current();
+    secret.versions.add(V2, { SecretString: TWO });
+    expect(await keys.current()).toMatchObject({ version: V1 });
+    expect(text(await keys.named(V2))).toBe(TWO);
+    expect(text(await keys.named(V2))).toBe(TWO);
+    expect(calls).toHaveLength(2);
+  });
+
+  it('goes over to the new version within an hour, and opens with the one before until it is retired', async () => {
+    const { keys, secret, clock } = await start();
+    await keys.current();
+    secret.versions.add(V2, { SecretString: TWO });
+    clock.now += 3_600_000;
+    expect(await keys.current()).toMatchObject({ version: V2 });
+    expect(await keys.named(V1)).toMatchObject({ version: V1 });
+    secret.versions.move('AWSPREVIOUS', V1, undefined);
+    clock.now += 3_599_999;
+    expect(await keys.named(V1)).toMatchObject({ version: V1 });
+    clock.now += 1;
+    expect(await keys.named(V1)).toBeUndefined();
+    expect(await keys.current()).toMatchObject({ version: V2 });
+  });
+
+  it('goes on with the keys that it knows while Secrets Manager is down, and asks once a minute at most', async () => {
+    const { keys, failWith, calls, clock } = await start();
+    await keys.named(V1);
+    failWith('internal-error');
+    clock.now += 3_600_000;
+    expect(await keys.named(V1)).toMatchObject({ version: V1 });
+    const asked = calls.length;
+    clock.now += 59_999;
+    expect(await keys.named(V1)).toMatchObject({ version: V1 });
+    expect(calls).toHaveLength(asked);
+    clock.now += 1;
+    expect(await keys.named(V1)).toMatchObject({ version: V1 });
+    expect(calls.length).toBeGreaterThan(asked);
+  });
+
+  it('asks for an unknown version once in 60 seconds', async () => {
+    const { keys, secret, calls, clock } = await start();
+    expect(await keys.named(V2)).toBeUndefined();
+    secret.versions.add(V2, { SecretString: TWO });
+    clock.now += 59_999;
+    expect(await keys.named(V2)).toBeUndefined();
+    expect(calls).toHaveLength(1);
+    clock.now += 1;
+    expect(text(await keys.named(V2))).toBe(TWO);
+    expect(calls).toHaveLength(2);
+  });
+
+  it('lets one unknown version not stand in the way of another', async () => {
+    const { keys, secret } = await start();
+    secret.versions.add(V2, { SecretString: TWO });
+    expect(await keys.named(V3)).toBeUndefined();
+    expect(text(await keys.named(V2))).toBe(TWO);
+  });
+
+  it.each<Fault>(['access-denied', 'key-denied', 'key-disabled', 'misshapen'])(
+    'does without the key for 10 seconds after: %s',
+    async (fault) => {
+      const { keys, failWith, calls, clock } = await start();
+      failWith(fault);
+      expect(await keys.current()).toBeUndefined();
+      failWith(undefined);
+      const asked = calls.length;
+      clock.now += 9_999;
+      expect(await keys.current()).toBeUndefined();
+      expect(calls).toHaveLength(asked);
+      clock.now += 1;
+      expect(await keys.current()).toMatchObject({ version: V1 });
+    },
+  );
+
+  it.each<Fault>(['throttled', 'internal-error', 'garbage', 'reset', 'hang'])(
+    'asks again when the key is needed again after: %s',
+    async (fault) => {
+      const { keys, failWith, calls } = await start({ timeoutMs: fault === 'hang' ? 50 : 5_000 });
+      failWith(fault);
+      expect(await keys.current()).toBeUndefined();
+      expect(calls.length).toBeLessThanOrEqual(2);
+      failWith(undefined);
+      expect(await keys.current()).toMatchObject({ version: V1 });
+    },
+  );
+
+  it('asks again at once when the clock was set back', async () => {
+    const { keys, failWith, clock } = await start();
+    failWith('access-denied');
+    await keys.current();
+    failWith(undefined);
+    clock.now -= 600_000;
+    expect(await keys.current()).toMatchObject({ version: V1 });
+  });
+
+  it.each([
+    ['is missing', undefined],
+    ['is shorter than 32 characters', { SecretString: '0123456789012345678901234567890' }],
+    ['is binary', { SecretBinary: Buffer.alloc(64).toString('base64') }],
+  ])('does without a key that %s', async (_what, value) => {
+    const { keys, secret, store } = await start();
+    store.remove(secret);
+    if (value !== undefined) store.create(sealingKeyName('dev')).versions.add(V2, value);
+    expect(await keys.current()).toBeUndefined();
+  });
+
+  it.each([
+    ['another secret', { Name: 'token-broker-keys/prod/sealing' }],
+    ['a secret without a name', { Name: undefined }],
+    ['a version without the stage', { VersionStages: ['AWSPREVIOUS'] }],
+  ])('does without a key when the answer is about %s', async (_what, members) => {
+    const { keys, secretsManager } = await start();
+    alterAnswers(secretsManager, members);
+    expect(await keys.current()).toBeUndefined();
+  });
+
+  it('does without a named version when the answer is about another one', async () => {
+    const { keys, secretsManager } = await start();
+    alterAnswers(secretsManager, { VersionId: V2 });
+    expect(await keys.named(V1)).toBeUndefined();
+    expect(await keys.named(V2)).toBeUndefined();
+  });
+
+  it('keeps another environment out', async () => {
+    const { keys } = await start({ environment: 'prod' });
+    expect(await keys.current()).toBeUndefined();
+    expect(sealingKeyName('prod')).toBe('token-broker-keys/prod/sealing');
+  });
+
+  it('cannot be printed', async () => {
+    const key = await (await start()).keys.current();
+    const shown = `${inspect(key, { depth: null, showHidden: true })}${JSON.stringify(key)}${key?.material}`;
+    expect(shown).toContain(V1);
+    expect(shown).not.toMatch(/sealing key|dGhlIGZpcnN0/);
+  });
+});
+
+function text(key: SealingKey | undefined): string | undefined {
+  return key?.material.export().toString();
+}
+
+/** The keys of an environment, in front of a stand-in that holds version `V1` of the key of `dev`. */
+async function start({ environment = 'dev', timeoutMs = 5_000 } = {}) {
+  const standIn = await startSecretsManager();
+  const secret = standIn.store.create(sealingKeyName('dev'));
+  secret.versions.add(V1, { SecretString: ONE });
+  const secretsManager = createSecretsManagerClient({
+    endpoint: standIn.url,
+    maxAttempts: 1,
+    region: 'us-east-1',
+    credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' },
+  });
+  onTestFinished(async () => {
+    secretsManager.destroy();
+    await standIn.close();
+  });
+  const clock = { now: START };
+  const keys = createSealingKeys({ secretsManager, environment, now: () => clock.now, timeoutMs });
+  return { ...standIn, secret, secretsManager, keys, clock };
+}

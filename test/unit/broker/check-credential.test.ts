@@ -1,0 +1,585 @@
+import { describe, expect, it } from 'vitest';
+import { newTrace } from '../../../functions/broker/audit.ts';
+import type { SecretReading } from '../../../functions/broker/credential/secret.ts';
+import type { PairRecord, StoredProblem } from '../../../functions/broker/pair/record.ts';
+import { Redacted } from '../../../functions/broker/redacted.ts';
+import type { SecretStage } from '../../../functions/contract.ts';
+import { exchange, found, ISSUE_REQUEST, SETTINGS_DIGEST } from '../../support/broker-world.ts';
+import { BILLING, START } from '../../support/example.ts';
+import { createFleet, type Environment } from '../../support/fleet.ts';
+import { exampleToken } from '../../support/pair-examples.ts';
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const SECRETS_DOWN = { outcome: 'unavailable', cause: 'TimeoutError' } as const;
+const STAGES = { AWSCURRENT: 'v1', AWSPENDING: 'v2', AWSPREVIOUS: 'v0' };
+const AT_ONCE = { storeLatencyMs: 0, secretsLatencyMs: 0, accepted: new Set(['v0', 'v1', 'v2']) };
+const { pair } = ISSUE_REQUEST;
+
+const shapeWith = (status: number) => ({ status, contentType: 'none', bytes: 0, members: [] });
+
+function setUp(changes: Parameters<typeof createFleet>[0] = {}) {
+  const fleet = createFleet(changes);
+  const environment = fleet.createEnvironment();
+  const check = (stage: SecretStage = 'AWSCURRENT', by: Environment = environment, trace = newTrace()) =>
+    fleet.clock.run(by.broker.check(BILLING, { pair, stage }, by.now() + 14_500, trace));
+  return { ...fleet, environment, check, versions: () => fleet.requests.map(({ version }) => version) };
+}
+
+describe('a check', () => {
+  it('proves a credential with a token request, and leaves its token for the callers', async () => {
+    const { clock, check, createEnvironment, requests } = setUp();
+
+    expect(await check()).toMatchObject({ finding: 'accepted', version: 'v1', provenBy: 'request' });
+    const { cache } = await clock.run(createEnvironment().issue());
+    expect(cache).toBe('shared');
+    expect(requests).toHaveLength(1);
+  });
+
+  it('costs nothing for a pair that traffic has proven within the interval', async () => {
+    const { clock, check, environment, requests } = setUp({ lifetimeSeconds: 48 * 3_600 });
+    await clock.run(environment.issue());
+    await clock.advance(HOUR_MS - MINUTE_MS);
+    expect(await check()).toMatchObject({ finding: 'accepted', provenBy: 'traffic', expiresAt: expect.any(Number) });
+    expect(requests).toHaveLength(1);
+
+    await clock.advance(MINUTE_MS);
+    expect(await check()).toMatchObject({ finding: 'accepted', provenBy: 'request' });
+    expect(requests).toHaveLength(2);
+  });
+
+  it('looks at the version that Secrets Manager holds now, not at one that was read before', async () => {
+    const { clock, check, environment, surroundings, versions } = setUp();
+    await clock.run(environment.issue());
+    surroundings.stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
+
+    expect(await check()).toMatchObject({ finding: 'accepted', version: 'v2', provenBy: 'request' });
+    expect(await check()).toMatchObject({ finding: 'accepted', version: 'v2', provenBy: 'traffic' });
+    expect(versions()).toEqual(['v1', 'v2']);
+  });
+
+  it('latches a version that is rejected, and answers from the latch from then on', async () => {
+    const { clock, check, createEnvironment, requests } = setUp({ accepted: new Set() });
+
+    expect(await check()).toMatchObject({ finding: 'rejected', version: 'v1', provenBy: 'request' });
+    await clock.advance(10 * MINUTE_MS);
+    const another = createEnvironment();
+    expect(await check('AWSCURRENT', another)).toMatchObject({
+      finding: 'rejected',
+      provenBy: 'latch',
+      checkedAt: expect.closeTo(START, -4),
+    });
+    expect(requests).toHaveLength(1);
+  });
+
+  it.each([
+    [exchange(429, {}, { 'retry-after': '60' }), 'throttled'],
+    [exchange(503, {}), 'unreachable'],
+    [exchange(404, {}), 'misconfigured'],
+    [exchange(200, { nothing: 'here' }), 'misconfigured'],
+  ] as const)('obeys the wait that a failure began, and says how long that is (%#: %s)', async (answer, finding) => {
+    const { check, clock, requests } = setUp({ answer: () => answer });
+    const retryAfterSeconds = finding === 'throttled' ? 60 : 1;
+    expect(await check()).toMatchObject({
+      finding,
+      provenBy: 'request',
+      retryAfterSeconds,
+      checkedAt: clock.now(),
+    });
+    await clock.advance(500);
+    expect(await check()).toMatchObject({ finding, version: 'v1', provenBy: 'pause', retryAfterSeconds });
+    expect(requests).toHaveLength(1);
+  });
+
+  it.each([
+    [{ outcome: 'missing' }, 'secret-missing'],
+    [{ outcome: 'deleted' }, 'secret-missing'],
+    [{ outcome: 'binary' }, 'secret-malformed'],
+  ] as const)('finds a secret that cannot be used without asking the service (%o)', async (secretsFault, finding) => {
+    const { check, requests } = setUp({ secretsFault });
+    expect(await check()).toMatchObject({ finding, provenBy: 'secret' });
+    expect(requests).toHaveLength(0);
+  });
+
+  it('cannot say anything while Secrets Manager is down and no version is known', async () => {
+    const { check } = setUp({ secretsFault: SECRETS_DOWN });
+    await expect(check()).rejects.toMatchObject({ type: 'secrets-unavailable' });
+  });
+
+  it('reports on the version known last while Secrets Manager is down, names it, and leaves a warning', async () => {
+    const { check, clock, environment, surroundings, versions } = setUp();
+    await clock.run(environment.issue());
+    surroundings.stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
+    surroundings.secretsFault = SECRETS_DOWN;
+
+    expect(await check()).toMatchObject({ finding: 'accepted', version: 'v1', provenBy: 'traffic' });
+    await clock.advance(HOUR_MS);
+    const trace = newTrace();
+    const found = await check('AWSCURRENT', environment, trace);
+    expect(found).toMatchObject({ finding: 'accepted', version: 'v1', provenBy: 'request' });
+    expect(trace.warnings).toEqual(new Set(['secret-stale']));
+    expect(versions()).toEqual(['v1', 'v1']);
+  });
+
+  it('finds a client that an operator has disabled', async () => {
+    const { check, shared, requests } = setUp();
+    shared.change(pair, (record) => ({ ...record, disabled: true }));
+    expect(await check()).toMatchObject({ finding: 'disabled', provenBy: 'operator' });
+    expect(requests).toHaveLength(0);
+  });
+
+  it('is made once by all who ask for it at the same time', async () => {
+    const { clock, environment, createEnvironment, requests } = setUp();
+    const checks = [environment, createEnvironment(), createEnvironment()].map(({ broker, now }) =>
+      broker.check(BILLING, { pair, stage: 'AWSCURRENT' }, now() + 14_500, newTrace()),
+    );
+    const findings = (await clock.run(Promise.all(checks))).map(({ finding }) => finding);
+    expect(findings).toEqual(['accepted', 'accepted', 'accepted']);
+    expect(requests).toHaveLength(1);
+  });
+});
+
+describe('a check, to the millisecond:', () => {
+  const NOW = START;
+  const token = exampleToken({ issuedAt: NOW - HOUR_MS, expiresAt: NOW + HOUR_MS });
+  const lifetimeSeenMs = 2 * HOUR_MS;
+  const problem = { type: 'token-endpoint-unavailable', detail: 'down' } as const;
+  const wait = (until: number, changes: Partial<StoredProblem> = {}) => ({
+    until,
+    step: 1,
+    problem: { ...problem, ...changes },
+  });
+  const holds = (until: number, version = 'v1', digest = SETTINGS_DIGEST) =>
+    new Map([[`${version}:${digest}`, wait(until, { type: 'token-endpoint-error' })]]);
+  const latches = (at: number, counts: readonly number[] = [1, 1, 1]) =>
+    new Map(counts.map((count, n) => [`p${n}`, { count, at: at + n, fence: 1 }] as const));
+  const checkOf = async (record: Partial<PairRecord>, stage?: SecretStage, service = {}) => {
+    const { shared, check, requests } = setUp({ ...AT_ONCE, stages: STAGES, service });
+    shared.change(pair, (empty) => ({ ...empty, ...record }));
+    const result = await check(stage);
+    expect(requests).toHaveLength(result.provenBy === 'request' && result.checkedAt === NOW ? 1 : 0);
+    return result;
+  };
+
+  it.each<[string, Partial<PairRecord>, object]>([
+    ['a token proves its credential for an hour', { token }, { provenBy: 'request' }],
+    [
+      'and until then',
+      { token: { ...token, issuedAt: token.issuedAt + 1 } },
+      {
+        finding: 'accepted',
+        version: 'v1',
+        provenBy: 'traffic',
+        checkedAt: token.issuedAt + 1,
+        expiresAt: token.expiresAt,
+      },
+    ],
+    [
+      'but not another version',
+      { token: { ...token, issuedAt: NOW - 1, credentialVersion: 'v0' } },
+      { version: 'v1', provenBy: 'request' },
+    ],
+    [
+      'nor when it has lapsed',
+      { token: { ...token, issuedAt: NOW - MINUTE_MS, expiresAt: NOW } },
+      { provenBy: 'request' },
+    ],
+    ['a pause that has ended does not stop it', { pause: wait(NOW) }, { provenBy: 'request' }],
+    [
+      'one that is not tells what it is for, and for how long',
+      { pause: wait(NOW + 1_001) },
+      { finding: 'unreachable', version: 'v1', provenBy: 'pause', checkedAt: NOW, retryAfterSeconds: 2 },
+    ],
+    [
+      'and that the service asked for it',
+      { pause: wait(NOW + 1, { shape: shapeWith(429) }) },
+      { finding: 'throttled', retryAfterSeconds: 1 },
+    ],
+    [
+      'and that the service was not reached when it is for a failure of the broker',
+      { pause: wait(NOW + 1, { type: 'internal' }) },
+      { finding: 'unreachable', provenBy: 'pause' },
+    ],
+    ['a hold that has ended does not stop it', { held: holds(NOW) }, { finding: 'accepted', provenBy: 'request' }],
+    [
+      'one that is not tells what it is for, and for how long',
+      { held: holds(NOW + 3_000), pause: wait(NOW + 1) },
+      { finding: 'misconfigured', version: 'v1', provenBy: 'pause', checkedAt: NOW, retryAfterSeconds: 3 },
+    ],
+    ['that of another version does not stop it', { held: holds(NOW + 1, 'v2') }, { provenBy: 'request' }],
+    ['nor does that of other settings', { held: holds(NOW + 1, 'v1', 'f'.repeat(16)) }, { provenBy: 'request' }],
+    [
+      'a latch tells when the version was rejected',
+      {
+        rejected: new Map([['v1', { count: 1, at: NOW - 15 * MINUTE_MS + 1, fence: 1 }]]),
+        held: holds(NOW + 1),
+        pause: wait(NOW + 1),
+      },
+      { finding: 'rejected', version: 'v1', provenBy: 'latch', checkedAt: NOW - 15 * MINUTE_MS + 1 },
+    ],
+    [
+      'until its next chance',
+      { rejected: new Map([['v1', { count: 1, at: NOW - 15 * MINUTE_MS, fence: 1 }]]) },
+      { provenBy: 'request' },
+    ],
+  ])('%s', async (_, record, result) => {
+    expect(await checkOf({ lifetimeSeenMs, ...record })).toMatchObject(result);
+  });
+
+  describe('the budget of versions that are not in use', () => {
+    const checked = (ageMs: number, version = 'v2') => ({
+      checked: { version, at: NOW - ageMs, finding: 'misconfigured' } as const,
+    });
+    const throttled = (version: string, retryAfterSeconds: number) => ({
+      finding: 'throttled',
+      version,
+      provenBy: 'latch',
+      checkedAt: NOW,
+      retryAfterSeconds,
+    });
+    const sent = { finding: 'accepted', provenBy: 'request' };
+
+    it.each<[string, SecretStage, Partial<PairRecord>, object]>([
+      [
+        'repeats a finding for 30 s, as what it was',
+        'AWSPENDING',
+        checked(29_999),
+        { finding: 'misconfigured', version: 'v2', provenBy: 'request', checkedAt: NOW - 29_999 },
+      ],
+      ['sends the version again after 30 s', 'AWSPENDING', checked(30_000), sent],
+      [
+        'repeats that of AWSPREVIOUS too',
+        'AWSPREVIOUS',
+        checked(29_999, 'v0'),
+        { finding: 'misconfigured', version: 'v0', provenBy: 'request' },
+      ],
+      ['throttles AWSPREVIOUS within 30 s of another version', 'AWSPREVIOUS', checked(28_999), throttled('v0', 2)],
+      ['throttles it until then', 'AWSPREVIOUS', checked(29_999), throttled('v0', 1)],
+      ['sends it after 30 s', 'AWSPREVIOUS', checked(30_000), sent],
+      ['sends an AWSPENDING version at once that was not checked', 'AWSPENDING', checked(1, 'v0'), sent],
+      ['has none for AWSCURRENT', 'AWSCURRENT', checked(1), sent],
+      ['repeats nothing for AWSCURRENT', 'AWSCURRENT', checked(1, 'v1'), sent],
+      [
+        'throttles AWSPENDING when three requests were rejected within an hour',
+        'AWSPENDING',
+        { rejected: latches(NOW - HOUR_MS + 1) },
+        throttled('v2', 1),
+      ],
+      [
+        'throttles it until an hour after the first of them',
+        'AWSPENDING',
+        { rejected: latches(NOW - MINUTE_MS) },
+        throttled('v2', 59 * 60),
+      ],
+      [
+        'counts each request of a version',
+        'AWSPENDING',
+        { rejected: latches(NOW - MINUTE_MS, [1, 2]) },
+        throttled('v2', 59 * 60),
+      ],
+      [
+        'throttles it for the longer of two reasons',
+        'AWSPENDING',
+        { ...checked(1, 'v0'), rejected: latches(NOW - HOUR_MS + 1) },
+        throttled('v2', 1),
+      ],
+      ['sends it an hour after the first of them', 'AWSPENDING', { rejected: latches(NOW - HOUR_MS) }, sent],
+      ['sends it when two were rejected', 'AWSPENDING', { rejected: latches(NOW - MINUTE_MS, [2]) }, sent],
+      ['counts no rejections for AWSPREVIOUS', 'AWSPREVIOUS', { rejected: latches(NOW - MINUTE_MS) }, sent],
+      ['counts none for AWSCURRENT', 'AWSCURRENT', { rejected: latches(NOW - MINUTE_MS) }, sent],
+      [
+        'tells a latch of AWSPENDING before it',
+        'AWSPENDING',
+        { ...checked(1), rejected: new Map([['v2', { count: 3, at: 7, fence: 1 }]]) },
+        { finding: 'rejected', provenBy: 'latch', checkedAt: 7 },
+      ],
+      [
+        'tells a hold before it',
+        'AWSPENDING',
+        { ...checked(1), held: holds(NOW + 1, 'v2') },
+        { finding: 'misconfigured', provenBy: 'pause' },
+      ],
+      [
+        'comes before a pause',
+        'AWSPENDING',
+        { ...checked(1), pause: wait(NOW + 1) },
+        { finding: 'misconfigured', provenBy: 'request' },
+      ],
+      [
+        'does not make up for a pause',
+        'AWSPENDING',
+        { pause: wait(NOW + 1) },
+        { finding: 'unreachable', version: 'v2', provenBy: 'pause' },
+      ],
+    ])('%s', async (_, stage, record, result) => {
+      expect(await checkOf(record, stage)).toMatchObject(result);
+    });
+  });
+
+  it.each<[string, SecretStage, Partial<PairRecord>, object]>([
+    [
+      'tells of the token that lives, of any version and age',
+      'AWSCURRENT',
+      { token: { ...token, credentialVersion: 'v0' } },
+      {
+        finding: 'accepted',
+        version: 'v0',
+        provenBy: 'traffic',
+        checkedAt: token.issuedAt,
+        expiresAt: token.expiresAt,
+      },
+    ],
+    [
+      'tells of it also for a version that is not in use',
+      'AWSPENDING',
+      { token },
+      { finding: 'accepted', version: 'v1', provenBy: 'traffic' },
+    ],
+    [
+      'tells of it before a latch',
+      'AWSCURRENT',
+      { token, rejected: new Map([['v1', { count: 3, at: 7, fence: 1 }]]) },
+      { finding: 'accepted', provenBy: 'traffic' },
+    ],
+    [
+      'sends the version when no token lives',
+      'AWSCURRENT',
+      { token: { ...token, expiresAt: NOW } },
+      { provenBy: 'request' },
+    ],
+  ])('of a service whose new token ends the old one, a check %s', async (_, stage, record, result) => {
+    expect(await checkOf({ lifetimeSeenMs, ...record }, stage, { singleActiveToken: true })).toMatchObject(result);
+  });
+});
+
+describe('a check that finds the secret gone', () => {
+  const token = exampleToken();
+  const other = new Redacted(
+    JSON.stringify({ client_id: 'id', secret: 's', services: ['merchant-payment-cleansing'] }),
+  );
+  const unnamed = (stage: SecretStage): SecretReading => ({
+    outcome: 'found',
+    secret: { versionId: 'v1', stage, text: other },
+  });
+  const missing = { finding: 'secret-missing', provenBy: 'secret' };
+  const gone = (fault: SecretReading, record: Partial<PairRecord> = {}) => {
+    const world = setUp({ ...AT_ONCE, secretsLatencyMs: 1, secretsFault: fault });
+    world.shared.change(pair, (empty) => ({ ...empty, fence: 1, token, lifetimeSeenMs: HOUR_MS, ...record }));
+    return { ...world, tokenNow: () => world.shared.peek(pair).token };
+  };
+
+  it.each<[string, SecretReading]>([
+    ['missing', { outcome: 'missing' }],
+    ['deleted', { outcome: 'deleted' }],
+    ['not naming the service', unnamed('AWSCURRENT')],
+  ])('withdraws the living token, and reads the secret once more before: %s', async (_, fault) => {
+    const { check, counts, requests, tokenNow, shared } = gone(fault);
+
+    expect(await check()).toEqual({ ...missing, checkedAt: START + 2 });
+    expect(tokenNow()).toBeUndefined();
+    expect(shared.peek(pair)).toMatchObject({ fence: 2, leaseUntil: 0, attemptedAt: 0 });
+    expect([counts.secretReads, requests.length]).toEqual([2, 0]);
+  });
+
+  it.each<[string, Partial<PairRecord>]>([
+    ['there is no token', { token: undefined }],
+    ['it has ended', { token: { ...token, expiresAt: START + 1 } }],
+  ])('takes no lease when %s', async (_, record) => {
+    const { check, counts } = gone({ outcome: 'missing' }, record);
+
+    expect(await check()).toEqual({ ...missing, checkedAt: START + 1 });
+    expect(counts.storeCalls).toEqual({ read: 1 });
+  });
+
+  it('withdraws also a token that is about to end', async () => {
+    const { check, tokenNow } = gone({ outcome: 'missing' }, { token: { ...token, expiresAt: START + 3 } });
+    await check();
+
+    expect(tokenNow()).toBeUndefined();
+  });
+
+  it('waits for the lease of another call, whose token it withdraws too', async () => {
+    const { check, clock, tokenNow } = gone(
+      { outcome: 'missing' },
+      { leaseOwner: 'another', leaseUntil: START + SECOND_MS },
+    );
+
+    expect(await check()).toMatchObject(missing);
+    expect(clock.now()).toBeGreaterThanOrEqual(START + SECOND_MS);
+    expect(tokenNow()).toBeUndefined();
+  });
+
+  it('withdraws nothing when the secret is back at the second look', async () => {
+    const { check, surroundings, counts, tokenNow } = gone({ outcome: 'missing' });
+    surroundings.secret = () => (counts.secretReads === 1 ? { outcome: 'missing' } : found('v1'));
+
+    expect(await check()).toMatchObject({ finding: 'accepted', provenBy: 'traffic' });
+    expect(tokenNow()).toBe(token);
+  });
+
+  it.each<[string, SecretReading, string]>([
+    ['that the broker may not read', { outcome: 'denied', cause: 'no' }, 'secrets-unavailable'],
+    ['that is out of reach', SECRETS_DOWN, 'secrets-unavailable'],
+  ])('withdraws nothing for a secret %s', async (_, fault, type) => {
+    const { check, tokenNow } = gone(fault);
+
+    await expect(check()).rejects.toMatchObject({ type });
+    expect(tokenNow()).toBe(token);
+  });
+
+  it.each<[string, SecretReading, object]>([
+    ['is missing', { outcome: 'missing' }, missing],
+    ['does not name the service', unnamed('AWSPENDING'), missing],
+    ['is binary', { outcome: 'binary' }, { finding: 'secret-malformed', provenBy: 'secret', checkedAt: START + 1 }],
+  ])('withdraws nothing when a version that is not in use %s', async (_, fault, result) => {
+    const { check, tokenNow } = gone(fault);
+
+    expect(await check('AWSPENDING')).toMatchObject(result);
+    expect(tokenNow()).toBe(token);
+  });
+
+  it.each<[string, SecretReading]>([
+    ['is gone', { outcome: 'deleted' }],
+    ['does not name the service', unnamed('AWSCURRENT')],
+  ])('withdraws nothing for AWSPREVIOUS, and sends it nowhere, when AWSCURRENT %s', async (_, fault) => {
+    const { check, surroundings, requests, tokenNow } = gone({ outcome: 'missing' });
+    surroundings.secretsFault = undefined;
+    surroundings.stages = { AWSPREVIOUS: 'v0' };
+    surroundings.secretFaults = { AWSCURRENT: fault };
+
+    expect(await check('AWSPREVIOUS')).toMatchObject(missing);
+    expect(requests).toHaveLength(0);
+    expect(tokenNow()).toBe(token);
+  });
+
+  it('withdraws the token although this environment cannot open the one of the record', async () => {
+    const { check, clock, environment, surroundings, shared } = setUp();
+    await clock.run(environment.issue());
+    shared.change(pair, (record) => ({ ...record, closedUntil: Infinity }));
+    surroundings.secretsFault = { outcome: 'missing' };
+
+    expect(await check()).toMatchObject(missing);
+    expect(shared.peek(pair)).toMatchObject({ token: undefined, closedUntil: 0 });
+  });
+});
+
+describe('a check beside callers', () => {
+  it('waits for the lease of another, and takes none until then', async () => {
+    const { check, clock, shared, counts } = setUp();
+    const leaseUntil = START + SECOND_MS;
+    shared.change(pair, (record) => ({ ...record, fence: 1, leaseOwner: 'another', leaseUntil }));
+
+    expect(await check()).toMatchObject({ finding: 'accepted', provenBy: 'request' });
+    expect(clock.now()).toBeGreaterThan(leaseUntil);
+    expect(counts.storeCalls.acquire).toBe(1);
+  });
+
+  it('leaves them the one new token in half a minute that a refused one brings', async () => {
+    const { check, clock, environment, shared } = setUp();
+    await check();
+    const refused = shared.peek(pair).token?.fingerprint;
+
+    await expect(clock.run(environment.issue({ refused }))).resolves.toMatchObject({ cache: 'none' });
+  });
+
+  it('finds what they have obtained with a newer version while its own was rejected', async () => {
+    const { check, clock, surroundings, createEnvironment, versions } = setUp({ accepted: new Set(['v2']) });
+    const callers = createEnvironment();
+    const checking = check();
+    await clock.advance(50);
+    surroundings.stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
+    const issued = callers.issue();
+
+    expect(await checking).toMatchObject({ finding: 'accepted', version: 'v2' });
+    await clock.run(issued);
+    expect(versions()).toEqual(['v1', 'v2']);
+  });
+});
+
+it('says nothing of a pair when the broker itself has failed, although the service was asked', async () => {
+  const { check, shared, requests, createEnvironment } = setUp();
+  const bug = new TypeError('not the item that was asked for');
+  shared.end = () => Promise.reject(bug);
+
+  await expect(check('AWSCURRENT', createEnvironment())).rejects.toBe(bug);
+  expect(requests).toHaveLength(1);
+});
+
+describe('a check of a pending version', () => {
+  const stages = { AWSCURRENT: 'v1', AWSPENDING: 'v2' };
+
+  it('sends it and publishes nothing: callers keep the current one’s token', async () => {
+    const { clock, check, environment, shared, versions } = setUp({ stages });
+    const { token } = await clock.run(environment.issue());
+    expect(await check('AWSPENDING')).toMatchObject({ finding: 'accepted', version: 'v2', provenBy: 'request' });
+
+    expect(shared.peek(pair).token?.fingerprint).toBe(token.fingerprint);
+    expect(versions()).toEqual(['v1', 'v2']);
+  });
+
+  it('latches it under its own version: the current one goes on', async () => {
+    const { clock, check, environment } = setUp({ stages, accepted: new Set(['v1']) });
+    expect(await check('AWSPENDING')).toMatchObject({ finding: 'rejected', version: 'v2' });
+    await expect(clock.run(environment.issue())).resolves.toMatchObject({ cache: 'none' });
+  });
+
+  it('is sent at most three times an hour when it is rejected, counted over all versions', async () => {
+    const { clock, check, surroundings, versions } = setUp({ stages, accepted: new Set(['v1']) });
+    for (const pending of ['p1', 'p2', 'p3', 'p4', 'p5']) {
+      surroundings.stages = { AWSCURRENT: 'v1', AWSPENDING: pending };
+      await check('AWSPENDING');
+      await clock.advance(MINUTE_MS);
+    }
+    expect(versions()).toEqual(['p1', 'p2', 'p3']);
+    expect(await check('AWSPENDING')).toMatchObject({ finding: 'throttled', provenBy: 'latch' });
+
+    await clock.advance(HOUR_MS);
+    expect(await check('AWSPENDING')).toMatchObject({ finding: 'rejected', version: 'p5' });
+  });
+
+  it('finds nothing where nothing is pending', async () => {
+    const { check, requests } = setUp();
+    expect(await check('AWSPENDING')).toMatchObject({ finding: 'secret-missing', provenBy: 'secret' });
+    expect(requests).toHaveLength(0);
+  });
+});
+
+describe('a malformed pending version', () => {
+  it('is found without a request, and causes no problem for the current one', async () => {
+    const { check, clock, environment, surroundings, requests } = setUp({
+      stages: { AWSCURRENT: 'v1', AWSPENDING: 'v2' },
+    });
+    const text = new Redacted(JSON.stringify({ client_id: 'with:colon', secret: 's' }));
+    const pending = { outcome: 'found', secret: { versionId: 'v2', stage: 'AWSPENDING', text } } as const;
+    surroundings.secretFaults = { AWSPENDING: pending };
+
+    expect(await check('AWSPENDING')).toMatchObject({ finding: 'secret-malformed', version: 'v2', provenBy: 'secret' });
+    expect(requests).toHaveLength(0);
+    await expect(clock.run(environment.issue())).resolves.toMatchObject({ cache: 'none' });
+  });
+});
+
+describe('checks, traffic and rotation together', () => {
+  it('stay within the lock-out budget', async () => {
+    const { clock, createEnvironment, requests, surroundings } = setUp({
+      stages: { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1', AWSPENDING: 'v3' },
+      accepted: new Set(),
+    });
+    const environments = Array.from({ length: 5 }, () => createEnvironment());
+    for (let hour = 0; hour < 48; hour += 1) {
+      const work = environments.flatMap(({ issue, broker, now }) => [
+        issue(),
+        ...(['AWSCURRENT', 'AWSPENDING', 'AWSPREVIOUS'] as const).map((stage) =>
+          broker.check(BILLING, { pair, stage }, now() + 14_500, newTrace()),
+        ),
+      ]);
+      await clock.run(Promise.allSettled(work));
+      await clock.advance(HOUR_MS);
+    }
+    expect(surroundings.accepted.size).toBe(0);
+    for (const version of ['v1', 'v2', 'v3']) {
+      expect(requests.filter((request) => request.version === version)).toHaveLength(3);
+    }
+  });
+});

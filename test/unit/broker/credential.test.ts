@@ -1,0 +1,232 @@
+import { describe, expect, it } from 'vitest';
+import { namesService, parseCredential } from '../../../functions/broker/credential/credential.ts';
+import { Problem } from '../../../functions/broker/problem.ts';
+import { Redacted } from '../../../functions/broker/redacted.ts';
+import type { BasicEncoding } from '../../../functions/broker/service.ts';
+
+const SERVICE = 'customer-insights';
+
+function parse(secret: unknown, service = SERVICE) {
+  return parseText(JSON.stringify(secret), service);
+}
+
+function parseText(text: string, service = SERVICE) {
+  const { clientId, secret } = parseCredential(new Redacted(text), service, 'raw');
+  return [clientId.reveal(), secret.reveal()];
+}
+
+it.each([
+  ['client_id and secret', { client_id: 'id', secret: 's' }],
+  ['client_id and client_secret', { client_id: 'id', client_secret: 's' }],
+  ['username and password', { username: 'id', password: 's' }],
+  ['the same value under two names', { client_id: 'id', secret: 's', client_secret: 's' }],
+  ['members that a rotation tool added', { username: 'id', password: 's', engine: 'none', port: 1 }],
+])('reads %s', (_what, secret) => {
+  expect(parse(secret)).toEqual(['id', 's']);
+});
+
+it('keeps spaces, also at the ends, and everything beyond ASCII', () => {
+  expect(parse({ client_id: 'a b', secret: ' pä€🔑 ' })).toEqual(['a b', ' pä€🔑 ']);
+});
+
+it.each([
+  ['{"client_id":"a","client_id":"b","secret":"s"}', 'client_id is given more than once'],
+  ['{"client_id":"a","secret":"s","secret":"t"}', 'secret is given more than once'],
+  ['{"client_id":"a","secret":"s","services":{"customer-insights":{},"customer-insights":{}}}', `${SERVICE} is given`],
+  ['{"client_id":"a","secret":"s","my pass phrase":1,"my pass phrase":2}', 'a member is given more than once'],
+])('takes no member of two with the same name: %s', (text, detail) => {
+  expect(() => parseText(text)).toThrow(detail);
+});
+
+describe('the services of a client', () => {
+  const own = { username: 'own', password: 'o' };
+
+  it.each([
+    ['are all when the secret names none', { client_id: 'id', secret: 's' }, 'merchant-payment-cleansing', ['id', 's']],
+    ['are all when it says so', { client_id: 'id', secret: 's', services: 'all' }, SERVICE, ['id', 's']],
+    [
+      'are the members of an object',
+      { client_id: 'id', secret: 's', services: { [SERVICE]: {} } },
+      SERVICE,
+      ['id', 's'],
+    ],
+    ['are the names in an array', { client_id: 'id', secret: 's', services: ['x', SERVICE] }, SERVICE, ['id', 's']],
+    [
+      'may have members of their own',
+      { client_id: 'id', secret: 's', services: { [SERVICE]: own } },
+      SERVICE,
+      ['own', 'o'],
+    ],
+    [
+      'take the rest from the top level',
+      { client_id: 'id', secret: 's', services: { [SERVICE]: { secret: 'o' } } },
+      SERVICE,
+      ['id', 'o'],
+    ],
+    ['need no top level', { services: { [SERVICE]: own } }, SERVICE, ['own', 'o']],
+    [
+      'do not spoil each other',
+      { client_id: 'id', secret: 's', services: { [SERVICE]: {}, other: 7 } },
+      SERVICE,
+      ['id', 's'],
+    ],
+    [
+      'may be called like a member of all objects',
+      { client_id: 'id', secret: 's', services: ['constructor'] },
+      'constructor',
+      ['id', 's'],
+    ],
+  ])('%s', (_, secret, service, expected) => {
+    expect(names(secret, service)).toBe(true);
+    expect(parse(secret, service)).toEqual(expected);
+  });
+
+  it.each([
+    ['another one is named', { 'merchant-payment-cleansing': {} }, SERVICE],
+    ['another one has a credential of its own', { 'merchant-payment-cleansing': own }, SERVICE],
+    ['another one is in the array', ['merchant-payment-cleansing'], SERVICE],
+    ['none is named', {}, SERVICE],
+    ['the array is empty', [], SERVICE],
+    ['an entry is called like a part of its name', ['customer'], SERVICE],
+    ['all objects have a member of its name', {}, 'constructor'],
+    ['all arrays have a member of its name', [], 'length'],
+  ])('do not fall back to the top level when %s', (_, services, service) => {
+    const secret = { client_id: 'id', secret: 's', services };
+    expect(names(secret, service)).toBe(false);
+    expect(problemOf(secret, service)).toMatchObject({
+      type: 'credential-missing',
+      detail: `The secret does not name the service ${service}. An operator must add it to "services" if the client has a credential for it.`,
+    });
+  });
+
+  it.each([7, null, 'none', true, [7], [SERVICE, null]])('are malformed as %j', (services) => {
+    const secret = { client_id: 'id', secret: 's', services };
+    expect(names(secret, SERVICE)).toBeUndefined();
+    expect(problemOf(secret)).toMatchObject({
+      type: 'credential-malformed',
+      detail: expect.stringContaining('services is not an object or an array of names'),
+    });
+  });
+
+  it.each(['hunter2', '["customer-insights"]', 'null', ''])('cannot be told from %j', (text) => {
+    expect(namesService(new Redacted(text), SERVICE)).toBeUndefined();
+  });
+
+  it('are told although the credential of one is malformed', () => {
+    expect(names({ services: { [SERVICE]: 'hunter2' } }, SERVICE)).toBe(true);
+  });
+});
+
+it.each([
+  ['plain text', 'hunter2hunter2', 'not a JSON object'],
+  ['nothing', '', 'not a JSON object'],
+  ['an array', '["hunter2hunter2"]', 'not a JSON object'],
+  ['null', 'null', 'not a JSON object'],
+  ['broken JSON', '{"client_id":"id","secret":"hunter2hunter2', 'not a JSON object'],
+])('refuses %s', (_what, text, said) => {
+  expect(() => parseText(text)).toThrow(expect.objectContaining({ type: 'credential-malformed' }));
+  expect(() => parseText(text)).toThrow(said);
+});
+
+it.each([
+  [{ secret: 'hunter2' }, 'client_id is missing'],
+  [{ client_id: 'id-1234', Secret: 'hunter2' }, 'secret is missing'],
+  [{ client_id: 12345, secret: 'hunter2' }, 'client_id is not a string'],
+  [{ client_id: 'id-1234', secret: null }, 'secret is not a string'],
+  [{ client_id: '', secret: 'hunter2' }, 'client_id is empty'],
+  [{ client_id: 'id-1234', password: '' }, 'password is empty'],
+  [{ client_id: 'id-1234', client_secret: 'hunter2\n' }, 'client_secret holds a control character'],
+  [{ client_id: 'id-1234\t', secret: 'hunter2' }, 'client_id holds a control character'],
+  [{ client_id: 'id-1234', secret: 'hunter2\u0000' }, 'secret holds a control character'],
+  [{ client_id: 'id-1234', secret: 'hunter2\u0085' }, 'secret holds a control character'],
+  [{ client_id: 'id-1234', secret: 'hunter2\ud800' }, 'secret is not well-formed Unicode'],
+  [{ client_id: 'id-1234', secret: 'é'.repeat(2_049) }, 'secret is longer than 4096 bytes'],
+  [{ client_id: 'id-1234', secret: 'hunter2', password: 'hunter3' }, 'secret and password contradict each other'],
+  [{ client_id: 'id-1234', username: 'id-5678', secret: 'x' }, 'client_id and username contradict each other'],
+  [{ services: 'hunter2' }, 'services is not an object'],
+  [{ services: { [SERVICE]: 'hunter2' } }, `services.${SERVICE} is not an object`],
+  [{ client_id: 'id-1234', services: { [SERVICE]: { secret: '' } } }, `services.${SERVICE}.secret is empty`],
+])('names the member that is wrong and none of the content: %j', (secret, said) => {
+  const { type, message, detail, cause } = problemOf(secret);
+
+  expect(type).toBe('credential-malformed');
+  expect(detail).toContain(said);
+  expect(message + detail).not.toMatch(/hunter|id-1234|id-5678|12345/);
+  expect(cause).toBeUndefined();
+});
+
+it('takes a secret of exactly 4 KiB, and sends it', () => {
+  const secret = 'é'.repeat(2_048);
+  expect(parse({ client_id: 'id', secret })[1]).toHaveLength(2_048);
+  expect(Buffer.from(header('id', secret, 'raw').slice('Basic '.length), 'base64').toString()).toBe(`id:${secret}`);
+});
+
+// The expected values were made with `printf '%s' … | base64` and, for the form, Python's `quote_plus`.
+describe('the authorization in the raw dialect', () => {
+  it.each([
+    ['the example of RFC 7617', 'Aladdin', 'open sesame', 'QWxhZGRpbjpvcGVuIHNlc2FtZQ=='],
+    ['the UTF-8 example of RFC 7617', 'test', '123£', 'dGVzdDoxMjPCow=='],
+    ['a colon in the secret', 'acme', 'a:b', 'YWNtZTphOmI='],
+    ['a percent sign', 'acme', '50%', 'YWNtZTo1MCU='],
+    ['what looks percent-encoded', 'acme', 'pass%20word', 'YWNtZTpwYXNzJTIwd29yZA=='],
+    ['a plus', 'acme', 'a+b', 'YWNtZTphK2I='],
+    ['a space', 'acme', 'a b', 'YWNtZTphIGI='],
+    ['spaces at the ends', ' acme ', ' s ', 'IGFjbWUgOiBzIA=='],
+    ['é in the client id', 'café', 's', 'Y2Fmw6k6cw=='],
+    ['€', 'acme', '€5', 'YWNtZTrigqw1'],
+    ['an emoji', 'acme', '🔑', 'YWNtZTrwn5SR'],
+    ['signs that a form encodes differently', 'ac+me', '*-._~', 'YWMrbWU6Ki0uX34='],
+  ])('carries %s', (_what, clientId, secret, expected) => {
+    expect(header(clientId, secret, 'raw')).toBe(`Basic ${expected}`);
+  });
+
+  it('refuses a colon in the client id without quoting it', () => {
+    const build = () => header('ac:me', 's', 'raw');
+
+    expect(build).toThrow(expect.objectContaining({ type: 'credential-malformed' }));
+    expect(build).not.toThrow('ac:me');
+  });
+});
+
+describe('the authorization in the form dialect', () => {
+  it.each([
+    ['a colon in the secret', 'acme', 'a:b', 'YWNtZTphJTNBYg=='],
+    ['a colon in the client id', 'ac:me', 's', 'YWMlM0FtZTpz'],
+    ['a percent sign', 'acme', '50%', 'YWNtZTo1MCUyNQ=='],
+    ['a plus', 'acme', 'a+b', 'YWNtZTphJTJCYg=='],
+    ['a space', 'acme', 'a b', 'YWNtZTphK2I='],
+    ['é in the client id', 'café', 's', 'Y2FmJUMzJUE5OnM='],
+    ['€', 'acme', '€5', 'YWNtZTolRTIlODIlQUM1'],
+    ['an emoji', 'acme', '🔑', 'YWNtZTolRjAlOUYlOTQlOTE='],
+    ['the signs that stay', 'ac+me', '*-._~', 'YWMlMkJtZToqLS5fJTdF'],
+    ['other signs', 'acme', "!'()/=&", 'YWNtZTolMjElMjclMjglMjklMkYlM0QlMjY='],
+  ])('carries %s', (_what, clientId, secret, expected) => {
+    expect(header(clientId, secret, 'form')).toBe(`Basic ${expected}`);
+  });
+});
+
+it('shows nothing of the credential when it is printed', () => {
+  const credential = parseCredential(new Redacted('{"client_id":"acme","secret":"hunter2"}'), SERVICE, 'raw');
+  expect(JSON.stringify({ ...credential })).toBe(
+    '{"clientId":"[redacted]","secret":"[redacted]","authorization":"[redacted]"}',
+  );
+});
+
+function names(secret: unknown, service: string): boolean | undefined {
+  return namesService(new Redacted(JSON.stringify(secret)), service);
+}
+
+function problemOf(secret: unknown, service = SERVICE): Problem {
+  try {
+    parse(secret, service);
+  } catch (error) {
+    if (error instanceof Problem) return error;
+  }
+  throw new Error('There was no problem.');
+}
+
+/** From the stored secret to the header, as in production: parsing decides what a credential may hold. */
+function header(clientId: string, secret: string, encoding: BasicEncoding): string {
+  const stored = new Redacted(JSON.stringify({ client_id: clientId, secret }));
+  return parseCredential(stored, SERVICE, encoding).authorization.reveal();
+}

@@ -1,0 +1,93 @@
+import { inspect } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { isPlainWord, Redacted, shows } from '../../../functions/broker/redacted.ts';
+
+describe('a redacted text', () => {
+  const value = new Redacted('marked-secret');
+
+  it.each([
+    ['a text', `${value}`],
+    ['JSON', JSON.parse(JSON.stringify(value))],
+    ['an inspection', inspect(value)],
+  ])('is no more than a mark in %s', (_, shown) => {
+    expect(shown).toBe('[redacted]');
+  });
+
+  it('is not shown when code inspects an object that holds it', () => {
+    expect(inspect({ held: [value] }, { depth: null, showHidden: true })).not.toContain('marked-secret');
+  });
+
+  it('is revealed to code that calls `reveal`', () => {
+    expect(value.reveal()).toBe('marked-secret');
+  });
+});
+
+describe('an answer that repeats a secret', () => {
+  const SECRET = 'marked-secret';
+
+  it.each([[SECRET], [`before ${SECRET} behind`], [[1, [SECRET]]], [{ a: { b: SECRET } }], [{ [`x${SECRET}`]: 1 }]])(
+    '%j shows the secret',
+    (value) => {
+      expect(shows(value, SECRET)).toBe(true);
+    },
+  );
+
+  it.each([[''], ['marked-'], [7], [true], [null], [undefined], [{}], [[]], [{ a: 'marked', b: '-secret' }]])(
+    '%j does not show it',
+    (value) => {
+      expect(shows(value, SECRET)).toBe(false);
+    },
+  );
+
+  it('shows a secret of eight characters within other words, a shorter one not', () => {
+    expect([shows('a12345678', '12345678'), shows('a1234567', '1234567')]).toEqual([true, false]);
+  });
+
+  it('shows a short secret only where nothing else stands', () => {
+    expect([shows('abc', 'abc'), shows('abcd', 'abc'), shows({ a: 'abc' }, 'abc'), shows(123, '123')]).toEqual([
+      true,
+      false,
+      true,
+      true,
+    ]);
+  });
+});
+
+describe('a plain word', () => {
+  it.each([
+    ...['a', '0', 'id', 'eTag', 'x', 'URL', 'expiresIn', 'expires_in', 'access-token', 'data.token', 'oauth2_token'],
+    ...[
+      'sessionID',
+      'OAuthToken',
+      'address1',
+      'address10',
+      '10_year_plan',
+      'ECONNRESET',
+      'ERR_HTTP2_STREAM_ERROR',
+      'EAI_AGAIN',
+      'E2BIG',
+      'EPIPE',
+    ],
+    ...['AbortError', 'TimeoutError', 'AccessDeniedException', 'KMSInvalidStateException', 'OutOfTime'],
+    ...['UnrecognizedClientException', 'ERR_TLS_CERT_ALTNAME_INVALID', 'InvalidClientTokenId', 'TypeError'],
+  ])('"%s" is a word', (text) => {
+    expect(isPlainWord(text, 64)).toBe(true);
+  });
+
+  it.each([
+    ...['', ' ', 'two words', 'a:b', 'a/b', '"', 'é', 'word\n', '\u0000'],
+    ...['Se9ZpR4S', 'a1b2c3', '123456', 'deadbeef01234567', 'AKIDEXAMPLE123', 'QzXkRwPvTnMa', 'xQzRkW'],
+    ...['abcdEf1gh2', 'x-Q-z-R-k', 'abc_1def_ghi'],
+    ...['eyJhbGciOiJub25lIn0', 'hunter2hunter22', 'wJalrXUtnFEMIK7MDENGbPxRfiCY', 'cGFzc3dvcmQxMjM'],
+  ])('"%s" is none', (text) => {
+    expect(isPlainWord(text, 64)).toBe(false);
+  });
+
+  it('a text that is longer than allowed is none', () => {
+    expect([isPlainWord('a'.repeat(32)), isPlainWord('a'.repeat(33)), isPlainWord('a'.repeat(64), 64)]).toEqual([
+      true,
+      false,
+      true,
+    ]);
+  });
+});

@@ -1,0 +1,94 @@
+import { onTestFinished, vi } from 'vitest';
+import { createTokenBroker, type TokenBrokerOptions } from '../../../client/token-broker.ts';
+import { ACCESS_TOKEN, issued } from './broker-answers.ts';
+import { type Answer, answerWith, startLoopbackServer } from './loopback-server.ts';
+
+export const NOW = Date.parse('2026-11-01T10:00:00.000Z');
+export const PAIR = { client: 'acme', service: 'customer-insights' };
+export const MINUTE_MS = 60_000;
+
+/** A client with a clock that only its own waiting and the test move, and a server that plays the broker. */
+export async function startClientWorld(answer: Answer | readonly Answer[], options: Partial<TokenBrokerOptions> = {}) {
+  const clock = { now: NOW };
+  /** How long the client waited before each repetition. */
+  const waits: number[] = [];
+  const answers = typeof answer === 'function' ? [answer] : [...answer];
+  const server = await startLoopbackServer((response, request) => {
+    response.setHeader('date', new Date(clock.now).toUTCString());
+    const next = answers.length > 1 ? answers.shift() : answers[0];
+    next?.(response, request);
+  });
+  onTestFinished(server.close);
+  const broker = createTokenBroker({
+    url: server.url,
+    credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'marked-secret', sessionToken: 'marked-session' },
+    now: () => clock.now,
+    sleep: async (ms) => {
+      waits.push(ms);
+      clock.now += ms;
+    },
+    random: () => 0.5,
+    ...options,
+  });
+  return {
+    broker,
+    clock,
+    waits,
+    server,
+    /** The members of every request, in their order. */
+    asked: () => server.requests.map(({ body }) => JSON.parse(body)),
+    /** Plays another part from now on. */
+    answer: (...others: readonly Answer[]) => answers.splice(0, answers.length, ...others),
+  };
+}
+
+export const GOOD: Answer = answerWith(200, issued(NOW));
+
+/** The n-th of the tokens that a broker has given, with this much life left. */
+export function goodAnswer(n: number, expiresIn = 3_600): Answer {
+  return answerWith(
+    200,
+    issued(NOW, { access_token: tokenText(n), fingerprint: fingerprint(n), expires_in: expiresIn }),
+  );
+}
+
+export function tokenText(n: number): string {
+  return `${ACCESS_TOKEN}-${n}`;
+}
+
+export function fingerprint(n: number): string {
+  return `${n}`.padStart(16, '0');
+}
+
+/**
+ * Begins an answer that goes no further, and lets the client's time limit of `ms` pass once it could have read that, however
+ * busy the machine is: what is sent meets no time limit before.
+ */
+export function tooLate(ms: number, begin: Answer = () => undefined): Answer {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  return async (response, request) => {
+    begin(response, request);
+    for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    vi.advanceTimersByTime(ms);
+  };
+}
+
+/** Answers once the returned function is called, which tells also when the request has come. */
+export function heldBack(answer: Answer): {
+  readonly answer: Answer;
+  readonly arrived: Promise<void>;
+  release(): void;
+} {
+  const arrival = Promise.withResolvers<void>();
+  const permission = Promise.withResolvers<void>();
+  return {
+    answer: async (response, request) => {
+      arrival.resolve();
+      await permission.promise;
+      answer(response, request);
+    },
+    arrived: arrival.promise,
+    release: permission.resolve,
+  };
+}

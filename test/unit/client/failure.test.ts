@@ -1,0 +1,149 @@
+import { inspect } from 'node:util';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { TokenBrokerError } from '../../../client/error.ts';
+import type { AwsCredentials } from '../../../client/sign.ts';
+import { createTokenBroker, type TokenBrokerOptions } from '../../../client/token-broker.ts';
+import { PROBLEMS } from '../../../functions/contract.ts';
+import { AWS_ANSWERS, PROBLEM_TYPES, problem } from './broker-answers.ts';
+import { type Answer, answerWith, type LoopbackServer, startLoopbackServer } from './loopback-server.ts';
+
+const CREDENTIALS = {
+  accessKeyId: 'AKIDMARKED',
+  secretAccessKey: 'marked-secret-access-key',
+  sessionToken: 'marked-session-token',
+};
+
+let server: LoopbackServer | undefined;
+afterEach(async () => {
+  await server?.close();
+  server = undefined;
+});
+
+async function failureOf(
+  answer: Answer,
+  { signal, ...options }: Partial<TokenBrokerOptions> & { signal?: AbortSignal } = {},
+): Promise<TokenBrokerError> {
+  server = await startLoopbackServer(answer);
+  const broker = createTokenBroker({ url: server.url, credentials: CREDENTIALS, maxAttempts: 1, ...options });
+  const error = await broker.token({ client: 'acme', service: 'customer-insights', signal }).catch((reason) => reason);
+  expect(error).toBeInstanceOf(TokenBrokerError);
+  expect(inspect(error, { depth: 9 })).not.toMatch(/marked/i);
+  return error;
+}
+
+describe("the broker's problems", () => {
+  it.each(PROBLEM_TYPES)('"%s" arrives with its type, status and detail', async (type) => {
+    const error = await failureOf(problem(type));
+    const { status, retryable, title } = PROBLEMS[type];
+    expect(error).toMatchObject({ type, status, retryable, advice: undefined });
+    expect(error.message).toBe(`${type}: What happened: ${type}. (request request-1)`);
+    expect(error.problem).toMatchObject({ type, title, status, retryable, request_id: 'request-1' });
+  });
+
+  it('carries the seconds after which trying again makes sense', async () => {
+    const error = await failureOf(problem('token-endpoint-unavailable', { 'retry-after': '17' }));
+    expect(error.retryAfterSeconds).toBe(17);
+  });
+
+  it('keeps members that this version does not know', async () => {
+    const body = { type: 'new', title: 'New', detail: 'Something new.', status: 424, hint: 'update' };
+    const error = await failureOf(answerWith(424, body, { 'content-type': 'application/problem+json' }));
+    expect(error).toMatchObject({ type: 'new', retryable: false, problem: { hint: 'update' } });
+  });
+});
+
+describe("AWS's own answers", () => {
+  it.each(AWS_ANSWERS)('$name become "$type"', async ({ type, answer }) => {
+    const error = await failureOf(answer);
+    expect(error.type).toBe(type);
+    expect(error.problem).toBeUndefined();
+    expect(error.retryable).toBe(['aws-throttled', 'aws-function-failed', 'aws-function-timeout'].includes(type));
+    expect(error.advice).toMatch(/^[A-Z].*\.$/);
+  });
+
+  it('are never quoted, because they may repeat what was signed', async () => {
+    const message = 'The request signature we calculated does not match. x-amz-security-token:marked-session-token';
+    expect(await failureOf(answerWith(403, { message }))).toMatchObject({ type: 'aws-signature-mismatch' });
+  });
+});
+
+describe('an answer that neither the broker nor AWS sent', () => {
+  it.each([
+    ['HTML', answerWith(404, '<html>marked</html>', { 'content-type': 'text/html' })],
+    ['an empty 204', answerWith(204, '')],
+    ['a redirect', answerWith(302, '', { location: 'https://example.com/marked' })],
+    ['a problem that is not JSON', answerWith(400, '{', { 'content-type': 'application/problem+json' })],
+    ['a problem without a type', answerWith(400, { title: 'marked' }, { 'content-type': 'application/problem+json' })],
+    ['JSON that only looks like a problem', answerWith(400, { type: 'marked', title: '', detail: '' })],
+    ['an endless body', answerWith(200, 'marked'.repeat(1_000_000))],
+  ])('such as %s becomes "unexpected-answer"', async (_, answer) => {
+    const error = await failureOf(answer);
+    expect(error).toMatchObject({ type: 'unexpected-answer', retryable: false });
+    expect(server?.requests).toHaveLength(1);
+  });
+});
+
+describe('when there is no answer', () => {
+  it('a connection that is reset becomes "network-error" with its code', async () => {
+    const error = await failureOf((response) => response.socket?.resetAndDestroy());
+    expect(error).toMatchObject({ type: 'network-error', status: undefined, retryable: true });
+    expect(error.message).toMatch(/ECONNRESET|UND_ERR_SOCKET/);
+  });
+
+  it('an answer that breaks off becomes "network-error"', async () => {
+    const error = await failureOf((response) => {
+      response.writeHead(200, { 'content-length': '1000' }).write('{"access_token":"marked', () => response.destroy());
+    });
+    expect(error.type).toBe('network-error');
+  });
+
+  it('a closed port becomes "network-error" with its code', async () => {
+    const closed = await startLoopbackServer(() => {});
+    await closed.close();
+    const error = await failureOf(() => {}, { url: closed.url });
+    expect(error.message).toBe('network-error: There was no answer: ECONNREFUSED');
+  });
+
+  it('an answer that does not come becomes "timeout"', async () => {
+    const error = await failureOf(() => {}, { timeoutMs: 50 });
+    expect(error).toMatchObject({ type: 'timeout', retryable: true });
+  });
+
+  it('a caller that stops waiting gets "aborted" with its own reason', async () => {
+    const controller = new AbortController();
+    const reason = new Error('changed my mind');
+    const error = await failureOf(() => controller.abort(reason), { signal: controller.signal });
+    expect(error).toMatchObject({ type: 'aborted', retryable: false, cause: reason });
+  });
+
+  it('a caller that stopped waiting before the call sends nothing and reads no credentials', async () => {
+    const credentials = vi.fn(async () => CREDENTIALS);
+    const error = await failureOf(() => {}, { signal: AbortSignal.abort(), credentials });
+    expect(error.type).toBe('aborted');
+    expect(credentials).not.toHaveBeenCalled();
+    expect(server?.requests).toEqual([]);
+  });
+});
+
+describe('AWS credentials', () => {
+  it('that cannot be read fail with a type of their own, and nothing is sent', async () => {
+    const cause = new Error('no profile');
+    const error = await failureOf(() => {}, { credentials: () => Promise.reject(cause) });
+    expect(error).toMatchObject({ type: 'aws-credentials-unavailable', cause });
+    expect(server?.requests).toEqual([]);
+  });
+
+  it.each<[string, AwsCredentials]>([
+    ['a line break in the session token', { ...CREDENTIALS, sessionToken: 'marked\n' }],
+    ['a letter that no header carries', { ...CREDENTIALS, accessKeyId: 'MARKED€' }],
+    ['an empty access key', { ...CREDENTIALS, accessKeyId: '' }],
+  ])('with %s are not sent', async (_, credentials) => {
+    expect(await failureOf(() => {}, { credentials })).toMatchObject({ type: 'aws-credentials-unavailable' });
+    expect(server?.requests).toEqual([]);
+  });
+
+  it('that take too long end with the time limit', async () => {
+    const error = await failureOf(() => {}, { credentials: () => new Promise(() => {}), timeoutMs: 50 });
+    expect(error.type).toBe('timeout');
+  });
+});

@@ -1,0 +1,225 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { TokenRefused } from '../../../client/with-token.ts';
+import { issued, problem } from './broker-answers.ts';
+import { fingerprint, goodAnswer, MINUTE_MS, NOW, PAIR, startClientWorld, tokenText } from './client-world.ts';
+import { type Answer, answerWith, startLoopbackServer } from './loopback-server.ts';
+
+/** A broker that gives one token after the other, and a service that accepts the tokens in `accepted`. */
+async function startWorlds(accepted: readonly number[], ...answers: readonly Answer[]) {
+  const service = await startLoopbackServer((response, request) => {
+    const isAccepted = accepted.some((n) => request.headers.authorization === `Bearer ${tokenText(n)}`);
+    answerWith(isAccepted ? 200 : 401, { isAccepted })(response, request);
+  });
+  onTestFinished(service.close);
+  const tokens = answers.length > 0 ? answers : [1, 2, 3].map((n) => goodAnswer(n));
+  const world = await startClientWorld(tokens, { services: { [PAIR.service]: [`${service.url}/v1`] } });
+  return { ...world, service };
+}
+
+describe('fetch', () => {
+  it('sends the token with the method, body and headers of the call', async () => {
+    const { broker, service } = await startWorlds([1]);
+    const init = { method: 'PUT', body: 'hello', headers: { 'x-one': '1', authorization: 'Basic b3RoZXI=' } };
+    const response = await broker.fetch(new URL('/things?a=b', service.url), init, PAIR);
+    expect([response.status, await response.json()]).toEqual([200, { isAccepted: true }]);
+    expect(service.requests).toMatchObject([
+      {
+        method: 'PUT',
+        url: '/things?a=b',
+        body: 'hello',
+        headers: { 'x-one': '1', authorization: `Bearer ${tokenText(1)}` },
+      },
+    ]);
+  });
+
+  it('accepts a Request and keeps its headers', async () => {
+    const { broker, service } = await startWorlds([1]);
+    const request = new Request(`${service.url}/things`, { method: 'POST', body: 'hello', headers: { 'x-one': '1' } });
+    expect((await broker.fetch(request, undefined, PAIR)).status).toBe(200);
+    expect(service.requests).toMatchObject([{ method: 'POST', body: 'hello', headers: { 'x-one': '1' } }]);
+    expect(request.headers.has('authorization')).toBe(false);
+  });
+
+  it.each<[string, () => RequestInit['body']]>([
+    ['no body', () => undefined],
+    ['a text', () => 'hello'],
+    ['bytes', () => new TextEncoder().encode('hello')],
+    ['a form', () => new URLSearchParams({ hello: '1' })],
+    ['a blob', () => new Blob(['hello'])],
+  ])('reports a 401 and repeats %s once, with the successor', async (_, body) => {
+    const { broker, service, asked } = await startWorlds([2]);
+    const sent = body();
+    const init: RequestInit = { method: 'POST', ...(sent !== undefined && { body: sent }) };
+    expect((await broker.fetch(service.url, init, PAIR)).status).toBe(200);
+    expect(asked()).toEqual([PAIR, { ...PAIR, refused: fingerprint(1) }]);
+    const [first, second, ...more] = service.requests;
+    expect(second?.body).toBe(first?.body);
+    expect(second?.headers.authorization).toBe(`Bearer ${tokenText(2)}`);
+    expect(more).toEqual([]);
+  });
+
+  it('gives the second 401 to its caller', async () => {
+    const { broker, service, asked } = await startWorlds([]);
+    const response = await broker.fetch(service.url, undefined, PAIR);
+    expect([response.status, await response.json()]).toEqual([401, { isAccepted: false }]);
+    expect(service.requests).toHaveLength(2);
+    expect(asked()).toHaveLength(2);
+  });
+
+  it.each([
+    ['stands by the token', problem('refused-again')],
+    ['gives the same token again', goodAnswer(1)],
+  ])('gives the first 401 to its caller when the broker %s', async (_, answer) => {
+    const { broker, service } = await startWorlds([], goodAnswer(1), answer);
+    const response = await broker.fetch(service.url, undefined, PAIR);
+    expect([response.status, await response.json()]).toEqual([401, { isAccepted: false }]);
+    expect(service.requests).toHaveLength(1);
+  });
+
+  it('says why there is no successor', async () => {
+    const { broker, service } = await startWorlds([], goodAnswer(1), problem('credential-rejected'));
+    await expect(broker.fetch(service.url, undefined, PAIR)).rejects.toMatchObject({ type: 'credential-rejected' });
+  });
+
+  it.each<[string, (url: string) => [string | Request, RequestInit?]]>([
+    ['a stream', (url) => [url, { method: 'POST', body: new Blob(['hello']).stream(), duplex: 'half' }]],
+    ['the body of a Request', (url) => [new Request(url, { method: 'POST', body: 'hello' })]],
+  ])('does not repeat %s, but reports the token for the next call', async (_, call) => {
+    const { broker, service, asked } = await startWorlds([2]);
+    const [input, init] = call(service.url);
+    expect((await broker.fetch(input, init, PAIR)).status).toBe(401);
+    expect(service.requests.map(({ body }) => body)).toEqual(['hello']);
+    expect(asked()).toEqual([PAIR, { ...PAIR, refused: fingerprint(1) }]);
+    expect((await broker.fetch(service.url, undefined, PAIR)).status).toBe(200);
+  });
+
+  it.each([
+    ['of a host that is not named', (url: string) => url.replace('127.0.0.1', 'localhost'), PAIR],
+    ['of a host that is named for another service', (url: string) => url, { ...PAIR, service: 'other' }],
+  ])('gives a 401 %s to its caller, and reports nothing', async (_, urlOf, pair) => {
+    const { broker, service, asked } = await startWorlds([]);
+    expect((await broker.fetch(urlOf(service.url), undefined, pair)).status).toBe(401);
+    expect(service.requests).toHaveLength(1);
+    expect(asked()).toEqual([pair]);
+  });
+
+  it('reports nothing when the service leads to another host, which answers 401', async () => {
+    const { service } = await startWorlds([]);
+    const front = await startLoopbackServer(
+      answerWith(307, '', { location: service.url.replace('127.0.0.1', 'localhost') }),
+    );
+    onTestFinished(front.close);
+    const client = await startClientWorld([goodAnswer(1)], { services: { [PAIR.service]: [front.url] } });
+    expect((await client.broker.fetch(front.url, undefined, PAIR)).status).toBe(401);
+    expect(client.asked()).toEqual([PAIR]);
+    expect(service.requests[0]?.headers).not.toHaveProperty('authorization');
+  });
+
+  it.each([
+    ['bearer', true],
+    ['BEARER', true],
+    [undefined, true],
+    ['DPoP', false],
+    ['N_A', false],
+  ])('of a token of the type %s says Bearer: %s', async (tokenType, isSent) => {
+    const answer = answerWith(200, issued(NOW, { token_type: tokenType, access_token: tokenText(1) }));
+    const { broker, service } = await startWorlds([1], answer);
+    const sent = broker.fetch(service.url, undefined, PAIR);
+    if (isSent) expect((await sent).status).toBe(200);
+    else await expect(sent).rejects.toThrow(/no bearer token/);
+    expect(service.requests).toHaveLength(isSent ? 1 : 0);
+  });
+
+  it('refuses to be made with a service whose host is no URL', async () => {
+    await expect(startClientWorld([], { services: { one: ['insights.example.com'] } })).rejects.toThrow(
+      /services: .* one/,
+    );
+  });
+
+  it('repeats a Request that has no body', async () => {
+    const { broker, service } = await startWorlds([2]);
+    expect((await broker.fetch(new Request(service.url), undefined, PAIR)).status).toBe(200);
+    expect(service.requests).toHaveLength(2);
+  });
+
+  it.each([403, 500])('gives a %d to its caller unchanged', async (status) => {
+    const { broker, asked } = await startWorlds([]);
+    const service = await startLoopbackServer(answerWith(status, ''));
+    onTestFinished(service.close);
+    expect((await broker.fetch(service.url, undefined, PAIR)).status).toBe(status);
+    expect(service.requests).toHaveLength(1);
+    expect(asked()).toHaveLength(1);
+  });
+
+  it('requests and sends no token when the URL has no TLS', async () => {
+    const { broker, asked } = await startWorlds([1]);
+    await expect(broker.fetch('http://service.example.com', undefined, PAIR)).rejects.toThrow(/only sent to https/);
+    expect(asked()).toEqual([]);
+  });
+
+  it.each([
+    ['init', (url: string, signal: AbortSignal): [string | Request, RequestInit?] => [url, { signal }]],
+    [
+      'the Request',
+      (url: string, signal: AbortSignal): [string | Request, RequestInit?] => [new Request(url, { signal })],
+    ],
+  ])('ends its wait for a token with the signal of %s', async (_, call) => {
+    const controller = new AbortController();
+    const { broker, service } = await startWorlds([1], () => controller.abort());
+    const [input, init] = call(service.url, controller.signal);
+    await expect(broker.fetch(input, init, PAIR)).rejects.toMatchObject({ type: 'aborted' });
+    expect(service.requests).toEqual([]);
+  });
+});
+
+describe('withToken', () => {
+  it('gives the result of the function that uses the token', async () => {
+    const { broker } = await startWorlds([1]);
+    expect(await broker.withToken(PAIR, ({ accessToken }) => accessToken)).toBe(tokenText(1));
+  });
+
+  it('calls the function once more with the successor of a refused token', async () => {
+    const { broker, asked } = await startWorlds([]);
+    const used: string[] = [];
+    const result = await broker.withToken(PAIR, async (token) => {
+      used.push(token.fingerprint);
+      if (used.length === 1) throw new TokenRefused();
+      return 'done';
+    });
+    expect(result).toBe('done');
+    expect(used).toEqual([fingerprint(1), fingerprint(2)]);
+    expect(asked()).toEqual([PAIR, { ...PAIR, refused: fingerprint(1) }]);
+  });
+
+  it('waits for the successor as long as for the first token, however long the first use took', async () => {
+    const { broker, clock } = await startWorlds([]);
+    const used: string[] = [];
+    await broker.withToken(PAIR, (token) => {
+      used.push(token.fingerprint);
+      clock.now += 10 * MINUTE_MS;
+      if (used.length === 1) throw new TokenRefused();
+    });
+    expect(used).toEqual([fingerprint(1), fingerprint(2)]);
+  });
+
+  it('throws the second refusal', async () => {
+    const { broker, asked } = await startWorlds([]);
+    const refusals = [new TokenRefused('first'), new TokenRefused('second', { cause: 'UNAUTHENTICATED' })];
+    const work = broker.withToken(PAIR, () => Promise.reject(refusals.shift()));
+    await expect(work).rejects.toMatchObject({ name: 'TokenRefused', message: 'second', cause: 'UNAUTHENTICATED' });
+    expect(asked()).toHaveLength(2);
+  });
+
+  it('throws the first refusal when the broker stands by the token', async () => {
+    const { broker } = await startWorlds([], goodAnswer(1), problem('refused-again'));
+    const refusal = new TokenRefused();
+    await expect(broker.withToken(PAIR, () => Promise.reject(refusal))).rejects.toBe(refusal);
+  });
+
+  it('throws every other error unchanged', async () => {
+    const { broker, asked } = await startWorlds([]);
+    const error = new Error('out of paper');
+    await expect(broker.withToken(PAIR, () => Promise.reject(error))).rejects.toBe(error);
+    expect(asked()).toHaveLength(1);
+  });
+});

@@ -1,0 +1,160 @@
+import { ScanCommand } from '@aws-sdk/client-dynamodb';
+import { CreateSecretCommand, DeleteSecretCommand, PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
+import { onTestFinished, vi } from 'vitest';
+import { ensurePairTable, ensureSealingKey } from '../../../bin/local/aws/dynamodb.ts';
+import type { PublishedMessage } from '../../../bin/local/aws/sns-sts.ts';
+import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
+import { startTokenService } from '../../../bin/local/token-service/server.ts';
+import { createDynamoDBClient, createSecretsManagerClient } from '../../../functions/aws/clients.ts';
+import type { AccessRule } from '../../../functions/broker/authorize.ts';
+import { createHealthFunction } from '../../../functions/health-function.ts';
+import { createTokenFunction } from '../../../functions/token-function.ts';
+import { exampleRule, exampleService } from '../../support/example.ts';
+import { startDynamoDB, startSecretsManager, startSns, startSts } from '../../support/stand-ins.ts';
+
+const PROBE = roleArn('probe');
+
+/** What the services accept; `wrong` is a credential that they do not. */
+export const CREDENTIALS = {
+  acme: { client_id: 'acme-id', secret: 'marked+acme/secret' },
+  globex: { client_id: 'globex-id', secret: 'marked+globex/secret' },
+  wrong: { client_id: 'acme-id', secret: 'marked+wrong/secret' },
+};
+
+const HEALTH = { role: roleArn('health'), accessKeyId: 'AKIDHEALTH', secretAccessKey: 'marked+health/key' };
+const PROBE_KEY = {
+  role: PROBE,
+  accessKeyId: 'AKIDPROBE',
+  secretAccessKey: 'marked+probe/key',
+  sessionToken: 'marked+probe/session',
+};
+const ENVIRONMENT = 'test';
+const TABLE = 'pairs';
+const TOPIC = 'arn:aws:sns:us-east-1:111111111111:token-broker-test';
+
+interface Options {
+  readonly services?: readonly string[];
+  /** Beside the one of the health role. */
+  readonly accessRules?: readonly AccessRule[];
+  readonly probeMayInvoke?: boolean;
+  readonly probeRoleArn?: string;
+}
+
+/** The health function, a whole broker on loopback, and everything around the two that can be seen or go wrong. */
+export async function startHealthFunctionWorld(options: Options = {}) {
+  const { services = ['customer-insights'], accessRules = [], probeMayInvoke = true, probeRoleArn = PROBE } = options;
+  const messages: PublishedMessage[] = [];
+  const lines: string[] = [];
+  const accepted = [
+    { client: 'acme', ...CREDENTIALS.acme },
+    { client: 'globex', ...CREDENTIALS.globex },
+  ];
+  const tokenService = await startTokenService({
+    credentials: Object.fromEntries(services.map((service) => [service, accepted])),
+  });
+  const secretsManager = await startSecretsManager();
+  const dynamodb = await startDynamoDB();
+  const sns = await startSns({ topicArn: TOPIC, onMessage: (message) => messages.push(message) });
+  const sts = await startSts({ roles: [PROBE_KEY] });
+  const variables = {
+    AWS_REGION: 'us-east-1',
+    AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE',
+    AWS_SECRET_ACCESS_KEY: 'example',
+    AWS_ENDPOINT_URL_SECRETS_MANAGER: secretsManager.url,
+    AWS_ENDPOINT_URL_DYNAMODB: dynamodb.url,
+    AWS_ENDPOINT_URL_SNS: sns.url,
+    AWS_ENDPOINT_URL_STS: sts.url,
+  };
+  for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
+  const secrets = createSecretsManagerClient();
+  const table = createDynamoDBClient();
+  await ensurePairTable(table, TABLE);
+  await ensureSealingKey(secrets, ENVIRONMENT);
+
+  // Short, because some of the services never answer.
+  const service = (name: string) =>
+    exampleService({ authUrl: tokenService.authUrl(name), attemptTimeoutMs: 300, requestTimeoutMs: 500 });
+  const broker = await startFunctionUrl({
+    handler: createTokenFunction({
+      environment: ENVIRONMENT,
+      tableName: TABLE,
+      settings: {
+        services: Object.fromEntries(services.map((name) => [name, service(name)])),
+        accessRules,
+        provenForSeconds: 3_600,
+      },
+      checkerRoles: [HEALTH.role],
+      write: (line) => lines.push(line),
+    }).handler,
+    callers: [HEALTH, { ...PROBE_KEY, mayInvoke: probeMayInvoke }],
+    port: 0,
+  });
+  onTestFinished(async () => {
+    secrets.destroy();
+    table.destroy();
+    await Promise.all([broker, tokenService, secretsManager, dynamodb, sns, sts].map(({ close }) => close()));
+    vi.unstubAllEnvs();
+  });
+
+  const healthLines: string[] = [];
+  const handler = createHealthFunction({
+    environment: ENVIRONMENT,
+    url: broker.url,
+    tableName: TABLE,
+    services,
+    singleTokenServices: [],
+    topicArn: TOPIC,
+    probeRoleArn,
+    intervalSeconds: 3_600,
+    credentials: HEALTH,
+    write: (line) => healthLines.push(line),
+    sleep: async () => undefined,
+  });
+
+  return {
+    broker,
+    tokenService,
+    secretsManager,
+    dynamodb,
+    sns,
+    sts,
+    messages,
+    /** What the broker has written. */
+    lines,
+    /** What the health function has written. */
+    healthLines,
+    /** One run; gives its result, its last line, and the subjects of what it sent. */
+    run: async (remainingMs = 60_000, event: unknown = {}) => {
+      const sent = messages.length;
+      const result = await handler(event, { getRemainingTimeInMillis: () => remainingMs });
+      if (result === undefined) throw new TypeError('the event led to no run');
+      const line = JSON.parse(healthLines.at(-1) ?? '{}');
+      return { ...result, line, subjects: messages.slice(sent).map(({ subject = '' }) => subject) };
+    },
+    store: async (client: string, credential: object, services?: string) => {
+      const Tags = services === undefined ? [] : [{ Key: 'services', Value: services }];
+      const SecretString = JSON.stringify(credential);
+      await secrets.send(new CreateSecretCommand({ Name: secretOf(client), SecretString, Tags }));
+    },
+    replace: async (client: string, credential: object) => {
+      const SecretString = JSON.stringify(credential);
+      await secrets.send(new PutSecretValueCommand({ SecretId: secretOf(client), SecretString }));
+    },
+    /** Plans the deletion, as AWS does when nothing else is said. */
+    remove: (client: string) => secrets.send(new DeleteSecretCommand({ SecretId: secretOf(client) })),
+    items: async () => (await table.send(new ScanCommand({ TableName: TABLE }))).Items ?? [],
+  };
+}
+
+/** A rule that the probe must never have. */
+export function probeRule(): AccessRule {
+  return exampleRule({ role: PROBE, clients: 'all', services: 'all' });
+}
+
+function secretOf(client: string): string {
+  return `token-broker/${ENVIRONMENT}/${client}`;
+}
+
+function roleArn(name: string): string {
+  return `arn:aws:iam::111111111111:role/${name}`;
+}

@@ -1,0 +1,275 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { CREDENTIALS, probeRule, startHealthFunctionWorld } from './health-function-world.ts';
+
+const SERVICE = 'customer-insights';
+
+describe('a health run', () => {
+  it('proves every pair through the Function URL, and says nothing when all is well', async () => {
+    const { run, store, tokenService, sts } = await startHealthFunctionWorld({ services: [SERVICE, 'other'] });
+    await store('acme', CREDENTIALS.acme);
+    await store('globex', CREDENTIALS.globex, SERVICE);
+    const { checked, missed, probe, subjects } = await run();
+    expect(
+      checked.map(({ pair, finding, provenBy }) => `${pair.client}/${pair.service} ${finding} ${provenBy}`).toSorted(),
+    ).toEqual([
+      'acme/customer-insights accepted request',
+      'acme/other accepted request',
+      'globex/customer-insights accepted request',
+    ]);
+    expect({ missed, subjects, probe }).toEqual({
+      missed: [],
+      subjects: [],
+      probe: { condition: 'denied', said: 'access-denied' },
+    });
+    expect(tokenService.requests).toHaveLength(3);
+    expect(sts.calls).toEqual(['AssumeRole']);
+  });
+
+  it('costs a pair that was proven within the interval no token request', async () => {
+    const { run, store, tokenService } = await startHealthFunctionWorld();
+    await store('acme', CREDENTIALS.acme);
+    await run();
+    expect(await run()).toMatchObject({ checked: [{ finding: 'accepted', provenBy: 'traffic' }] });
+    expect(tokenService.requests).toHaveLength(1);
+  });
+
+  it('tells of a rejected credential once, sends it once, and tells when it is accepted again', async () => {
+    const { run, store, replace, tokenService, messages } = await startHealthFunctionWorld();
+    await store('acme', CREDENTIALS.wrong);
+    const rejected = await run();
+    expect(rejected.subjects).toEqual(['[token-broker test] rejected: acme on customer-insights']);
+    expect(messages[0]?.text).toContain(`secret version: ${rejected.checked[0]?.version}\n`);
+    expect((await run()).subjects).toEqual([]);
+    expect(tokenService.requests).toHaveLength(1);
+    await replace('acme', CREDENTIALS.acme);
+    expect((await run()).subjects).toEqual(['[token-broker test] accepted: acme on customer-insights']);
+    expect(tokenService.requests).toHaveLength(2);
+  });
+
+  it.each([
+    ['hang', 'unreachable'],
+    ['reset', 'unreachable'],
+    ['reset-after-headers', 'unreachable'],
+    ['close-mid-body', 'unreachable'],
+    ['drip', 'unreachable'],
+    ['half-close', 'unreachable'],
+  ] as const)('tells of a service that answers with %s, and rejects no credential', async (fault, finding) => {
+    const { run, store, tokenService, items } = await startHealthFunctionWorld();
+    await store('acme', CREDENTIALS.acme);
+    tokenService.fault(fault);
+    expect((await run()).subjects).toEqual([`[token-broker test] ${finding}: acme on customer-insights`]);
+    expect(JSON.stringify(await items())).not.toContain('rejected:');
+  });
+
+  it.each([
+    [429, 'throttled'],
+    [503, 'unreachable'],
+    [302, 'misconfigured'],
+    [404, 'misconfigured'],
+    [200, 'misconfigured'],
+    [401, 'rejected'],
+  ] as const)('takes an answer %i for %s', async (status, finding) => {
+    const { run, store, tokenService } = await startHealthFunctionWorld();
+    await store('acme', CREDENTIALS.acme);
+    tokenService.respondWith(undefined, { status });
+    expect(await run()).toMatchObject({ checked: [{ finding }] });
+  });
+
+  it('is told apart by its lines from one that did not happen, and from one that did not reach everything', async () => {
+    const { run, store, healthLines, tokenService } = await startHealthFunctionWorld();
+    for (const client of ['acme', 'globex', 'initech']) await store(client, CREDENTIALS.acme);
+    expect((await run()).line).toMatchObject({
+      outcome: 'complete',
+      Heartbeat: 1,
+      PairsChecked: 3,
+      PairsNotReached: 0,
+    });
+    expect(healthLines).toHaveLength(4);
+    expect((await run(0)).line).toMatchObject({
+      outcome: 'incomplete',
+      Heartbeat: 1,
+      PairsChecked: 0,
+      PairsNotReached: 3,
+      notReached: { outOfTime: expect.arrayContaining(['acme/customer-insights']), sampled: [], failed: [] },
+    });
+    expect(tokenService.requests).toHaveLength(3);
+  });
+});
+
+describe('an event that is not from Secrets Manager', () => {
+  it.each([
+    undefined,
+    null,
+    7,
+    [],
+    {},
+    { source: 'aws.scheduler' },
+    { source: 'aws.s3' },
+    [{ source: 'aws.secretsmanager' }],
+  ])('is one run over all pairs: %j', async (event) => {
+    const { run, store } = await startHealthFunctionWorld();
+    await store('acme', CREDENTIALS.acme);
+    expect(await run(60_000, event)).toMatchObject({ checked: [{ finding: 'accepted' }] });
+  });
+});
+
+it('checks a secret that is planned for deletion, and tells that it is missing', async () => {
+  const { run, store, remove } = await startHealthFunctionWorld();
+  await store('acme', CREDENTIALS.acme);
+  await run();
+  await remove('acme');
+  expect(await run()).toMatchObject({
+    checked: [{ pair: { client: 'acme' }, finding: 'secret-missing' }],
+    subjects: ['[token-broker test] secret-missing: acme on customer-insights'],
+  });
+});
+
+describe('the negative check', () => {
+  it('is part of every run, and no metric while the probe is refused', async () => {
+    const { run } = await startHealthFunctionWorld();
+    expect((await run()).line).toMatchObject({ ProbeNotDenied: 0, probe: 'access-denied' });
+  });
+
+  it('tells when the probe got a token, which is never shown', async () => {
+    const { run, store, tokenService, healthLines, messages } = await startHealthFunctionWorld({
+      accessRules: [probeRule()],
+    });
+    await store('acme', CREDENTIALS.acme);
+    const { line, subjects } = await run();
+    expect(line).toMatchObject({ ProbeNotDenied: 1, probe: 'a-token' });
+    expect(subjects).toEqual(['[token-broker test] SECURITY: a role without an access rule was not refused']);
+    const written = [...healthLines, ...messages.map(({ text }) => text)].join('\n');
+    for (const word of written.split(/[^\w-]+/)) expect(tokenService.issued(word)).toBe(false);
+  });
+
+  it('tells when the broker went beyond the access rules although there was no token in the end', async () => {
+    const { run } = await startHealthFunctionWorld({ accessRules: [probeRule()] });
+    expect((await run()).line).toMatchObject({ ProbeNotDenied: 1, probe: 'credential-missing' });
+  });
+
+  it.each([
+    ['AWS does not let it call the URL', { probeMayInvoke: false }, 'aws-forbidden'],
+    ['no role may assume it', { probeRoleArn: 'arn:aws:iam::111111111111:role/gone' }, 'aws-credentials-unavailable'],
+  ])('tells when it proves nothing because %s', async (_why, options, said) => {
+    const { run } = await startHealthFunctionWorld(options);
+    const { line, subjects } = await run();
+    expect(line).toMatchObject({ ProbeNotDenied: 1, probe: said });
+    expect(subjects).toEqual(['[token-broker test] not proven that roles without an access rule are refused']);
+  });
+});
+
+describe('when something around the run fails', () => {
+  it('tells once that the broker is gone', async () => {
+    const { run, store, broker } = await startHealthFunctionWorld();
+    await store('acme', CREDENTIALS.acme);
+    await broker.close();
+    const { line, subjects } = await run();
+    expect(subjects).toEqual(['[token-broker test] incident: the broker checks no credential']);
+    expect(line).toMatchObject({
+      PairsFailed: 1,
+      ProbeNotDenied: 1,
+      notReached: { failed: ['acme/customer-insights'] },
+    });
+    expect((await run()).subjects).toEqual([]);
+  });
+
+  it('has no run without the list of clients', async () => {
+    const { run, healthLines, secretsManager } = await startHealthFunctionWorld();
+    secretsManager.failWith('access-denied');
+    await expect(run()).rejects.toThrow('The clients cannot be listed: AccessDeniedException');
+    expect(healthLines).toEqual([]);
+  });
+
+  it('sends by the next run what SNS did not take', async () => {
+    const { run, store, sns } = await startHealthFunctionWorld();
+    await store('acme', CREDENTIALS.wrong);
+    sns.failWith('access-denied');
+    expect((await run()).line).toMatchObject({ Notifications: 0, NotificationFailures: 1 });
+    sns.failWith(undefined);
+    expect(await run()).toMatchObject({ subjects: [expect.stringContaining('rejected')], line: { Notifications: 1 } });
+    expect((await run()).subjects).toEqual([]);
+  });
+
+  it('tells nothing without its memory, and everything when it is back', async () => {
+    const { run, store, dynamodb } = await startHealthFunctionWorld();
+    await store('acme', CREDENTIALS.wrong);
+    await dynamodb.close();
+    const { line, subjects } = await run();
+    expect(subjects).toEqual([]);
+    expect(line).toMatchObject({ Heartbeat: 1, PairsChecked: 1, Notifications: 0, NotificationFailures: 2 });
+  });
+});
+
+it('keeps what it remembers in items of its own, and shows no secret and no token anywhere', async () => {
+  const { run, store, replace, items, lines, healthLines, messages, tokenService, sns } =
+    await startHealthFunctionWorld({ services: [SERVICE, 'other'], accessRules: [probeRule()] });
+  await store('acme', CREDENTIALS.acme);
+  await store('globex', CREDENTIALS.wrong, `${SERVICE} no-such-service`);
+  await store('broken', ['marked+broken/secret']);
+  const respond = (service: string, status: number, answer: object) =>
+    tokenService.respondWith({ client: 'acme', service }, { status, body: JSON.stringify(answer) });
+  respond(SERVICE, 200, { access_token: 'marked+access/token' });
+  respond('other', 400, { 'marked+member/name': 'marked+member/value' });
+  sns.failWith('internal-error', 1);
+  await run();
+  await replace('globex', CREDENTIALS.globex);
+  await run();
+
+  const table = await items();
+  const notes = table.map(({ pair }) => pair?.S ?? '').filter((key) => key.startsWith('notify'));
+  expect(notes.toSorted()).toEqual(['notify::run', 'notify:customer-insights', 'notify:other']);
+
+  const bytes = table.flatMap((item) => Object.values(item)).flatMap(({ B }) => (B ? [Buffer.from(B)] : []));
+  const dump = [
+    ...bytes.map((b) => b.toString('latin1')),
+    JSON.stringify([table, lines, healthLines, messages]),
+  ].join();
+  expect(dump).toContain('globex/customer-insights');
+  const marked = ['marked+broken/secret', 'marked+access/token', 'marked+member/name', 'marked+member/value', ...KEYS];
+  for (const form of marked.flatMap(formsOf)) expect(dump).not.toContain(form);
+});
+
+const KEYS = Object.values(CREDENTIALS).map(({ secret }) => secret);
+
+describe('the entry point', () => {
+  const VARIABLES = {
+    TOKEN_BROKER_ENVIRONMENT: 'test',
+    TOKEN_BROKER_URL: 'http://127.0.0.1:1',
+    TOKEN_BROKER_TABLE: 'pairs',
+    TOKEN_BROKER_SERVICES: 'customer-insights other',
+    TOKEN_BROKER_SINGLE_TOKEN_SERVICES: '-',
+    TOKEN_BROKER_TOPIC: 'arn:aws:sns:us-east-1:111111111111:token-broker-test',
+    TOKEN_BROKER_PROBE_ROLE: 'arn:aws:iam::111111111111:role/probe',
+    TOKEN_BROKER_HEALTH_INTERVAL_SECONDS: '3600',
+  };
+
+  it('begins with its variables', async () => {
+    const { handler } = await load(VARIABLES);
+    expect(handler).toBeInstanceOf(Function);
+  });
+
+  it.each([
+    [{ TOKEN_BROKER_PROBE_ROLE: '' }, 'The environment variables TOKEN_BROKER_PROBE_ROLE must be set.'],
+    [{ TOKEN_BROKER_HEALTH_INTERVAL_SECONDS: 'hourly' }, 'the interval of health must be a number of seconds'],
+    [{ TOKEN_BROKER_URL: 'auth.example.com' }, 'the URL of the broker must start with https://'],
+  ])('ends at once with %j', async (wrong, message) => {
+    await expect(load({ ...VARIABLES, ...wrong })).rejects.toThrow(message);
+  });
+
+  function load(variables: Readonly<Record<string, string>>): Promise<typeof import('../../../functions/health.ts')> {
+    for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    vi.resetModules();
+    return import('../../../functions/health.ts');
+  }
+});
+
+/** As it is, in URL encoding, and in base64 wherever it begins. */
+function formsOf(text: string): readonly string[] {
+  const encoded = [0, 1, 2].map((shift) =>
+    Buffer.from(' '.repeat(shift) + text)
+      .toString('base64')
+      .slice(4, -4),
+  );
+  return [text, encodeURIComponent(text), ...encoded];
+}

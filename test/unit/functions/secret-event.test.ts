@@ -1,0 +1,266 @@
+import { DeleteSecretCommand } from '@aws-sdk/client-secrets-manager';
+import { describe, expect, it } from 'vitest';
+import { eventOf, NEW, OLD, SERVICES, startSecretEventWorld, WRONG } from './secret-event-world.ts';
+
+describe('a good version that is put into use', () => {
+  it('is proven once on every service before a caller needs it', async () => {
+    const world = await startSecretEventWorld();
+    await world.create(OLD);
+    await Promise.all(SERVICES.map((service) => world.caller.token({ client: 'acme', service })));
+    const before = world.tokenService.requests.length;
+
+    await world.deliver(await world.promote(NEW));
+
+    expect(
+      world.tokenService.requests
+        .slice(before)
+        .map(({ service, ok }) => ({ service, ok }))
+        .toSorted(byService),
+    ).toEqual(SERVICES.map((service) => ({ service, ok: true })));
+    await Promise.all(SERVICES.map((service) => world.caller.token({ client: 'acme', service })));
+    expect(world.tokenService.requests).toHaveLength(before + 2);
+    expect(world.messages).toEqual([]);
+  });
+
+  it('is checked on every configured service, and told of those alone that the tag of its secret lists', async () => {
+    const world = await startSecretEventWorld();
+    const event = await world.create(WRONG, [{ Key: 'services', Value: 'customer-insights no-such-service' }]);
+    await world.deliver(event);
+    expect(linesOfHealth(world.lines).map(({ service }) => service)).toEqual(SERVICES);
+    expect(world.messages.map(({ subject }) => subject)).toEqual([
+      '[token-broker test] rejected: acme on customer-insights',
+    ]);
+    expect(world.messages[0]?.text).not.toContain('merchant-payment-cleansing');
+  });
+
+  it('is said to work in one line for each service', async () => {
+    const world = await startSecretEventWorld();
+    const event = await world.create(OLD);
+    await world.deliver(event);
+    expect(linesOfHealth(world.lines)).toMatchObject(
+      SERVICES.map((service) => ({
+        environment: 'test',
+        service,
+        outcome: 'accepted',
+        operation: 'health',
+        Findings: 1,
+        pair: `acme/${service}`,
+        promoted: event.detail.versionId,
+        provenBy: 'request',
+      })),
+    );
+  });
+});
+
+describe('a bad version that is put into use', () => {
+  it('costs one token request per service and no caller a token, and is told at most once by each event at once', async () => {
+    const world = await startSecretEventWorld();
+    await world.deliver(await world.create(OLD));
+    const before = world.tokenService.requests.length;
+
+    const event = await world.promote(WRONG);
+    const [, , , ...tokens] = await Promise.all([
+      world.deliver(event),
+      world.deliver(event),
+      world.deliver(event),
+      ...[...SERVICES, ...SERVICES].map((service) => world.caller.token({ client: 'acme', service })),
+    ]);
+    const told = world.messages.length;
+    await world.deliver(event);
+
+    expect(world.tokenService.requests.length - before).toBeLessThanOrEqual(2);
+    expect(tokens.every(({ accessToken }) => world.tokenService.issued(accessToken))).toBe(true);
+    expect(told).toBeGreaterThanOrEqual(1);
+    expect(told).toBeLessThanOrEqual(3);
+    expect(world.messages).toHaveLength(told);
+  }, 30_000);
+
+  it('is told with everything that an operator needs', async () => {
+    const world = await startSecretEventWorld();
+    await world.deliver(await world.create(OLD));
+    const ClientRequestToken = 'ffffffff-0000-4000-8000-000000000002';
+    await world.deliver(await world.promote(WRONG, { ClientRequestToken }));
+
+    const [message] = world.messages;
+    expect(message?.subject).toBe('[token-broker test] rejected: acme on customer-insights');
+    for (const fact of ['customer-insights: rejected', 'merchant-payment-cleansing: rejected', ClientRequestToken]) {
+      expect(message?.text).toContain(fact);
+    }
+    expect(message?.text).toContain('client put acme');
+  });
+
+  it('is told about again when it is another one', async () => {
+    const world = await startSecretEventWorld();
+    await world.deliver(await world.create(OLD));
+    await world.deliver(await world.promote(WRONG));
+    await world.deliver(await world.promote({ ...WRONG, secret: 'marked-also-wrong' }));
+    expect(world.messages).toHaveLength(2);
+  });
+
+  it('is told when it cannot even be sent', async () => {
+    const world = await startSecretEventWorld();
+    await world.deliver(await world.create(OLD));
+    await world.deliver(await world.promote({ user: 'marked-secret' }));
+    expect(world.messages).toMatchObject([
+      { subject: '[token-broker test] secret-malformed: acme on customer-insights' },
+    ]);
+  });
+
+  it('is told at the next try when the topic did not take the message', async () => {
+    const world = await startSecretEventWorld();
+    await world.deliver(await world.create(OLD));
+    const event = await world.promote(WRONG);
+    world.sns.failWith('bad-gateway');
+    await expect(world.deliver(event)).rejects.toThrow(/^acme: notifier-/);
+    world.sns.failWith(undefined);
+
+    await world.deliver(event);
+    await world.deliver(event);
+    expect(world.messages).toHaveLength(1);
+  }, 30_000);
+});
+
+describe('what cannot be finished', () => {
+  it('fails, so that Lambda tries again, when a service does not answer, and sends no message', async () => {
+    const world = await startSecretEventWorld();
+    const event = await world.create(OLD);
+    world.tokenService.respondWith('customer-insights', { status: 503 });
+    await expect(world.deliver(event)).rejects.toThrow('acme: customer-insights unreachable');
+    expect(world.messages).toEqual([]);
+  });
+
+  it('fails when the broker does not answer', async () => {
+    const world = await startSecretEventWorld();
+    const event = await world.create(OLD);
+    await world.broker.close();
+    await expect(world.deliver(event)).rejects.toThrow(
+      'acme: customer-insights network-error, merchant-payment-cleansing network-error',
+    );
+  });
+
+  it('asks again for nothing that was proven at the first try', async () => {
+    const world = await startSecretEventWorld();
+    const event = await world.create(OLD);
+    world.broker.throttle(3);
+    await expect(world.deliver(event)).rejects.toThrow(/^acme: [a-z-]+ aws-throttled$/);
+    await world.deliver(event);
+    expect(world.tokenService.requests.map(({ service }) => service).toSorted()).toEqual(SERVICES);
+  });
+});
+
+describe('an event that changes nothing', () => {
+  it.each(['a duplicate', 'a late one of the version before'])('leads to no token request: %s', async (which) => {
+    const world = await startSecretEventWorld();
+    const first = await world.create(OLD);
+    const second = await world.promote(NEW);
+    await world.deliver(second);
+    const before = world.tokenService.requests.length;
+    await world.deliver(which === 'a duplicate' ? second : first);
+    expect(world.tokenService.requests).toHaveLength(before);
+    expect(world.messages).toEqual([]);
+  });
+
+  it.each(['is gone', 'is planned for deletion'])(
+    'leads to no token request and no message when the secret %s',
+    async (how) => {
+      const world = await startSecretEventWorld();
+      const event = await world.create(OLD);
+      const SecretId = 'token-broker/test/acme';
+      if (how === 'is gone') world.store.remove(world.store.get(SecretId));
+      else await world.secrets.send(new DeleteSecretCommand({ SecretId }));
+      await world.deliver(event);
+      expect(linesOfHealth(world.lines).map(({ outcome }) => outcome)).toEqual(['secret-missing', 'secret-missing']);
+      expect(world.tokenService.requests).toEqual([]);
+      expect(world.messages).toEqual([]);
+    },
+  );
+
+  it('leads to no check when it is foreign or malformed', async () => {
+    const world = await startSecretEventWorld();
+    await world.create(OLD);
+    const event = eventOf({ name: 'token-broker/test/acme', arn: 'arn', versionId: 'v2', label: 'AWSCURRENT' });
+    const { detail, ...envelope } = event;
+    const foreign = [
+      { ...event, 'detail-type': 'AWS API Call via CloudTrail' },
+      { ...event, 'detail-type': 'Scheduled Event', detail: {} },
+      ...['AWSPENDING', 'AWSPREVIOUS', 'my-label'].map((labelUpdated) => ({
+        ...event,
+        detail: { ...detail, labelUpdated },
+      })),
+      ...[
+        'token-broker/prod/acme',
+        'token-broker/test2/acme',
+        'token-broker/test',
+        'token-broker/test/',
+        'token-broker/test/acme/copy',
+        'token-broker/test/-acme',
+        'token-broker/test/acme\n',
+        'token-broker-keys/test/sealing',
+        'other/token-broker/test/acme',
+        'Token-Broker/test/acme',
+      ].map((name) => ({ ...event, detail: { ...detail, name } })),
+    ];
+    const malformed = [
+      envelope,
+      { source: event.source },
+      { ...event, 'detail-type': ['Secret Label Updated'] },
+      { ...event, detail: null },
+      { ...event, detail: JSON.stringify(detail) },
+      ...['name', 'labelUpdated', 'versionId'].map((member) => ({
+        ...event,
+        detail: { ...detail, [member]: undefined },
+      })),
+      { ...event, detail: { ...detail, name: ['token-broker/test/acme'] } },
+      { ...event, detail: { ...detail, versionId: '' } },
+      { ...event, detail: { ...detail, versionId: 'v2\nforged line' } },
+      { ...event, detail: { ...detail, versionId: 'v'.repeat(65) } },
+    ];
+
+    for (const one of [...foreign, ...malformed]) await world.deliver(one);
+
+    expect(world.checks).toEqual([]);
+    expect(world.tokenService.requests).toEqual([]);
+    expect(world.messages).toEqual([]);
+    expect(linesOfHealth(world.lines).map(({ outcome }) => outcome)).toEqual([
+      ...foreign.map(() => 'foreign'),
+      ...malformed.map(() => 'malformed'),
+    ]);
+  });
+});
+
+describe('what is written or sent', () => {
+  it('holds no part of a credential and no token', async () => {
+    const world = await startSecretEventWorld();
+    await world.deliver(await world.create(OLD));
+    await world.deliver(await world.promote(WRONG));
+    world.tokenService.respondWith('customer-insights', { status: 400, body: '{"error":"marked-answer"}' });
+    await world.deliver(await world.promote(NEW)).catch((error: unknown) => world.lines.push(String(error)));
+
+    const written = world.lines.join('') + JSON.stringify(world.messages);
+    expect(written).toContain('rejected');
+    const secrets = [OLD, WRONG, NEW].flatMap(({ client_id, secret }) => [
+      btoa(`${client_id}:${secret}`),
+      btoa(secret),
+    ]);
+    for (const secret of ['marked-', ...secrets]) expect(written).not.toContain(secret.replace(/=+$/, ''));
+    for (const service of SERVICES) {
+      const { accessToken } = await world.caller.token({ client: 'acme', service });
+      expect(written).not.toContain(accessToken);
+    }
+  });
+});
+
+interface Line {
+  readonly operation?: string;
+  readonly outcome: string;
+  readonly service: string;
+}
+
+function linesOfHealth(lines: readonly string[]): readonly Line[] {
+  const parsed: readonly Line[] = lines.map((line) => JSON.parse(line));
+  return parsed.filter(({ operation }) => operation === 'health').toSorted(byService);
+}
+
+function byService(one: { readonly service: string }, other: { readonly service: string }): number {
+  return one.service.localeCompare(other.service);
+}

@@ -1,0 +1,101 @@
+import { describe, expect, it } from 'vitest';
+import { createAuthorize } from '../../../functions/broker/authorize.ts';
+import { environments } from '../../../lib/environments.ts';
+import { parseEnvironment, parseEnvironments, toBrokerSettings } from '../../../lib/settings/environment.ts';
+import { exampleRule, exampleService } from '../../support/example.ts';
+import { changed, exampleForm } from './example-form.ts';
+
+describe('settings', () => {
+  it('have a default for everything that is not required', () => {
+    expect(parseEnvironment('test', exampleForm())).toEqual({
+      name: 'test',
+      account: '111111111111',
+      region: 'eu-west-1',
+      services: { 'customer-insights': exampleService(), 'merchant-payment-cleansing': exampleService() },
+      accessRules: [exampleRule()],
+      health: { every: 'rate(1 hour)', notify: [] },
+      alarms: { off: [] },
+      canary: { percent: 10, minutes: 5 },
+      reservedConcurrency: 'none',
+      healthConcurrency: 10,
+      tags: {},
+      provisionedConcurrency: 0,
+      credentialMaxAgeDays: 365,
+      logRetentionDays: 365,
+      tracing: false,
+      trail: 'off',
+    });
+  });
+
+  it('keep what is written over every default', () => {
+    const service = exampleService({
+      authUrl: 'https://auth.example.com/base',
+      tokenPath: '/oauth/token',
+      basicEncoding: 'form',
+      parameters: { grant_type: 'client_credentials' },
+      parametersIn: 'body',
+      headers: { accept: 'application/json;q=1, */*' },
+      response: { tokenMember: '$', lifetimeMember: 'data.ttl', lifetimeUnit: 'milliseconds', passThrough: ['tier'] },
+      tokenLifetimeSeconds: 600,
+      assumedLifetimeSeconds: 60,
+      maxLifetimeSeconds: 3_600,
+      rejectedOn403: true,
+      singleActiveToken: true,
+      attemptTimeoutMs: 1_000,
+      requestTimeoutMs: 6_000,
+    });
+    const form = changed(exampleForm(), 'services/customer-insights', service);
+    expect(parseEnvironment('test', form).services['customer-insights']).toEqual(service);
+  });
+
+  it('reach the token function as services, access rules and the time between checks, and nothing else', () => {
+    const environment = parseEnvironment('test', exampleForm());
+    expect(Object.keys(toBrokerSettings(environment))).toEqual(['services', 'accessRules', 'provenForSeconds']);
+  });
+
+  it('reach it with the organization and the ids of roles when they are pinned', () => {
+    const pinned = changed(exampleForm(), 'accessRules/0/roleId', 'AROAEXAMPLEEXAMPLE12');
+    const environment = parseEnvironment('test', changed(pinned, 'principalOrgId', 'o-exampleorg'));
+    const { principalOrgId, accessRules } = toBrokerSettings(environment);
+    expect([principalOrgId, accessRules[0]?.roleId]).toEqual(['o-exampleorg', 'AROAEXAMPLEEXAMPLE12']);
+  });
+
+  it.each([
+    ['rate(15 minutes)', 900],
+    ['rate(90 minutes)', 5_400],
+    ['rate(1 hour)', 3_600],
+    ['rate(2 hours)', 7_200],
+    ['rate(1 day)', 86_400],
+  ])('make a token prove its credential until the next check: with %s for %d s', (every, seconds) => {
+    const environment = parseEnvironment('test', changed(exampleForm(), 'health', { every }));
+    expect(toBrokerSettings(environment).provenForSeconds).toBe(seconds);
+  });
+
+  it('come through JSON unchanged, because they travel in a file', () => {
+    const settings = toBrokerSettings(parseEnvironment('test', exampleForm()));
+    expect(JSON.parse(JSON.stringify(settings))).toEqual(settings);
+  });
+
+  it('allow an environment that no role may call yet', () => {
+    expect(parseEnvironment('test', { ...exampleForm(), accessRules: [] }).accessRules).toEqual([]);
+  });
+
+  it('are right in the environments of this repository', () => {
+    expect(parseEnvironments(environments).map(({ name }) => name)).toEqual(['dev', 'staging', 'prod']);
+  });
+});
+
+describe('settings and the broker agree', () => {
+  it.each([
+    ['eu-west-1', 'arn:aws:iam::111111111111:role/billing'],
+    ['eu-west-1', 'arn:aws:iam::111111111111:role/team-a/payments/billing'],
+    ['eu-west-1', 'arn:aws:iam::111111111111:role/aws-reserved/sso.amazonaws.com/AWSReservedSSO_ops_0123456789abcdef'],
+    ['eu-west-1', 'arn:aws:iam::111111111111:role/a+b=c,d.e@f-g_h'],
+    ['cn-north-1', 'arn:aws-cn:iam::111111111111:role/billing'],
+    ['us-gov-west-1', 'arn:aws-us-gov:iam::111111111111:role/billing'],
+  ])('on what a role is: in %s %s', (region, role) => {
+    const form = { ...exampleForm(), region, accessRules: [{ role, clients: 'all', services: 'all' }] };
+    const { accessRules } = parseEnvironment('test', form);
+    expect(() => createAuthorize(accessRules, new Set())).not.toThrow();
+  });
+});
