@@ -9,6 +9,7 @@ import { OperatorTopic } from './monitoring/operator-topic.ts';
 import { Trail } from './monitoring/trail.ts';
 import { summariseAccessRules } from './settings/access-rules.ts';
 import type { Environment } from './settings/environment.ts';
+import { listAccess } from './settings/listing.ts';
 import { TokenEndpoint } from './token/token-endpoint.ts';
 
 interface TokenBrokerStackProps {
@@ -28,9 +29,13 @@ export class TokenBrokerStack extends Stack {
     const untagged = { excludeResourceTypes: ['AWS::CloudWatch::Dashboard'] };
     Tags.of(this).add('application', 'token-broker', untagged);
     Tags.of(this).add('environment', environment.name, untagged);
+    for (const [tag, value] of Object.entries(environment.tags)) Tags.of(this).add(tag, value, untagged);
 
     // In the code asset a changed rule is only another key: `cdk diff` shows this.
-    this.templateOptions.metadata = { AccessRules: summariseAccessRules(environment) };
+    this.templateOptions.metadata = {
+      AccessRules: summariseAccessRules(environment),
+      ...listAccess(environment.accessRules),
+    };
 
     const { name, keyArn, health, logRetentionDays, tracing } = environment;
     const secrets = new ClientSecrets(this, 'ClientSecrets', { environment: name, keyArn });
@@ -47,7 +52,13 @@ export class TokenBrokerStack extends Stack {
 
     const { services } = environment;
     const parts = { secrets, pairs, endpoint, operators, failedEvents, observation };
-    new CredentialHealth(this, 'CredentialHealth', { environment: name, every: health.every, services, ...parts });
+    const checks = new CredentialHealth(this, 'CredentialHealth', {
+      environment: name,
+      every: health.every,
+      services,
+      concurrency: environment.healthConcurrency,
+      ...parts,
+    });
     const monitoring = new Monitoring(this, 'Monitoring', {
       environment,
       called: endpoint.called,
@@ -56,6 +67,7 @@ export class TokenBrokerStack extends Stack {
       operators,
     });
     if (environment.trail !== 'off') new Trail(monitoring, 'Trail', { environment, key, operators });
+    pairs.createAfter(failedEvents, operators, endpoint, checks, monitoring);
 
     new CfnOutput(this, 'Url', { value: endpoint.url, description: 'Where callers send their requests' });
     new CfnOutput(this, 'TableName', { value: tableName, description: 'Holds the state of every pair' });

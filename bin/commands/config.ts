@@ -1,11 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Command } from 'commander';
+import cdkJson from '../../cdk.json' with { type: 'json' };
 import { explainFailure } from '../../client/commands/failure.ts';
 import { parseName } from '../../client/commands/options.ts';
 import { printJson, printTable } from '../../client/commands/output.ts';
 import { environments } from '../../lib/environments.ts';
 import { type Environment, parseEnvironment } from '../../lib/settings/environment.ts';
 import { type ListedSetting, listSettings } from '../../lib/settings/listing.ts';
+import { stackName } from '../../lib/settings/names.ts';
 import { exampleConfig } from '../local/config.ts';
 import { isLocal, knownSettings } from './shared/environment.ts';
 
@@ -17,10 +19,12 @@ export function addConfigCommand(program: Command): void {
     .argument('[environment]', 'which one (default: --environment)', parseName)
     .option('--changed', 'only what differs from the defaults')
     .option('--json', 'answer in JSON')
+    .option('--key-policy', 'print the statements that a key of your own (keyArn) needs in its policy')
     .action(async (named: string | undefined, _: unknown, command: Command) => {
       const options = command.optsWithGlobals<{
         readonly environment: string;
         readonly changed?: boolean;
+        readonly keyPolicy?: boolean;
         readonly json?: boolean;
       }>();
       const environment = named ?? options.environment;
@@ -29,6 +33,7 @@ export function addConfigCommand(program: Command): void {
         const { name: _name, ...settings } = isLocal(environment)
           ? parseEnvironment(environment, LOCAL_FORM)
           : knownSettings(environment, command);
+        if (options.keyPolicy) return printJson(await policyOfKey(environment, settings));
         const all = listSettings(form, { name: environment, ...settings }).flatMap((setting) =>
           isLocal(environment) ? (asStarted(setting) ?? []) : [setting],
         );
@@ -48,6 +53,17 @@ export function addConfigCommand(program: Command): void {
         );
       });
     });
+}
+
+/** Loaded here alone, because the CDK takes a second to load. */
+async function policyOfKey(environment: string, env: { readonly account: string; readonly region: string }) {
+  const [{ App, Stack }, { keyPolicy }] = await Promise.all([
+    import('aws-cdk-lib'),
+    import('../../lib/data/client-secrets.ts'),
+  ]);
+  const app = new App({ analyticsReporting: false, context: cdkJson.context });
+  const stack = new Stack(app, stackName(environment), { env });
+  return stack.resolve(keyPolicy(stack, environment));
 }
 
 /** What `npm start` runs with: made-up services, whose address it prints. */

@@ -4,6 +4,7 @@ import { addPolicyCommand, parseRole } from '../../client/commands/policy.ts';
 import { parseRoleArn } from '../../lib/settings/access-rules.ts';
 import type { Environment } from '../../lib/settings/environment.ts';
 import { ALIAS, functionName } from '../../lib/settings/names.ts';
+import { OWN_POLICIES, ownPolicy } from './own-policies.ts';
 import { knownSettings, settingsOf } from './shared/environment.ts';
 
 /**
@@ -22,7 +23,10 @@ export function addOperatorPolicyCommand(program: Command): void {
       return accessRules.filter((rule) => JSON.stringify(parseRoleArn(rule.role)) === role);
     },
     withoutRole(command) {
-      const { environment, guard, breakGlass, json } = command.optsWithGlobals<GuardOptions>();
+      const options = command.optsWithGlobals<GuardOptions>();
+      const { environment, guard, breakGlass, json } = options;
+      const kind = KINDS.find((one) => options[one]);
+      if (kind !== undefined) return printJson(ownPolicy(kind, knownSettings(environment, command)));
       if (!guard) command.error("error: missing required argument 'role-arn'");
       const settings = knownSettings(environment, command);
       const policy = guardPolicy(settings, breakGlass);
@@ -32,14 +36,32 @@ export function addOperatorPolicyCommand(program: Command): void {
   })
     .option('--guard', "print the service control policy that keeps the roles of the broker's account to its URL")
     .option('--break-glass <role-arn>', 'with --guard: the role that may still invoke the function itself', parseRole)
+    .option('--deploy', `print the policy ${OWN_POLICIES.deploy}`)
+    .option('--execution', `print the policy ${OWN_POLICIES.execution}`)
+    .option('--operator', `print the policy ${OWN_POLICIES.operator}`)
+    .option('--emergency', `print the policy ${OWN_POLICIES.emergency}`)
     .hook('preAction', (command) => {
-      const { guard, breakGlass } = command.opts<GuardOptions>();
+      const options = command.opts<GuardOptions>();
+      const { guard, breakGlass } = options;
+      const chosen = [...KINDS.filter((kind) => options[kind]), ...(guard ? ['guard'] : [])];
+      if (chosen.length > 1 || (chosen.length === 1 && !guard && command.args.length > 0)) {
+        command.error(
+          'error: --deploy, --execution, --operator, --emergency and --guard each stand alone, without a role',
+        );
+      }
       if (breakGlass !== undefined && !guard) command.error('error: --break-glass is an exception to --guard');
       if (guard && command.args.length > 0) command.error('error: --guard is about every role: name none');
     });
 }
 
-interface GuardOptions {
+const KINDS = [
+  'deploy',
+  'execution',
+  'operator',
+  'emergency',
+] as const satisfies readonly (keyof typeof OWN_POLICIES)[];
+
+interface GuardOptions extends Readonly<Partial<Record<keyof typeof OWN_POLICIES, boolean>>> {
   readonly environment: string;
   readonly guard?: boolean;
   readonly breakGlass?: string;

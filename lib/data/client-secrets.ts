@@ -107,15 +107,17 @@ function createBrokerKey(scope: Construct, id: string, { environment, keyArn }: 
   return new Key(scope, id, {
     description: `Encrypts the client secrets token-broker/${environment}/* and what the token broker keeps`,
     enableKeyRotation: true,
-    removalPolicy: RemovalPolicy.RETAIN,
-    policy: new PolicyDocument({ statements: keyPolicy(Stack.of(scope), environment) }),
+    // A creation that fails leaves no key behind: nothing was encrypted with it yet.
+    removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+    policy: keyPolicy(Stack.of(scope), environment),
   });
 }
 
 /** In a key's own policy `*` means this key. */
 const THIS_KEY = { resources: ['*'] };
 
-function keyPolicy(stack: Stack, environment: string): PolicyStatement[] {
+/** What a key must allow for an environment; a key of one's own (`keyArn`) needs these statements too. */
+export function keyPolicy(stack: Stack, environment: string): PolicyDocument {
   const { account, region } = stack;
   const principals = [new AccountRootPrincipal()];
   const topic = stack.formatArn({ service: 'sns', resource: topicName(environment) });
@@ -125,7 +127,7 @@ function keyPolicy(stack: Stack, environment: string): PolicyStatement[] {
     resourceName: `${stack.stackName}-*`,
     arnFormat: ArnFormat.COLON_RESOURCE_NAME,
   });
-  return [
+  const statements = [
     new PolicyStatement({ sid: 'AdministerByIam', principals, actions: ADMINISTRATION, ...THIS_KEY }),
     // IAM alone lets no principal decrypt: only through the service that holds the encrypted data.
     new PolicyStatement({
@@ -165,6 +167,7 @@ function keyPolicy(stack: Stack, environment: string): PolicyStatement[] {
       conditions: { ArnLike: { 'kms:EncryptionContext:aws:logs:arn': logGroups } },
     }),
   ];
+  return new PolicyDocument({ statements });
 }
 
 /** The service that calls KMS for a principal, as the condition `kms:ViaService` names it. */

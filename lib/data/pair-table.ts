@@ -3,7 +3,7 @@ import { AttributeType, BillingMode, Table, TableEncryption } from 'aws-cdk-lib/
 import { AnyPrincipal, Effect, type IRole, PolicyDocument, PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import { CfnResourcePolicy, CfnSecret } from 'aws-cdk-lib/aws-secretsmanager';
-import { Construct } from 'constructs';
+import { Construct, type IDependable } from 'constructs';
 import { sealingKeyName } from '../../functions/contract.ts';
 import { tableName } from '../settings/names.ts';
 import { asTokenFunction, viaService } from './client-secrets.ts';
@@ -15,10 +15,11 @@ interface PairTableProps {
 
 /**
  * What all instances of the token function share: one item per pair, its token sealed, and the key that seals it.
- * A cache: it has no backups and goes with its stack.
+ * A cache: it has no backups, and goes with its stack. Protected, because it also holds the operators' flags.
  */
 export class PairTable extends Construct {
   readonly tableName: string;
+  readonly #tableArn: string;
   readonly #table: Table;
   readonly #key: IKey;
   readonly #environment: string;
@@ -28,16 +29,19 @@ export class PairTable extends Construct {
     super(scope, id);
     this.#environment = environment;
     this.#key = key;
+    // Written out, because the table is made after those who use it.
+    this.tableName = tableName(environment);
+    this.#tableArn = Stack.of(this).formatArn({ service: 'dynamodb', resource: 'table', resourceName: this.tableName });
     this.#table = new Table(this, 'Table', {
-      tableName: tableName(environment),
+      tableName: this.tableName,
       partitionKey: { name: 'pair', type: AttributeType.STRING },
       billingMode: BillingMode.PAY_PER_REQUEST,
       encryption: TableEncryption.CUSTOMER_MANAGED,
       encryptionKey: key,
       timeToLiveAttribute: 'forgetAt',
       removalPolicy: RemovalPolicy.DESTROY,
+      deletionProtection: true,
     });
-    this.tableName = this.#table.tableName;
 
     // The CDK's own construct would add wildcards to the policy of the key.
     const sealingKey = new CfnSecret(this, 'SealingKey', {
@@ -51,9 +55,14 @@ export class PairTable extends Construct {
     this.#sealingKeyArn = sealingKey.ref;
   }
 
+  /** Makes the table the last of a stack: a creation that fails before it can be undone, which a protected table prevents. */
+  createAfter(...others: IDependable[]): void {
+    this.#table.node.addDependency(...others);
+  }
+
   /** Lets one role, and no other role of the account, open the tokens of the pairs, and read and change the pairs. */
   allowSharing(role: IRole): void {
-    role.addToPrincipalPolicy(new PolicyStatement({ actions: [...ITEM_ACTIONS], resources: [this.#table.tableArn] }));
+    role.addToPrincipalPolicy(new PolicyStatement({ actions: [...ITEM_ACTIONS], resources: [this.#tableArn] }));
     this.#allowTableKey(role);
     role.addToPrincipalPolicy(
       new PolicyStatement({
@@ -63,7 +72,7 @@ export class PairTable extends Construct {
       }),
     );
     this.#allowKey(role, ['kms:Decrypt'], 'secretsmanager', { 'kms:EncryptionContext:SecretARN': this.#sealingKeyArn });
-    new CfnResourcePolicy(this, 'SealingKeyPolicy', {
+    const policy = new CfnResourcePolicy(this, 'SealingKeyPolicy', {
       secretId: this.#sealingKeyArn,
       blockPublicPolicy: true,
       resourcePolicy: new PolicyDocument({
@@ -78,6 +87,7 @@ export class PairTable extends Construct {
         ],
       }),
     });
+    this.createAfter(policy);
   }
 
   /** Lets a role remember what the operators were told, in items beside the pairs; no pair is within its reach. */
@@ -85,7 +95,7 @@ export class PairTable extends Construct {
     role.addToPrincipalPolicy(
       new PolicyStatement({
         actions: [...ITEM_ACTIONS],
-        resources: [this.#table.tableArn],
+        resources: [this.#tableArn],
         // No name of a client holds a colon, so no pair's key begins like this.
         conditions: { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['notify:*'] } },
       }),

@@ -1,7 +1,7 @@
 import { Duration, Lazy, Stack } from 'aws-cdk-lib';
 import { Match, Rule } from 'aws-cdk-lib/aws-events';
 import { LambdaFunction as EventTarget } from 'aws-cdk-lib/aws-events-targets';
-import { ArnPrincipal, type IRole, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { ArnPrincipal, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import { Schedule, ScheduleExpression } from 'aws-cdk-lib/aws-scheduler';
 import { LambdaInvoke } from 'aws-cdk-lib/aws-scheduler-targets';
@@ -22,6 +22,8 @@ interface CredentialHealthProps {
   /** A rate such as `rate(1 hour)`. */
   readonly every: string;
   readonly services: Environment['services'];
+  /** How many secrets that changed at a time are checked at a time. */
+  readonly concurrency: Environment['healthConcurrency'];
   readonly secrets: ClientSecrets;
   readonly pairs: PairTable;
   readonly endpoint: TokenEndpoint;
@@ -37,7 +39,18 @@ interface CredentialHealthProps {
 export class CredentialHealth extends Construct {
   constructor(scope: Construct, id: string, props: CredentialHealthProps) {
     super(scope, id);
-    const { environment, every, services, secrets, pairs, endpoint, operators, failedEvents, observation } = props;
+    const {
+      environment,
+      every,
+      services,
+      concurrency,
+      secrets,
+      pairs,
+      endpoint,
+      operators,
+      failedEvents,
+      observation,
+    } = props;
     const names = Object.keys(services);
     const variables: HealthEnvironment = {
       TOKEN_BROKER_ENVIRONMENT: environment,
@@ -65,6 +78,8 @@ export class CredentialHealth extends Construct {
       // its place; a run that failed at once, because it could list nothing, is repeated.
       retryAttempts: 2,
       maxEventAge: Duration.minutes(10),
+      // Each event of a secret starts it once; what is beyond this waits.
+      ...(concurrency !== 'none' && { reservedConcurrentExecutions: concurrency }),
     });
     endpoint.allowChecks(role);
     secrets.allowListing(role);
@@ -79,16 +94,20 @@ export class CredentialHealth extends Construct {
     endpoint.allowCalls(probe);
     role.addToPrincipalPolicy(new PolicyStatement({ actions: ['sts:AssumeRole'], resources: [probe.roleArn] }));
 
-    new Schedule(this, 'Schedule', {
+    const schedulerRole = this.#schedulerRole(lambdaFunction);
+    const schedule = new Schedule(this, 'Schedule', {
       scheduleName: name,
       description: `Proves the credentials of environment ${environment}`,
       schedule: ScheduleExpression.expression(every),
       target: new LambdaInvoke(lambdaFunction, {
-        role: this.#schedulerRole(lambdaFunction),
-        retryAttempts: 0,
+        role: schedulerRole.withoutPolicyUpdates(),
+        // Lambda may be busy for a moment; a second try may not meet the next run.
+        retryAttempts: 1,
         maxEventAge: Duration.minutes(5),
       }),
     });
+    // Its first run comes at once, and would be denied without the policy of the role.
+    schedule.node.addDependency(schedulerRole);
     this.#checkUponChange(lambdaFunction, environment, secrets);
   }
 
@@ -108,7 +127,7 @@ export class CredentialHealth extends Construct {
   }
 
   /** Made here, because the CDK's own may invoke every version of the function too. */
-  #schedulerRole({ functionArn }: LambdaFunction): IRole {
+  #schedulerRole({ functionArn }: LambdaFunction): Role {
     const stack = Stack.of(this);
     const group = stack.formatArn({ service: 'scheduler', resource: 'schedule-group', resourceName: 'default' });
     const role = new Role(this, 'SchedulerRole', {
@@ -117,6 +136,6 @@ export class CredentialHealth extends Construct {
       }),
     });
     role.addToPolicy(new PolicyStatement({ actions: ['lambda:InvokeFunction'], resources: [functionArn] }));
-    return role.withoutPolicyUpdates();
+    return role;
   }
 }

@@ -111,7 +111,7 @@ export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = 
   'health-silent': {
     watch: ({ broker }) => broker('Heartbeat'),
     of: 'silence',
-    bad: [2, 2],
+    bad: [2, 3],
     means: 'No run of health came to its end, so it is unknown whether the credentials work.',
     act: 'Look at the schedule and at the log of the health function.',
   },

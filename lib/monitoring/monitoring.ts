@@ -126,7 +126,8 @@ const MISSING = {
   traffic: TreatMissingData.NOT_BREACHING,
   // Until a run says something else it is as the last one found it; for silence there is an alarm of its own.
   run: TreatMissingData.IGNORE,
-  silence: TreatMissingData.BREACHING,
+  // No value at all is how it begins: an alarm that has rung goes on, a new one waits for the first run.
+  silence: TreatMissingData.IGNORE,
 };
 
 function watchedMetric<Watched>(
@@ -148,7 +149,10 @@ function watchedMetric<Watched>(
   if (of === 'run' || minutes < 5) return metric.with({ period });
   // Where there are no values CloudWatch looks for older ones: an alarm would come and go after its cause is over, or be
   // late when it waits for silence.
-  return new MathExpression({ expression: 'FILL(found, 0)', usingMetrics: { found: metric }, period });
+  const filled = 'FILL(found, 0)';
+  // Silence is what follows a run: before the first one of an environment there is none.
+  const expression = of === 'silence' ? `IF(RUNNING_SUM(${filled}) > 0, ${filled}, found)` : filled;
+  return new MathExpression({ expression, usingMetrics: { found: metric }, period });
 }
 
 /** The longest that any service may take for a token request: what takes longer is not a service's fault. */

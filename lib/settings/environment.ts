@@ -48,6 +48,11 @@ export const environmentSchema = z.strictObject({
   reservedConcurrency: z
     .union([z.literal('none'), concurrency()], { error: "must be 'none' or a whole number, 0 to 10000" })
     .default('none'),
+  // How many runs of the health function there may be at a time: importing many secrets must not ask the services for all of
+  // their tokens at once.
+  healthConcurrency: z
+    .union([z.literal('none'), z.int().min(2).max(100)], { error: "must be 'none' or a whole number, 2 to 100" })
+    .default(10),
   // How many instances of the token function stand ready, paid for while they wait.
   provisionedConcurrency: concurrency().default(0),
   // From which age on the commands call a credential old.
@@ -73,6 +78,8 @@ export const environmentSchema = z.strictObject({
       securityGroupIds: idsOf('sg').max(5),
     })
     .optional(),
+  // Tags of one's own on every resource, such as a cost centre; the stack's two tags stay as they are.
+  tags: recordOf(tagFault, text(tagValueFault)).default({}),
   // The key that an earlier stack of this environment left behind; without it a new one is made.
   keyArn: text(keyArnFault).optional(),
 });
@@ -174,6 +181,20 @@ function idsOf(prefix: string) {
   const id = new RegExp(`^${prefix}-(?:[0-9a-f]{8}|[0-9a-f]{17})$`);
   const reason = `must be an id such as ${prefix}-0123456789abcdef0`;
   return listOf(text((written) => (id.test(written) ? undefined : reason))).min(1, { error: 'must not be empty' });
+}
+
+function tagFault(name: string): string | undefined {
+  if (['application', 'environment'].includes(name)) return 'is a tag that the stack sets itself';
+  return /^(?!aws:)[\w.:/=+@ -]{1,128}$/i.test(name)
+    ? undefined
+    : 'must be 1 to 128 of: letters, digits, space, _ . : / = + - @';
+}
+
+/** What every service takes: some take more. */
+function tagValueFault(value: string): string | undefined {
+  return /^[\w.:/=+@ -]{0,256}$/.test(value)
+    ? undefined
+    : 'must be at most 256 of: letters, digits, space, _ . : / = + - @';
 }
 
 function keyArnFault(arn: string): string | undefined {

@@ -47,3 +47,39 @@ function elementOf(schema: unknown): unknown {
   if (schema instanceof z.ZodRecord) return schema.valueType;
   return schema instanceof z.ZodArray ? schema.element : undefined;
 }
+
+/** What the name of a role's access begins with in a template; `npm run diff` reads it there. */
+export const ACCESS_KEY = 'Access of ';
+
+/**
+ * Who may have what, by role, then by operation and service: the code asset holds the rules, but there a change of them is
+ * only another hash.
+ */
+export function listAccess(
+  rules: Environment['accessRules'],
+): Readonly<Record<string, Readonly<Record<string, unknown>>>> {
+  const roles = Map.groupBy(rules, ({ role }) => `${ACCESS_KEY}${role}`);
+  return Object.fromEntries(
+    [...roles].toSorted(byName).map(([role, itsRules]) => {
+      const access = itsRules.flatMap(({ clients, services, operations }) =>
+        operations.flatMap((operation) =>
+          (services === 'all' ? ['all services'] : services).map((service) => ({
+            what: `${operation} on ${service}`,
+            clients: clients === 'all' ? ['all'] : clients,
+          })),
+        ),
+      );
+      const grouped = [...Map.groupBy(access, ({ what }) => what)].toSorted(byName);
+      return [
+        role,
+        Object.fromEntries(
+          grouped.map(([what, parts]) => [what, [...new Set(parts.flatMap((part) => part.clients))].toSorted()]),
+        ),
+      ];
+    }),
+  );
+}
+
+function byName([one]: readonly [string, unknown], [other]: readonly [string, unknown]): number {
+  return one < other ? -1 : 1;
+}

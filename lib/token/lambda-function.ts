@@ -2,7 +2,14 @@ import { fileURLToPath } from 'node:url';
 import { RemovalPolicy } from 'aws-cdk-lib';
 import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
-import { Architecture, type Function as LambdaFunction, Runtime, Tracing } from 'aws-cdk-lib/aws-lambda';
+import {
+  Architecture,
+  type Function as LambdaFunction,
+  LoggingFormat,
+  Runtime,
+  SystemLogLevel,
+  Tracing,
+} from 'aws-cdk-lib/aws-lambda';
 import { NodejsFunction, type NodejsFunctionProps } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
@@ -32,11 +39,11 @@ export function createLambdaFunction(
   scope: Construct,
   { entry, settings, startsFast, observation, roleName, ...props }: Props,
 ): RunningFunction {
-  // It holds the audit lines, so it stays when the stack is destroyed.
+  // It holds the audit lines, so it stays when the stack is destroyed; not when its creation fails.
   const logGroup = new LogGroup(scope, 'Log', {
     encryptionKey: observation.key,
     retention: observation.logRetentionDays,
-    removalPolicy: RemovalPolicy.RETAIN,
+    removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
   });
   const role = new Role(scope, 'Role', {
     ...(roleName !== undefined && { roleName }),
@@ -62,6 +69,9 @@ export function createLambdaFunction(
     awsSdkConnectionReuse: false,
     role,
     logGroup,
+    // Without the three lines that Lambda adds to each call; JSON is what a level takes. The audit line has its own duration.
+    loggingFormat: LoggingFormat.JSON,
+    systemLogLevelV2: SystemLogLevel.WARN,
   });
   return { lambdaFunction, role };
 }

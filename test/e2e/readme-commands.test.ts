@@ -16,7 +16,8 @@ const CALLERS = readFileSync(new URL('../../docs/callers.md', import.meta.url), 
 const ELSEWHERE = {
   'npm ci && npm test': 'CI runs it, and this test is part of it',
   'npm run cdk -- synth TokenBroker-dev': 'test/e2e/app.test.ts runs it',
-  'npm run cdk -- deploy TokenBroker-dev': 'needs an AWS account',
+  'npm run diff -- dev': 'test/e2e/stack.test.ts runs it',
+  'npm run deploy -- dev': 'needs an AWS account',
 } as const;
 
 /** Commands that are run here, and what shows that they work. */

@@ -65,7 +65,7 @@ it('counts what AWS charges for', () => {
   expect(cost.lambda).toBeCloseTo(0.2 + 13.3334, 6);
   expect(cost.dynamodb).toBeCloseTo(0.125 + 2 * 0.625, 6);
   expect(cost.secretsManager).toBeCloseTo(8, 6);
-  expect(cost.logs).toBeCloseTo(0.75, 6);
+  expect(cost.logs).toBeCloseTo(0.5, 6);
 });
 
 async function simulated(way: Way, changes: Partial<Scale> = {}): Promise<Outcome> {

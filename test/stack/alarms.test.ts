@@ -130,6 +130,12 @@ describe('the alarms of the template', () => {
 });
 
 describe('when health falls silent', () => {
+  it('nothing rings in a new environment, however long its first run takes to come', () => {
+    for (const alarm of alarms) {
+      expect(watch(alarm, [], START, START + 24 * 60 * MINUTE_MS), alarm.AlarmName).not.toContain('ALARM');
+    }
+  });
+
   it('alarms about its last run go on, and only the alarm about the silence begins', async () => {
     const day = createHealthDay();
     day.world.answer = () => ({ finding: 'rejected', provenBy: 'latch' });

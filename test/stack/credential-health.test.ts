@@ -9,7 +9,7 @@ const probe = inHealth('Probe', 'AWS::IAM::Role');
 const ALIAS_ARN = { Ref: resourceOf(stack, 'TokenEndpoint', 'AWS::Lambda::Alias').id };
 const QUEUE_ARN = arnOf('FailedEvents', 'AWS::SQS::Queue');
 const TOPIC_ARN = { Ref: resourceOf(stack, 'OperatorTopic', 'AWS::SNS::Topic').id };
-const TABLE = { Ref: resourceOf(stack, 'PairTable', 'AWS::DynamoDB::Table').id };
+const TABLE = 'token-broker-test';
 const KEY_ARN = arnOf('ClientSecrets', 'AWS::KMS::Key');
 const CALL_THE_URL = [
   {
@@ -71,7 +71,7 @@ describe('the health function', () => {
       {
         Effect: 'Allow',
         Action: ['dynamodb:GetItem', 'dynamodb:UpdateItem'],
-        Resource: arnOf('PairTable', 'AWS::DynamoDB::Table'),
+        Resource: `arn:aws:dynamodb:eu-west-1:111111111111:table/${TABLE}`,
         Condition: { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['notify:*'] } },
       },
       keyUse('dynamodb', ['kms:Decrypt', 'kms:Encrypt', 'kms:GenerateDataKey'], {
@@ -105,7 +105,7 @@ describe('the schedule of the health function', () => {
   const { Properties } = inHealth('Schedule', 'AWS::Scheduler::Schedule');
   const scheduler = inHealth('SchedulerRole', 'AWS::IAM::Role');
 
-  it('calls it as often as the settings say, without retries of its own', () => {
+  it('calls it as often as the settings say, again once when Lambda is busy, and not before it is allowed to', () => {
     expect(Properties).toMatchObject({
       ScheduleExpression: 'rate(30 minutes)',
       State: 'ENABLED',
@@ -113,9 +113,18 @@ describe('the schedule of the health function', () => {
       Target: {
         Arn: { 'Fn::GetAtt': [healthFunction.id, 'Arn'] },
         RoleArn: { 'Fn::GetAtt': [scheduler.id, 'Arn'] },
-        RetryPolicy: { MaximumRetryAttempts: 0 },
+        RetryPolicy: { MaximumRetryAttempts: 1 },
       },
     });
+    const { DependsOn } = inHealth('Schedule', 'AWS::Scheduler::Schedule');
+    expect(DependsOn).toEqual(expect.arrayContaining([inHealth('SchedulerRole', 'AWS::IAM::Policy').id]));
+  });
+
+  it('is not the only one that starts it: hundreds of changed secrets start at most ten at a time', () => {
+    expect(healthFunction.Properties.ReservedConcurrentExecutions).toBe(10);
+    const unlimited = synthesise('test', { ...exampleForm(), healthConcurrency: 'none' });
+    const { Properties: without } = resourceOf(unlimited, 'CredentialHealth', 'AWS::Lambda::Function');
+    expect(without).not.toHaveProperty('ReservedConcurrentExecutions');
   });
 
   it('calls it once an hour when the settings say nothing', () => {

@@ -10,6 +10,8 @@ import { type Asset, resourcesOf, type Synthesised, type Template } from './synt
 interface Options {
   /** Bundling the code takes seconds; without it the asset is not the function's code. */
   readonly bundled?: boolean;
+  /** As in `cdk.json`, beside what is there. */
+  readonly context?: Readonly<Record<string, unknown>>;
   /** Changes the settings after they were checked, to values that the checks would refuse. */
   readonly change?: (environment: Environment) => Environment;
 }
@@ -19,7 +21,7 @@ export function synthesiseApp(name: string, form: unknown, options: Options = {}
   const { bundled = false, change = (environment) => environment } = options;
   const outdir = mkdtempSync(path.join(tmpdir(), 'token-broker-test-'));
   try {
-    const context = { ...cdkJson.context, ...(!bundled && { 'aws:cdk:bundling-stacks': [] }) };
+    const context = { ...cdkJson.context, ...options.context, ...(!bundled && { 'aws:cdk:bundling-stacks': [] }) };
     const app = new App({ analyticsReporting: false, outdir, context });
     new TokenBrokerStack(app, `TokenBroker-${name}`, { environment: change(parseEnvironment(name, form)) });
     const artifact = app.synth().getStackByName(`TokenBroker-${name}`);

@@ -4,6 +4,7 @@ import { environments } from '../../lib/environments.ts';
 import { parseEnvironment, toBrokerSettings } from '../../lib/settings/environment.ts';
 import { changed, exampleForm } from '../unit/settings/example-form.ts';
 import { resourceOf, resourcesOf, type Statement, type Synthesised, synthesise } from './synthesise.ts';
+import { synthesiseApp } from './synthesise-app.ts';
 
 const RULES = [
   { role: 'arn:aws:iam::111111111111:role/billing', clients: 'all', services: 'all' },
@@ -17,7 +18,7 @@ const table = resourceOf(stack, 'PairTable', 'AWS::DynamoDB::Table');
 const sealingKey = resourceOf(stack, 'PairTable', 'AWS::SecretsManager::Secret');
 const role = resourceOf(stack, 'TokenEndpointRole', 'AWS::IAM::Role');
 const KEY_ARN = { 'Fn::GetAtt': [key.id, 'Arn'] };
-const TABLE_ARN = { 'Fn::GetAtt': [table.id, 'Arn'] };
+const TABLE_ARN = 'arn:aws:dynamodb:eu-west-1:111111111111:table/token-broker-test';
 
 describe('the token function', () => {
   it('runs on Node 24 and arm64', () => {
@@ -36,7 +37,7 @@ describe('the token function', () => {
   it('has no variables but those it reads', () => {
     expect(tokenFunction.Environment.Variables).toEqual({
       TOKEN_BROKER_ENVIRONMENT: 'test',
-      TOKEN_BROKER_TABLE: { Ref: table.id },
+      TOKEN_BROKER_TABLE: 'token-broker-test',
       TOKEN_BROKER_SETTINGS: '/var/task/settings.json',
       TOKEN_BROKER_CHECKER_ROLES: expect.anything(),
     });
@@ -50,8 +51,12 @@ describe('the token function', () => {
 
   it('writes to a log that outlives the stack and ends after a year', () => {
     const log = inEndpoint('AWS::Logs::LogGroup');
-    expect(log).toMatchObject({ DeletionPolicy: 'Retain', Properties: { RetentionInDays: 365 } });
-    expect(tokenFunction.LoggingConfig.LogGroup).toEqual({ Ref: log.id });
+    expect(log).toMatchObject({ DeletionPolicy: 'RetainExceptOnCreate', Properties: { RetentionInDays: 365 } });
+    expect(tokenFunction.LoggingConfig).toEqual({
+      LogGroup: { Ref: log.id },
+      LogFormat: 'JSON',
+      SystemLogLevel: 'WARN',
+    });
   });
 });
 
@@ -134,7 +139,7 @@ describe('what the token function may do', () => {
         Condition: {
           StringEquals: {
             'kms:ViaService': 'dynamodb.eu-west-1.amazonaws.com',
-            'kms:EncryptionContext:aws:dynamodb:tableName': { Ref: table.id },
+            'kms:EncryptionContext:aws:dynamodb:tableName': 'token-broker-test',
             'kms:EncryptionContext:aws:dynamodb:subscriberId': '111111111111',
           },
         },
@@ -171,9 +176,11 @@ describe('what the token function may do', () => {
   });
 });
 
+const KEPT_ONCE_CREATED = { DeletionPolicy: 'RetainExceptOnCreate', UpdateReplacePolicy: 'Retain' };
+
 describe('the key of the client secrets', () => {
-  it('rotates, and stays when the stack goes', () => {
-    expect(key).toMatchObject({ DeletionPolicy: 'Retain', Properties: { EnableKeyRotation: true } });
+  it('rotates, and stays when the stack goes, but not when its creation fails', () => {
+    expect(key).toMatchObject({ ...KEPT_ONCE_CREATED, Properties: { EnableKeyRotation: true } });
   });
 
   it('is administered by its account, and used by it through AWS services only', () => {
@@ -250,6 +257,27 @@ describe('the table of pairs', () => {
     expect(table.Properties.PointInTimeRecoverySpecification).toBeUndefined();
   });
 
+  it('cannot be deleted while it is protected, so it is made when all else is there and a creation cannot fail any more', () => {
+    expect(table.Properties.DeletionProtectionEnabled).toBe(true);
+    const { Resources } = stack.template;
+    const madeBefore = new Set<string>();
+    const visit = (id: string) => {
+      const { DependsOn = [], ...resource } = Resources[id] ?? {};
+      const named = [...JSON.stringify(resource).matchAll(/"(?:Ref|Fn::GetAtt)":\[?"(\w+)"/g)];
+      for (const other of [...[DependsOn].flat(), ...named.map(([, name = '']) => name)]) {
+        if (madeBefore.has(other)) continue;
+        madeBefore.add(other);
+        visit(other);
+      }
+    };
+    visit(table.id);
+    expect([...madeBefore].toSorted()).toEqual(
+      Object.keys(Resources)
+        .filter((id) => id !== table.id)
+        .toSorted(),
+    );
+  });
+
   it('has a sealing key that Secrets Manager makes up, outside of the clients’ secrets', () => {
     expect(sealingKey.Properties).toMatchObject({
       Name: 'token-broker-keys/test/sealing',
@@ -267,7 +295,7 @@ describe('the stack', () => {
   it('tells the URL, the table, the key and the topic', () => {
     expect(stack.template.Outputs).toMatchObject({
       Url: { Value: { 'Fn::GetAtt': [inEndpoint('AWS::Lambda::Url').id, 'FunctionUrl'] } },
-      TableName: { Value: { Ref: table.id } },
+      TableName: { Value: 'token-broker-test' },
       KeyArn: { Value: KEY_ARN },
       TopicArn: { Value: { Ref: resourceOf(stack, 'OperatorTopic', 'AWS::SNS::Topic').id } },
     });
@@ -294,6 +322,27 @@ describe('the stack', () => {
         ]),
       ]),
     );
+  });
+
+  it('carries tags of one’s own beside them', () => {
+    const tagged = synthesise('test', { ...exampleForm(), tags: { 'cost-centre': '4711' } });
+    for (const { Properties } of resourcesOf(tagged, 'AWS::Lambda::Function')) {
+      expect(Properties.Tags).toEqual(expect.arrayContaining([{ Key: 'cost-centre', Value: '4711' }]));
+      expect(Properties.Tags).toHaveLength(3);
+    }
+  });
+
+  it('takes the permissions boundary and the bootstrap qualifier of cdk.json', () => {
+    const { text, ...bounded } = synthesiseApp('test', exampleForm(), {
+      context: {
+        '@aws-cdk/core:permissionsBoundary': { name: 'bounds' },
+        '@aws-cdk/core:bootstrapQualifier': 'broker1',
+      },
+    });
+    const boundaries = resourcesOf(bounded, 'AWS::IAM::Role').map(({ Properties }) => Properties.PermissionsBoundary);
+    expect(new Set(boundaries)).toEqual(new Set(['arn:aws:iam::111111111111:policy/bounds']));
+    expect(text).toContain('cdk-broker1-assets-111111111111-eu-west-1');
+    expect(text).not.toContain('hnb659fds');
   });
 
   it('goes where the settings say, in other partitions too', () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { environments } from '../../../lib/environments.ts';
 import { parseEnvironment } from '../../../lib/settings/environment.ts';
+import { resourceOf, synthesise } from '../../stack/synthesise.ts';
 import { runCommandLine } from './command-line.ts';
 
 function config(...args: readonly string[]) {
@@ -64,4 +65,11 @@ describe('config', () => {
     expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
     expect(stderr).toMatch(/no environment ".*one of dev, staging, prod/);
   });
+});
+
+it('config --key-policy prints what the key of the stack has in its policy', async () => {
+  const { exitCode, stdout } = await runCommandLine(['config', 'dev', '--key-policy']);
+  const key = resourceOf(synthesise('dev', environments.dev), 'ClientSecrets', 'AWS::KMS::Key');
+  expect(exitCode).toBe(0);
+  expect(JSON.parse(stdout)).toEqual(key.Properties.KeyPolicy);
 });

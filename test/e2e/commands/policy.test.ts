@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { environments } from '../../../lib/environments.ts';
+import { type Statement, synthesise } from '../../stack/synthesise.ts';
 import { runCommandLine } from './command-line.ts';
 
 const REPORTING = 'arn:aws:iam::222222222222:role/reporting';
@@ -83,6 +84,72 @@ describe('policy', () => {
     const { exitCode, stdout, stderr } = await policy(REPORTING, '--environment', environment);
     expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
     expect(stderr).toMatch(/--environment, one of dev, staging, prod/);
+  });
+});
+
+describe('policy for the roles of an environment itself', () => {
+  const KINDS = ['--deploy', '--execution', '--operator', '--emergency'];
+
+  async function statementsOf(kind: string): Promise<readonly (Statement & { readonly Sid: string })[]> {
+    const { exitCode, stdout } = await policy(kind, '--environment', 'prod');
+    expect(exitCode).toBe(0);
+    return JSON.parse(stdout).Statement;
+  }
+
+  it.each(KINDS)('%s fits into a managed policy, and reads no credential and no token', async (kind) => {
+    const statements = await statementsOf(kind);
+    const size = JSON.stringify({ Version: '2012-10-17', Statement: statements }).length;
+    expect(size).toBeLessThanOrEqual(6_144);
+    const actions = statements.flatMap(({ Action }) => Action);
+    expect(actions.filter((action) => /GetSecretValue|:\*$/.test(action))).toEqual([]);
+    const own = /prod|aws:ResourceTag|cdk-/;
+    const wide = statements.filter((statement) => !own.test(JSON.stringify([statement.Resource, statement.Condition])));
+    expect(wide.map(({ Sid }) => Sid)).toEqual(WIDE[kind] ?? []);
+  });
+
+  const WIDE: Readonly<Record<string, readonly string[]>> = {
+    '--execution': ['MakeUpTheSealingKey', 'Look'],
+    '--operator': ['ListTheSecrets'],
+  };
+
+  it('--execution covers each resource of the template by its name', async () => {
+    const statements = await statementsOf('--execution');
+    const types = new Set(
+      Object.values(synthesise('prod', environments.prod).template.Resources).map(({ Type }) => Type),
+    );
+    const services = [...types].map((type) => type.split('::')[1]?.toLowerCase() ?? '');
+    for (const service of new Set(services)) {
+      const makes = statements.filter(({ Action }) =>
+        [Action].flat().some((action) => new RegExp(`^${service}:(?:Create|Put)`).test(action)),
+      );
+      expect(makes, service).not.toEqual([]);
+    }
+    // Making a resource must not be a way to its content, nor to a call that the broker has not decided.
+    const actions = statements.flatMap(({ Action }) => Action);
+    expect(
+      actions.filter((action) => /dynamodb:(?:Get|Put|Query|Scan|Update)?Item|lambda:Invoke/.test(action)),
+    ).toEqual([]);
+  });
+
+  it('--deploy reads the outputs of the stack, calls the URL and runs health once', async () => {
+    const actions = (await statementsOf('--deploy')).flatMap(({ Action }) => Action);
+    expect(actions).toEqual([
+      'sts:AssumeRole',
+      'cloudformation:DescribeStacks',
+      'cloudformation:UpdateTerminationProtection',
+      'lambda:InvokeFunctionUrl',
+      'lambda:InvokeFunction',
+      'lambda:InvokeFunction',
+    ]);
+  });
+
+  it.each([
+    ['two of them', ['--deploy', '--operator']],
+    ['one of them beside a role', [REPORTING, '--operator']],
+  ])('is wrong usage with %s', async (_, args) => {
+    const { exitCode, stderr } = await policy(...args, '--environment', 'prod');
+    expect(exitCode).toBe(2);
+    expect(stderr).toMatch(/each stand alone, without a role/);
   });
 });
 

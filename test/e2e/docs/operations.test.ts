@@ -28,6 +28,7 @@ interface Run {
 
 /** What each block of a section does to a local broker, in the order of the page. */
 const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
+  'Before you begin': [{ about: /policy --operator/, shows: /LookAfterTheSecrets.*StopTheBroker/s }],
   'Onboard a client': [
     { about: /client put hooli/, input: NEW, shows: /accepted .*hooli: version .* is AWSCURRENT/s },
     { about: /policy/, shows: /lambda:InvokeFunctionUrl.*token-broker-prod/s },
@@ -77,7 +78,11 @@ const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
     { about: /doctor/, shows: /ok +call +A token was issued/ },
     { about: /token --client/, shows: /fingerprint +[0-9a-f]{16}/ },
   ],
-  Deploy: [{ about: /config prod/, shows: /^canary\.percent +10 +written$/m }],
+  Deploy: [
+    { about: /config prod/, shows: /^canary\.percent +10 +written$/m },
+    { about: /policy --execution/, shows: /MakeTheKey.*UseTheBootstrap/s },
+    { about: /--key-policy/, shows: /"Sid": "UseForLogs"/ },
+  ],
   'Rotate the sealing key': [
     { about: /sealing-key rotate/, shows: /^sealing key: version .* is AWSCURRENT$/m },
     { about: /sealing-key retire/, exitCode: 1, shows: /too-early/ },
@@ -89,7 +94,7 @@ const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
 /** Blocks that are about a deployed stack, which is not on this machine. */
 const EXCEPTIONS: readonly (readonly [block: RegExp, reason: string])[] = [
   [/aws cloudformation describe-stacks/, 'reads the outputs of a deployed stack'],
-  [/cdk -- deploy/, 'deploys to AWS'],
+  [/npm run deploy/, 'deploys to AWS'],
   [/function-concurrency/, 'changes a deployed function'],
   [/resource-policy/, 'changes who may read a secret in AWS'],
   [/aws organizations/, 'changes what an account may do'],

@@ -106,6 +106,8 @@ describe('metric math', () => {
     ['IF(none, 1, 2)', undefined],
     ['FILL(none, 0) + 1', 1],
     ['FILL(a, 0)', 5],
+    ['RUNNING_SUM(FILL(none, 0)) + 1', 1],
+    ['IF(RUNNING_SUM(FILL(a, 0)) > 4, 1, 2)', 1],
   ])('%s is %j', (expression, result) => {
     expect(compute(expression, { a: 5, b: 2, none: undefined })).toBe(result);
   });

@@ -1,6 +1,6 @@
 import type { Alarm, MetricName, MetricQuery } from './alarm-definition.ts';
 import { type AlarmState, nextState } from './alarm-state.ts';
-import { compute } from './metric-math.ts';
+import { compute, type Values } from './metric-math.ts';
 import { metricKey, type Point } from './metric-points.ts';
 import { statisticOf } from './statistic.ts';
 
@@ -15,7 +15,9 @@ export function watch(alarm: Alarm, points: readonly Point[], from: number, to: 
   for (let now = from; now <= to; now += MINUTE_MS) {
     const range = Array.from({ length: alarm.EvaluationPeriods + EXTRA_PERIODS }, (_, index) => {
       const end = now - (alarm.EvaluationPeriods + EXTRA_PERIODS - 1 - index) * periodMs;
-      const value = valueAt(queries, series, end - periodMs, end);
+      return valuesAt(queries, series, end - periodMs, end);
+    }).map((values, index, all) => {
+      const value = resultOf(queries, values, all.slice(0, index));
       return value === undefined ? undefined : breaches(alarm, value);
     });
     const rule = {
@@ -69,7 +71,7 @@ function seriesOf(points: readonly Point[]): ReadonlyMap<string, ReadonlyMap<num
   return series;
 }
 
-function valueAt(queries: readonly MetricQuery[], series: ReturnType<typeof seriesOf>, from: number, to: number) {
+function valuesAt(queries: readonly MetricQuery[], series: ReturnType<typeof seriesOf>, from: number, to: number) {
   const values: Record<string, number | undefined> = {};
   for (const { Id, MetricStat } of queries) {
     if (MetricStat === undefined) continue;
@@ -77,9 +79,13 @@ function valueAt(queries: readonly MetricQuery[], series: ReturnType<typeof seri
     const inside = minutes.filter(([minute]) => minute >= from && minute < to).flatMap(([, found]) => found);
     values[Id] = statisticOf(MetricStat.Stat, inside);
   }
+  return values;
+}
+
+function resultOf(queries: readonly MetricQuery[], values: Values, earlier: readonly Values[]): number | undefined {
   const [answer, ...others] = queries.filter(({ ReturnData }) => ReturnData !== false);
   if (answer === undefined || others.length > 0) throw new TypeError('an alarm looks at one result');
-  return answer.Expression === undefined ? values[answer.Id] : compute(answer.Expression, values);
+  return answer.Expression === undefined ? values[answer.Id] : compute(answer.Expression, values, earlier);
 }
 
 function keyOf({ Namespace, MetricName, Dimensions = [] }: MetricName): string {

@@ -2,13 +2,13 @@
 export type Values = Readonly<Record<string, number | undefined>>;
 
 /**
- * Computes a metric math expression for one period, as far as this project uses the language: numbers, ids, `+ - * /`,
- * comparisons, `IF` and `FILL` with a number. Throws at anything else, SEARCH among it, which no alarm may have. Without a
+ * Computes a metric math expression for one period, after the `earlier` ones of the same range, as far as this project uses the language: numbers, ids, `+ - * /`,
+ * comparisons, `IF`, `FILL` with a number and `RUNNING_SUM`. Throws at anything else, SEARCH among it, which no alarm may have. Without a
  * value where one is needed there is no result, and none of a division by zero.
  *
  * @see https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/using-metric-math.html
  */
-export function compute(expression: string, values: Values): number | undefined {
+export function compute(expression: string, values: Values, earlier: readonly Values[] = []): number | undefined {
   const tokens = expression.match(TOKEN) ?? [];
   if (tokens.join('') !== expression.replaceAll(/\s/g, '')) throw new SyntaxError(`cannot read ${expression}`);
   let position = 0;
@@ -38,6 +38,13 @@ export function compute(expression: string, values: Values): number | undefined 
     if (token === 'IF') {
       const [condition, then, otherwise] = callArguments(3);
       return condition === undefined ? undefined : condition === 0 ? otherwise : then;
+    }
+    if (token === 'RUNNING_SUM') {
+      const from = position + 1;
+      const [value] = callArguments(1);
+      const summed = tokens.slice(from, position - 1).join('');
+      const before = earlier.map((each, index) => compute(summed, each, earlier.slice(0, index)));
+      return value === undefined ? undefined : before.reduce<number>((sum, each) => sum + (each ?? 0), value);
     }
     if (token === 'FILL') {
       const [value, filler] = callArguments(2);

@@ -17,6 +17,8 @@ describe('settings', () => {
       alarms: { off: [] },
       canary: { percent: 10, minutes: 5 },
       reservedConcurrency: 'none',
+      healthConcurrency: 10,
+      tags: {},
       provisionedConcurrency: 0,
       credentialMaxAgeDays: 365,
       logRetentionDays: 365,

@@ -9,7 +9,7 @@ const RATE = 'must be a rate such as rate(1 hour) or rate(30 minutes)';
 const RATE_RANGE = 'must be between rate(15 minutes) and rate(1 day)';
 const EMAIL = 'must be an e-mail address such as ops@example.com';
 const MEMBERS =
-  'account, region, services, accessRules, health, principalOrgId, alarms, canary, reservedConcurrency, provisionedConcurrency, credentialMaxAgeDays, logRetentionDays, tracing, trail, vpc, keyArn';
+  'account, region, services, accessRules, health, principalOrgId, alarms, canary, reservedConcurrency, healthConcurrency, provisionedConcurrency, credentialMaxAgeDays, logRetentionDays, tracing, trail, vpc, tags, keyArn';
 const ROLE_FORM = 'arn:aws:iam::<account>:role/<name>';
 
 describe('wrong settings', () => {

@@ -1,0 +1,291 @@
+import { sealingKeyName } from '../../functions/contract.ts';
+import type { Environment } from '../../lib/settings/environment.ts';
+import { ALIAS, functionName, stackName, tableName, tokenRoleName, topicName } from '../../lib/settings/names.ts';
+
+/** What those need in the account of an environment who deploy it, operate it, or stop it in an emergency. */
+export const OWN_POLICIES = {
+  deploy: 'of who deploys: the roles of the CDK bootstrap, the outputs, one run of health',
+  execution: 'of the role with which CloudFormation makes the stack',
+  operator: 'of who looks after the clients; it reads no credential',
+  emergency: 'of who may stop the broker or a client in an emergency',
+} as const;
+
+/** The identity policy of one of them, as narrow as the names of an environment allow. */
+export function ownPolicy(kind: keyof typeof OWN_POLICIES, environment: Environment) {
+  return { Version: '2012-10-17', Statement: STATEMENTS[kind](environment) };
+}
+
+const STATEMENTS = { deploy, execution, operator, emergency } satisfies Record<
+  keyof typeof OWN_POLICIES,
+  (environment: Environment) => readonly Statement[]
+>;
+
+interface Statement {
+  readonly Sid: string;
+  readonly Effect: 'Allow';
+  readonly Action: readonly string[];
+  readonly Resource: string | readonly string[];
+  readonly Condition?: object;
+}
+
+function deploy(environment: Environment): readonly Statement[] {
+  const { account, region } = environment;
+  const roles = ['deploy', 'file-publishing', 'lookup'].map((role) =>
+    arn(environment, 'iam', `role/cdk-*-${role}-role-${account}-${region}`, ''),
+  );
+  return [
+    allow('UseTheBootstrap', ['sts:AssumeRole'], roles),
+    readOutputs(environment),
+    allow('UndoAFailedCreation', ['cloudformation:UpdateTerminationProtection'], stackArn(environment)),
+    // For `doctor`: it asks without a client, so no access rule is needed.
+    allow('CallTheFunctionUrl', ['lambda:InvokeFunctionUrl'], aliasArn(environment), {
+      StringEquals: { 'lambda:FunctionUrlAuthType': 'AWS_IAM' },
+    }),
+    allow('InvokeThroughTheFunctionUrl', ['lambda:InvokeFunction'], aliasArn(environment), {
+      Bool: { 'lambda:InvokedViaFunctionUrl': 'true' },
+    }),
+    allow('RunHealthOnce', ['lambda:InvokeFunction'], healthFunctionArn(environment)),
+  ];
+}
+
+/** Each service whose resources the template has: what CloudFormation makes, changes, reads back and removes of them. */
+function execution(environment: Environment): readonly Statement[] {
+  const { name, account, region } = environment;
+  const own = `${stackName(name)}-*`;
+  const roles = [own, tokenRoleName(name)].map((role) => arn(environment, 'iam', `role/${role}`, ''));
+  const at = (service: string, ...resources: readonly string[]) =>
+    resources.map((one) => arn(environment, service, one));
+  return [
+    allow('ReadTheAssets', ['s3:GetObject'], `arn:${partition(environment)}:s3:::cdk-*-assets-${account}-${region}/*`),
+    allow('ReadTheBootstrap', ['ssm:GetParameters'], at('ssm', 'parameter/cdk-bootstrap/*')),
+    allow('Functions', LIFE.lambda, [...functionArns(environment), healthFunctionArn(environment)]),
+    allow('Roles', LIFE.iam, roles),
+    allow('PassRoles', ['iam:PassRole'], roles, {
+      StringEquals: {
+        'iam:PassedToService': ['codedeploy.amazonaws.com', 'lambda.amazonaws.com', 'scheduler.amazonaws.com'],
+      },
+    }),
+    allow('Table', LIFE.dynamodb, tableArn(environment)),
+    allow('SealingKey', LIFE.secretsmanager, at('secretsmanager', `secret:${sealingKeyName(name)}-*`)),
+    allow('MakeUpTheSealingKey', ['secretsmanager:GetRandomPassword'], '*'),
+    allow('MakeTheKey', ['kms:CreateKey'], '*', { StringEquals: requestTags(name) }),
+    allow('Key', LIFE.kms, ...keyOf(environment)),
+    allow(
+      'UseTheKeyForThem',
+      [...KEY_USE, 'kms:CreateGrant', 'kms:DescribeKey', 'kms:Encrypt'],
+      ...keyOf(environment, ['dynamodb', 'secretsmanager']),
+    ),
+    allow('Topic', LIFE.sns, at('sns', topicName(name), `${topicName(name)}:*`)),
+    allow('Queue', LIFE.sqs, at('sqs', own)),
+    allow('Logs', LIFE.logs, at('logs', `log-group:${own}`)),
+    allow('Alarms', LIFE.cloudwatch, [
+      ...at('cloudwatch', `alarm:token-broker-*-${name}`),
+      arn(environment, 'cloudwatch', `dashboard/${functionName(name)}-${region}`, ''),
+    ]),
+    allow('Rule', LIFE.events, at('events', `rule/${own}`)),
+    allow('Schedule', LIFE.scheduler, at('scheduler', `schedule/default/token-broker-health-${name}`)),
+    allow('Canary', LIFE.codedeploy, [
+      ...at('codedeploy', `application:${functionName(name)}`, `deploymentgroup:${functionName(name)}/*`),
+      ...at('codedeploy', 'deploymentconfig:*'),
+    ]),
+    // AWS knows no narrower resource for these lists.
+    allow('Look', ['cloudwatch:DescribeAlarms', 'codedeploy:ListDeploymentConfigs', 'logs:DescribeLogGroups'], '*'),
+    ...(environment.vpc === undefined ? [] : [allow('LookAtTheVpc', LIFE.ec2, '*')]),
+  ];
+}
+
+function operator(environment: Environment): readonly Statement[] {
+  const { name } = environment;
+  return [
+    readOutputs(environment),
+    allow('ListTheSecrets', ['secretsmanager:ListSecrets'], '*'),
+    allow(
+      'LookAfterTheSecrets',
+      [
+        'CreateSecret',
+        'DeleteResourcePolicy',
+        'DeleteSecret',
+        'DescribeSecret',
+        'GetResourcePolicy',
+        'ListSecretVersionIds',
+        'PutResourcePolicy',
+        'PutSecretValue',
+        'RestoreSecret',
+        'TagResource',
+        'UntagResource',
+        'UpdateSecretVersionStage',
+      ].map((action) => `secretsmanager:${action}`),
+      arn(environment, 'secretsmanager', `secret:token-broker/${name}/*`),
+    ),
+    allow(
+      'RotateTheSealingKey',
+      ['ListSecretVersionIds', 'PutSecretValue', 'UpdateSecretVersionStage'].map(
+        (action) => `secretsmanager:${action}`,
+      ),
+      arn(environment, 'secretsmanager', `secret:${sealingKeyName(name)}-*`),
+    ),
+    allow('ReadTheAuditLines', ['logs:FilterLogEvents'], arn(environment, 'logs', `log-group:${stackName(name)}-*`)),
+    allow('FindTheLog', ['lambda:GetFunctionConfiguration'], functionArns(environment)),
+    allow('EncryptThem', KEY_USE, ...keyOf(environment, ['secretsmanager'])),
+    ...changeTheTable(environment),
+  ];
+}
+
+function emergency(environment: Environment): readonly Statement[] {
+  const { name } = environment;
+  return [
+    readOutputs(environment),
+    allow(
+      'StopTheBroker',
+      [
+        'lambda:DeleteFunctionConcurrency',
+        'lambda:DeleteProvisionedConcurrencyConfig',
+        'lambda:GetFunctionConcurrency',
+        'lambda:PutFunctionConcurrency',
+        'lambda:PutProvisionedConcurrencyConfig',
+      ],
+      functionArns(environment),
+    ),
+    allow(
+      'PutAnEarlierVersionBack',
+      ['lambda:GetAlias', 'lambda:ListVersionsByFunction', 'lambda:UpdateAlias'],
+      functionArns(environment),
+    ),
+    allow(
+      'StopADeployment',
+      ['codedeploy:GetDeployment', 'codedeploy:ListDeployments', 'codedeploy:StopDeployment'],
+      arn(environment, 'codedeploy', `deploymentgroup:${functionName(name)}/*`),
+    ),
+    allow(
+      'DenyASecret',
+      ['DeleteResourcePolicy', 'DescribeSecret', 'GetResourcePolicy', 'PutResourcePolicy'].map(
+        (action) => `secretsmanager:${action}`,
+      ),
+      arn(environment, 'secretsmanager', `secret:token-broker/${name}/*`),
+    ),
+    ...changeTheTable(environment),
+  ];
+}
+
+function readOutputs(environment: Environment): Statement {
+  return allow('ReadTheOutputs', ['cloudformation:DescribeStacks'], stackArn(environment));
+}
+
+/** The flags of clients and pairs; its tokens are sealed. */
+function changeTheTable(environment: Environment): readonly Statement[] {
+  return [
+    allow('ChangeTheTable', ['dynamodb:GetItem', 'dynamodb:UpdateItem'], tableArn(environment)),
+    allow('UseItsKey', [...KEY_USE, 'kms:DescribeKey', 'kms:Encrypt'], ...keyOf(environment, ['dynamodb'])),
+  ];
+}
+
+function allow(
+  Sid: string,
+  actions: readonly string[],
+  Resource: Statement['Resource'],
+  Condition?: object,
+): Statement {
+  return { Sid, Effect: 'Allow', Action: [...actions], Resource, ...(Condition && { Condition }) };
+}
+
+function arn({ account, region }: Environment, service: string, resource: string, place: string = region): string {
+  return `arn:${partition({ region })}:${service}:${place}:${account}:${resource}`;
+}
+
+function partition({ region }: Pick<Environment, 'region'>): string {
+  return region.startsWith('cn-') ? 'aws-cn' : region.startsWith('us-gov-') ? 'aws-us-gov' : 'aws';
+}
+
+function stackArn(environment: Environment): string {
+  return arn(environment, 'cloudformation', `stack/${stackName(environment.name)}/*`);
+}
+
+function tableArn(environment: Environment): string {
+  return arn(environment, 'dynamodb', `table/${tableName(environment.name)}`);
+}
+
+/** The token function, with its alias and versions. */
+function functionArns(environment: Environment): readonly string[] {
+  const { name } = environment;
+  return [functionName(name), `${functionName(name)}:*`].map((one) => arn(environment, 'lambda', `function:${one}`));
+}
+
+function aliasArn(environment: Environment): string {
+  return arn(environment, 'lambda', `function:${functionName(environment.name)}:${ALIAS}`);
+}
+
+function healthFunctionArn(environment: Environment): string {
+  return arn(environment, 'lambda', `function:token-broker-health-${environment.name}`);
+}
+
+/** The key of the environment, known by its tags unless the settings name it; `services` that may use it for a principal. */
+function keyOf(environment: Environment, services: readonly string[] = []): readonly [string, object | undefined] {
+  const { name, region, keyArn } = environment;
+  const via = services.map((service) => `${service}.${region}.amazonaws.com`);
+  const equals = {
+    ...(via.length > 0 && { 'kms:ViaService': via }),
+    ...(keyArn === undefined && { 'aws:ResourceTag/application': 'token-broker', 'aws:ResourceTag/environment': name }),
+  };
+  const condition = Object.keys(equals).length === 0 ? undefined : { StringEquals: equals };
+  return [keyArn ?? arn(environment, 'kms', 'key/*'), condition];
+}
+
+function requestTags(name: string) {
+  return { 'aws:RequestTag/application': 'token-broker', 'aws:RequestTag/environment': name };
+}
+
+const KEY_USE = ['kms:Decrypt', 'kms:GenerateDataKey'];
+
+function lifeOf(service: string, actions: string): readonly string[] {
+  return actions.split(/\s+/).map((action) => `${service}:${action}`);
+}
+
+/** What CloudFormation does with a resource in its life; no action reads what is kept in it, and none calls a function. */
+const LIFE = {
+  lambda: lifeOf(
+    'lambda',
+    'AddPermission Create* Delete* Get* List* PublishVersion Put* RemovePermission TagResource UntagResource Update*',
+  ),
+  iam: lifeOf(
+    'iam',
+    'CreateRole DeleteRole DeleteRolePolicy GetRole GetRolePolicy List* PutRolePermissionsBoundary PutRolePolicy TagRole UntagRole Update*',
+  ),
+  dynamodb: lifeOf(
+    'dynamodb',
+    'CreateTable DeleteTable Describe* GetResourcePolicy ListTagsOfResource TagResource UntagResource UpdateTable UpdateTimeToLive',
+  ),
+  secretsmanager: lifeOf(
+    'secretsmanager',
+    'CreateSecret DeleteResourcePolicy DeleteSecret DescribeSecret GetResourcePolicy PutResourcePolicy TagResource UntagResource UpdateSecret ValidateResourcePolicy',
+  ),
+  kms: lifeOf(
+    'kms',
+    'DescribeKey EnableKeyRotation GetKeyPolicy GetKeyRotationStatus ListResourceTags PutKeyPolicy ScheduleKeyDeletion TagResource UntagResource UpdateKeyDescription',
+  ),
+  sns: lifeOf(
+    'sns',
+    'CreateTopic DeleteTopic Get* List* SetTopicAttributes Subscribe TagResource Unsubscribe UntagResource',
+  ),
+  sqs: lifeOf(
+    'sqs',
+    'CreateQueue DeleteQueue GetQueueAttributes GetQueueUrl ListQueueTags SetQueueAttributes TagQueue UntagQueue',
+  ),
+  logs: lifeOf(
+    'logs',
+    'AssociateKmsKey CreateLogGroup DeleteLogGroup ListTagsForResource PutRetentionPolicy TagResource UntagResource',
+  ),
+  cloudwatch: lifeOf(
+    'cloudwatch',
+    'DeleteAlarms DeleteDashboards GetDashboard ListTagsForResource PutDashboard PutMetricAlarm TagResource UntagResource',
+  ),
+  events: lifeOf(
+    'events',
+    'DeleteRule DescribeRule ListTagsForResource ListTargetsByRule PutRule PutTargets RemoveTargets TagResource UntagResource',
+  ),
+  scheduler: lifeOf('scheduler', 'CreateSchedule DeleteSchedule GetSchedule UpdateSchedule'),
+  codedeploy: lifeOf(
+    'codedeploy',
+    'Create* Delete* Get* ListTagsForResource RegisterApplicationRevision StopDeployment TagResource UntagResource Update*',
+  ),
+  ec2: lifeOf('ec2', 'DescribeSecurityGroups DescribeSubnets DescribeVpcs'),
+} as const;

@@ -1,0 +1,115 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { stripVTControlCharacters } from 'node:util';
+import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
+import { environments } from '../lib/environments.ts';
+import { type Environment, parseEnvironment } from '../lib/settings/environment.ts';
+import { ACCESS_KEY } from '../lib/settings/listing.ts';
+import { stackName } from '../lib/settings/names.ts';
+import { SettingsError } from '../lib/settings/schema.ts';
+import { isJsonObject, parseJson } from './json.ts';
+
+/** What the CDK is asked: of the stack alone, because the CDK would also bundle every stack that it is not told to leave out. */
+const COMMANDS: Readonly<Record<string, (environment: Environment) => readonly string[]>> = {
+  bootstrap: ({ account, region }) => ['bootstrap', `aws://${account}/${region}`],
+  diff: (environment) => ['diff', stackName(environment.name), '--exclusively'],
+  deploy: (environment) => [
+    'deploy',
+    stackName(environment.name),
+    '--exclusively',
+    // Where the CDK cannot ask it would give up.
+    ...(process.stdin.isTTY ? [] : ['--require-approval', 'never']),
+  ],
+};
+
+/** How the CDK tells a difference in what `listAccess` has put into the template. */
+const ACCESS_LINE = new RegExp(`^\\[([-+~])\\] Metadata ${ACCESS_KEY}(\\S+): (.*)$`);
+
+// `npm run deploy -- dev`: the CDK's own command line, for one environment and with the arguments that it needs there.
+const [verb = '', name = '', ...rest] = process.argv.slice(2);
+process.exitCode = await run();
+
+async function run(): Promise<number> {
+  const form = Object.hasOwn(environments, name) ? environments[name] : undefined;
+  const command = COMMANDS[verb];
+  if (command === undefined || form === undefined) {
+    const verbs = Object.keys(COMMANDS).join('|');
+    return fail(2, `npm run ${verbs} -- <environment>, one of ${Object.keys(environments).join(', ')}`);
+  }
+  let environment: Environment;
+  try {
+    environment = parseEnvironment(name, form);
+  } catch (error) {
+    if (!(error instanceof SettingsError)) throw error;
+    return fail(1, `lib/environments.ts: ${error.message}`);
+  }
+  const { account, region } = environment;
+  const own = await signedInAccount(region);
+  if (own !== undefined && own !== account) {
+    return fail(1, `You are signed in to the account ${own}, and ${name} belongs to ${account}: nothing was done.`);
+  }
+  return cdk([...command(environment), ...rest]);
+}
+
+/** `undefined` when AWS does not say: then the CDK finds out by itself, or needs no account. */
+async function signedInAccount(region: string): Promise<string | undefined> {
+  const profile = rest.indexOf('--profile') + 1;
+  if (profile > 0) process.env.AWS_PROFILE = rest[profile];
+  try {
+    const sts = new STSClient({ region, maxAttempts: 2, requestHandler: { requestTimeout: 5_000 } });
+    return (await sts.send(new GetCallerIdentityCommand({}))).Account;
+  } catch {
+    return undefined;
+  }
+}
+
+async function cdk(args: readonly string[]): Promise<number> {
+  process.stderr.write(`> cdk ${args.join(' ')}\n`);
+  const program = fileURLToPath(new URL('../node_modules/aws-cdk/bin/cdk', import.meta.url));
+  // Only what is read here is taken from the terminal: a deployment asks its questions there.
+  const output = args[0] === 'diff' ? 'pipe' : 'inherit';
+  const child = spawn(process.execPath, [program, ...args], {
+    stdio: ['inherit', output, output],
+    env: { ...process.env, ...(process.stdout.isTTY && { FORCE_COLOR: '1' }) },
+  });
+  const ended = once(child, 'close');
+  for (const [from, to] of [
+    [child.stdout, process.stdout],
+    [child.stderr, process.stderr],
+  ] as const) {
+    if (from !== null) createInterface(from).on('line', (line) => to.write(`${readable(line)}\n`));
+  }
+  const [code] = await ended;
+  return typeof code === 'number' ? code : 1;
+}
+
+/** A line of the CDK about access, as sentences; any other line as it is. */
+function readable(line: string): string {
+  const [, sign, role, values = ''] = ACCESS_LINE.exec(stripVTControlCharacters(line)) ?? [];
+  if (role === undefined) return line;
+  const [first = '', second = ''] = values.split(/(?<=\}) to (?=\{)/);
+  const before = sign === '+' ? [] : accessOf(first);
+  const after = sign === '+' ? accessOf(first) : accessOf(second);
+  return [
+    ...after.filter((one) => !before.includes(one)).map((one) => `[+] ${role} gains ${one}`),
+    ...before.filter((one) => !after.includes(one)).map((one) => `[-] ${role} loses ${one}`),
+  ].join('\n');
+}
+
+/** `token for acme on customer-insights`, each client on its own. */
+function accessOf(json: string): readonly string[] {
+  const value = parseJson(json);
+  return Object.entries(isJsonObject(value) ? value : {}).flatMap(([what, clients]) => {
+    const [operation, place] = what.split(' on ');
+    return [clients]
+      .flat()
+      .map((client) => `${operation} for ${client === 'all' ? 'all clients' : client} on ${place}`);
+  });
+}
+
+function fail(exitCode: number, message: string): number {
+  process.stderr.write(`error: ${message}\n`);
+  return exitCode;
+}

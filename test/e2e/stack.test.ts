@@ -1,0 +1,116 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { environments } from '../../lib/environments.ts';
+import { synthesise } from '../stack/synthesise.ts';
+import { answerWith, startLoopbackServer } from '../unit/client/loopback-server.ts';
+import { ISOLATED } from './commands/command-line.ts';
+
+const PROGRAM = fileURLToPath(new URL('../../bin/stack.ts', import.meta.url));
+const BILLING = 'arn:aws:iam::111111111111:role/billing';
+const REPORTING = 'arn:aws:iam::222222222222:role/reporting';
+
+describe('npm run deploy, diff and bootstrap', () => {
+  it.each([
+    ['deploy', 'deploy TokenBroker-dev --exclusively --require-approval never'],
+    ['diff', 'diff TokenBroker-dev --exclusively'],
+    ['bootstrap', 'bootstrap aws://111111111111/eu-west-1'],
+  ])('%s one environment with the CDK, and show how', { timeout: 60_000 }, async (verb, command) => {
+    const { exitCode, stdout, stderr } = await run([verb, 'dev', '--help']);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: expect.stringContaining(`> cdk ${command} --help\n`) });
+    expect(stdout).toMatch(new RegExp(`^cdk ${verb} `));
+  });
+
+  it.each(['deploy', 'diff', 'bootstrap'])('%s nothing when the account is a foreign one', async (verb) => {
+    const { env, requests } = await signedInTo('333333333333');
+    const { exitCode, stdout, stderr } = await run([verb, 'dev'], env);
+    expect({ exitCode, stdout, stderr }).toEqual({
+      exitCode: 1,
+      stdout: '',
+      stderr:
+        'error: You are signed in to the account 333333333333, and dev belongs to 111111111111: nothing was done.\n',
+    });
+    expect(requests.map(({ body }) => body)).toEqual([expect.stringContaining('Action=GetCallerIdentity')]);
+  });
+
+  it('go on in the account of the environment', { timeout: 60_000 }, async () => {
+    const { env } = await signedInTo('111111111111');
+    expect(await run(['deploy', 'dev', '--help'], env)).toMatchObject({ exitCode: 0 });
+  });
+
+  it('bootstrap with arguments that the CDK takes', { timeout: 60_000 }, async () => {
+    const { exitCode, stdout } = await run(['bootstrap', 'dev', '--show-template']);
+    expect(exitCode).toBe(0);
+    expect(stdout).toContain('AWS::SSM::Parameter');
+  });
+
+  it.each([
+    ['no environment', ['deploy']],
+    ['an unknown one', ['deploy', 'toString']],
+    ['no verb', ['destroy', 'dev']],
+  ])('take %s for wrong usage', async (_, args) => {
+    const { exitCode, stderr } = await run(args);
+    expect({ exitCode, stderr }).toEqual({
+      exitCode: 2,
+      stderr: 'error: npm run bootstrap|diff|deploy -- <environment>, one of dev, staging, prod\n',
+    });
+  });
+});
+
+describe('npm run diff', () => {
+  it('tells which role gains what and which loses what, and bundles no other stack', { timeout: 120_000 }, async () => {
+    const deployed = synthesise('dev', {
+      ...environments.dev,
+      accessRules: [
+        { role: BILLING, clients: 'all', services: 'all' },
+        { role: REPORTING, clients: ['acme', 'globex'], services: ['customer-insights'] },
+        { role: 'arn:aws:iam::222222222222:role/old', clients: ['acme'], services: ['customer-insights'] },
+      ],
+    });
+    const { exitCode, stdout, stderr } = await run(['diff', 'dev', '--template', inFile(deployed.text)]);
+    expect(exitCode, stderr).toBe(0);
+    // The CDK decides by the variable CI which of the two it writes to.
+    expect(`${stdout}${stderr}`.match(/^\[.\] arn:.*/gm)).toEqual([
+      '[-] arn:aws:iam::222222222222:role/old loses token for acme on customer-insights',
+      `[+] ${BILLING} gains check for all clients on all services`,
+      `[-] ${REPORTING} loses token for globex on customer-insights`,
+    ]);
+    expect(stderr).toContain('Bundling asset TokenBroker-dev/');
+    expect(stderr).not.toMatch(/TokenBroker-(?:staging|prod)/);
+  });
+});
+
+/** The environment of a shell that is signed in to an account, as far as AWS STS is concerned. */
+async function signedInTo(account: string) {
+  const answer = `<GetCallerIdentityResponse><GetCallerIdentityResult><Account>${account}</Account></GetCallerIdentityResult></GetCallerIdentityResponse>`;
+  const { url, requests, close } = await startLoopbackServer(answerWith(200, answer, { 'content-type': 'text/xml' }));
+  onTestFinished(close);
+  return { env: { ...ISOLATED, AWS_ENDPOINT_URL_STS: url }, requests };
+}
+
+/** Runs one of the commands in this project, without a terminal and with every way out to AWS closed. */
+function run(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const variables = {
+    PATH: [path.dirname(process.execPath), process.env.PATH ?? ''].join(path.delimiter),
+    HOME: tmpdir(),
+    AWS_EC2_METADATA_DISABLED: 'true',
+    HTTPS_PROXY: 'http://127.0.0.1:9',
+    ...env,
+  };
+  return new Promise<{ exitCode: number | string; stdout: string; stderr: string }>((resolve) => {
+    execFile(process.execPath, [PROGRAM, ...args], { env: variables }, (error, stdout, stderr) => {
+      resolve({ exitCode: error?.code ?? 0, stdout, stderr });
+    });
+  });
+}
+
+function inFile(text: string): string {
+  const directory = mkdtempSync(path.join(tmpdir(), 'token-broker-test-'));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const file = path.join(directory, 'deployed.json');
+  writeFileSync(file, text);
+  return file;
+}

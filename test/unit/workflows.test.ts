@@ -1,0 +1,95 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { environments } from '../../lib/environments.ts';
+import packageJson from '../../package.json' with { type: 'json' };
+
+interface Step {
+  readonly uses?: string;
+  readonly run?: string;
+  readonly with?: Readonly<Record<string, unknown>>;
+}
+
+interface Job {
+  readonly needs?: string | readonly string[];
+  readonly environment?: string;
+  readonly permissions?: Readonly<Record<string, string>>;
+  readonly steps: readonly Step[];
+}
+
+interface Workflow {
+  readonly on: Readonly<Record<string, unknown>>;
+  readonly permissions: Readonly<Record<string, string>>;
+  readonly jobs: Readonly<Record<string, Job>>;
+}
+
+const ci = workflow('ci');
+const deploy = workflow('deploy');
+
+it('CI runs what .ci/run runs, and nothing else', () => {
+  expect(Object.keys(ci.jobs)).toEqual(['ci']);
+  expect(commandsOf(ci.jobs.ci)).toEqual(['.ci/run']);
+  expect(existsSync(new URL('../../.ci/run', import.meta.url))).toBe(true);
+});
+
+it.each(Object.entries({ ci, deploy }))(
+  '%s may read the repository, and only a deployment may ask for a role',
+  (_, { permissions, jobs }) => {
+    expect(permissions).toEqual({ contents: 'read' });
+    for (const { environment, permissions: own } of Object.values(jobs)) {
+      expect(own).toEqual(environment === undefined ? undefined : { contents: 'read', 'id-token': 'write' });
+    }
+  },
+);
+
+it.each(Object.entries({ ci, deploy }))(
+  '%s names the release of each action, and scripts that there are',
+  (_, { jobs }) => {
+    for (const { uses, run = '' } of Object.values(jobs).flatMap(({ steps }) => steps)) {
+      if (uses !== undefined) expect(uses).toMatch(/^[\w-]+\/[\w-]+@v\d+$/);
+      for (const [, script = ''] of run.matchAll(/npm run (?:--silent )?([\w-]+)/g)) {
+        expect(Object.keys(packageJson.scripts)).toContain(script);
+      }
+    }
+  },
+);
+
+it('a deployment goes from environment to environment, on a click only, with one synth for all', () => {
+  expect(Object.keys(deploy.on)).toEqual(['workflow_dispatch']);
+  expect(Object.keys(deploy.jobs)).toEqual(['synth', ...Object.keys(environments)]);
+  const order = Object.entries(deploy.jobs).map(([name, { needs }]) => [name, [needs ?? []].flat().at(-1)]);
+  expect(order).toEqual([
+    ['synth', undefined],
+    ['dev', 'synth'],
+    ['staging', 'dev'],
+    ['prod', 'staging'],
+  ]);
+  const synths = Object.values(deploy.jobs)
+    .flatMap(commandsOf)
+    .filter((run) => / synth\b/.test(run));
+  expect(synths).toEqual(['npm run cdk -- synth --quiet']);
+});
+
+it.each(Object.entries(environments))(
+  '%s is deployed from that synth, as its own role, and tried out',
+  (name, { region }) => {
+    const job = deploy.jobs[name];
+    expect(job?.environment).toBe(name);
+    expect(job?.steps).toContainEqual(
+      expect.objectContaining({ with: { 'role-to-assume': `$\{{ vars.DEPLOY_ROLE_ARN }}`, 'aws-region': region } }),
+    );
+    expect(commandsOf(job).slice(1)).toEqual([
+      `npm run deploy -- ${name} --app cdk.out`,
+      expect.stringMatching(new RegExp(`--stack-name TokenBroker-${name} .*doctor --url`, 's')),
+      expect.stringMatching(new RegExp(`lambda invoke --function-name token-broker-health-${name} `)),
+    ]);
+  },
+);
+
+function workflow(name: string): Workflow {
+  return parse(readFileSync(new URL(`../../.github/workflows/${name}.yml`, import.meta.url), 'utf8'));
+}
+
+function commandsOf(job: Job | undefined): readonly string[] {
+  return job?.steps.flatMap(({ run }) => run ?? []) ?? [];
+}
