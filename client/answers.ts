@@ -170,12 +170,19 @@ export async function askForCaller(connection: Connection, limits: WorkLimits): 
 
 /** As `request`; the error of a refusal by the access rules tells also who was refused, and what the rules allow. */
 async function requestForPair(...[connection, ...asked]: Parameters<typeof request>): Promise<Reply> {
+  let used: ReturnType<typeof connection.credentials> | undefined;
+  const read = () => {
+    used = connection.credentials();
+    return used;
+  };
   try {
-    return await request(connection, ...asked);
+    return await request({ ...connection, credentials: read }, ...asked);
   } catch (error) {
     if (!(error instanceof TokenBrokerError) || error.type !== ('access-denied' satisfies ProblemType)) throw error;
     const [, , limits] = asked;
-    const caller = await askForCaller({ ...connection, maxAttempts: 1 }, limits).catch(() => undefined);
+    // It is about the role that was refused, so the same credentials sign.
+    const signing = { ...connection, credentials: () => used ?? read(), maxAttempts: 1 };
+    const caller = await askForCaller(signing, limits).catch(() => undefined);
     throw caller === undefined ? error : withCaller(error, caller);
   }
 }

@@ -53,7 +53,7 @@ describe('wrong settings', () => {
     const project = path.join(work, 'project');
     const out = path.join(work, 'wrong');
     await Promise.all(
-      ['bin/app.ts', 'lib', 'functions/contract.ts'].map((part) =>
+      ['bin/app.ts', 'lib', 'functions'].map((part) =>
         cp(path.join(root, part), path.join(project, part), { recursive: true }),
       ),
     );

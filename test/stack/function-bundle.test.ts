@@ -21,19 +21,19 @@ describe('the code asset of the token function', () => {
     expect(bundle(exampleForm())).toEqual(stack);
   });
 
-  it('changes with an access rule, and so does the version that the alias names: nothing else', () => {
+  it('changes with an access rule, and so does the version that the alias names: nothing else but what the metadata tells of it', () => {
     const other = bundle(changed(exampleForm(), 'accessRules/0/clients', ['acme', 'globex']));
     expect(digests(other)['token-broker-test/index.mjs']).toBe(digests(stack)['token-broker-test/index.mjs']);
     expect(codeKey(other)).not.toBe(codeKey(stack));
     expect(versionOf(other)).not.toBe(versionOf(stack));
-    expect(withCodeOf(stack, other, other.text)).toBe(stack.text);
+    expect(withoutAccess(withCodeOf(stack, other, other.text))).toEqual(withoutAccess(stack.text));
   });
 
   it('changes together with the permissions of an account that comes, or goes, with an access rule', () => {
     const rule = { role: 'arn:aws:iam::222222222222:role/billing', clients: 'all', services: 'all' };
     const other = bundle(changed(exampleForm(), 'accessRules/1', rule));
     const { Resources: before } = stack.template;
-    const { Resources: after, ...rest }: typeof stack.template = JSON.parse(withCodeOf(stack, other, other.text));
+    const { Resources: after, ...rest } = withoutAccess(withCodeOf(stack, other, other.text));
     const [kept, added] = Object.entries(after).reduce<[Entry[], Entry[]]>(
       ([old, fresh], entry) => (entry[0] in before ? [[...old, entry], fresh] : [old, [...fresh, entry]]),
       [[], []],
@@ -42,7 +42,13 @@ describe('the code asset of the token function', () => {
       ['AWS::Lambda::Permission', '222222222222'],
       ['AWS::Lambda::Permission', '222222222222'],
     ]);
-    expect({ ...rest, Resources: Object.fromEntries(kept) }).toEqual(stack.template);
+    // The table is made last, so it waits for the new permissions too.
+    const isNew = new Set(added.map(([id]) => id));
+    const same = kept.map(([id, resource]) => {
+      const { DependsOn } = resource;
+      return [id, DependsOn ? { ...resource, DependsOn: DependsOn.filter((one) => !isNew.has(one)) } : resource];
+    });
+    expect({ ...rest, Resources: Object.fromEntries(same) }).toEqual(withoutAccess(stack.text));
   });
 
   it('has room for 2 000 access rules', () => {
@@ -55,6 +61,12 @@ describe('the code asset of the token function', () => {
     expect(JSON.parse(asset['settings.json'] ?? '').accessRules).toHaveLength(2_000);
   });
 });
+
+/** The template without what its metadata tells of the access rules. */
+function withoutAccess(text: string): typeof stack.template {
+  const { Metadata: _, ...template } = JSON.parse(text);
+  return template;
+}
 
 describe('the code assets', () => {
   it.each(['token-broker-health-test'])('of %s hold code and nothing else', (name) => {
