@@ -1,4 +1,4 @@
-// Asks the token broker for a token, signed by aws4fetch: for whoever cannot use the client, because it runs
+// Asks the token broker for a token, signed by aws4fetch: for callers that cannot use the client, because it runs
 // everywhere that has fetch.
 //
 // Usage: node with-aws4fetch.js <client> <service>
