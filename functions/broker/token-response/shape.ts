@@ -57,10 +57,10 @@ function typeOf(value: unknown): Pick<ShapeMember, 'type' | 'length'> {
 }
 
 /**
- * Makes what prints the paths of one answer: dotted, as the settings take them, `$` for the answer itself. A name is
- * shown when it is one that the broker knows, also when the credential is in it: else a mask would tell what is in it. A plain
- * word is shown when it is not also a value of the answer and repeats nothing of the credential; any other name could be a
- * secret (a token that is used as a key) and becomes `*`.
+ * Makes what prints the paths of one answer: dotted, as the settings take them, `$` for the answer itself. A name that
+ * the broker knows is always shown, because a mask there would tell what the credential holds. A plain word is shown when
+ * it is not also a value of the answer and repeats nothing of the credential; any other name could be a secret (a token
+ * that is used as a key) and becomes `*`.
  */
 export function createPathPrinter(answer: unknown, credential: Credential | undefined): PrintPath {
   const texts = textsIn(answer).filter(({ length }) => length >= MIN_TEXT_LENGTH);
