@@ -1,3 +1,5 @@
+import { isRecord } from '../functions/broker/json.ts';
+
 /** The value of a JSON text, or `undefined` when it is none; a parser's message would quote the text. */
 export function parseJson(text: string): unknown {
   try {
@@ -7,13 +9,8 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Whether a value is an object with members, and not a list. */
-export function isJsonObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** The object of a JSON text, or `undefined` when it is none. */
 export function parseJsonObject(text: string): Readonly<Record<string, unknown>> | undefined {
   const value = parseJson(text);
-  return isJsonObject(value) ? value : undefined;
+  return isRecord(value) ? value : undefined;
 }

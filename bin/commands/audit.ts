@@ -7,10 +7,11 @@ import { aborted, CommandFailure, explainFailure } from '../../client/commands/f
 import { parseName } from '../../client/commands/options.ts';
 import { printJson, printLine, tableText, talk } from '../../client/commands/output.ts';
 import { causeWord } from '../../functions/aws/calls.ts';
+import { isRecord } from '../../functions/broker/json.ts';
 import { FINDINGS, PROBLEMS } from '../../functions/contract.ts';
 import { parseRoleArn } from '../../lib/settings/access-rules.ts';
 import { functionName } from '../../lib/settings/names.ts';
-import { isJsonObject, parseJsonObject } from '../json.ts';
+import { parseJsonObject } from '../json.ts';
 import { awsFailure } from './shared/aws-failure.ts';
 import { awsRegion, checkEndpoint, isLocal } from './shared/environment.ts';
 import { addRegionOption, type ClientOptions } from './shared/options.ts';
@@ -157,8 +158,7 @@ async function openLog(client: string, options: AuditOptions, signal: AbortSigna
 }
 
 function readEvent(event: unknown, client: string) {
-  if (!isJsonObject(event) || typeof event.message !== 'string' || typeof event.timestamp !== 'number')
-    return undefined;
+  if (!isRecord(event) || typeof event.message !== 'string' || typeof event.timestamp !== 'number') return undefined;
   const { _aws, Requests, CacheHits, TokenRequests, environment, ...line } = parseJsonObject(event.message) ?? {};
   if (typeof line.pair !== 'string' || !line.pair.startsWith(`${client}/`) || line.requestId === undefined)
     return undefined;
@@ -168,7 +168,7 @@ function readEvent(event: unknown, client: string) {
 async function logGroupOf(environment: string, ask: ReturnType<typeof askAws>): Promise<string> {
   const path = `/2015-03-31/functions/${functionName(environment)}/configuration`;
   const { LoggingConfig } = await ask('lambda', 'GetFunctionConfiguration', { path });
-  if (isJsonObject(LoggingConfig) && typeof LoggingConfig.LogGroup === 'string') return LoggingConfig.LogGroup;
+  if (isRecord(LoggingConfig) && typeof LoggingConfig.LogGroup === 'string') return LoggingConfig.LogGroup;
   throw new CommandFailure('log-unknown', 'The function does not tell its log', 'Give its name with --log-group.');
 }
 

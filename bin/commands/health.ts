@@ -4,9 +4,10 @@ import { aborted, CommandFailure, explainFailure, isFailure } from '../../client
 import { addConnectionOptions, type ConnectionOptions, connect } from '../../client/commands/options.ts';
 import { printJson, tableText, talk, talkOfProgress } from '../../client/commands/output.ts';
 import { causeWord } from '../../functions/aws/calls.ts';
+import { isRecord } from '../../functions/broker/json.ts';
 import type { Pair } from '../../functions/broker/pair/pair.ts';
 import { FINDINGS } from '../../functions/contract.ts';
-import { isJsonObject, parseJsonObject } from '../json.ts';
+import { parseJsonObject } from '../json.ts';
 import { checkMembers, checkPairs, findingOf, mapConcurrently, type PairCheck } from './shared/checks.ts';
 import { type ClientSecret, checkedPairs, tellOld } from './shared/client-secret.ts';
 import { checkEndpoint } from './shared/environment.ts';
@@ -161,15 +162,15 @@ function listOf(value: unknown): readonly unknown[] {
 
 /** A pair that the run did not reach has no finding. */
 function readPair(entry: unknown): PairHealth | undefined {
-  if (!isJsonObject(entry) || !isJsonObject(entry.pair)) return undefined;
+  if (!isRecord(entry) || !isRecord(entry.pair)) return undefined;
   const { client, service } = entry.pair;
   if (typeof client !== 'string' || typeof service !== 'string') return undefined;
   return { client, service, finding: typeof entry.finding === 'string' ? entry.finding : 'not-reached' };
 }
 
 function noticesOn({ probe, reported }: ScheduledRun['summary']): readonly string[] {
-  const condition = isJsonObject(probe) ? probe.condition : undefined;
-  const sent = isJsonObject(reported) ? reported.sent : undefined;
+  const condition = isRecord(probe) ? probe.condition : undefined;
+  const sent = isRecord(reported) ? reported.sent : undefined;
   return [
     ...(typeof condition === 'string' ? [`A role without an access rule: ${condition}`] : []),
     ...(typeof sent === 'number' ? [`Messages to the operators: ${sent}`] : []),

@@ -31,8 +31,8 @@ interface Dependencies {
 }
 
 /**
- * Finds out whether a version of a client's credential works, by the same rules as any token request: the lease, the
- * latch, the hold and the pause count, and the token of the current version is published, so that a new version reaches
+ * Finds out whether a version of a client's credential works, by the rules of every token request: the lease, the latch,
+ * the hold and the pause count, and the token of the current version is published, so that a new version reaches
  * the callers. A check that finds the secret gone withdraws the living token.
  *
  * @throws Problem only when the broker itself cannot say: `secrets-unavailable`, `token-endpoint-timeout`, …

@@ -58,7 +58,7 @@ function textOf(chunk: string | Uint8Array): string {
   return text.includes('\ufffd') ? `${text}${Buffer.from(chunk).toString('latin1')}` : text;
 }
 
-/** As much of a value as any code could print, hidden members too. */
+/** All of a value that code could print, hidden members too. */
 export function inspectAll(value: unknown): string {
   return inspect(value, { depth: null, showHidden: true, maxStringLength: null, maxArrayLength: null });
 }

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { PairRecord, StoredToken } from '../../functions/broker/pair/record.ts';
+import type { PairRecord } from '../../functions/broker/pair/record.ts';
 import { Problem } from '../../functions/broker/problem.ts';
-import { Redacted } from '../../functions/broker/redacted.ts';
 import { START } from '../support/example.ts';
 import { exploreAll } from '../support/exploration.ts';
 import { type Fault, interleave, type RunResult, type Scenario } from '../support/interleaving.ts';
+import { oldToken } from '../support/pair-examples.ts';
 
 /** More than any scenario here needs; an exploration that is cut off fails. */
 const MAX_RUNS = 60_000;
@@ -17,18 +17,7 @@ const ALL_FAULTS: readonly Fault[] = [...CRASHES, 'answer-lost', 'repeated', 'un
 /** One lease or more may end without a result: a request more each. A store that repeats costs nothing. */
 const COSTLY: readonly Fault[] = [...CRASHES, 'answer-lost', 'unavailable', 'delay'];
 
-const OLD_TOKEN: StoredToken = {
-  accessToken: new Redacted('old'),
-  tokenType: 'Bearer',
-  expiresAt: START + HOUR_MS,
-  expirySource: 'response',
-  passThrough: {},
-  fingerprint: 'old0000000000000',
-  credentialVersion: 'v1',
-  issuedAt: START - HOUR_MS,
-  refreshAt: START + 50 * MINUTE_MS,
-  sameTokenAgain: false,
-};
+const OLD_TOKEN = oldToken();
 
 const PUBLISHED: Partial<PairRecord> = {
   fence: 7,

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { holdKey, type PairRecord, type StoredToken } from '../../functions/broker/pair/record.ts';
+import { holdKey, type PairRecord } from '../../functions/broker/pair/record.ts';
 import { Problem } from '../../functions/broker/problem.ts';
-import { Redacted } from '../../functions/broker/redacted.ts';
 import { exchange, ISSUE_REQUEST, SETTINGS_DIGEST } from '../support/broker-world.ts';
 import { START } from '../support/example.ts';
 import { createFleet } from '../support/fleet.ts';
+import { oldToken } from '../support/pair-examples.ts';
 
 /** The ten rules of the shared cache, each as the failure that it prevents. */
 
@@ -14,18 +14,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 const LEASE_MS = 6 * SECOND_MS;
 const { pair } = ISSUE_REQUEST;
 
-const TOKEN: StoredToken = {
-  accessToken: new Redacted('old'),
-  tokenType: 'Bearer',
-  expiresAt: START + HOUR_MS,
-  expirySource: 'response',
-  passThrough: {},
-  fingerprint: 'old0000000000000',
-  credentialVersion: 'v1',
-  issuedAt: START - HOUR_MS,
-  refreshAt: START + 50 * MINUTE_MS,
-  sameTokenAgain: false,
-};
+const TOKEN = oldToken();
 
 function fleetWith(record: Partial<PairRecord>, changes: Parameters<typeof createFleet>[0] = {}) {
   const fleet = createFleet(changes);

@@ -38,6 +38,18 @@ export function exampleToken(changes: Partial<StoredToken> = {}): StoredToken {
   };
 }
 
+/** A token that has lived for one of its two hours at `START`; its renewal is due 50 minutes later. */
+export function oldToken(): StoredToken {
+  const { scope: _, ...token } = exampleToken();
+  return {
+    ...token,
+    accessToken: new Redacted('old'),
+    fingerprint: 'old0000000000000',
+    issuedAt: START - 3_600_000,
+    refreshAt: START + 3_000_000,
+  };
+}
+
 export function examplePublication(token: StoredToken = exampleToken()): Publication {
   return { token, lifetimeSeenMs: token.expiresAt - token.issuedAt };
 }

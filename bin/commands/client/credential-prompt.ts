@@ -1,11 +1,11 @@
 import { aborted, CommandFailure } from '../../../client/commands/failure.ts';
 import { talk } from '../../../client/commands/output.ts';
 import { parseCredential } from '../../../functions/broker/credential/credential.ts';
-import { duplicateMember } from '../../../functions/broker/json.ts';
+import { duplicateMember, isRecord } from '../../../functions/broker/json.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import type { Environment } from '../../../lib/settings/environment.ts';
-import { isJsonObject, parseJsonObject } from '../../json.ts';
+import { parseJsonObject } from '../../json.ts';
 import { namedServices } from '../shared/client-secret.ts';
 import { settingsOf } from '../shared/environment.ts';
 import { ask } from './confirm.ts';
@@ -96,7 +96,7 @@ export function prepareCredential(
 function withServices(secret: Readonly<Record<string, unknown>>, names: readonly string[]): Redacted {
   const { services } = secret;
   if (services !== undefined && namedServices(secret) === undefined) throw unusable('services is not an object');
-  const entries = new Map(isJsonObject(services) ? Object.entries(services) : []);
+  const entries = new Map(isRecord(services) ? Object.entries(services) : []);
   const kept = Object.fromEntries(names.map((name) => [name, entries.get(name) ?? {}]));
   return new Redacted(JSON.stringify({ ...secret, services: kept }));
 }

@@ -2,9 +2,10 @@ import type { Command } from 'commander';
 import { CommandFailure, explainFailure } from '../../../client/commands/failure.ts';
 import { parseName } from '../../../client/commands/options.ts';
 import { printJson, talk } from '../../../client/commands/output.ts';
+import { isRecord } from '../../../functions/broker/json.ts';
 import { secretName } from '../../../functions/contract.ts';
 import { tokenRoleName } from '../../../lib/settings/names.ts';
-import { isJsonObject, parseJsonObject } from '../../json.ts';
+import { parseJsonObject } from '../../json.ts';
 import { checkEndpoint, checkService, pairTable } from '../shared/environment.ts';
 import { addTableOptions } from '../shared/options.ts';
 import { changePairs, pairsOfClient } from '../shared/pair-changes.ts';
@@ -182,7 +183,7 @@ function parsePolicy(policy: string | undefined) {
   }
   const { Statement, ...rest } = document;
   const statements = [Statement ?? []].flat();
-  const others = statements.filter((statement) => !isJsonObject(statement) || statement.Sid !== SID);
+  const others = statements.filter((statement) => !isRecord(statement) || statement.Sid !== SID);
   return { rest, others, isDenied: others.length < statements.length };
 }
 

@@ -1,9 +1,9 @@
 import { CommandFailure } from '../../../client/commands/failure.ts';
 import { talk } from '../../../client/commands/output.ts';
 import { servicesOf } from '../../../functions/broker/health/run.ts';
+import { isRecord } from '../../../functions/broker/json.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import type { SecretStage } from '../../../functions/contract.ts';
-import { isJsonObject } from '../../json.ts';
 import { configuredServices, credentialMaxAgeDays } from './environment.ts';
 
 /** What Secrets Manager tells of a client's secret without its values. Times are epoch milliseconds. */
@@ -100,5 +100,5 @@ export function hasService({ servicesTag }: ClientSecret, service: string): bool
 /** The services that the JSON of a version names, which is an object by name or a list; `undefined` when it has none. */
 export function namedServices({ services }: Readonly<Record<string, unknown>>): readonly string[] | undefined {
   if (Array.isArray(services)) return services.map(String);
-  return isJsonObject(services) ? Object.keys(services) : undefined;
+  return isRecord(services) ? Object.keys(services) : undefined;
 }

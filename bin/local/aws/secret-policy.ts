@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { isJsonObject, parseJson } from '../../json.ts';
+import { isRecord } from '../../../functions/broker/json.ts';
+import { parseJson } from '../../json.ts';
 import { AwsError } from './failure.ts';
 import { identity, SecretId, type SecretStore, type StoredSecret } from './secret-store.ts';
 import { type AwsKey, operation } from './server.ts';
@@ -47,8 +48,8 @@ export function assertMayRead({ policy = '' }: StoredSecret, { role, mayReadSecr
       Effect === 'Deny' &&
       Principal === '*' &&
       Action === 'secretsmanager:GetSecretValue' &&
-      isJsonObject(Condition) &&
-      isJsonObject(Condition.ArnEquals) &&
+      isRecord(Condition) &&
+      isRecord(Condition.ArnEquals) &&
       Condition.ArnEquals['aws:PrincipalArn'] === role,
   );
   if (isDenied) throw new AwsError('AccessDeniedException', 'An explicit deny in a resource-based policy');
@@ -56,5 +57,5 @@ export function assertMayRead({ policy = '' }: StoredSecret, { role, mayReadSecr
 
 function statementsOf(policy: string): readonly Readonly<Record<string, unknown>>[] {
   const document = parseJson(policy);
-  return isJsonObject(document) ? [document.Statement].flat().filter(isJsonObject) : [];
+  return isRecord(document) ? [document.Statement].flat().filter(isRecord) : [];
 }

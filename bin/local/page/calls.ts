@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { parseEndpoint, sign } from '../../../client/index.ts';
+import { isRecord } from '../../../functions/broker/json.ts';
 import type { LocalCaller } from '../../../lib/settings/local-config.ts';
-import { isJsonObject, parseJson } from '../../json.ts';
+import { parseJson } from '../../json.ts';
 import { quote } from '../banner.ts';
 import { outcomeOf } from './feed.ts';
 import type { CallForm, CallReport } from './messages.ts';
@@ -80,7 +81,7 @@ function answerHead({ status, statusText, headers }: Response): string {
 }
 
 function wordOf({ status, ok }: Response, body: unknown): { readonly word: string; readonly fingerprint?: string } {
-  const { type, finding, fingerprint } = isJsonObject(body) ? body : {};
+  const { type, finding, fingerprint } = isRecord(body) ? body : {};
   if (ok && typeof fingerprint === 'string') return { word: 'issued', fingerprint };
   const word = ok ? finding : type;
   return { word: typeof word === 'string' ? word : `AWS answered ${status}` };
@@ -95,7 +96,7 @@ function curlCommand(url: string, body: string): string {
   ].join(' \\\n  ');
 }
 
-/** An answer as any onlooker of the screen may see it. */
+/** An answer without what an onlooker of the screen must not see. */
 interface ShownAnswer {
   readonly answer: string;
   /** For `reveal`; absent when nothing is hidden. */
@@ -130,7 +131,7 @@ const SHOWN = new Set(['token_type', 'expires_in', 'expires_at', 'expiry_source'
 
 function withoutTokens(text: string): string {
   const answer = parseJson(text);
-  if (!isJsonObject(answer)) return `(${text.length} characters, hidden)`;
+  if (!isRecord(answer)) return `(${text.length} characters, hidden)`;
   const shown = Object.entries(answer).map(([name, value]) => [name, SHOWN.has(name) ? value : placeholder(value)]);
   return JSON.stringify(Object.fromEntries(shown), undefined, 2);
 }

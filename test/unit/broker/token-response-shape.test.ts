@@ -43,7 +43,7 @@ describe('the shape report', () => {
     expect(members.map(({ path }) => path)).toEqual(['$', '*', 'client']);
   });
 
-  it('masks a name as long as any that is shown when it is a value', () => {
+  it('masks a name of the greatest length that is shown, when it is a value', () => {
     const name = 'n'.repeat(32);
 
     expect(shapeOf({ [name]: 1, client: 'acme' }).members[1]?.path).toBe(name);

@@ -346,7 +346,7 @@ function contentTypes(at: number): readonly GoodAnswer[] {
     { name: 'JSON with identity encoding', headers: { 'content-encoding': 'identity' }, body: json, ...hour },
     { name: 'JSON with an encoding that says nothing', headers: { 'content-encoding': '' }, body: json, ...hour },
     { name: 'JSON with another status of success', status: 299, body: json, ...hour },
-    { name: 'JSON as large as any that is read', body: json.padEnd(256 * 1_024), ...hour },
+    { name: 'JSON of the greatest size that is read', body: json.padEnd(256 * 1_024), ...hour },
     { name: 'JSON after a byte order mark', body: bytes([0xef, 0xbb, 0xbf], json), ...hour },
     { name: 'JSON among white space', body: `\r\n  ${json}\n`, ...hour },
     {
@@ -436,7 +436,7 @@ function extras(): readonly GoodAnswer[] {
       tokenType: 'DPoP',
     },
     {
-      name: 'a scope that is as long as any that is told',
+      name: 'a scope of the greatest length that is told',
       body: withToken({ scope: 'a'.repeat(4_096) }),
       ...hour,
       scope: 'a'.repeat(4_096),
