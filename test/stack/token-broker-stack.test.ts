@@ -4,7 +4,6 @@ import { environments } from '../../lib/environments.ts';
 import { parseEnvironment, toBrokerSettings } from '../../lib/settings/environment.ts';
 import { changed, exampleForm } from '../unit/settings/example-form.ts';
 import { resourceOf, resourcesOf, type Statement, type Synthesised, synthesise } from './synthesise.ts';
-import { synthesiseApp } from './synthesise-app.ts';
 
 const RULES = [
   { role: 'arn:aws:iam::111111111111:role/billing', clients: 'all', services: 'all' },
@@ -333,7 +332,7 @@ describe('the stack', () => {
   });
 
   it('takes the permissions boundary and the bootstrap qualifier of cdk.json', () => {
-    const { text, ...bounded } = synthesiseApp('test', exampleForm(), {
+    const { text, ...bounded } = synthesise('test', exampleForm(), {
       context: {
         '@aws-cdk/core:permissionsBoundary': { name: 'bounds' },
         '@aws-cdk/core:bootstrapQualifier': 'broker1',
