@@ -28,19 +28,20 @@ export function deployStack(name: string, form: EnvironmentForm | undefined): De
   const { TargetFunctionArn, Qualifier } = only('TokenEndpoint', 'AWS::Lambda::Url').properties;
   return {
     resources,
-    arnOf: (construct, type) => only(construct, type).arn ?? construct,
+    arnOf: (construct, type) => {
+      const { arn } = only(construct, type);
+      if (arn === undefined) throw new Error(`${construct} of ${type} has no ARN.`);
+      return arn;
+    },
     urlTarget: `${TargetFunctionArn}:${Qualifier}`,
   };
 }
 
 /**
  * Requests by what they are for: those that the functions make, and those that an intruder in them might try, with the log
- * of one of the two constructs as their own.
+ * of one construct as their own.
  */
-export function requestsTo(
-  stack: DeployedStack,
-  own: 'TokenEndpoint' | 'CredentialHealth',
-): Readonly<Record<string, Asked>> {
+export function requestsTo(stack: DeployedStack, own: string): Readonly<Record<string, Asked>> {
   const { resources, arnOf, urlTarget } = stack;
   const [, , , region = '', account = ''] = urlTarget.split(':');
   const targets = {

@@ -40,7 +40,7 @@ const permitted: Readonly<Record<string, readonly string[]>> = {
   CredentialHealthSchedulerRole: ['start the health function'],
 };
 
-const permittedInVpc: typeof permitted = {
+const permittedWithAll: typeof permitted = {
   ...permitted,
   TokenEndpointRole: [
     ...token,
@@ -55,6 +55,7 @@ const permittedInVpc: typeof permitted = {
     'look at subnets',
   ],
   CredentialHealthRole: [...(permitted.CredentialHealthRole ?? []), ...TRACE],
+  MonitoringTrailLogsRole: LOG,
 };
 
 /** What AWS gives a key, and what a key that is given back by `keyArn` may still have. */
@@ -66,11 +67,16 @@ const DEFAULT_KEY_POLICY = {
 const vpc = { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'] };
 
 const plain = deployStack('test', exampleForm());
-const large = deployStack('test', { ...exampleForm(), tracing: true, vpc });
+const large = deployStack('test', { ...exampleForm(), tracing: true, vpc, trail: {} });
 
 describe.each([
   { what: 'a stack', stack: plain, policies: policiesOf(plain.resources), may: permitted },
-  { what: 'a stack in a VPC, with traces', stack: large, policies: policiesOf(large.resources), may: permittedInVpc },
+  {
+    what: 'a stack in a VPC, with traces and a trail',
+    stack: large,
+    policies: policiesOf(large.resources),
+    may: permittedWithAll,
+  },
   {
     what: 'a stack whose key leaves everything to the account',
     stack: plain,
@@ -87,9 +93,8 @@ describe.each([
   });
 
   describe.each(roles.map(({ id, arn = '' }) => ({ name: constructOf(id) ?? id, arn })))('$name', ({ name, arn }) => {
-    const requests = Object.entries(
-      requestsTo(stack, name.startsWith('CredentialHealth') ? 'CredentialHealth' : 'TokenEndpoint'),
-    );
+    const own = /^(?:CredentialHealth|MonitoringTrail)/.exec(name)?.[0] ?? 'TokenEndpoint';
+    const requests = Object.entries(requestsTo(stack, own));
     const isPermitted = (asked: (typeof requests)[0][1]) =>
       isAllowed(policies, { ...asked, requester: { kind: 'role', arn } });
 

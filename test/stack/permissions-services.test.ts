@@ -8,7 +8,7 @@ import { deployStack } from './deployed-stack.ts';
 const { account, region } = exampleForm();
 const OTHER_ACCOUNT = '999999999999';
 
-const { resources, arnOf, urlTarget } = deployStack('test', exampleForm());
+const { resources, arnOf, urlTarget } = deployStack('test', { ...exampleForm(), trail: {} });
 const policies = policiesOf(resources);
 const ofType = (type: string) => resources.filter((resource) => resource.type === type);
 const key = arnOf('ClientSecrets', 'AWS::KMS::Key');
@@ -102,6 +102,11 @@ describe('the role that a service takes on', () => {
       'codedeploy.amazonaws.com',
       role('TokenEndpointCanaryRole'),
       { 'aws:SourceArn': deploymentGroup, 'aws:SourceAccount': account },
+    ],
+    [
+      'cloudtrail.amazonaws.com',
+      role('MonitoringTrailLogsRole'),
+      { 'aws:SourceArn': arnOf('MonitoringTrail', 'AWS::CloudTrail::Trail'), 'aws:SourceAccount': account },
     ],
   ];
   const roles = ofType('AWS::IAM::Role').flatMap(({ arn = [] }) => arn);

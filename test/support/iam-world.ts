@@ -36,6 +36,7 @@ const POLICIES: Readonly<Record<string, { readonly document: string; readonly ab
   'AWS::IAM::Role': { document: 'AssumeRolePolicyDocument' },
   'AWS::SNS::TopicPolicy': { document: 'PolicyDocument', about: 'Topics' },
   'AWS::SQS::QueuePolicy': { document: 'PolicyDocument', about: 'Queues' },
+  'AWS::S3::BucketPolicy': { document: 'PolicyDocument', about: 'Bucket' },
   'AWS::SecretsManager::ResourcePolicy': { document: 'ResourcePolicy', about: 'SecretId' },
 };
 
