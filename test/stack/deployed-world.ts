@@ -2,7 +2,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { CreateSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { ensurePairTable, ensureSealingKey, startDynamoDB } from '../../bin/local/aws/dynamodb.ts';
 import { startSecretsManager } from '../../bin/local/aws/secrets-manager.ts';
-import { type PublishedMessage, startSns, startSts } from '../../bin/local/aws/sns-sts.ts';
+import { startSns, startSts } from '../../bin/local/aws/sns-sts.ts';
 import { startFunctionUrl } from '../../bin/local/function-url/server.ts';
 import { startTokenService } from '../../bin/local/token-service/server.ts';
 import type { BrokerSettings } from '../../functions/environment.ts';
@@ -41,7 +41,6 @@ export async function deployWorld() {
   );
   const { assets, find } = synthesiseFor(tokenService.authUrl);
 
-  const messages: PublishedMessage[] = [];
   const probe = roleKey(find('CredentialHealthProbe', 'AWS::IAM::Role').arn);
   const topicArn = find('OperatorTopic', 'AWS::SNS::Topic').ref;
   const functionOf = (name: keyof typeof FUNCTIONS) => find(FUNCTIONS[name], 'AWS::Lambda::Function').properties;
@@ -53,7 +52,7 @@ export async function deployWorld() {
   ];
   const secrets = await started(startSecretsManager({ keys }));
   const dynamodb = await started(startDynamoDB({ keys }));
-  const sns = await started(startSns({ keys, topicArn, onMessage: (message) => messages.push(message) }));
+  const sns = await started(startSns({ keys, topicArn, onMessage: () => undefined }));
   const sts = await started(startSts({ keys, roles: [probe] }));
   const endpoints = {
     AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets.url,
@@ -100,7 +99,6 @@ export async function deployWorld() {
     variablesOf,
     tokenService,
     secretsManager,
-    messages,
     close: async () => {
       for (const close of closers.toReversed()) await close();
     },
