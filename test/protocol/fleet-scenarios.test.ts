@@ -188,17 +188,6 @@ describe('a lease holder', () => {
 });
 
 describe('a defect of the broker after the token request', () => {
-  it('costs one request per lease in the whole fleet', async () => {
-    const { clock, requests, surroundings, environments } = fleetOf(20);
-    surroundings.onHeard = () => {
-      throw new TypeError('a defect');
-    };
-    const startedAt = clock.now();
-    for (const { issue } of environments) await clock.run(issue().catch((error: unknown) => error));
-
-    expect(requests.length).toBeLessThanOrEqual((clock.now() - startedAt) / (6 * SECOND_MS) + 1);
-  });
-
   it('does not stop a good release beside it for longer than one lease', async () => {
     const { clock, surroundings, createEnvironment } = fleetOf(0);
     const [bad, good] = [createEnvironment(), createEnvironment()];

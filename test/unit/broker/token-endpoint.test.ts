@@ -62,23 +62,6 @@ describe('POST /token', () => {
     ]);
   });
 
-  it('says itself how long the token lives, even if the settings pass through such a member', async () => {
-    const service = exampleService({
-      response: { lifetimeUnit: 'seconds', passThrough: ['expires_in', 'expires_at'] },
-    });
-    const { post } = createBrokerWorld({
-      services: { 'customer-insights': service },
-      answer: () => exchange(200, { access_token: 'token-1', expires_in: '60', expires_at: '2026-01-01T00:01:00Z' }),
-    });
-    for (const cache of ['fwd=miss', 'hit; detail=memory']) {
-      const { headers, body, json } = await post(MEMBERS);
-
-      expect(headers['cache-status']).toBe(`token-broker; ${cache}`);
-      expect(json).toMatchObject({ expires_in: 60, expires_at: '2026-01-01T00:01:00.000Z' });
-      for (const name of ['expires_in', 'expires_at']) expect(body.split(`"${name}":`)).toHaveLength(2);
-    }
-  });
-
   it('takes the same members as a form', async () => {
     const { post } = createBrokerWorld();
     const form = {
