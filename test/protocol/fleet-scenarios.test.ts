@@ -90,24 +90,6 @@ describe('a credential that the service refuses without saying that it is wrong'
   });
 });
 
-describe('a refused token of an assumed life time', () => {
-  it('has a successor that is assumed to live as long, however often that is refused', async () => {
-    const { clock, askOne, recordNow } = fleetOf(1, { answer: (n) => exchange(200, { access_token: `token-${n}` }) });
-    let { issue } = await askOne();
-    for (let n = 0; n < 5; n += 1) {
-      const { issuedAt = 0, expiresAt = 0, expirySource } = recordNow().token ?? {};
-      expect({ lifetimeMs: expiresAt - issuedAt, expirySource }).toEqual({
-        lifetimeMs: 300 * SECOND_MS,
-        expirySource: 'assumed',
-      });
-      await clock.advance(31 * SECOND_MS);
-      const next = await askOne({ refused: issue?.token.fingerprint });
-      expect(next.issue?.token.fingerprint).not.toBe(issue?.token.fingerprint);
-      issue = next.issue;
-    }
-  });
-});
-
 describe('min_ttl', () => {
   it('costs at most one request in 30 s, however many ask for more than a new token has left', async () => {
     const { clock, requests, askAll } = fleetOf(20);
