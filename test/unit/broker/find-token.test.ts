@@ -115,10 +115,6 @@ function telling(word: string): [string, string] {
   return [`that tells "${word}"`, `request_1_${word}_abcdef`];
 }
 
-function _pathOf(answer: unknown): readonly string[] {
-  return findToken(answer, undefined, print).path;
-}
-
 function print(path: MemberPath): string {
   return path.join('.');
 }
