@@ -5,7 +5,6 @@ import { createHealthWorld } from '../../support/health-world.ts';
 import { seededRandom } from '../../support/seeded-random.ts';
 
 const CLIENTS = ['acme', 'acme-2', 'acme.old', 'globex', 'initech', 'umbrella', 'Wayne'];
-const _SORTED = ['Wayne', 'acme', 'acme-2', 'acme.old', 'globex', 'initech', 'umbrella'];
 
 describe.each([1, 2, 3, 4, 5])('whichever checks end first (%i)', (seed) => {
   it('gives the pairs by client, and those of a client by service', async () => {
