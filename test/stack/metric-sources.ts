@@ -3,7 +3,6 @@ import { exchange, found } from '../support/broker-world.ts';
 import { createBrokerDay } from '../support/cloudwatch/broker-day.ts';
 import { type Point, pointsOf } from '../support/cloudwatch/metric-points.ts';
 import { CREDENTIALS, startHealthFunctionWorld } from '../unit/functions/health-function-world.ts';
-import { OLD, startSecretEventWorld } from '../unit/functions/secret-event-world.ts';
 import { ALARM_CASES } from './alarm-cases.ts';
 
 /** Every metric that the code writes, found out by making it write: what happens for an alarm, and what else happens. */
@@ -59,8 +58,8 @@ function altered(item: Readonly<Record<string, AttributeValue>>): Record<string,
 }
 
 async function secretEvents(): Promise<readonly string[]> {
-  const world = await startSecretEventWorld();
-  await world.deliver(await world.create(OLD));
+  const world = await startHealthFunctionWorld();
+  await world.deliver(await world.store('acme', CREDENTIALS.acme));
   await world.deliver({ source: 'aws.secretsmanager' });
-  return world.lines;
+  return [...world.lines, ...world.healthLines];
 }
