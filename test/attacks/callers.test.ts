@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type AccessRule, createAuthorize, type Operation, parseCaller } from '../../functions/broker/authorize.ts';
+import { type AccessRule, createAuthorize, type Operation } from '../../functions/broker/authorize.ts';
 import { createBrokerWorld } from '../support/broker-world.ts';
 import { exampleRule } from '../support/example.ts';
 import { functionUrlEvent, requestContext, signedBy } from '../support/function-url-events.ts';
@@ -88,36 +88,6 @@ describe('an ARN that is nearly the one of an access rule', () => {
   });
 });
 
-describe('ten thousand made-up ARNs', () => {
-  it('are refused, and none makes the broker throw', async () => {
-    const world = createBrokerWorld();
-    await fc.assert(
-      fc.asyncProperty(madeUpArn, async (arn) => {
-        fc.pre(!arn.startsWith('arn:aws:sts::111111111111:assumed-role/billing/'));
-        const { statusCode } = await world.invoke(
-          functionUrlEvent(ACME, { requestContext: requestContext(signedBy(arn)) }),
-        );
-        expect(statusCode).toBe(403);
-      }),
-      { numRuns: 10_000, seed: SEED },
-    );
-    expect(world.calls).toEqual({ secretReads: 0, tokenRequests: 0 });
-  });
-
-  it('are read as a caller only when each part is valid', () => {
-    fc.assert(
-      fc.property(madeUpArn, (arn) => {
-        const caller = parseCaller(arn);
-        if (caller === undefined) return;
-        const { partition, account, role, session } = caller;
-        expect(`arn:${partition}:sts::${account}:assumed-role/${role}/${session}`).toBe(arn);
-        expect([role, session].join('')).toMatch(/^[\w+=,.@-]+$/);
-      }),
-      { numRuns: 10_000, seed: SEED },
-    );
-  });
-});
-
 const ACME = { client: 'acme', service: 'customer-insights' };
 const ACCOUNTS = ['111111111111', '222222222222'];
 
@@ -200,21 +170,3 @@ function succeeds(act: () => void): boolean {
     throw error;
   }
 }
-
-const WORDS = 'arn aws sts iam 111111111111 assumed-role billing run-1 role root *'.split(' ');
-const part = fc.oneof(
-  fc.constantFrom('', ...WORDS),
-  fc.string({ maxLength: 8 }),
-  fc.string({ unit: 'binary', maxLength: 4 }),
-);
-const madeUpArn = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 90 }),
-  fc.array(fc.tuple(part, fc.constantFrom(':', '/', '::', '')), { maxLength: 9 }).map((parts) => parts.flat().join('')),
-  fc
-    .tuple(part, part, part, part, part, part)
-    .map(
-      ([partition, account, kind, role, session, more]) =>
-        `arn:${partition}:sts::${account}:${kind}/${role}/${session}${more}`,
-    ),
-  fc.tuple(part, part).map(([role, session]) => `arn:aws:sts::111111111111:assumed-role/${role}/${session}`),
-);

@@ -91,7 +91,8 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
     });
   });
 
-  it.each(SECRETS)('a stored credential that is %s', async (_, secretOf, outcome = 'credential-malformed') => {
+  const secrets = SECRETS.map(([what, secretOf, outcome = 'credential-malformed']) => ({ what, secretOf, outcome }));
+  it.each(secrets)('a stored credential that is $what', async ({ secretOf, outcome }) => {
     await world.expectSilence({ secret: secretOf(world.marks) }, outcome);
   });
 

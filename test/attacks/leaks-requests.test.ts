@@ -49,7 +49,8 @@ describe.each(SPELLINGS)('with %s marks, a caller who sends a secret or a token 
   });
   afterAll(() => world.close());
 
-  it.each(REQUESTS)('%s', async (_, changesOf, outcome = 'invalid-request') => {
+  const requests = REQUESTS.map(([where, changesOf, outcome = 'invalid-request']) => ({ where, changesOf, outcome }));
+  it.each(requests)('$where', async ({ changesOf, outcome }) => {
     await world.expectSilence({ events: [changesOf(world.marks)] }, outcome);
   });
 });

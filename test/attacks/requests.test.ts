@@ -102,58 +102,33 @@ const members = fc.oneof(
   { weight: 1, arbitrary: anything },
 );
 
+const TEXTS = [
+  ...['{"client":"acme","client":"globex","service":"customer-insights"}', '\ufeff{}', '{', 'null', '"'],
+  ...['['.repeat(5_000), `{"a":${'1'.repeat(16_000)}}`, '%', '&'.repeat(5_000), 'client=%zz', 'client[]=acme'],
+  ...['client=acme&service=customer-insights', 'client=acme&client=globex&service=x'],
+];
 const text = fc.oneof(
   { weight: 6, arbitrary: members.map((value) => stringify(value)) },
-  {
-    weight: 1,
-    arbitrary: fc.constantFrom(
-      '{"client":"acme","client":"globex","service":"customer-insights"}',
-      '\ufeff{}',
-      '{',
-      'null',
-      '"',
-      '['.repeat(5_000),
-      `{"a":${'1'.repeat(16_000)}}`,
-    ),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.constantFrom(
-      'client=acme&service=customer-insights',
-      'client=acme&client=globex&service=x',
-      'client=%zz',
-      '%',
-      '&'.repeat(5_000),
-      'client[]=acme',
-    ),
-  },
+  { weight: 2, arbitrary: fc.constantFrom(...TEXTS) },
   { weight: 1, arbitrary: fc.nat({ max: 40_000 }).map((length) => `{"client":"${'a'.repeat(length)}"}`) },
   { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 200 }) },
 );
 
+const PATHS = ['/check', '/check', '', '//token', '/token/', '/Token', '/token?', '/__proto__', '/%74oken'];
+const TYPES = [FORM, FORM, 'text/plain', 'APPLICATION/JSON; charset=utf-8', 'application/json; charset=utf-16'];
+const headersOf = (type: string) => ({ 'content-type': type });
+const METHODS = ['GET', 'post', 'PUT', 'DELETE', 'HEAD', '', 'POST '];
+
 const madeUpEvent = fc
   .record({
-    rawPath: mostly(
-      '/token',
-      fc.oneof(
-        fc.constantFrom('/check', '/check', '', '//token', '/token/', '/Token', '/token?', '/__proto__', '/%74oken'),
-        anything,
-      ),
-    ),
+    rawPath: mostly('/token', fc.oneof(fc.constantFrom(...PATHS), anything)),
     rawQueryString: mostly('', fc.oneof(fc.constantFrom('client=acme', '=', '%'), anything)),
     headers: mostly(
-      { 'content-type': 'application/json' },
+      headersOf('application/json'),
       fc.oneof(
-        fc.constantFrom(
-          {},
-          { 'content-type': FORM },
-          { 'content-type': FORM },
-          { 'content-type': 'text/plain' },
-          { 'content-type': 'APPLICATION/JSON; charset=utf-8' },
-          { 'content-type': 'application/json; charset=utf-16' },
-        ),
+        fc.constantFrom({}, ...TYPES.map(headersOf)),
         fc.dictionary(fc.string(), fc.string()),
-        fc.string({ unit: 'binary' }).map((value) => ({ 'content-type': value })),
+        fc.string({ unit: 'binary' }).map(headersOf),
         anything,
       ),
     ),
@@ -162,9 +137,7 @@ const madeUpEvent = fc
     requestContext: mostly(
       requestContext(signedBy(ARN)),
       fc.oneof(
-        fc
-          .constantFrom('GET', 'post', 'PUT', 'DELETE', 'HEAD', '', 'POST ')
-          .map((method) => requestContext(signedBy(ARN), method)),
+        fc.constantFrom(...METHODS).map((method) => requestContext(signedBy(ARN), method)),
         fc.string({ unit: 'binary' }).map((arn) => requestContext(signedBy(arn))),
         anything.map((authorizer) => requestContext(authorizer)),
         anything,
