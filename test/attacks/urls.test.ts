@@ -40,12 +40,6 @@ const TOKEN_PATHS = [
 ];
 
 describe('synth', () => {
-  it.each(TOKEN_PATHS)('refuses the tokenPath %j and names the place', (tokenPath) => {
-    expect(faultsWith('tokenPath', tokenPath)).toEqual([
-      expect.stringMatching(/services\.customer-insights\.tokenPath: must /),
-    ]);
-  });
-
   it('accepts, of made-up URLs, only those that every parser reads as they are written', () => {
     let taken = 0;
     fc.assert(
