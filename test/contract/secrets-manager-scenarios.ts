@@ -10,6 +10,8 @@ const V3 = '33333333-3333-4333-8333-333333333333';
 
 const create: Call = (aws, Name) => aws.createSecret({ Name, SecretString: 'one', ClientRequestToken: V1 });
 
+const createEmpty: Call = (aws, Name) => aws.createSecret({ Name });
+
 function put(ClientRequestToken: string, SecretString: string, ...VersionStages: string[]): Call {
   const stages = VersionStages.length > 0 ? { VersionStages } : {};
   return (aws, SecretId) => aws.putSecretValue({ SecretId, ClientRequestToken, SecretString, ...stages });
@@ -68,6 +70,30 @@ export const SAME: Readonly<Record<string, readonly Call[]>> = {
     get(),
     get('AWSPREVIOUS'),
     describeSecret,
+  ],
+
+  'a secret without a value has no version': [createEmpty, get(), describeSecret, put(V1, 'one', 'AWSPENDING'), get()],
+
+  'the third version leaves the first without a stage, but readable by its id': [
+    create,
+    put(V2, 'two'),
+    put(V3, 'three'),
+    get('AWSPREVIOUS'),
+    get(undefined, V1),
+  ],
+
+  'secrets are listed by the beginning of their name, page by page': [
+    (aws, name) => aws.createSecret({ Name: `${name}/a`, SecretString: 'one', ClientRequestToken: V1 }),
+    (aws, name) => aws.createSecret({ Name: `${name}/b`, SecretString: 'one', ClientRequestToken: V1 }),
+    (aws, name) => aws.createSecret({ Name: `${name}/c`, SecretString: 'one', ClientRequestToken: V1 }),
+    list('/'),
+    list('/no-such-name'),
+    async (aws, name) => {
+      const options = { MaxResults: 2, Filters: [{ Key: 'name' as const, Values: [`${name}/`] }] };
+      const { NextToken, SecretList: first } = await aws.listSecrets(options);
+      const { SecretList: second } = await aws.listSecrets({ ...options, NextToken });
+      return { first, second };
+    },
   ],
 
   'a put as AWSPENDING leaves the others alone and replaces an older AWSPENDING': [
