@@ -18,6 +18,8 @@ export default defineConfig({
     globalSetup: ['test/stack/synthesise-once.ts'],
     setupFiles: ['test/support/watch-contract.ts'],
     maxWorkers: '100%',
+    // It imports JSON in a way that Node itself does not take.
+    server: { deps: { inline: ['@actions/workflow-parser'] } },
     // One dot for each test, or in a log only what fails.
     reporters: process.stdout.isTTY ? ['dot'] : ['minimal'],
     // Only for what hangs: a busy machine may take its time.
