@@ -336,6 +336,12 @@ describe('a version that was rejected before', () => {
 
 describe('the outcome of the token request', () => {
   const hold: Wait = { until: START - 1, step: 3, problem: { type: 'token-endpoint-error', detail: 'old' } };
+  const bothHeld = (mine: Wait) => new Map([[KEY, mine] as const, ['v1:other', hold] as const]);
+  const wait = (ms: number, step: number): Wait => ({
+    until: START + ms,
+    step,
+    problem: { type: 'token-endpoint-unavailable', detail: 'down' },
+  });
 
   it('is a token: the table has it, and memory for as long as from the beginning of the lease', async () => {
     const world = setUp({
@@ -373,38 +379,22 @@ describe('the outcome of the token request', () => {
       {},
       failed({ cause: 'ECONNREFUSED' }),
       { type: 'token-endpoint-unavailable', detail: 'down', retryAfterSeconds: 1, cause: 'ECONNREFUSED' },
-      { pause: { until: START + 1_000, step: 1, problem: { type: 'token-endpoint-unavailable', detail: 'down' } } },
+      { pause: wait(1_000, 1) },
     ],
     [
       'another failure: they pause for longer',
-      { pause: { until: START, step: 2, problem: { type: 'token-endpoint-unavailable', detail: 'down' } } },
+      { pause: wait(0, 2) },
       failed(),
       { retryAfterSeconds: 4 },
-      { pause: { until: START + 4_000, step: 3, problem: { type: 'token-endpoint-unavailable', detail: 'down' } } },
+      { pause: wait(4_000, 3) },
     ],
     [
       'a refusal silent about the credential: the version is held, with these settings, and old ones are dropped',
-      {
-        held: new Map([
-          [KEY, hold],
-          ['v0:old', { ...hold, until: START - 24 * HOUR_MS - 1 }],
-          ['v1:other', hold],
-        ]),
-      },
+      { held: new Map([...bothHeld(hold), ['v0:old', { ...hold, until: START - 24 * HOUR_MS - 1 }]]) },
       held,
       { type: 'token-endpoint-error', detail: 'status 404', retryAfterSeconds: 8, cause: 'why' },
       {
-        held: new Map([
-          [
-            KEY,
-            {
-              until: START + 8_000,
-              step: 4,
-              problem: { type: 'token-endpoint-error', detail: 'status 404', shape: undefined },
-            },
-          ],
-          ['v1:other', hold],
-        ]),
+        held: bothHeld({ ...wait(8_000, 4), problem: { type: 'token-endpoint-error', detail: 'status 404' } }),
         pause: undefined,
       },
     ],
