@@ -2,17 +2,13 @@ import { describe, expect, it } from 'vitest';
 import type { TokenServiceAnswer } from '../../bin/local/token-service/answer.ts';
 import { findMark } from '../support/encodings.ts';
 import { CREDENTIALS, startHealthFunctionWorld } from '../unit/functions/health-function-world.ts';
-import { OLD, startSecretEventWorld, WRONG } from '../unit/functions/secret-event-world.ts';
 import { captureOutput, inspectAll } from './leak-output.ts';
 
 const TOKEN = 'marked.token~with+odd/characters==';
 const MARKS = [
   TOKEN,
-  ...[CREDENTIALS.acme, CREDENTIALS.wrong, OLD, WRONG].flatMap(({ client_id, secret }) => [
-    secret,
-    btoa(`${client_id}:${secret}`),
-  ]),
-  ...['marked+probe/key', 'marked+probe/session', 'marked+health/key'],
+  ...[CREDENTIALS.acme, CREDENTIALS.wrong].flatMap(({ client_id, secret }) => [secret, btoa(`${client_id}:${secret}`)]),
+  ...['marked+probe/key', 'marked+probe/session', 'marked+health/key', 'marked+billing/key'],
 ];
 const ECHO = MARKS.join(' ');
 
@@ -76,23 +72,33 @@ describe('a health run', () => {
 
 describe('the event of a new version', () => {
   it.each(ANSWERS)('to a credential of a service that answers with %s', async (_, answer) => {
-    const world = await startSecretEventWorld();
-    const event = await world.create(OLD);
+    const world = await startHealthFunctionWorld();
+    const event = await world.store('acme', CREDENTIALS.acme);
     world.tokenService.respondWith(undefined, answer);
     const { written, unhandled } = captureOutput();
     const outcome = await outcomeOf(() => world.deliver(event));
     expect(world.checks.length).toBeGreaterThan(0);
-    expectSilence({ ...written, outcome, lines: world.lines.join(), messages: JSON.stringify(world.messages) });
+    expectSilence({
+      ...written,
+      outcome,
+      lines: [...world.lines, ...world.healthLines].join(),
+      messages: JSON.stringify(world.messages),
+    });
     expect(unhandled()).toBe(0);
   });
 
   it.each(['sns', 'broker'] as const)('without %s', async (missing) => {
-    const world = await startSecretEventWorld();
-    const event = await world.create(WRONG);
+    const world = await startHealthFunctionWorld();
+    const event = await world.store('acme', CREDENTIALS.wrong);
     await world[missing].close();
     const { written, unhandled } = captureOutput();
     const outcome = await outcomeOf(() => world.deliver(event));
-    expectSilence({ ...written, outcome, lines: world.lines.join(), messages: JSON.stringify(world.messages) });
+    expectSilence({
+      ...written,
+      outcome,
+      lines: [...world.lines, ...world.healthLines].join(),
+      messages: JSON.stringify(world.messages),
+    });
     expect(unhandled()).toBe(0);
   });
 });
