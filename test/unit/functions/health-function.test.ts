@@ -144,30 +144,14 @@ describe('when something around the run fails', () => {
     await expect(run()).rejects.toThrow('The clients cannot be listed: AccessDeniedException');
     expect(healthLines).toEqual([]);
   });
-
-  it('sends by the next run what SNS did not take', async () => {
-    const { run, store, sns } = await startHealthFunctionWorld();
-    await store('acme', CREDENTIALS.wrong);
-    sns.failWith('access-denied');
-    expect((await run()).line).toMatchObject({ Notifications: 0, NotificationFailures: 1 });
-    sns.failWith(undefined);
-    expect(await run()).toMatchObject({ subjects: [expect.stringContaining('rejected')], line: { Notifications: 1 } });
-    expect((await run()).subjects).toEqual([]);
-  });
-
-  it('tells nothing without its memory, and everything when it is back', async () => {
-    const { run, store, dynamodb } = await startHealthFunctionWorld();
-    await store('acme', CREDENTIALS.wrong);
-    await dynamodb.close();
-    const { line, subjects } = await run();
-    expect(subjects).toEqual([]);
-    expect(line).toMatchObject({ Heartbeat: 1, PairsChecked: 1, Notifications: 0, NotificationFailures: 2 });
-  });
 });
 
 it('keeps what it remembers in items of its own', async () => {
-  const { run, store, items } = await startHealthFunctionWorld({ services: [SERVICE, 'other'] });
-  await store('acme', CREDENTIALS.acme);
+  const { run, store, items } = await startHealthFunctionWorld({
+    services: [SERVICE, 'other'],
+    accessRules: [probeRule()],
+  });
+  await store('acme', CREDENTIALS.wrong);
   await run();
   const keys = (await items()).map(({ pair }) => pair?.S ?? '').filter((key) => key.startsWith('notify'));
   expect(keys.toSorted()).toEqual(['notify::run', 'notify:customer-insights', 'notify:other']);
