@@ -2,11 +2,10 @@ import { describe, expect, it } from 'vitest';
 import type { TokenServiceAnswer } from '../../bin/local/token-service/answer.ts';
 import { findMark } from '../support/encodings.ts';
 import { startHealthFunctionWorld } from '../unit/functions/health-function-world.ts';
-import { startSecretEventWorld } from '../unit/functions/secret-event-world.ts';
 import { echoOf, findLeaks, marksOf, SPELLINGS } from './leak-marks.ts';
 import { captureOutput, inspectAll } from './leak-output.ts';
 
-const OWN_KEYS = ['marked+probe/key', 'marked+probe/session', 'marked+health/key'];
+const OWN_KEYS = ['marked+probe/key', 'marked+probe/session', 'marked+health/key', 'marked+billing/key'];
 
 /** What a call of a function returns, or what Lambda would put into its dead letter. */
 async function outcomeOf(call: () => Promise<unknown>): Promise<string> {
@@ -60,23 +59,23 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
 
   describe('the event of a new version', () => {
     it.each(ANSWERS)('of a credential to which a service answers with %s', async (_, answer) => {
-      const world = await startSecretEventWorld();
-      const event = await world.create(CREDENTIAL);
+      const world = await startHealthFunctionWorld();
+      const event = await world.store('acme', CREDENTIAL);
       world.tokenService.respondWith(undefined, answer);
       await expectSilence(
         () => world.deliver(event),
-        async () => [world.lines, world.messages],
+        async () => [world.lines, world.healthLines, world.messages],
       );
       expect(world.checks.length).toBeGreaterThan(0);
     });
 
     it.each(['sns', 'broker'] as const)('without %s', async (missing) => {
-      const world = await startSecretEventWorld();
-      const event = await world.create(CREDENTIAL);
+      const world = await startHealthFunctionWorld();
+      const event = await world.store('acme', CREDENTIAL);
       await world[missing].close();
       await expectSilence(
         () => world.deliver(event),
-        async () => [world.lines, world.messages],
+        async () => [world.lines, world.healthLines, world.messages],
       );
     });
   });
