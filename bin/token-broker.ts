@@ -89,6 +89,11 @@ const COMMANDS: readonly CommandFile[] = [
     addTo: async (parent) => (await import('./commands/sealing-key.ts')).addSealingKeyCommands(parent, signal),
   },
   { names: ['config'], addTo: async (parent) => (await import('./commands/config.ts')).addConfigCommand(parent) },
+  { names: ['env'], addTo: async (parent) => (await import('./commands/env.ts')).addEnvCommand(parent) },
+  {
+    names: ['service'],
+    addTo: async (parent) => (await import('./commands/service.ts')).addServiceCommand(parent, signal),
+  },
   {
     names: ['completion'],
     addTo: async (parent) => (await import('./commands/completion.ts')).addCompletionCommand(parent),

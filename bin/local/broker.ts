@@ -15,14 +15,19 @@ import type { LabelUpdate } from './aws/secret-store.ts';
 import { startSecretsManager } from './aws/secrets-manager.ts';
 import type { AwsKey } from './aws/server.ts';
 import type { PublishedMessage } from './aws/sns-sts.ts';
-import { createCheckerKeys, type LocalCheckers, startCheckers } from './checkers.ts';
-import { ACCEPTED_CREDENTIALS, exampleConfig, randomKey } from './config.ts';
+import { createCheckerKeys, type LocalCheckers, type StartBeside, startCheckers } from './checkers.ts';
+import {
+  ACCEPTED_CREDENTIALS,
+  ACCEPTED_SECRET,
+  exampleConfig,
+  LOCAL_ENVIRONMENT,
+  movedText,
+  portBeside,
+  randomKey,
+} from './config.ts';
 import { FUNCTION_ACCOUNT } from './function-url/event.ts';
 import { type AnsweredRequest, startFunctionUrl } from './function-url/server.ts';
 import { startTokenService } from './token-service/server.ts';
-
-/** The environment's name: a client's secret is `token-broker/local/<client>`. */
-export const LOCAL_ENVIRONMENT = 'local';
 
 const TABLE_NAME = tableName(LOCAL_ENVIRONMENT);
 const BROKER_ROLE = `arn:aws:iam::${FUNCTION_ACCOUNT}:role/${tokenRoleName(LOCAL_ENVIRONMENT)}`;
@@ -36,6 +41,8 @@ export interface LocalBroker {
   readonly controlUrl: string;
   /** The services' stand-in; absent when a configuration brings its own services. */
   readonly tokenServiceUrl: string | undefined;
+  /** Says which stand-ins are not where they should be. */
+  readonly moved: readonly string[];
   /** Waits until the health function is done with every event so far. */
   readonly eventsSettled: () => Promise<void>;
   readonly close: () => Promise<void>;
@@ -64,10 +71,18 @@ export async function startLocalBroker(options: Options): Promise<LocalBroker> {
   const close = async () => {
     for (const closeOne of closers.splice(0).toReversed()) await closeOne();
   };
+  const moved: string[] = [];
+  const startBeside: StartBeside = async (offset, name, start) => {
+    const wanted = portBeside(port, offset);
+    const server = await start(wanted);
+    closers.push(server.close);
+    moved.push(...movedText(name, wanted, server.url));
+    return server;
+  };
   try {
-    const tokenService =
-      input === undefined ? await startTokenService({ credentials: ACCEPTED_CREDENTIALS }) : undefined;
-    if (tokenService !== undefined) closers.push(tokenService.close);
+    const accepted = { credentials: ACCEPTED_CREDENTIALS, acceptedSecret: ACCEPTED_SECRET };
+    const startServices = (wanted: number) => startTokenService({ ...accepted, port: wanted });
+    const tokenService = input === undefined ? await startBeside(2, 'the services', startServices) : undefined;
     const config = parseLocalConfig(input ?? exampleConfig(tokenService?.authUrl ?? String));
 
     process.env.AWS_REGION ??= 'us-east-1';
@@ -78,22 +93,21 @@ export async function startLocalBroker(options: Options): Promise<LocalBroker> {
     const own = { ...(await secretsManager.config.credentials()), role: BROKER_ROLE, mayReadSecrets: true };
     const keys = [...keysOf(config), own];
     if (brokerKey !== undefined) {
-      const standIn = await startSecretsManager({ keys, onLabelUpdated: events.deliver });
-      closers.push(standIn.close);
-      process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER = standIn.url;
+      const startSecrets = (wanted: number) =>
+        startSecretsManager({ keys, onLabelUpdated: events.deliver, port: wanted });
+      process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER = (await startBeside(3, 'Secrets Manager', startSecrets)).url;
     }
     await storeSecrets(secretsManager, config.credentials);
     if (!process.env.AWS_ENDPOINT_URL_DYNAMODB) {
-      const standIn = await startDynamoDB({ keys });
-      closers.push(standIn.close);
-      process.env.AWS_ENDPOINT_URL_DYNAMODB = standIn.url;
+      const startTable = (wanted: number) => startDynamoDB({ keys, port: wanted });
+      process.env.AWS_ENDPOINT_URL_DYNAMODB = (await startBeside(4, 'DynamoDB', startTable)).url;
     }
     await ensurePairTable(createDynamoDBClient(), TABLE_NAME);
     await ensureSealingKey(secretsManager, LOCAL_ENVIRONMENT);
     secretsManager.destroy();
 
-    const logs = await startLogs({ keys, logGroup: functionName(LOCAL_ENVIRONMENT) });
-    closers.push(logs.close);
+    const logGroup = functionName(LOCAL_ENVIRONMENT);
+    const logs = await startBeside(5, 'CloudWatch Logs', (wanted) => startLogs({ keys, logGroup, port: wanted }));
     process.env.AWS_ENDPOINT_URL_CLOUDWATCH_LOGS = logs.url;
     const log = (line: string) => {
       logs.add(line);
@@ -114,12 +128,12 @@ export async function startLocalBroker(options: Options): Promise<LocalBroker> {
     closers.push(functionUrl.close);
     const { url } = functionUrl;
     const names = { environment: LOCAL_ENVIRONMENT, tableName: TABLE_NAME };
-    const checkers = await startCheckers({ ...names, url, config, keys, checkerKeys, write, onMessage });
+    const checkers = await startCheckers({ ...names, url, config, keys, checkerKeys, write, onMessage, startBeside });
     closers.push(checkers.close, events.settled);
     events.subscribe(checkers.labelUpdated);
     const { controlUrl } = checkers;
     const tokenServiceUrl = tokenService?.url;
-    return { url, config, brokerKey, controlUrl, tokenServiceUrl, eventsSettled: events.settled, close };
+    return { url, config, brokerKey, controlUrl, tokenServiceUrl, moved, eventsSettled: events.settled, close };
   } catch (error) {
     await close();
     throw error;

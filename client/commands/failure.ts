@@ -42,7 +42,7 @@ export interface About {
  * Ctrl-C is answered with 130, as the shell expects, and with no words but those that the work itself has said.
  */
 export async function explainFailure(
-  options: About & { readonly json?: boolean | undefined },
+  options: About & { readonly json?: boolean | undefined; readonly url?: string | undefined },
   work: () => Promise<void>,
 ): Promise<void> {
   try {
@@ -53,8 +53,9 @@ export async function explainFailure(
     // What was left behind (a credential lookup) must not keep the process; nothing was printed that could be lost.
     if (failure.type === 'aborted') process.exit(130);
     if (options.json) printJson(asProblem(failure));
-    talk(`error: ${failure.message}`);
-    talk(adviceFor(failure, options));
+    const ended = isOfEndedBroker(failure, options.url);
+    talk(`error: ${ended ? `${failure.type}: ${ENDED}` : failure.message}`);
+    talk(ended ? AFTER_END : adviceFor(failure, options));
     const profile = missingProfile();
     if (profile !== undefined && failure.type.startsWith('aws-credentials-')) talk(profile);
     const retryAfterSeconds = failure instanceof TokenBrokerError ? failure.retryAfterSeconds : undefined;
@@ -62,6 +63,18 @@ export async function explainFailure(
     process.exitCode = 1;
   }
 }
+
+/** Whether nothing listens where a terminal's variables, or `--url`, look for a broker on this machine. */
+function isOfEndedBroker({ message }: Failure, url = ''): boolean {
+  const isOfBroker = (name: string) => /^(AWS_ENDPOINT|TOKEN_BROKER)_(\w+_)?URL(_\w+)?$/.test(name);
+  const set = Object.keys(process.env).filter(isOfBroker);
+  const isHere = (place = '') => /^http:\/\/(127\.0\.0\.1|localhost|\[::1\])(:|\/|$)/.test(place);
+  return message.includes('ECONNREFUSED') && [url, ...set.map((name) => process.env[name])].some(isHere);
+}
+
+const ENDED = 'The local broker that the variables of this terminal name has ended.';
+const AFTER_END =
+  'Start it again with npm start, or take its variables away: eval "$(npm run --silent token-broker -- env --unset)".';
 
 /** A sentence about the profile that the shell names and no file has. */
 export function missingProfile(): string | undefined {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { z } from 'zod';
 import { type SigningKey, SigV4Refusal, verifySigV4 } from '../function-url/sigv4.ts';
-import { type HttpAnswer, headerValue, listen, type ReceivedRequest, receive, send, stop } from '../loopback.ts';
+import { type HttpAnswer, headerValue, listenNear, type ReceivedRequest, receive, send, stop } from '../loopback.ts';
 import { AwsError, FAULTS, type Fault } from './failure.ts';
 
 /** A key that the stand-ins of AWS know. */
@@ -13,8 +13,10 @@ export interface AwsKey extends SigningKey {
   readonly mayReadSecrets: boolean;
 }
 
-/** Which signatures a stand-in takes. */
-export interface Signatures {
+/** Which signatures a stand-in takes, and where it listens. */
+export interface StandInOptions {
+  /** A free one when left out or taken. */
+  readonly port?: number | undefined;
   readonly keys: readonly AwsKey[];
   /** Takes signatures of any date: for environments that live in a time of their own. */
   readonly ageless?: boolean | undefined;
@@ -35,7 +37,7 @@ export interface AwsServer {
  */
 export type Operation = (input: unknown, key: AwsKey) => object | undefined;
 
-interface Options extends Signatures {
+interface Options extends StandInOptions {
   /** As a signature names it. */
   readonly service: string;
   /** `json`: AWS JSON 1.1; `query`: a form in, XML out. */
@@ -77,7 +79,7 @@ export async function serveAws({ service, protocol, operations, ...signatures }:
     return codec.answer(name, operation(codec.read(request), key));
   }
 
-  const port = await listen(server, 0);
+  const port = await listenNear(server, signatures.port);
   return {
     url: `http://127.0.0.1:${port}`,
     calls,
@@ -92,7 +94,7 @@ export async function serveAws({ service, protocol, operations, ...signatures }:
 const MAX_BODY_BYTES = 1_048_576;
 
 /** The key that signed a request; throws an `AwsError` when none of the keys did. */
-export async function signerOf(request: ReceivedRequest, service: string, signatures: Signatures): Promise<AwsKey> {
+export async function signerOf(request: ReceivedRequest, service: string, signatures: StandInOptions): Promise<AwsKey> {
   if (!headerValue(request, 'authorization')) {
     throw new AwsError('MissingAuthenticationTokenException', 'Missing Authentication Token');
   }

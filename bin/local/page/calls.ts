@@ -3,10 +3,9 @@ import { parseEndpoint, sign } from '../../../client/index.ts';
 import { isRecord } from '../../../functions/broker/json.ts';
 import type { LocalCaller } from '../../../lib/settings/local-config.ts';
 import { parseJson } from '../../json.ts';
-import { quote } from '../banner.ts';
+import { quote, roleName } from '../shell.ts';
 import { outcomeOf } from './feed.ts';
 import type { CallForm, CallReport } from './messages.ts';
-import { roleName } from './overview.ts';
 
 export interface PageCalls {
   /** Signs and sends one request; `undefined` when there is no such caller. Throws when there is no answer. */

@@ -4,6 +4,7 @@ import { Problem } from '../../../functions/broker/problem.ts';
 import type { LocalConfig } from '../../../lib/settings/local-config.ts';
 import type { LocalBroker } from '../broker.ts';
 import { assumedRoleIdentity } from '../function-url/event.ts';
+import { roleName } from '../shell.ts';
 import type { Overview, PageOperation, Part } from './messages.ts';
 
 /** Where an AWS service is, and whether it is a stand-in that `npm start` brought along. */
@@ -37,11 +38,6 @@ export function describeBroker(broker: LocalBroker, surroundings: Surroundings):
     return { id: accessKeyId, name: roleName(role), role, allowed };
   });
   return { running: runningParts(broker, surroundings), callers, clients, services };
-}
-
-/** Without its account and path. */
-export function roleName(role: string): string {
-  return role.slice(role.lastIndexOf('/') + 1);
 }
 
 const OPERATIONS: readonly PageOperation[] = ['token', 'check'];

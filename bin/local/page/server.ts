@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { z } from 'zod';
-import { FOREIGN, listen, type Refused, receive, refuseForeign, sendJson, stop } from '../loopback.ts';
+import { FOREIGN, listen, listenNear, type Refused, receive, refuseForeign, sendJson, stop } from '../loopback.ts';
 import type { PageCalls } from './calls.ts';
 import type { RequestFeed } from './feed.ts';
 import type { CallForm, Overview, Refusal, RevealedAnswer, RevealForm, SeenRequest } from './messages.ts';
@@ -15,17 +15,19 @@ export interface Page {
 interface Options {
   /** 0 takes a free one. */
   readonly port: number;
+  /** Whether a free one will do when it is taken. */
+  readonly mayMove: boolean;
   readonly overview: Overview;
   readonly feed: RequestFeed;
   readonly calls: PageCalls;
 }
 
 /** Serves the page of `npm start` on 127.0.0.1, to a browser on this machine and to no other site that it looks at. */
-export async function startPage({ port, overview, feed, calls }: Options): Promise<Page> {
+export async function startPage({ port, mayMove, overview, feed, calls }: Options): Promise<Page> {
   const server = createServer((request, response) => {
     respond(request, response).catch(() => response.destroy());
   });
-  const boundPort = await listen(server, port, 'PAGE_PORT');
+  const boundPort = mayMove ? await listenNear(server, port) : await listen(server, port, 'PAGE_PORT');
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { text as readText } from 'node:stream/consumers';
 import { setTimeout } from 'node:timers/promises';
 import type { ClientName, ServiceName } from '../../../functions/broker/pair/pair.ts';
-import { listen, refuseForeign, stop } from '../loopback.ts';
+import { listen, listenNear, refuseForeign, stop } from '../loopback.ts';
 import { give, json, problem, type TokenServiceAnswer, type TokenServiceFault } from './answer.ts';
 import { parseControl, type Target, Targeted } from './control.ts';
 import { type AcceptedCredential, createTokenIssuer } from './issuer.ts';
@@ -13,8 +13,8 @@ import { type AcceptedCredential, createTokenIssuer } from './issuer.ts';
  * accepts. `POST /control` takes `respondWith`, `fault` and `latency` as JSON, and from no page of a browser.
  */
 export async function startTokenService(options: TokenServiceOptions): Promise<TokenService> {
-  const { credentials, now = Date.now, lifetimeSeconds = 3_600 } = options;
-  const issuer = createTokenIssuer({ credentials, lifetimeSeconds, now });
+  const { credentials, acceptedSecret, now = Date.now, lifetimeSeconds = 3_600 } = options;
+  const issuer = createTokenIssuer({ credentials, acceptedSecret, lifetimeSeconds, now });
   const requests: TokenRequestRecord[] = [];
   const answers = new Targeted<TokenServiceAnswer>();
   const faults = new Targeted<TokenServiceFault>();
@@ -24,7 +24,7 @@ export async function startTokenService(options: TokenServiceOptions): Promise<T
     // A client that hangs up half-way gets no answer.
     respond(request, response).catch(() => response.destroy());
   });
-  const port = await listen(server, 0);
+  const port = await listenNear(server, options.port);
   const url = `http://127.0.0.1:${port}`;
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -73,6 +73,8 @@ export async function startTokenService(options: TokenServiceOptions): Promise<T
     const settings = parseControl(body);
     if (typeof settings === 'string') return text(400, settings);
     const { target, answer, fault, latencyMs } = settings;
+    const service = typeof target === 'object' ? target.service : target;
+    if (service !== undefined && !Object.hasOwn(credentials, service)) return text(400, 'There is no such service.');
     if (answer !== undefined) answers.set(target, answer ?? undefined);
     if (fault !== undefined) faults.set(target, fault ?? undefined);
     if (latencyMs !== undefined) latencies.set(target, latencyMs ?? undefined);
@@ -99,7 +101,11 @@ export async function startTokenService(options: TokenServiceOptions): Promise<T
 export interface TokenServiceOptions {
   /** For each service the credentials that it accepts, perhaps none. */
   readonly credentials: Readonly<Record<ServiceName, readonly AcceptedCredential[]>>;
+  /** Secrets that every service accepts, from any client. */
+  readonly acceptedSecret?: RegExp | undefined;
   readonly lifetimeSeconds?: number;
+  /** A free one when left out or taken. */
+  readonly port?: number;
   /** Epoch milliseconds. */
   readonly now?: () => number;
 }

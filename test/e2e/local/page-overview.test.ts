@@ -30,6 +30,7 @@ const BROKER: LocalBroker = {
   brokerKey: undefined,
   controlUrl: 'http://127.0.0.1:2',
   tokenServiceUrl: undefined,
+  moved: [],
   eventsSettled: async () => undefined,
   close: async () => undefined,
 };

@@ -51,7 +51,7 @@ export async function startPageWorld(answer: unknown = { statusCode: 200, body: 
   const broker = await startFunctionUrl({ handler, callers: [BILLING], port: 0, onAnswer: feed.answered });
   onTestFinished(broker.close);
   const calls = createPageCalls({ url: broker.url, callers: [BILLING] });
-  const page = await startPage({ port: 0, overview: OVERVIEW, feed, calls });
+  const page = await startPage({ port: 0, mayMove: true, overview: OVERVIEW, feed, calls });
   onTestFinished(page.close);
   const { url } = page;
   const own = { origin: url, 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' };

@@ -113,6 +113,19 @@ describe('a token request', () => {
   });
 });
 
+it.each(['good-1', 'good-2'])('accepts a secret of the form that is given, from any client: %s', async (secret) => {
+  const service = await start({ acceptedSecret: /^good-/ });
+  const requests = [CLEANSING, INSIGHTS].map((name) =>
+    askForToken(service, name, basic({ client_id: 'hooli', secret })),
+  );
+  const [cleansing, insights] = await Promise.all(requests);
+
+  expect([cleansing?.status, insights?.status]).toEqual([200, 200]);
+  expect((await askForToken(service, INSIGHTS, basic({ client_id: 'hooli', secret: `not-${secret}` }))).status).toBe(
+    401,
+  );
+});
+
 describe('an issued token', () => {
   it('is accepted by its service until its end', async () => {
     let now = START;

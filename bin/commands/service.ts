@@ -1,0 +1,58 @@
+import type { Command } from 'commander';
+import { explainFailure } from '../../client/commands/failure.ts';
+import { parseName } from '../../client/commands/options.ts';
+import { talk } from '../../client/commands/output.ts';
+import { checkService, isLocal } from './shared/environment.ts';
+import { orderLocalBroker } from './shared/local-broker.ts';
+
+/** `service`: plays an incident of a service on this machine. */
+export function addServiceCommand(program: Command, signal: AbortSignal): void {
+  const command = program
+    .command('service')
+    .description('Let a service of npm start fail, to rehearse an incident, or work again.')
+    .argument('<service>', 'which one', parseName)
+    .addHelpText('after', HELP);
+  for (const [mode, { says }] of Object.entries(MODES)) command.option(`--${mode}`, says);
+  command.action(async (service: string, chosen: Readonly<Record<string, boolean>>) => {
+    const options: { readonly environment: string } = command.optsWithGlobals();
+    const modes = Object.entries(MODES).filter(([mode]) => chosen[mode]);
+    const [mode] = modes;
+    const flags = Object.keys(MODES).map((each) => `--${each}`);
+    if (mode === undefined || modes.length > 1)
+      return command.error(`error: say what it does: one of ${flags.join(', ')}`);
+    if (!isLocal(options.environment)) {
+      return command.error(
+        `error: only a service of npm start does what it is told, not one of "${options.environment}"`,
+      );
+    }
+    checkService(service, options.environment, command);
+    const [, { says, control }] = mode;
+    await explainFailure(options, async () => {
+      await orderLocalBroker(['TOKEN_BROKER_STAND_IN_URL', '/control'], { ...WELL, ...control, service }, signal);
+      talk(`${service}: ${says}`);
+    });
+  });
+}
+
+/** As `POST /control` of the services' stand-in takes it. */
+const WELL = { answer: null, fault: null, latencyMs: null };
+
+const MODES = {
+  reject: {
+    says: 'it rejects every credential',
+    control: { answer: { status: 401, body: '{"error":"invalid_client"}' } },
+  },
+  slow: { says: 'it answers after ten seconds, which is too late', control: { latencyMs: 10_000 } },
+  down: { says: 'it ends every connection without an answer', control: { fault: 'reset' } },
+  throttle: {
+    says: 'it answers 429 to every request',
+    control: { answer: { status: 429, headers: { 'retry-after': '5' } } },
+  },
+  recover: { says: 'it works again', control: {} },
+} as const;
+
+const HELP = `
+A living token is issued all the same: an incident is seen by what needs a token request, such as a check of another
+version, or the first request for a pair.
+
+Exit code: 0 done, 1 there is no such stand-in, 2 wrong usage, 130 Ctrl-C.`;
