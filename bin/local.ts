@@ -7,7 +7,7 @@ import { startLocalBroker } from './local/broker.ts';
 import { movedText, readPorts } from './local/config.ts';
 import { createPageCalls } from './local/page/calls.ts';
 import { createRequestFeed } from './local/page/feed.ts';
-import { describeBroker, type Surroundings } from './local/page/overview.ts';
+import { describeBroker } from './local/page/overview.ts';
 import { startPage } from './local/page/server.ts';
 import { dropShellVariables, leaveShellFile } from './local/shell.ts';
 
@@ -19,7 +19,6 @@ async function main(): Promise<void> {
   const leaking = leakingVariables(process.env);
   if (leaking.length > 0) process.stderr.write(leakWarning(leaking));
   const feed = createRequestFeed();
-  const surroundings = awsVariables();
   const broker = await startLocalBroker({
     port,
     config: file === undefined ? undefined : readConfig(file),
@@ -37,7 +36,7 @@ async function main(): Promise<void> {
   });
   const { url, config } = broker;
   const calls = createPageCalls({ url, callers: config.callers });
-  const overview = describeBroker(broker, surroundings());
+  const overview = () => describeBroker(broker, process.env);
   const page = await startPage({ port: pagePort, mayMove: pageMayMove, overview, feed, calls });
   const takeShellFile = leaveShellFile(broker);
   const end = () => {
@@ -48,16 +47,6 @@ async function main(): Promise<void> {
 
   const moved = [...movedText('the page', pageMayMove ? pagePort : 0, page.url), ...broker.moved];
   process.stdout.write(greeting(broker, page.url, moved));
-}
-
-/** Which AWS services are stand-ins is only known before their addresses stand in the same variables. */
-function awsVariables(): () => Surroundings {
-  const secretsManagerIsOwn = !process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER;
-  const dynamodbIsOwn = !process.env.AWS_ENDPOINT_URL_DYNAMODB;
-  return () => ({
-    secretsManager: { url: process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER ?? '', isOwn: secretsManagerIsOwn },
-    dynamodb: { url: process.env.AWS_ENDPOINT_URL_DYNAMODB ?? '', isOwn: dynamodbIsOwn },
-  });
 }
 
 const PASTED =

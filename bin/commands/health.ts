@@ -145,7 +145,7 @@ interface ScheduledRun {
 
 /** Lets the local broker run the scheduled check of all credentials. */
 async function runSchedule(signal: AbortSignal): Promise<ScheduledRun> {
-  const summary = await orderLocalBroker(['TOKEN_BROKER_CONTROL_URL', '/health-run'], {}, signal);
+  const summary = await orderLocalBroker('TOKEN_BROKER_CONTROL_URL', '/health-run', signal);
   const pairs = [...listOf(summary.checked), ...listOf(summary.missed)].flatMap((entry) => readPair(entry) ?? []);
   return { summary, pairs, notices: noticesOn(summary) };
 }

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { explainFailure } from '../../client/commands/failure.ts';
 import { parseName } from '../../client/commands/options.ts';
 import { talk } from '../../client/commands/output.ts';
+import { INCIDENT_PATH, INCIDENTS } from '../local/token-service/incidents.ts';
 import { checkService, isLocal } from './shared/environment.ts';
 import { orderLocalBroker } from './shared/local-broker.ts';
 
@@ -12,12 +13,12 @@ export function addServiceCommand(program: Command, signal: AbortSignal): void {
     .description('Let a service of npm start fail, to rehearse an incident, or work again.')
     .argument('<service>', 'which one', parseName)
     .addHelpText('after', HELP);
-  for (const [mode, { says }] of Object.entries(MODES)) command.option(`--${mode}`, says);
+  for (const [mode, { says }] of Object.entries(INCIDENTS)) command.option(`--${mode}`, says);
   command.action(async (service: string, chosen: Readonly<Record<string, boolean>>) => {
     const options: { readonly environment: string } = command.optsWithGlobals();
-    const modes = Object.entries(MODES).filter(([mode]) => chosen[mode]);
+    const modes = Object.entries(INCIDENTS).filter(([mode]) => chosen[mode]);
     const [mode] = modes;
-    const flags = Object.keys(MODES).map((each) => `--${each}`);
+    const flags = Object.keys(INCIDENTS).map((each) => `--${each}`);
     if (mode === undefined || modes.length > 1)
       return command.error(`error: say what it does: one of ${flags.join(', ')}`);
     if (!isLocal(options.environment)) {
@@ -26,33 +27,16 @@ export function addServiceCommand(program: Command, signal: AbortSignal): void {
       );
     }
     checkService(service, options.environment, command);
-    const [, { says, control }] = mode;
+    const [name, { says }] = mode;
     await explainFailure(options, async () => {
-      await orderLocalBroker(['TOKEN_BROKER_STAND_IN_URL', '/control'], { ...WELL, ...control, service }, signal);
+      await orderLocalBroker('TOKEN_BROKER_STAND_IN_URL', `/${service}/${INCIDENT_PATH}${name}`, signal);
       talk(`${service}: ${says}`);
     });
   });
 }
 
-/** As `POST /control` of the services' stand-in takes it. */
-const WELL = { answer: null, fault: null, latencyMs: null };
-
-const MODES = {
-  reject: {
-    says: 'it rejects every credential',
-    control: { answer: { status: 401, body: '{"error":"invalid_client"}' } },
-  },
-  slow: { says: 'it answers after ten seconds, which is too late', control: { latencyMs: 10_000 } },
-  down: { says: 'it ends every connection without an answer', control: { fault: 'reset' } },
-  throttle: {
-    says: 'it answers 429 to every request',
-    control: { answer: { status: 429, headers: { 'retry-after': '5' } } },
-  },
-  recover: { says: 'it works again', control: {} },
-} as const;
-
 const HELP = `
 A living token is issued all the same: an incident is seen by what needs a token request, such as a check of another
-version, or the first request for a pair.
+version, the first request for a pair, or one whose last proof is a minute old.
 
 Exit code: 0 done, 1 there is no such stand-in, 2 wrong usage, 130 Ctrl-C.`;

@@ -11,7 +11,8 @@ import { type LocalCaller, type LocalConfig, parseLocalConfig } from '../../lib/
 import { functionName, tableName, tokenRoleName } from '../../lib/settings/names.ts';
 import { ensurePairTable, ensureSealingKey, startDynamoDB } from './aws/dynamodb.ts';
 import { startLogs } from './aws/logs.ts';
-import type { LabelUpdate } from './aws/secret-store.ts';
+import { isDenied } from './aws/secret-policy.ts';
+import type { LabelUpdate, StoredSecret } from './aws/secret-store.ts';
 import { startSecretsManager } from './aws/secrets-manager.ts';
 import type { AwsKey } from './aws/server.ts';
 import type { PublishedMessage } from './aws/sns-sts.ts';
@@ -27,9 +28,12 @@ import {
 } from './config.ts';
 import { FUNCTION_ACCOUNT } from './function-url/event.ts';
 import { type AnsweredRequest, startFunctionUrl } from './function-url/server.ts';
+import type { PageClient } from './page/messages.ts';
 import { startTokenService } from './token-service/server.ts';
 
 const TABLE_NAME = tableName(LOCAL_ENVIRONMENT);
+/** So that an incident of the services' stand-in shows in the checks a minute later, and not an hour. */
+const REHEARSED_PROOF_SECONDS = 60;
 const BROKER_ROLE = `arn:aws:iam::${FUNCTION_ACCOUNT}:role/${tokenRoleName(LOCAL_ENVIRONMENT)}`;
 
 export interface LocalBroker {
@@ -41,8 +45,12 @@ export interface LocalBroker {
   readonly controlUrl: string;
   /** The services' stand-in; absent when a configuration brings its own services. */
   readonly tokenServiceUrl: string | undefined;
+  /** The addresses of everything that was started here. */
+  readonly standIns: readonly string[];
   /** Says which stand-ins are not where they should be. */
   readonly moved: readonly string[];
+  /** The clients that have a secret, while Secrets Manager is a stand-in of this process. */
+  readonly clients: () => readonly PageClient[];
   /** Waits until the health function is done with every event so far. */
   readonly eventsSettled: () => Promise<void>;
   readonly close: () => Promise<void>;
@@ -71,11 +79,13 @@ export async function startLocalBroker(options: Options): Promise<LocalBroker> {
   const close = async () => {
     for (const closeOne of closers.splice(0).toReversed()) await closeOne();
   };
-  const moved: string[] = [];
+  const [moved, standIns]: [string[], string[]] = [[], []];
+  let clients: LocalBroker['clients'] = () => [];
   const startBeside: StartBeside = async (offset, name, start) => {
     const wanted = portBeside(port, offset);
     const server = await start(wanted);
     closers.push(server.close);
+    standIns.push(server.url);
     moved.push(...movedText(name, wanted, server.url));
     return server;
   };
@@ -95,7 +105,9 @@ export async function startLocalBroker(options: Options): Promise<LocalBroker> {
     if (brokerKey !== undefined) {
       const startSecrets = (wanted: number) =>
         startSecretsManager({ keys, onLabelUpdated: events.deliver, port: wanted });
-      process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER = (await startBeside(3, 'Secrets Manager', startSecrets)).url;
+      const standIn = await startBeside(3, 'Secrets Manager', startSecrets);
+      process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER = standIn.url;
+      clients = () => standIn.store.all().flatMap(readClient);
     }
     await storeSecrets(secretsManager, config.credentials);
     if (!process.env.AWS_ENDPOINT_URL_DYNAMODB) {
@@ -119,7 +131,7 @@ export async function startLocalBroker(options: Options): Promise<LocalBroker> {
     const { handler } = createTokenFunction({
       environment: LOCAL_ENVIRONMENT,
       tableName: TABLE_NAME,
-      settings: { services, accessRules, provenForSeconds },
+      settings: { services, accessRules, provenForSeconds: tokenService ? REHEARSED_PROOF_SECONDS : provenForSeconds },
       checkerRoles: [checkerKeys.health.role],
       write: log,
     });
@@ -133,11 +145,19 @@ export async function startLocalBroker(options: Options): Promise<LocalBroker> {
     events.subscribe(checkers.labelUpdated);
     const { controlUrl } = checkers;
     const tokenServiceUrl = tokenService?.url;
-    return { url, config, brokerKey, controlUrl, tokenServiceUrl, moved, eventsSettled: events.settled, close };
+    const addresses = { url, controlUrl, tokenServiceUrl, standIns, moved };
+    return { ...addresses, config, brokerKey, clients, eventsSettled: events.settled, close };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+function readClient(secret: StoredSecret): readonly PageClient[] {
+  const prefix = secretName(LOCAL_ENVIRONMENT, '');
+  if (!secret.name.startsWith(prefix)) return [];
+  const stopped = isDenied(secret, BROKER_ROLE) ? 'stopped' : undefined;
+  return [{ name: secret.name.slice(prefix.length), state: secret.deletion ? 'deleted' : stopped }];
 }
 
 /** What EventBridge is between Secrets Manager and the health function: events before there is a subscriber are lost. */

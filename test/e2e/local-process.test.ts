@@ -156,7 +156,7 @@ describe('npm start', () => {
         { name: 'operator', allowed: expect.arrayContaining(['check globex/customer-insights']) },
         { name: 'stranger', allowed: [] },
       ],
-      clients: ['acme', 'globex', 'initech'],
+      clients: [{ name: 'acme' }, { name: 'globex' }, { name: 'initech' }],
       services: [
         { name: 'customer-insights', url: `${tokenServiceUrl(broker)}/customer-insights/auth/v1/token` },
         { name: 'merchant-payment-cleansing' },

@@ -1,13 +1,13 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { CreateSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
-import { ensurePairTable, ensureSealingKey, startDynamoDB } from '../../bin/local/aws/dynamodb.ts';
-import { startSecretsManager } from '../../bin/local/aws/secrets-manager.ts';
-import { type PublishedMessage, startSns, startSts } from '../../bin/local/aws/sns-sts.ts';
+import { ensurePairTable, ensureSealingKey } from '../../bin/local/aws/dynamodb.ts';
+import type { PublishedMessage } from '../../bin/local/aws/sns-sts.ts';
 import { startFunctionUrl } from '../../bin/local/function-url/server.ts';
 import { startTokenService } from '../../bin/local/token-service/server.ts';
 import type { Environment } from '../../lib/settings/environment.ts';
 import { deploy } from '../support/cloudformation.ts';
 import { type LambdaProcess, startLambda } from '../support/lambda-process.ts';
+import { startDynamoDB, startSecretsManager, startSns, startSts } from '../support/stand-ins.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
 import { synthesiseApp } from './synthesise-app.ts';
 

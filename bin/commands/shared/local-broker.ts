@@ -7,12 +7,12 @@ type Place = 'TOKEN_BROKER_CONTROL_URL' | 'TOKEN_BROKER_STAND_IN_URL';
 
 /** Sends an order to the local broker that the variables of this terminal name; gives the members of its answer. */
 export async function orderLocalBroker(
-  [place, path]: readonly [Place, path: string],
-  body: object,
+  place: Place,
+  path: string,
   signal: AbortSignal,
 ): Promise<Readonly<Record<string, unknown>>> {
   const url = new URL(path, localUrl(place));
-  const { status, text } = await post(url, JSON.stringify(body), signal);
+  const { status, text } = await post(url, signal);
   const answer = status === 204 ? {} : parseJsonObject(text);
   if (answer !== undefined && (status === 200 || status === 204)) return answer;
   throw new CommandFailure('control-failed', `The local broker answered ${status}`, ADVICE);
@@ -28,9 +28,9 @@ function localUrl(place: Place): URL {
   return url;
 }
 
-async function post(url: URL, body: string, signal: AbortSignal) {
+async function post(url: URL, signal: AbortSignal) {
   try {
-    const response = await fetch(url, { method: 'POST', body, redirect: 'manual', signal });
+    const response = await fetch(url, { method: 'POST', redirect: 'manual', signal });
     return { status: response.status, text: await response.text() };
   } catch (error) {
     if (signal.aborted) throw aborted();

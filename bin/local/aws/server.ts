@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { z } from 'zod';
 import { type SigningKey, SigV4Refusal, verifySigV4 } from '../function-url/sigv4.ts';
 import { type HttpAnswer, headerValue, listenNear, type ReceivedRequest, receive, send, stop } from '../loopback.ts';
-import { AwsError, FAULTS, type Fault } from './failure.ts';
+import { AwsError } from './failure.ts';
 
 /** A key that the stand-ins of AWS know. */
 export interface AwsKey extends SigningKey {
@@ -20,14 +20,14 @@ export interface StandInOptions {
   readonly keys: readonly AwsKey[];
   /** Takes signatures of any date: for environments that live in a time of their own. */
   readonly ageless?: boolean | undefined;
+  /** Answers a call in place of the stand-in, or gives `false`. */
+  readonly intercept?: ((response: ServerResponse) => boolean) | undefined;
 }
 
 export interface AwsServer {
   readonly url: string;
   /** The names of the operations that were called, in order; nothing of what they were called with. */
   readonly calls: readonly string[];
-  /** Lets the next `times` calls fail, all of them when left out; `undefined` ends it. */
-  readonly failWith: (fault: Fault | undefined, times?: number) => void;
   readonly close: () => Promise<void>;
 }
 
@@ -50,8 +50,6 @@ export async function serveAws({ service, protocol, operations, ...signatures }:
   const codec: Codec = CODECS[protocol];
   const known = new Map(Object.entries(operations));
   const calls: string[] = [];
-  let fault: Fault | undefined;
-  let faultsLeft = 0;
 
   const server = createServer((request, response) => {
     respond(request, response).catch(() => response.destroy());
@@ -61,10 +59,7 @@ export async function serveAws({ service, protocol, operations, ...signatures }:
     const request = await receive(incoming, MAX_BODY_BYTES);
     const name = codec.nameOf(request, service);
     calls.push(name);
-    if (fault !== undefined && faultsLeft > 0) {
-      faultsLeft -= 1;
-      return FAULTS[fault](response);
-    }
+    if (signatures.intercept?.(response)) return;
     send(response, await answerTo(request, name).catch((error) => codec.refusal(asAwsError(error))));
   }
 
@@ -83,10 +78,6 @@ export async function serveAws({ service, protocol, operations, ...signatures }:
   return {
     url: `http://127.0.0.1:${port}`,
     calls,
-    failWith: (next, times = Number.POSITIVE_INFINITY) => {
-      fault = next;
-      faultsLeft = times;
-    },
     close: () => stop(server),
   };
 }

@@ -1,16 +1,16 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { text as readText } from 'node:stream/consumers';
 import { setTimeout } from 'node:timers/promises';
 import type { ClientName, ServiceName } from '../../../functions/broker/pair/pair.ts';
 import { listen, listenNear, refuseForeign, stop } from '../loopback.ts';
 import { give, json, problem, type TokenServiceAnswer, type TokenServiceFault } from './answer.ts';
-import { parseControl, type Target, Targeted } from './control.ts';
+import { INCIDENT_PATH, INCIDENTS, type Incident, incidentOf } from './incidents.ts';
 import { type AcceptedCredential, createTokenIssuer } from './issuer.ts';
+import { type Target, Targeted } from './targeted.ts';
 
 /**
  * Stands in for the token endpoints of all services on 127.0.0.1, each below its own name:
  * `POST /<service>/auth/v1/token` checks the Basic credential and issues a token, which `GET /<service>/v1/whoami`
- * accepts. `POST /control` takes `respondWith`, `fault` and `latency` as JSON, and from no page of a browser.
+ * accepts. `POST /<service>/incident/<name>` plays an incident, for no page of a browser.
  */
 export async function startTokenService(options: TokenServiceOptions): Promise<TokenService> {
   const { credentials, acceptedSecret, now = Date.now, lifetimeSeconds = 3_600 } = options;
@@ -28,16 +28,17 @@ export async function startTokenService(options: TokenServiceOptions): Promise<T
   const url = `http://127.0.0.1:${port}`;
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const body = await readText(request);
+    request.resume();
     const [, service = '', ...rest] = new URL(request.url ?? '', url).pathname.split('/');
-    const path = Object.hasOwn(credentials, service) ? rest.join('/') : `/${service}`;
+    const path = Object.hasOwn(credentials, service) ? rest.join('/') : '';
     const expected = METHODS.get(path);
+    const incident = incidentOf(path);
 
     if (expected === undefined) give(response, problem(404, 'not_found'));
     else if (request.method !== expected) give(response, problem(405, 'method_not_allowed', { allow: expected }));
     else if (path === TOKEN_PATH) await answerTokenRequest(service, request, response);
-    else if (path === WHOAMI_PATH) give(response, whoAmI(service, request));
-    else give(response, control(request, body));
+    else if (incident !== undefined) give(response, play(service, incident, request));
+    else give(response, whoAmI(service, request));
   }
 
   async function answerTokenRequest(service: ServiceName, { headers }: IncomingMessage, response: ServerResponse) {
@@ -67,17 +68,12 @@ export async function startTokenService(options: TokenServiceOptions): Promise<T
     return json(200, { service, client });
   }
 
-  function control(request: IncomingMessage, body: string): TokenServiceAnswer {
+  function play(service: ServiceName, incident: Incident, request: IncomingMessage): TokenServiceAnswer {
     const refused = refuseForeign(request);
-    if (refused !== undefined) return text(refused.status, refused.message);
-    const settings = parseControl(body);
-    if (typeof settings === 'string') return text(400, settings);
-    const { target, answer, fault, latencyMs } = settings;
-    const service = typeof target === 'object' ? target.service : target;
-    if (service !== undefined && !Object.hasOwn(credentials, service)) return text(400, 'There is no such service.');
-    if (answer !== undefined) answers.set(target, answer ?? undefined);
-    if (fault !== undefined) faults.set(target, fault ?? undefined);
-    if (latencyMs !== undefined) latencies.set(target, latencyMs ?? undefined);
+    if (refused !== undefined) return problem(refused.status, refused.message);
+    answers.set(service, incident.answer);
+    faults.set(service, incident.fault);
+    latencies.set(service, incident.latencyMs);
     return { status: 204 };
   }
 
@@ -136,16 +132,12 @@ interface TokenRequestRecord {
   readonly ok: boolean;
 }
 
-function text(status: number, body: string): TokenServiceAnswer {
-  return { status, headers: { 'content-type': 'text/plain' }, body };
-}
-
 const TOKEN_PATH = 'auth/v1/token';
 const WHOAMI_PATH = 'v1/whoami';
-const METHODS = new Map([
+const METHODS = new Map<string, string>([
   [TOKEN_PATH, 'POST'],
   [WHOAMI_PATH, 'GET'],
-  ['/control', 'POST'],
+  ...Object.keys(INCIDENTS).map((name) => [INCIDENT_PATH + name, 'POST'] as const),
 ]);
 
 const REJECTED = problem(401, 'invalid_client', { 'www-authenticate': 'Basic realm="token service", charset="UTF-8"' });

@@ -11,7 +11,6 @@ beforeAll(async () => {
   broker = await startLocalBroker();
   operator = {
     ...printedVariables(broker),
-    TOKEN_BROKER_SERVICES: 'customer-insights merchant-payment-cleansing',
     AWS_ACCESS_KEY_ID: 'AKIDLOCALOPERATOR',
     AWS_SECRET_ACCESS_KEY: 'local-operator-secret',
     AWS_SESSION_TOKEN: '',

@@ -1,10 +1,10 @@
 import type { SecretsManagerClientConfig } from '@aws-sdk/client-secrets-manager';
 import { CreateSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Fault } from '../../../bin/local/aws/failure.ts';
 import { serveAws } from '../../../bin/local/aws/server.ts';
 import { createClientList } from '../../../functions/aws/client-secrets.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
+import type { Fault } from '../../support/aws-faults.ts';
 import { motoIsInstalled, startMoto } from '../../support/moto.ts';
 import { EXAMPLE_KEY, startSecretsManager } from '../../support/stand-ins.ts';
 

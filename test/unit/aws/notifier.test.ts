@@ -1,9 +1,9 @@
 import { CreateTopicCommand, SNSClient } from '@aws-sdk/client-sns';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Fault } from '../../../bin/local/aws/failure.ts';
 import type { PublishedMessage } from '../../../bin/local/aws/sns-sts.ts';
 import { createNotifier } from '../../../functions/aws/notifications.ts';
 import { NotificationFailure } from '../../../functions/broker/health/notify.ts';
+import type { Fault } from '../../support/aws-faults.ts';
 import { motoIsInstalled, startMoto } from '../../support/moto.ts';
 import { startSns } from '../../support/stand-ins.ts';
 

@@ -49,10 +49,6 @@ describe('a health run', () => {
   it.each([
     ['hang', 'unreachable'],
     ['reset', 'unreachable'],
-    ['reset-after-headers', 'unreachable'],
-    ['close-mid-body', 'unreachable'],
-    ['drip', 'unreachable'],
-    ['half-close', 'unreachable'],
   ] as const)('tells of a service that answers with %s, and rejects no credential', async (fault, finding) => {
     const { run, store, tokenService, items } = await startHealthFunctionWorld();
     await store('acme', CREDENTIALS.acme);
