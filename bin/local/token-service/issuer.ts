@@ -19,7 +19,6 @@ export interface TokenIssuer {
   /** Whose a living token of the service is. */
   readonly ownerOf: (service: ServiceName, authorization: string | undefined) => ClientName | undefined;
   readonly issued: (token: string) => boolean;
-  readonly revoke: (token: string) => void;
 }
 
 interface Options {
@@ -53,7 +52,6 @@ export function createTokenIssuer({ credentials, acceptedSecret, lifetimeSeconds
       return token?.service === service && now() < token.expiresAt ? token.client : undefined;
     },
     issued: (token) => tokens.has(token),
-    revoke: (token) => void tokens.delete(token),
   };
 }
 

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import type { ClientName, ServiceName } from '../../../functions/broker/pair/pair.ts';
-import { listen, listenNear, refuseForeign, stop } from '../loopback.ts';
+import { listenNear, refuseForeign, stop } from '../loopback.ts';
 import { give, json, problem, type TokenServiceAnswer, type TokenServiceFault } from './answer.ts';
 import { INCIDENT_PATH, INCIDENTS, type Incident, incidentOf } from './incidents.ts';
 import { type AcceptedCredential, createTokenIssuer } from './issuer.ts';
@@ -82,14 +82,9 @@ export async function startTokenService(options: TokenServiceOptions): Promise<T
     authUrl: (service) => `${url}/${service}`,
     requests,
     issued: issuer.issued,
-    revoke: issuer.revoke,
     respondWith: (target, answer) => answers.set(target, answer),
     fault: (fault, target) => faults.set(target, fault),
     latency: (ms, target) => latencies.set(target, ms),
-    async refuseConnections(refuse) {
-      if (refuse) await stop(server);
-      else await listen(server, port);
-    },
     close: () => stop(server),
   };
 }
@@ -111,14 +106,12 @@ export interface TokenService {
   readonly authUrl: (service: ServiceName) => string;
   /** All token requests that arrived, failed ones too. */
   readonly requests: readonly TokenRequestRecord[];
-  /** Whether the token was issued here and not revoked. */
+  /** Whether the token was issued here. */
   readonly issued: (token: string) => boolean;
-  readonly revoke: (token: string) => void;
   /** Gives this answer to every token request, with any credential; `undefined` ends it, as below. */
   readonly respondWith: (target: Target, answer: TokenServiceAnswer | undefined) => void;
   readonly fault: (fault: TokenServiceFault | undefined, target?: Target) => void;
   readonly latency: (ms: number | undefined, target?: Target) => void;
-  readonly refuseConnections: (refuse: boolean) => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
