@@ -1,6 +1,6 @@
 /** What the page and the server behind it tell each other in JSON: types alone, so that the page's script has them too. */
 
-export type PageOperation = 'token' | 'check' | 'whoami';
+type PageOperation = 'token' | 'check' | 'whoami';
 
 /** What `GET /events` begins with, and tells anew when it changes: what is running, and what can be asked. */
 export interface Overview {
