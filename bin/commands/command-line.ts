@@ -44,6 +44,8 @@ const COMMANDS: readonly CommandFile[] = [
   [['policy'], async () => (await import('./policy.ts')).addOperatorPolicyCommand],
   [['sealing-key'], async () => (await import('./sealing-key.ts')).addSealingKeyCommands],
   [['config'], async () => (await import('./config.ts')).addConfigCommand],
+  [['env'], async () => (await import('./env.ts')).addEnvCommand],
+  [['service'], async () => (await import('./service.ts')).addServiceCommand],
   [['completion'], async () => (await import('./completion.ts')).addCompletionCommand],
 ];
 
