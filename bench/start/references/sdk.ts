@@ -4,9 +4,10 @@ import { text } from 'node:stream/consumers';
 import { DynamoDBClient, GetItemCommand, UpdateItemCommand } from '@aws-sdk/client-dynamodb';
 import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 
-const { TABLE = '', AUTH_URL = '' } = process.env;
+const { TABLE = '', AUTH_URL = '', SECRETS_MANAGER_CONNECTIONS } = process.env;
 const dynamodb = new DynamoDBClient({});
-const secretsManager = new SecretsManagerClient({});
+const httpsAgent = { keepAlive: true, maxSockets: Number(SECRETS_MANAGER_CONNECTIONS) };
+const secretsManager = new SecretsManagerClient(SECRETS_MANAGER_CONNECTIONS ? { requestHandler: { httpsAgent } } : {});
 const agent = new https.Agent({ keepAlive: true });
 const tokens = new Map<string, Token>();
 
