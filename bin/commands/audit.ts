@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Sha256 } from '@aws-crypto/sha256-js';
 import { defaultProvider } from '@aws-sdk/credential-provider-node';
-import { SignatureV4 } from '@smithy/signature-v4';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { aborted, CommandFailure, explainFailure } from '../../client/commands/failure.ts';
+import { type AwsAnswer, askAws } from '../../client/commands/identity.ts';
 import { parseName } from '../../client/commands/options.ts';
 import { printJson, printLine, tableText, talk } from '../../client/commands/output.ts';
-import { causeWord } from '../../functions/aws/calls.ts';
+import type { Shell } from '../../client/commands/shell.ts';
 import { isRecord } from '../../functions/broker/json.ts';
 import { FINDINGS, PROBLEMS } from '../../functions/contract.ts';
 import { parseRoleArn } from '../../lib/settings/access-rules.ts';
@@ -17,7 +16,7 @@ import { awsRegion, checkEndpoint, isLocal } from './shared/environment.ts';
 import { addRegionOption, type ClientOptions } from './shared/options.ts';
 
 /** `audit`: who got what of a client, from the audit lines of the token function. */
-export function addAuditCommand(program: Command, signal: AbortSignal): void {
+export function addAuditCommand(program: Command, shell: Shell): void {
   addRegionOption(program.command('audit'))
     .description('Show who asked for what of a client, and what came of it, from the log of the token function.')
     .argument('<client>', 'the client', parseName)
@@ -34,19 +33,20 @@ export function addAuditCommand(program: Command, signal: AbortSignal): void {
     .action(async (client: string, _: unknown, command: Command) => {
       const options = command.optsWithGlobals<AuditOptions>();
       const { environment, follow, json } = options;
-      checkEndpoint(options, 'AWS_ENDPOINT_URL_CLOUDWATCH_LOGS', command);
-      await explainFailure({ ...options, client }, async () => {
+      checkEndpoint(shell, options, 'AWS_ENDPOINT_URL_CLOUDWATCH_LOGS', command);
+      await explainFailure(shell, { ...options, client }, async () => {
         const from = Date.now() - options.since;
-        const read = await openLog(client, options, signal);
+        const read = await openLog(shell, client, options);
         const seen = new Set<string>();
         const calls = await news(read, from, seen, options);
-        if (json && !follow) printJson({ environment, client, since: new Date(from).toISOString(), calls });
-        else for (const line of linesOf(calls, options)) printLine(line);
-        if (calls.length === 0 && !follow) talk(`No call about ${client} since ${new Date(from).toISOString()}.`);
+        if (json && !follow) printJson(shell, { environment, client, since: new Date(from).toISOString(), calls });
+        else for (const line of linesOf(calls, options)) printLine(shell, line);
+        if (calls.length === 0 && !follow)
+          talk(shell, `No call about ${client} since ${new Date(from).toISOString()}.`);
         while (follow) {
-          await sleep(POLL_MS, undefined, { signal }).catch(() => Promise.reject(aborted()));
+          await sleep(POLL_MS, undefined, { signal: shell.signal }).catch(() => Promise.reject(aborted()));
           const start = Math.max(from, Date.now() - LATE_MS);
-          for (const line of linesOf(await news(read, start, seen, options), options)) printLine(line);
+          for (const line of linesOf(await news(read, start, seen, options), options)) printLine(shell, line);
         }
       });
     });
@@ -137,10 +137,10 @@ function linesOf(calls: readonly Call[], { json, follow }: AuditOptions): readon
 const WIDTHS = [24, 40, 9, 26, 26, 6];
 
 /** Opens the log of the token function for the lines about one client. */
-async function openLog(client: string, options: AuditOptions, signal: AbortSignal): Promise<ReadLog> {
+async function openLog(shell: Shell, client: string, options: AuditOptions): Promise<ReadLog> {
   const { environment } = options;
-  const region = awsRegion(options);
-  const ask = askAws(region, signal);
+  const region = awsRegion(shell, options);
+  const ask = askLog(shell, region);
   const logGroupName =
     options.logGroup || (isLocal(environment) ? functionName(environment) : await logGroupOf(environment, ask));
   return async (startTime) => {
@@ -165,7 +165,7 @@ function readEvent(event: unknown, client: string) {
   return { id: `${event.eventId}`, time: event.timestamp, line };
 }
 
-async function logGroupOf(environment: string, ask: ReturnType<typeof askAws>): Promise<string> {
+async function logGroupOf(environment: string, ask: ReturnType<typeof askLog>): Promise<string> {
   const path = `/2015-03-31/functions/${functionName(environment)}/configuration`;
   const { LoggingConfig } = await ask('lambda', 'GetFunctionConfiguration', { path });
   if (isRecord(LoggingConfig) && typeof LoggingConfig.LogGroup === 'string') return LoggingConfig.LogGroup;
@@ -180,47 +180,29 @@ interface Question {
 }
 
 /** Calls of AWS, signed by hand: for two operations whole SDK clients would be too much. */
-function askAws(region: string | undefined, signal: AbortSignal) {
-  const readCredentials = defaultProvider();
+function askLog(shell: Shell, region: string | undefined) {
+  const readCredentials = shell.credentials ?? defaultProvider();
+  const standIns = { logs: shell.env.AWS_ENDPOINT_URL_CLOUDWATCH_LOGS, lambda: shell.env.AWS_ENDPOINT_URL_LAMBDA };
   return async (service: 'logs' | 'lambda', operation: string, { path = '/', target, body }: Question) => {
-    const action = { action: `${service}:${operation}`, region };
-    if (region === undefined) throw awsFailure(new Error('Region is missing'), action);
+    const fail = (error: unknown) => awsFailure(error, { action: `${service}:${operation}`, region });
+    if (region === undefined) throw fail(new Error('Region is missing'));
     const suffix = region.startsWith('cn-') ? '.cn' : '';
-    const { AWS_ENDPOINT_URL_CLOUDWATCH_LOGS, AWS_ENDPOINT_URL_LAMBDA } = process.env;
-    const standIn = service === 'logs' ? AWS_ENDPOINT_URL_CLOUDWATCH_LOGS : AWS_ENDPOINT_URL_LAMBDA;
-    const url = new URL(path, standIn || `https://${service}.${region}.amazonaws.com${suffix}`);
-    try {
-      const signer = new SignatureV4({ service, region, credentials: await readCredentials(), sha256: Sha256 });
-      const text = body === undefined ? undefined : JSON.stringify(body);
-      const headers = {
-        host: url.host,
-        ...(target && { 'content-type': 'application/x-amz-json-1.1', 'x-amz-target': target }),
-      };
-      const { protocol, hostname } = url;
-      const method = text === undefined ? 'GET' : 'POST';
-      const signed = await signer.sign({ method, protocol, hostname, path, headers, body: text });
-      const { host: _writtenByFetch, ...sent } = signed.headers;
-      const limit = AbortSignal.any([signal, AbortSignal.timeout(20_000)]);
-      const response = await fetch(url, {
-        method,
-        headers: sent,
-        redirect: 'manual',
-        signal: limit,
-        ...(text && { body: text }),
-      });
-      const answer = parseJsonObject(await response.text());
-      if (response.ok && answer !== undefined) return answer;
-      throw Object.assign(new Error('refused'), { name: refusalOf(response, answer) });
-    } catch (error) {
-      if (signal.aborted) throw aborted();
-      const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-      throw awsFailure(causeWord(cause) === 'AbortError' ? new Error('no answer in time') : cause, action);
-    }
+    const credentials = await readCredentials().catch((error) => Promise.reject(fail(error)));
+    const answer = await askAws({
+      ...{ service, region, credentials, path, query: {}, signal: shell.signal },
+      url: new URL(standIns[service] || `https://${service}.${region}.amazonaws.com${suffix}`),
+      ...(body === undefined ? { method: 'GET' } : { method: 'POST', body: JSON.stringify(body) }),
+      ...(target && { headers: { 'content-type': 'application/x-amz-json-1.1', 'x-amz-target': target } }),
+    });
+    const told = parseJsonObject(answer.text);
+    if (answer.status === 200 && told !== undefined) return told;
+    throw fail(Object.assign(new Error('refused'), { name: refusalOf(answer, told) }));
   };
 }
 
 /** The name of an error of AWS, if it looks like one. */
-function refusalOf({ headers, status }: Response, answer: Call | undefined): string {
-  const told = `${answer?.__type ?? headers.get('x-amzn-errortype') ?? ''}`.split('#').at(-1)?.split(':')[0] ?? '';
+function refusalOf({ status, word, errorType }: AwsAnswer, answer: Call | undefined): string {
+  if (status === 0) return word;
+  const told = `${answer?.__type ?? errorType ?? ''}`.split('#').at(-1)?.split(':')[0] ?? '';
   return /^[A-Z][A-Za-z]{2,60}$/.test(told) ? told : `HTTP${status}`;
 }

@@ -2,11 +2,12 @@ import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { CommandFailure, explainFailure } from '../../client/commands/failure.ts';
 import { printLine } from '../../client/commands/output.ts';
+import type { Shell } from '../../client/commands/shell.ts';
 import { readPorts } from '../local/config.ts';
 import { exportLine, type ShellFile, shellFile, UNSET_LINE, UNSET_OTHERS } from '../local/shell.ts';
 
 /** `env`: the variables with which a terminal asks the broker of `npm start` as one of its callers. */
-export function addEnvCommand(program: Command): void {
+export function addEnvCommand(program: Command, shell: Shell): void {
   program
     .command('env')
     .description('Print what sets the variables of a caller of the local broker, for eval; without a name the names.')
@@ -14,22 +15,22 @@ export function addEnvCommand(program: Command): void {
     .option('--unset', 'print what takes the variables away')
     .addHelpText('after', HELP)
     .action(async (name: string | undefined, { unset }: { readonly unset?: boolean }, command: Command) => {
-      if (unset) return printLine(UNSET_LINE);
-      await explainFailure(command.optsWithGlobals(), async () => {
-        const { callers } = readShellFile(portOf(command));
+      if (unset) return printLine(shell, UNSET_LINE);
+      await explainFailure(shell, command.optsWithGlobals(), async () => {
+        const { callers } = readShellFile(portOf(shell, command));
         const names = Object.keys(callers);
-        if (name === undefined) return names.forEach(printLine);
+        if (name === undefined) return names.forEach((each) => printLine(shell, each));
         const variables = Object.hasOwn(callers, name) ? callers[name] : undefined;
         if (variables === undefined)
           command.error(`error: the local broker has no such caller: it has ${names.join(', ')}`);
-        else printLine(`${UNSET_OTHERS}; ${exportLine(variables)}`);
+        else printLine(shell, `${UNSET_OTHERS}; ${exportLine(variables)}`);
       });
     });
 }
 
-function portOf(command: Command): number {
+function portOf({ env }: Shell, command: Command): number {
   try {
-    return readPorts({ PORT: process.env.PORT }).port;
+    return readPorts({ PORT: env.PORT }).port;
   } catch {
     return command.error('error: PORT is not the port of a local broker');
   }

@@ -2,12 +2,13 @@ import type { Command } from 'commander';
 import { explainFailure } from '../../client/commands/failure.ts';
 import { parseName } from '../../client/commands/options.ts';
 import { talk } from '../../client/commands/output.ts';
+import type { Shell } from '../../client/commands/shell.ts';
 import { INCIDENT_PATH, INCIDENTS } from '../local/token-service/incidents.ts';
 import { checkService, isLocal } from './shared/environment.ts';
 import { orderLocalBroker } from './shared/local-broker.ts';
 
 /** `service`: plays an incident of a service on this machine. */
-export function addServiceCommand(program: Command, signal: AbortSignal): void {
+export function addServiceCommand(program: Command, shell: Shell): void {
   const command = program
     .command('service')
     .description('Let a service of npm start fail, to rehearse an incident, or work again.')
@@ -26,11 +27,11 @@ export function addServiceCommand(program: Command, signal: AbortSignal): void {
         `error: only a service of npm start does what it is told, not one of "${options.environment}"`,
       );
     }
-    checkService(service, options.environment, command);
+    checkService(shell, service, options.environment, command);
     const [name, { says }] = mode;
-    await explainFailure(options, async () => {
-      await orderLocalBroker('TOKEN_BROKER_STAND_IN_URL', `/${service}/${INCIDENT_PATH}${name}`, signal);
-      talk(`${service}: ${says}`);
+    await explainFailure(shell, options, async () => {
+      await orderLocalBroker(shell, 'TOKEN_BROKER_STAND_IN_URL', `/${service}/${INCIDENT_PATH}${name}`);
+      talk(shell, `${service}: ${says}`);
     });
   });
 }

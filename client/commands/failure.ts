@@ -5,6 +5,7 @@ import { CommanderError } from 'commander';
 import { PROBLEM_ADVICE } from '../../functions/contract.ts';
 import { TokenBrokerError } from '../index.ts';
 import { printJson, talk } from './output.ts';
+import { INTERRUPTED, type Shell } from './shell.ts';
 
 /** What keeps a command from its work when it is neither the broker nor wrong usage. No text of it holds a secret. */
 export class CommandFailure extends Error {
@@ -42,6 +43,7 @@ export interface About {
  * Ctrl-C is answered with 130, as the shell expects, and with no words but those that the work itself has said.
  */
 export async function explainFailure(
+  shell: Shell,
   options: About & { readonly json?: boolean | undefined; readonly url?: string | undefined },
   work: () => Promise<void>,
 ): Promise<void> {
@@ -50,26 +52,25 @@ export async function explainFailure(
   } catch (error) {
     if (error instanceof CommanderError) throw error;
     const failure = isFailure(error) ? error : defect(error);
-    // What was left behind (a credential lookup) must not keep the process; nothing was printed that could be lost.
-    if (failure.type === 'aborted') process.exit(130);
-    if (options.json) printJson(asProblem(failure));
-    const ended = isOfEndedBroker(failure, options.url);
-    talk(`error: ${ended ? `${failure.type}: ${ENDED}` : failure.message}`);
-    talk(ended ? AFTER_END : adviceFor(failure, options));
-    const profile = missingProfile();
-    if (profile !== undefined && failure.type.startsWith('aws-credentials-')) talk(profile);
+    if (failure.type === 'aborted') throw new CommanderError(INTERRUPTED, failure.type, failure.message);
+    if (options.json) printJson(shell, asProblem(failure));
+    const ended = isOfEndedBroker(failure, shell, options.url);
+    talk(shell, `error: ${ended ? `${failure.type}: ${ENDED}` : failure.message}`);
+    talk(shell, ended ? AFTER_END : adviceFor(failure, options));
+    const profile = missingProfile(shell);
+    if (profile !== undefined && failure.type.startsWith('aws-credentials-')) talk(shell, profile);
     const retryAfterSeconds = failure instanceof TokenBrokerError ? failure.retryAfterSeconds : undefined;
-    if (retryAfterSeconds !== undefined) talk(`Try again in ${retryAfterSeconds} s.`);
-    process.exitCode = 1;
+    if (retryAfterSeconds !== undefined) talk(shell, `Try again in ${retryAfterSeconds} s.`);
+    shell.exitCode = 1;
   }
 }
 
 /** Whether nothing listens where a terminal's variables, or `--url`, look for a broker on this machine. */
-function isOfEndedBroker({ message }: Failure, url = ''): boolean {
+function isOfEndedBroker({ message }: Failure, { env }: Shell, url = ''): boolean {
   const isOfBroker = (name: string) => /^(AWS_ENDPOINT|TOKEN_BROKER)_(\w+_)?URL(_\w+)?$/.test(name);
-  const set = Object.keys(process.env).filter(isOfBroker);
+  const set = Object.keys(env).filter(isOfBroker);
   const isHere = (place = '') => /^http:\/\/(127\.0\.0\.1|localhost|\[::1\])(:|\/|$)/.test(place);
-  return message.includes('ECONNREFUSED') && [url, ...set.map((name) => process.env[name])].some(isHere);
+  return message.includes('ECONNREFUSED') && [url, ...set.map((name) => env[name])].some(isHere);
 }
 
 const ENDED = 'The local broker that the variables of this terminal name has ended.';
@@ -77,8 +78,8 @@ const AFTER_END =
   'Start it again with npm start, or take its variables away: eval "$(npm run --silent token-broker -- env --unset)".';
 
 /** A sentence about the profile that the shell names and no file has. */
-export function missingProfile(): string | undefined {
-  const { AWS_PROFILE: profile, AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE } = process.env;
+export function missingProfile(shell: Shell): string | undefined {
+  const { AWS_PROFILE: profile, AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE } = shell.env;
   if (!profile) return undefined;
   const folder = join(homedir(), '.aws');
   const files = [AWS_CONFIG_FILE ?? join(folder, 'config'), AWS_SHARED_CREDENTIALS_FILE ?? join(folder, 'credentials')];

@@ -1,4 +1,5 @@
 import { aborted, CommandFailure } from '../../../client/commands/failure.ts';
+import type { Shell } from '../../../client/commands/shell.ts';
 import { causeWord } from '../../../functions/aws/calls.ts';
 import { parseJsonObject } from '../../json.ts';
 
@@ -7,11 +8,11 @@ type Place = 'TOKEN_BROKER_CONTROL_URL' | 'TOKEN_BROKER_STAND_IN_URL';
 
 /** Sends an order to the local broker that the variables of this terminal name; gives the members of its answer. */
 export async function orderLocalBroker(
+  { env, signal }: Shell,
   place: Place,
   path: string,
-  signal: AbortSignal,
 ): Promise<Readonly<Record<string, unknown>>> {
-  const url = new URL(path, localUrl(place));
+  const url = new URL(path, localUrl(place, env[place]));
   const { status, text } = await post(url, signal);
   const answer = status === 204 ? {} : parseJsonObject(text);
   if (answer !== undefined && (status === 200 || status === 204)) return answer;
@@ -19,8 +20,7 @@ export async function orderLocalBroker(
 }
 
 /** Elsewhere than on this machine schedule and services belong to others. */
-function localUrl(place: Place): URL {
-  const text = process.env[place] ?? '';
+function localUrl(place: Place, text = ''): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol !== 'http:' || !/^(127\.0\.0\.1|\[::1\]|localhost)$/.test(url.hostname)) {
     throw new CommandFailure('control-unknown', `${place} is not the one of a local broker`, ADVICE);
