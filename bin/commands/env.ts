@@ -19,11 +19,15 @@ export function addEnvCommand(program: Command, shell: Shell): void {
       await explainFailure(shell, command.optsWithGlobals(), async () => {
         const { callers } = readShellFile(portOf(shell, command));
         const names = Object.keys(callers);
-        if (name === undefined) return names.forEach((each) => printLine(shell, each));
+        if (name === undefined) {
+          for (const one of names) printLine(shell, one);
+          return;
+        }
         const variables = Object.hasOwn(callers, name) ? callers[name] : undefined;
-        if (variables === undefined)
-          command.error(`error: the local broker has no such caller: it has ${names.join(', ')}`);
-        else printLine(shell, `${UNSET_OTHERS}; ${exportLine(variables)}`);
+        if (variables === undefined) {
+          return command.error(`error: the local broker has no such caller: it has ${names.join(', ')}`);
+        }
+        printLine(shell, `${UNSET_OTHERS}; ${exportLine(variables)}`);
       });
     });
 }

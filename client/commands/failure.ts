@@ -54,7 +54,7 @@ export async function explainFailure(
     const failure = isFailure(error) ? error : defect(error);
     if (failure.type === 'aborted') throw new CommanderError(INTERRUPTED, failure.type, failure.message);
     if (options.json) printJson(shell, asProblem(failure));
-    const ended = isOfEndedBroker(failure, shell, options.url);
+    const ended = isOfEndedBroker(shell, failure, options.url);
     talk(shell, `error: ${ended ? `${failure.type}: ${ENDED}` : failure.message}`);
     talk(shell, ended ? AFTER_END : adviceFor(failure, options));
     const profile = missingProfile(shell);
@@ -66,7 +66,7 @@ export async function explainFailure(
 }
 
 /** Whether nothing listens where a terminal's variables, or `--url`, look for a broker on this machine. */
-function isOfEndedBroker({ message }: Failure, { env }: Shell, url = ''): boolean {
+function isOfEndedBroker({ env }: Shell, { message }: Failure, url = ''): boolean {
   const isOfBroker = (name: string) => /^(AWS_ENDPOINT|TOKEN_BROKER)_(\w+_)?URL(_\w+)?$/.test(name);
   const set = Object.keys(env).filter(isOfBroker);
   const isHere = (place = '') => /^http:\/\/(127\.0\.0\.1|localhost|\[::1\])(:|\/|$)/.test(place);

@@ -8,19 +8,20 @@ type Place = 'TOKEN_BROKER_CONTROL_URL' | 'TOKEN_BROKER_STAND_IN_URL';
 
 /** Sends an order to the local broker that the variables of this terminal name; gives the members of its answer. */
 export async function orderLocalBroker(
-  { env, signal }: Shell,
+  shell: Shell,
   place: Place,
   path: string,
 ): Promise<Readonly<Record<string, unknown>>> {
-  const url = new URL(path, localUrl(place, env[place]));
-  const { status, text } = await post(url, signal);
+  const url = new URL(path, localUrl(shell, place));
+  const { status, text } = await post(url, shell.signal);
   const answer = status === 204 ? {} : parseJsonObject(text);
   if (answer !== undefined && (status === 200 || status === 204)) return answer;
   throw new CommandFailure('control-failed', `The local broker answered ${status}`, ADVICE);
 }
 
 /** Elsewhere than on this machine schedule and services belong to others. */
-function localUrl(place: Place, text = ''): URL {
+function localUrl({ env }: Shell, place: Place): URL {
+  const text = env[place] ?? '';
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol !== 'http:' || !/^(127\.0\.0\.1|\[::1\]|localhost)$/.test(url.hostname)) {
     throw new CommandFailure('control-unknown', `${place} is not the one of a local broker`, ADVICE);
