@@ -88,6 +88,10 @@ const COMMANDS: readonly CommandFile[] = [
     names: ['sealing-key'],
     addTo: async (parent) => (await import('./commands/sealing-key.ts')).addSealingKeyCommands(parent, signal),
   },
+  {
+    names: ['release'],
+    addTo: async (parent) => (await import('./commands/release.ts')).addReleaseCommands(parent, signal),
+  },
   { names: ['config'], addTo: async (parent) => (await import('./commands/config.ts')).addConfigCommand(parent) },
   {
     names: ['completion'],

@@ -1,18 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Sha256 } from '@aws-crypto/sha256-js';
-import { defaultProvider } from '@aws-sdk/credential-provider-node';
-import { SignatureV4 } from '@smithy/signature-v4';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { aborted, CommandFailure, explainFailure } from '../../client/commands/failure.ts';
 import { parseName } from '../../client/commands/options.ts';
 import { printJson, printLine, tableText, talk } from '../../client/commands/output.ts';
-import { causeWord } from '../../functions/aws/calls.ts';
 import { isRecord } from '../../functions/broker/json.ts';
 import { FINDINGS, PROBLEMS } from '../../functions/contract.ts';
 import { parseRoleArn } from '../../lib/settings/access-rules.ts';
 import { functionName } from '../../lib/settings/names.ts';
 import { parseJsonObject } from '../json.ts';
-import { awsFailure } from './shared/aws-failure.ts';
+import { type AskAws, askAws } from './shared/ask-aws.ts';
 import { awsRegion, checkEndpoint, isLocal } from './shared/environment.ts';
 import { addRegionOption, type ClientOptions } from './shared/options.ts';
 
@@ -165,62 +161,9 @@ function readEvent(event: unknown, client: string) {
   return { id: `${event.eventId}`, time: event.timestamp, line };
 }
 
-async function logGroupOf(environment: string, ask: ReturnType<typeof askAws>): Promise<string> {
+async function logGroupOf(environment: string, ask: AskAws): Promise<string> {
   const path = `/2015-03-31/functions/${functionName(environment)}/configuration`;
   const { LoggingConfig } = await ask('lambda', 'GetFunctionConfiguration', { path });
   if (isRecord(LoggingConfig) && typeof LoggingConfig.LogGroup === 'string') return LoggingConfig.LogGroup;
   throw new CommandFailure('log-unknown', 'The function does not tell its log', 'Give its name with --log-group.');
-}
-
-interface Question {
-  /** Of a GET; a POST without one. */
-  readonly path?: string;
-  readonly target?: string;
-  readonly body?: object;
-}
-
-/** Calls of AWS, signed by hand: for two operations whole SDK clients would be too much. */
-function askAws(region: string | undefined, signal: AbortSignal) {
-  const readCredentials = defaultProvider();
-  return async (service: 'logs' | 'lambda', operation: string, { path = '/', target, body }: Question) => {
-    const action = { action: `${service}:${operation}`, region };
-    if (region === undefined) throw awsFailure(new Error('Region is missing'), action);
-    const suffix = region.startsWith('cn-') ? '.cn' : '';
-    const { AWS_ENDPOINT_URL_CLOUDWATCH_LOGS, AWS_ENDPOINT_URL_LAMBDA } = process.env;
-    const standIn = service === 'logs' ? AWS_ENDPOINT_URL_CLOUDWATCH_LOGS : AWS_ENDPOINT_URL_LAMBDA;
-    const url = new URL(path, standIn || `https://${service}.${region}.amazonaws.com${suffix}`);
-    try {
-      const signer = new SignatureV4({ service, region, credentials: await readCredentials(), sha256: Sha256 });
-      const text = body === undefined ? undefined : JSON.stringify(body);
-      const headers = {
-        host: url.host,
-        ...(target && { 'content-type': 'application/x-amz-json-1.1', 'x-amz-target': target }),
-      };
-      const { protocol, hostname } = url;
-      const method = text === undefined ? 'GET' : 'POST';
-      const signed = await signer.sign({ method, protocol, hostname, path, headers, body: text });
-      const { host: _writtenByFetch, ...sent } = signed.headers;
-      const limit = AbortSignal.any([signal, AbortSignal.timeout(20_000)]);
-      const response = await fetch(url, {
-        method,
-        headers: sent,
-        redirect: 'manual',
-        signal: limit,
-        ...(text && { body: text }),
-      });
-      const answer = parseJsonObject(await response.text());
-      if (response.ok && answer !== undefined) return answer;
-      throw Object.assign(new Error('refused'), { name: refusalOf(response, answer) });
-    } catch (error) {
-      if (signal.aborted) throw aborted();
-      const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-      throw awsFailure(causeWord(cause) === 'AbortError' ? new Error('no answer in time') : cause, action);
-    }
-  };
-}
-
-/** The name of an error of AWS, if it looks like one. */
-function refusalOf({ headers, status }: Response, answer: Call | undefined): string {
-  const told = `${answer?.__type ?? headers.get('x-amzn-errortype') ?? ''}`.split('#').at(-1)?.split(':')[0] ?? '';
-  return /^[A-Z][A-Za-z]{2,60}$/.test(told) ? told : `HTTP${status}`;
 }

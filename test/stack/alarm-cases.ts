@@ -45,6 +45,9 @@ export const ALARM_CASES: Readonly<Record<string, () => Promise<Case>>> = {
   'probe-not-denied': inHealth((day) => {
     day.world.probe = () => ({ condition: 'not-denied', said: 'a-token' });
   }),
+  'operators-unreachable': inHealth((day) => {
+    day.world.hasSubscriber = false;
+  }),
   'health-silent': async () => {
     const day = createHealthDay();
     await day.runs(3);
@@ -76,13 +79,13 @@ function inTraffic(badMinutes: number, act: (day: BrokerDay) => Promise<unknown>
 function inHealth(spoil: (day: ReturnType<typeof createHealthDay>) => void) {
   return async (): Promise<Case> => {
     const day = createHealthDay();
-    const { answer, probe } = day.world;
+    const { answer, probe, hasSubscriber } = day.world;
     await day.runs(2);
     const badFrom = day.clock.now();
     spoil(day);
     await day.runs(2);
     const badUntil = day.clock.now();
-    Object.assign(day.world, { answer, probe });
+    Object.assign(day.world, { answer, probe, hasSubscriber });
     await day.runs(2);
     return { points: pointsOf(day.lines), badFrom, badUntil, endsAt: day.clock.now() };
   };

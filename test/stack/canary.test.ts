@@ -18,6 +18,11 @@ describe('the alias of the token function', () => {
     expect(inEndpoint('AWS::Lambda::Url').Properties.Qualifier).toBe('live');
   });
 
+  it('leaves the versions before it, to go back to, but none whose creation failed', () => {
+    const kept = { DeletionPolicy: 'RetainExceptOnCreate', UpdateReplacePolicy: 'Retain' };
+    expect(inEndpoint('AWS::Lambda::Version')).toMatchObject(kept);
+  });
+
   it('is moved by CodeDeploy', () => {
     expect(alias.UpdatePolicy).toEqual({
       CodeDeployLambdaAliasUpdate: {

@@ -79,7 +79,7 @@ describe('the health function', () => {
         'kms:EncryptionContext:aws:dynamodb:subscriberId': '111111111111',
       }),
       keyUse('dynamodb', 'kms:DescribeKey', {}),
-      { Effect: 'Allow', Action: 'sns:Publish', Resource: TOPIC_ARN },
+      { Effect: 'Allow', Action: ['sns:GetTopicAttributes', 'sns:Publish'], Resource: TOPIC_ARN },
       keyUse('sns', ['kms:Decrypt', 'kms:GenerateDataKey'], { 'kms:EncryptionContext:aws:sns:topicArn': TOPIC_ARN }),
       { Effect: 'Allow', Action: 'sts:AssumeRole', Resource: { 'Fn::GetAtt': [probe.id, 'Arn'] } },
     ]);

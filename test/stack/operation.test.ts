@@ -26,14 +26,7 @@ describe('reserved concurrency', () => {
   });
 
   it('is told at synth with the quota that it needs, and what to do without it', () => {
-    const toldOf = (reservedConcurrency: unknown) => {
-      const app = new App({ analyticsReporting: false, context: { 'aws:cdk:bundling-stacks': [] } });
-      const environment = parseEnvironment('test', { ...exampleForm(), reservedConcurrency });
-      const inner = new TokenBrokerStack(app, 'Stack', { environment });
-      return Annotations.fromStack(inner)
-        .findInfo('*', Match.anyValue())
-        .map(({ entry }) => entry.data);
-    };
+    const toldOf = (reservedConcurrency: unknown) => annotationsOf({ reservedConcurrency }, 'info');
     expect(toldOf(50)).toEqual([expect.stringMatching(/at least 150 .*Have it raised.*reservedConcurrency: 'none'/)]);
     expect([...toldOf('none'), ...toldOf(0)]).toEqual([]);
     expect(environments.prod?.reservedConcurrency).toBeGreaterThan(0);
@@ -45,6 +38,18 @@ describe('reserved concurrency', () => {
     );
     expect(off && aliasOf(off)).toEqual(on && aliasOf(on));
     expect(off?.text).not.toBe(on?.text);
+  });
+});
+
+describe('an environment with a canary', () => {
+  it('is told at synth that its alarms need a subscriber, until the settings name one', () => {
+    const toldOf = (canary: unknown, notify: readonly string[]) =>
+      annotationsOf({ canary, health: { notify } }, 'warning');
+    const canary = { percent: 10, minutes: 5 };
+    expect(toldOf(canary, [])).toEqual([
+      expect.stringMatching(/reach no operator.*\[ack: token-broker:no-subscriber\]/),
+    ]);
+    expect([...toldOf(canary, ['ops@example.com']), ...toldOf('off', [])]).toEqual([]);
   });
 });
 
@@ -177,7 +182,9 @@ describe('destroying the stack', () => {
     const kept = Object.values(plain.template.Resources).filter(({ DeletionPolicy }) =>
       DeletionPolicy?.startsWith('Retain'),
     );
-    expect(new Set(kept.map(({ Type }) => Type))).toEqual(new Set(['AWS::KMS::Key', 'AWS::Logs::LogGroup']));
+    // A version goes with its function.
+    const types = ['AWS::KMS::Key', 'AWS::Logs::LogGroup', 'AWS::Lambda::Version'];
+    expect(new Set(kept.map(({ Type }) => Type))).toEqual(new Set(types));
     const secrets = resourcesOf(plain, 'AWS::SecretsManager::Secret').map(({ Properties }) => Properties.Name);
     expect(secrets).toEqual(['token-broker-keys/test/sealing']);
   });
@@ -217,6 +224,16 @@ describe('the sealing key', () => {
     ]);
   });
 });
+
+/** What `cdk synth` tells of an environment with these settings, beside its template. */
+function annotationsOf(settings: object, kind: 'info' | 'warning') {
+  const app = new App({ analyticsReporting: false, context: { 'aws:cdk:bundling-stacks': [] } });
+  const environment = parseEnvironment('test', { ...exampleForm(), ...settings });
+  const annotations = Annotations.fromStack(new TokenBrokerStack(app, 'Stack', { environment }));
+  const found =
+    kind === 'info' ? annotations.findInfo('*', Match.anyValue()) : annotations.findWarning('*', Match.anyValue());
+  return found.map(({ entry }) => entry.data);
+}
 
 function tokenFunction(stack: Synthesised) {
   return resourceOf(stack, 'TokenEndpoint', 'AWS::Lambda::Function').Properties;

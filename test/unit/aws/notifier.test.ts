@@ -2,7 +2,7 @@ import { CreateTopicCommand, SNSClient } from '@aws-sdk/client-sns';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Fault } from '../../../bin/local/aws/failure.ts';
 import type { PublishedMessage } from '../../../bin/local/aws/sns-sts.ts';
-import { createNotifier } from '../../../functions/aws/notifications.ts';
+import { createNotifier, hasSubscriber } from '../../../functions/aws/notifications.ts';
 import { NotificationFailure } from '../../../functions/broker/health/notify.ts';
 import { motoIsInstalled, startMoto } from '../../support/moto.ts';
 import { startSns } from '../../support/stand-ins.ts';
@@ -59,19 +59,35 @@ describe.skipIf(!motoIsInstalled)('a message to moto (skipped where moto_server 
     await createNotifier({ sns, topicArn: TopicArn })(MESSAGE);
     await createNotifier({ sns, topicArn: TopicArn })({ ...MESSAGE, subject: 's'.repeat(99) });
     await expectFailure(createNotifier({ sns, topicArn: `${TopicArn}-2` })(MESSAGE));
+    expect(await hasSubscriber({ sns, topicArn: TopicArn })).toBe(false);
   });
 });
 
-async function expectFailure(sending: Promise<void>): Promise<void> {
+describe('a topic', () => {
+  it.each([
+    [0, false],
+    [2, true],
+  ])('with %d confirmed subscriptions: that it has a subscriber is %j', async (subscribers, expected) => {
+    const { sns } = await start({ subscribers });
+    expect(await hasSubscriber({ sns, topicArn: TOPIC })).toBe(expected);
+    await expectFailure(hasSubscriber({ sns, topicArn: `${TOPIC}-2` }));
+  });
+});
+
+async function expectFailure(sending: Promise<unknown>): Promise<void> {
   const error = await sending.catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(NotificationFailure);
   expect(error).toMatchObject({ message: expect.stringMatching(/^notifier-\w+$/) });
   expect(error).not.toHaveProperty('cause');
 }
 
-async function start({ timeoutMs = 10_000 } = {}) {
+async function start({ timeoutMs = 10_000, subscribers = 1 } = {}) {
   const messages: PublishedMessage[] = [];
-  const standIn = await startSns({ topicArn: TOPIC, onMessage: (message) => messages.push(message) });
+  const standIn = await startSns({
+    topicArn: TOPIC,
+    onMessage: (message) => messages.push(message),
+    subscribers,
+  });
   onTestFinished(standIn.close);
   const sns = connect(standIn.url);
   return { ...standIn, sns, messages, notify: createNotifier({ sns, topicArn: TOPIC, timeoutMs }) };

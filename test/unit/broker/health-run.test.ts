@@ -62,6 +62,7 @@ describe('a run', () => {
       now: () => START,
       sleep: async () => undefined,
       random: () => 0,
+      hasSubscriber: async () => true,
     });
     await run(START + timeoutMs);
     expect(ends).toEqual([expected, expected]);

@@ -185,8 +185,11 @@ describe('when something around the run fails', () => {
     await store('acme', CREDENTIALS.wrong);
     sns.failWith('access-denied');
     expect((await run()).line).toMatchObject({ Notifications: 0, NotificationFailures: 1 });
+    expect((await run()).line).toMatchObject({ OperatorsUnreachable: 1 });
     sns.failWith(undefined);
-    expect(await run()).toMatchObject({ subjects: [expect.stringContaining('rejected')], line: { Notifications: 1 } });
+    const { line, subjects } = await run();
+    expect(line).toMatchObject({ Notifications: 1, OperatorsUnreachable: 0 });
+    expect(subjects).toEqual([expect.stringContaining('rejected')]);
     expect((await run()).subjects).toEqual([]);
   });
 
