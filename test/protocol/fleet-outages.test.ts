@@ -1,12 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { SecretReading } from '../../functions/broker/credential/secret.ts';
 import { Problem } from '../../functions/broker/problem.ts';
+import { exchange } from '../support/broker-world.ts';
 import { ask, fleetOf } from '../support/fleet-asks.ts';
 import type { StoreFault } from '../support/fleet-store.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
 
 const SECRETS_DOWN: SecretReading = { outcome: 'unavailable', cause: 'TimeoutError' };
 
@@ -14,57 +16,38 @@ const SECRETS_DOWN: SecretReading = { outcome: 'unavailable', cause: 'TimeoutErr
 const SECRETS_HANGING = { secretsFault: SECRETS_DOWN, secretsLatencyMs: SECOND_MS };
 
 describe('the calls that a token costs', () => {
-  it('are none when it is in memory', async () => {
-    const { callsOf, askOne } = fleetOf(1);
-    await askOne();
-
-    expect(await callsOf(askOne)).toEqual({});
-  });
-
-  it('are none when memory knows why there is none', async () => {
-    const { surroundings, callsOf, askOne } = fleetOf(1);
-    surroundings.answer = () => new Problem('token-endpoint-unavailable', 'down');
-    await askOne();
-
-    expect(await callsOf(askOne)).toEqual({});
-    expect((await askOne()).problem).toMatchObject({ type: 'token-endpoint-unavailable' });
+  it('are none when memory has it, or knows why there is none', async () => {
+    const [served, down] = [
+      fleetOf(1),
+      fleetOf(1, { answer: () => new Problem('token-endpoint-unavailable', 'down') }),
+    ];
+    for (const { callsOf, askOne } of [served, down]) {
+      await askOne();
+      expect(await callsOf(askOne)).toEqual({});
+    }
   });
 
   it('are one read of the record when another environment has it: a living token needs no secret', async () => {
     const { clock, environments, callsOf, askOne } = fleetOf(2);
     const [one, other] = environments;
     await askOne({}, one);
-    const cold = clock.now();
-    expect(await callsOf(() => askOne({}, other))).toEqual({ read: 1 });
-    expect(clock.now() - cold).toBe(5);
-
-    await clock.advance(MINUTE_MS);
-    const warm = clock.now();
-    expect(await callsOf(() => askOne({}, other))).toEqual({ read: 1 });
-    expect(clock.now() - warm).toBe(5);
-
-    await clock.advance(4 * MINUTE_MS);
-    expect(await callsOf(() => askOne({}, other))).toEqual({ read: 1 });
+    for (const laterMs of [0, MINUTE_MS, 4 * MINUTE_MS]) {
+      await clock.advance(laterMs);
+      const startedAt = clock.now();
+      expect(await callsOf(() => askOne({}, other))).toEqual({ read: 1 });
+      expect(clock.now() - startedAt).toBe(5);
+    }
   });
 
   it.each([
-    ['the first time', 0],
-    ['after 2 minutes, with a credential that is still trusted', 2 * MINUTE_MS],
-    ['after an hour', HOUR_MS],
-  ])('are one each for a new one %s', async (_, idleMs) => {
-    const { clock, requests, callsOf, askOne } = fleetOf(1, { lifetimeSeconds: 60 });
+    ['a new one, the first time', 60, 0],
+    ['a new one after 2 minutes, with a credential that is still trusted', 60, 2 * MINUTE_MS],
+    ['a new one after an hour', 60, HOUR_MS],
+    ['a renewal in the soft window', 3_600, 55 * MINUTE_MS],
+  ])('are one each for %s', async (_, lifetimeSeconds, idleMs) => {
+    const { clock, requests, callsOf, askOne } = fleetOf(1, { lifetimeSeconds });
     if (idleMs > 0) await askOne();
     await clock.advance(idleMs);
-    requests.length = 0;
-
-    expect(await callsOf(askOne)).toEqual({ read: 1, acquire: 1, secret: 1, end: 1 });
-    expect(requests).toHaveLength(1);
-  });
-
-  it('are one each for a refresh in the soft window', async () => {
-    const { clock, requests, callsOf, askOne } = fleetOf(1);
-    await askOne();
-    await clock.advance(55 * MINUTE_MS);
     requests.length = 0;
 
     expect(await callsOf(askOne)).toEqual({ read: 1, acquire: 1, secret: 1, end: 1 });
@@ -116,38 +99,6 @@ describe.each<[string, StoreFault, number]>([
     }
     expect(requests.map(({ from }) => from).sort()).toEqual([0, 4]);
   });
-
-  it('leaves a token that is said to come from memory', async () => {
-    const { clock, surroundings, askOne } = fleetOf(1);
-    await askOne();
-    await clock.advance(2 * MINUTE_MS);
-    surroundings.storeFault = () => fault;
-
-    expect((await askOne()).issue).toMatchObject({ cache: 'memory' });
-  });
-
-  it('that comes back is used again', async () => {
-    const { clock, requests, surroundings, askAll } = fleetOf(5, { lifetimeSeconds: 300 });
-    surroundings.storeFault = () => fault;
-    await askAll();
-    surroundings.storeFault = undefined;
-    await clock.advance(HOUR_MS);
-    requests.length = 0;
-    await askAll();
-    expect(requests).toHaveLength(1);
-  });
-});
-
-describe('a shared store that cannot be told of a rejection', () => {
-  it('has each environment remember it by itself for 15 minutes', async () => {
-    const { clock, requests, surroundings, askAll } = fleetOf(3, { accepted: new Set() });
-    surroundings.storeFault = (operation) => (operation === 'reject' ? 'unavailable' : undefined);
-    for (let minute = 0; minute < 15; minute += 1) {
-      for (const { problem } of await askAll()) expect(problem?.type).toBe('credential-rejected');
-      await clock.advance(MINUTE_MS - 2 * SECOND_MS);
-    }
-    expect(requests.map(({ from }) => from).sort()).toEqual([0, 1, 2]);
-  });
 });
 
 describe('calls that are alone at the same time in one environment', () => {
@@ -186,22 +137,6 @@ describe('Secrets Manager', () => {
     for (const { waitMs } of await askAll()) expect(waitMs).toBe(0);
   });
 
-  it('that is down leaves a known credential in use for 24 h, with a warning', async () => {
-    const { clock, requests, surroundings, environments, askOne } = fleetOf(1, { lifetimeSeconds: 600 });
-    await askOne();
-    const readAt = clock.now();
-    surroundings.secretsFault = SECRETS_DOWN;
-    while (clock.now() + 10 * MINUTE_MS < readAt + 24 * HOUR_MS) {
-      await clock.advance(10 * MINUTE_MS);
-      expect((await askOne()).issue?.token.credentialVersion).toBe('v1');
-    }
-    expect(requests.length).toBeGreaterThan(24 * 6 - 5);
-    expect(environments[0]?.traces.at(-1)?.warnings).toContain('secret-stale');
-
-    await clock.advance(30 * MINUTE_MS);
-    expect((await askOne()).problem).toMatchObject({ type: 'secrets-unavailable', retryAfterSeconds: 1 });
-  });
-
   it.each<[SecretReading, string]>([
     [{ outcome: 'deleted' }, 'credential-missing'],
     [{ outcome: 'missing' }, 'credential-missing'],
@@ -238,13 +173,47 @@ describe('the store and Secrets Manager at the same time', () => {
       await clock.advance(17 * SECOND_MS);
     }
   });
+});
 
-  it('hanging leave a cold environment with a problem that says to come back', async () => {
-    const { surroundings, askOne } = fleetOf(1, SECRETS_HANGING);
-    surroundings.storeFault = () => 'hanging';
-    const { problem, waitMs } = await askOne();
+describe('an environment without a sealing key, which can open and store no token,', () => {
+  const alone = () => fleetOf(1, { storeFault: () => 'no-key' });
 
-    expect(problem).toMatchObject({ type: 'secrets-unavailable', retryAfterSeconds: 1 });
-    expect(waitMs).toBeLessThanOrEqual(2_500);
+  it.each([
+    ['that refuses the credential at most 40 times in a day', 404, 15, DAY_MS, 40],
+    ['that is down at most ten times in a minute', 503, 1, MINUTE_MS, 10],
+  ])('asks a service %s', async (_, status, everySeconds, durationMs, times) => {
+    const { clock, requests, surroundings, askOne } = alone();
+    surroundings.answer = () => exchange(status, {});
+    const end = clock.now() + durationMs;
+    while (clock.now() < end) {
+      expect((await askOne()).problem?.retryAfterSeconds).toBeGreaterThan(0);
+      await clock.advance(everySeconds * SECOND_MS);
+    }
+
+    expect(requests.length).toBeLessThanOrEqual(times);
+  });
+
+  it('says to wait five minutes at most when its clock was set back, and is not held up for good', async () => {
+    const { clock, surroundings, environments, askOne } = alone();
+    surroundings.answer = () => exchange(429, {}, { 'retry-after': '300' });
+    await askOne();
+    environments[0]?.setClock(-600 * SECOND_MS);
+    expect((await askOne()).problem?.retryAfterSeconds).toBeLessThanOrEqual(300);
+
+    surroundings.answer = undefined;
+    await clock.advance(900 * SECOND_MS);
+    expect((await askOne()).issue).toBeDefined();
+  });
+
+  it('replaces refused tokens once in 30 seconds', async () => {
+    const { clock, requests, askOne } = alone();
+    let refused = (await askOne()).issue?.token.fingerprint;
+    for (let second = 0; second < 60; second += 5) {
+      const { issue } = await askOne({ refused });
+      refused = issue?.token.fingerprint ?? refused;
+      await clock.advance(5 * SECOND_MS);
+    }
+
+    expect(requests.length).toBeLessThanOrEqual(3);
   });
 });

@@ -2,27 +2,22 @@ import { describe, expect, it } from 'vitest';
 import { EMPTY_RECORD, type PairRecord } from '../../functions/broker/pair/record.ts';
 import { ISSUE_REQUEST } from '../support/broker-world.ts';
 import { ask, fleetOf } from '../support/fleet-asks.ts';
+import { seededRandom } from '../support/seeded-random.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
-const HOUR_MS = 60 * MINUTE_MS;
 const { pair } = ISSUE_REQUEST;
 
-/** Four hours of 20 warm and 5 cold environments; `happens` may change the table every ten minutes. */
-async function fourHours(happens: (change: Change, n: number) => void) {
+/** The token requests in four hours of 20 warm and 5 cold environments; every ten minutes the item may be replaced. */
+async function fourHours(replace?: (backup: PairRecord) => PairRecord) {
   const fleet = fleetOf(25, { lifetimeSeconds: 1_800 });
   const { clock, shared, requests } = fleet;
   const environments = [...fleet.environments];
   const askEach = () => clock.run(Promise.all(environments.map((environment) => ask(environment))));
   await askEach();
   const backup = shared.peek(pair);
-  const change: Change = {
-    delete: () => shared.change(pair, () => EMPTY_RECORD),
-    restore: () => shared.change(pair, () => backup),
-  };
-  const end = clock.now() + 4 * HOUR_MS;
-  for (let n = 0; clock.now() < end; n += 1) {
-    if (n % 40 === 20) happens(change, n);
+  for (let n = 0; n < 24 * LOOKS_BETWEEN_LOSSES; n += 1) {
+    if (replace && n % LOOKS_BETWEEN_LOSSES === 20) shared.change(pair, () => replace(backup));
     // Five of them are always new.
     for (let cold = 20; cold < 25; cold += 1) {
       environments[cold]?.kill();
@@ -37,66 +32,50 @@ async function fourHours(happens: (change: Change, n: number) => void) {
   return requests.length;
 }
 
-interface Change {
-  readonly delete: () => void;
-  readonly restore: () => void;
-}
+const LOOKS_BETWEEN_LOSSES = 40;
 
-describe('a table whose item is lost', () => {
-  it('costs one token request more for each loss: no standstill and no storm', async () => {
-    const undisturbed = await fourHours(() => undefined);
-    let losses = 0;
-    const disturbed = await fourHours((change) => {
-      losses += 1;
-      change.delete();
-    });
+it('a table whose item is lost costs one token request more for each loss: no standstill and no storm', async () => {
+  const undisturbed = await fourHours();
 
-    expect(losses).toBeGreaterThan(20);
-    expect(disturbed).toBeLessThanOrEqual(undisturbed + losses);
-  });
-
-  it('costs as little when an old state is restored, whose fences begin again', async () => {
-    const undisturbed = await fourHours(() => undefined);
-    let losses = 0;
-    const disturbed = await fourHours((change) => {
-      losses += 1;
-      change.restore();
-    });
-
-    expect(disturbed).toBeLessThanOrEqual(undisturbed + losses);
-  });
-
-  it('confuses no late holder: a lease of the lost table publishes nothing over that of the new one', async () => {
-    const { clock, shared, surroundings, createEnvironment } = fleetOf(0);
-    surroundings.serviceLatencyMs = 3_000;
-    const late = ask(createEnvironment());
-    await clock.advance(500);
-    shared.change(pair, () => EMPTY_RECORD);
-    const next = ask(createEnvironment());
-    await clock.advance(3_000);
-    const held: PairRecord = shared.peek(pair);
-
-    expect(held).toMatchObject({ fence: 1, token: undefined, leaseOwner: expect.any(String) });
-    await clock.run(late);
-    await clock.run(next);
-    expect(shared.peek(pair)).toMatchObject({ fence: 1, leaseUntil: 0, token: { fingerprint: 'token-2000000000' } });
-  });
+  expect(await fourHours(() => EMPTY_RECORD)).toBeLessThanOrEqual(undisturbed + 24);
+  // An old state is restored, whose fences begin again.
+  expect(await fourHours((backup) => backup)).toBeLessThanOrEqual(undisturbed + 24);
 });
 
-describe('a refused token', () => {
-  it('does not come back into any memory: every look at the table is strongly consistent', async () => {
-    const { clock, environments, shared } = fleetOf(3);
-    const [first, second] = environments;
-    if (first === undefined || second === undefined) throw new Error('no environments');
-    const { issue } = await clock.run(ask(first));
-    const refused = issue?.token.fingerprint;
-    await clock.run(ask(second, { refused }));
-    await clock.advance(61 * SECOND_MS);
+describe.each([10, 90])(
+  'two releases of which neither opens what the other seals, with %i %% on the newer one,',
+  (share) => {
+    it.each([1, 2, 3])(
+      'share the table for half an hour: no error, and at most one token request more a minute (seed %i)',
+      async (seed) => {
+        const { clock, shared, requests, createEnvironment } = fleetOf(0, { seed });
+        const random = seededRandom(seed);
+        const formatOf = (index: number) => (index < share / 5 ? 2 : 1);
+        const environments = Array.from({ length: 20 }, (_, index) => createEnvironment({ format: formatOf(index) }));
+        const tokens: (string | undefined)[] = [];
+        const startedAt = clock.now();
+        for (let second = 0; second < 30 * 60; second += 5) {
+          // One environment a minute starts anew.
+          if (second % 60 === 30) {
+            const index = Math.floor(random() * environments.length);
+            environments[index]?.kill();
+            environments[index] = createEnvironment({ format: formatOf(index) });
+          }
+          for (const { problem } of await clock.run(Promise.all(environments.map((one) => ask(one))))) {
+            expect(problem).toBeUndefined();
+          }
+          const token = shared.peek(pair).token?.fingerprint;
+          if (token !== tokens.at(-1)) tokens.push(token);
+          await clock.advance(5 * SECOND_MS);
+        }
 
-    for (const environment of environments) {
-      const { issue } = await clock.run(ask(environment));
-      expect(issue?.token.fingerprint).toBe(shared.peek(pair).token?.fingerprint);
-      expect(issue?.token.fingerprint).not.toBe(refused);
-    }
-  });
-});
+        const minutes = (clock.now() - startedAt) / MINUTE_MS;
+        // Without a second format there is one token request in this time.
+        expect(requests.length).toBeLessThanOrEqual(1 + minutes);
+        // No two tokens take turns: what was replaced never comes back, and nothing is replaced within a minute.
+        expect(new Set(tokens).size).toBe(tokens.length);
+        expect(tokens.length).toBeLessThanOrEqual(minutes);
+      },
+    );
+  },
+);

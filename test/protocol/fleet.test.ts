@@ -53,23 +53,4 @@ describe('a fleet of 200 environments', () => {
     expect(outcomes).toHaveLength(200);
     expect(requests.length).toBeLessThanOrEqual(10);
   });
-
-  it('spends one token request on a wrong secret in ten minutes, and three in a week', async () => {
-    const { clock, requests, createEnvironment } = createFleet({ accepted: new Set() });
-    const environments = Array.from({ length: 20 }, () => createEnvironment());
-    for (let n = 0; n < 50; n += 1) {
-      const all = environments.map(({ issue }) =>
-        expect(issue()).rejects.toMatchObject({ type: 'credential-rejected' }),
-      );
-      await clock.run(Promise.all(all));
-      await clock.advance(12_000);
-    }
-    expect(requests).toHaveLength(1);
-
-    for (let hour = 0; hour < 7 * 24; hour += 1) {
-      await clock.run(Promise.allSettled(environments.map(({ issue }) => issue())));
-      await clock.advance(60 * MINUTE_MS);
-    }
-    expect(requests).toHaveLength(3);
-  });
 });

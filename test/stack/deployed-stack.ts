@@ -1,5 +1,9 @@
 import type { EnvironmentForm } from '../../lib/settings/environment.ts';
 import { type Deployed, deploy } from '../support/cloudformation.ts';
+import { keyRequests } from '../support/iam-key-requests.ts';
+import { computeRequests, otherRequests } from '../support/iam-other-requests.ts';
+import type { Asked } from '../support/iam-requests.ts';
+import { secretRequests, tableRequests } from '../support/iam-storage-requests.ts';
 import { synthesise } from './synthesise.ts';
 
 /** The stack of an environment as it is in AWS. */
@@ -7,29 +11,63 @@ export interface DeployedStack {
   readonly resources: readonly Deployed[];
   /** The ARN of the one resource of the type within the construct that is called so. */
   readonly arnOf: (construct: string, type: string) => string;
-  /** What the Function URL runs: the function, or the alias that the URL is on. */
+  /** What the Function URL runs: the alias that the URL is on. */
   readonly urlTarget: string;
 }
 
-export function deployStack(name: string, form: EnvironmentForm): DeployedStack {
+export function deployStack(name: string, form: EnvironmentForm | undefined): DeployedStack {
+  if (form === undefined) throw new Error(`There is no environment ${name}.`);
   const { account, region } = form;
   const stackName = `TokenBroker-${name}`;
   const resources = deploy(synthesise(name, form).template, { stackName, account, region, partition: 'aws' });
+  const only = (construct: string, type: string) => {
+    const found = resources.filter((resource) => resource.id.startsWith(construct) && resource.type === type);
+    if (found[0] === undefined || found.length > 1) throw new Error(`${construct} has ${found.length} of ${type}`);
+    return found[0];
+  };
+  const { TargetFunctionArn, Qualifier } = only('TokenEndpoint', 'AWS::Lambda::Url').properties;
   return {
     resources,
     arnOf: (construct, type) => {
-      const found = resources.filter((resource) => resource.id.startsWith(construct) && resource.type === type);
-      const arn = found[0]?.arn;
-      if (arn === undefined || found.length > 1) throw new Error(`${construct} has ${found.length} of ${type}`);
+      const { arn } = only(construct, type);
+      if (arn === undefined) throw new Error(`${construct} of ${type} has no ARN.`);
       return arn;
     },
-    urlTarget: urlTargetOf(resources),
+    urlTarget: `${TargetFunctionArn}:${Qualifier}`,
   };
 }
 
-function urlTargetOf(resources: readonly Deployed[]): string {
-  const [url, ...others] = resources.filter(({ type }) => type === 'AWS::Lambda::Url');
-  if (url === undefined || others.length > 0) throw new Error('A stack has one URL.');
-  const { TargetFunctionArn, Qualifier } = url.properties;
-  return Qualifier === undefined ? TargetFunctionArn : `${TargetFunctionArn}:${Qualifier}`;
+/**
+ * Requests by what they are for: those that the functions make, and those that an intruder in them might try, with the log
+ * of one construct as their own.
+ */
+export function requestsTo(stack: DeployedStack, own: string): Readonly<Record<string, Asked>> {
+  const { resources, arnOf, urlTarget } = stack;
+  const [, , , region = '', account = ''] = urlTarget.split(':');
+  const targets = {
+    account,
+    region,
+    environment: 'test',
+    key: arnOf('ClientSecrets', 'AWS::KMS::Key'),
+    table: arnOf('PairTable', 'AWS::DynamoDB::Table'),
+    sealingKey: arnOf('PairTable', 'AWS::SecretsManager::Secret'),
+    topic: arnOf('OperatorTopic', 'AWS::SNS::Topic'),
+    queue: arnOf('FailedEvents', 'AWS::SQS::Queue'),
+    alias: urlTarget,
+    functions: {
+      token: arnOf('TokenEndpoint', 'AWS::Lambda::Function'),
+      health: arnOf('CredentialHealth', 'AWS::Lambda::Function'),
+    },
+    probe: arnOf('CredentialHealthProbe', 'AWS::IAM::Role'),
+    roles: resources.filter(({ type }) => type === 'AWS::IAM::Role').flatMap(({ arn = [] }) => arn),
+    ownLog: arnOf(own, 'AWS::Logs::LogGroup'),
+    otherLog: arnOf(own === 'TokenEndpoint' ? 'CredentialHealth' : 'TokenEndpoint', 'AWS::Logs::LogGroup'),
+  };
+  return {
+    ...secretRequests(targets),
+    ...tableRequests(targets),
+    ...keyRequests(targets),
+    ...computeRequests(targets),
+    ...otherRequests(targets),
+  };
 }

@@ -5,11 +5,11 @@ import { startSecretsManager } from '../../bin/local/aws/secrets-manager.ts';
 import { type PublishedMessage, startSns, startSts } from '../../bin/local/aws/sns-sts.ts';
 import { startFunctionUrl } from '../../bin/local/function-url/server.ts';
 import { startTokenService } from '../../bin/local/token-service/server.ts';
-import type { Environment } from '../../lib/settings/environment.ts';
+import type { BrokerSettings } from '../../functions/environment.ts';
 import { deploy } from '../support/cloudformation.ts';
 import { type LambdaProcess, startLambda } from '../support/lambda-process.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
-import { synthesiseApp } from './synthesise-app.ts';
+import { type Synthesised, synthesise } from './synthesise.ts';
 
 const ENVIRONMENT = 'test';
 const { account, region, services } = exampleForm();
@@ -109,15 +109,19 @@ export async function deployWorld() {
 
 /** What the CDK makes of the example, and where in it is what. */
 function synthesiseFor(authUrl: (service: string) => string) {
-  const moved = ({ services: own, ...environment }: Environment): Environment => ({
-    ...environment,
-    services: Object.fromEntries(Object.entries(own).map(([name, one]) => [name, { ...one, authUrl: authUrl(name) }])),
-  });
-  const { template, assets } = synthesiseApp(ENVIRONMENT, exampleForm(), { bundled: true, change: moved });
-  const stackName = `TokenBroker-${ENVIRONMENT}`;
-  const resources = deploy(template, { stackName, account, region, partition: 'aws' });
+  const { template, assets } = synthesise(ENVIRONMENT, exampleForm(), { bundled: true });
+  const resources = deploy(template, { stackName: `TokenBroker-${ENVIRONMENT}`, account, region, partition: 'aws' });
+  const token = assets['token-broker-test'] ?? {};
+  const settings: BrokerSettings = JSON.parse(token['settings.json'] ?? '');
+  const moved = Object.entries(settings.services).map(([name, one]) => [name, { ...one, authUrl: authUrl(name) }]);
   return {
-    assets,
+    assets: {
+      ...assets,
+      'token-broker-test': {
+        ...token,
+        'settings.json': JSON.stringify({ ...settings, services: Object.fromEntries(moved) }),
+      },
+    } as Synthesised['assets'],
     find: (construct: string, type: string) => {
       const found = resources.find((resource) => resource.id.startsWith(construct) && resource.type === type);
       if (found === undefined) throw new Error(`${construct} has no ${type}`);

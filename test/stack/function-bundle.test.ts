@@ -1,95 +1,70 @@
-import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseEnvironment, toBrokerSettings } from '../../lib/settings/environment.ts';
-import { changed, exampleForm } from '../unit/settings/example-form.ts';
-import { type Asset, type Resource, resourceOf, resourcesOf, type Synthesised, synthesise } from './synthesise.ts';
+import { exampleForm } from '../unit/settings/example-form.ts';
+import { resourceOf, type Synthesised, synthesise, synthesiseAnew } from './synthesise.ts';
 
-const stack = bundle(exampleForm());
+const TOKEN = 'token-broker-test';
+const HEALTH = 'token-broker-health-test';
+const stack = synthesise('test', exampleForm(), { bundled: true });
 
-describe('the code asset of the token function', () => {
-  it('holds the code and the settings, and nothing else', () => {
-    const asset = assetOf(stack, 'token-broker-test');
-    expect(Object.keys(asset)).toEqual(['index.mjs', 'settings.json']);
-    expect(JSON.parse(asset['settings.json'] ?? '')).toEqual(toBrokerSettings(parseEnvironment('test', exampleForm())));
+it('the code assets and the template are the same in two synths, byte for byte', () => {
+  const again = synthesiseAnew('test', exampleForm(), { bundled: true });
+  expect(digests(again)).toEqual(digests(stack));
+  expect(again.text).toBe(stack.text);
+});
+
+it('the code asset of the health function holds code and nothing else, that of the token function its settings too', () => {
+  expect(Object.keys(stack.assets[HEALTH] ?? {})).toEqual(['index.mjs']);
+  expect(Object.keys(stack.assets[TOKEN] ?? {})).toEqual(['index.mjs', 'settings.json']);
+  expect(settingsIn(stack)).toEqual(toBrokerSettings(parseEnvironment('test', exampleForm())));
+});
+
+describe('2 000 changed access rules, one of them for another account,', () => {
+  const accessRules = Array.from({ length: 2_000 }, (_, index) => ({
+    role: `arn:aws:iam::${index === 0 ? '222222222222' : '111111111111'}:role/caller-${index}`,
+    clients: [`client-${index}`],
+    services: 'all' as const,
+  }));
+  const other = synthesise('test', { ...exampleForm(), accessRules }, { bundled: true });
+
+  it('have room in the asset, whose code they do not change', () => {
+    expect(settingsIn(other).accessRules).toHaveLength(2_000);
+    expect(digests(other)[`${TOKEN}/index.mjs`]).toBe(digests(stack)[`${TOKEN}/index.mjs`]);
   });
 
-  it('is the same each time, as the whole template is', () => {
-    expect(bundle(exampleForm())).toEqual(stack);
-  });
-
-  it('changes with an access rule, and so does the version that the alias names: nothing else but what the metadata tells of it', () => {
-    const other = bundle(changed(exampleForm(), 'accessRules/0/clients', ['acme', 'globex']));
-    expect(digests(other)['token-broker-test/index.mjs']).toBe(digests(stack)['token-broker-test/index.mjs']);
+  it('change the asset and the version that the alias names', () => {
     expect(codeKey(other)).not.toBe(codeKey(stack));
     expect(versionOf(other)).not.toBe(versionOf(stack));
-    expect(withoutAccess(withCodeOf(stack, other, other.text))).toEqual(withoutAccess(stack.text));
   });
 
-  it('changes together with the permissions of an account that comes, or goes, with an access rule', () => {
-    const rule = { role: 'arn:aws:iam::222222222222:role/billing', clients: 'all', services: 'all' };
-    const other = bundle(changed(exampleForm(), 'accessRules/1', rule));
-    const { Resources: before } = stack.template;
-    const { Resources: after, ...rest } = withoutAccess(withCodeOf(stack, other, other.text));
-    const [kept, added] = Object.entries(after).reduce<[Entry[], Entry[]]>(
-      ([old, fresh], entry) => (entry[0] in before ? [[...old, entry], fresh] : [old, [...fresh, entry]]),
-      [[], []],
-    );
+  it('change nothing else but the permissions of that account and what the metadata tells', () => {
+    const { Metadata: _, Resources: before, ...rest } = JSON.parse(stack.text);
+    const sameCode = other.text
+      .replaceAll(codeKey(other), codeKey(stack))
+      .replaceAll(versionOf(other), versionOf(stack));
+    const { Metadata: __, Resources: after, ...otherRest }: Parsed = JSON.parse(sameCode);
+    const added = Object.entries(after).filter(([id]) => !(id in before));
     expect(added.map(([, { Type, Properties }]) => [Type, Properties.Principal])).toEqual([
       ['AWS::Lambda::Permission', '222222222222'],
       ['AWS::Lambda::Permission', '222222222222'],
     ]);
     // The table is made last, so it waits for the new permissions too.
-    const isNew = new Set(added.map(([id]) => id));
-    const same = kept.map(([id, resource]) => {
-      const { DependsOn } = resource;
-      return [id, DependsOn ? { ...resource, DependsOn: DependsOn.filter((one) => !isNew.has(one)) } : resource];
-    });
-    expect({ ...rest, Resources: Object.fromEntries(same) }).toEqual(withoutAccess(stack.text));
-  });
-
-  it('has room for 2 000 access rules', () => {
-    const accessRules = Array.from({ length: 2_000 }, (_, index) => ({
-      role: `arn:aws:iam::111111111111:role/caller-${index}`,
-      clients: [`client-${index}`],
-      services: 'all',
-    }));
-    const asset = assetOf(bundle({ ...exampleForm(), accessRules }), 'token-broker-test');
-    expect(JSON.parse(asset['settings.json'] ?? '').accessRules).toHaveLength(2_000);
+    const { id } = resourceOf(stack, 'PairTable', 'AWS::DynamoDB::Table');
+    expect(after[id]?.DependsOn).toEqual(expect.arrayContaining(added.map(([one]) => one)));
+    const expected = {
+      ...before,
+      ...Object.fromEntries(added),
+      [id]: { ...before[id], DependsOn: after[id]?.DependsOn },
+    };
+    expect({ Resources: after, ...otherRest }).toEqual({ Resources: expected, ...rest });
   });
 });
 
-/** The template without what its metadata tells of the access rules. */
-function withoutAccess(text: string): typeof stack.template {
-  const { Metadata: _, ...template } = JSON.parse(text);
-  return template;
-}
+type Parsed = Pick<Synthesised['template'], 'Resources'> & { readonly Metadata: unknown };
 
-describe('the code assets', () => {
-  it.each(['token-broker-health-test'])('of %s hold code and nothing else', (name) => {
-    expect(Object.keys(assetOf(stack, name))).toEqual(['index.mjs']);
-  });
-
-  it.each(['token-broker-test', 'token-broker-health-test'])('of %s load where nothing is installed', (name) => {
-    expect(loadAsset(name)).toBe('function');
-  });
-
-  it('are the same in two synths, byte for byte, and so is the template', () => {
-    const again = bundle(exampleForm());
-    expect(digests(again)).toEqual(digests(stack));
-    expect(again.text).toBe(stack.text);
-  });
-});
-
-function bundle(form: unknown): Synthesised {
-  return synthesise('test', form, { bundled: true });
-}
-
-function assetOf({ assets }: Synthesised, functionName: string): Asset {
-  return assets[functionName] ?? {};
+function settingsIn({ assets }: Synthesised) {
+  return JSON.parse(assets[TOKEN]?.['settings.json'] ?? '');
 }
 
 /** Of every file of every asset, instead of the files themselves, which would fill the screen when they differ. */
@@ -102,13 +77,6 @@ function digests({ assets }: Synthesised): Readonly<Record<string, string>> {
   );
 }
 
-type Entry = [id: string, resource: Resource];
-
-/** A template's text as if its code were that of another one. */
-function withCodeOf(code: Synthesised, own: Synthesised, text: string): string {
-  return text.replaceAll(codeKey(own), codeKey(code)).replaceAll(versionOf(own), versionOf(code));
-}
-
 /** The id of the version that the alias names. */
 function versionOf(synthesised: Synthesised): string {
   return resourceOf(synthesised, 'TokenEndpoint', 'AWS::Lambda::Alias').Properties.FunctionVersion['Fn::GetAtt'][0];
@@ -117,41 +85,3 @@ function versionOf(synthesised: Synthesised): string {
 function codeKey(synthesised: Synthesised): string {
   return resourceOf(synthesised, 'TokenEndpoint', 'AWS::Lambda::Function').Properties.Code.S3Key;
 }
-
-/** What the asset exports as its handler, in a directory of its own and with the variables that the stack gives. */
-function loadAsset(functionName: string): string {
-  const directory = mkdtempSync(path.join(tmpdir(), 'token-broker-test-'));
-  try {
-    for (const [name, content] of Object.entries(assetOf(stack, functionName))) {
-      writeFileSync(path.join(directory, name), content);
-    }
-    const script = `import('./index.mjs').then(({ handler }) => process.stdout.write(typeof handler))`;
-    const env = {
-      ...variablesOf(functionName),
-      TOKEN_BROKER_SETTINGS: path.join(directory, 'settings.json'),
-      AWS_REGION: 'eu-west-1',
-    };
-    return execFileSync(process.execPath, ['-e', script], { cwd: directory, env, encoding: 'utf8' });
-  } finally {
-    rmSync(directory, { recursive: true });
-  }
-}
-
-/** Only what deployment knows is made up. */
-function variablesOf(functionName: string): Record<string, string> {
-  const found = resourcesOf(stack, 'AWS::Lambda::Function').find(
-    ({ Properties }) => Properties.FunctionName === functionName,
-  );
-  const variables = Object.entries(found?.Properties.Environment.Variables ?? {});
-  return Object.fromEntries(
-    variables.map(([name, value]) => [name, typeof value === 'string' ? value : (MADE_UP[name] ?? 'known-later')]),
-  );
-}
-
-const ROLE = 'arn:aws:iam::111111111111:role/some-role';
-const MADE_UP: Readonly<Record<string, string>> = {
-  TOKEN_BROKER_CHECKER_ROLES: `${ROLE} ${ROLE}`,
-  TOKEN_BROKER_PROBE_ROLE: ROLE,
-  TOKEN_BROKER_TOPIC: 'arn:aws:sns:eu-west-1:111111111111:token-broker-test',
-  TOKEN_BROKER_URL: 'https://0123456789.lambda-url.eu-west-1.on.aws/',
-};

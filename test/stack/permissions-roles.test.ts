@@ -1,13 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { isAllowed, type Policies } from '../support/iam.ts';
-import { keyRequests } from '../support/iam-key-requests.ts';
-import { computeRequests, otherRequests } from '../support/iam-other-requests.ts';
 import { parsePolicy } from '../support/iam-policy.ts';
-import type { Asked, Targets } from '../support/iam-requests.ts';
-import { secretRequests, tableRequests } from '../support/iam-storage-requests.ts';
 import { policiesOf } from '../support/iam-world.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
-import { type DeployedStack, deployStack } from './deployed-stack.ts';
+import { type DeployedStack, deployStack, requestsTo } from './deployed-stack.ts';
 
 const LOG = ['create a stream in its log', 'write to its log'];
 const CALL = ['call the URL', 'be invoked through the URL'];
@@ -49,7 +45,7 @@ const permitted: Readonly<Record<string, readonly string[]>> = {
   CredentialHealthSchedulerRole: ['start the health function'],
 };
 
-const permittedInVpc: typeof permitted = {
+const permittedWithAll: typeof permitted = {
   ...permitted,
   TokenEndpointRole: [
     ...token,
@@ -64,6 +60,7 @@ const permittedInVpc: typeof permitted = {
     'look at subnets',
   ],
   CredentialHealthRole: [...(permitted.CredentialHealthRole ?? []), ...TRACE],
+  MonitoringTrailLogsRole: LOG,
 };
 
 /** What AWS gives a key, and what a key that is given back by `keyArn` may still have. */
@@ -75,11 +72,16 @@ const DEFAULT_KEY_POLICY = {
 const vpc = { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'] };
 
 const plain = deployStack('test', exampleForm());
-const large = deployStack('test', { ...exampleForm(), tracing: true, vpc });
+const large = deployStack('test', { ...exampleForm(), tracing: true, vpc, trail: {} });
 
 describe.each([
   { what: 'a stack', stack: plain, policies: policiesOf(plain.resources), may: permitted },
-  { what: 'a stack in a VPC, with traces', stack: large, policies: policiesOf(large.resources), may: permittedInVpc },
+  {
+    what: 'a stack in a VPC, with traces and a trail',
+    stack: large,
+    policies: policiesOf(large.resources),
+    may: permittedWithAll,
+  },
   {
     what: 'a stack whose key leaves everything to the account',
     stack: plain,
@@ -96,7 +98,8 @@ describe.each([
   });
 
   describe.each(roles.map(({ id, arn = '' }) => ({ name: constructOf(id) ?? id, arn })))('$name', ({ name, arn }) => {
-    const requests = Object.entries(requestsTo(targetsOf(stack, name)));
+    const own = /^(?:CredentialHealth|MonitoringTrail)/.exec(name)?.[0] ?? 'TokenEndpoint';
+    const requests = Object.entries(requestsTo(stack, own));
     const isPermitted = (asked: (typeof requests)[0][1]) =>
       isAllowed(policies, { ...asked, requester: { kind: 'role', arn } });
 
@@ -114,8 +117,8 @@ describe.each([
 
     it('has no action that is not part of its work', () => {
       const actions = requests.filter(([what]) => may[name]?.includes(what)).map(([, { action }]) => action);
-      const allowed = policies.ofRole(arn).filter(({ effect }) => effect === 'Allow');
-      expect(new Set(allowed.flatMap((statement) => statement.actions))).toEqual(new Set(actions));
+      const allowed = policies.ofRole(arn).filter(({ Effect }) => Effect === 'Allow');
+      expect(new Set(allowed.flatMap((statement) => statement.Action))).toEqual(new Set(actions));
     });
   });
 });
@@ -124,39 +127,4 @@ function withKeyPolicy({ resources, arnOf }: DeployedStack, document: unknown): 
   const policies = policiesOf(resources);
   const key = arnOf('ClientSecrets', 'AWS::KMS::Key');
   return { ...policies, ofResource: (arn) => (arn === key ? parsePolicy(document) : policies.ofResource(arn)) };
-}
-
-function targetsOf({ resources, arnOf, urlTarget }: DeployedStack, role: string) {
-  const { account, region } = exampleForm();
-  const own = /^(TokenEndpoint|CredentialHealth)/.exec(role)?.[0] ?? 'TokenEndpoint';
-  return {
-    account,
-    region,
-    environment: 'test',
-    key: arnOf('ClientSecrets', 'AWS::KMS::Key'),
-    table: arnOf('PairTable', 'AWS::DynamoDB::Table'),
-    sealingKey: arnOf('PairTable', 'AWS::SecretsManager::Secret'),
-    topic: arnOf('OperatorTopic', 'AWS::SNS::Topic'),
-    queue: arnOf('FailedEvents', 'AWS::SQS::Queue'),
-    alias: urlTarget,
-    functions: {
-      token: arnOf('TokenEndpoint', 'AWS::Lambda::Function'),
-      health: arnOf('CredentialHealth', 'AWS::Lambda::Function'),
-    },
-    probe: arnOf('CredentialHealthProbe', 'AWS::IAM::Role'),
-    roles: resources.filter(({ type }) => type === 'AWS::IAM::Role').flatMap(({ arn = [] }) => arn),
-    ownLog: arnOf(own, 'AWS::Logs::LogGroup'),
-    otherLog: arnOf(own === 'TokenEndpoint' ? 'CredentialHealth' : 'TokenEndpoint', 'AWS::Logs::LogGroup'),
-  };
-}
-
-/** Requests by what they are for: those that the functions make, and those that an intruder in them might try. */
-function requestsTo(targets: Targets): Readonly<Record<string, Asked>> {
-  return {
-    ...secretRequests(targets),
-    ...tableRequests(targets),
-    ...keyRequests(targets),
-    ...computeRequests(targets),
-    ...otherRequests(targets),
-  };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isAllowed, type Request } from '../support/iam.ts';
+import { isAllowed } from '../support/iam.ts';
 import type { Context } from '../support/iam-conditions.ts';
 import { policiesOf } from '../support/iam-world.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
@@ -7,12 +7,9 @@ import { deployStack } from './deployed-stack.ts';
 
 const { account, region } = exampleForm();
 const OTHER_ACCOUNT = '999999999999';
-const ADMINISTRATOR = `arn:aws:iam::${account}:role/administrator`;
 
-const { resources, arnOf, urlTarget } = deployStack('test', exampleForm());
-const policies = policiesOf(resources, {
-  [ADMINISTRATOR]: { Version: '2012-10-17', Statement: { Effect: 'Allow', Action: '*', Resource: '*' } },
-});
+const { resources, arnOf, urlTarget } = deployStack('test', { ...exampleForm(), trail: {} });
+const policies = policiesOf(resources);
 const ofType = (type: string) => resources.filter((resource) => resource.type === type);
 const key = arnOf('ClientSecrets', 'AWS::KMS::Key');
 const topic = arnOf('OperatorTopic', 'AWS::SNS::Topic');
@@ -21,10 +18,6 @@ const role = (construct: string) => arnOf(construct, 'AWS::IAM::Role');
 
 function serviceMay(name: string, action: string, resource: string, context: Context = {}): boolean {
   return isAllowed(policies, { requester: { kind: 'service', name }, action, resource, context });
-}
-
-function administratorMay(action: string, resource: string, context: Context): boolean {
-  return isAllowed(policies, { requester: { kind: 'role', arn: ADMINISTRATOR }, action, resource, context });
 }
 
 describe('an alarm', () => {
@@ -110,6 +103,11 @@ describe('the role that a service takes on', () => {
       role('TokenEndpointCanaryRole'),
       { 'aws:SourceArn': deploymentGroup, 'aws:SourceAccount': account },
     ],
+    [
+      'cloudtrail.amazonaws.com',
+      role('MonitoringTrailLogsRole'),
+      { 'aws:SourceArn': arnOf('MonitoringTrail', 'AWS::CloudTrail::Trail'), 'aws:SourceAccount': account },
+    ],
   ];
   const roles = ofType('AWS::IAM::Role').flatMap(({ arn = [] }) => arn);
 
@@ -143,28 +141,6 @@ describe('the role that a service takes on', () => {
 });
 
 describe('the key', () => {
-  const acme = `arn:aws:secretsmanager:${region}:${account}:secret:token-broker/test/acme-Zz9Yy8`;
-  const own = { 'kms:CallerAccount': account, 'kms:EncryptionContext:SecretARN': acme };
-  const through = (service: string) => ({ ...own, 'kms:ViaService': `${service}.${region}.amazonaws.com` });
-
-  it('lets an administrator of the account store secrets, and make the table', () => {
-    for (const use of ['kms:GenerateDataKey', 'kms:Decrypt', 'kms:Encrypt']) {
-      expect(administratorMay(use, key, through('secretsmanager'))).toBe(true);
-    }
-    expect(administratorMay('kms:CreateGrant', key, through('dynamodb'))).toBe(true);
-    expect(administratorMay('kms:DescribeKey', key, through('dynamodb'))).toBe(true);
-    // Without this no administrator could ever change it again.
-    expect(administratorMay('kms:PutKeyPolicy', key, own)).toBe(true);
-  });
-
-  it('lets not even an administrator decrypt by hand, or lend it to any service but the table', () => {
-    for (const use of ['kms:Decrypt', 'kms:Encrypt', 'kms:GenerateDataKey', 'kms:ReEncryptFrom', 'kms:CreateGrant']) {
-      expect(administratorMay(use, key, own)).toBe(false);
-      expect(administratorMay(use, key, through('ssm'))).toBe(false);
-    }
-    expect(administratorMay('kms:CreateGrant', key, through('secretsmanager'))).toBe(false);
-  });
-
   it.each([
     's3',
     'sns',
@@ -184,32 +160,12 @@ describe('the key', () => {
 
   it('cannot be used by an administrator of another account', () => {
     const arn = `arn:aws:iam::${OTHER_ACCOUNT}:role/administrator`;
-    const all = { Version: '2012-10-17', Statement: { Effect: 'Allow', Action: '*', Resource: '*' } };
-    const both = policiesOf(resources, { [arn]: all });
-    const requests = ['kms:Decrypt', 'kms:PutKeyPolicy', 'kms:CreateGrant', 'kms:DescribeKey'].map(
-      (action): Request => ({
-        requester: { kind: 'role', arn },
-        action,
-        resource: key,
-        context: { ...through('secretsmanager'), 'kms:CallerAccount': OTHER_ACCOUNT },
-      }),
-    );
-    expect(requests.filter((request) => isAllowed(both, request))).toEqual([]);
-  });
-});
-
-describe('the sealing key', () => {
-  it('is read by the token function alone: not even by an administrator of the account', () => {
-    const sealingKey = arnOf('PairTable', 'AWS::SecretsManager::Secret');
-    expect(administratorMay('secretsmanager:GetSecretValue', sealingKey, {})).toBe(false);
-    const arn = role('TokenEndpointRole');
-    const request = {
-      requester: { kind: 'role', arn },
-      action: 'secretsmanager:GetSecretValue',
-      resource: sealingKey,
-      context: { 'lambda:SourceFunctionArn': arnOf('TokenEndpoint', 'AWS::Lambda::Function') },
-    } as const;
-    expect(isAllowed(policies, request)).toBe(true);
-    expect(isAllowed(policies, { ...request, context: {} })).toBe(false);
+    const Statement = { Effect: 'Allow', Action: '*', Resource: '*' };
+    const both = policiesOf(resources, { [arn]: { Version: '2012-10-17', Statement } });
+    const context = { 'kms:CallerAccount': OTHER_ACCOUNT, 'kms:ViaService': `secretsmanager.${region}.amazonaws.com` };
+    const actions = ['kms:Decrypt', 'kms:PutKeyPolicy', 'kms:CreateGrant', 'kms:DescribeKey'];
+    const mayDo = (action: string) =>
+      isAllowed(both, { requester: { kind: 'role', arn }, action, resource: key, context });
+    expect(actions.filter(mayDo)).toEqual([]);
   });
 });

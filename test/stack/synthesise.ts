@@ -1,8 +1,11 @@
-import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { App } from 'aws-cdk-lib';
+import cdkJson from '../../cdk.json' with { type: 'json' };
+import { parseEnvironment } from '../../lib/settings/environment.ts';
+import { TokenBrokerStack } from '../../lib/token-broker-stack.ts';
 import { SYNTHESISED } from './synthesise-once.ts';
 
 /** What one environment becomes. */
@@ -41,22 +44,76 @@ export interface Statement {
   readonly Condition?: unknown;
 }
 
+interface Options {
+  /** Bundling the code takes a second; without it the asset is not the function's code. */
+  readonly bundled?: boolean;
+  /** As in `cdk.json`, beside what is there. */
+  readonly context?: Readonly<Record<string, unknown>>;
+}
+
 /**
- * The stack of one environment. Each is synthesised once in a test run, by a process of its own, and kept as JSON: the CDK
- * takes seconds to load and to run.
+ * The stack of one environment. Each is synthesised once in a test run and kept as JSON, for the workers to share.
  *
  * @throws Error what the settings or the stack refuse
  */
-export function synthesise(name: string, form: unknown, { bundled = false } = {}): Synthesised {
-  const order = JSON.stringify({ name, form, bundled });
-  const file = path.join(SYNTHESISED, `${createHash('sha256').update(order).digest('hex')}.json`);
-  if (!existsSync(file)) execFileSync(process.execPath, [PROGRAM, file], { input: order, stdio: 'pipe' });
-  const outcome: Synthesised | { readonly failure: string } = JSON.parse(readFileSync(file, 'utf8'));
-  if ('failure' in outcome) throw new Error(outcome.failure);
-  return outcome;
+export function synthesise(name: string, form: unknown, options: Options = {}): Synthesised {
+  const order = createHash('sha256').update(JSON.stringify({ name, form, options }));
+  const file = path.join(SYNTHESISED, `${order.digest('hex')}.json`);
+  if (!existsSync(file)) {
+    // Two workers may order the same at once: each writes a whole file, and the last one stays.
+    const own = `${file}.${process.pid}`;
+    writeFileSync(own, JSON.stringify(synthesiseAnew(name, form, options)));
+    renameSync(own, file);
+  }
+  return JSON.parse(readFileSync(file, 'utf8'));
 }
 
-const PROGRAM = fileURLToPath(new URL('synthesise-main.ts', import.meta.url));
+/** As `synthesise`, but never what another test has ordered; with the flags of `cdk.json`, as the CDK's command line does it. */
+export function synthesiseAnew(
+  name: string,
+  form: unknown,
+  { bundled = false, context = {} }: Options = {},
+): Synthesised {
+  const environment = parseEnvironment(name, form);
+  const outdir = mkdtempSync(path.join(tmpdir(), 'token-broker-test-'));
+  try {
+    const unbundled = bundled ? {} : { 'aws:cdk:bundling-stacks': [] };
+    const app = new App({ ...UNCHECKED, outdir, context: { ...cdkJson.context, ...context, ...unbundled } });
+    const { artifactId } = quietly(() => new TokenBrokerStack(app, `TokenBroker-${name}`, { environment }));
+    const artifact = quietly(() => app.synth()).getStackArtifact(artifactId);
+    const text = readFileSync(artifact.templateFullPath, 'utf8');
+    const template: Template = JSON.parse(text);
+    const { terminationProtection } = artifact;
+    return { text, template, terminationProtection, assets: bundled ? readAssets(outdir, template) : {} };
+  } finally {
+    rmSync(outdir, { recursive: true });
+  }
+}
+
+/** The CDK's own rules take ten times as long as the rest; test/stack/template-checks.test.ts has them. */
+const UNCHECKED = { analyticsReporting: false, treeMetadata: false, builtinCloudFormationValidation: false } as const;
+
+/** The CDK tells on standard error that it bundles; what a bundler complains of goes past this. */
+function quietly<Result>(act: () => Result): Result {
+  const { write } = process.stderr;
+  process.stderr.write = () => true;
+  try {
+    return act();
+  } finally {
+    process.stderr.write = write;
+  }
+}
+
+function readAssets(outdir: string, template: Template): Record<string, Asset> {
+  const functions = resourcesOf({ template }, 'AWS::Lambda::Function');
+  return Object.fromEntries(
+    functions.map(({ Properties: { FunctionName, Code } }) => {
+      const directory = path.join(outdir, `asset.${path.basename(Code.S3Key, '.zip')}`);
+      const files = readdirSync(directory).map((file) => [file, readFileSync(path.join(directory, file), 'utf8')]);
+      return [FunctionName, Object.fromEntries(files)];
+    }),
+  );
+}
 
 export function resourcesOf({ template }: Pick<Synthesised, 'template'>, type: string): readonly Resource[] {
   return Object.values(template.Resources).filter((resource) => resource.Type === type);

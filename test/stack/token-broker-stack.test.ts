@@ -3,263 +3,66 @@ import { rulesDigest } from '../../functions/environment.ts';
 import { environments } from '../../lib/environments.ts';
 import { parseEnvironment, toBrokerSettings } from '../../lib/settings/environment.ts';
 import { changed, exampleForm } from '../unit/settings/example-form.ts';
-import { resourceOf, resourcesOf, type Statement, type Synthesised, synthesise } from './synthesise.ts';
-import { synthesiseApp } from './synthesise-app.ts';
+import { resourceOf, resourcesOf, synthesise } from './synthesise.ts';
 
-const RULES = [
-  { role: 'arn:aws:iam::111111111111:role/billing', clients: 'all', services: 'all' },
-  { role: 'arn:aws:iam::222222222222:role/billing', clients: 'all', services: 'all' },
-  { role: 'arn:aws:iam::222222222222:role/reporting', clients: 'all', services: 'all' },
-];
-const stack = synthesise('test', { ...exampleForm(), accessRules: RULES });
-const tokenFunction = inEndpoint('AWS::Lambda::Function').Properties;
-const key = resourceOf(stack, 'ClientSecrets', 'AWS::KMS::Key');
-const table = resourceOf(stack, 'PairTable', 'AWS::DynamoDB::Table');
-const sealingKey = resourceOf(stack, 'PairTable', 'AWS::SecretsManager::Secret');
-const role = resourceOf(stack, 'TokenEndpointRole', 'AWS::IAM::Role');
-const KEY_ARN = { 'Fn::GetAtt': [key.id, 'Arn'] };
-const TABLE_ARN = 'arn:aws:dynamodb:eu-west-1:111111111111:table/token-broker-test';
+const plain = synthesise('test', exampleForm());
+const KEY_ARN = { 'Fn::GetAtt': [resourceOf(plain, 'ClientSecrets', 'AWS::KMS::Key').id, 'Arn'] };
 
-describe('the token function', () => {
-  it('runs on Node 24 and arm64', () => {
-    expect(tokenFunction).toMatchObject({
-      Runtime: 'nodejs24.x',
-      Architectures: ['arm64'],
-      MemorySize: 512,
-      Timeout: 15,
-    });
-  });
+it.each(Object.entries(environments))('the stack of %s is what was agreed on', async (name, form) => {
+  await expect(blanked(synthesise(name, form).text)).toMatchFileSnapshot(
+    `__snapshots__/TokenBroker-${name}.template.json`,
+  );
+});
 
-  it('is called by its environment', () => {
-    expect(tokenFunction.FunctionName).toBe('token-broker-test');
-  });
+describe('the permissions on the function', () => {
+  const principalsOf = (accessRules: readonly object[]) =>
+    resourcesOf(synthesise('test', { ...exampleForm(), accessRules }), 'AWS::Lambda::Permission')
+      .map(({ Properties }) => Properties.Principal)
+      .filter((principal) => principal !== 'events.amazonaws.com');
 
-  it('has no variables but those it reads', () => {
-    expect(tokenFunction.Environment.Variables).toEqual({
-      TOKEN_BROKER_ENVIRONMENT: 'test',
-      TOKEN_BROKER_TABLE: 'token-broker-test',
-      TOKEN_BROKER_SETTINGS: '/var/task/settings.json',
-      TOKEN_BROKER_CHECKER_ROLES: expect.anything(),
-    });
-  });
-
-  it('lets the role of the health function check, and no other role of this stack', () => {
-    expect(tokenFunction.Environment.Variables.TOKEN_BROKER_CHECKER_ROLES).toEqual({
-      'Fn::GetAtt': [resourceOf(stack, 'CredentialHealthRole', 'AWS::IAM::Role').id, 'Arn'],
-    });
-  });
-
-  it('writes to a log that outlives the stack and ends after a year', () => {
-    const log = inEndpoint('AWS::Logs::LogGroup');
-    expect(log).toMatchObject({ DeletionPolicy: 'RetainExceptOnCreate', Properties: { RetentionInDays: 365 } });
-    expect(tokenFunction.LoggingConfig).toEqual({
-      LogGroup: { Ref: log.id },
-      LogFormat: 'JSON',
-      SystemLogLevel: 'WARN',
-    });
+  it('are two for each account that an access rule names, and none without access rules', () => {
+    const roles = ['111111111111:role/billing', '222222222222:role/billing', '222222222222:role/reporting'];
+    const rules = roles.map((role) => ({ role: `arn:aws:iam::${role}`, clients: 'all', services: 'all' }));
+    expect(principalsOf(rules).toSorted()).toEqual(['111111111111', '222222222222'].flatMap((one) => [one, one]));
+    expect(principalsOf([])).toEqual([]);
   });
 });
 
-describe('who may call the token function', () => {
-  const FunctionName = { Ref: inEndpoint('AWS::Lambda::Alias').id };
-  const permissionsIn = (synthesised: Synthesised) =>
-    resourcesOf(synthesised, 'AWS::Lambda::Permission')
-      .map(({ Properties }) => Properties)
-      .filter((permission) => JSON.stringify(permission.FunctionName) === JSON.stringify(FunctionName));
-  const permissions = permissionsIn(stack);
+describe('what holds data', () => {
+  it.each([
+    ['AWS::SNS::Topic', 'KmsMasterKeyId'],
+    ['AWS::SQS::Queue', 'KmsMasterKeyId'],
+    ['AWS::Logs::LogGroup', 'KmsKeyId'],
+    ['AWS::SecretsManager::Secret', 'KmsKeyId'],
+    ['AWS::DynamoDB::Table', 'SSESpecification.KMSMasterKeyId'],
+  ])('is encrypted with the stack’s key: %s', (type, property) => {
+    const found = resourcesOf(plain, type);
+    expect(found).not.toEqual([]);
+    for (const { Properties } of found) expect(Properties).toHaveProperty(property, KEY_ARN);
+  });
 
-  it('must sign: the URL has IAM authentication', () => {
-    expect(resourcesOf(stack, 'AWS::Lambda::Url')).toMatchObject([
-      { Properties: { AuthType: 'AWS_IAM', Qualifier: 'live' } },
+  it('is no secret: none is taken into the stack, and what is made up is never shown', () => {
+    expect(plain.text).not.toMatch(/\{\{resolve:|client_secret|"SecretString"/);
+    expect(resourcesOf(plain, 'AWS::SecretsManager::Secret')).toMatchObject([
+      { Properties: { Name: 'token-broker-keys/test/sealing', GenerateSecretString: { PasswordLength: 64 } } },
     ]);
   });
 
-  it.each(['111111111111', '222222222222'])('is account %s, once and through the URL only', (account) => {
-    expect(permissions.filter(({ Principal }) => Principal === account)).toEqual([
-      { Action: 'lambda:InvokeFunctionUrl', FunctionUrlAuthType: 'AWS_IAM', FunctionName, Principal: account },
-      { Action: 'lambda:InvokeFunction', InvokedViaFunctionUrl: true, FunctionName, Principal: account },
-    ]);
-  });
-
-  it('is no other principal', () => {
-    expect(permissions.map(({ Principal }) => Principal).toSorted()).toEqual([
-      '111111111111',
-      '111111111111',
-      '222222222222',
-      '222222222222',
-    ]);
-  });
-
-  it('is no account at all without access rules', () => {
-    expect(permissionsIn(synthesise('test', { ...exampleForm(), accessRules: [] }))).toEqual([]);
-  });
-});
-
-describe('what the token function may do', () => {
-  it('is to write its log, read its secrets and share its pairs, and to use their key for nothing else', () => {
-    const { Roles, PolicyDocument } = resourceOf(stack, 'TokenEndpointRole', 'AWS::IAM::Policy').Properties;
-    expect(Roles).toEqual([{ Ref: role.id }]);
-    expect(PolicyDocument.Statement).toEqual([
-      {
-        Effect: 'Allow',
-        Action: ['logs:CreateLogStream', 'logs:PutLogEvents'],
-        Resource: { 'Fn::GetAtt': [inEndpoint('AWS::Logs::LogGroup').id, 'Arn'] },
-      },
-      {
-        Effect: 'Allow',
-        Action: 'secretsmanager:GetSecretValue',
-        Resource: ['arn:aws:secretsmanager:eu-west-1:111111111111:secret:token-broker/test/*', { Ref: sealingKey.id }],
-        Condition: {
-          ArnEquals: {
-            'lambda:SourceFunctionArn': 'arn:aws:lambda:eu-west-1:111111111111:function:token-broker-test',
-          },
-        },
-      },
-      {
-        Effect: 'Allow',
-        Action: 'kms:Decrypt',
-        Resource: KEY_ARN,
-        Condition: {
-          StringEquals: { 'kms:ViaService': 'secretsmanager.eu-west-1.amazonaws.com' },
-          ArnLike: {
-            'kms:EncryptionContext:SecretARN':
-              'arn:aws:secretsmanager:eu-west-1:111111111111:secret:token-broker/test/*',
-          },
-        },
-      },
-      {
-        Effect: 'Allow',
-        Action: ['dynamodb:GetItem', 'dynamodb:UpdateItem'],
-        Resource: TABLE_ARN,
-      },
-      {
-        Effect: 'Allow',
-        Action: ['kms:Decrypt', 'kms:Encrypt', 'kms:GenerateDataKey'],
-        Resource: KEY_ARN,
-        Condition: {
-          StringEquals: {
-            'kms:ViaService': 'dynamodb.eu-west-1.amazonaws.com',
-            'kms:EncryptionContext:aws:dynamodb:tableName': 'token-broker-test',
-            'kms:EncryptionContext:aws:dynamodb:subscriberId': '111111111111',
-          },
-        },
-      },
-      {
-        Effect: 'Allow',
-        Action: 'kms:DescribeKey',
-        Resource: KEY_ARN,
-        Condition: { StringEquals: { 'kms:ViaService': 'dynamodb.eu-west-1.amazonaws.com' } },
-      },
-      {
-        Effect: 'Allow',
-        Action: 'kms:Decrypt',
-        Resource: KEY_ARN,
-        Condition: {
-          StringEquals: {
-            'kms:ViaService': 'secretsmanager.eu-west-1.amazonaws.com',
-            'kms:EncryptionContext:SecretARN': { Ref: sealingKey.id },
-          },
-        },
-      },
-    ]);
-  });
-
-  it('comes from that policy alone: its role has no managed and no inline ones', () => {
-    expect(tokenFunction.Role).toEqual({ 'Fn::GetAtt': [role.id, 'Arn'] });
-    expect(Object.keys(role.Properties).toSorted()).toEqual(['AssumeRolePolicyDocument', 'RoleName', 'Tags']);
-  });
-
-  it('is for the Lambda service alone to take on', () => {
-    expect(role.Properties.AssumeRolePolicyDocument.Statement).toEqual([
-      { Effect: 'Allow', Action: 'sts:AssumeRole', Principal: { Service: 'lambda.amazonaws.com' } },
-    ]);
-  });
-});
-
-const KEPT_ONCE_CREATED = { DeletionPolicy: 'RetainExceptOnCreate', UpdateReplacePolicy: 'Retain' };
-
-describe('the key of the client secrets', () => {
-  it('rotates, and stays when the stack goes, but not when its creation fails', () => {
-    expect(key).toMatchObject({ ...KEPT_ONCE_CREATED, Properties: { EnableKeyRotation: true } });
-  });
-
-  it('is administered by its account, and used by it through AWS services only', () => {
-    const account = { AWS: 'arn:aws:iam::111111111111:root' };
-    const ofAccount = key.Properties.KeyPolicy.Statement.filter(
-      ({ Principal }: Statement) => JSON.stringify(Principal) === JSON.stringify(account),
-    );
-    const unconditional: Statement[] = ofAccount.filter(({ Condition }: Statement) => Condition === undefined);
-    const uses = /^kms:(Decrypt|Encrypt|ReEncrypt|GenerateDataKey|CreateGrant|\*)/;
-    expect(unconditional.flatMap(({ Action }) => Action).filter((action) => uses.test(action))).toEqual([]);
-    const conditional: Statement[] = ofAccount.filter(({ Condition }: Statement) => Condition !== undefined);
-    expect(conditional.map(({ Condition }) => Condition)).toEqual([
-      {
-        StringEquals: {
-          'kms:CallerAccount': '111111111111',
-          'kms:ViaService': ['dynamodb', 'secretsmanager', 'sns', 'sqs'].map(
-            (name) => `${name}.eu-west-1.amazonaws.com`,
-          ),
-        },
-      },
-      {
-        StringEquals: {
-          'kms:CallerAccount': '111111111111',
-          'kms:ViaService': 'dynamodb.eu-west-1.amazonaws.com',
-        },
-      },
-    ]);
-  });
-
-  it('can still be administered, so that no mistake locks it for good', () => {
-    const actions = key.Properties.KeyPolicy.Statement.flatMap(({ Action }: Statement) => Action);
-    expect(actions).toEqual(expect.arrayContaining(['kms:PutKeyPolicy', 'kms:DescribeKey', 'kms:CancelKeyDeletion']));
-  });
-
-  it('is used by alarms for the topic of the operators, and by the logs of this stack', () => {
-    const services = key.Properties.KeyPolicy.Statement.filter(({ Principal }: Statement) =>
-      JSON.stringify(Principal).includes('Service'),
-    );
-    expect(services).toMatchObject([
-      {
-        Principal: { Service: 'cloudwatch.amazonaws.com' },
-        Action: ['kms:Decrypt', 'kms:GenerateDataKey'],
-        Condition: {
-          StringEquals: {
-            'aws:SourceAccount': '111111111111',
-            'kms:EncryptionContext:aws:sns:topicArn': 'arn:aws:sns:eu-west-1:111111111111:token-broker-test',
-          },
-        },
-      },
-      {
-        Principal: { Service: 'logs.eu-west-1.amazonaws.com' },
-        Condition: {
-          ArnLike: {
-            'kms:EncryptionContext:aws:logs:arn': 'arn:aws:logs:eu-west-1:111111111111:log-group:TokenBroker-test-*',
-          },
-        },
-      },
-    ]);
-  });
-});
-
-describe('the table of pairs', () => {
-  it('is a cache: paid by use, without backups, and gone with its stack', () => {
-    expect(table).toMatchObject({
-      DeletionPolicy: 'Delete',
-      Properties: {
-        TableName: 'token-broker-test',
-        BillingMode: 'PAY_PER_REQUEST',
-        KeySchema: [{ AttributeName: 'pair', KeyType: 'HASH' }],
-        TimeToLiveSpecification: { AttributeName: 'forgetAt', Enabled: true },
-        SSESpecification: { SSEEnabled: true, SSEType: 'KMS', KMSMasterKeyId: KEY_ARN },
-      },
+  it('is for the table a cache: paid by use, without backups, and forgotten', () => {
+    const { Properties } = resourceOf(plain, 'PairTable', 'AWS::DynamoDB::Table');
+    expect(Properties).toMatchObject({
+      BillingMode: 'PAY_PER_REQUEST',
+      TimeToLiveSpecification: { AttributeName: 'forgetAt', Enabled: true },
     });
-    expect(table.Properties.PointInTimeRecoverySpecification).toBeUndefined();
+    expect(Properties).not.toHaveProperty('PointInTimeRecoverySpecification');
   });
+});
 
-  it('cannot be deleted while it is protected, so it is made when all else is there and a creation cannot fail any more', () => {
+describe('the table, which cannot be deleted while it is protected,', () => {
+  it('is made when all else is there and a creation cannot fail any more', () => {
+    const table = resourceOf(plain, 'PairTable', 'AWS::DynamoDB::Table');
     expect(table.Properties.DeletionProtectionEnabled).toBe(true);
-    const { Resources } = stack.template;
+    const { Resources } = plain.template;
     const madeBefore = new Set<string>();
     const visit = (id: string) => {
       const { DependsOn = [], ...resource } = Resources[id] ?? {};
@@ -271,41 +74,40 @@ describe('the table of pairs', () => {
       }
     };
     visit(table.id);
-    expect([...madeBefore].toSorted()).toEqual(
-      Object.keys(Resources)
-        .filter((id) => id !== table.id)
-        .toSorted(),
-    );
+    const others = Object.keys(Resources).filter((id) => id !== table.id);
+    expect([...madeBefore].toSorted()).toEqual(others.toSorted());
+  });
+});
+
+describe('destroying or updating the stack', () => {
+  it('is not done by accident', () => {
+    expect(plain.terminationProtection).toBe(true);
   });
 
-  it('has a sealing key that Secrets Manager makes up, outside of the clients’ secrets', () => {
-    expect(sealingKey.Properties).toMatchObject({
-      Name: 'token-broker-keys/test/sealing',
-      GenerateSecretString: { PasswordLength: 64 },
-      KmsKeyId: KEY_ARN,
-    });
+  it('leaves the key, the logs and, as long as there is the function, its earlier versions, but not when their creation fails, and touches no client secret', () => {
+    const kept = Object.values(plain.template.Resources).filter(({ UpdateReplacePolicy }) =>
+      UpdateReplacePolicy?.startsWith('Retain'),
+    );
+    const types = ['AWS::KMS::Key', 'AWS::Logs::LogGroup', 'AWS::Lambda::Version'];
+    expect(new Set(kept.map(({ Type }) => Type))).toEqual(new Set(types));
+    for (const { DeletionPolicy } of kept) expect(DeletionPolicy).toBe('RetainExceptOnCreate');
+  });
+
+  it('leaves a key that fits a new stack: no statement of its policy names a resource that is made again', () => {
+    const { KeyPolicy } = resourceOf(plain, 'ClientSecrets', 'AWS::KMS::Key').Properties;
+    expect(JSON.stringify(KeyPolicy)).not.toMatch(/"Ref"|"Fn::/);
+  });
+
+  it('frees the names of the logs, which CloudFormation makes up and the key lets in', () => {
+    for (const { Properties } of resourcesOf(plain, 'AWS::Logs::LogGroup')) {
+      expect(Properties).not.toHaveProperty('LogGroupName');
+    }
+    expect(plain.text).toContain(':log-group:TokenBroker-test-*"');
   });
 });
 
 describe('the stack', () => {
-  it('holds no secret: none is taken into it, and what is made up is never shown', () => {
-    expect(stack.text).not.toMatch(/\{\{resolve:|client_secret|"SecretString"/);
-  });
-
-  it('tells the URL, the table, the key and the topic', () => {
-    expect(stack.template.Outputs).toMatchObject({
-      Url: { Value: { 'Fn::GetAtt': [inEndpoint('AWS::Lambda::Url').id, 'FunctionUrl'] } },
-      TableName: { Value: 'token-broker-test' },
-      KeyArn: { Value: KEY_ARN },
-      TopicArn: { Value: { Ref: resourceOf(stack, 'OperatorTopic', 'AWS::SNS::Topic').id } },
-    });
-  });
-
-  it('is protected from being destroyed by accident', () => {
-    expect(stack.terminationProtection).toBe(true);
-  });
-
-  it('says on every resource that can be tagged whose it is', () => {
+  it('says on every resource that can be tagged whose it is, and carries tags of one’s own beside that', () => {
     const types = [
       'AWS::KMS::Key',
       'AWS::IAM::Role',
@@ -313,32 +115,22 @@ describe('the stack', () => {
       'AWS::Logs::LogGroup',
       'AWS::SQS::Queue',
     ];
-    const tags = types.flatMap((type) => resourcesOf(stack, type)).map(({ Properties }) => Properties.Tags);
-    expect(new Set(tags.map((own) => JSON.stringify(own)))).toEqual(
-      new Set([
-        JSON.stringify([
-          { Key: 'application', Value: 'token-broker' },
-          { Key: 'environment', Value: 'test' },
-        ]),
-      ]),
-    );
-  });
-
-  it('carries tags of one’s own beside them', () => {
     const tagged = synthesise('test', { ...exampleForm(), tags: { 'cost-centre': '4711' } });
-    for (const { Properties } of resourcesOf(tagged, 'AWS::Lambda::Function')) {
-      expect(Properties.Tags).toEqual(expect.arrayContaining([{ Key: 'cost-centre', Value: '4711' }]));
-      expect(Properties.Tags).toHaveLength(3);
-    }
+    const tags = types.flatMap((type) => resourcesOf(tagged, type)).map(({ Properties }) => Properties.Tags);
+    const expected = [
+      { Key: 'application', Value: 'token-broker' },
+      { Key: 'cost-centre', Value: '4711' },
+      { Key: 'environment', Value: 'test' },
+    ];
+    expect(new Set(tags.map((own) => JSON.stringify(own)))).toEqual(new Set([JSON.stringify(expected)]));
   });
 
   it('takes the permissions boundary and the bootstrap qualifier of cdk.json', () => {
-    const { text, ...bounded } = synthesiseApp('test', exampleForm(), {
-      context: {
-        '@aws-cdk/core:permissionsBoundary': { name: 'bounds' },
-        '@aws-cdk/core:bootstrapQualifier': 'broker1',
-      },
-    });
+    const context = {
+      '@aws-cdk/core:permissionsBoundary': { name: 'bounds' },
+      '@aws-cdk/core:bootstrapQualifier': 'broker1',
+    };
+    const { text, ...bounded } = synthesise('test', exampleForm(), { context });
     const boundaries = resourcesOf(bounded, 'AWS::IAM::Role').map(({ Properties }) => Properties.PermissionsBoundary);
     expect(new Set(boundaries)).toEqual(new Set(['arn:aws:iam::111111111111:policy/bounds']));
     expect(text).toContain('cdk-broker1-assets-111111111111-eu-west-1');
@@ -367,19 +159,9 @@ describe('the stack', () => {
     expect(new Set([one, two, wider].map(({ digest }) => digest)).size).toBe(3);
     expect(summaryOf({ ...exampleForm(), health: { every: 'rate(2 hours)' } })).toEqual(one);
   });
-
-  it.each(Object.entries(environments))('for %s is what was agreed on', async (name, form) => {
-    await expect(blanked(synthesise(name, form).text)).toMatchFileSnapshot(
-      `__snapshots__/TokenBroker-${name}.template.json`,
-    );
-  });
 });
 
 /** Without the hashes of the code, of which the name of a function's version holds one too. */
 function blanked(text: string): string {
   return text.replace(/\b[0-9a-f]{64}\b/g, '<hash>').replace(/(?<=CurrentVersion)[0-9A-F]{8}[0-9a-f]{32}/g, '<hash>');
-}
-
-function inEndpoint(type: string) {
-  return resourceOf(stack, 'TokenEndpoint', type);
 }

@@ -3,14 +3,14 @@ import { parseEvent, toResult } from '../../functions/aws/function-url.ts';
 import { fingerprint } from '../../functions/aws/sealing/sealing.ts';
 import { type Audit, type AuditRecord, newTrace } from '../../functions/broker/audit.ts';
 import { type AccessRule, createAuthorize } from '../../functions/broker/authorize.ts';
-import type { SecretReading } from '../../functions/broker/credential/secret.ts';
+import type { ReadSecret, SecretReading } from '../../functions/broker/credential/secret.ts';
 import { createSecretCache } from '../../functions/broker/credential/secret.ts';
 import type { IssueRequest } from '../../functions/broker/http/request.ts';
 import { type BrokerRequest, createTokenEndpoint } from '../../functions/broker/http/token-endpoint.ts';
 import type { PairStore } from '../../functions/broker/pair/store.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
 import type { Service } from '../../functions/broker/service.ts';
-import { createTokenBroker } from '../../functions/broker/token-broker.ts';
+import { createTokenBroker, type TokenBroker } from '../../functions/broker/token-broker.ts';
 import { createTokenRenewer } from '../../functions/broker/token-request/renew-token.ts';
 import type { RequestToken, TokenExchange } from '../../functions/broker/token-request/token-request.ts';
 import type { SecretStage } from '../../functions/contract.ts';
@@ -46,34 +46,23 @@ export function createBrokerWorld(changes: Partial<World> = {}) {
   const calls = { secretReads: 0, tokenRequests: 0 };
   let ids = 0;
   const audited: AuditRecord[] = [];
-  const now = () => clock.now;
 
-  const broker = createTokenBroker({
-    environment: 'test',
+  const broker = wireBroker({
     services: world.services,
     store: world.store,
     authorize: createAuthorize(world.accessRules, new Set(Object.keys(world.services)), world.principalOrgId),
-    secrets: createSecretCache({
-      now,
-      readSecret: async (client, stage) => {
-        calls.secretReads += 1;
-        return world.secret(client, stage);
-      },
-    }),
-    renewToken: createTokenRenewer({
-      requestToken: async (...request) => {
-        calls.tokenRequests += 1;
-        const answered = await world.answer(calls.tokenRequests, ...request);
-        return { ...answered, requestStartedAt: clock.now, receivedAt: clock.now };
-      },
-      fingerprint,
-      random: () => 0.5,
-      now,
-    }),
-    settingsDigest: () => SETTINGS_DIGEST,
-    provenForMs: 3_600_000,
+    readSecret: async (client, stage) => {
+      calls.secretReads += 1;
+      return world.secret(client, stage);
+    },
+    requestToken: async (...request) => {
+      calls.tokenRequests += 1;
+      const answered = await world.answer(calls.tokenRequests, ...request);
+      return { ...answered, requestStartedAt: clock.now, receivedAt: clock.now };
+    },
+    fingerprint,
     uniqueId: () => `call-${++ids}`,
-    now,
+    now: () => clock.now,
     sleep: async (ms) => {
       clock.now += ms;
     },
@@ -84,7 +73,7 @@ export function createBrokerWorld(changes: Partial<World> = {}) {
     world.audit?.(record);
   };
   const { accessRules, principalOrgId } = world;
-  const endpoint = createTokenEndpoint({ broker, accessRules, principalOrgId, audit, inTime, now });
+  const endpoint = createTokenEndpoint({ broker, accessRules, principalOrgId, audit, inTime, now: () => clock.now });
 
   return {
     world,
@@ -100,6 +89,38 @@ export function createBrokerWorld(changes: Partial<World> = {}) {
     /** As Lambda brings a request, and takes its answer. */
     invoke: async (event: unknown) => toResult(await endpoint(parseEvent(event, CONTEXT, clock.now))),
   };
+}
+
+type Ports = Parameters<typeof createTokenBroker>[0];
+
+interface Wiring extends Pick<Ports, 'services' | 'store' | 'uniqueId' | 'now' | 'sleep' | 'random'> {
+  readonly readSecret: ReadSecret;
+  readonly requestToken: RequestToken;
+  /** All callers may do all when left out. */
+  readonly authorize?: Ports['authorize'];
+  /** The beginning of a token when left out. */
+  readonly fingerprint?: (token: string) => string;
+  readonly settingsDigest?: Ports['settingsDigest'];
+}
+
+/** The rules as the token function wires them, in every world of these tests. */
+export function wireBroker({ readSecret, requestToken, ...wiring }: Wiring): TokenBroker {
+  const { services, now, random, fingerprint = (token) => token.padEnd(16, '0').slice(0, 16), ...ports } = wiring;
+  return createTokenBroker({
+    environment: 'test',
+    authorize: createAuthorize(
+      [exampleRule({ clients: 'all', services: 'all', operations: ['token', 'check'] })],
+      new Set(Object.keys(services)),
+    ),
+    settingsDigest: () => SETTINGS_DIGEST,
+    provenForMs: 3_600_000,
+    ...ports,
+    services,
+    now,
+    random,
+    secrets: createSecretCache({ now, readSecret }),
+    renewToken: createTokenRenewer({ requestToken, fingerprint, random, now }),
+  });
 }
 
 export const SETTINGS_DIGEST = '0000000000000000';

@@ -25,6 +25,7 @@ interface Resource {
  * @see https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-template-resource-type-ref.html
  */
 export const identities: Readonly<Record<string, (resource: Resource) => Identity>> = {
+  'AWS::CloudTrail::Trail': (resource) => named(resource, 'TrailName', 'cloudtrail', 'trail/'),
   'AWS::CloudWatch::Alarm': (resource) => named(resource, 'AlarmName', 'cloudwatch', 'alarm:'),
   'AWS::CloudWatch::Dashboard': (resource) => nameless(text(resource, 'DashboardName')),
   'AWS::CodeDeploy::Application': (resource) => named(resource, 'ApplicationName', 'codedeploy', 'application:'),
@@ -60,6 +61,13 @@ export const identities: Readonly<Record<string, (resource: Resource) => Identit
     const arn = arnOf(resource, 'logs', `log-group:${ref}:*`);
     return { ref, arn, attributes: { Arn: arn } };
   },
+  'AWS::Logs::MetricFilter': ({ id }) => nameless(id),
+  'AWS::S3::Bucket': (resource) => {
+    const ref = text(resource, 'BucketName').toLowerCase();
+    const arn = `arn:${resource.partition}:s3:::${ref}`;
+    return { ref, arn, attributes: { Arn: arn } };
+  },
+  'AWS::S3::BucketPolicy': ({ id }) => nameless(id),
   'AWS::SNS::Subscription': ({ id }) => nameless(id),
   'AWS::SNS::Topic': (resource) => {
     const TopicName = text(resource, 'TopicName');

@@ -1,17 +1,14 @@
 import { newTrace, type Trace } from '../../functions/broker/audit.ts';
-import { createAuthorize } from '../../functions/broker/authorize.ts';
 import type { CheckResult } from '../../functions/broker/check-credential.ts';
 import type { ReadSecret } from '../../functions/broker/credential/secret.ts';
-import { createSecretCache } from '../../functions/broker/credential/secret.ts';
 import type { CheckRequest, IssueRequest } from '../../functions/broker/http/request.ts';
 import type { Issue } from '../../functions/broker/pair/decision.ts';
 import type { ServiceName } from '../../functions/broker/pair/pair.ts';
 import type { PairStore } from '../../functions/broker/pair/store.ts';
 import type { Service } from '../../functions/broker/service.ts';
-import { createTokenBroker, type TokenBroker } from '../../functions/broker/token-broker.ts';
-import { createTokenRenewer } from '../../functions/broker/token-request/renew-token.ts';
-import { ISSUE_REQUEST, SETTINGS_DIGEST } from './broker-world.ts';
-import { BILLING, exampleRule, exampleService, START } from './example.ts';
+import type { TokenBroker } from '../../functions/broker/token-broker.ts';
+import { ISSUE_REQUEST, SETTINGS_DIGEST, wireBroker } from './broker-world.ts';
+import { BILLING, exampleService, START } from './example.ts';
 import { createStoreAccess } from './fleet-store.ts';
 import { createOutside, createSurroundings, type SeenRequest, type Surroundings } from './fleet-surroundings.ts';
 import { createReferencePairStore } from './reference-pair-store.ts';
@@ -88,21 +85,11 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
       return outside.readSecret(client, stage, deadline, { number, now, sleep });
     };
     const traces: Trace[] = [];
-    const broker = createTokenBroker({
-      environment: 'test',
+    const broker = wireBroker({
       services,
-      authorize: createAuthorize(
-        [exampleRule({ clients: 'all', services: 'all', operations: ['token', 'check'] })],
-        new Set(SERVICE_NAMES),
-      ),
       store: accessStore({ format, now, sleep, faultOf }),
-      secrets: createSecretCache({ now, readSecret }),
-      renewToken: createTokenRenewer({
-        requestToken: outside.requestToken({ number, now, sleep }),
-        fingerprint: (token) => token.padEnd(16, '0').slice(0, 16),
-        random,
-        now,
-      }),
+      readSecret,
+      requestToken: outside.requestToken({ number, now, sleep }),
       uniqueId: () => {
         const owner = `call-${owners.size + 1}`;
         owners.set(owner, number);
@@ -112,7 +99,6 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
       sleep,
       random,
       settingsDigest: () => settingsDigest,
-      provenForMs: 3_600_000,
     });
     return {
       number,

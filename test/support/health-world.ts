@@ -31,7 +31,6 @@ interface World {
   /** A text is the word for a failure of the broker itself. */
   answer: (pair: Pair, checks: number) => Answer | Finding | { readonly failure: string; readonly afterMs?: number };
   probe: () => ProbeAnswer;
-  hasSubscriber: boolean;
   /** Throws when a message is not sent. */
   notify: (message: Message) => void;
 }
@@ -45,7 +44,6 @@ export function createHealthWorld(changes: Partial<World> = {}) {
     timeoutMs: 720_000,
     answer: () => 'accepted',
     probe: () => ({ condition: 'denied', said: 'access-denied' }),
-    hasSubscriber: true,
     notify: () => undefined,
     ...changes,
   };
@@ -92,7 +90,7 @@ export function createHealthWorld(changes: Partial<World> = {}) {
       },
       memories: store,
       notify: newNotify(store),
-      hasSubscriber: async () => world.hasSubscriber,
+      hasSubscriber: async () => true,
       record: (record) => void recorded.push(record),
       now,
       sleep,

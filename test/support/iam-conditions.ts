@@ -1,4 +1,3 @@
-import { arnMatches, globMatches } from './iam-match.ts';
 import type { Conditions } from './iam-policy.ts';
 
 /** What a request tells about itself, by condition key; a list for the keys that have many values. */
@@ -12,56 +11,57 @@ export type Context = Readonly<Record<string, string | readonly string[]>>;
 export function conditionsHold(conditions: Conditions, context: Context): boolean {
   const values = new Map(Object.entries(context).map(([key, value]) => [key.toLowerCase(), value]));
   return Object.entries(conditions).every(([operator, keys]) =>
-    Object.entries(keys).every(([key, wanted]) => holds(operator, key, wanted, values.get(key.toLowerCase()))),
+    Object.entries(keys).every(([key, wanted]) => holds(operator, wanted, values.get(key.toLowerCase()))),
   );
 }
 
-type Value = Context[string] | undefined;
-
-function holds(operator: string, key: string, wanted: readonly string[], value: Value): boolean {
-  if (operator === 'Null') return wanted.includes(`${value === undefined}`);
-  const { set, name = '', ifExists } = OPERATOR.exec(operator)?.groups ?? {};
-  const test = tests[name];
-  if (test === undefined) throw new Error(`A condition operator ${operator}`);
-  const { negated, matches } = test;
-  const matchesOne = (one: string) => wanted.some((pattern) => matches(pattern, one)) !== negated;
-
-  if (value === undefined) {
-    // Nothing is all of nothing. A negated operator holds for what is not there, too.
-    return ifExists !== undefined || set === 'ForAllValues' || (set === undefined && negated);
-  }
-  if (set === 'ForAllValues') return [value].flat().every(matchesOne);
-  if (set === 'ForAnyValue') return [value].flat().some(matchesOne);
-  if (typeof value !== 'string') throw new Error(`${operator} for ${key}, which has many values`);
-  return matchesOne(value);
+function holds(operator: string, wanted: readonly string[], value: Context[string] | undefined): boolean {
+  const { all, type = '', not, test = '', ifExists } = OPERATOR.exec(operator)?.groups ?? {};
+  const matches = TESTS[`${type}${test}`];
+  if (matches === undefined) throw new Error(`A condition operator ${operator}`);
+  // Nothing is all of nothing. A negated operator holds for what is not there, too.
+  if (value === undefined) return [all, not, ifExists].some((one) => one !== undefined);
+  if (all === undefined && typeof value !== 'string') throw new Error(`${operator} for many values`);
+  return [value].flat().every((one) => wanted.some((pattern) => matches(pattern, one)) === (not === undefined));
 }
 
-const OPERATOR = /^(?:(?<set>ForAllValues|ForAnyValue):)?(?<name>[A-Za-z]+?)(?<ifExists>IfExists)?$/;
+const OPERATOR =
+  /^(?<all>ForAllValues:)?(?<type>String|Arn|Bool)(?<not>Not)?(?<test>Equals|Like)?(?<ifExists>IfExists)?$/;
 
-interface Test {
-  readonly negated: boolean;
-  readonly matches: (pattern: string, value: string) => boolean;
-}
-
-const equals = (pattern: string, value: string) => pattern === noVariable(pattern) && pattern === value;
-const equalsInAnyCase = (pattern: string, value: string) => equals(pattern.toLowerCase(), value.toLowerCase());
-
-const tests: Readonly<Record<string, Test | undefined>> = {
-  StringEquals: { negated: false, matches: equals },
-  StringNotEquals: { negated: true, matches: equals },
-  StringEqualsIgnoreCase: { negated: false, matches: equalsInAnyCase },
-  StringNotEqualsIgnoreCase: { negated: true, matches: equalsInAnyCase },
-  StringLike: { negated: false, matches: globMatches },
-  StringNotLike: { negated: true, matches: globMatches },
+const TESTS: Readonly<Record<string, (pattern: string, value: string) => boolean>> = {
+  StringEquals: (pattern, value) => withoutVariable(pattern) === value,
+  StringLike: globMatches,
   // Both take wildcards, part by part.
-  ArnEquals: { negated: false, matches: arnMatches },
-  ArnLike: { negated: false, matches: arnMatches },
-  ArnNotEquals: { negated: true, matches: arnMatches },
-  ArnNotLike: { negated: true, matches: arnMatches },
-  Bool: { negated: false, matches: equalsInAnyCase },
+  ArnEquals: arnMatches,
+  ArnLike: arnMatches,
+  Bool: (pattern, value) => pattern.toLowerCase() === value.toLowerCase(),
 };
 
-function noVariable(pattern: string): string {
+/** ARNs are compared part by part, so that a wildcard never reaches into the next part; the sixth is the rest. */
+export function arnMatches(pattern: string, arn: string): boolean {
+  if (pattern === '*') return true;
+  if (arn === '*') return false;
+  const parts = arnParts(arn);
+  return arnParts(pattern).every((part, index) => globMatches(part, parts[index] ?? ''));
+}
+
+export function accountOf(arn: string): string {
+  return arnParts(arn)[4] ?? '';
+}
+
+function arnParts(arn: string): readonly string[] {
+  const parts = arn.split(':');
+  if (parts[0] !== 'arn' || parts.length < 6) throw new Error(`Not an ARN: ${arn}`);
+  return [...parts.slice(0, 5), parts.slice(5).join(':')];
+}
+
+/** Whether `*` (any characters) and `?` (one) make a pattern into the text. */
+export function globMatches(pattern: string, text: string): boolean {
+  const escaped = withoutVariable(pattern).replace(/[.+^$(){}|[\]\\]/g, '\\$&');
+  return new RegExp(`^${escaped.replaceAll('*', '.*').replaceAll('?', '.')}$`, 's').test(text);
+}
+
+function withoutVariable(pattern: string): string {
   if (pattern.includes('${')) throw new Error(`A policy variable: ${pattern}`);
   return pattern;
 }

@@ -49,6 +49,7 @@ export function keyRequests(targets: Targets): Record<string, Asked> {
     'decrypt for another topic': ask('Decrypt', 'sns', { 'kms:EncryptionContext:aws:sns:topicArn': `${topic}-2` }),
     'decrypt for another queue': ask('Decrypt', 'sqs', { 'kms:EncryptionContext:aws:sqs:arn': `${queue}-2` }),
     'lend the key': ask('CreateGrant', 'dynamodb', {}),
+    'lend the key to Secrets Manager': ask('CreateGrant', 'secretsmanager', ofSecret(acme)),
     'delete the key': ask('ScheduleKeyDeletion', undefined, {}),
     'change the key’s policy': ask('PutKeyPolicy', undefined, {}),
     'decrypt with another key': ask('Decrypt', 'secretsmanager', ofSecret(acme), otherKey),

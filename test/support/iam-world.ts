@@ -30,36 +30,30 @@ function ownPolicies({ ref, properties }: Deployed, stack: readonly Deployed[]):
     .flatMap(({ properties: { PolicyDocument } }) => parsePolicy(PolicyDocument));
 }
 
-interface ResourcePolicy {
-  /** An ARN. */
-  readonly resource: string | undefined;
-  readonly statements: readonly Statement[];
-}
+/** Types whose policy says who may use a resource: where the policy is, and which resources it is about, if not its own. */
+const POLICIES: Readonly<Record<string, { readonly document: string; readonly about?: string }>> = {
+  'AWS::KMS::Key': { document: 'KeyPolicy' },
+  'AWS::IAM::Role': { document: 'AssumeRolePolicyDocument' },
+  'AWS::SNS::TopicPolicy': { document: 'PolicyDocument', about: 'Topics' },
+  'AWS::SQS::QueuePolicy': { document: 'PolicyDocument', about: 'Queues' },
+  'AWS::S3::BucketPolicy': { document: 'PolicyDocument', about: 'Bucket' },
+  'AWS::SecretsManager::ResourcePolicy': { document: 'ResourcePolicy', about: 'SecretId' },
+};
 
-/** What a part of a template says about who may use a resource, itself or another one. */
-function resourcePolicies(part: Deployed, stack: readonly Deployed[]): readonly ResourcePolicy[] {
-  const { type, arn, properties } = part;
-  const on = (refs: readonly string[], document: unknown) =>
-    refs.map((ref) => ({ resource: stack.find((one) => one.ref === ref)?.arn, statements: parsePolicy(document) }));
-  switch (type) {
-    case 'AWS::KMS::Key':
-      return [{ resource: arn, statements: parsePolicy(properties.KeyPolicy) }];
-    case 'AWS::IAM::Role':
-      return [{ resource: arn, statements: parsePolicy(properties.AssumeRolePolicyDocument) }];
-    case 'AWS::Lambda::Permission':
-      return [{ resource: properties.FunctionName, statements: [permission(properties)] }];
-    case 'AWS::SNS::TopicPolicy':
-      return on(properties.Topics, properties.PolicyDocument);
-    case 'AWS::SQS::QueuePolicy':
-      return on(properties.Queues, properties.PolicyDocument);
-    case 'AWS::SecretsManager::ResourcePolicy':
-      return on([properties.SecretId], properties.ResourcePolicy);
-    default:
-      if (type !== 'AWS::IAM::Policy' && Object.keys(properties).some((name) => /Policy(Document)?$/.test(name))) {
-        throw new Error(`What does the policy of ${part.id} say, ${type}?`);
-      }
-      return [];
+function resourcePolicies({ id, type, arn, properties }: Deployed, stack: readonly Deployed[]) {
+  if (type === 'AWS::Lambda::Permission') {
+    return [{ resource: `${properties.FunctionName}`, statements: permission(properties) }];
   }
+  const { document, about } = POLICIES[type] ?? {};
+  if (document !== undefined) {
+    const refs = about === undefined ? [] : [properties[about]].flat();
+    const arns = about === undefined ? [arn] : refs.map((ref) => stack.find((one) => one.ref === ref)?.arn);
+    return arns.map((resource) => ({ resource, statements: parsePolicy(properties[document]) }));
+  }
+  if (type !== 'AWS::IAM::Policy' && Object.keys(properties).some((name) => /Policy(Document)?$/.test(name))) {
+    throw new Error(`What does the policy of ${id} say, ${type}?`);
+  }
+  return [];
 }
 
 /**
@@ -67,28 +61,25 @@ function resourcePolicies(part: Deployed, stack: readonly Deployed[]): readonly 
  *
  * @see https://docs.aws.amazon.com/lambda/latest/api/API_AddPermission.html
  */
-function permission(properties: Readonly<Record<string, unknown>>): Statement {
-  const { Action, FunctionName, Principal, ...rest } = properties;
-  const { FunctionUrlAuthType, InvokedViaFunctionUrl, SourceAccount, SourceArn, ...unknown } = rest;
-  if (Object.keys(unknown).length > 0) throw new Error(`A permission with ${Object.keys(unknown)}`);
-  const isService = /\.amazonaws\.com$/.test(`${Principal}`);
-  const [statement] = parsePolicy({
-    Version: '2012-10-17',
-    Statement: {
-      Effect: 'Allow',
-      Principal: isService ? { Service: Principal } : { AWS: Principal },
-      Action,
-      Resource: FunctionName,
-      Condition: {
-        ...(FunctionUrlAuthType !== undefined && {
-          StringEquals: { 'lambda:FunctionUrlAuthType': FunctionUrlAuthType },
-        }),
-        ...(InvokedViaFunctionUrl !== undefined && { Bool: { 'lambda:InvokedViaFunctionUrl': InvokedViaFunctionUrl } }),
-        ...(SourceAccount !== undefined && { StringLike: { 'aws:SourceAccount': SourceAccount } }),
-        ...(SourceArn !== undefined && { ArnLike: { 'aws:SourceArn': SourceArn } }),
-      },
-    },
+function permission({ Action, FunctionName, Principal, ...only }: Deployed['properties']): readonly Statement[] {
+  const conditions = Object.entries(only).map(([name, value]) => {
+    const [operator, key] = PERMISSION_CONDITIONS[name] ?? [];
+    if (operator === undefined || key === undefined) throw new Error(`A permission with ${name}`);
+    return [operator, { [key]: value }];
   });
-  if (statement === undefined) throw new Error('A permission is a statement.');
-  return statement;
+  const Statement = {
+    Effect: 'Allow',
+    Principal: /\.amazonaws\.com$/.test(Principal) ? { Service: Principal } : { AWS: Principal },
+    Action,
+    Resource: FunctionName,
+    Condition: Object.fromEntries(conditions),
+  };
+  return parsePolicy({ Version: '2012-10-17', Statement });
 }
+
+const PERMISSION_CONDITIONS: Readonly<Record<string, readonly [operator: string, key: string]>> = {
+  FunctionUrlAuthType: ['StringEquals', 'lambda:FunctionUrlAuthType'],
+  InvokedViaFunctionUrl: ['Bool', 'lambda:InvokedViaFunctionUrl'],
+  SourceAccount: ['StringLike', 'aws:SourceAccount'],
+  SourceArn: ['ArnLike', 'aws:SourceArn'],
+};

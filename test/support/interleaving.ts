@@ -1,19 +1,14 @@
 import { newTrace } from '../../functions/broker/audit.ts';
-import { createAuthorize } from '../../functions/broker/authorize.ts';
-import { createSecretCache } from '../../functions/broker/credential/secret.ts';
 import type { IssueRequest } from '../../functions/broker/http/request.ts';
 import type { Issue } from '../../functions/broker/pair/decision.ts';
 import type { PairRecord } from '../../functions/broker/pair/record.ts';
 import { StoreUnavailable } from '../../functions/broker/pair/record.ts';
 import type { PairStore } from '../../functions/broker/pair/store.ts';
 import { Problem } from '../../functions/broker/problem.ts';
-import { Redacted } from '../../functions/broker/redacted.ts';
 import type { Service } from '../../functions/broker/service.ts';
-import { createTokenBroker } from '../../functions/broker/token-broker.ts';
-import { createTokenRenewer } from '../../functions/broker/token-request/renew-token.ts';
 import type { SecretStage } from '../../functions/contract.ts';
-import { exchange, ISSUE_REQUEST, SETTINGS_DIGEST } from './broker-world.ts';
-import { BILLING, exampleRule, exampleService, START } from './example.ts';
+import { exchange, found, ISSUE_REQUEST, wireBroker } from './broker-world.ts';
+import { BILLING, exampleService, START } from './example.ts';
 import type { Choices } from './exploration.ts';
 import { createReferencePairStore } from './reference-pair-store.ts';
 
@@ -126,47 +121,34 @@ export async function interleave(scenario: Scenario, choices: Choices): Promise<
       end: write('end', shared.end),
       reject: write('reject', shared.reject),
     };
-    const sleep = (ms: number) => step(environment, 'sleep', 'sleep', () => undefined, now + ms);
     let calls = 0;
-    const broker = createTokenBroker({
-      environment: 'test',
+    const broker = wireBroker({
       services: { 'customer-insights': service },
-      authorize: createAuthorize([exampleRule({ clients: 'all', services: 'all' })], new Set(['customer-insights'])),
       store,
-      secrets: createSecretCache({
-        now: () => now,
-        readSecret: (_client, stage) =>
-          step(environment, `secret ${stage}`, 'secret', () => {
-            const versionId = world.stages[stage];
-            if (versionId === undefined) return { outcome: 'missing' } as const;
-            const text = new Redacted(JSON.stringify({ client_id: 'id', secret: versionId }));
-            return { outcome: 'found', secret: { versionId, stage, text } } as const;
-          }),
-      }),
-      renewToken: createTokenRenewer({
-        requestToken: (_service, credential) => {
-          const requestStartedAt = now;
-          return step(environment, `token request with ${credential.secret.reveal()}`, 'request', () => {
-            const version = credential.secret.reveal();
-            const outcome = scenario.isDown ? 'failed' : world.accepted.has(version) ? 'token' : 'rejected';
-            requests.push({ version, outcome });
-            if (outcome === 'failed') throw new Problem('token-endpoint-unavailable', 'down');
-            const answer =
-              outcome === 'token'
-                ? exchange(200, { access_token: `token-${requests.length}`, expires_in: 3_600 })
-                : exchange(401, {});
-            return { ...answer, requestStartedAt, receivedAt: now };
-          });
-        },
-        fingerprint: (token) => token.padEnd(16, '0').slice(0, 16),
-        random: () => 0.5,
-        now: () => now,
-      }),
-      settingsDigest: () => SETTINGS_DIGEST,
-      provenForMs: 3_600_000,
+      readSecret: (_client, stage) =>
+        step(environment, `secret ${stage}`, 'secret', () => {
+          const versionId = world.stages[stage];
+          return versionId === undefined
+            ? { outcome: 'missing' as const }
+            : found(versionId, { client_id: 'id', secret: versionId }, stage);
+        }),
+      requestToken: (_service, credential) => {
+        const requestStartedAt = now;
+        const version = credential.secret.reveal();
+        return step(environment, `token request with ${version}`, 'request', () => {
+          const outcome = scenario.isDown ? 'failed' : world.accepted.has(version) ? 'token' : 'rejected';
+          requests.push({ version, outcome });
+          if (outcome === 'failed') throw new Problem('token-endpoint-unavailable', 'down');
+          const answer =
+            outcome === 'token'
+              ? exchange(200, { access_token: `token-${requests.length}`, expires_in: 3_600 })
+              : exchange(401, {});
+          return { ...answer, requestStartedAt, receivedAt: now };
+        });
+      },
       uniqueId: () => `call-${environment}-${++calls}`,
       now: () => now,
-      sleep,
+      sleep: (ms) => step(environment, 'sleep', 'sleep', () => undefined, now + ms),
       random: () => 0.5,
     });
     return async (request: Partial<IssueRequest> = {}) => {

@@ -1,23 +1,19 @@
 import { afterAll, afterEach, expect, vi } from 'vitest';
 import type * as wire from '../../bin/local/loopback.ts';
 import type * as tokenEndpoint from '../../functions/broker/http/token-endpoint.ts';
+import { faultsOf, undescribed, watched } from './contract-watch.ts';
 
 // Vitest runs this before every test file: every answer of the broker in it is held against docs/openapi.yaml, and so
 // is what the Function URL stand-in refuses by itself. A process of its own needs `contract-preload.ts`.
 
-/** Since the last test. */
-const undescribed: string[] = [];
-
 vi.mock('../../functions/broker/http/token-endpoint.ts', async (importOriginal) => {
   const original = await importOriginal<typeof tokenEndpoint>();
-  const { watched } = await import('./contract-watch.ts');
   const createTokenEndpoint = watched(original.createTokenEndpoint, (fault) => void undescribed.push(fault));
   return { ...original, createTokenEndpoint };
 });
 
 vi.mock('../../bin/local/loopback.ts', async (importOriginal) => {
   const original = await importOriginal<typeof wire>();
-  const { faultsOf } = await import('./contract-watch.ts');
   const send: typeof wire.send = (response, answer) => {
     if ('x-amzn-errortype' in answer.headers) undescribed.push(...faultsOf(exchangeOf(response, answer)));
     original.send(response, answer);

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { convertWorkflowTemplate, NoOperationTraceWriter, parseWorkflow } from '@actions/workflow-parser';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { environments } from '../../lib/environments.ts';
@@ -30,6 +31,18 @@ it('CI runs what .ci/run runs, and nothing else', () => {
   expect(Object.keys(ci.jobs)).toEqual(['ci']);
   expect(commandsOf(ci.jobs.ci)).toEqual(['.ci/run']);
   expect(existsSync(new URL('../../.ci/run', import.meta.url))).toBe(true);
+});
+
+it.each(['ci', 'deploy'])('GitHub can read the workflow %s', async (name) => {
+  expect(await faultsOf(textOf(name))).toEqual([]);
+});
+
+it.each([
+  ['a member that GitHub does not know', 'runs-on:', 'run-on:'],
+  ['an expression without a value', 'vars.DEPLOY_ROLE_ARN', 'var.DEPLOY_ROLE_ARN'],
+  ['a job that is not there', 'needs: synth', 'needs: build'],
+])('%s would be found in a workflow', async (_, right, wrong) => {
+  expect(await faultsOf(textOf('deploy').replace(right, wrong))).not.toEqual([]);
 });
 
 it.each(Object.entries({ ci, deploy }))(
@@ -87,7 +100,19 @@ it.each(Object.entries(environments))(
 );
 
 function workflow(name: string): Workflow {
-  return parse(readFileSync(new URL(`../../.github/workflows/${name}.yml`, import.meta.url), 'utf8'));
+  return parse(textOf(name));
+}
+
+function textOf(name: string): string {
+  return readFileSync(new URL(`../../.github/workflows/${name}.yml`, import.meta.url), 'utf8');
+}
+
+/** What the parser that GitHub itself publishes finds wrong. */
+async function faultsOf(content: string): Promise<readonly string[]> {
+  const { context, value } = parseWorkflow({ name: 'workflow.yml', content }, new NoOperationTraceWriter());
+  if (value === undefined) return context.errors.getErrors().map(({ message }) => message);
+  const { errors = [] } = await convertWorkflowTemplate(context, value);
+  return errors.map(({ Message }) => Message);
 }
 
 function commandsOf(job: Job | undefined): readonly string[] {

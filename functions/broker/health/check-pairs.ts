@@ -158,7 +158,7 @@ function inOrder<Found extends { readonly pair: Pair }>(found: readonly Found[])
 }
 
 /** Lets everything through until ten fail in a row, and from then on every tenth, until one succeeds. */
-export class FailureSampler<Item> {
+class FailureSampler<Item> {
   readonly leftOut: Item[] = [];
   #failuresInARow = 0;
   #passedOver = 0;

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { parseEnvironment } from '../../../lib/settings/environment.ts';
-import { synthesiseMonitoring } from '../../stack/monitored.ts';
+import { synthesise } from '../../stack/synthesise.ts';
 import { alarmsOf } from '../../support/cloudwatch/template-alarms.ts';
 import { exampleForm } from '../../unit/settings/example-form.ts';
 
@@ -11,7 +11,7 @@ const SECTION = PAGE.split(/^## /m).find((section) => section.startsWith('Alarms
 it('the page about operations says of every alarm what the alarm says itself, and knows no other', () => {
   const rows = [...SECTION.matchAll(/^\| `([a-z0-9-]+)` +\| (.*?) +\| (.*?) +\|$/gm)];
   const told = rows.map(([, name, means, act]) => [`token-broker-${name}-test`, `${means} ${act}`]);
-  const alarms = alarmsOf(synthesiseMonitoring());
+  const alarms = alarmsOf(synthesise('test', { ...exampleForm(), trail: {} }));
   expect(Object.fromEntries(told)).toEqual(
     Object.fromEntries(alarms.map(({ AlarmName, AlarmDescription }) => [AlarmName, AlarmDescription])),
   );

@@ -16,7 +16,6 @@ describe('a request to the stand-in for Secrets Manager', () => {
       400,
       'UnknownOperationException',
     ],
-    ['for a member of every object', { headers: target('secretsmanager.toString') }, 400, 'UnknownOperationException'],
     ['that is not a POST', { method: 'PUT' }, 404, 'UnknownOperationException'],
     ['for another path', { path: '/other' }, 404, 'UnknownOperationException'],
     [
@@ -25,15 +24,11 @@ describe('a request to the stand-in for Secrets Manager', () => {
       404,
       'UnknownOperationException',
     ],
-    ['without a signature', { isSigned: false }, 400, 'MissingAuthenticationTokenException'],
     ['without a body', { body: '' }, 400, 'SerializationException'],
-    ['with half a body', { body: '{"SecretId":"a-value"' }, 400, 'SerializationException'],
     ['that is not UTF-8', { body: new Uint8Array([0x22, 0xff, 0x22]) }, 400, 'SerializationException'],
     ['with a list for a body', { body: '["a-value"]' }, 400, 'ValidationException'],
     ['without the secret’s id', { body: '{}' }, 400, 'ValidationException'],
-    ['with an id that is null', { body: '{"SecretId":null}' }, 400, 'ValidationException'],
     ['with an id that is a number', { body: '{"SecretId":1}' }, 400, 'ValidationException'],
-    ['with an empty id', { body: '{"SecretId":""}' }, 400, 'ValidationException'],
     ['with an id that cannot be one', { body: '{"SecretId":"a-value *"}' }, 400, 'ValidationException'],
     [
       'that is too large',
@@ -138,15 +133,14 @@ interface RawRequest {
   readonly path?: string;
   readonly headers?: Record<string, string>;
   readonly body?: string | Uint8Array<ArrayBuffer>;
-  readonly isSigned?: boolean;
 }
 
 async function send(url: string, request: RawRequest) {
-  const { method = 'POST', path = '/', headers = target(), body = '{"SecretId":"acme"}', isSigned = true } = request;
+  const { method = 'POST', path = '/', headers = target(), body = '{"SecretId":"acme"}' } = request;
   const unsigned = { method, url: `${url}${path}`, headers, body };
   const scope = { service: 'secretsmanager', region: 'us-east-1' };
-  const sent = isSigned ? await sign('aws4fetch', unsigned, EXAMPLE_KEY, new Date(), scope) : headers;
-  return fetch(unsigned.url, { method, headers: { ...headers, ...sent }, body });
+  const signed = await sign('aws4fetch', unsigned, EXAMPLE_KEY, new Date(), scope);
+  return fetch(unsigned.url, { method, headers: { ...headers, ...signed }, body });
 }
 
 function target(operation = 'secretsmanager.GetSecretValue'): Record<string, string> {

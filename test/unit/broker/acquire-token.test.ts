@@ -144,14 +144,6 @@ describe('a call that waits', () => {
     },
   );
 
-  it('keeps that pace while the store cannot be read, and decides nothing meanwhile', async () => {
-    const { slept, views, acquire } = setUp({ reads: [LIVE, DOWN, DOWN, DOWN, LIVE] });
-
-    expect(await acquire(inOrder(WAIT, answer('token')))).toBe('token');
-    expect(views).toHaveLength(2);
-    expect(slept).toEqual([25, 50, 100, 200]);
-  });
-
   it('is awake soon after the lease ends, and not all at once', async () => {
     const { slept, acquire } = setUp({ reads: [{ ...LIVE, leaseUntil: START + 60 }], random: 0.9 });
 
@@ -170,15 +162,6 @@ describe('a call that waits', () => {
     expect(slept).toEqual([25, 35]);
     expect(clock.now).toBe(START + 60);
     expect(tableReads).toEqual([START + 60, START + 60]);
-  });
-
-  it('looks at nothing when its time is over', async () => {
-    const { tableReads, acquire } = setUp();
-
-    expect(await acquire(() => WAIT, exampleCall({ deadline: START }))).toMatchObject({
-      type: 'token-endpoint-timeout',
-    });
-    expect(tableReads).toEqual([]);
   });
 });
 
@@ -223,17 +206,6 @@ describe('the lease of another call', () => {
     expect(clock.now - START).toBe(4_000);
     expect(views.map(({ isAlone }) => isAlone)).toEqual([false, true]);
   });
-
-  it('that is mine is not waited for while the store is silent', async () => {
-    const { slept, views, acquire } = setUp({
-      reads: [{ ...LIVE, leaseOwner: 'me' }, DOWN],
-      store: { acquire: async () => undefined },
-    });
-
-    expect(await acquire(inOrder(REQUEST, answer('known')))).toBe('known');
-    expect(views.map(({ isAlone }) => isAlone)).toEqual([false, true]);
-    expect(slept).toEqual([25]);
-  });
 });
 
 describe('a lost lease', () => {
@@ -244,22 +216,10 @@ describe('a lost lease', () => {
     expect(slept).toEqual([25, 50, 100]);
     expect(readStages).toEqual(['AWSCURRENT']);
   });
-
-  it('does not matter to a call that has another token', async () => {
-    const { slept, views, acquire } = setUp({ store: { acquire: async () => undefined } });
-
-    expect(await acquire(({ mayRenew }) => (mayRenew ? RENEW : answer('old token')))).toBe('old token');
-    expect(views.map(({ mayRenew }) => mayRenew)).toEqual([true, false]);
-    expect(slept).toEqual([]);
-  });
 });
 
 describe('a renewal', () => {
   const renewOnce = ({ mayRenew }: View) => (mayRenew ? RENEW : answer('old token'));
-
-  it('gives the new token', async () => {
-    expect(await setUp().acquire(renewOnce)).toBe(FINGERPRINT);
-  });
 
   it.each<[string, Options]>([
     ['fails', { renewals: [FAILED] }],
@@ -274,25 +234,12 @@ describe('a renewal', () => {
     expect(sent.length).toBeLessThanOrEqual(1);
   });
 
-  it('that failed when the old token had no time left is told as it failed', async () => {
-    const { tableReads, acquire } = setUp({ renewals: [FAILED] });
-
-    expect(await acquire(inOrder(RENEW, RENEW, WAIT))).toMatchObject({ type: 'token-endpoint-unavailable' });
-    expect(tableReads).toHaveLength(1);
-  });
-
   it('that was rejected when the old token had no time left looks again, and does not try again', async () => {
     const { tableReads, views, acquire } = setUp({ renewals: [REJECTED] });
 
     expect(await acquire(inOrder(RENEW, RENEW, WAIT, answer('another')))).toBe('another');
     expect(tableReads).toHaveLength(2);
     expect(views.map(({ mayRenew }) => mayRenew)).toEqual([true, true, false, false]);
-  });
-
-  it('hides no bug', async () => {
-    const bug = new TypeError('not the item that was asked for');
-
-    expect(await setUp({ store: { acquire: () => Promise.reject(bug) } }).acquire(renewOnce)).toBe(bug);
   });
 });
 
@@ -302,14 +249,6 @@ describe('a token request', () => {
     ['that gets no secret is told', { secret: () => SECRETS_DOWN }, { type: 'secrets-unavailable' }],
   ])('%s', async (_, options, problem) => {
     expect(await setUp(options).acquire(() => REQUEST)).toMatchObject(problem);
-  });
-
-  it('that the decision makes needless is not sent', async () => {
-    const problem = new Problem('client-disabled', '');
-    const { sent, acquire } = setUp();
-
-    expect(await acquire(() => ({ kind: 'fail', problem }))).toBe(problem);
-    expect(sent).toEqual([]);
   });
 
   it('that is rejected is followed by another look, with a secret that was read after it', async () => {
@@ -337,17 +276,6 @@ describe('a token request', () => {
     expect(readStages).toEqual(['AWSCURRENT', 'AWSCURRENT', 'AWSPREVIOUS']);
     expect([...call.trace.warnings]).toEqual(['previous-version']);
   });
-
-  it('with the last known secret leaves a warning', async () => {
-    const secret: Options['secret'] = (stage, n) => (n === 1 ? found('v1', undefined, stage) : SECRETS_DOWN);
-    const { clock, acquire } = setUp({ secret });
-    await acquire(() => REQUEST);
-    clock.now += 5 * MINUTE_MS;
-    const late = exampleCall({ startedAt: clock.now, deadline: clock.now + 10_000 });
-
-    expect(await acquire(() => REQUEST, late)).toBe(FINGERPRINT);
-    expect([...late.trace.warnings]).toEqual(['secret-stale']);
-  });
 });
 
 describe('a store that is out of reach', () => {
@@ -367,18 +295,6 @@ describe('a store that is out of reach', () => {
     expect([...call.trace.warnings]).toEqual(['shared-cache-unavailable']);
   });
 
-  it('makes memory no younger, and what is decided alone is not trusted', async () => {
-    const { clock, acquire, memory } = setUp({ reads: [DOWN] });
-    memory.remember(pair, EMPTY_RECORD, START);
-    clock.now += MINUTE_MS;
-    await acquire(() => answer('known'), exampleCall({ deadline: clock.now + 1 }));
-    expect(memory.trusted(pair)).toBeUndefined();
-
-    await acquire(() => REQUEST, exampleCall({ deadline: clock.now + 1_000 }));
-    expect(memory.last(pair).token?.fingerprint).toBe(FINGERPRINT);
-    expect(memory.trusted(pair)).toBeUndefined();
-  });
-
   it.each([
     [MINUTE_MS, 1],
     [MINUTE_MS + 1, 2],
@@ -390,19 +306,6 @@ describe('a store that is out of reach', () => {
     await acquire(() => answer('known'), call());
 
     expect(readStages).toHaveLength(reads);
-  });
-
-  it('sends the version after the one that was rejected without waiting', async () => {
-    const { acquire, sent, slept, memory } = setUp({
-      reads: [DOWN],
-      renewals: [REJECTED, TOKEN],
-      secret: (stage, n) => found(n === 1 ? 'v1' : 'v2', undefined, stage),
-    });
-    memory.rememberAlone(pair, { ...EMPTY_RECORD, ...LIVE });
-
-    expect(await acquire(() => REQUEST)).toBe(FINGERPRINT);
-    expect([sent, slept]).toEqual([['v1', 'v2'], []]);
-    expect([...memory.last(pair).rejected.keys()]).toEqual(['v1']);
   });
 
   it('when the lease is to be taken is asked once more, then the environment goes alone', async () => {
@@ -529,14 +432,6 @@ describe('a record whose token this environment cannot open', () => {
     expect(memory.last(pair)).toBe(EMPTY_RECORD);
   });
 
-  it('has it make a request of its own, which replaces nothing', async () => {
-    const { acquire, memory, shared } = setUp({ record: { ...closed, closedUntil: Infinity } });
-
-    expect(await acquire(() => REQUEST)).toBe(FINGERPRINT);
-    expect(shared.peek(pair)).toMatchObject({ fence: 4, closedUntil: Infinity, token: undefined });
-    expect(memory.last(pair).token?.fingerprint).toBe(FINGERPRINT);
-  });
-
   it('has it make a request of its own also when it has a token that does not serve, which replaces nothing', async () => {
     const { acquire, memory, shared, slept } = setUp({ record: { ...closed, closedUntil: Infinity } });
     memory.rememberAlone(pair, own);
@@ -595,19 +490,6 @@ describe('the versions for a check', () => {
     const [stage, listing] = ['AWSPREVIOUS', 'AWSCURRENT'] as const;
     expect(await readBy(stage)).toEqual({ stage, listing, candidates: [stage], readStages: [stage, listing] });
   });
-
-  it('are read since it began, and again after a rejection', async () => {
-    const { clock, acquire, readStages } = setUp({ renewals: [REJECTED] });
-    const check = () => exampleCall({ stage: 'AWSCURRENT', startedAt: clock.now, deadline: clock.now + 1_000 });
-    await acquire(() => answer('found'), check());
-    clock.now += 1;
-    await acquire(() => answer('found'), check());
-    expect(readStages).toHaveLength(2);
-    clock.now += 1;
-    await acquire(inOrder(REQUEST, REQUEST, answer('rejected')), check());
-
-    expect(readStages).toHaveLength(4);
-  });
 });
 
 describe('a check that withdraws', () => {
@@ -657,14 +539,4 @@ describe('latches are forgotten', () => {
       ).toEqual(ALL);
     },
   );
-
-  it('never by a reading that Secrets Manager could not renew', async () => {
-    let reads = 0;
-    const secret: Options['secret'] = (stage) => {
-      if (stage !== 'AWSPENDING') return found(IDS[stage], undefined, stage);
-      reads += 1;
-      return reads === 1 ? found('v5', undefined, stage) : SECRETS_DOWN;
-    };
-    expect(await keptWith(secret, 'AWSPENDING')).toEqual(ALL);
-  });
 });

@@ -37,18 +37,6 @@ describe('a check', () => {
     expect(requests).toHaveLength(1);
   });
 
-  it('costs nothing for a pair that traffic has proven within the interval', async () => {
-    const { clock, check, environment, requests } = setUp({ lifetimeSeconds: 48 * 3_600 });
-    await clock.run(environment.issue());
-    await clock.advance(HOUR_MS - MINUTE_MS);
-    expect(await check()).toMatchObject({ finding: 'accepted', provenBy: 'traffic', expiresAt: expect.any(Number) });
-    expect(requests).toHaveLength(1);
-
-    await clock.advance(MINUTE_MS);
-    expect(await check()).toMatchObject({ finding: 'accepted', provenBy: 'request' });
-    expect(requests).toHaveLength(2);
-  });
-
   it('looks at the version that Secrets Manager holds now, not at one that was read before', async () => {
     const { clock, check, environment, surroundings, versions } = setUp();
     await clock.run(environment.issue());
@@ -90,16 +78,6 @@ describe('a check', () => {
     await clock.advance(500);
     expect(await check()).toMatchObject({ finding, version: 'v1', provenBy: 'pause', retryAfterSeconds });
     expect(requests).toHaveLength(1);
-  });
-
-  it.each([
-    [{ outcome: 'missing' }, 'secret-missing'],
-    [{ outcome: 'deleted' }, 'secret-missing'],
-    [{ outcome: 'binary' }, 'secret-malformed'],
-  ] as const)('finds a secret that cannot be used without asking the service (%o)', async (secretsFault, finding) => {
-    const { check, requests } = setUp({ secretsFault });
-    expect(await check()).toMatchObject({ finding, provenBy: 'secret' });
-    expect(requests).toHaveLength(0);
   });
 
   it('cannot say anything while Secrets Manager is down and no version is known', async () => {
@@ -392,13 +370,6 @@ describe('a check that finds the secret gone', () => {
     expect(counts.storeCalls).toEqual({ read: 1 });
   });
 
-  it('withdraws also a token that is about to end', async () => {
-    const { check, tokenNow } = gone({ outcome: 'missing' }, { token: { ...token, expiresAt: START + 3 } });
-    await check();
-
-    expect(tokenNow()).toBeUndefined();
-  });
-
   it('waits for the lease of another call, whose token it withdraws too', async () => {
     const { check, clock, tokenNow } = gone(
       { outcome: 'missing' },
@@ -439,20 +410,6 @@ describe('a check that finds the secret gone', () => {
     expect(tokenNow()).toBe(token);
   });
 
-  it.each<[string, SecretReading]>([
-    ['is gone', { outcome: 'deleted' }],
-    ['does not name the service', unnamed('AWSCURRENT')],
-  ])('withdraws nothing for AWSPREVIOUS, and sends it nowhere, when AWSCURRENT %s', async (_, fault) => {
-    const { check, surroundings, requests, tokenNow } = gone({ outcome: 'missing' });
-    surroundings.secretsFault = undefined;
-    surroundings.stages = { AWSPREVIOUS: 'v0' };
-    surroundings.secretFaults = { AWSCURRENT: fault };
-
-    expect(await check('AWSPREVIOUS')).toMatchObject(missing);
-    expect(requests).toHaveLength(0);
-    expect(tokenNow()).toBe(token);
-  });
-
   it('withdraws the token although this environment cannot open the one of the record', async () => {
     const { check, clock, environment, surroundings, shared } = setUp();
     await clock.run(environment.issue());
@@ -482,19 +439,6 @@ describe('a check beside callers', () => {
 
     await expect(clock.run(environment.issue({ refused }))).resolves.toMatchObject({ cache: 'none' });
   });
-
-  it('finds what they have obtained with a newer version while its own was rejected', async () => {
-    const { check, clock, surroundings, createEnvironment, versions } = setUp({ accepted: new Set(['v2']) });
-    const callers = createEnvironment();
-    const checking = check();
-    await clock.advance(50);
-    surroundings.stages = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
-    const issued = callers.issue();
-
-    expect(await checking).toMatchObject({ finding: 'accepted', version: 'v2' });
-    await clock.run(issued);
-    expect(versions()).toEqual(['v1', 'v2']);
-  });
 });
 
 it('says nothing of a pair when the broker itself has failed, although the service was asked', async () => {
@@ -517,32 +461,6 @@ describe('a check of a pending version', () => {
     expect(shared.peek(pair).token?.fingerprint).toBe(token.fingerprint);
     expect(versions()).toEqual(['v1', 'v2']);
   });
-
-  it('latches it under its own version: the current one goes on', async () => {
-    const { clock, check, environment } = setUp({ stages, accepted: new Set(['v1']) });
-    expect(await check('AWSPENDING')).toMatchObject({ finding: 'rejected', version: 'v2' });
-    await expect(clock.run(environment.issue())).resolves.toMatchObject({ cache: 'none' });
-  });
-
-  it('is sent at most three times an hour when it is rejected, counted over all versions', async () => {
-    const { clock, check, surroundings, versions } = setUp({ stages, accepted: new Set(['v1']) });
-    for (const pending of ['p1', 'p2', 'p3', 'p4', 'p5']) {
-      surroundings.stages = { AWSCURRENT: 'v1', AWSPENDING: pending };
-      await check('AWSPENDING');
-      await clock.advance(MINUTE_MS);
-    }
-    expect(versions()).toEqual(['p1', 'p2', 'p3']);
-    expect(await check('AWSPENDING')).toMatchObject({ finding: 'throttled', provenBy: 'latch' });
-
-    await clock.advance(HOUR_MS);
-    expect(await check('AWSPENDING')).toMatchObject({ finding: 'rejected', version: 'p5' });
-  });
-
-  it('finds nothing where nothing is pending', async () => {
-    const { check, requests } = setUp();
-    expect(await check('AWSPENDING')).toMatchObject({ finding: 'secret-missing', provenBy: 'secret' });
-    expect(requests).toHaveLength(0);
-  });
 });
 
 describe('a malformed pending version', () => {
@@ -557,29 +475,5 @@ describe('a malformed pending version', () => {
     expect(await check('AWSPENDING')).toMatchObject({ finding: 'secret-malformed', version: 'v2', provenBy: 'secret' });
     expect(requests).toHaveLength(0);
     await expect(clock.run(environment.issue())).resolves.toMatchObject({ cache: 'none' });
-  });
-});
-
-describe('checks, traffic and rotation together', () => {
-  it('stay within the lock-out budget', async () => {
-    const { clock, createEnvironment, requests, surroundings } = setUp({
-      stages: { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1', AWSPENDING: 'v3' },
-      accepted: new Set(),
-    });
-    const environments = Array.from({ length: 5 }, () => createEnvironment());
-    for (let hour = 0; hour < 48; hour += 1) {
-      const work = environments.flatMap(({ issue, broker, now }) => [
-        issue(),
-        ...(['AWSCURRENT', 'AWSPENDING', 'AWSPREVIOUS'] as const).map((stage) =>
-          broker.check(BILLING, { pair, stage }, now() + 14_500, newTrace()),
-        ),
-      ]);
-      await clock.run(Promise.allSettled(work));
-      await clock.advance(HOUR_MS);
-    }
-    expect(surroundings.accepted.size).toBe(0);
-    for (const version of ['v1', 'v2', 'v3']) {
-      expect(requests.filter((request) => request.version === version)).toHaveLength(3);
-    }
   });
 });

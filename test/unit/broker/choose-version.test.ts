@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { SecretReading, StagedVersions } from '../../../functions/broker/credential/secret.ts';
-import { chooseVersion, goneProblem, needsPrevious } from '../../../functions/broker/pair/choose-version.ts';
+import { chooseVersion, goneProblem } from '../../../functions/broker/pair/choose-version.ts';
 import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair/record.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import { found } from '../../support/broker-world.ts';
@@ -92,26 +92,6 @@ describe('the version to send', () => {
     expect(choice.holdKey).toBe(`v2:${settingsDigest}`);
   });
 
-  it('that was rejected is named in the problem, the preferred one of several', () => {
-    const choice = choose(staged([current, previous]), latched('v1', 'v2'));
-    expect(choice).toMatchObject({
-      type: 'credential-rejected',
-      detail:
-        'The service customer-insights rejected the credential of acme (secret version v2). An operator must store the right one.',
-    });
-  });
-
-  it.each<[SecretReading, string]>([
-    [MISSING, 'credential-missing'],
-    [{ outcome: 'deleted' }, 'credential-missing'],
-    [{ outcome: 'denied', cause: 'AccessDenied' }, 'secrets-unavailable'],
-    [{ outcome: 'binary' }, 'credential-malformed'],
-    [DOWN, 'secrets-unavailable 1'],
-  ])('does not exist when Secrets Manager says %o, even if the previous one is known', (reading, expected) => {
-    expect(chosen(staged([reading, previous]))).toBe(expected);
-    expect(chosen(staged([], reading))).toBe(expected);
-  });
-
   it('that a check asks for is named with its stage when it cannot be read', () => {
     const versions = { ...staged([MISSING], current), stage: 'AWSPENDING' } as const;
     expect(choose(versions)).toMatchObject({
@@ -162,16 +142,4 @@ it.each<[string, string | undefined, SecretReading]>([
   expect(gone?.type).toBe(type);
   if (listing.outcome === 'missing')
     expect(gone?.detail).toContain('"token-broker/test/acme" has a version AWSCURRENT');
-});
-
-describe('the previous version', () => {
-  it.each<[string, boolean, SecretReading, Partial<PairRecord>, number]>([
-    ['while the current one is latched', true, current, latched('v2'), START],
-    ['when the current one has its next chance', false, current, latched('v2'), START + 15 * MINUTE_MS],
-    ['while the current one can be sent', false, current, latched('v1'), START],
-    ['while the current one is held', false, current, held(`v2:${settingsDigest}`), START],
-    ['without a current one', false, MISSING, latched('v2'), START],
-  ])('is read %s: %s', (_, isNeeded, reading, record, now) => {
-    expect(needsPrevious(reading, { ...EMPTY_RECORD, ...record }, now)).toBe(isNeeded);
-  });
 });

@@ -33,32 +33,8 @@ describe('the name of a member', () => {
     expect(TOKEN_NAMES).not.toContain(plainName(name));
   });
 
-  it('has its place in the search', () => {
-    for (const [place, name] of NAMES.entries()) {
-      for (const later of NAMES.slice(place + 1)) {
-        expect(findToken({ [later]: TOKEN, [name]: TOKEN }, undefined, print).path).toEqual([name]);
-      }
-    }
-  });
-
-  it('may be that of a companion of a token, whose value may differ from the token', () => {
-    const companions = ['idToken', 'authorization', 'access', ...NAMES.slice(-6)];
-    for (const name of NAMES.slice(1)) {
-      const expected = companions.includes(name) ? TOKEN : 'its members `accessToken`';
-      expect([name, found({ accessToken: TOKEN, [name]: OTHER })]).toEqual([name, expected]);
-    }
-  });
-
   it.each(NAMES)('contradicts itself in another spelling: %s', (name) => {
     expect(found({ [name]: TOKEN, [`${name}_`]: OTHER })).toBe(`its members \`${name}\``);
-  });
-
-  it('may also be that of something else, which does not look like a token', () => {
-    const vague = ['access', 'authorization', 'bearer', 'session', 'ticket'];
-    for (const name of NAMES) {
-      const expected = vague.includes(name) ? 'none of its members' : 'granted';
-      expect([name, found({ [name]: 'granted' })]).toEqual([name, expected]);
-    }
   });
 });
 
@@ -77,22 +53,6 @@ describe('a member inside of one with the name of a token', () => {
         around,
       ]);
     }
-  });
-
-  it('is the access token inside of "access"', () => {
-    expect(found({ access: { value: TOKEN }, token: TOKEN })).toBe(TOKEN);
-    expect(findToken({ token: TOKEN, access: { value: TOKEN } }, undefined, print).path).toEqual(['access', 'value']);
-  });
-
-  it('keeps its own name inside of others', () => {
-    expect(pathOf({ authToken: TOKEN, session: { token: TOKEN } })).toEqual(['session', 'token']);
-    expect(pathOf({ token: { sessionId: TOKEN }, ticket: TOKEN })).toEqual(['token', 'sessionId']);
-    expect(pathOf({ token: { data: { jwt: TOKEN } }, jwtToken: TOKEN })).toEqual(['token', 'data', 'jwt']);
-  });
-
-  it('is no token where its own name says nothing', () => {
-    expect(found({ token: { data: { value: TOKEN } } })).toBe('its member `token`');
-    expect(found([{ value: TOKEN }])).toBe('none of its members');
   });
 });
 
@@ -153,10 +113,6 @@ describe('a text that nothing calls a token', () => {
 
 function telling(word: string): [string, string] {
   return [`that tells "${word}"`, `request_1_${word}_abcdef`];
-}
-
-function pathOf(answer: unknown): readonly string[] {
-  return findToken(answer, undefined, print).path;
 }
 
 function print(path: MemberPath): string {

@@ -17,18 +17,6 @@ describe('the hard margin', () => {
   ])('of %i s is %i s: a fifth, at most half a minute', (lifetime, margin) => {
     expect(hardMarginMs(lifetime * SECOND_MS)).toBe(margin * SECOND_MS);
   });
-
-  it('begins at the very millisecond from which no caller receives the token any more', () => {
-    const life = { issuedAt: START, expiresAt: START + 60 * SECOND_MS, lifetimeSeenMs: 60 * SECOND_MS };
-    expect(isIssuable(life, START + 48 * SECOND_MS - 1)).toBe(true);
-    expect(isIssuable(life, START + 48 * SECOND_MS)).toBe(false);
-  });
-
-  it('is that of the longest life time seen, however little the token has left', () => {
-    const life = { issuedAt: START, expiresAt: START + 31 * SECOND_MS, lifetimeSeenMs: 3_600 * SECOND_MS };
-    expect(isIssuable(life, START)).toBe(true);
-    expect(isIssuable(life, START + SECOND_MS)).toBe(false);
-  });
 });
 
 it.each([

@@ -8,13 +8,6 @@ import type { Finding } from '../../../functions/contract.ts';
 import { START } from '../../support/example.ts';
 
 describe('the message about a new version', () => {
-  it('is one, and about what does not work', async () => {
-    const { check, messages } = createWorld({ one: 'accepted', two: 'rejected', three: 'secret-malformed' });
-    await check();
-    expect(messages.map(({ subject }) => subject)).toEqual(['[token-broker test] rejected: acme on two']);
-    expect(messages[0]?.text).toContain('  one: accepted (v2)\n  two: rejected (v2)\n  three: secret-malformed (v2)\n');
-  });
-
   it('tells of all services only where there are several, and of versions where there are any', async () => {
     const one = createWorld({ one: 'rejected' });
     await one.check();
@@ -27,24 +20,6 @@ describe('the message about a new version', () => {
     expect(two.messages[0]?.text).toContain('  one: secret-missing (no version)\n  two: rejected (v2)\n');
   });
 
-  it('is not sent when everything works', async () => {
-    const { check, messages } = createWorld({ one: 'accepted', two: 'accepted' });
-    await check();
-    expect(messages).toEqual([]);
-  });
-
-  it('tells that a credential works again, and then no more', async () => {
-    const { check, put, messages } = createWorld({ one: 'rejected' });
-    await check();
-    put('v3', { one: 'accepted' });
-    await check('v3');
-    await check('v3');
-    expect(messages.map(({ subject }) => subject)).toEqual([
-      '[token-broker test] rejected: acme on one',
-      '[token-broker test] accepted: acme on one',
-    ]);
-  });
-
   it('is about what does not work also when another service accepts the client again', async () => {
     const { check, put, messages } = createWorld({ one: 'rejected', two: 'accepted' });
     await check();
@@ -52,14 +27,6 @@ describe('the message about a new version', () => {
     await check('v3');
     expect(messages[1]?.subject).toBe('[token-broker test] rejected: acme on two');
     expect(messages[1]?.text).toContain('  one: accepted (v3)\n  two: rejected (v3)\n');
-  });
-
-  it('is remembered for all services, so that a run has nothing more to tell', async () => {
-    const { check, memory } = createWorld({ one: 'rejected', two: 'rejected' });
-    await check();
-    for (const service of ['one', 'two']) {
-      expect(memory(service).get(`acme/${service}`)).toMatchObject({ condition: 'rejected', version: 'v2' });
-    }
   });
 
   it('is not about services that the tag does not list, although they are checked', async () => {
@@ -78,13 +45,6 @@ describe('the message about a new version', () => {
     await world.check();
     expect(world.records).toHaveLength(2);
     expect(world.messages).toEqual([]);
-  });
-
-  it('is sent although the broker cannot say everything', async () => {
-    const { check, messages, answers } = createWorld({ one: 'rejected', two: 'accepted' });
-    answers.set('two', FAILED);
-    await expect(check()).rejects.toThrow('acme: two secrets-unavailable');
-    expect(messages).toHaveLength(1);
   });
 
   it('is not about a service that does not answer, which one client cannot tell', async () => {
@@ -154,12 +114,6 @@ describe('an event is done', () => {
     await check();
     expect(records).toHaveLength(1);
     expect(slept).toEqual([]);
-  });
-
-  it('by the proof of a living token only where a new token would end it', async () => {
-    const { check, answers } = createWorld({ one: 'accepted' });
-    answers.set('one', { ...checked('accepted', 'v1'), provenBy: 'traffic' });
-    await expect(check()).rejects.toThrow('acme: one another-version');
   });
 
   it.each([

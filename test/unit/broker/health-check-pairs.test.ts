@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { FailureSampler } from '../../../functions/broker/health/check-pairs.ts';
 import { pairKey } from '../../../functions/broker/pair/pair.ts';
 import { clientsNamed, createHealthWorld } from '../../support/health-world.ts';
 
@@ -109,15 +108,6 @@ describe('a run whose time is up', () => {
     expect({ missed, subjects }).toMatchObject({ missed: [{ reason: 'out-of-time' }], subjects: [] });
   });
 
-  it('tells what it has found out', async () => {
-    const health = createHealthWorld({
-      clients: clientsNamed(1_000),
-      timeoutMs: MINUTE,
-      answer: (_, count) => ({ finding: count === 3 ? 'rejected' : 'accepted', afterMs: 4_000 }),
-    });
-    expect((await health.run()).subjects).toHaveLength(1);
-  });
-
   it('checks nothing when there is no time at all', async () => {
     const health = createHealthWorld({ timeoutMs: 0 });
     expect(await health.run()).toMatchObject({ checked: [], missed: { length: 10 }, milliseconds: 0 });
@@ -141,17 +131,6 @@ describe('a service that does not answer', () => {
     expect(new Set(missed.map(({ reason }) => reason))).toEqual(new Set(['sampled']));
     expect(checked.filter(({ pair }) => pair.service === 'up')).toHaveLength(500);
     expect(milliseconds).toBeLessThan(10 * MINUTE);
-  });
-
-  it('leaves time for every other, even when two thousand pairs hang', async () => {
-    const health = createHealthWorld({
-      services: ['down-1', 'down-2', 'up'],
-      clients: clientsNamed(1_000),
-      answer: ({ service }) => (service === 'up' ? 'accepted' : { finding: 'throttled', afterMs: 8_000 }),
-    });
-    const { checked, milliseconds } = await health.run();
-    expect(checked.filter(({ pair }) => pair.service === 'up')).toHaveLength(1_000);
-    expect(milliseconds).toBeLessThan(12 * MINUTE);
   });
 
   it('is checked completely when it answers again in the middle of a run', async () => {
@@ -212,44 +191,3 @@ describe('a broker that does not answer', () => {
     expect(milliseconds).toBeLessThan(12 * MINUTE);
   });
 });
-
-describe('the failure sampler', () => {
-  it('lets everything through until ten fail in a row', () => {
-    const sampler = new FailureSampler<number>();
-    fail(sampler, 9);
-    sampler.note(false);
-    fail(sampler, 9);
-    expect(passing(sampler, 20)).toHaveLength(20);
-    fail(sampler, 1);
-    expect(passing(sampler, 9)).toEqual([]);
-  });
-
-  it('then lets every tenth through, until one succeeds', () => {
-    const sampler = new FailureSampler<number>();
-    fail(sampler, 10);
-    expect(passing(sampler, 35)).toEqual([10, 20, 30]);
-    sampler.note(false);
-    expect(passing(sampler, 3)).toEqual([1, 2, 3]);
-  });
-
-  it('gives what it left out back when one has succeeded, once', () => {
-    const sampler = new FailureSampler<number>();
-    fail(sampler, 10);
-    passing(sampler, 11);
-    expect(sampler.takeBack()).toEqual([]);
-    expect(sampler.leftOut).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 11]);
-    sampler.note(false);
-    expect(sampler.takeBack()).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 11]);
-    expect(sampler.takeBack()).toEqual([]);
-    expect(sampler.leftOut).toEqual([]);
-  });
-});
-
-function fail(sampler: FailureSampler<number>, times: number): void {
-  for (let time = 0; time < times; time += 1) sampler.note(true);
-}
-
-/** Which of so many are let through, counted from one. */
-function passing(sampler: FailureSampler<number>, count: number): readonly number[] {
-  return Array.from({ length: count }, (_, index) => index + 1).filter((item) => !sampler.leavesOut(item));
-}

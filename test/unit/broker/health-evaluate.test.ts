@@ -94,18 +94,6 @@ describe('a pair', () => {
         expect([...evaluateAll({ ...gone, entries: rejected(START - 10 * MINUTE - 1) }).forgotten]).toEqual([key]);
       },
     );
-
-    it('and that has another finding is looked at like any other', () => {
-      const checked = found(1, { finding: 'rejected' });
-      const { observations, forgotten } = evaluateAll({ checked, listed: [], entries: rejected(0) });
-      expect(observations).toMatchObject([{ kind: 'service' }, { kind: 'pair', condition: 'rejected' }]);
-      expect([...forgotten]).toEqual([]);
-    });
-
-    it('is remembered where a run did not reach it', () => {
-      const missed = unreached(1, SERVICE);
-      expect([...evaluateAll({ checked: [], missed, listed: [], entries: rejected(0) }).forgotten]).toEqual([]);
-    });
   });
 });
 

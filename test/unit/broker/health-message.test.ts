@@ -41,12 +41,6 @@ before:         rejected since 2026-01-01T00:00:00Z
 What to do: nothing.
 `);
   });
-
-  it('is never the same about two conditions', () => {
-    const all = everyObservation(PAIR).map(([, observation]) => messageOf('dev', observation, undefined));
-    expect(new Set(all.map(({ subject }) => subject)).size).toBe(all.length);
-    expect(new Set(all.map(({ text }) => text)).size).toBe(all.length);
-  });
 });
 
 describe('a subject, which SNS takes,', () => {

@@ -67,11 +67,6 @@ describe('the role that must be refused', () => {
       '[token-broker dev] SECURITY: a role without an access rule was not refused',
     ]);
   });
-
-  it('costs a run no time beyond its own', async () => {
-    const { run } = createHealthWorld({ timeoutMs: 10_000, probe: () => ({ condition: 'unproven', said: 'timeout' }) });
-    expect((await run()).milliseconds).toBeLessThan(9_000);
-  });
 });
 
 describe('the time of the tries', () => {

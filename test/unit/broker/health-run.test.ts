@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createHealthRun, pairsOf } from '../../../functions/broker/health/run.ts';
+import { pairsOf } from '../../../functions/broker/health/run.ts';
 import { pairKey } from '../../../functions/broker/pair/pair.ts';
-import { START } from '../../support/example.ts';
 import { createHealthWorld, except, SERVICE } from '../../support/health-world.ts';
 
 describe('a run', () => {
@@ -40,32 +39,6 @@ describe('a run', () => {
   it('that is short has three fifths of its time for the checks', async () => {
     const { run } = createHealthWorld({ timeoutMs: 10_000, answer: () => ({ finding: 'accepted', afterMs: 60_000 }) });
     expect((await run()).milliseconds).toBe(6_000);
-  });
-
-  it.each([
-    ['short has one fifth of its time for the last writes', 10_000, 8_000],
-    ['long has sixteen seconds for the last writes', 720_000, 704_000],
-  ])('that is %s', async (_what, timeoutMs, expected) => {
-    const ends: number[] = [];
-    const run = createHealthRun({
-      services: [SERVICE],
-      intervalMs: 3_600_000,
-      listClients: async () => ({ clients: [], ignored: [] }),
-      checkPair: () => Promise.reject(new Error('there is no pair')),
-      askAsProbe: async () => ({ condition: 'denied', said: 'access-denied' }),
-      memories: createHealthWorld().memories.store,
-      notify: async (_, endsAt) => {
-        ends.push(endsAt - START);
-        return { sent: 0, unsent: 0, failures: [] };
-      },
-      record: () => undefined,
-      now: () => START,
-      sleep: async () => undefined,
-      random: () => 0,
-      hasSubscriber: async () => true,
-    });
-    await run(START + timeoutMs);
-    expect(ends).toEqual([expected, expected]);
   });
 });
 
@@ -127,14 +100,5 @@ describe('the pairs of the listed clients', () => {
       pairs: pairs.map((service) => ({ client: 'acme', service })),
       unknown: unknown.map((service) => ({ client: 'acme', service })),
     });
-  });
-
-  it('gives the pairs of all clients', () => {
-    const clients = [{ client: 'acme' }, { client: 'globex', services: 'merchant-payment-cleansing' }];
-    expect(pairsOf(clients, CONFIGURED).pairs).toEqual([
-      { client: 'acme', service: 'customer-insights' },
-      { client: 'acme', service: 'merchant-payment-cleansing' },
-      { client: 'globex', service: 'merchant-payment-cleansing' },
-    ]);
   });
 });

@@ -49,28 +49,6 @@ describe('what operators are told', () => {
     expect((await run()).subjects).toEqual([about(finding)]);
   });
 
-  it('is every change of a finding', async () => {
-    const { run, acmeIs } = createWorld();
-    acmeIs('unreachable');
-    expect((await run()).subjects).toEqual([about('unreachable')]);
-    acmeIs('rejected');
-    expect((await run()).subjects).toEqual([about('rejected')]);
-    acmeIs('disabled');
-    expect((await run()).subjects).toEqual([about('disabled')]);
-  });
-
-  it('is that a new version is rejected as well, but not that something else is so with a new version', async () => {
-    const { run, acmeIs } = createWorld();
-    acmeIs({ finding: 'rejected', version: 'v1' });
-    expect((await run()).subjects).toEqual([about('rejected')]);
-    acmeIs({ finding: 'rejected', version: 'v2' });
-    expect((await run()).subjects).toEqual([about('rejected')]);
-    acmeIs({ finding: 'misconfigured', version: 'v2' });
-    expect((await run()).subjects).toEqual([about('misconfigured')]);
-    acmeIs({ finding: 'misconfigured', version: 'v3' });
-    expect((await run()).subjects).toEqual([]);
-  });
-
   it('is nothing about a pair that this run did not reach', async () => {
     const { run, acmeIs, world } = createWorld();
     acmeIs('rejected');
@@ -79,19 +57,6 @@ describe('what operators are told', () => {
     expect((await run()).subjects).toEqual([]);
     acmeIs('rejected');
     expect((await run()).subjects).toEqual([]);
-  });
-
-  it('is nothing about a client that is gone, and everything anew when it comes back', async () => {
-    const { run, acmeIs, world } = createWorld();
-    acmeIs('rejected');
-    await run();
-    const { clients } = world;
-    world.clients = clientsNamed(10);
-    acmeIs('secret-missing');
-    expect((await run()).subjects).toEqual([]);
-    world.clients = clients;
-    acmeIs('rejected');
-    expect((await run()).subjects).toEqual([about('rejected')]);
   });
 
   it('is that a tag names a service that is not configured, once', async () => {
@@ -143,18 +108,6 @@ describe('a message that does not get out', () => {
     expect((await run()).reported).toMatchObject({ sent: 0, unsent: 30 });
     expect(tries).toBe(5);
   });
-
-  it('is not sent at all when it has become untrue meanwhile', async () => {
-    const { run, acmeIs, world } = createWorld();
-    acmeIs('rejected');
-    world.notify = () => {
-      throw new NotificationFailure('notifier-down');
-    };
-    await run();
-    acmeIs('accepted');
-    world.notify = () => undefined;
-    expect((await run()).subjects).toEqual([]);
-  });
 });
 
 describe('a memory that fails', () => {
@@ -167,22 +120,6 @@ describe('a memory that fails', () => {
     expect(reported.failures).toContain('memory-unavailable');
     memories.fail(0);
     expect((await run()).subjects).toEqual([about('rejected')]);
-  });
-
-  it('after the message is out, has it sent once more rather than forgotten', async () => {
-    const { start, clock, acmeIs, memories, messages } = createWorld();
-    acmeIs('rejected');
-    const store: NotificationMemories = {
-      ...memories.store,
-      write: async () => {
-        throw new NotificationFailure('memory-unavailable');
-      },
-    };
-    const { reported } = await clock.run(start(store));
-    expect(reported).toMatchObject({ sent: 1, failures: ['memory-unavailable'] });
-    await clock.advance(3_600_000);
-    await clock.run(start());
-    expect(messages.map(({ subject }) => subject)).toEqual([about('rejected'), about('rejected')]);
   });
 
   it('holds no more than it has room for, and no message is out that it does not hold', async () => {

@@ -26,10 +26,6 @@ function series<Wait>(count: number, next: (before: Wait | undefined) => Wait): 
 describe('a secret version', () => {
   const latchedAfter = (count: number, ms: number) => isLatched({ count, at: START, fence: 1 }, START + ms);
 
-  it('that was never rejected is not latched', () => {
-    expect(isLatched(undefined, START)).toBe(false);
-  });
-
   it.each([
     ['once', 1, 15 * MINUTE_MS],
     ['twice', 2, 120 * MINUTE_MS],
@@ -77,18 +73,6 @@ describe('the hold of a version', () => {
     expect(holds.at(-1)).toMatchObject({ until: START + 3_600 * SECOND_MS, step: 1_100 });
   });
 
-  it('lets the version be sent at most 40 times in a day', () => {
-    let sentAt = START;
-    let hold: Wait | undefined;
-    let sent = 0;
-    for (; sentAt < START + DAY_MS; sent += 1) {
-      hold = holdAfter(refused, hold, sentAt);
-      sentAt = hold.until;
-    }
-
-    expect(sent).toBe(35);
-  });
-
   it('may be forgotten when it has been over for more than a day', () => {
     const held = new Map(
       [START - DAY_MS - 1, START - DAY_MS, START, START + 1].map((until, n) => [
@@ -104,13 +88,6 @@ describe('the hold of a version', () => {
 describe('what a pause or a hold keeps and tells', () => {
   const shape = { status: 200, contentType: 'none', bytes: 0, members: [] };
   const problem = new Problem('token-response-unusable', 'odd', { shape, cause: 'a secret' });
-
-  it.each([
-    ['a pause', pauseAfter],
-    ['a hold', holdAfter],
-  ])('is for %s the problem with its shape and without its cause', (_, after) => {
-    expect(after(problem, undefined, START).problem).toEqual({ type: problem.type, detail: 'odd', shape });
-  });
 
   it.each([
     [-5_000, 6],

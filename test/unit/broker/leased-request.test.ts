@@ -168,31 +168,6 @@ describe('the lease', () => {
     expect(await run(exampleCall(call))).toEqual(LOST);
     expect(asked).toMatchObject([expected, START + 10_000]);
   });
-
-  it('lasts as long as the slowest request of its service, and two seconds', async () => {
-    const { run, recordNow } = setUp({ renew: () => new Promise(() => {}) });
-    const call = exampleCall();
-    void run({ ...call, service: { ...call.service, requestTimeoutMs: 1_000 } });
-    await new Promise(setImmediate);
-
-    expect(recordNow().leaseUntil).toBe(START + 3_000);
-  });
-
-  it('is not mine when the store does not say so: nothing is sent', async () => {
-    const { run, sent } = setUp({ store: { acquire: SILENT } });
-
-    await expect(run()).rejects.toBeInstanceOf(StoreUnavailable);
-    expect(sent).toEqual([]);
-  });
-
-  it('is another’s when that call was faster: nothing is sent', async () => {
-    const stored = { ...SEEN, fence: 5, leaseOwner: 'another', leaseUntil: LEASE_END };
-    const { run, sent, recordNow } = setUp({ stored });
-
-    expect(await run()).toEqual(LOST);
-    expect(sent).toEqual([]);
-    expect(recordNow()).toBe(stored);
-  });
 });
 
 describe('the token request', () => {
@@ -232,18 +207,6 @@ describe('the token request', () => {
     await run(exampleCall(changes));
 
     expect(sent.map(({ deadline }) => deadline - START)).toEqual([endMs]);
-  });
-
-  it('ends with its lease, with 650 ms to write what it brought', async () => {
-    const world = setUp({
-      readVersions: (n) => {
-        if (n === 2) world.clock.now += 3_000;
-        return versionsOf('v1');
-      },
-    });
-    await world.run();
-
-    expect(world.sent).toMatchObject([{ deadline: LEASE_END - 650 }]);
   });
 
   it('knows the version, the record under its lease, and whether it replaces a refused token', async () => {
@@ -292,13 +255,6 @@ describe('under the lease, all is decided once more', () => {
     expect(views).toMatchObject([{ record: { ...stored, leaseUntil: 0 }, mayRenew: true, versions: undefined }]);
   });
 
-  it('from a record whose times are no later than now', async () => {
-    const { run, views } = setUp({ stored: { ...SEEN, forcedAt: START + 1 } });
-    await run();
-
-    expect(views[0]?.record.forcedAt).toBe(START);
-  });
-
   it('from what was written meanwhile when the answer to taking it was lost and the store was told again', async () => {
     const world = setUp({
       seen: { ...SEEN, attemptedAt: 7 },
@@ -315,14 +271,6 @@ describe('under the lease, all is decided once more', () => {
     expect(world.views).toMatchObject([
       { record: { fence: 4, attemptedAt: 7, disabled: true, leaseOwner: undefined } },
     ]);
-  });
-
-  it('with the versions for a check', async () => {
-    const versions = versionsOf('v9');
-    const { run, views } = setUp({ view: { versions }, readVersions: () => versionsOf('v1') });
-    await run(exampleCall({ stage: 'AWSCURRENT' }));
-
-    expect(views[0]?.versions).toEqual(versionsOf('v1'));
   });
 
   it.each<[string, Options]>([
@@ -347,30 +295,6 @@ describe('under the lease, all is decided once more', () => {
       forcedAt: expect.any(Number),
     });
     expect(memory.last(pair)).toBe(EMPTY_RECORD);
-  });
-
-  it('and a token that cannot be opened is replaced when its time is over', async () => {
-    const { run, recordNow } = setUp({ stored: { ...SEEN, closedUntil: START } });
-
-    expect(await run()).toMatchObject({ kind: 'token' });
-    expect(recordNow()).toMatchObject({ closedUntil: 0, token: exampleToken() });
-  });
-
-  it('and the own token counts where that of the record cannot be opened', async () => {
-    const own = { ...EMPTY_RECORD, token: exampleToken({ fingerprint: 'own' }), lifetimeSeenMs: HOUR_MS };
-    const { run, views, memory } = setUp({ stored: { ...SEEN, closedUntil: START } });
-    memory.rememberAlone(pair, own);
-    await run();
-
-    expect(views[0]?.record.token).toBe(own.token);
-  });
-
-  it('and when no version may be sent, the lease is free and the caller told why', async () => {
-    const { run, sent, recordNow } = setUp({ stored: { ...SEEN, rejected: latches({ v1: START }) } });
-
-    await expect(run()).rejects.toMatchObject({ type: 'credential-rejected' });
-    expect(sent).toEqual([]);
-    expect(recordNow()).toMatchObject({ fence: 5, ...FREE });
   });
 
   it('and when no version may be sent before, none is taken', async () => {
@@ -527,37 +451,10 @@ describe('what a check of a version that is not in use found', () => {
       if (finding !== 'rejected') expect(memory.trusted(pair)).toEqual(recordNow());
     }
   });
-
-  it.each<[string, Renewal]>([
-    ['a token', TOKEN],
-    ['a rejection', REJECTED],
-    ['a hold', held],
-    ['a pause', failed()],
-  ])('is not noted for the version in use: %s', async (_, renew) => {
-    const { run, recordNow } = setUp({ seen, renew });
-    await run(exampleCall({ stage: 'AWSCURRENT' })).catch(() => undefined);
-
-    expect(recordNow().checked).toBeUndefined();
-  });
 });
 
 describe('a withdrawal', () => {
   const seen = { ...SEEN, token: exampleToken() };
-
-  it('removes the token after reading the secret again under the lease, and sends nothing', async () => {
-    const { run, sent, reads, recordNow, memory, clock } = setUp({
-      seen,
-      step: WITHDRAW,
-      again: () => ({ kind: 'withdraw', answer: 'still gone' }),
-    });
-    clock.now += 7;
-
-    expect(await run()).toEqual({ kind: 'answer', answer: 'still gone' });
-    expect(reads).toEqual([START + 7]);
-    expect(sent).toEqual([]);
-    expect(recordNow()).toMatchObject({ fence: 5, ...FREE, token: undefined });
-    expect(memory.trusted(pair)).toMatchObject({ fence: 5, token: undefined });
-  });
 
   it('by an environment that is alone is its own', async () => {
     const { run, recordNow, memory } = setUp({ seen, step: WITHDRAW, view: { isAlone: true } });
@@ -613,17 +510,6 @@ describe('a store that does not say whether it has the outcome of a lease', () =
     expect(memory.last(pair).rejected).toEqual(new Map([['v1', { count: 1, at: START, fence: 5 }]]));
     expect([...call.trace.warnings]).toEqual(['shared-cache-unavailable']);
   });
-
-  it.each<[string, Options, unknown]>([
-    ['publishing', { store: { end: () => Promise.reject(new TypeError('bug')) } }, []],
-    ['rejecting', { renew: REJECTED, store: { reject: () => Promise.reject(new TypeError('bug')) } }, []],
-  ])('differs from a bug in %s, which is not hidden', async (_, options, warnings) => {
-    const { run } = setUp(options);
-    const call = exampleCall();
-
-    await expect(run(call)).rejects.toBeInstanceOf(TypeError);
-    expect([...call.trace.warnings]).toEqual(warnings);
-  });
 });
 
 describe('the outcome of a lease is written', () => {
@@ -667,25 +553,6 @@ describe('an environment that is alone', () => {
     expect(recordNow()).toBe(SEEN);
     expect(memory.last(pair)).toMatchObject({ ...FREE, token: exampleToken() });
     expect(memory.trusted(pair)).toBeUndefined();
-  });
-
-  it.each<[string, Renewal, Partial<PairRecord>]>([
-    ['pauses', failed(), { pause: expect.objectContaining({ step: 1 }) }],
-    ['holds a version', held, { held: new Map([[KEY, expect.objectContaining({ step: 1 })]]) }],
-  ])('%s by itself', async (_, renew, known) => {
-    const { run, recordNow, memory } = setUp({ view: alone, renew });
-
-    expect(await run()).toMatchObject({ kind: 'failed', version: 'v1', problem: expect.any(Problem) });
-    expect(recordNow()).toBe(SEEN);
-    expect(memory.last(pair)).toMatchObject(known);
-  });
-
-  it('charges no chance: its latch ends after 15 minutes also for a version that was rejected twice', async () => {
-    const seen = { ...SEEN, rejected: latches({ v1: START - 3 * HOUR_MS }, 2) };
-    const { run, sent } = setUp({ view: alone, seen });
-    await run();
-
-    expect(sent[0]?.record.rejected).toEqual(seen.rejected);
   });
 
   it.each([0, 0.5, 1 - 2 ** -50])('tells the others of a rejection under no lease of theirs (%d)', async (random) => {

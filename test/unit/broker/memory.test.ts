@@ -28,17 +28,6 @@ describe('what an environment remembers of a pair', () => {
     expect(memory.last(PAIR)).toBe(RECORD);
   });
 
-  it('is the last that it was told of this pair, and nothing of others', () => {
-    const { memory } = setUp();
-    const other = { ...PAIR, client: 'globex' };
-    expect([memory.trusted(PAIR), memory.last(PAIR)]).toEqual([undefined, EMPTY_RECORD]);
-    memory.remember(PAIR, EMPTY_RECORD, START);
-    memory.remember(PAIR, RECORD, START);
-
-    expect(memory.last(PAIR)).toBe(RECORD);
-    expect([memory.trusted(other), memory.last(other)]).toEqual([undefined, EMPTY_RECORD]);
-  });
-
   it('is never trusted when it was decided alone, but known', () => {
     const { memory } = setUp();
     memory.remember(PAIR, EMPTY_RECORD, START);
@@ -87,10 +76,6 @@ describe('a shared record whose token cannot be opened', () => {
     clock.now = now;
 
     expect(memory.withOwn(PAIR, record)).toEqual(expected);
-  });
-
-  it('stays without one in an environment that has none', () => {
-    expect(setUp().memory.withOwn(PAIR, closed)).toEqual(closed);
   });
 });
 

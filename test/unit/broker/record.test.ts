@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { capTimes, EMPTY_RECORD, holdKey, type PairRecord, pastTime } from '../../../functions/broker/pair/record.ts';
+import { capTimes, EMPTY_RECORD, pastTime } from '../../../functions/broker/pair/record.ts';
 import { START } from '../../support/example.ts';
-import { exampleToken } from '../../support/pair-examples.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -54,42 +53,5 @@ describe.each([
 
   it('is none when it lies further ahead', () => {
     expect(read(START + HOUR_MS + longestMs + 1)).toBeUndefined();
-  });
-});
-
-it('leaves everything else as it is, a lease too: an environment that meets it watches it for its own length', () => {
-  const record: PairRecord = {
-    ...EMPTY_RECORD,
-    fence: 3,
-    leaseOwner: 'another',
-    leaseUntil: START + 10 * HOUR_MS,
-    token: exampleToken(),
-    closedUntil: Infinity,
-    lifetimeSeenMs: HOUR_MS,
-    disabled: true,
-  };
-
-  expect(capTimes(record, START)).toEqual(record);
-});
-
-it('has one hold for each version and settings', () => {
-  expect(holdKey('v1', 'digest')).toBe('v1:digest');
-});
-
-it('is empty without a lease, a token, a pause or anything else before it was first written', () => {
-  expect(EMPTY_RECORD).toEqual({
-    fence: 0,
-    leaseOwner: undefined,
-    leaseUntil: 0,
-    token: undefined,
-    closedUntil: 0,
-    lifetimeSeenMs: 0,
-    attemptedAt: 0,
-    forcedAt: 0,
-    rejected: new Map(),
-    held: new Map(),
-    pause: undefined,
-    checked: undefined,
-    disabled: false,
   });
 });

@@ -32,33 +32,6 @@ const CHECK: CheckResult = {
 };
 const CHECKED: CheckRequest = { pair: { client: 'acme', service: 'customer-insights' }, stage: 'AWSCURRENT' };
 
-describe('the answer with a token', () => {
-  it('may be kept by no cache, and says where the token came from and how long that took', () => {
-    const { status, headers } = tokenResponse({ token: TOKEN, cache: 'shared' }, START, START + 7);
-    expect({ status, headers }).toEqual({
-      status: 200,
-      headers: {
-        ...NOT_KEPT,
-        'content-type': 'application/json',
-        'cache-status': 'token-broker; hit; detail=shared',
-        'server-timing': 'broker;dur=7',
-      },
-    });
-  });
-
-  it('has the members of the contract, not the names that the service uses', () => {
-    expect(JSON.parse(tokenResponse({ token: TOKEN, cache: 'none' }, START, START + 1).body)).toEqual({
-      region: 'eu',
-      access_token: 'token-1',
-      token_type: 'Bearer',
-      expires_in: 3_599,
-      expires_at: '2026-01-01T01:00:00.000Z',
-      expiry_source: 'response',
-      fingerprint: '0123456789abcdef',
-    });
-  });
-});
-
 describe('the seconds that are left of a token', () => {
   it.each([
     ['as many as it lives, when it was just issued', 0, 3_600],
@@ -85,22 +58,6 @@ describe('the answer to a check', () => {
 });
 
 describe('a problem', () => {
-  it('says what it is, and whether to try again', () => {
-    const shape = { status: 200, contentType: 'text/html', bytes: 5, members: [] };
-    const problem = new Problem('token-response-unusable', 'No token.', { shape });
-    const { status, headers, body } = problemResponse(problem, 'request-1');
-    expect({ status, headers }).toEqual({ status: 424, headers: PROBLEM });
-    expect(JSON.parse(body)).toEqual({
-      type: 'token-response-unusable',
-      title: 'The answer of the token endpoint is unusable',
-      status: 424,
-      detail: 'No token.',
-      retryable: false,
-      request_id: 'request-1',
-      response_shape: shape,
-    });
-  });
-
   it.each(['token-endpoint-error', 'client-disabled', 'refused-again'] as const)(
     '%s says when the broker asks the service again, if that is known',
     (type) => {

@@ -60,15 +60,6 @@ describe('a secret', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('is read anew after the clock was set back: the age of the reading is unknown', async () => {
-    const { state, read } = setUp();
-    await read();
-    state.reading = found('v2');
-    state.now -= 1;
-
-    expect(await read()).toEqual(found('v2'));
-  });
-
   it('is asked for by its client and stage until the deadline, and kept for each of them', async () => {
     const { asked, read } = setUp();
     await read(-Infinity, START + 5);
@@ -116,15 +107,6 @@ describe('while Secrets Manager is down', () => {
     world.state.now += afterMs;
     return world;
   }
-
-  it('there is no secret that was not read before', async () => {
-    const { state, read } = setUp();
-    state.reading = DOWN;
-    expect(await read()).toEqual(DOWN);
-
-    state.reading = found('v1');
-    expect(await read()).toEqual(found('v1'));
-  });
 
   it('the last version serves for 24 hours, marked as stale, then no longer', async () => {
     const { state, read } = await outage(24 * HOUR_MS - 1);

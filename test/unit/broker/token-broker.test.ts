@@ -1,11 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { Problem } from '../../../functions/broker/problem.ts';
 import type { TokenExchange } from '../../../functions/broker/token-request/token-request.ts';
 import { createBrokerWorld, exchange, found } from '../../support/broker-world.ts';
 import { exampleRule, exampleService } from '../../support/example.ts';
 
 const SECOND_MS = 1_000;
-const tokenFor = (seconds: number) => (n: number) => exchange(200, { access_token: `token-${n}`, expires_in: seconds });
 
 describe('the token broker', () => {
   it('makes one token request for all who ask at the same time', async () => {
@@ -42,54 +40,6 @@ describe('the token broker', () => {
     ]);
   });
 
-  it('answers a memory hit without any call', async () => {
-    const { issue, calls } = createBrokerWorld();
-    await issue();
-    const before = { ...calls };
-
-    expect(await issue()).toMatchObject({ cache: 'memory' });
-    expect(calls).toEqual(before);
-  });
-
-  it.each([
-    [3_600, 30],
-    [100, 20],
-    [10, 2],
-  ])('never issues a token of %i s that has only %i s left', async (lifetime, margin) => {
-    const { issue, clock } = createBrokerWorld({
-      answer: tokenFor(lifetime),
-      services: { 'customer-insights': exampleService({ singleActiveToken: true }) },
-    });
-    await issue();
-
-    clock.now += (lifetime - margin) * SECOND_MS - 1;
-    expect((await issue()).token.accessToken.reveal()).toBe('token-1');
-    clock.now += 1;
-    expect((await issue()).token.accessToken.reveal()).toBe('token-2');
-  });
-
-  it('asks a service that failed again when the pause is over, and answers at once until then', async () => {
-    const { issue, clock, calls } = createBrokerWorld({
-      answer: (n) => {
-        if (n === 1) throw new Problem('token-endpoint-unavailable', 'down');
-        return tokenFor(60)(n);
-      },
-    });
-    await expect(issue()).rejects.toMatchObject({ type: 'token-endpoint-unavailable', retryAfterSeconds: 1 });
-    clock.now += 999;
-    await expect(issue()).rejects.toMatchObject({ type: 'token-endpoint-unavailable', retryAfterSeconds: 1 });
-    expect(calls.tokenRequests).toBe(1);
-
-    clock.now += 1;
-    expect(await issue()).toMatchObject({ cache: 'none' });
-  });
-
-  it('gives the problem of an answer that is no token', async () => {
-    const { issue } = createBrokerWorld({ answer: () => exchange(200, { error: 'nothing for you' }) });
-
-    await expect(issue()).rejects.toMatchObject({ type: 'token-response-unusable' });
-  });
-
   it('says which credential the service rejected, after looking once for a newer one', async () => {
     const { issue, calls } = createBrokerWorld({ answer: () => exchange(401, {}) });
 
@@ -99,44 +49,9 @@ describe('the token broker', () => {
     });
     expect(calls).toEqual({ secretReads: 2, tokenRequests: 1 });
   });
-
-  it('tries the newer credential that was stored meanwhile', async () => {
-    const world = createBrokerWorld({
-      answer: (n) => (n === 1 ? exchange(401, {}) : tokenFor(60)(n)),
-      secret: () => found(world.calls.secretReads === 1 ? 'v1' : 'v2'),
-    });
-
-    expect((await world.issue()).token.credentialVersion).toBe('v2');
-    expect(world.calls).toEqual({ secretReads: 2, tokenRequests: 2 });
-  });
-
-  it('sends nothing with a malformed secret', async () => {
-    const { issue, calls } = createBrokerWorld({ secret: () => found('v1', { client_id: 'id' }) });
-
-    await expect(issue()).rejects.toMatchObject({ type: 'credential-malformed' });
-    expect(calls.tokenRequests).toBe(0);
-  });
 });
 
 describe('a refused token', () => {
-  it('is replaced by a new one', async () => {
-    const { issue, calls } = createBrokerWorld();
-    const { token } = await issue();
-    const next = await issue({ refused: token.fingerprint });
-
-    expect(next.token.fingerprint).not.toBe(token.fingerprint);
-    expect(calls.tokenRequests).toBe(2);
-  });
-
-  it('that is no longer the current one costs no token request', async () => {
-    const { issue, calls } = createBrokerWorld();
-    await issue();
-    const { token } = await issue({ refused: 'someone-elses-12' });
-
-    expect(token.accessToken.reveal()).toBe('token-1');
-    expect(calls.tokenRequests).toBe(1);
-  });
-
   it('is replaced at most once in 30 seconds', async () => {
     const { issue, clock, calls } = createBrokerWorld();
     const first = await issue();
@@ -150,48 +65,5 @@ describe('a refused token', () => {
     clock.now += 10 * SECOND_MS;
     await issue({ refused: second.token.fingerprint });
     expect(calls.tokenRequests).toBe(3);
-  });
-
-  it('that the service hands out again is issued, and refusing it again changes nothing', async () => {
-    const { issue, calls } = createBrokerWorld({ answer: () => tokenFor(3_600)(1) });
-    const { token } = await issue();
-    await issue({ refused: token.fingerprint });
-    const again = await issue({ refused: token.fingerprint });
-
-    expect(again.token.fingerprint).toBe(token.fingerprint);
-    expect(calls.tokenRequests).toBe(2);
-  });
-});
-
-describe('min_ttl', () => {
-  it('brings a new token when the one in memory lives too short', async () => {
-    const { issue, clock, calls } = createBrokerWorld();
-    await issue();
-    clock.now += 1_800 * SECOND_MS;
-
-    await issue({ minTtlMs: 3_000 * SECOND_MS });
-    expect(calls.tokenRequests).toBe(2);
-  });
-
-  it('causes no token request when tokens never live that long', async () => {
-    const { issue, clock, calls } = createBrokerWorld();
-    await issue();
-    clock.now += 1_800 * SECOND_MS;
-
-    await issue({ minTtlMs: 7_200 * SECOND_MS });
-    expect(calls.tokenRequests).toBe(1);
-  });
-
-  it('causes at most one token request in 30 seconds', async () => {
-    const { issue, clock, calls } = createBrokerWorld();
-    const minTtlMs = 3_600 * SECOND_MS;
-    await issue();
-    clock.now += 29 * SECOND_MS;
-    await issue({ minTtlMs });
-    expect(calls.tokenRequests).toBe(1);
-
-    clock.now += SECOND_MS;
-    await issue({ minTtlMs });
-    expect(calls.tokenRequests).toBe(2);
   });
 });

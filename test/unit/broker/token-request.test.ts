@@ -76,12 +76,6 @@ describe('repeating', () => {
     expect(sent).toHaveLength(2);
   });
 
-  it('counts the life time from the start of the attempt that was answered', async () => {
-    const { outcome } = await request({ attempts: [failure('connect'), ANSWER], attemptMs: 40, random: 0.5 });
-
-    expect(outcome).toMatchObject({ requestStartedAt: START + 40 + 50, receivedAt: START + 40 + 50 + 40 });
-  });
-
   it('ends after the third attempt', async () => {
     const { outcome, sent } = await request({ attempts: Array(4).fill(failure('connect')) });
 
@@ -115,25 +109,6 @@ describe('time', () => {
     const { sent } = await request({ attempts: [failure('connect')], attemptMs: 2_000, random: 0 });
 
     expect(sent.map(({ timeoutMs }) => timeoutMs)).toEqual([3_000, 2_000]);
-  });
-
-  it('gives an attempt no more than the deadline leaves', async () => {
-    const { sent } = await request({ attempts: [], deadline: START + 700 });
-
-    expect(sent).toMatchObject([{ timeoutMs: 700 }]);
-  });
-
-  it('does not begin a repeat that it could not wait for', async () => {
-    const { outcome, sent, pauses } = await request({
-      attempts: [failure('connect')],
-      attemptMs: 3_000,
-      random: 0,
-      deadline: START + 3_200,
-    });
-
-    expect(outcome).toMatchObject({ type: 'token-endpoint-unavailable' });
-    expect(sent).toHaveLength(1);
-    expect(pauses).toEqual([]);
   });
 
   it.each([

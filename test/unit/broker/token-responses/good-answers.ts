@@ -94,10 +94,7 @@ function twoMembers(): readonly GoodAnswer[] {
     { name: 'an empty access_token beside token', body: { access_token: '', token: TOKEN } },
     { name: 'a null access_token beside token', body: { access_token: null, token: TOKEN } },
     { name: 'a count of tokens', body: { token: 3, access_token: TOKEN } },
-    {
-      name: 'short Django names',
-      body: { refresh: 'refresh-8Jw2-9sK3-77aQ', access: TOKEN },
-    },
+    { name: 'short Django names', body: { refresh: 'refresh-8Jw2-9sK3-77aQ', access: TOKEN } },
   ].map(({ name, body }) => ({ name, body: JSON.stringify(body), token: TOKEN, lives: 300_000, source: 'assumed' }));
 }
 
