@@ -65,12 +65,12 @@ const MAX_BACKOFF_MS = 50;
 
 /**
  * An error's code or name and nothing else: messages and hidden members of an SDK's errors quote the answer. Names come
- * from answers, too, so one that is no word is none.
+ * from answers, too, so one that is not made as names of errors are is none: a client id or a passphrase can be a word.
  */
 export function causeWord(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
   const word = 'code' in error && typeof error.code === 'string' ? error.code : error.name;
-  return isPlainWord(word, 64) ? word : 'unknown';
+  return /^[A-Z]\w*$/.test(word) && isPlainWord(word, 64) ? word : 'unknown';
 }
 
 /** An AWS service has answered no, and would give the same answer again; what is transient by its name or status is none. */

@@ -69,40 +69,11 @@ describe('a request with little time', () => {
     expect(count('read')).toBe(before + 1);
   });
 
-  it('does not make Secrets Manager look broken: the next one asks it', async () => {
-    expect((await world.invoke(15_000)).status).toBe(200);
-    world.pass(400_000);
-    weathers({ secret: NEVER, read: NEVER });
-    expect((await world.invoke(1_000)).status).toBe(200);
-    weathers({ read: NEVER });
-    const before = count('secret');
-    expect((await world.invoke(15_000)).status).toBe(200);
-    expect(count('secret')).toBe(before + 1);
-  });
-
   it('is answered in time although it shares what a request with more time waits for', async () => {
     weathers({ tokenEndpoint: NEVER });
     const [patient, hurried] = await world.invokeAll([[15_000], [1_000]]);
     expect(hurried).toMatchObject({ status: 504, leftMs: 250 });
     expect(patient).toMatchObject({ status: 504, json: { detail: expect.stringContaining('auth.example.com') } });
-    await world.expectSilence();
-  });
-
-  it('stops only its own wait for a read that it shares with a request that has more time', async () => {
-    weathers({ secret: { delayMs: 700 } });
-    const [hurried, patient] = await world.invokeAll([
-      [1_000, '/check'],
-      [15_000, '/token'],
-    ]);
-    expect(hurried?.json.type).toBe('secrets-unavailable');
-    expect(patient?.status).toBe(200);
-  });
-});
-
-describe('the start of an environment', () => {
-  it('gives up reads that do not answer, and leaves no open work to the first request', async () => {
-    weathers({ sealingKey: NEVER, read: NEVER });
-    await world.readFirst();
     await world.expectSilence();
   });
 });

@@ -58,12 +58,8 @@ interface Case {
 
 it.each<[string, Case, number, number | string, string?]>([
   ['nothing is wrong', {}, 15_000, 200],
-  ['nothing is wrong with what is checked', {}, 15_000, 200, '/check'],
   ['DynamoDB is silent', { dynamodb: 'hang' }, 1_000, 'token-endpoint-timeout'],
-  ['DynamoDB stops in its answer', { dynamodb: 'stall' }, 1_000, 'token-endpoint-timeout'],
-  ['Secrets Manager is silent', { secretsManager: 'hang' }, 1_000, 'secrets-unavailable'],
   ['Secrets Manager stops in its answer', { secretsManager: 'stall' }, 1_000, 'secrets-unavailable'],
-  ['the service is silent', { service: SILENT }, 1_500, 'token-endpoint-timeout'],
   ['the service drips', { service: drip(TOKEN) }, 1_500, 'token-endpoint-timeout'],
   ['all are silent', { dynamodb: 'hang', secretsManager: 'hang', service: SILENT }, 1_000, 'secrets-unavailable'],
   ['all are silent to a check', { dynamodb: 'hang', secretsManager: 'hang' }, 1_000, 'secrets-unavailable', '/check'],

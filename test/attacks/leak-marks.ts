@@ -6,19 +6,20 @@ export type Marks = Readonly<Record<MarkName, string>>;
 type MarkName = 'clientId' | 'secret' | 'token' | 'sessionToken' | 'sealingKey';
 
 /**
- * The same marks with the characters that encodings and quotations treat in their own ways, and as words, which pass
- * where only words may.
+ * The same marks with the characters that encodings and quotations treat in their own ways, and as what passes where only
+ * words may: a client id and a passphrase that people made up, and machine-made ones without any other character.
  */
-export const SPELLINGS = ['odd', 'wordy'] as const;
+export const SPELLINGS = ['odd', 'plain'] as const;
 
 export type Spelling = (typeof SPELLINGS)[number];
 
-/** Each mark is one short text several times over: messages quote only a part of a text that they cannot read. */
+/** Marks of a machine are one short text several times over: messages quote only a part of a text that they cannot read. */
 export function marksOf(spelling: Spelling): Marks {
   const core = CORES[spelling];
+  const isPlain = spelling === 'plain';
   return {
-    clientId: core.clientId.repeat(4),
-    secret: core.secret.repeat(4),
+    clientId: isPlain ? core.clientId : core.clientId.repeat(4),
+    secret: isPlain ? `${core.secret}-orchard-lantern` : core.secret.repeat(4),
     token: core.token.repeat(4),
     sessionToken: core.sessionToken.repeat(4),
     // A shorter text is not a sealing key.
@@ -53,5 +54,5 @@ export function findLeaks(texts: Readonly<Record<string, string>>, spelling: Spe
 /** No quotes and no backslashes, which would look different each time that JSON is put into JSON. */
 const CORES: Readonly<Record<Spelling, Marks>> = {
   odd: { clientId: 'i~$+/6Y', secret: 's$+/=9Z', token: 't.~-$7K', sessionToken: 'n+/=8Wq', sealingKey: 'k+/=5Xv' },
-  wordy: { clientId: 'Id6YwQ3', secret: 'Se9ZpR4', token: 'Tk7KxJ5', sessionToken: 'Sn8WqM2', sealingKey: 'Sk5XvB8' },
+  plain: { clientId: 'acme-uk', secret: 'kestrel', token: 'Tk7KxJ5', sessionToken: 'Sn8WqM2', sealingKey: 'Sk5XvB8' },
 };

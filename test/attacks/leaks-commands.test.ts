@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { type Finished, SHELL_KEY } from '../e2e/commands/command-line.ts';
+import { type Finished, ISOLATED, runCommandLine, SHELL_KEY } from '../e2e/commands/command-line.ts';
 import { startSecretsManager } from '../support/stand-ins.ts';
 import { type Answer, answerWith, startLoopbackServer } from '../unit/client/loopback-server.ts';
-import { ECHOES, expectSilence, MARKS } from './command-echoes.ts';
-import { basicOf } from './leak-marks.ts';
+import { basicOf, echoOf, findLeaks, type Marks, marksOf, SPELLINGS, type Spelling } from './leak-marks.ts';
 import { credentialOf } from './leak-world.ts';
 
 const PAIR = ['--client', 'acme', '--service', 'customer-insights'];
@@ -29,47 +28,60 @@ const ENDPOINTS = ['TOKEN_BROKER_URL', 'TOKEN_BROKER_CONTROL_URL'].concat(
   ['SECRETS_MANAGER', 'DYNAMODB', 'STS', 'LAMBDA'].map((service) => `AWS_ENDPOINT_URL_${service}`),
 );
 
-const named = COMMANDS.map((args) => ({ args, name: args.slice(0, 2).join(' ') }));
-
-it.each(named)('the command "$name" shows nothing of what a server repeats to it', async ({ args }) => {
-  await Promise.all(ECHOES.map(([, answer]) => expectSilenceBetween(args, answer)));
-});
-
-/** Each is a process: those that begin in the same way are not asked everything twice. */
-const FEW = ECHOES.filter(([who]) => who === 'a gateway' || who === 'a server whose members are wrong');
-
-/** Most of them begin with the secret, and go on only when there is one. */
-it.each(named.filter(({ name }) => name.startsWith('client') || name.startsWith('health')))(
-  'the command "$name" says nothing of what the broker and the table repeat, nor of the secret itself',
-  async ({ args }) => {
-    await Promise.all(
-      FEW.map(async ([, answer]) => {
-        const { store, url, close } = await startSecretsManager({
-          keys: [{ ...SHELL_KEY, sessionToken: MARKS.sessionToken }],
-        });
-        const { versions } = store.create('token-broker/local/acme');
-        for (const stage of ['AWSCURRENT', 'AWSCURRENT', 'AWSPENDING']) {
-          versions.add(randomUUID(), { SecretString: credentialOf(MARKS.clientId, MARKS.secret) }, [stage]);
-        }
-        await expectSilenceBetween(args, answer, { AWS_ENDPOINT_URL_SECRETS_MANAGER: url }).finally(close);
-      }),
-    );
-  },
-);
-
-async function expectSilenceBetween(args: readonly string[], answer: Answer, good = {}): Promise<Finished> {
-  const { url, close } = await startLoopbackServer(answer);
-  const endpoints = { ...Object.fromEntries(ENDPOINTS.map((name) => [name, url])), ...good };
-  return expectSilence(args, endpoints, credentialOf(MARKS.clientId, MARKS.secret)).finally(close);
+/** Servers that answer every request of a command with everything; words that people made up can stand only where words do. */
+function echoesOf(spelling: Spelling): readonly Answer[] {
+  const echoes = allEchoesOf(marksOf(spelling));
+  return spelling === 'plain' ? echoes.slice(-2) : echoes;
 }
 
-it.each(['client list', 'health'])('the command "%s" shows only the place of a defect', async (command) => {
-  // AWS never answers like this, and the command line has no message for it.
-  const answer = answerWith(200, { SecretList: { [MARKS.secret]: MARKS.token } });
-  const { stdout, stderr } = await expectSilenceBetween([...command.split(' '), '--json'], answer);
-  expect(JSON.parse(stdout)).toEqual({ type: 'internal', detail: 'The command has a defect: TypeError' });
-  expect(stderr).toMatch(/\nReport where: at .*\/bin\/commands\/shared\/secrets\.ts:\d+/);
+function allEchoesOf({ secret, token, sessionToken, ...rest }: Marks): readonly Answer[] {
+  const echo = `${echoOf({ secret, token, sessionToken, ...rest })} ${sessionToken}`;
+  const type = { 'x-amzn-errortype': 'InvalidSignatureException' };
+  return [
+    answerWith(502, `<html>${echo}`, { 'x-echo': echo }),
+    answerWith(302, echo, { location: `https://example.com/?${token}` }),
+    answerWith(403, { message: `The request signature we calculated … ${echo}` }, type),
+    answerWith(200, `{"access_token":"${echo}`),
+    answerWith(400, { __type: secret, message: echo }),
+    answerWith(200, { access_token: [token], [secret]: echo }),
+  ];
+}
+
+const named = COMMANDS.map((args) => ({ args, name: args.slice(0, 2).join(' ') }));
+
+describe.each(SPELLINGS)('with %s marks, the command', (spelling) => {
+  const marks = marksOf(spelling);
+
+  it.each(named)('"$name" shows nothing of what a server repeats to it', async ({ args }) => {
+    await Promise.all(echoesOf(spelling).map((answer) => expectSilenceBetween(spelling, args, answer)));
+  });
+
+  // Most of them begin with the secret, and go on only when there is one.
+  it.each(named.filter(({ name }) => name.startsWith('client') || name.startsWith('health')))(
+    '"$name" says nothing of what the broker and the table repeat, nor of the secret itself',
+    async ({ args }) => {
+      const key = { ...SHELL_KEY, sessionToken: marks.sessionToken };
+      const { store, url, close } = await startSecretsManager({ keys: [key] });
+      const { versions } = store.create('token-broker/local/acme');
+      for (const stage of ['AWSCURRENT', 'AWSCURRENT', 'AWSPENDING']) {
+        versions.add(randomUUID(), { SecretString: credentialOf(marks.clientId, marks.secret) }, [stage]);
+      }
+      const answer = answerWith(200, { access_token: [marks.token], [marks.secret]: echoOf(marks) });
+      await expectSilenceBetween(spelling, args, answer, { AWS_ENDPOINT_URL_SECRETS_MANAGER: url }).finally(close);
+    },
+  );
+
+  it.each(['client list', 'health'])('"%s" shows only the place of a defect', async (command) => {
+    // AWS never answers like this, and the command line has no message for it.
+    const answer = answerWith(200, { SecretList: { [marks.secret]: marks.token } });
+    const { stdout, stderr } = await expectSilenceBetween(spelling, [...command.split(' '), '--json'], answer);
+    expect(JSON.parse(stdout)).toEqual({ type: 'internal', detail: 'The command has a defect: TypeError' });
+    expect(stderr).toMatch(/\nReport where: at .*\/bin\/commands\/shared\/secrets\.ts:\d+/);
+  });
 });
+
+/** What an operator types goes back to that operator, where it may be shown: only marks that are no words are none. */
+const MARKS = marksOf('odd');
 
 describe('the command "client put"', () => {
   it.each([
@@ -79,13 +91,13 @@ describe('the command "client put"', () => {
     ['the secret as a name', JSON.stringify({ [MARKS.secret]: MARKS.clientId })],
     ['a line break in the secret', credentialOf(MARKS.clientId, `${MARKS.secret}\n`)],
   ])('says nothing of %s', async (_, input) => {
-    await expectSilence(PUT, { TOKEN_BROKER_URL: NOWHERE, AWS_ENDPOINT_URL_SECRETS_MANAGER: NOWHERE }, input);
+    await expectSilence('odd', PUT, ENDPOINTS_NOWHERE, input);
   });
 
   it.each([[`--secret=${MARKS.secret}`], [MARKS.secret], [`--secret=${basicOf(MARKS)}'x'`]])(
     'says nothing of a secret that is given as an argument: %s',
     async (argument) => {
-      await expectSilence([...PUT, argument], { TOKEN_BROKER_URL: NOWHERE, AWS_ENDPOINT_URL_SECRETS_MANAGER: NOWHERE });
+      await expectSilence('odd', [...PUT, argument], ENDPOINTS_NOWHERE);
     },
   );
 });
@@ -108,12 +120,39 @@ describe('the command line', () => {
     [['policy', MARKS.secret]],
     [['doctor', '--auth-url', `https://${MARKS.clientId}:${MARKS.secret}@auth.example.com`]],
   ])('says nothing of a secret in the wrong place: %j', async (args) => {
-    await expectSilence(args, { TOKEN_BROKER_URL: NOWHERE, AWS_ENDPOINT_URL_DYNAMODB: NOWHERE });
+    await expectSilence('odd', args, ENDPOINTS_NOWHERE);
   });
 
   it('says nothing of a secret in the wrong variable', async () => {
-    await expectSilence(['config'], { TOKEN_BROKER_ENVIRONMENT: MARKS.secret });
+    await expectSilence('odd', ['config'], { TOKEN_BROKER_ENVIRONMENT: MARKS.secret });
   });
 });
 
-const NOWHERE = 'http://127.0.0.1:9';
+const ENDPOINTS_NOWHERE = Object.fromEntries(ENDPOINTS.map((name) => [name, 'http://127.0.0.1:9']));
+
+async function expectSilenceBetween(
+  spelling: Spelling,
+  args: readonly string[],
+  answer: Answer,
+  good: Readonly<Record<string, string>> = {},
+): Promise<Finished> {
+  const { url, close } = await startLoopbackServer(answer);
+  const { clientId, secret } = marksOf(spelling);
+  const endpoints = { ...Object.fromEntries(ENDPOINTS.map((name) => [name, url])), ...good };
+  return expectSilence(spelling, args, endpoints, credentialOf(clientId, secret)).finally(close);
+}
+
+/** Runs the command line, and finds no mark in what it says. */
+async function expectSilence(
+  spelling: Spelling,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  input?: string,
+): Promise<Finished> {
+  const shell = { ...ISOLATED, AWS_SESSION_TOKEN: marksOf(spelling).sessionToken, ...env };
+  const result = await runCommandLine(args, shell, input);
+  const { stdout, stderr } = result;
+  expect(stdout + stderr).not.toBe('');
+  expect(findLeaks({ stdout, stderr }, spelling)).toEqual([]);
+  return result;
+}

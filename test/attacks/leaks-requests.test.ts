@@ -6,52 +6,31 @@ import { type LeakWorld, type Outcome, startLeakWorld } from './leak-world.ts';
 const PAIR = { client: 'acme', service: 'customer-insights' };
 
 type Changes = Readonly<Record<string, unknown>>;
+type Request = readonly [where: string, changes: (marks: Marks) => Changes, outcome?: Outcome];
 
 /** Requests of a caller that puts its secrets and tokens where they do not belong. */
-const REQUESTS: readonly (readonly [where: string, changes: (marks: Marks) => Changes, outcome: Outcome])[] = [
-  ['refused', ({ token }) => members({ ...PAIR, refused: token }), 'invalid-request'],
-  ['min_ttl', ({ token }) => members({ ...PAIR, min_ttl: token }), 'invalid-request'],
-  ['client, with a line break', ({ token }) => members({ ...PAIR, client: `${token}\n` }), 'invalid-request'],
-  ['client, as a list', ({ token }) => members({ ...PAIR, client: [token] }), 'invalid-request'],
-  ['service, as an object', ({ secret }) => members({ ...PAIR, service: { [secret]: secret } }), 'invalid-request'],
-  ['service, as a Basic value', (marks) => members({ ...PAIR, service: `Basic ${basicOf(marks)}` }), 'invalid-request'],
-  ['an unknown member', ({ secret }) => members({ ...PAIR, client_secret: secret }), 'invalid-request'],
-  [
-    'the name of an unknown member',
-    ({ token, secret }) => members({ ...PAIR, [token]: 1, [secret]: 2 }),
-    'invalid-request',
-  ],
-  ['a list of members', ({ token }) => members([token]), 'invalid-request'],
-  ['a body that is a text', ({ token }) => members(token), 'invalid-request'],
-  ['a body that is no JSON', ({ token }) => ({ body: token }), 'invalid-request'],
-  ['JSON that breaks off', ({ token }) => ({ body: `{"client":"acme","token":"${token}` }), 'invalid-request'],
-  ['a body that is no base64', ({ token }) => ({ body: `${token}!`, isBase64Encoded: true }), 'invalid-request'],
-  ['a form that is nothing else', ({ token }) => form(token), 'invalid-request'],
-  [
-    'a form that names it twice',
-    ({ token }) => form(`${encodeURIComponent(token)}=1&${encodeURIComponent(token)}=2`),
-    'invalid-request',
-  ],
-  ['the query', ({ token }) => ({ rawQueryString: `access_token=${token}` }), 'invalid-request'],
+const REQUESTS: readonly Request[] = [
+  ['refused', ({ token }) => members({ ...PAIR, refused: token })],
+  ['min_ttl', ({ token }) => members({ ...PAIR, min_ttl: token })],
+  ['client, with a line break', ({ token }) => members({ ...PAIR, client: `${token}\n` })],
+  ['service, as an object', ({ secret }) => members({ ...PAIR, service: { [secret]: secret } })],
+  ['service, as a Basic value', (marks) => members({ ...PAIR, service: `Basic ${basicOf(marks)}` })],
+  ['an unknown member', ({ secret }) => members({ ...PAIR, client_secret: secret })],
+  ['the name of an unknown member', ({ token, secret }) => members({ ...PAIR, [token]: 1, [secret]: 2 })],
+  ['a list of members', ({ token }) => members([token])],
+  ['a body that is no JSON', ({ token }) => ({ body: token })],
+  ['JSON that breaks off', ({ token }) => ({ body: `{"client":"acme","token":"${token}` })],
+  ['a body that is no base64', ({ token }) => ({ body: `${token}!`, isBase64Encoded: true })],
+  ['a form that is nothing else', ({ secret }) => form(encodeURIComponent(secret))],
+  ['a form that names it twice', ({ secret }) => form(`${encodeURIComponent(secret)}=1&`.repeat(2))],
+  ['the query', ({ token }) => ({ rawQueryString: `access_token=${token}` })],
   ['the path', ({ token }) => ({ rawPath: `/token/${token}` }), 'not-found'],
   ['the method', ({ token }) => ({ requestContext: requestContext(signedBy(BILLING), token) }), 'method-not-allowed'],
-  [
-    'the content type',
-    ({ token, sessionToken }) => headers({ 'content-type': token }, sessionToken),
-    'unsupported-media-type',
-  ],
+  ['the content type', (marks) => headers({ 'content-type': marks.token }, marks), 'unsupported-media-type'],
   [
     'headers',
     (marks) =>
-      headers(
-        { ...JSON_TYPE, authorization: `Basic ${basicOf(marks)}`, cookie: marks.token, 'x-secret': marks.secret },
-        marks.sessionToken,
-      ),
-    'issued',
-  ],
-  [
-    'the name of a header',
-    ({ token, sessionToken }) => headers({ ...JSON_TYPE, [token]: token }, sessionToken),
+      headers({ ...JSON_TYPE, authorization: basicOf(marks), cookie: marks.token, [marks.secret]: 'x' }, marks),
     'issued',
   ],
   ['a body of 20 kB', ({ token }) => members({ ...PAIR, x: token.repeat(800) }), 'content-too-large'],
@@ -60,11 +39,7 @@ const REQUESTS: readonly (readonly [where: string, changes: (marks: Marks) => Ch
     ({ token }) => ({ ...members({ client: token }), requestContext: requestContext(undefined) }),
     'access-denied',
   ],
-  [
-    'an input that is not an event',
-    ({ sessionToken }) => ({ rawPath: { sessionToken }, body: [sessionToken] }),
-    'access-denied',
-  ],
+  ['an input that is not an event', ({ sessionToken }) => ({ rawPath: { sessionToken } }), 'access-denied'],
 ];
 
 describe.each(SPELLINGS)('with %s marks, a caller who sends a secret or a token in', (spelling) => {
@@ -74,7 +49,8 @@ describe.each(SPELLINGS)('with %s marks, a caller who sends a secret or a token 
   });
   afterAll(() => world.close());
 
-  it.each(REQUESTS)('%s', async (_, changesOf, outcome) => {
+  const requests = REQUESTS.map(([where, changesOf, outcome = 'invalid-request']) => ({ where, changesOf, outcome }));
+  it.each(requests)('$where', async ({ changesOf, outcome }) => {
     await world.expectSilence({ events: [changesOf(world.marks)] }, outcome);
   });
 });
@@ -86,7 +62,7 @@ function members(body: unknown): Changes {
   return { body: JSON.stringify(body) };
 }
 
-function headers(names: Readonly<Record<string, string>>, sessionToken: string): Changes {
+function headers(names: Readonly<Record<string, string>>, { sessionToken }: Marks): Changes {
   return { headers: { ...names, 'x-amz-security-token': sessionToken } };
 }
 

@@ -16,40 +16,32 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
   afterAll(() => world.close());
 
   /** A server whose certificate has every name that Node may quote in an error. */
-  async function startSomebody(): Promise<string> {
+  async function startStranger(): Promise<string> {
     const { secret, token, clientId } = world.marks;
     const certificate = await known.issue({ host: `${secret}.${token}.${clientId}.example.com` });
     return start({ certificate });
   }
 
-  /** A server that answers the first bytes of TLS with a text that repeats everything. */
-  async function startShouter(): Promise<string> {
-    return start({ onConnection: end(echoOf(world.marks)) });
-  }
-
-  describe('a token endpoint', () => {
-    it.each(['unknown', 'known'])('with a certificate for other names, by an authority that is %s', async (who) => {
+  it.each(['unknown', 'known'])(
+    'a token endpoint with a certificate for other names, by an authority that is %s',
+    async (who) => {
       const send = createHttpsSender(who === 'known' ? { ca: known.ca } : {});
-      await world.expectSilence({ authUrl: await startSomebody(), send }, 'token-endpoint-unavailable');
-    });
+      await world.expectSilence({ authUrl: await startStranger(), send }, 'token-endpoint-unavailable');
+    },
+  );
 
-    it('that does not speak TLS and repeats everything', async () => {
-      await world.expectSilence({ authUrl: await startShouter() }, 'token-endpoint-unavailable');
-    });
+  it('AWS with a certificate of an unknown authority, for other names', async () => {
+    await world.expectSilence({ awsUrl: await startStranger(), isAlone: true }, 'secrets-unavailable');
   });
 
-  describe('AWS', () => {
-    it('with a certificate of an unknown authority, for other names', async () => {
-      await world.expectSilence({ awsUrl: await startSomebody(), isAlone: true }, 'secrets-unavailable');
-    });
-
-    it('that does not speak TLS and repeats everything', async () => {
-      await world.expectSilence({ awsUrl: await startShouter(), isAlone: true }, 'secrets-unavailable');
-    });
+  it('a server that does not speak TLS and repeats everything', async () => {
+    const url = await start({ onConnection: end(echoOf(world.marks)) });
+    await world.expectSilence({ authUrl: url }, 'token-endpoint-unavailable');
+    await world.expectSilence({ awsUrl: url, isAlone: true }, 'secrets-unavailable');
   });
 
   it('Node itself would have shown those names', async () => {
-    const url = await startSomebody();
+    const url = await startStranger();
     const error = await new Promise<Error>((resolve) => request(url, { ca: known.ca }).on('error', resolve).end());
     expect(error.message).toContain(world.marks.secret);
   });

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { PROBLEMS, type ProblemType } from '../../functions/contract.ts';
 import { createBrokerWorld } from '../support/broker-world.ts';
 import { exampleRule } from '../support/example.ts';
-import { functionUrlEvent, requestContext, signedBy } from '../support/function-url-events.ts';
+import { requestContext, signedBy } from '../support/function-url-events.ts';
 
 const SEED = 8;
 const EVENTS = 6_000;
@@ -20,74 +20,40 @@ const REFUSALS: readonly ProblemType[] = [
   'unsupported-media-type',
 ];
 
-describe(`${EVENTS} made-up events`, () => {
-  it('get a documented answer each, at once, and only a good one makes the broker call a service or AWS', async () => {
-    const world = createBrokerWorld({ accessRules: [exampleRule({ operations: ['token', 'check'] })] });
-    const counts: Record<string, number> = {};
-    for (const event of fc.sample(madeUpEvent, { numRuns: EVENTS, seed: SEED })) {
-      const before = { ...world.calls };
-      const answer = await world.invoke(event);
-      const { type = 'none', status = 200 } = JSON.parse(answer.body);
-      counts[type] = (counts[type] ?? 0) + 1;
-      expect(answer.headers['cache-control']).toBe('no-store');
-      if (type === 'none') {
-        expect([answer.statusCode, isGood(event)]).toEqual([200, true]);
-        continue;
-      }
-      expect({ event, type: REFUSALS.includes(type) }).toEqual({ event, type: true });
-      expect([answer.statusCode, status]).toEqual([PROBLEMS[type as ProblemType].status, answer.statusCode]);
-      expect(answer.headers['content-type']).toBe('application/problem+json');
-      expect(world.calls).toEqual(before);
+it(`${EVENTS} made-up events get a documented answer each, and only a good one costs a call to a service or AWS`, async () => {
+  const world = createBrokerWorld({ accessRules: [exampleRule({ operations: ['token', 'check'] })] });
+  const counts: Record<string, number> = {};
+  const slow: unknown[] = [];
+  for (const event of fc.sample(madeUpEvent, { numRuns: EVENTS, seed: SEED })) {
+    const before = { ...world.calls };
+    const startedAt = cpuMs();
+    const answer = await world.invoke(event);
+    if (cpuMs() - startedAt >= MAX_CPU_MS) slow.push(event);
+    const { type = 'none', status = 200 } = JSON.parse(answer.body);
+    counts[type] = (counts[type] ?? 0) + 1;
+    expect(answer.headers['cache-control']).toBe('no-store');
+    if (type === 'none') {
+      expect([answer.statusCode, isGood(event)]).toEqual([200, true]);
+      continue;
     }
-    // Nothing is proven by events that are all turned away for the same reason.
-    for (const type of [...REFUSALS, 'none'])
-      expect([type, counts[type] ?? 0]).toEqual([type, expect.toSatisfy(atLeast(50))]);
-  });
-});
-
-it('costs less than 50 ms of processor time for any event', async () => {
-  const world = createBrokerWorld();
-  for (const event of fc.sample(madeUpEvent, { numRuns: 1_000, seed: SEED })) {
-    // A busy machine can make any one try slow, but not the fastest of several.
+    expect({ event, type: REFUSALS.includes(type) }).toEqual({ event, type: true });
+    expect([answer.statusCode, status]).toEqual([PROBLEMS[type as ProblemType].status, answer.statusCode]);
+    expect(answer.headers['content-type']).toBe('application/problem+json');
+    expect(world.calls).toEqual(before);
+  }
+  // Nothing is proven by events that are all turned away for the same reason.
+  for (const type of [...REFUSALS, 'none'])
+    expect([type, counts[type] ?? 0]).toEqual([type, expect.toSatisfy((count: number) => count >= 50)]);
+  // A busy machine can make any one try slow, but not the fastest of several.
+  for (const event of slow) {
     const spentMs: number[] = [];
-    do {
+    for (let tries = 0; tries < TRIES; tries += 1) {
       const startedAt = cpuMs();
       await world.invoke(event);
       spentMs.push(cpuMs() - startedAt);
-    } while (Math.min(...spentMs) >= MAX_CPU_MS && spentMs.length < TRIES);
+    }
     expect({ event, isCheap: Math.min(...spentMs) < MAX_CPU_MS }).toEqual({ event, isCheap: true });
   }
-});
-
-describe('an input that is not an event', () => {
-  it.each([
-    undefined,
-    null,
-    true,
-    0,
-    Number.NaN,
-    'event',
-    '',
-    [],
-    {},
-    [functionUrlEvent({})],
-    Symbol.iterator,
-    () => undefined,
-    { requestContext: null },
-    { requestContext: {}, headers: {} },
-    { Records: [{ body: '{}' }] },
-    { source: 'aws.events', detail: {} },
-    { httpMethod: 'POST', path: '/token', body: '{}', headers: {} },
-  ])('is refused: %o', async (event) => {
-    const world = createBrokerWorld();
-    const { statusCode, body, headers } = await world.invoke(event);
-    expect([statusCode, JSON.parse(body).type, headers['cache-control']]).toEqual([
-      403,
-      expect.stringContaining('access-denied'),
-      'no-store',
-    ]);
-    expect(world.calls).toEqual({ secretReads: 0, tokenRequests: 0 });
-  });
 });
 
 const ARN = 'arn:aws:sts::111111111111:assumed-role/billing/run-1';
@@ -107,7 +73,6 @@ const member = fc.oneof(
     weight: 2,
     arbitrary: fc.constantFrom(
       'globex',
-      'no-such',
       'merchant-payment-cleansing',
       '',
       '../acme',
@@ -137,71 +102,33 @@ const members = fc.oneof(
   { weight: 1, arbitrary: anything },
 );
 
+const TEXTS = [
+  ...['{"client":"acme","client":"globex","service":"customer-insights"}', '\ufeff{}', '{', 'null', '"'],
+  ...['['.repeat(5_000), `{"a":${'1'.repeat(16_000)}}`, '%', '&'.repeat(5_000), 'client=%zz', 'client[]=acme'],
+  ...['client=acme&service=customer-insights', 'client=acme&client=globex&service=x'],
+];
 const text = fc.oneof(
   { weight: 6, arbitrary: members.map((value) => stringify(value)) },
-  {
-    weight: 1,
-    arbitrary: fc.constantFrom(
-      '{"client":"acme","client":"globex","service":"customer-insights"}',
-      '\ufeff{}',
-      '{',
-      'null',
-      '"',
-      '['.repeat(5_000),
-      `{"a":${'1'.repeat(16_000)}}`,
-    ),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.constantFrom(
-      'client=acme&service=customer-insights',
-      'client=acme&client=globex&service=x',
-      'client=%zz',
-      '%',
-      '&'.repeat(5_000),
-      'client[]=acme',
-    ),
-  },
+  { weight: 2, arbitrary: fc.constantFrom(...TEXTS) },
   { weight: 1, arbitrary: fc.nat({ max: 40_000 }).map((length) => `{"client":"${'a'.repeat(length)}"}`) },
   { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 200 }) },
 );
 
+const PATHS = ['/check', '/check', '', '//token', '/token/', '/Token', '/token?', '/__proto__', '/%74oken'];
+const TYPES = [FORM, FORM, 'text/plain', 'APPLICATION/JSON; charset=utf-8', 'application/json; charset=utf-16'];
+const headersOf = (type: string) => ({ 'content-type': type });
+const METHODS = ['GET', 'post', 'PUT', 'DELETE', 'HEAD', '', 'POST '];
+
 const madeUpEvent = fc
   .record({
-    rawPath: mostly(
-      '/token',
-      fc.oneof(
-        fc.constantFrom(
-          '/check',
-          '/check',
-          '/',
-          '',
-          '//token',
-          '/token/',
-          '/Token',
-          '/token?',
-          '/constructor',
-          '/__proto__',
-          '/%74oken',
-          '/../token',
-        ),
-        anything,
-      ),
-    ),
+    rawPath: mostly('/token', fc.oneof(fc.constantFrom(...PATHS), anything)),
     rawQueryString: mostly('', fc.oneof(fc.constantFrom('client=acme', '=', '%'), anything)),
     headers: mostly(
-      { 'content-type': 'application/json' },
+      headersOf('application/json'),
       fc.oneof(
-        fc.constantFrom(
-          {},
-          { 'content-type': FORM },
-          { 'content-type': FORM },
-          { 'content-type': 'text/plain' },
-          { 'content-type': 'APPLICATION/JSON; charset=utf-8' },
-          { 'content-type': 'application/json; charset=utf-16' },
-        ),
+        fc.constantFrom({}, ...TYPES.map(headersOf)),
         fc.dictionary(fc.string(), fc.string()),
-        fc.string({ unit: 'binary' }).map((value) => ({ 'content-type': value })),
+        fc.string({ unit: 'binary' }).map(headersOf),
         anything,
       ),
     ),
@@ -210,9 +137,7 @@ const madeUpEvent = fc
     requestContext: mostly(
       requestContext(signedBy(ARN)),
       fc.oneof(
-        fc
-          .constantFrom('GET', 'post', 'PUT', 'DELETE', 'HEAD', '', 'POST ')
-          .map((method) => requestContext(signedBy(ARN), method)),
+        fc.constantFrom(...METHODS).map((method) => requestContext(signedBy(ARN), method)),
         fc.string({ unit: 'binary' }).map((arn) => requestContext(signedBy(arn))),
         anything.map((authorizer) => requestContext(authorizer)),
         anything,
@@ -275,8 +200,4 @@ function isGood(event: unknown): boolean {
 function cpuMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1_000;
-}
-
-function atLeast(least: number) {
-  return (count: number) => count >= least;
 }

@@ -13,11 +13,10 @@ import { startStandInProcess } from '../support/stand-in-process.ts';
 import { bundleTokenFunction } from './token-function-bundle.ts';
 
 export const SERVICE = 'customer-insights';
-export const OTHER_SERVICE = 'merchant-payment-cleansing';
 export const TABLE = 'pairs';
 
 interface Options {
-  /** Whose credentials exist, and are accepted by both services. */
+  /** Whose credentials exist, and are accepted by the service. */
   readonly clients: readonly string[];
   readonly lifetimeSeconds?: number;
   /** How many times slower the environments are than this machine. */
@@ -30,20 +29,20 @@ export type Fleet = Awaited<ReturnType<typeof startFleet>>;
 export async function startFleet({ clients, lifetimeSeconds = 3_600, slowness = 1 }: Options) {
   const credentials = clients.map((client) => ({ client, client_id: `${client}-id`, secret: `${client}-secret` }));
   const tokenService = await startTokenService({
-    credentials: { [SERVICE]: credentials, [OTHER_SERVICE]: credentials },
+    credentials: { [SERVICE]: credentials },
     lifetimeSeconds,
   });
   const dynamodb = await startStandInProcess('dynamodb');
   const secretsManager = await startStandInProcess('secrets-manager');
   const dynamodbClient = createDynamoDBClient({ endpoint: dynamodb.url, ...ACCESS });
   const secretsClient = createSecretsManagerClient({ endpoint: secretsManager.url, ...ACCESS });
-  const storeSecret = async (client: string, SecretString: string) => {
-    await secretsClient.send(new CreateSecretCommand({ Name: `token-broker/${ENVIRONMENT}/${client}`, SecretString }));
-  };
-
   await ensurePairTable(dynamodbClient, TABLE);
   await ensureSealingKey(secretsClient, ENVIRONMENT);
-  for (const { client, ...credential } of credentials) await storeSecret(client, JSON.stringify(credential));
+  for (const { client, ...credential } of credentials) {
+    const Name = `token-broker/${ENVIRONMENT}/${client}`;
+    await secretsClient.send(new CreateSecretCommand({ Name, SecretString: JSON.stringify(credential) }));
+  }
+  secretsClient.destroy();
 
   const bundle = await bundleTokenFunction();
   const accessRule = exampleRule({ clients: 'all', services: 'all' });
@@ -54,9 +53,7 @@ export async function startFleet({ clients, lifetimeSeconds = 3_600, slowness = 
     role: accessRule.role,
     slowMotion: { factor: slowness, since: Date.now() },
     settings: {
-      services: Object.fromEntries(
-        [SERVICE, OTHER_SERVICE].map((name) => [name, exampleService({ authUrl: tokenService.authUrl(name) })]),
-      ),
+      services: { [SERVICE]: exampleService({ authUrl: tokenService.authUrl(SERVICE) }) },
       accessRules: [accessRule],
       provenForSeconds: 3_600,
     },
@@ -65,13 +62,9 @@ export async function startFleet({ clients, lifetimeSeconds = 3_600, slowness = 
 
   return {
     tokenService,
-    dynamodb,
-    secretsManager,
     dynamodbClient,
-    secretsClient,
-    storeSecret,
-    /** Starts a process whose environments find everything here, unless the variables say otherwise. */
-    startProcess(variables: Readonly<Record<string, string>> = {}): EnvironmentProcess {
+    /** Starts a process whose environments find everything here. */
+    startProcess(): EnvironmentProcess {
       const own = startEnvironmentProcess(settings, {
         AWS_REGION: ACCESS.region,
         AWS_ACCESS_KEY_ID: ACCESS.credentials.accessKeyId,
@@ -79,7 +72,6 @@ export async function startFleet({ clients, lifetimeSeconds = 3_600, slowness = 
         AWS_ENDPOINT_URL_DYNAMODB: dynamodb.url,
         AWS_ENDPOINT_URL_SECRETS_MANAGER: secretsManager.url,
         HOME: '/nonexistent',
-        ...variables,
       });
       started.push(own);
       return own;
@@ -87,7 +79,6 @@ export async function startFleet({ clients, lifetimeSeconds = 3_600, slowness = 
     async close() {
       await Promise.all(started.map(({ kill }) => kill()));
       dynamodbClient.destroy();
-      secretsClient.destroy();
       await bundle.remove();
       await Promise.all([tokenService.close(), secretsManager.close(), dynamodb.close()]);
     },
@@ -110,9 +101,9 @@ export async function askAtOnce(
 export async function ask(
   { order }: EnvironmentProcess,
   environment: number,
-  body: { readonly client: string; readonly service?: string },
+  { client }: { readonly client: string },
 ): Promise<EnvironmentAnswer> {
-  const { answers } = await order({ environments: [environment], body: { service: SERVICE, ...body } });
+  const { answers } = await order({ environments: [environment], body: { client, service: SERVICE } });
   const [answer] = answers;
   if (answer === undefined) throw new Error('the process has ended');
   return answer;

@@ -18,7 +18,7 @@ export interface Synthesised {
   readonly assets: Readonly<Record<string, Asset>>;
 }
 
-export type Asset = Readonly<Record<string, string>>;
+type Asset = Readonly<Record<string, string>>;
 
 export interface Template {
   readonly Resources: Readonly<Record<string, Resource>>;

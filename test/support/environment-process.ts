@@ -7,8 +7,6 @@ import type { BrokerSettings } from '../../functions/environment.ts';
 export interface EnvironmentProcess {
   /** Carries out one order and tells the result. */
   readonly order: (order: Order) => Promise<Report>;
-  /** Everything that was written so far, to standard output and standard error. */
-  readonly written: () => string;
   /** Stops the process where it is, as Lambda does between invocations, until it is thawed. */
   readonly freeze: () => void;
   readonly thaw: () => void;
@@ -61,7 +59,7 @@ export interface ProcessSettings {
   readonly slowMotion: { readonly factor: number; readonly since: number };
 }
 
-/** Part of every request, as Lambda passes it on; must never be seen again. */
+/** Part of every request, as Lambda passes it on. */
 export const SESSION_TOKEN = 'marked+session/token=';
 
 /** Starts a process with these variables and nothing of this machine's AWS set-up in reach. */
@@ -71,12 +69,9 @@ export function startEnvironmentProcess(
 ): EnvironmentProcess {
   const child = fork(PROGRAM, [JSON.stringify(settings)], { env: variables, execArgv: [], silent: true });
   const ordered = new Map<number, PromiseWithResolvers<Report>>();
-  const chunks: string[] = [];
   let orders = 0;
 
-  for (const stream of [child.stdout, child.stderr]) {
-    stream?.setEncoding('utf8').on('data', (text: string) => chunks.push(text));
-  }
+  for (const stream of [child.stdout, child.stderr]) stream?.resume();
   child.on('message', (message) => {
     const { id, ...report }: Report & { readonly id: number } = JSON.parse(String(message));
     ordered.get(id)?.resolve(report);
@@ -93,7 +88,6 @@ export function startEnvironmentProcess(
       child.send(JSON.stringify({ ...order, id }));
       return report.promise;
     },
-    written: () => chunks.join(''),
     freeze: () => void child.kill('SIGSTOP'),
     thaw: () => void child.kill('SIGCONT'),
     async kill() {

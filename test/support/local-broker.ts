@@ -95,7 +95,7 @@ function failToStart({ exitCode, stderr }: Ended): never {
 }
 
 /** Ends the process upon an answer that docs/openapi.yaml does not describe. */
-export const WATCHED = ['--import', new URL('./contract-preload.ts', import.meta.url).href];
+const WATCHED = ['--import', new URL('./contract-preload.ts', import.meta.url).href];
 
 const PROGRAM = fileURLToPath(new URL('../../bin/local.ts', import.meta.url));
 

@@ -18,7 +18,7 @@ interface Options {
 }
 
 /** The pair table as one environment has it, on the DynamoDB at `endpoint`. */
-export function openPairTable(endpoint: string, options: Options = {}) {
+function openPairTable(endpoint: string, options: Options = {}) {
   const { keys = keysOf(exampleKey()), tableName = TABLE, callMs = 10_000 } = options;
   const clock = { now: START };
   const now = () => clock.now;

@@ -1,3 +1,4 @@
+import { onTestFinished, vi } from 'vitest';
 import { startDynamoDB as startRealDynamoDB } from '../../bin/local/aws/dynamodb.ts';
 import { startSecretsManager as startRealSecretsManager } from '../../bin/local/aws/secrets-manager.ts';
 import type { AwsKey } from '../../bin/local/aws/server.ts';
@@ -33,4 +34,10 @@ export function startSns(options: Without<Parameters<typeof startRealSns>[0]>) {
 /** The stand-in for STS, in the same way. */
 export function startSts(options: Without<Parameters<typeof startRealSts>[0]>) {
   return startRealSts({ ...KEYS, ...options });
+}
+
+/** Until the end of the test, what the SDK and the adapters repeat after a random pause is repeated at once. */
+export function repeatAtOnce(): void {
+  const random = vi.spyOn(Math, 'random').mockReturnValue(0);
+  onTestFinished(() => random.mockRestore());
 }

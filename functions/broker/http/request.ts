@@ -155,9 +155,9 @@ function parseForm(text: string): Members {
 }
 
 /**
- * How the name of a member that a caller chose goes back to it: one that is no word may be a token that was sent as a
- * whole form, and callers write our problems into their logs.
+ * How the name of a member that a caller chose goes back to it: one that is no word, or several, may be a token or a
+ * passphrase that was sent as a whole form, and callers write our problems into their logs.
  */
 function shownName(name: string): string {
-  return isPlainWord(name) ? `"${name}"` : 'whose name is not shown';
+  return /^\w+$/.test(name) && isPlainWord(name) ? `"${name}"` : 'whose name is not shown';
 }

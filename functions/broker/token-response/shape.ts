@@ -59,8 +59,8 @@ function typeOf(value: unknown): Pick<ShapeMember, 'type' | 'length'> {
 /**
  * Makes what prints the paths of one answer: dotted, as the settings take them, `$` for the answer itself. A name that
  * the broker knows is always shown, because a mask there would tell what the credential holds. A plain word is shown when
- * it is not also a value of the answer and repeats nothing of the credential; any other name could be a secret (a token
- * that is used as a key) and becomes `*`.
+ * it is not also a value of the answer and repeats nothing of the credential, no part of a passphrase either; any other
+ * name could be a secret (a token that is used as a key) and becomes `*`.
  */
 export function createPathPrinter(answer: unknown, credential: Credential | undefined): PrintPath {
   const texts = textsIn(answer).filter(({ length }) => length >= MIN_TEXT_LENGTH);
@@ -68,6 +68,7 @@ export function createPathPrinter(answer: unknown, credential: Credential | unde
   const repeats = (name: string) =>
     credential === undefined ||
     repeatsCredential(name, credential) ||
+    (name.length >= MIN_TEXT_LENGTH && credential.secret.reveal().includes(name)) ||
     shows(name, clientId, clientId.length >= MIN_TEXT_LENGTH ? [clientId] : []);
   const isShown = (name: string) =>
     isKnownName(name) || (isPlainWord(name) && !texts.some((text) => name.includes(text)) && !repeats(name));

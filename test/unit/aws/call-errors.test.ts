@@ -21,6 +21,8 @@ describe('the word for the cause of a failure', () => {
       'an error whose name looks like a secret',
       Object.assign(new Error('x'), { name: 'wJalrXUtnFEMIK7MDENGbPxRfiCY' }),
     ],
+    ['an error whose name is a passphrase', Object.assign(new Error('x'), { name: 'correct-horse-battery' })],
+    ['an error whose name is a client id', Object.assign(new Error('x'), { code: 'acme' })],
     ['an error whose code looks like a secret', Object.assign(new Error('x'), { code: 'Se9ZpR4SSe9ZpR4S' })],
   ])('there is no word for %s', (_, thrown) => {
     expect(causeWord(thrown)).toBe('unknown');

@@ -1,12 +1,9 @@
-import type { SecretsManagerClientConfig } from '@aws-sdk/client-secrets-manager';
-import { CreateSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Fault } from '../../../bin/local/aws/failure.ts';
 import { serveAws } from '../../../bin/local/aws/server.ts';
 import { createClientList } from '../../../functions/aws/client-secrets.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
-import { motoIsInstalled, startMoto } from '../../support/moto.ts';
-import { EXAMPLE_KEY, startSecretsManager } from '../../support/stand-ins.ts';
+import { EXAMPLE_KEY, repeatAtOnce, startSecretsManager } from '../../support/stand-ins.ts';
 
 describe('the list of clients', () => {
   it('has every client of the environment, page by page, with its tag', async () => {
@@ -24,14 +21,8 @@ describe('the list of clients', () => {
 
   it('has nothing of other environments, what is planned for deletion, and tells what cannot be a client', async () => {
     const { store, listClients } = await start();
-    for (const name of [
-      'token-broker/dev-2/acme',
-      'token-broker/prod/acme',
-      'token-broker-keys/dev/sealing',
-      'dev/acme',
-    ]) {
-      store.create(name);
-    }
+    const others = ['token-broker/dev-2/acme', 'token-broker/prod/acme', 'token-broker-keys/dev/sealing', 'dev/acme'];
+    for (const name of others) store.create(name);
     store.create('token-broker/dev/deleted').deletion = { goneAt: Number.MAX_SAFE_INTEGER };
     store.create('token-broker/dev/globex');
     store.create('token-broker/dev/globex/backup');
@@ -55,14 +46,8 @@ describe('the list of clients', () => {
       { SecretList: [], NextToken: 'still more' },
       { SecretList: [{ Name: 'token-broker/dev/acme' }, {}] },
     ];
-    const server = await serveAws({
-      service: 'secretsmanager',
-      protocol: 'json',
-      operations: { ListSecrets: () => pages.shift() },
-      keys: [EXAMPLE_KEY],
-    });
-    onTestFinished(server.close);
-    expect(await connect(server.url)()).toEqual({ clients: [{ client: 'acme', services: undefined }], ignored: [] });
+    const listClients = await connectTo(() => pages.shift());
+    expect(await listClients()).toEqual({ clients: [{ client: 'acme', services: undefined }], ignored: [] });
   });
 });
 
@@ -82,7 +67,7 @@ describe('a list that cannot be had', () => {
     ['hang', 'OutOfTime'],
     ['stall', 'OutOfTime'],
   ] satisfies [Fault, string][])('is an error that says no more than one word: %s', async (fault, word) => {
-    const { store, listClients, failWith } = await start(word === 'OutOfTime' ? { timeoutMs: 300 } : {});
+    const { store, listClients, failWith } = await start(word === 'OutOfTime' ? { timeoutMs: 20 } : {});
     store.create('token-broker/dev/acme');
     failWith(fault);
     const error = await listClients().catch((thrown: unknown) => thrown);
@@ -92,40 +77,10 @@ describe('a list that cannot be had', () => {
 
   it('is an error also when it begins well and has no end', async () => {
     const page = { SecretList: [{ Name: 'token-broker/dev/acme' }], NextToken: 'x' };
-    const server = await serveAws({
-      service: 'secretsmanager',
-      protocol: 'json',
-      operations: { ListSecrets: () => page },
-      keys: [EXAMPLE_KEY],
-    });
-    onTestFinished(server.close);
-    await expect(connect(server.url, 300)()).rejects.toThrow('The clients cannot be listed: OutOfTime');
+    const listClients = await connectTo(() => page, 20);
+    await expect(listClients()).rejects.toThrow('The clients cannot be listed: OutOfTime');
   });
 });
-
-describe.skipIf(!motoIsInstalled)('a list from moto (skipped where moto_server is not installed)', () => {
-  it('has the clients of the environment and no others', async () => {
-    const moto = await startMoto();
-    onTestFinished(moto.close);
-    const secretsManager = createSecretsManagerClient({ endpoint: moto.url, ...ACCESS });
-    for (const name of ['dev/acme', 'dev/globex', 'prod/acme', 'dev-2/acme']) {
-      const Tags = name === 'dev/globex' ? [{ Key: 'services', Value: 'customer-insights' }] : [];
-      await secretsManager.send(new CreateSecretCommand({ Name: `token-broker/${name}`, SecretString: '{}', Tags }));
-    }
-    secretsManager.destroy();
-    const { clients } = await connect(moto.url, 10_000)();
-    expect(clients.toSorted((one, other) => (one.client < other.client ? -1 : 1))).toEqual([
-      { client: 'acme', services: undefined },
-      { client: 'globex', services: 'customer-insights' },
-    ]);
-  });
-});
-
-const ACCESS: SecretsManagerClientConfig = {
-  region: 'us-east-1',
-  credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' },
-  requestHandler: { requestTimeout: 5_000 },
-};
 
 async function start({ timeoutMs = 10_000 } = {}) {
   const standIn = await startSecretsManager();
@@ -133,8 +88,18 @@ async function start({ timeoutMs = 10_000 } = {}) {
   return { ...standIn, listClients: connect(standIn.url, timeoutMs) };
 }
 
-function connect(endpoint: string, timeoutMs = 10_000) {
-  const secretsManager = createSecretsManagerClient({ endpoint, maxAttempts: 2, ...ACCESS });
+/** A list that comes in these pages. */
+async function connectTo(nextPage: () => object | undefined, timeoutMs = 10_000) {
+  const operations = { ListSecrets: nextPage };
+  const server = await serveAws({ service: 'secretsmanager', protocol: 'json', operations, keys: [EXAMPLE_KEY] });
+  onTestFinished(server.close);
+  return connect(server.url, timeoutMs);
+}
+
+function connect(endpoint: string, timeoutMs: number) {
+  repeatAtOnce();
+  const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' };
+  const secretsManager = createSecretsManagerClient({ endpoint, maxAttempts: 2, region: 'us-east-1', credentials });
   onTestFinished(() => secretsManager.destroy());
   return createClientList({ environment: 'dev', secretsManager, timeoutMs });
 }

@@ -4,11 +4,9 @@ import { connect } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
-import type { Send } from '../../../functions/broker/token-request/send.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../../support/certificates.ts';
 import { START } from '../../support/example.ts';
-import type { RawServer } from '../../support/raw-server.ts';
-import { answer, exampleRequest, outcomeOf, serve } from './https-sending.ts';
+import { answer, exampleRequest, outcomeOf, post, serve, stopTime } from './https-sending.ts';
 
 const OK = answer(200, 'ok');
 const PATIENCE = { timeout: 60_000 };
@@ -18,26 +16,14 @@ beforeAll(async () => {
   authority = await createCertificateAuthority();
 });
 
-function post(send: Send, { port }: Pick<RawServer, 'port'>) {
-  return outcomeOf(send, exampleRequest(`http://127.0.0.1:${port}/`));
-}
-
-it('uses a connection again whose answer was read to its end', async () => {
+it('uses a connection again whose answer was read to its end, and leaves nothing behind on it', async () => {
   const server = await serve({ onRequest: (socket, count) => socket.write(answer(200, `answer ${count}`)) });
-  const send = createHttpsSender();
-
-  expect(await post(send, server)).toMatchObject({ text: 'answer 1' });
-  expect(await post(send, server)).toMatchObject({ text: 'answer 2' });
-  expect(server.connections()).toBe(1);
-});
-
-it('leaves nothing behind on a connection that serves many requests', async () => {
-  const server = await serve({ onRequest: (socket) => socket.write(OK) });
   const send = createHttpsSender();
   const warned = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined);
   onTestFinished(() => warned.mockRestore());
 
-  for (let request = 0; request < 15; request += 1) await post(send, server);
+  for (let count = 1; count <= 15; count += 1)
+    expect(await post(send, server)).toMatchObject({ text: `answer ${count}` });
 
   expect(server.connections()).toBe(1);
   // Of too many listeners.
@@ -119,13 +105,17 @@ it('connects to no server when a name is resolved after the deadline', async () 
     .mockImplementation((...given: unknown[]) => asked.resolve(given.at(-1) as never));
   onTestFinished(() => lookup.mockRestore());
 
+  const time = stopTime();
   const request = exampleRequest(`http://localhost:${server.port}/`);
-  const outcome = await outcomeOf(createHttpsSender(), request, { timeoutMs: 50 });
-  (await asked.promise)(null, [{ address: '127.0.0.1', family: 4 }]);
+  const outcome = outcomeOf(createHttpsSender(), request, { timeoutMs: 50 });
+  const resolveName = await asked.promise;
+  await time.pass(50);
+  resolveName(null, [{ address: '127.0.0.1', family: 4 }]);
 
-  expect(outcome).toEqual({ kind: 'connect', code: 'ETIMEDOUT', status: undefined });
+  expect(await outcome).toEqual({ kind: 'connect', code: 'ETIMEDOUT', status: undefined });
   // A connection that is opened a few turns later waits in line behind earlier ones.
-  for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  await time.pass(0);
+  vi.useRealTimers();
   const other = connect(server.port, '127.0.0.1');
   await once(other, 'connect');
   await vi.waitFor(() => expect(server.connections()).toBeGreaterThan(0), PATIENCE);

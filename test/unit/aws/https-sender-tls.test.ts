@@ -3,7 +3,7 @@ import { TLSSocket } from 'node:tls';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../../support/certificates.ts';
-import { answer, exampleRequest, outcomeOf, serve } from './https-sending.ts';
+import { answer, exampleRequest, outcomeOf, serve, stopTime } from './https-sending.ts';
 
 let authority: CertificateAuthority;
 beforeAll(async () => {
@@ -79,11 +79,11 @@ describe('calls it a failed connection, which may be tried again, when a server'
   });
 
   it('does not finish the handshake in time', async () => {
-    const server = await serve({});
+    const time = stopTime();
+    const server = await serve({ onConnection: () => time.pass(250) });
+    const request = exampleRequest(`https://localhost:${server.port}/`);
 
-    const outcome = await outcomeOf(createHttpsSender(), exampleRequest(`https://localhost:${server.port}/`), {
-      timeoutMs: 250,
-    });
+    const outcome = await outcomeOf(createHttpsSender(), request, { timeoutMs: 250 });
 
     expect(outcome).toEqual({ kind: 'connect', code: 'ETIMEDOUT', status: undefined });
   });

@@ -1,14 +1,16 @@
-import { describe, expect, it } from 'vitest';
-import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
-import type { SendLimits } from '../../../functions/broker/token-request/send.ts';
-import { answer, exampleRequest, outcomeOf, serve } from './https-sending.ts';
+import { describe, expect, it, vi } from 'vitest';
+import type { HttpsSender } from '../../../functions/aws/https/sender.ts';
+import { createHttpsSender, errorFailure } from '../../../functions/aws/https/sender.ts';
+import { answer, exampleRequest, outcomeOf, post, serve, stopTime } from './https-sending.ts';
+
+type Limits = Partial<Parameters<HttpsSender>[1]>;
 
 /** What comes of one request to a server that writes these bytes, and then does nothing or ends the connection. */
-async function receive(bytes: string, { end = false, ...limits }: Partial<SendLimits> & { end?: boolean } = {}) {
+async function receive(bytes: string, { end = false, ...limits }: Limits & { end?: boolean } = {}) {
   const server = await serve({
     onRequest: (socket) => (end ? socket.end(bytes, 'latin1') : socket.write(bytes, 'latin1')),
   });
-  return outcomeOf(createHttpsSender(), exampleRequest(`http://127.0.0.1:${server.port}/token`), limits);
+  return post(createHttpsSender(), server, limits);
 }
 
 it('sends the request as it was built', async () => {
@@ -27,11 +29,9 @@ it('sends the request as it was built', async () => {
 it('gives the answer unread: lower-case names, repeated headers joined, the bytes of the body', async () => {
   const head = 'HTTP/1.1 200 OK\r\nRetry-After: 1\r\nretry-after: 2\r\nX-Token: a\r\nContent-Length: 3\r\n\r\n';
   const server = await serve({ onRequest: (socket) => socket.write(`${head}\x00\xff\xfe`, 'latin1') });
+  const request = exampleRequest(`http://127.0.0.1:${server.port}/`);
 
-  const response = await createHttpsSender()(exampleRequest(`http://127.0.0.1:${server.port}/`), {
-    timeoutMs: 5_000,
-    maxBodyBytes: 3,
-  });
+  const response = await createHttpsSender()(request, { timeoutMs: 5_000, maxBodyBytes: 3 });
 
   expect(response.status).toBe(200);
   expect(response.headers).toEqual({ 'retry-after': '1, 2', 'x-token': 'a', 'content-length': '3' });
@@ -41,9 +41,7 @@ it('gives the answer unread: lower-case names, repeated headers joined, the byte
 it('does not follow a redirect', async () => {
   const server = await serve({ onRequest: (socket) => socket.write(answer(302, '', 'location: /elsewhere\r\n')) });
 
-  const outcome = await outcomeOf(createHttpsSender(), exampleRequest(`http://127.0.0.1:${server.port}/`));
-
-  expect(outcome).toEqual({ status: 302, text: '' });
+  expect(await post(createHttpsSender(), server)).toEqual({ status: 302, text: '' });
   expect(server.requests).toHaveLength(1);
 });
 
@@ -53,6 +51,7 @@ it.each([
   ['an answer of HTTP/1.0', 'HTTP/1.0 200 OK\r\n\r\nabc', true],
   ['an answer before the connection is half-closed', answer(200, 'abc'), true],
   ['an answer after interim ones', `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 X\r\n\r\n${answer(200, 'abc')}`, false],
+  ['an answer after as many interim ones as are read', 'HTTP/1.1 103 X\r\n\r\n'.repeat(16) + answer(200, 'abc'), false],
   ['an identity encoding', answer(200, 'abc', 'content-encoding: Identity\r\n'), false],
 ])('reads %s', async (_what, bytes, end) => {
   expect(await receive(bytes, { end })).toEqual({ status: 200, text: 'abc' });
@@ -60,64 +59,47 @@ it.each([
 
 it('reads an answer that came before the request was sent', async () => {
   const server = await serve({ onConnection: (socket) => socket.end(answer(401, 'no')) });
-
-  const outcome = await outcomeOf(createHttpsSender(), exampleRequest(`http://127.0.0.1:${server.port}/`));
-
-  expect(outcome).toEqual({ status: 401, text: 'no' });
+  expect(await post(createHttpsSender(), server)).toEqual({ status: 401, text: 'no' });
 });
 
-describe('size', () => {
-  it.each([
-    ['a length', answer(200, 'abcd')],
-    ['chunks', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nabcd\r\n0\r\n\r\n'],
-  ])('takes a body of the limit and refuses one byte more, told by %s', async (_what, bytes) => {
-    expect(await receive(bytes, { maxBodyBytes: 4 })).toEqual({ status: 200, text: 'abcd' });
-    expect(await receive(bytes, { maxBodyBytes: 3 })).toEqual({
-      kind: 'too-large',
-      code: 'BODY_TOO_LARGE',
-      status: 200,
-    });
-  });
+it.each([
+  ['a length', answer(200, 'abcd')],
+  ['chunks', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nabcd\r\n0\r\n\r\n'],
+])('takes a body of the limit and refuses one byte more, told by %s', async (_what, bytes) => {
+  expect(await receive(bytes, { maxBodyBytes: 4 })).toEqual({ status: 200, text: 'abcd' });
+  const refused = { kind: 'too-large', code: 'BODY_TOO_LARGE', status: 200 };
+  expect(await receive(bytes, { maxBodyBytes: 3 })).toEqual(refused);
+});
 
-  it('refuses headers beyond 16 KiB', async () => {
-    const bytes = answer(200, 'abc', `x: ${'y'.repeat(17_000)}\r\n`);
-
-    expect(await receive(bytes)).toMatchObject({ kind: 'too-large', code: 'HPE_HEADER_OVERFLOW' });
-  });
+it.each([
+  ['headers beyond 16 KiB', answer(200, 'abc', `x: ${'y'.repeat(17_000)}\r\n`), 'HPE_HEADER_OVERFLOW'],
+  ['more interim answers', 'HTTP/1.1 103 X\r\n\r\n'.repeat(17) + answer(200, 'abc'), 'TOO_MANY_INTERIM_ANSWERS'],
+])('refuses %s', async (_what, bytes, code) => {
+  expect(await receive(bytes)).toEqual({ kind: 'too-large', code, status: undefined });
 });
 
 it.each(['gzip', 'br', 'GZIP', 'identity, gzip', 'nonsense'])('refuses the content encoding "%s"', async (encoding) => {
   const bytes = answer(401, 'abc', `content-encoding: ${encoding}\r\n`);
-
   expect(await receive(bytes)).toEqual({ kind: 'encoded', code: 'CONTENT_ENCODING', status: 401 });
 });
 
-describe('an answer that breaks off', () => {
-  it.each([
-    ['before it begins', '', undefined],
-    ['in the headers', 'HTTP/1.1 200 OK\r\nx: y', undefined],
-    ['after the headers', 'HTTP/1.1 401 X\r\ncontent-length: 9\r\n\r\n', 401],
-    ['in a body with a length', 'HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc', 200],
-    ['in a chunk', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n9\r\nabc', 200],
-    ['before the last chunk', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n', 200],
-  ])('%s is broken', async (_what, bytes, status) => {
-    expect(await receive(bytes, { end: true })).toEqual({ kind: 'broken', code: 'ECONNRESET', status });
-  });
+it.each([
+  ['before it begins', '', undefined],
+  ['in the headers', 'HTTP/1.1 200 OK\r\nx: y', undefined],
+  ['after the headers', 'HTTP/1.1 401 X\r\ncontent-length: 9\r\n\r\n', 401],
+  ['in a body with a length', 'HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc', 200],
+  ['in a chunk', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n9\r\nabc', 200],
+  ['before the last chunk', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n', 200],
+  ['for another protocol', 'HTTP/1.1 101 X\r\nconnection: upgrade\r\nupgrade: other\r\n\r\n', undefined],
+])('calls an answer that breaks off %s broken', async (_what, bytes, status) => {
+  expect(await receive(bytes, { end: true })).toEqual({ kind: 'broken', code: 'ECONNRESET', status });
+});
 
-  it('is broken too when the connection is reset', async () => {
-    const server = await serve({ onRequest: (socket) => socket.resetAndDestroy() });
-
-    const outcome = await outcomeOf(createHttpsSender(), exampleRequest(`http://127.0.0.1:${server.port}/`));
-
-    expect(outcome).toEqual({ kind: 'broken', code: 'ECONNRESET', status: undefined });
-    expect(server.requests).toHaveLength(1);
-  });
-
-  it('is broken when the server wants another protocol', async () => {
-    const bytes = 'HTTP/1.1 101 X\r\nconnection: upgrade\r\nupgrade: other\r\n\r\n';
-
-    expect(await receive(bytes)).toMatchObject({ kind: 'broken' });
-  });
+it('calls a connection that is reset broken, and asks no second time', async () => {
+  const server = await serve({ onRequest: (socket) => socket.resetAndDestroy() });
+  const broken = { kind: 'broken', code: 'ECONNRESET', status: undefined };
+  expect(await post(createHttpsSender(), server)).toEqual(broken);
+  expect(server.requests).toHaveLength(1);
 });
 
 it.each([
@@ -130,94 +112,100 @@ it.each([
 });
 
 describe('the deadline', () => {
-  /** Enough for a busy machine to bring what is sent at once. */
-  const TIMEOUT_MS = 1_000;
-
   it.each([
     ['says nothing', '', undefined],
     ['stops in the headers', 'HTTP/1.1 200 OK\r\nx: y', undefined],
     ['stops after the headers', 'HTTP/1.1 401 X\r\ncontent-length: 9\r\n\r\n', 401],
     ['stops in the body', 'HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc', 200],
-  ])('ends the wait for a server that %s', async (_what, bytes, status) => {
-    expect(await receive(bytes, { timeoutMs: TIMEOUT_MS })).toEqual({ kind: 'timeout', code: 'ETIMEDOUT', status });
-  });
-
-  it('is not extended by an answer that drips in', async () => {
+    ['lets its answer drip in', 'HTTP/1.1 200 OK\r\ncontent-length: 999\r\n\r\n', 200],
+  ])('ends the wait for a server that %s, and the connection too', async (what, bytes, status) => {
+    const closed = Promise.withResolvers<void>();
+    const time = stopTime();
     const server = await serve({
-      onRequest(socket) {
-        socket.write('HTTP/1.1 200 OK\r\ncontent-length: 999\r\n\r\n');
-        const drip = setInterval(() => socket.write('x'), 5);
-        socket.on('close', () => clearInterval(drip));
+      onRequest: async (socket) => {
+        socket.on('close', () => closed.resolve()).write(bytes);
+        for (let drops = 0; what.endsWith('in') && drops < 4; drops += 1) {
+          await time.pass(249);
+          socket.write('x');
+        }
+        await time.pass(what.endsWith('in') ? 4 : 1_000);
       },
     });
 
-    const outcome = await outcomeOf(createHttpsSender(), exampleRequest(`http://127.0.0.1:${server.port}/`), {
-      timeoutMs: TIMEOUT_MS,
-    });
+    const outcome = await post(createHttpsSender(), server, { timeoutMs: 1_000 });
 
-    expect(outcome).toEqual({ kind: 'timeout', code: 'ETIMEDOUT', status: 200 });
-  });
-
-  it('ends the connection too', async () => {
-    const { promise: closed, resolve: close } = Promise.withResolvers<void>();
-    const server = await serve({ onConnection: (socket) => socket.on('close', () => close()) });
-
-    await outcomeOf(createHttpsSender(), exampleRequest(`http://127.0.0.1:${server.port}/`), {
-      timeoutMs: TIMEOUT_MS,
-    });
-
-    await closed;
+    expect(outcome).toEqual({ kind: 'timeout', code: 'ETIMEDOUT', status });
+    await closed.promise;
   });
 
   it('can be brought forward by a signal, before and after the request is sent', async () => {
     const abort = new AbortController();
     const server = await serve({ onRequest: () => abort.abort() });
-    const ask = () => {
-      const limits = { timeoutMs: 1_000_000, maxBodyBytes: 1, signal: abort.signal };
-      return createHttpsSender()(exampleRequest(`http://127.0.0.1:${server.port}/`), limits);
-    };
+    const ask = () => post(createHttpsSender(), server, { timeoutMs: 1_000_000, signal: abort.signal });
 
-    await expect(ask()).rejects.toMatchObject({ kind: 'timeout', code: 'ETIMEDOUT' });
-    await expect(ask()).rejects.toMatchObject({ kind: 'connect', code: 'ETIMEDOUT' });
+    expect(await ask()).toMatchObject({ kind: 'timeout', code: 'ETIMEDOUT' });
+    expect(await ask()).toMatchObject({ kind: 'connect', code: 'ETIMEDOUT' });
     expect(server.connections()).toBe(1);
   });
 
-  it('leaves no timer behind', async () => {
-    const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length;
-    const before = timers();
+  it('leaves no timer and no listener behind', async () => {
+    stopTime();
+    const { signal } = new AbortController();
+    const [added, removed] = [vi.spyOn(signal, 'addEventListener'), vi.spyOn(signal, 'removeEventListener')];
 
-    await receive(answer(200, 'abc'), { timeoutMs: 1_000_000 });
-    await receive('', { end: true, timeoutMs: 1_000_000 });
+    await receive(answer(200, 'abc'), { signal });
+    await receive('', { end: true, signal });
 
-    expect(timers()).toBeLessThanOrEqual(before);
+    expect(vi.getTimerCount()).toBe(0);
+    expect(added).toHaveBeenCalledTimes(2);
+    expect(removed.mock.calls).toEqual(added.mock.calls);
   });
 });
 
-describe('what never leaves', () => {
-  it('refuses a header that could end early, without showing it', async () => {
-    const server = await serve({});
-    const request = exampleRequest(`http://127.0.0.1:${server.port}/`, { headers: { 'x-key': 'hunter2\r\nx: y' } });
-
-    const error = await outcomeOf(createHttpsSender(), request).catch((thrown: unknown) => thrown);
-
-    expect(error).toMatchObject({ code: 'ERR_INVALID_CHAR' });
-    expect(JSON.stringify([String(error), error])).not.toContain('hunter2');
-    expect(server.connections()).toBe(0);
-  });
-
-  it.each(['http://auth.example.com/', 'http://127.0.0.1.example.com/', 'http://10.0.0.1/', 'ftp://127.0.0.1/'])(
-    'sends nothing to %s',
-    async (url) => {
-      await expect(outcomeOf(createHttpsSender(), exampleRequest(url))).rejects.toThrow('over https');
-    },
-  );
-});
-
-it('calls a refused connection "connect"', async () => {
+it('sends no header that could end early, and does not show it', async () => {
   const server = await serve({});
-  await server.close();
+  const request = exampleRequest(`http://127.0.0.1:${server.port}/`, { headers: { 'x-key': 'hunter2\r\nx: y' } });
 
-  const outcome = await outcomeOf(createHttpsSender(), exampleRequest(`http://127.0.0.1:${server.port}/`));
+  const error = await outcomeOf(createHttpsSender(), request).catch((thrown: unknown) => thrown);
 
-  expect(outcome).toEqual({ kind: 'connect', code: 'ECONNREFUSED', status: undefined });
+  expect(error).toMatchObject({ code: 'ERR_INVALID_CHAR' });
+  expect(JSON.stringify([String(error), error])).not.toContain('hunter2');
+  expect(server.connections()).toBe(0);
+});
+
+it.each(['http://auth.example.com/', 'http://127.0.0.1.example.com/', 'http://10.0.0.1/', 'ftp://127.0.0.1/'])(
+  'sends nothing to %s',
+  async (url) => {
+    await expect(outcomeOf(createHttpsSender(), exampleRequest(url))).rejects.toThrow('over https');
+  },
+);
+
+describe('before a connection is ready', () => {
+  const unconnected = { connected: () => false, silentOnReuse: () => false };
+
+  it('a refused connection is "connect"', async () => {
+    const server = await serve({});
+    await server.close();
+    const refused = { kind: 'connect', code: 'ECONNREFUSED', status: undefined };
+    expect(await post(createHttpsSender(), server)).toEqual(refused);
+  });
+
+  it.each([
+    ['ENOTFOUND', 'connect'],
+    ['EAI_AGAIN', 'connect'],
+    ['EHOSTUNREACH', 'connect'],
+    ['ECONNRESET', 'connect'],
+    ['ERR_SOCKET_CONNECTION_TIMEOUT', 'connect'],
+    ['DEPTH_ZERO_SELF_SIGNED_CERT', 'tls'],
+    ['ERROR_IN_CERT_NOT_AFTER_FIELD', 'tls'],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', 'tls'],
+    ['ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', 'tls'],
+    ['EPROTO', 'tls'],
+  ])('%s is "%s", and nothing is kept of the error but its code', (code, kind) => {
+    const error = Object.assign(new Error('hunter2'), { code, input: 'hunter2' });
+    const failure = errorFailure(error, unconnected, undefined);
+    expect(failure).toMatchObject({ kind, code });
+    expect(failure.cause).toBeUndefined();
+    expect(`${failure.stack}${JSON.stringify(failure)}`).not.toContain('hunter2');
+  });
 });

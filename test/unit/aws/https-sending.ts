@@ -1,11 +1,7 @@
-import { onTestFinished } from 'vitest';
+import { onTestFinished, vi } from 'vitest';
+import type { HttpsSender } from '../../../functions/aws/https/sender.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
-import {
-  type HttpRequest,
-  type Send,
-  SendFailure,
-  type SendLimits,
-} from '../../../functions/broker/token-request/send.ts';
+import { type HttpRequest, SendFailure } from '../../../functions/broker/token-request/send.ts';
 import { type RawServer, startRawServer } from '../../support/raw-server.ts';
 
 /** A raw server that ends with the test. */
@@ -25,10 +21,12 @@ export function exampleRequest(url: string, changes: Partial<HttpRequest> = {}):
   };
 }
 
-const LIMITS: SendLimits = { timeoutMs: 5_000, maxBodyBytes: 1_000 };
+type Limits = Parameters<HttpsSender>[1];
+
+const LIMITS: Limits = { timeoutMs: 5_000, maxBodyBytes: 1_000 };
 
 /** The status and the text of an answer, or the failure. */
-export async function outcomeOf(send: Send, request: HttpRequest, limits: Partial<SendLimits> = {}) {
+export async function outcomeOf(send: HttpsSender, request: HttpRequest, limits: Partial<Limits> = {}) {
   try {
     const { status, body } = await send(request, { ...LIMITS, ...limits });
     return { status, text: new TextDecoder().decode(body) };
@@ -39,7 +37,24 @@ export async function outcomeOf(send: Send, request: HttpRequest, limits: Partia
   }
 }
 
+/** The same of a request to a server without TLS. */
+export function post(send: HttpsSender, { port }: Pick<RawServer, 'port'>, limits: Partial<Limits> = {}) {
+  return outcomeOf(send, exampleRequest(`http://127.0.0.1:${port}/`), limits);
+}
+
 /** An answer with a length, as text for the wire. */
 export function answer(status: number, body: string, headers = ''): string {
   return `HTTP/1.1 ${status} X\r\n${headers}content-length: ${body.length}\r\n\r\n${body}`;
+}
+
+/** Stops the time limits, until the end of the test. What is on its way over loopback arrives before time passes. */
+export function stopTime() {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  return {
+    pass: async (ms: number) => {
+      for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+      vi.advanceTimersByTime(ms);
+    },
+  };
 }

@@ -8,47 +8,26 @@ import type { Entry } from '../../../functions/broker/health/evaluate.ts';
 import { NotificationFailure, type NotificationMemory } from '../../../functions/broker/health/notify.ts';
 import { type CallFault, startFaultyEndpoint } from '../../support/dynamodb.ts';
 import { START } from '../../support/example.ts';
-import { motoIsInstalled, startMoto } from '../../support/moto.ts';
-import { startDynamoDB } from '../../support/stand-ins.ts';
-
-// moto answers from several threads and checks a condition apart from the write that it guards: it is asked in turn.
-const SERVERS = [
-  { name: 'dynalite', isInstalled: true, isAtomic: true, start: () => startDynamoDB() },
-  {
-    name: 'moto (skipped where moto_server is not installed)',
-    isInstalled: motoIsInstalled,
-    isAtomic: false,
-    start: startMoto,
-  },
-];
+import { repeatAtOnce, startDynamoDB } from '../../support/stand-ins.ts';
 
 const REJECTED: Entry = { condition: 'rejected', since: START, at: START + 5, version: 'v1' };
 
-describe.each(SERVERS)('the memory of notifications on $name', ({ isInstalled, isAtomic, start }) => {
-  let server: { readonly url: string; readonly close: () => Promise<void> };
+describe('the memory of notifications', () => {
+  let server: Awaited<ReturnType<typeof startDynamoDB>>;
   let tables = 0;
   beforeAll(async () => {
-    if (isInstalled) server = await start();
+    server = await startDynamoDB();
   });
-  afterAll(() => server?.close());
+  afterAll(() => server.close());
 
-  const remembers = it.skipIf(!isInstalled);
-
-  async function compete(writers: readonly (() => Promise<boolean>)[]): Promise<readonly boolean[]> {
-    if (isAtomic) return Promise.all(writers.map((write) => write()));
-    const written: boolean[] = [];
-    for (const write of writers) written.push(await write());
-    return written;
-  }
-
-  remembers('is empty at first', async () => {
+  it('is empty at first', async () => {
     const { memories, endpoint } = await open();
     expect(await memories.read('customer-insights')).toEqual(EMPTY);
     expect(await memories.read(undefined)).toEqual(EMPTY);
     expect(endpoint.calls).toMatchObject(Array(2).fill({ operation: 'GetItem', parameters: { ConsistentRead: true } }));
   });
 
-  remembers('gives back what was written', async () => {
+  it('gives back what was written', async () => {
     const { memories } = await open();
     const entries = new Map<string, Entry>([
       ['acme/customer-insights', REJECTED],
@@ -62,13 +41,13 @@ describe.each(SERVERS)('the memory of notifications on $name', ({ isInstalled, i
     expect(await memories.read(undefined)).toEqual(EMPTY);
   });
 
-  remembers('takes of several successors one, and none of what was read before', async () => {
+  it('takes of several successors one, and none of what was read before', async () => {
     const { memories } = await open();
     const writers = [10, 11, 12, 13, 14].map((at) => {
       const entries = new Map<string, Entry>([['service', { condition: 'incident', since: at, at }]]);
       return () => memories.write(undefined, { entries, revision: 1 });
     });
-    expect((await compete(writers)).filter((isWritten) => isWritten)).toHaveLength(1);
+    expect((await Promise.all(writers.map((write) => write()))).filter((isWritten) => isWritten)).toHaveLength(1);
     expect(await memories.write(undefined, { ...EMPTY, revision: 2 })).toBe(true);
     expect(await memories.write(undefined, { ...EMPTY, revision: 2 })).toBe(false);
     expect(await memories.write(undefined, { ...EMPTY, revision: 1 })).toBe(false);
@@ -76,14 +55,14 @@ describe.each(SERVERS)('the memory of notifications on $name', ({ isInstalled, i
     expect((await memories.read(undefined)).revision).toBe(2);
   });
 
-  remembers('takes a write whose answer was lost for written', async () => {
+  it('takes a write whose answer was lost for written', async () => {
     const { memories, endpoint } = await open();
     endpoint.failWith('lost-answer', 1);
     expect(await memories.write(undefined, { ...EMPTY, revision: 1 })).toBe(true);
     expect(await memories.write(undefined, { ...EMPTY, revision: 2 })).toBe(true);
   });
 
-  remembers('lies in items of its own, for 90 days after the last write', async () => {
+  it('lies in items of its own, for 90 days after the last write', async () => {
     const { memories, item } = await open();
     await memories.write('customer-insights', { ...EMPTY, revision: 1 });
     await memories.write(undefined, { ...EMPTY, revision: 1 });
@@ -95,7 +74,7 @@ describe.each(SERVERS)('the memory of notifications on $name', ({ isInstalled, i
     }
   });
 
-  remembers.each<[string, Item]>([
+  it.each<[string, Item]>([
     ['no JSON', { entries: { S: '[["acme/' }, revision: { N: '3' } }],
     ['other JSON', { entries: { S: '{"acme/customer-insights":"rejected"}' }, revision: { N: '3' } }],
     ['numbers', { entries: { N: '7' }, revision: { N: '3' } }],
@@ -111,22 +90,22 @@ describe.each(SERVERS)('the memory of notifications on $name', ({ isInstalled, i
     expect(await memories.write(undefined, { ...EMPTY, revision: 4 })).toBe(true);
   });
 
-  remembers('keeps what can be read beside what cannot', async () => {
+  it('keeps what can be read beside what cannot', async () => {
     const { memories, put } = await open();
     const rows = [['a/b', 'suspicious', 1, 1, null], ['acme/customer-insights', 'rejected', START, START + 5, 'v1'], 7];
     await put('notify::run', { entries: { S: JSON.stringify(rows) } });
     expect([...(await memories.read(undefined)).entries]).toEqual([['acme/customer-insights', REJECTED]]);
   });
 
-  remembers('can be written once where the count of its writes is no number', async () => {
+  it('can be written once where the count of its writes is no number', async () => {
     const { memories, put } = await open();
     await put('notify::run', { revision: { S: 'three' } });
     expect((await memories.read(undefined)).revision).toBe(0);
     const writers = [1, 1].map((revision) => () => memories.write(undefined, { ...EMPTY, revision }));
-    expect((await compete(writers)).toSorted()).toEqual([false, true]);
+    expect((await Promise.all(writers.map((write) => write()))).toSorted()).toEqual([false, true]);
   });
 
-  remembers('has room for the most that is ever written', async () => {
+  it('has room for the most that is ever written', async () => {
     const { memories } = await open();
     const longest = (index: number) => `${'c'.repeat(58)}${10_000 + index}/${'s'.repeat(63)}`;
     const entry: Entry = { condition: 'secret-malformed', since: START, at: START, version: 'v'.repeat(64) };
@@ -134,29 +113,25 @@ describe.each(SERVERS)('the memory of notifications on $name', ({ isInstalled, i
     expect(await memories.write('customer-insights', { entries, revision: 1 })).toBe(true);
   });
 
-  remembers.each([
-    'access-denied',
-    'throttled',
-    'internal-error',
-    'garbage',
-    'reset',
-    'hang',
-    'stall',
-  ] satisfies CallFault[])('fails with one word and no more: %s', async (fault) => {
-    const { memories, endpoint } = await open({ timeoutMs: 300 });
-    endpoint.failWith(fault);
-    const read = () => memories.read(undefined);
-    const write = () => memories.write(undefined, { ...EMPTY, revision: 1 });
-    for (const call of [read, write]) {
-      const error = await call().catch((thrown: unknown) => thrown);
-      expect(error).toBeInstanceOf(NotificationFailure);
-      expect(error).toMatchObject({ message: expect.stringMatching(/^memory-\w+$/) });
-      expect(error).not.toHaveProperty('cause');
-      expect(String(error)).not.toContain('garbage');
-    }
-  });
+  it.each(['access-denied', 'throttled', 'internal-error', 'garbage', 'reset', 'hang', 'stall'] satisfies CallFault[])(
+    'fails with one word and no more: %s',
+    async (fault) => {
+      const { memories, endpoint } = await open(fault === 'hang' || fault === 'stall' ? { timeoutMs: 20 } : {});
+      endpoint.failWith(fault);
+      const read = () => memories.read(undefined);
+      const write = () => memories.write(undefined, { ...EMPTY, revision: 1 });
+      for (const call of [read, write]) {
+        const error = await call().catch((thrown: unknown) => thrown);
+        expect(error).toBeInstanceOf(NotificationFailure);
+        expect(error).toMatchObject({ message: expect.stringMatching(/^memory-\w+$/) });
+        expect(error).not.toHaveProperty('cause');
+        expect(String(error)).not.toContain('garbage');
+      }
+    },
+  );
 
   async function open({ timeoutMs = 10_000 } = {}) {
+    repeatAtOnce();
     const endpoint = await startFaultyEndpoint(server.url);
     const dynamodb = createDynamoDBClient({ endpoint: endpoint.url, maxAttempts: 2, ...ACCESS });
     const direct = createDynamoDBClient({ endpoint: server.url, ...ACCESS });

@@ -1,13 +1,13 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
 import { type AttributeValue, GetItemCommand } from '@aws-sdk/client-dynamodb';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Item } from '../../../functions/aws/pair-table/item.ts';
+import { createPairTable } from '../../../functions/aws/pair-table/table.ts';
+import { createSealer } from '../../../functions/aws/sealing/sealing.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import type { Ending, Lease } from '../../../functions/broker/pair/store.ts';
 import { START } from '../../support/example.ts';
 import { examplePublication, exampleToken, revealed } from '../../support/pair-examples.ts';
-import { connectPairTable, IN_TIME, openPairTable, TABLE } from '../../support/pair-table.ts';
+import { connectPairTable, exampleKey, IN_TIME, keysOf, TABLE } from '../../support/pair-table.ts';
 import { startDynamoDB } from '../../support/stand-ins.ts';
 
 const PAIR: Pair = { client: 'acme', service: 'customer-insights' };
@@ -26,7 +26,6 @@ describe('an item of which one bit is different', () => {
   beforeAll(async () => {
     world = await start();
   });
-  afterAll(() => world.close());
 
   it('is told apart attribute by attribute: none is left out here', () => {
     expect(Object.keys(world.item).toSorted()).toEqual([...SEALED, ...OPEN, 'pair'].toSorted());
@@ -49,57 +48,44 @@ describe('an item of which one bit is different', () => {
   });
 });
 
-/** A real item of a real table, and a server that answers with the text that it is given. */
+/** A real item of a real table, and what the store reads in its place. */
 async function start() {
   const dynamodb = await startDynamoDB();
-  const writer = await connectPairTable(dynamodb.url);
+  const table = await connectPairTable(dynamodb.url);
   const take = async (seenFence: number) => {
     const times = { now: START, until: START + 6_000 };
     const rest = { observedExpired: true, forced: true, chargedVersion: undefined, isCheck: false };
-    await writer.store.acquire(PAIR, { seenFence, owner: 'owner-1', ...times, ...rest }, IN_TIME);
+    await table.store.acquire(PAIR, { seenFence, owner: 'owner-1', ...times, ...rest }, IN_TIME);
     return { owner: 'owner-1', fence: seenFence + 1 };
   };
-  const end = (lease: Lease, ending: Ending) => writer.store.end(PAIR, lease, ending, IN_TIME);
+  const end = (lease: Lease, ending: Ending) => table.store.end(PAIR, lease, ending, IN_TIME);
   const wait = { until: START, step: 1, problem: { type: 'internal', detail: 'x' } } as const;
   const checked = { version: 'v3', at: START, finding: 'accepted' } as const;
   await end(await take(0), { kind: 'publish', publication: examplePublication(), holdKey: 'v1:0123456789abcdef' });
-  await writer.store.reject(PAIR, await take(1), { version: 'v2', at: START, goneVersions: [] }, IN_TIME);
+  await table.store.reject(PAIR, await take(1), { version: 'v2', at: START, goneVersions: [] }, IN_TIME);
   await end(await take(2), { kind: 'hold', key: 'v2:0123456789abcdef', hold: wait, expiredKeys: [], checked });
   await end(await take(3), { kind: 'pause', pause: wait });
   await take(4);
-  const { Item: item = {} } = await writer.direct.send(
-    new GetItemCommand({ TableName: TABLE, Key: { pair: { S: `${PAIR.client}/${PAIR.service}` } } }),
-  );
-  await writer.close();
-
-  let answer = '';
-  const server = createServer((request, response) => {
-    request.resume().on('end', () => response.end(answer));
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  const reader = openPairTable(`http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`);
+  const Key = { pair: { S: `${PAIR.client}/${PAIR.service}` } };
+  const { Item: item = {} } = await table.direct.send(new GetItemCommand({ TableName: TABLE, Key }));
+  await table.close();
+  await dynamodb.close();
 
   return {
     item,
     read: async (altered: Item) => {
-      answer = JSON.stringify({ Item: onTheWire(altered) });
-      const counted = reader.unreadable.length;
-      const { token } = await reader.store.read(PAIR, IN_TIME);
-      return { token, unreadable: reader.unreadable.slice(counted) };
-    },
-    close: async () => {
-      server.close();
-      server.closeAllConnections();
-      await dynamodb.close();
+      const unreadable: string[] = [];
+      const store = createPairTable({
+        dynamodb: { ...table.through, getItem: async () => altered },
+        tableName: TABLE,
+        sealer: createSealer({ environment: 'dev', keys: keysOf(exampleKey()) }),
+        now: () => START,
+        onUnreadable: (reason) => unreadable.push(reason),
+      });
+      const { token } = await store.read(PAIR, IN_TIME);
+      return { token, unreadable };
     },
   };
-}
-
-function onTheWire(item: Item) {
-  const wire = ({ B, ...rest }: AttributeValue) => (B === undefined ? rest : { B: Buffer.from(B).toString('base64') });
-  return Object.fromEntries(Object.entries(item).map(([name, value]) => [name, wire(value)]));
 }
 
 /** The attribute with each of its bits turned, one at a time. */

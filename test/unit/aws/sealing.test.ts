@@ -73,29 +73,6 @@ describe('opening what is not as it was sealed', () => {
     expect(await createSealer({ environment: 'dev', keys: other }).open(ACME, await seal())).toBeUndefined();
   });
 
-  it.each<[string, Partial<SealedPublication['visible']>]>([
-    ['fingerprint', { fingerprint: 'fedcba9876543210' }],
-    ['credentialVersion', { credentialVersion: 'v2' }],
-    ['tokenType', { tokenType: 'MAC' }],
-    ['expirySource', { expirySource: 'assumed' }],
-    ['issuedAt', { issuedAt: 1 }],
-    ['expiresAt', { expiresAt: exampleToken().expiresAt + 1 }],
-    ['refreshAt', { refreshAt: exampleToken().refreshAt + 1 }],
-    ['sameTokenAgain', { sameTokenAgain: true }],
-    ['lifetimeSeenMs', { lifetimeSeenMs: 1 }],
-  ])('gives nothing with another %s', async (_name, altered) => {
-    const sealed = await seal();
-    expect(await sealer.open(ACME, { ...sealed, visible: { ...sealed.visible, ...altered } })).toBeUndefined();
-  });
-
-  it('gives nothing when any bit is different', async () => {
-    const sealed = await seal();
-    for (let bit = 0; bit < sealed.bytes.length * 8; bit++) {
-      const found = await sealer.open(ACME, { ...sealed, bytes: flipped(sealed.bytes, bit) });
-      expect(found, `bit ${bit}`).toBeUndefined();
-    }
-  });
-
   it('gives nothing at any length but its own', async () => {
     const sealed = await seal();
     for (let length = 0; length < sealed.bytes.length; length++) {
@@ -186,10 +163,4 @@ async function seal(publication: Publication = examplePublication(), by: Sealer 
   const sealed = await by.seal(ACME, publication);
   if (sealed === undefined) throw new Error('there is no key');
   return sealed;
-}
-
-function flipped(bytes: Uint8Array, bit: number): Uint8Array {
-  const copy = Uint8Array.from(bytes);
-  copy[bit >> 3] = (copy[bit >> 3] ?? 0) ^ (1 << (bit & 7));
-  return copy;
 }

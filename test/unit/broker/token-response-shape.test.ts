@@ -63,6 +63,7 @@ describe('the shape report', () => {
     ['a short client id that is all of it', 'ab', { clientId: 'ab' }],
     ['a passphrase', 'correcthorse', { secret: 'correcthorse' }],
     ['a passphrase within another word', 'the_correcthorse', { secret: 'correcthorse' }],
+    ['a part of a passphrase', 'correct', { secret: 'correct-horse' }],
     ['a short secret that is all of it', 'staple', { secret: 'staple' }],
   ])('masks a name that shows %s', (_, name, credential) => {
     expect(shapeOf({ results: { [name]: 1 } }, undefined, credential).members.at(-1)?.path).toBe('results.*');

@@ -1,27 +1,35 @@
 import { ScanCommand } from '@aws-sdk/client-dynamodb';
-import { CreateSecretCommand, DeleteSecretCommand, PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
+import {
+  CreateSecretCommand,
+  DeleteSecretCommand,
+  PutSecretValueCommand,
+  type PutSecretValueCommandInput,
+} from '@aws-sdk/client-secrets-manager';
 import { onTestFinished, vi } from 'vitest';
 import { ensurePairTable, ensureSealingKey } from '../../../bin/local/aws/dynamodb.ts';
+import type { LabelUpdate } from '../../../bin/local/aws/secret-store.ts';
 import type { PublishedMessage } from '../../../bin/local/aws/sns-sts.ts';
 import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
 import { startTokenService } from '../../../bin/local/token-service/server.ts';
+import { createTokenBroker } from '../../../client/token-broker.ts';
 import { createDynamoDBClient, createSecretsManagerClient } from '../../../functions/aws/clients.ts';
 import type { AccessRule } from '../../../functions/broker/authorize.ts';
 import { createHealthFunction } from '../../../functions/health-function.ts';
 import { createTokenFunction } from '../../../functions/token-function.ts';
 import { exampleRule, exampleService } from '../../support/example.ts';
-import { startDynamoDB, startSecretsManager, startSns, startSts } from '../../support/stand-ins.ts';
-
-const PROBE = roleArn('probe');
+import { repeatAtOnce, startDynamoDB, startSecretsManager, startSns, startSts } from '../../support/stand-ins.ts';
 
 /** What the services accept; `wrong` is a credential that they do not. */
 export const CREDENTIALS = {
   acme: { client_id: 'acme-id', secret: 'marked+acme/secret' },
+  renewed: { client_id: 'acme-id-2', secret: 'marked+renewed/secret' },
   globex: { client_id: 'globex-id', secret: 'marked+globex/secret' },
   wrong: { client_id: 'acme-id', secret: 'marked+wrong/secret' },
 };
 
+const PROBE = roleArn('probe');
 const HEALTH = { role: roleArn('health'), accessKeyId: 'AKIDHEALTH', secretAccessKey: 'marked+health/key' };
+const BILLING = { role: roleArn('billing'), accessKeyId: 'AKIDBILLING', secretAccessKey: 'marked+billing/key' };
 const PROBE_KEY = {
   role: PROBE,
   accessKeyId: 'AKIDPROBE',
@@ -34,25 +42,34 @@ const TOPIC = 'arn:aws:sns:us-east-1:111111111111:token-broker-test';
 
 interface Options {
   readonly services?: readonly string[];
-  /** Beside the one of the health role. */
+  /** Beside those of the health role and of `billing`. */
   readonly accessRules?: readonly AccessRule[];
   readonly probeMayInvoke?: boolean;
   readonly probeRoleArn?: string;
+  /** How long the broker waits for a service: what a busy machine needs, unless a service never answers. */
+  readonly patienceMs?: number;
 }
 
 /** The health function, a whole broker on loopback, and everything around the two that can be seen or go wrong. */
 export async function startHealthFunctionWorld(options: Options = {}) {
   const { services = ['customer-insights'], accessRules = [], probeMayInvoke = true, probeRoleArn = PROBE } = options;
+  const { patienceMs = 6_000 } = options;
+  repeatAtOnce();
   const messages: PublishedMessage[] = [];
   const lines: string[] = [];
+  const healthLines: string[] = [];
+  const checks: number[] = [];
+  const events: object[] = [];
+  const { acme, renewed, globex } = CREDENTIALS;
   const accepted = [
-    { client: 'acme', ...CREDENTIALS.acme },
-    { client: 'globex', ...CREDENTIALS.globex },
+    { client: 'acme', ...acme },
+    { client: 'acme', ...renewed },
+    { client: 'globex', ...globex },
   ];
   const tokenService = await startTokenService({
     credentials: Object.fromEntries(services.map((service) => [service, accepted])),
   });
-  const secretsManager = await startSecretsManager();
+  const secretsManager = await startSecretsManager({ onLabelUpdated: (update) => events.push(eventOf(update)) });
   const dynamodb = await startDynamoDB();
   const sns = await startSns({ topicArn: TOPIC, onMessage: (message) => messages.push(message) });
   const sts = await startSts({ roles: [PROBE_KEY] });
@@ -71,23 +88,24 @@ export async function startHealthFunctionWorld(options: Options = {}) {
   await ensurePairTable(table, TABLE);
   await ensureSealingKey(secrets, ENVIRONMENT);
 
-  // Short, because some of the services never answer.
-  const service = (name: string) =>
-    exampleService({ authUrl: tokenService.authUrl(name), attemptTimeoutMs: 300, requestTimeoutMs: 500 });
+  const times = { attemptTimeoutMs: patienceMs, requestTimeoutMs: patienceMs };
   const broker = await startFunctionUrl({
     handler: createTokenFunction({
       environment: ENVIRONMENT,
       tableName: TABLE,
       settings: {
-        services: Object.fromEntries(services.map((name) => [name, service(name)])),
-        accessRules,
+        services: Object.fromEntries(
+          services.map((name) => [name, exampleService({ authUrl: tokenService.authUrl(name), ...times })]),
+        ),
+        accessRules: [exampleRule({ services: 'all' }), ...accessRules],
         provenForSeconds: 3_600,
       },
       checkerRoles: [HEALTH.role],
       write: (line) => lines.push(line),
     }).handler,
-    callers: [HEALTH, { ...PROBE_KEY, mayInvoke: probeMayInvoke }],
+    callers: [HEALTH, BILLING, { ...PROBE_KEY, mayInvoke: probeMayInvoke }],
     port: 0,
+    onAnswer: ({ path, status }) => path === '/check' && checks.push(status),
   });
   onTestFinished(async () => {
     secrets.destroy();
@@ -96,7 +114,6 @@ export async function startHealthFunctionWorld(options: Options = {}) {
     vi.unstubAllEnvs();
   });
 
-  const healthLines: string[] = [];
   const handler = createHealthFunction({
     environment: ENVIRONMENT,
     url: broker.url,
@@ -118,11 +135,16 @@ export async function startHealthFunctionWorld(options: Options = {}) {
     dynamodb,
     sns,
     sts,
+    /** What the operators were told. */
     messages,
     /** What the broker has written. */
     lines,
     /** What the health function has written. */
     healthLines,
+    /** The status of every answer to a check. */
+    checks,
+    /** Asks for tokens as the role `billing`. */
+    caller: createTokenBroker({ url: broker.url, credentials: BILLING, cache: false }),
     /** One run; gives its result, its last line, and the subjects of what it sent. */
     run: async (remainingMs = 60_000, event: unknown = {}) => {
       const sent = messages.length;
@@ -131,18 +153,41 @@ export async function startHealthFunctionWorld(options: Options = {}) {
       const line = JSON.parse(healthLines.at(-1) ?? '{}');
       return { ...result, line, subjects: messages.slice(sent).map(({ subject = '' }) => subject) };
     },
+    deliver: (event: unknown) => handler(event, { getRemainingTimeInMillis: () => 60_000 }),
+    /** Stores a first credential; gives the event that would tell of it. */
     store: async (client: string, credential: object, services?: string) => {
       const Tags = services === undefined ? [] : [{ Key: 'services', Value: services }];
       const SecretString = JSON.stringify(credential);
-      await secrets.send(new CreateSecretCommand({ Name: secretOf(client), SecretString, Tags }));
+      const Name = secretOf(client);
+      const { ARN: arn = '', VersionId: versionId = '' } = await secrets.send(
+        new CreateSecretCommand({ Name, SecretString, Tags }),
+      );
+      return eventOf({ name: Name, arn, versionId, label: 'AWSCURRENT' });
     },
-    replace: async (client: string, credential: object) => {
+    /** Puts another credential into use; gives the event that Secrets Manager sent. */
+    replace: async (client: string, credential: object, more: Partial<PutSecretValueCommandInput> = {}) => {
       const SecretString = JSON.stringify(credential);
-      await secrets.send(new PutSecretValueCommand({ SecretId: secretOf(client), SecretString }));
+      await secrets.send(new PutSecretValueCommand({ SecretId: secretOf(client), SecretString, ...more }));
+      return events.at(-1);
     },
     /** Plans the deletion, as AWS does when nothing else is said. */
     remove: (client: string) => secrets.send(new DeleteSecretCommand({ SecretId: secretOf(client) })),
     items: async () => (await table.send(new ScanCommand({ TableName: TABLE }))).Items ?? [],
+  };
+}
+
+/** As it is sent by AWS. */
+export function eventOf({ name, arn, versionId, label }: LabelUpdate) {
+  return {
+    version: '0',
+    id: '6a7e8feb-b491-4cf7-a9f1-bf3703467718',
+    'detail-type': 'Secret Label Updated',
+    source: 'aws.secretsmanager',
+    account: '111111111111',
+    time: '2026-01-01T00:00:00Z',
+    region: 'us-east-1',
+    resources: [arn],
+    detail: { name, labelUpdated: label, versionId },
   };
 }
 

@@ -1,15 +1,19 @@
-import { DeleteSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it } from 'vitest';
-import { eventOf, NEW, OLD, SERVICES, startSecretEventWorld, WRONG } from './secret-event-world.ts';
+import { CREDENTIALS, eventOf, startHealthFunctionWorld } from './health-function-world.ts';
+
+const SERVICES = ['customer-insights', 'merchant-payment-cleansing'] as const;
+const { acme: OLD, renewed: NEW, wrong: WRONG } = CREDENTIALS;
+
+const startWorld = () => startHealthFunctionWorld({ services: SERVICES });
 
 describe('a good version that is put into use', () => {
   it('is proven once on every service before a caller needs it', async () => {
-    const world = await startSecretEventWorld();
-    await world.create(OLD);
+    const world = await startWorld();
+    await world.store('acme', OLD);
     await Promise.all(SERVICES.map((service) => world.caller.token({ client: 'acme', service })));
     const before = world.tokenService.requests.length;
 
-    await world.deliver(await world.promote(NEW));
+    await world.deliver(await world.replace('acme', NEW));
 
     expect(
       world.tokenService.requests
@@ -23,10 +27,10 @@ describe('a good version that is put into use', () => {
   });
 
   it('is checked on every configured service, and told of those alone that the tag of its secret lists', async () => {
-    const world = await startSecretEventWorld();
-    const event = await world.create(WRONG, [{ Key: 'services', Value: 'customer-insights no-such-service' }]);
+    const world = await startWorld();
+    const event = await world.store('acme', WRONG, 'customer-insights no-such-service');
     await world.deliver(event);
-    expect(linesOfHealth(world.lines).map(({ service }) => service)).toEqual(SERVICES);
+    expect(linesOfHealth(world.healthLines).map(({ service }) => service)).toEqual(SERVICES);
     expect(world.messages.map(({ subject }) => subject)).toEqual([
       '[token-broker test] rejected: acme on customer-insights',
     ]);
@@ -34,10 +38,10 @@ describe('a good version that is put into use', () => {
   });
 
   it('is said to work in one line for each service', async () => {
-    const world = await startSecretEventWorld();
-    const event = await world.create(OLD);
+    const world = await startWorld();
+    const event = await world.store('acme', OLD);
     await world.deliver(event);
-    expect(linesOfHealth(world.lines)).toMatchObject(
+    expect(linesOfHealth(world.healthLines)).toMatchObject(
       SERVICES.map((service) => ({
         environment: 'test',
         service,
@@ -54,11 +58,11 @@ describe('a good version that is put into use', () => {
 
 describe('a bad version that is put into use', () => {
   it('costs one token request per service and no caller a token, and is told at most once by each event at once', async () => {
-    const world = await startSecretEventWorld();
-    await world.deliver(await world.create(OLD));
+    const world = await startWorld();
+    await world.deliver(await world.store('acme', OLD));
     const before = world.tokenService.requests.length;
 
-    const event = await world.promote(WRONG);
+    const event = await world.replace('acme', WRONG);
     const [, , , ...tokens] = await Promise.all([
       world.deliver(event),
       world.deliver(event),
@@ -73,13 +77,13 @@ describe('a bad version that is put into use', () => {
     expect(told).toBeGreaterThanOrEqual(1);
     expect(told).toBeLessThanOrEqual(3);
     expect(world.messages).toHaveLength(told);
-  }, 30_000);
+  });
 
   it('is told with everything that an operator needs', async () => {
-    const world = await startSecretEventWorld();
-    await world.deliver(await world.create(OLD));
+    const world = await startWorld();
+    await world.deliver(await world.store('acme', OLD));
     const ClientRequestToken = 'ffffffff-0000-4000-8000-000000000002';
-    await world.deliver(await world.promote(WRONG, { ClientRequestToken }));
+    await world.deliver(await world.replace('acme', WRONG, { ClientRequestToken }));
 
     const [message] = world.messages;
     expect(message?.subject).toBe('[token-broker test] rejected: acme on customer-insights');
@@ -90,26 +94,26 @@ describe('a bad version that is put into use', () => {
   });
 
   it('is told about again when it is another one', async () => {
-    const world = await startSecretEventWorld();
-    await world.deliver(await world.create(OLD));
-    await world.deliver(await world.promote(WRONG));
-    await world.deliver(await world.promote({ ...WRONG, secret: 'marked-also-wrong' }));
+    const world = await startWorld();
+    await world.deliver(await world.store('acme', OLD));
+    await world.deliver(await world.replace('acme', WRONG));
+    await world.deliver(await world.replace('acme', { ...WRONG, secret: 'marked-also-wrong' }));
     expect(world.messages).toHaveLength(2);
   });
 
   it('is told when it cannot even be sent', async () => {
-    const world = await startSecretEventWorld();
-    await world.deliver(await world.create(OLD));
-    await world.deliver(await world.promote({ user: 'marked-secret' }));
+    const world = await startWorld();
+    await world.deliver(await world.store('acme', OLD));
+    await world.deliver(await world.replace('acme', { user: 'marked-secret' }));
     expect(world.messages).toMatchObject([
       { subject: '[token-broker test] secret-malformed: acme on customer-insights' },
     ]);
   });
 
   it('is told at the next try when the topic did not take the message', async () => {
-    const world = await startSecretEventWorld();
-    await world.deliver(await world.create(OLD));
-    const event = await world.promote(WRONG);
+    const world = await startWorld();
+    await world.deliver(await world.store('acme', OLD));
+    const event = await world.replace('acme', WRONG);
     world.sns.failWith('bad-gateway');
     await expect(world.deliver(event)).rejects.toThrow(/^acme: notifier-/);
     world.sns.failWith(undefined);
@@ -117,21 +121,21 @@ describe('a bad version that is put into use', () => {
     await world.deliver(event);
     await world.deliver(event);
     expect(world.messages).toHaveLength(1);
-  }, 30_000);
+  });
 });
 
 describe('what cannot be finished', () => {
   it('fails, so that Lambda tries again, when a service does not answer, and sends no message', async () => {
-    const world = await startSecretEventWorld();
-    const event = await world.create(OLD);
+    const world = await startWorld();
+    const event = await world.store('acme', OLD);
     world.tokenService.respondWith('customer-insights', { status: 503 });
     await expect(world.deliver(event)).rejects.toThrow('acme: customer-insights unreachable');
     expect(world.messages).toEqual([]);
   });
 
   it('fails when the broker does not answer', async () => {
-    const world = await startSecretEventWorld();
-    const event = await world.create(OLD);
+    const world = await startWorld();
+    const event = await world.store('acme', OLD);
     await world.broker.close();
     await expect(world.deliver(event)).rejects.toThrow(
       'acme: customer-insights network-error, merchant-payment-cleansing network-error',
@@ -139,8 +143,8 @@ describe('what cannot be finished', () => {
   });
 
   it('asks again for nothing that was proven at the first try', async () => {
-    const world = await startSecretEventWorld();
-    const event = await world.create(OLD);
+    const world = await startWorld();
+    const event = await world.store('acme', OLD);
     world.broker.throttle(3);
     await expect(world.deliver(event)).rejects.toThrow(/^acme: [a-z-]+ aws-throttled$/);
     await world.deliver(event);
@@ -150,9 +154,9 @@ describe('what cannot be finished', () => {
 
 describe('an event that changes nothing', () => {
   it.each(['a duplicate', 'a late one of the version before'])('leads to no token request: %s', async (which) => {
-    const world = await startSecretEventWorld();
-    const first = await world.create(OLD);
-    const second = await world.promote(NEW);
+    const world = await startWorld();
+    const first = await world.store('acme', OLD);
+    const second = await world.replace('acme', NEW);
     await world.deliver(second);
     const before = world.tokenService.requests.length;
     await world.deliver(which === 'a duplicate' ? second : first);
@@ -163,21 +167,24 @@ describe('an event that changes nothing', () => {
   it.each(['is gone', 'is planned for deletion'])(
     'leads to no token request and no message when the secret %s',
     async (how) => {
-      const world = await startSecretEventWorld();
-      const event = await world.create(OLD);
-      const SecretId = 'token-broker/test/acme';
-      if (how === 'is gone') world.store.remove(world.store.get(SecretId));
-      else await world.secrets.send(new DeleteSecretCommand({ SecretId }));
+      const world = await startWorld();
+      const event = await world.store('acme', OLD);
+      const { store } = world.secretsManager;
+      if (how === 'is gone') store.remove(store.get('token-broker/test/acme'));
+      else await world.remove('acme');
       await world.deliver(event);
-      expect(linesOfHealth(world.lines).map(({ outcome }) => outcome)).toEqual(['secret-missing', 'secret-missing']);
+      expect(linesOfHealth(world.healthLines).map(({ outcome }) => outcome)).toEqual([
+        'secret-missing',
+        'secret-missing',
+      ]);
       expect(world.tokenService.requests).toEqual([]);
       expect(world.messages).toEqual([]);
     },
   );
 
   it('leads to no check when it is foreign or malformed', async () => {
-    const world = await startSecretEventWorld();
-    await world.create(OLD);
+    const world = await startWorld();
+    await world.store('acme', OLD);
     const event = eventOf({ name: 'token-broker/test/acme', arn: 'arn', versionId: 'v2', label: 'AWSCURRENT' });
     const { detail, ...envelope } = event;
     const foreign = [
@@ -221,7 +228,7 @@ describe('an event that changes nothing', () => {
     expect(world.checks).toEqual([]);
     expect(world.tokenService.requests).toEqual([]);
     expect(world.messages).toEqual([]);
-    expect(linesOfHealth(world.lines).map(({ outcome }) => outcome)).toEqual([
+    expect(linesOfHealth(world.healthLines).map(({ outcome }) => outcome)).toEqual([
       ...foreign.map(() => 'foreign'),
       ...malformed.map(() => 'malformed'),
     ]);
@@ -230,13 +237,15 @@ describe('an event that changes nothing', () => {
 
 describe('what is written or sent', () => {
   it('holds no part of a credential and no token', async () => {
-    const world = await startSecretEventWorld();
-    await world.deliver(await world.create(OLD));
-    await world.deliver(await world.promote(WRONG));
+    const world = await startWorld();
+    await world.deliver(await world.store('acme', OLD));
+    await world.deliver(await world.replace('acme', WRONG));
     world.tokenService.respondWith('customer-insights', { status: 400, body: '{"error":"marked-answer"}' });
-    await world.deliver(await world.promote(NEW)).catch((error: unknown) => world.lines.push(String(error)));
+    await world
+      .deliver(await world.replace('acme', NEW))
+      .catch((error: unknown) => world.healthLines.push(String(error)));
 
-    const written = world.lines.join('') + JSON.stringify(world.messages);
+    const written = JSON.stringify([world.lines, world.healthLines, world.messages]);
     expect(written).toContain('rejected');
     const secrets = [OLD, WRONG, NEW].flatMap(({ client_id, secret }) => [
       btoa(`${client_id}:${secret}`),
@@ -251,14 +260,12 @@ describe('what is written or sent', () => {
 });
 
 interface Line {
-  readonly operation?: string;
   readonly outcome: string;
   readonly service: string;
 }
 
 function linesOfHealth(lines: readonly string[]): readonly Line[] {
-  const parsed: readonly Line[] = lines.map((line) => JSON.parse(line));
-  return parsed.filter(({ operation }) => operation === 'health').toSorted(byService);
+  return lines.map((line): Line => JSON.parse(line)).toSorted(byService);
 }
 
 function byService(one: { readonly service: string }, other: { readonly service: string }): number {
