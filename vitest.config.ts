@@ -2,9 +2,10 @@ import { defineConfig } from 'vitest/config';
 
 /** End to end, but slow: they start a process for each command, a browser, a bundler or an installation. */
 const SLOW = [
-  'test/e2e/{app,bench,local-operations,local-process,readme-commands,simulate-command,stack}.test.ts',
-  'test/e2e/{client,commands}/**/*.test.ts',
-  'test/e2e/docs/{alarms,examples,operations}.test.ts',
+  'test/e2e/{app,bench,local-process,readme-commands,simulate-command,stack}.test.ts',
+  'test/e2e/client/*.test.ts',
+  'test/e2e/commands/process.test.ts',
+  'test/e2e/docs/{examples,operations}.test.ts',
   'test/e2e/local/page*.test.ts',
 ];
 

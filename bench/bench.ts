@@ -58,7 +58,7 @@ async function run(options: Options): Promise<void> {
       options,
     );
     const samples = runs.map((each) => ({ ...each, missed: missedOf(each, goalsOf(each)) }));
-    if (options.json) printJson({ goals, skipped, samples });
+    if (options.json) printJson(process, { goals, skipped, samples });
     else process.stdout.write(`${runs.map((each) => reportOf(each, goalsOf(each), skipped)).join('\n')}\n`);
     if (options.chart === undefined) return;
     await mkdir(options.chart, { recursive: true });
@@ -70,7 +70,7 @@ async function run(options: Options): Promise<void> {
 
 /** The samples under every runtime client, the plain one first. */
 async function measureAll(folder: string, { rounds, hits, fleet }: Options): Promise<readonly Samples[]> {
-  talk('Synthesising the stack, and bundling the references beside it.');
+  talk(process, 'Synthesising the stack, and bundling the references beside it.');
   const standIns = await startStandIns(folder);
   try {
     const bundles = await makeBundles(folder, standIns.authUrl);
@@ -79,7 +79,7 @@ async function measureAll(folder: string, { rounds, hits, fleet }: Options): Pro
     const runs: Samples[] = [];
     for (const { name, command } of clients) {
       const until = performance.now() + ROUNDS_MS / clients.length;
-      const onRound = (done: number) => talk(`Under ${name}: round ${done} of ${rounds}.`);
+      const onRound = (done: number) => talk(process, `Under ${name}: round ${done} of ${rounds}.`);
       const measured = await measure({ bundles, standIns, command }, { rounds, hits, until, onRound });
       const machine = { node: process.versions.node, processors: availableParallelism(), load: loadavg()[1] ?? 0 };
       runs.push({ ...machine, runtimeClient: name, bundleBytes: bundles.brokerBytes, ...measured, ...fleets });
@@ -92,10 +92,11 @@ async function measureAll(folder: string, { rounds, hits, fleet }: Options): Pro
 
 async function measureFleets(): Promise<Pick<Samples, 'fleet' | 'simulated'>> {
   talk(
+    process,
     'A fleet of 200 environments, in 8 processes around one DynamoDB on this machine, asks for the token of one pair.',
   );
   const fleet = await measureFleet();
-  talk('A fleet of 10 000 environments is simulated.');
+  talk(process, 'A fleet of 10 000 environments is simulated.');
   const scale = { environments: 10_000, pairs: 1_000, hours: 24, seed: 1, calm: false };
   const simulation = { signal: new AbortController().signal, onProgress: () => undefined };
   const [outcome] = await simulateAll([{ way: 'broker', scale }], simulation);

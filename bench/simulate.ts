@@ -43,23 +43,24 @@ try {
 async function run({ json, charts, ...scale }: Options): Promise<void> {
   const interrupted = new AbortController();
   process.once('SIGINT', () => interrupted.abort());
-  talk(`Simulating ${scale.hours} h of ${scale.environments} environments and ${scale.pairs} pairs.`);
+  talk(process, `Simulating ${scale.hours} h of ${scale.environments} environments and ${scale.pairs} pairs.`);
 
   const simulate = async (simulations: readonly Simulation[]) => {
-    const onProgress = (shares: readonly number[]) => talk(`Simulated so far: ${progressOf(simulations, shares)}`);
+    const onProgress = (shares: readonly number[]) =>
+      talk(process, `Simulated so far: ${progressOf(simulations, shares)}`);
     const outcomes = await simulateAll(simulations, { signal: interrupted.signal, onProgress });
     return outcomes.filter((outcome) => outcome !== undefined);
   };
 
   const outcomes = await simulate(WAYS.map((way) => ({ way, scale })));
-  if (json) printJson(jsonOf(outcomes, interrupted.signal.aborted));
+  if (json) printJson(process, jsonOf(outcomes, interrupted.signal.aborted));
   else process.stdout.write(`${reportOf(outcomes)}\n`);
   if (charts !== undefined && !interrupted.signal.aborted) {
     const others = await simulate(otherFleets(scale));
     if (!interrupted.signal.aborted) await draw(charts, outcomes, others);
   }
   if (interrupted.signal.aborted) {
-    talk('Interrupted: this is what was known by then.');
+    talk(process, 'Interrupted: this is what was known by then.');
     process.exitCode = 130;
   }
 }

@@ -3,17 +3,18 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { aborted, CommandFailure, explainFailure } from '../../client/commands/failure.ts';
 import { parseName } from '../../client/commands/options.ts';
 import { printJson, printLine, tableText, talk } from '../../client/commands/output.ts';
+import type { Shell } from '../../client/commands/shell.ts';
 import { isRecord } from '../../functions/broker/json.ts';
 import { FINDINGS, PROBLEMS } from '../../functions/contract.ts';
 import { parseRoleArn } from '../../lib/settings/access-rules.ts';
 import { functionName } from '../../lib/settings/names.ts';
 import { parseJsonObject } from '../json.ts';
-import { type AskAws, askAws } from './shared/ask-aws.ts';
+import { type AskService, askService } from './shared/ask-aws.ts';
 import { awsRegion, checkEndpoint, isLocal } from './shared/environment.ts';
 import { addRegionOption, type ClientOptions } from './shared/options.ts';
 
 /** `audit`: who got what of a client, from the audit lines of the token function. */
-export function addAuditCommand(program: Command, signal: AbortSignal): void {
+export function addAuditCommand(program: Command, shell: Shell): void {
   addRegionOption(program.command('audit'))
     .description('Show who asked for what of a client, and what came of it, from the log of the token function.')
     .argument('<client>', 'the client', parseName)
@@ -30,19 +31,20 @@ export function addAuditCommand(program: Command, signal: AbortSignal): void {
     .action(async (client: string, _: unknown, command: Command) => {
       const options = command.optsWithGlobals<AuditOptions>();
       const { environment, follow, json } = options;
-      checkEndpoint(options, 'AWS_ENDPOINT_URL_CLOUDWATCH_LOGS', command);
-      await explainFailure({ ...options, client }, async () => {
+      checkEndpoint(shell, options, 'AWS_ENDPOINT_URL_CLOUDWATCH_LOGS', command);
+      await explainFailure(shell, { ...options, client }, async () => {
         const from = Date.now() - options.since;
-        const read = await openLog(client, options, signal);
+        const read = await openLog(shell, client, options);
         const seen = new Set<string>();
         const calls = await news(read, from, seen, options);
-        if (json && !follow) printJson({ environment, client, since: new Date(from).toISOString(), calls });
-        else for (const line of linesOf(calls, options)) printLine(line);
-        if (calls.length === 0 && !follow) talk(`No call about ${client} since ${new Date(from).toISOString()}.`);
+        if (json && !follow) printJson(shell, { environment, client, since: new Date(from).toISOString(), calls });
+        else for (const line of linesOf(calls, options)) printLine(shell, line);
+        if (calls.length === 0 && !follow)
+          talk(shell, `No call about ${client} since ${new Date(from).toISOString()}.`);
         while (follow) {
-          await sleep(POLL_MS, undefined, { signal }).catch(() => Promise.reject(aborted()));
+          await sleep(POLL_MS, undefined, { signal: shell.signal }).catch(() => Promise.reject(aborted()));
           const start = Math.max(from, Date.now() - LATE_MS);
-          for (const line of linesOf(await news(read, start, seen, options), options)) printLine(line);
+          for (const line of linesOf(await news(read, start, seen, options), options)) printLine(shell, line);
         }
       });
     });
@@ -133,10 +135,10 @@ function linesOf(calls: readonly Call[], { json, follow }: AuditOptions): readon
 const WIDTHS = [24, 40, 9, 26, 26, 6];
 
 /** Opens the log of the token function for the lines about one client. */
-async function openLog(client: string, options: AuditOptions, signal: AbortSignal): Promise<ReadLog> {
+async function openLog(shell: Shell, client: string, options: AuditOptions): Promise<ReadLog> {
   const { environment } = options;
-  const region = awsRegion(options);
-  const ask = askAws(region, signal);
+  const region = awsRegion(shell, options);
+  const ask = askService(shell, region);
   const logGroupName =
     options.logGroup || (isLocal(environment) ? functionName(environment) : await logGroupOf(environment, ask));
   return async (startTime) => {
@@ -161,7 +163,7 @@ function readEvent(event: unknown, client: string) {
   return { id: `${event.eventId}`, time: event.timestamp, line };
 }
 
-async function logGroupOf(environment: string, ask: AskAws): Promise<string> {
+async function logGroupOf(environment: string, ask: AskService): Promise<string> {
   const path = `/2015-03-31/functions/${functionName(environment)}/configuration`;
   const { LoggingConfig } = await ask('lambda', 'GetFunctionConfiguration', { path });
   if (isRecord(LoggingConfig) && typeof LoggingConfig.LogGroup === 'string') return LoggingConfig.LogGroup;

@@ -1,14 +1,15 @@
 import { Argument, type Command } from 'commander';
+import type { Shell } from '../../client/commands/shell.ts';
 
 /** `completion`: what makes a shell complete the commands and options of this command line. */
-export function addCompletionCommand(program: Command): void {
+export function addCompletionCommand(program: Command, { stdout }: Shell): void {
   program
     .command('completion')
     .description('Print what makes a shell complete the commands and options of token-broker.')
     .addArgument(new Argument('<shell>', 'which one').choices(Object.keys(SHELLS)))
     .addHelpText('after', HELP)
     .action((shell: keyof typeof SHELLS) => {
-      process.stdout.write(SHELLS[shell](placesOf(program, '')));
+      stdout.write(SHELLS[shell](placesOf(program, '')));
     });
 }
 

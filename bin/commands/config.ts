@@ -4,6 +4,7 @@ import cdkJson from '../../cdk.json' with { type: 'json' };
 import { explainFailure } from '../../client/commands/failure.ts';
 import { parseName } from '../../client/commands/options.ts';
 import { printJson, printTable } from '../../client/commands/output.ts';
+import type { Shell } from '../../client/commands/shell.ts';
 import { environments } from '../../lib/environments.ts';
 import { type Environment, parseEnvironment } from '../../lib/settings/environment.ts';
 import { type ListedSetting, listSettings } from '../../lib/settings/listing.ts';
@@ -12,7 +13,7 @@ import { exampleConfig } from '../local/config.ts';
 import { isLocal, knownSettings } from './shared/environment.ts';
 
 /** `config`: with which settings an environment would be deployed. */
-export function addConfigCommand(program: Command): void {
+export function addConfigCommand(program: Command, shell: Shell): void {
   program
     .command('config')
     .description('Print all settings of an environment, its defaults too; offline, without AWS credentials.')
@@ -28,12 +29,12 @@ export function addConfigCommand(program: Command): void {
         readonly json?: boolean;
       }>();
       const environment = named ?? options.environment;
-      await explainFailure({ ...options, environment }, async () => {
+      await explainFailure(shell, { ...options, environment }, async () => {
         const form = isLocal(environment) ? LOCAL_FORM : environments[environment];
         const { name: _name, ...settings } = isLocal(environment)
           ? parseEnvironment(environment, LOCAL_FORM)
           : knownSettings(environment, command);
-        if (options.keyPolicy) return printJson(await policyOfKey(environment, settings));
+        if (options.keyPolicy) return printJson(shell, await policyOfKey(environment, settings));
         const all = listSettings(form, { name: environment, ...settings }).flatMap((setting) =>
           isLocal(environment) ? (asStarted(setting) ?? []) : [setting],
         );
@@ -41,6 +42,7 @@ export function addConfigCommand(program: Command): void {
         if (options.json) {
           const defaults = listed.filter(({ source }) => source === 'default').map(({ path }) => path);
           printJson(
+            shell,
             isLocal(environment) || options.changed
               ? { environment, settings: Object.fromEntries(listed.map(({ path, value }) => [path, value])) }
               : { environment, settings, defaults },
@@ -48,6 +50,7 @@ export function addConfigCommand(program: Command): void {
           return;
         }
         printTable(
+          shell,
           ['SETTING', 'VALUE', 'FROM'],
           listed.map(({ path, value, source }) => [path, textOf(value), source]),
         );

@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { addDoctorCommand, type DoctorOptions, type EndedCall } from '../../client/commands/doctor.ts';
+import type { Shell } from '../../client/commands/shell.ts';
 import type { Step } from '../../client/commands/step.ts';
 import { authUrlFault } from '../../lib/settings/auth-url.ts';
 import { ALIAS, functionName } from '../../lib/settings/names.ts';
@@ -12,9 +13,9 @@ import type { ClientOptions } from './shared/options.ts';
 import { openSecrets } from './shared/secrets.ts';
 
 /** `doctor` as the client package has it, and what an operator alone can look at. */
-export function addOperatorDoctorCommand(program: Command, signal: AbortSignal): void {
+export function addOperatorDoctorCommand(program: Command, shell: Shell): void {
   const functionOf = (environment: string) => `${functionName(environment)}:${ALIAS}`;
-  addDoctorCommand(program, signal, { functionOf, lookFurther })
+  addDoctorCommand(program, shell, { functionOf, lookFurther })
     .option(
       '--auth-url <url>',
       "the service's authUrl, to try both documented token paths there, without a credential",
@@ -30,15 +31,15 @@ interface OperatorOptions extends DoctorOptions, ClientOptions {
   readonly operator?: boolean;
 }
 
-async function* lookFurther({ options, cause }: EndedCall, signal: AbortSignal): AsyncGenerator<Step> {
+async function* lookFurther(shell: Shell, { options, cause }: EndedCall): AsyncGenerator<Step> {
   // `commander` gives them all to the command, its caller's and ours.
   const { authUrl, operator, ...given } = options as OperatorOptions;
   const { environment, client, service } = given;
-  if (authUrl !== undefined) yield await tryTokenPaths(authUrl, signal);
+  if (authUrl !== undefined) yield await tryTokenPaths(authUrl, shell);
 
   // Where else they are, only AWS_ENDPOINT_URL_SECRETS_MANAGER says.
-  const areInReach = !isLocal(environment) || process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER;
-  const secrets = areInReach ? openSecrets(given, signal) : undefined;
+  const areInReach = !isLocal(environment) || shell.env.AWS_ENDPOINT_URL_SECRETS_MANAGER;
+  const secrets = areInReach ? openSecrets(shell, given) : undefined;
   if (cause === 'credential-missing' && client !== undefined && service !== undefined) {
     yield await examineSecret(environment, { client, service }, secrets);
   }
@@ -47,8 +48,8 @@ async function* lookFurther({ options, cause }: EndedCall, signal: AbortSignal):
   if (secrets !== undefined) yield await examineTags(secrets);
   const settings = settingsOf(environment);
   if (settings === undefined) return;
-  yield await examineOperators(settings, signal);
-  yield await examineDirectInvocation(settings, signal);
+  yield await examineOperators(shell, settings);
+  yield await examineDirectInvocation(shell, settings);
 }
 
 function parseAuthUrl(text: string): string {

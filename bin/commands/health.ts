@@ -3,6 +3,7 @@ import { type Command, Option } from 'commander';
 import { aborted, CommandFailure, explainFailure, isFailure } from '../../client/commands/failure.ts';
 import { addConnectionOptions, type ConnectionOptions, connect } from '../../client/commands/options.ts';
 import { printJson, tableText, talk, talkOfProgress } from '../../client/commands/output.ts';
+import type { Shell } from '../../client/commands/shell.ts';
 import { causeWord } from '../../functions/aws/calls.ts';
 import { isRecord } from '../../functions/broker/json.ts';
 import type { Pair } from '../../functions/broker/pair/pair.ts';
@@ -15,7 +16,7 @@ import { addWatchOptions, type ClientOptions, type WatchOptions, watch } from '.
 import { openSecrets, type Secrets } from './shared/secrets.ts';
 
 /** `health`: which credentials work, now. */
-export function addHealthCommand(program: Command, signal: AbortSignal): void {
+export function addHealthCommand(program: Command, shell: Shell): void {
   addWatchOptions(addConnectionOptions(program.command('health')))
     .description('Check every credential and show a table of clients and services; needs the operation check.')
     .addOption(new Option('--run', 'let the local broker run its schedule now instead').conflicts('watch'))
@@ -24,19 +25,25 @@ export function addHealthCommand(program: Command, signal: AbortSignal): void {
     .action(async (_: unknown, command: Command) => {
       const options = command.optsWithGlobals<HealthOptions>();
       if (options.run) {
-        await explainFailure(options, async () => showRun(await runSchedule(signal), options));
+        await explainFailure(shell, options, async () => showRun(shell, await runSchedule(shell), options));
         return;
       }
-      checkEndpoint(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
-      const broker = connect(options, command);
-      const secrets = openSecrets(options, signal);
+      checkEndpoint(shell, options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
+      const broker = connect(shell, options, command);
+      const secrets = openSecrets(shell, options);
       const look: Look = async () => {
         const clients = (await secrets.list()).filter(({ deletedAt }) => deletedAt === undefined);
-        const pairs = clients.flatMap((client) => checkedPairs(client, options.environment));
-        return { clients, checks: await checkPairs(broker, pairs, { signal, onChecked: talkOfProgress('Checking') }) };
+        const pairs = clients.flatMap((client) => checkedPairs(shell, client, options.environment));
+        return {
+          clients,
+          checks: await checkPairs(broker, pairs, {
+            signal: shell.signal,
+            onChecked: talkOfProgress(shell, 'Checking'),
+          }),
+        };
       };
-      await explainFailure(options, () =>
-        options.watch ? watch(textOf(look), options, signal) : showOnce(look, secrets, options),
+      await explainFailure(shell, options, () =>
+        options.watch ? watch(shell, textOf(shell, look), options) : showOnce(shell, look, secrets, options),
       );
     });
 }
@@ -48,11 +55,16 @@ interface HealthOptions extends ClientOptions, ConnectionOptions, WatchOptions {
 
 type Look = () => Promise<{ readonly clients: readonly ClientSecret[]; readonly checks: readonly PairCheck[] }>;
 
-async function showOnce(look: Look, secrets: Secrets, { environment, json }: HealthOptions): Promise<void> {
+async function showOnce(
+  shell: Shell,
+  look: Look,
+  secrets: Secrets,
+  { environment, json }: HealthOptions,
+): Promise<void> {
   const { clients, checks } = await look();
-  if (json) printJson({ environment, checks: checks.map(checkMembers) });
-  else process.stdout.write(healthText(checks.map(healthOf), isColourful()));
-  conclude(checks.map(healthOf));
+  if (json) printJson(shell, { environment, checks: checks.map(checkMembers) });
+  else shell.stdout.write(healthText(checks.map(healthOf), isColourful(shell)));
+  conclude(shell, checks.map(healthOf));
   // The checks are told: what goes wrong only now, with a secret that is gone or a right that is missing, changes nothing.
   const datesOf = (client: string) =>
     secrets.versionDates(client).catch((error: unknown) => {
@@ -60,33 +72,33 @@ async function showOnce(look: Look, secrets: Secrets, { environment, json }: Hea
       throw error;
     });
   const dated = async (one: ClientSecret) => ({ ...one, dates: await datesOf(one.client) });
-  tellOld(await mapConcurrently(clients, dated), environment, Date.now());
+  tellOld(shell, await mapConcurrently(clients, dated), environment, Date.now());
 }
 
-function textOf(look: Look): () => Promise<string> {
+function textOf(shell: Shell, look: Look): () => Promise<string> {
   return async () => {
     const pairs = (await look()).checks.map(healthOf);
-    return `${summaryOf(pairs)}\n${healthText(pairs, isColourful())}`;
+    return `${summaryOf(pairs)}\n${healthText(pairs, isColourful(shell))}`;
   };
 }
 
-function showRun({ summary, pairs, notices }: ScheduledRun, { json }: HealthOptions): void {
-  if (json) printJson(summary);
-  else process.stdout.write(healthText(pairs, isColourful()));
-  for (const notice of notices) talk(notice);
-  conclude(pairs);
+function showRun(shell: Shell, { summary, pairs, notices }: ScheduledRun, { json }: HealthOptions): void {
+  if (json) printJson(shell, summary);
+  else shell.stdout.write(healthText(pairs, isColourful(shell)));
+  for (const notice of notices) talk(shell, notice);
+  conclude(shell, pairs);
 }
 
-function conclude(pairs: readonly PairHealth[]): void {
-  talk(summaryOf(pairs));
+function conclude(shell: Shell, pairs: readonly PairHealth[]): void {
+  talk(shell, summaryOf(pairs));
   // Of nothing, everything is as it should be; but a list that is empty is seldom meant.
-  if (pairs.length === 0) talk('There is nothing to check: is it the right environment, and is there a client?');
-  if (pairs.length === 0 || !pairs.every(isHealthy)) process.exitCode = 1;
+  if (pairs.length === 0) talk(shell, 'There is nothing to check: is it the right environment, and is there a client?');
+  if (pairs.length === 0 || !pairs.every(isHealthy)) shell.exitCode = 1;
 }
 
 /** @see https://no-color.org */
-function isColourful(): boolean {
-  return process.stdout.isTTY && !process.env.NO_COLOR;
+function isColourful(shell: Shell): boolean {
+  return Boolean(shell.stdout.isTTY && !shell.env.NO_COLOR);
 }
 
 /** How one pair is, in one word. */
@@ -145,9 +157,9 @@ interface ScheduledRun {
 }
 
 /** Lets the local broker run the scheduled check of all credentials. */
-async function runSchedule(signal: AbortSignal): Promise<ScheduledRun> {
-  const url = controlUrl(process.env.TOKEN_BROKER_CONTROL_URL ?? '');
-  const answer = await post(new URL('/health-run', url), signal);
+async function runSchedule(shell: Shell): Promise<ScheduledRun> {
+  const url = controlUrl(shell.env.TOKEN_BROKER_CONTROL_URL ?? '');
+  const answer = await post(new URL('/health-run', url), shell.signal);
   const summary = parseJsonObject(answer.text);
   if (answer.status !== 200 || summary === undefined) {
     throw new CommandFailure('control-failed', `The local broker answered ${answer.status}`, ADVICE);

@@ -58,39 +58,39 @@ function execution(environment: Environment): readonly Statement[] {
   return [
     allow('ReadTheAssets', ['s3:GetObject'], `arn:${partition(environment)}:s3:::cdk-*-assets-${account}-${region}/*`),
     allow('ReadTheBootstrap', ['ssm:GetParameters'], at('ssm', 'parameter/cdk-bootstrap/*')),
-    allow('Functions', LIFE.lambda, [...functionArns(environment), healthFunctionArn(environment)]),
-    allow('Roles', LIFE.iam, roles),
+    allow('Functions', lifeOf('lambda'), [...functionArns(environment), healthFunctionArn(environment)]),
+    allow('Roles', lifeOf('iam'), roles),
     allow('PassRoles', ['iam:PassRole'], roles, {
       StringEquals: {
         'iam:PassedToService': ['codedeploy.amazonaws.com', 'lambda.amazonaws.com', 'scheduler.amazonaws.com'],
       },
     }),
-    allow('Table', LIFE.dynamodb, tableArn(environment)),
-    allow('SealingKey', LIFE.secretsmanager, at('secretsmanager', `secret:${sealingKeyName(name)}-*`)),
+    allow('Table', lifeOf('dynamodb'), tableArn(environment)),
+    allow('SealingKey', lifeOf('secretsmanager'), at('secretsmanager', `secret:${sealingKeyName(name)}-*`)),
     allow('MakeUpTheSealingKey', ['secretsmanager:GetRandomPassword'], '*'),
     allow('MakeTheKey', ['kms:CreateKey'], '*', { StringEquals: requestTags(name) }),
-    allow('Key', LIFE.kms, ...keyOf(environment)),
+    allow('Key', lifeOf('kms'), ...keyOf(environment)),
     allow(
       'UseTheKeyForThem',
       [...KEY_USE, 'kms:CreateGrant', 'kms:DescribeKey', 'kms:Encrypt'],
       ...keyOf(environment, ['dynamodb', 'secretsmanager']),
     ),
-    allow('Topic', LIFE.sns, at('sns', topicName(name), `${topicName(name)}:*`)),
-    allow('Queue', LIFE.sqs, at('sqs', own)),
-    allow('Logs', LIFE.logs, at('logs', `log-group:${own}`)),
-    allow('Alarms', LIFE.cloudwatch, [
+    allow('Topic', lifeOf('sns'), at('sns', topicName(name), `${topicName(name)}:*`)),
+    allow('Queue', lifeOf('sqs'), at('sqs', own)),
+    allow('Logs', lifeOf('logs'), at('logs', `log-group:${own}`)),
+    allow('Alarms', lifeOf('cloudwatch'), [
       ...at('cloudwatch', `alarm:token-broker-*-${name}`),
       arn(environment, 'cloudwatch', `dashboard/${functionName(name)}-${region}`, ''),
     ]),
-    allow('Rule', LIFE.events, at('events', `rule/${own}`)),
-    allow('Schedule', LIFE.scheduler, at('scheduler', `schedule/default/token-broker-health-${name}`)),
-    allow('Canary', LIFE.codedeploy, [
+    allow('Rule', lifeOf('events'), at('events', `rule/${own}`)),
+    allow('Schedule', lifeOf('scheduler'), at('scheduler', `schedule/default/token-broker-health-${name}`)),
+    allow('Canary', lifeOf('codedeploy'), [
       ...at('codedeploy', `application:${functionName(name)}`, `deploymentgroup:${functionName(name)}/*`),
       ...at('codedeploy', 'deploymentconfig:*'),
     ]),
     // AWS knows no narrower resource for these lists.
     allow('Look', ['cloudwatch:DescribeAlarms', 'codedeploy:ListDeploymentConfigs', 'logs:DescribeLogGroups'], '*'),
-    ...(environment.vpc === undefined ? [] : [allow('LookAtTheVpc', LIFE.ec2, '*')]),
+    ...(environment.vpc === undefined ? [] : [allow('LookAtTheVpc', lifeOf('ec2'), '*')]),
   ];
 }
 
@@ -102,27 +102,15 @@ function operator(environment: Environment): readonly Statement[] {
     allow('ListTheSecrets', ['secretsmanager:ListSecrets'], '*'),
     allow(
       'LookAfterTheSecrets',
-      [
-        'CreateSecret',
-        'DeleteResourcePolicy',
-        'DeleteSecret',
-        'DescribeSecret',
-        'GetResourcePolicy',
-        'ListSecretVersionIds',
-        'PutResourcePolicy',
-        'PutSecretValue',
-        'RestoreSecret',
-        'TagResource',
-        'UntagResource',
-        'UpdateSecretVersionStage',
-      ].map((action) => `secretsmanager:${action}`),
+      actionsOf(
+        'secretsmanager',
+        'CreateSecret DeleteResourcePolicy DeleteSecret DescribeSecret GetResourcePolicy ListSecretVersionIds PutResourcePolicy PutSecretValue RestoreSecret TagResource UntagResource UpdateSecretVersionStage',
+      ),
       arn(environment, 'secretsmanager', `secret:token-broker/${name}/*`),
     ),
     allow(
       'RotateTheSealingKey',
-      ['ListSecretVersionIds', 'PutSecretValue', 'UpdateSecretVersionStage'].map(
-        (action) => `secretsmanager:${action}`,
-      ),
+      actionsOf('secretsmanager', 'ListSecretVersionIds PutSecretValue UpdateSecretVersionStage'),
       arn(environment, 'secretsmanager', `secret:${sealingKeyName(name)}-*`),
     ),
     allow('ReadTheAuditLines', ['logs:FilterLogEvents'], arn(environment, 'logs', `log-group:${stackName(name)}-*`)),
@@ -138,30 +126,25 @@ function emergency(environment: Environment): readonly Statement[] {
     readOutputs(environment),
     allow(
       'StopTheBroker',
-      [
-        'lambda:DeleteFunctionConcurrency',
-        'lambda:DeleteProvisionedConcurrencyConfig',
-        'lambda:GetFunctionConcurrency',
-        'lambda:PutFunctionConcurrency',
-        'lambda:PutProvisionedConcurrencyConfig',
-      ],
+      actionsOf(
+        'lambda',
+        'DeleteFunctionConcurrency DeleteProvisionedConcurrencyConfig GetFunctionConcurrency PutFunctionConcurrency PutProvisionedConcurrencyConfig',
+      ),
       functionArns(environment),
     ),
     allow(
       'PutAnEarlierVersionBack',
-      ['lambda:GetAlias', 'lambda:ListVersionsByFunction', 'lambda:UpdateAlias'],
+      actionsOf('lambda', 'GetAlias ListVersionsByFunction UpdateAlias'),
       functionArns(environment),
     ),
     allow(
       'StopADeployment',
-      ['codedeploy:GetDeployment', 'codedeploy:ListDeployments', 'codedeploy:StopDeployment'],
+      actionsOf('codedeploy', 'GetDeployment ListDeployments StopDeployment'),
       arn(environment, 'codedeploy', `deploymentgroup:${functionName(name)}/*`),
     ),
     allow(
       'DenyASecret',
-      ['DeleteResourcePolicy', 'DescribeSecret', 'GetResourcePolicy', 'PutResourcePolicy'].map(
-        (action) => `secretsmanager:${action}`,
-      ),
+      actionsOf('secretsmanager', 'DeleteResourcePolicy DescribeSecret GetResourcePolicy PutResourcePolicy'),
       arn(environment, 'secretsmanager', `secret:token-broker/${name}/*`),
     ),
     ...changeTheTable(environment),
@@ -196,7 +179,8 @@ export function arn({ account, region }: ArnPlace, service: string, resource: st
 
 type ArnPlace = Pick<Environment, 'account' | 'region'>;
 
-function partition({ region }: Pick<Environment, 'region'>): string {
+/** The partition of the region. */
+export function partition({ region }: Pick<Environment, 'region'>): string {
   return region.startsWith('cn-') ? 'aws-cn' : region.startsWith('us-gov-') ? 'aws-us-gov' : 'aws';
 }
 
@@ -240,56 +224,33 @@ function requestTags(name: string) {
 
 const KEY_USE = ['kms:Decrypt', 'kms:GenerateDataKey'];
 
-function lifeOf(service: string, actions: string): readonly string[] {
-  return actions.split(/\s+/).map((action) => `${service}:${action}`);
+function actionsOf(service: string, names: string): readonly string[] {
+  return names.split(' ').map((name) => `${service}:${name}`);
+}
+
+function lifeOf(service: keyof typeof LIFE): readonly string[] {
+  return actionsOf(service, LIFE[service]);
 }
 
 /** What CloudFormation does with a resource in its life; no action reads what is kept in it, and none calls a function. */
 const LIFE = {
-  lambda: lifeOf(
-    'lambda',
+  lambda:
     'AddPermission Create* Delete* Get* List* PublishVersion Put* RemovePermission TagResource UntagResource Update*',
-  ),
-  iam: lifeOf(
-    'iam',
-    'CreateRole DeleteRole DeleteRolePolicy GetRole GetRolePolicy List* PutRolePermissionsBoundary PutRolePolicy TagRole UntagRole Update*',
-  ),
-  dynamodb: lifeOf(
-    'dynamodb',
+  iam: 'CreateRole DeleteRole DeleteRolePolicy GetRole GetRolePolicy List* PutRolePermissionsBoundary PutRolePolicy TagRole UntagRole Update*',
+  dynamodb:
     'CreateTable DeleteTable Describe* GetResourcePolicy ListTagsOfResource TagResource UntagResource UpdateTable UpdateTimeToLive',
-  ),
-  secretsmanager: lifeOf(
-    'secretsmanager',
+  secretsmanager:
     'CreateSecret DeleteResourcePolicy DeleteSecret DescribeSecret GetResourcePolicy PutResourcePolicy TagResource UntagResource UpdateSecret ValidateResourcePolicy',
-  ),
-  kms: lifeOf(
-    'kms',
-    'DescribeKey EnableKeyRotation GetKeyPolicy GetKeyRotationStatus ListResourceTags PutKeyPolicy ScheduleKeyDeletion TagResource UntagResource UpdateKeyDescription',
-  ),
-  sns: lifeOf(
-    'sns',
-    'CreateTopic DeleteTopic Get* List* SetTopicAttributes Subscribe TagResource Unsubscribe UntagResource',
-  ),
-  sqs: lifeOf(
-    'sqs',
-    'CreateQueue DeleteQueue GetQueueAttributes GetQueueUrl ListQueueTags SetQueueAttributes TagQueue UntagQueue',
-  ),
-  logs: lifeOf(
-    'logs',
-    'AssociateKmsKey CreateLogGroup DeleteLogGroup ListTagsForResource PutRetentionPolicy TagResource UntagResource',
-  ),
-  cloudwatch: lifeOf(
-    'cloudwatch',
+  kms: 'DescribeKey EnableKeyRotation GetKeyPolicy GetKeyRotationStatus ListResourceTags PutKeyPolicy ScheduleKeyDeletion TagResource UntagResource UpdateKeyDescription',
+  sns: 'CreateTopic DeleteTopic Get* List* SetTopicAttributes Subscribe TagResource Unsubscribe UntagResource',
+  sqs: 'CreateQueue DeleteQueue GetQueueAttributes GetQueueUrl ListQueueTags SetQueueAttributes TagQueue UntagQueue',
+  logs: 'AssociateKmsKey CreateLogGroup DeleteLogGroup ListTagsForResource PutRetentionPolicy TagResource UntagResource',
+  cloudwatch:
     'DeleteAlarms DeleteDashboards GetDashboard ListTagsForResource PutDashboard PutMetricAlarm TagResource UntagResource',
-  ),
-  events: lifeOf(
-    'events',
+  events:
     'DeleteRule DescribeRule ListTagsForResource ListTargetsByRule PutRule PutTargets RemoveTargets TagResource UntagResource',
-  ),
-  scheduler: lifeOf('scheduler', 'CreateSchedule DeleteSchedule GetSchedule UpdateSchedule'),
-  codedeploy: lifeOf(
-    'codedeploy',
+  scheduler: 'CreateSchedule DeleteSchedule GetSchedule UpdateSchedule',
+  codedeploy:
     'Create* Delete* Get* ListTagsForResource RegisterApplicationRevision StopDeployment TagResource UntagResource Update*',
-  ),
-  ec2: lifeOf('ec2', 'DescribeSecurityGroups DescribeSubnets DescribeVpcs'),
+  ec2: 'DescribeSecurityGroups DescribeSubnets DescribeVpcs',
 } as const;

@@ -1,20 +1,21 @@
 import type { Command } from 'commander';
 import { printJson, talk } from '../../client/commands/output.ts';
 import { addPolicyCommand, parseRole } from '../../client/commands/policy.ts';
+import type { Shell } from '../../client/commands/shell.ts';
 import { parseRoleArn } from '../../lib/settings/access-rules.ts';
 import type { Environment } from '../../lib/settings/environment.ts';
 import { ALIAS, functionName } from '../../lib/settings/names.ts';
-import { OWN_POLICIES, ownPolicy } from './own-policies.ts';
+import { OWN_POLICIES, ownPolicy, partition } from './own-policies.ts';
 import { knownSettings, settingsOf } from './shared/environment.ts';
 
 /**
  * `policy` as the client package has it, with what the settings say of the function and the access rules; and what the
  * broker's own account must forbid.
  */
-export function addOperatorPolicyCommand(program: Command): void {
-  addPolicyCommand(program, {
-    functionArn(environment, partition, command) {
-      return `${functionArn(knownSettings(environment, command), partition)}:${ALIAS}`;
+export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
+  addPolicyCommand(program, shell, {
+    functionArn(environment, of, command) {
+      return `${functionArn(knownSettings(environment, command), of)}:${ALIAS}`;
     },
     rulesOf(arn, environment) {
       // Matched on account and name, because a caller arrives without its role's path.
@@ -26,12 +27,12 @@ export function addOperatorPolicyCommand(program: Command): void {
       const options = command.optsWithGlobals<GuardOptions>();
       const { environment, guard, breakGlass, json } = options;
       const kind = KINDS.find((one) => options[one]);
-      if (kind !== undefined) return printJson(ownPolicy(kind, knownSettings(environment, command)));
+      if (kind !== undefined) return printJson(shell, ownPolicy(kind, knownSettings(environment, command)));
       if (!guard) command.error("error: missing required argument 'role-arn'");
       const settings = knownSettings(environment, command);
       const policy = guardPolicy(settings, breakGlass);
-      printJson(json ? { environment, account: settings.account, policy } : policy);
-      talk(guardWords(settings));
+      printJson(shell, json ? { environment, account: settings.account, policy } : policy);
+      talk(shell, guardWords(settings));
     },
   })
     .option('--guard', "print the service control policy that keeps the roles of the broker's account to its URL")
@@ -95,13 +96,8 @@ function guardPolicy(place: Place, breakGlass: string | undefined) {
 
 type Place = Pick<Environment, 'name' | 'account' | 'region'>;
 
-function functionArn({ name, account, region }: Place, partition = partitionOf(region)): string {
-  return `arn:${partition}:lambda:${region}:${account}:function:${functionName(name)}`;
-}
-
-function partitionOf(region: string): string {
-  if (region.startsWith('cn-')) return 'aws-cn';
-  return region.startsWith('us-gov-') ? 'aws-us-gov' : 'aws';
+function functionArn({ name, account, region }: Place, of = partition({ region })): string {
+  return `arn:${of}:lambda:${region}:${account}:function:${functionName(name)}`;
 }
 
 function guardWords({ account }: Place): string {

@@ -3,14 +3,15 @@ import { z } from 'zod';
 import { CommandFailure, explainFailure } from '../../client/commands/failure.ts';
 import { parseWhole } from '../../client/commands/options.ts';
 import { printJson, printTable, talk } from '../../client/commands/output.ts';
+import type { Shell } from '../../client/commands/shell.ts';
 import { ALIAS, functionName } from '../../lib/settings/names.ts';
 import { addChangeOptions, type ChangeOptions, isConfirmed } from './client/confirm.ts';
-import { type AskAws, askAws } from './shared/ask-aws.ts';
+import { type AskService, askService } from './shared/ask-aws.ts';
 import { knownSettings } from './shared/environment.ts';
 import type { ClientOptions } from './shared/options.ts';
 
 /** `release list` and `release back`: the versions of the token function, and the way back to an earlier one. */
-export function addReleaseCommands(program: Command, signal: AbortSignal): void {
+export function addReleaseCommands(program: Command, shell: Shell): void {
   const parent = program.command('release').description('See the versions of the token function, and go back to one.');
 
   parent
@@ -19,13 +20,14 @@ export function addReleaseCommands(program: Command, signal: AbortSignal): void 
     .option('--json', 'answer in JSON')
     .action(async (_: unknown, command: Command) => {
       const options = command.optsWithGlobals<ClientOptions>();
-      await explainFailure(options, async () => {
+      await explainFailure(shell, options, async () => {
         const { region } = knownSettings(options.environment, command);
-        const releases = openReleases(options.environment, askAws(region, signal));
+        const releases = openReleases(shell, options.environment, askService(shell, region));
         const { versions, alias } = await releases.read();
         const rows = versions.map((one) => ({ ...one, percent: percentOf(one.version, alias) }));
-        if (options.json) return printJson({ environment: options.environment, versions: rows });
+        if (options.json) return printJson(shell, { environment: options.environment, versions: rows });
         printTable(
+          shell,
           ['VERSION', 'PUBLISHED', 'CODE', 'CALLS'],
           rows.map(({ version, published, code, percent }) => [
             version,
@@ -43,9 +45,9 @@ export function addReleaseCommands(program: Command, signal: AbortSignal): void 
     .option('--json', 'answer in JSON')
     .action(async (_: unknown, command: Command) => {
       const options = command.optsWithGlobals<ChangeOptions & { readonly to?: number }>();
-      await explainFailure(options, async () => {
+      await explainFailure(shell, options, async () => {
         const { canary, region } = knownSettings(options.environment, command);
-        const releases = openReleases(options.environment, askAws(region, signal));
+        const releases = openReleases(shell, options.environment, askService(shell, region));
         const release = await releases.read();
         const deployments = canary === 'off' ? [] : await releases.deployments();
         const to = targetOf(release, deployments, options.to);
@@ -53,13 +55,13 @@ export function addReleaseCommands(program: Command, signal: AbortSignal): void 
           ...deployments.map((id) => `stops the deployment ${id}, which CloudFormation then takes back`),
           `gives all calls to version ${to.version} (${to.published}, code ${to.code}), whose access rules and settings are then in force again`,
         ];
-        if (!(await isConfirmed({ client: undefined, secret: undefined, changes }, options, command))) return;
+        if (!(await isConfirmed(shell, { client: undefined, secret: undefined, changes }, options, command))) return;
         for (const id of deployments) await releases.stop(id);
         await releases.moveTo(to.version, deployments.length === 0 ? release.alias.RevisionId : undefined);
         const { environment, json } = options;
-        if (json) printJson({ environment, version: to.version, stopped: deployments });
-        else process.stdout.write(`${ALIAS}: version ${to.version}\n`);
-        if (deployments.length === 0) talk(BEFORE_THE_NEXT);
+        if (json) printJson(shell, { environment, version: to.version, stopped: deployments });
+        else shell.stdout.write(`${ALIAS}: version ${to.version}\n`);
+        if (deployments.length === 0) talk(shell, BEFORE_THE_NEXT);
       });
     });
 }
@@ -81,7 +83,7 @@ interface Version {
 }
 
 /** All that the commands do with the token function. */
-function openReleases(environment: string, ask: AskAws) {
+function openReleases(shell: Shell, environment: string, ask: AskService) {
   const name = functionName(environment);
   const path = `/2015-03-31/functions/${name}`;
   const deploy = (operation: string, body: object) =>
@@ -107,7 +109,7 @@ function openReleases(environment: string, ask: AskAws) {
         return DEPLOYMENTS_ANSWER.parse(await deploy('ListDeployments', body)).deployments;
       } catch (error) {
         if (!(error instanceof CommandFailure) || error.type === 'aborted') throw error;
-        talk(`Whether a deployment is under way, which could undo this, is unknown: ${error.detail}.`);
+        talk(shell, `Whether a deployment is under way, which could undo this, is unknown: ${error.detail}.`);
         return [];
       }
     },

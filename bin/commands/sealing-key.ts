@@ -8,14 +8,15 @@ import {
 import type { Command } from 'commander';
 import { CommandFailure, explainFailure } from '../../client/commands/failure.ts';
 import { printJson, talk } from '../../client/commands/output.ts';
+import type { Shell } from '../../client/commands/shell.ts';
 import { createSecretsManagerClient } from '../../functions/aws/clients.ts';
 import { sealingKeyName } from '../../functions/contract.ts';
-import { type AwsOptions, awsRegion, checkEndpoint, settingsOf } from './shared/environment.ts';
+import { type AwsOptions, awsConfig, awsRegion, checkEndpoint, settingsOf } from './shared/environment.ts';
 import { addRegionOption, type ClientOptions } from './shared/options.ts';
 import { failInOurWords, PATIENT } from './shared/secrets.ts';
 
 /** `sealing-key rotate` and `sealing-key retire`: with which key the tokens in the table are sealed. */
-export function addSealingKeyCommands(program: Command, signal: AbortSignal): void {
+export function addSealingKeyCommands(program: Command, shell: Shell): void {
   const parent = program.command('sealing-key').description('Change the key that seals the tokens in the table.');
 
   addRegionOption(parent.command('rotate'))
@@ -23,15 +24,15 @@ export function addSealingKeyCommands(program: Command, signal: AbortSignal): vo
     .option('--json', 'answer in JSON')
     .action(async (_: unknown, command: Command) => {
       const options = command.optsWithGlobals<ClientOptions>();
-      checkEndpoint(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
-      await explainFailure(options, async () => {
-        const key = openSealingKey(options, signal);
+      checkEndpoint(shell, options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
+      await explainFailure(shell, options, async () => {
+        const key = openSealingKey(shell, options);
         const before = versionWith('AWSCURRENT', await key.versions())?.id;
         const version = await key.rotate();
         const { environment, json } = options;
-        if (json) printJson({ environment, version, previous: before });
-        else process.stdout.write(`sealing key: version ${version} is AWSCURRENT\n`);
-        talk(ROTATED);
+        if (json) printJson(shell, { environment, version, previous: before });
+        else shell.stdout.write(`sealing key: version ${version} is AWSCURRENT\n`);
+        talk(shell, ROTATED);
       });
     });
 
@@ -41,9 +42,9 @@ export function addSealingKeyCommands(program: Command, signal: AbortSignal): vo
     .option('--json', 'answer in JSON')
     .action(async (_: unknown, command: Command) => {
       const options = command.optsWithGlobals<ClientOptions & { readonly force?: boolean }>();
-      checkEndpoint(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
-      await explainFailure(options, async () => {
-        const key = openSealingKey(options, signal);
+      checkEndpoint(shell, options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
+      await explainFailure(shell, options, async () => {
+        const key = openSealingKey(shell, options);
         const versions = await key.versions();
         const previous = versionWith('AWSPREVIOUS', versions);
         if (previous === undefined) {
@@ -57,9 +58,9 @@ export function addSealingKeyCommands(program: Command, signal: AbortSignal): vo
         if (!options.force && Date.now() < at) throw tooEarly(at);
         await key.retire(previous.id);
         const { environment, json } = options;
-        if (json) printJson({ environment, retired: previous.id });
-        else process.stdout.write(`sealing key: version ${previous.id} is retired\n`);
-        talk(RETIRED);
+        if (json) printJson(shell, { environment, retired: previous.id });
+        else shell.stdout.write(`sealing key: version ${previous.id} is retired\n`);
+        talk(shell, RETIRED);
       });
     });
 }
@@ -72,11 +73,11 @@ interface KeyVersion {
 }
 
 /** All that the commands do with the sealing key. They write a value, and never read one. */
-function openSealingKey(options: AwsOptions, signal: AbortSignal) {
-  const region = awsRegion(options);
-  const client = createSecretsManagerClient({ ...(region && { region }), ...PATIENT });
+function openSealingKey(shell: Shell, options: AwsOptions) {
+  const region = awsRegion(shell, options);
+  const client = createSecretsManagerClient({ ...awsConfig(shell, options, 'SECRETS_MANAGER'), ...PATIENT });
   failInOurWords(client, region);
-  const send = { abortSignal: signal };
+  const send = { abortSignal: shell.signal };
   const SecretId = sealingKeyName(options.environment);
   return {
     /** Those that carry a stage. */

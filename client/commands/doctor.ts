@@ -5,6 +5,7 @@ import { examinePermissions, findCredentials, identify } from './identity.ts';
 import { addConnectionOptions, type ConnectionOptions, parseFunctionArn, parseName } from './options.ts';
 import { printJson, printLine, talk } from './output.ts';
 import { examineConnection, isMissing, membersOf, readAddress } from './reach.ts';
+import type { Shell } from './shell.ts';
 import { failed, ok, type Step } from './step.ts';
 
 /** What an operator can find out beyond a caller. */
@@ -12,7 +13,7 @@ export interface OperatorView {
   /** The function of an environment: `<name>:<alias>`. */
   readonly functionOf: (environment: string) => string;
   /** Looks further once a call has ended, with this cause or well. */
-  readonly lookFurther: (call: EndedCall, signal: AbortSignal) => AsyncIterable<Step>;
+  readonly lookFurther: (shell: Shell, call: EndedCall) => AsyncIterable<Step>;
 }
 
 /** A call whose way was followed to its end. */
@@ -31,7 +32,7 @@ export interface DoctorOptions extends ConnectionOptions {
 }
 
 /** `doctor`: why does my call fail? Gives the command, for the options of an operator. */
-export function addDoctorCommand(program: Command, signal: AbortSignal, view?: OperatorView): Command {
+export function addDoctorCommand(program: Command, shell: Shell, view?: OperatorView): Command {
   return addConnectionOptions(program.command('doctor'))
     .description('Find out why a call to the broker fails, as your AWS identity.')
     .option('--client <name>', 'the client of the call', parseName)
@@ -44,16 +45,16 @@ export function addDoctorCommand(program: Command, signal: AbortSignal, view?: O
       if ((client === undefined) !== (service === undefined)) {
         command.error('error: a call has a client and a service: give both, or neither');
       }
-      await explainFailure(options, async () => {
+      await explainFailure(shell, options, async () => {
         const steps: Step[] = [];
         const tell = (step: Step) => {
           steps.push(step);
-          if (!json) printLine(`${WORDS[step.outcome]}  ${step.step.padEnd(15)}  ${step.detail}`);
+          if (!json) printLine(shell, `${WORDS[step.outcome]}  ${step.step.padEnd(15)}  ${step.detail}`);
         };
-        for await (const step of examine(options, view, signal)) tell(step);
+        for await (const step of examine(shell, options, view)) tell(step);
         const ended = { options, cause: causeIn(steps)?.cause };
-        for await (const step of view?.lookFurther(ended, signal) ?? []) tell(step);
-        conclude(steps, options);
+        for await (const step of view?.lookFurther(shell, ended) ?? []) tell(step);
+        conclude(shell, steps, options);
       });
     });
 }
@@ -62,46 +63,45 @@ export function addDoctorCommand(program: Command, signal: AbortSignal, view?: O
  * Follows a call from this machine to the token endpoint, and stops where it fails. The cause is that of the last step
  * which has one: what is found out afterwards only makes it more exact.
  */
-async function* examine(
-  options: DoctorOptions,
-  view: OperatorView | undefined,
-  signal: AbortSignal,
-): AsyncGenerator<Step> {
+async function* examine(shell: Shell, options: DoctorOptions, view: OperatorView | undefined): AsyncGenerator<Step> {
   const { step: address, endpoint } = readAddress(options.url ?? '', options.region);
   yield address;
   if (endpoint === undefined) return;
 
-  const { step: found, credentials } = await findCredentials();
+  const { step: found, credentials } = await findCredentials(shell);
   yield found;
   if (credentials === undefined) return;
 
-  for (const step of await examineConnection(endpoint, signal)) {
+  for (const step of await examineConnection(endpoint, shell.signal)) {
     yield step;
     if (step.outcome === 'failed') return;
   }
-  const { step: identity, account } = await identify(credentials, endpoint, signal);
+  const { step: identity, account } = await identify(shell, credentials, endpoint);
   yield identity;
   if (identity.outcome === 'failed') return;
 
   const { url, region } = endpoint;
   const broker = createTokenBroker({ url: url.href, region, credentials, cache: false, maxAttempts: 1 });
-  const step = await call(broker, options, signal);
+  const step = await call(shell, broker, options);
   yield step;
   if (step.cause === 'aws-forbidden') {
     const { environment, functionArn = environment && view?.functionOf(environment) } = options;
-    yield await examinePermissions({ functionName: functionArn, region, credentials, account }, signal);
+    yield await examinePermissions(shell, { functionName: functionArn, region, credentials, account });
   }
 }
 
 /** Makes the call itself; without a pair one that only shows whether the broker can be called. */
-async function call(broker: TokenBroker, options: DoctorOptions, signal: AbortSignal): Promise<Step> {
+async function call(shell: Shell, broker: TokenBroker, options: DoctorOptions): Promise<Step> {
   const step = 'call';
   const { environment, client, service } = options;
   try {
     if (client === undefined || service === undefined) {
-      return ok(step, `The broker takes your signature: you are ${(await broker.whoami({ signal })).role}`);
+      return ok(
+        step,
+        `The broker takes your signature: you are ${(await broker.whoami({ signal: shell.signal })).role}`,
+      );
     }
-    const token = await broker.token({ client, service, signal });
+    const token = await broker.token({ client, service, signal: shell.signal });
     return ok(
       step,
       `A token was issued, ${token.fingerprint}, until ${token.expiresAtBroker ?? new Date(token.expiresAt).toISOString()}`,
@@ -126,11 +126,11 @@ async function call(broker: TokenBroker, options: DoctorOptions, signal: AbortSi
 
 const WORDS = { ok: 'ok    ', failed: 'FAILED', unknown: '?     ' } as const;
 
-function conclude(steps: readonly Step[], { environment, json }: DoctorOptions): void {
+function conclude(shell: Shell, steps: readonly Step[], { environment, json }: DoctorOptions): void {
   const { cause, advice } = causeIn(steps) ?? {};
-  if (json) printJson({ environment, ok: cause === undefined, cause, advice, steps });
-  talk(cause === undefined ? 'Nothing is wrong.' : `${cause}: ${advice}`);
-  if (cause !== undefined) process.exitCode = 1;
+  if (json) printJson(shell, { environment, ok: cause === undefined, cause, advice, steps });
+  talk(shell, cause === undefined ? 'Nothing is wrong.' : `${cause}: ${advice}`);
+  if (cause !== undefined) shell.exitCode = 1;
 }
 
 function causeIn(steps: readonly Step[]): Step | undefined {

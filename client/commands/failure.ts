@@ -5,6 +5,7 @@ import { CommanderError } from 'commander';
 import { PROBLEM_ADVICE } from '../../functions/contract.ts';
 import { TokenBrokerError } from '../index.ts';
 import { printJson, talk } from './output.ts';
+import { INTERRUPTED, type Shell } from './shell.ts';
 
 /** What keeps a command from its work when it is neither the broker nor wrong usage. No text of it holds a secret. */
 export class CommandFailure extends Error {
@@ -42,6 +43,7 @@ export interface About {
  * Ctrl-C is answered with 130, as the shell expects, and with no words but those that the work itself has said.
  */
 export async function explainFailure(
+  shell: Shell,
   options: About & { readonly json?: boolean | undefined },
   work: () => Promise<void>,
 ): Promise<void> {
@@ -50,22 +52,21 @@ export async function explainFailure(
   } catch (error) {
     if (error instanceof CommanderError) throw error;
     const failure = isFailure(error) ? error : defect(error);
-    // What was left behind (a credential lookup) must not keep the process; nothing was printed that could be lost.
-    if (failure.type === 'aborted') process.exit(130);
-    if (options.json) printJson(asProblem(failure));
-    talk(`error: ${failure.message}`);
-    talk(adviceFor(failure, options));
-    const profile = missingProfile();
-    if (profile !== undefined && failure.type.startsWith('aws-credentials-')) talk(profile);
+    if (failure.type === 'aborted') throw new CommanderError(INTERRUPTED, failure.type, failure.message);
+    if (options.json) printJson(shell, asProblem(failure));
+    talk(shell, `error: ${failure.message}`);
+    talk(shell, adviceFor(failure, options));
+    const profile = missingProfile(shell);
+    if (profile !== undefined && failure.type.startsWith('aws-credentials-')) talk(shell, profile);
     const retryAfterSeconds = failure instanceof TokenBrokerError ? failure.retryAfterSeconds : undefined;
-    if (retryAfterSeconds !== undefined) talk(`Try again in ${retryAfterSeconds} s.`);
-    process.exitCode = 1;
+    if (retryAfterSeconds !== undefined) talk(shell, `Try again in ${retryAfterSeconds} s.`);
+    shell.exitCode = 1;
   }
 }
 
 /** A sentence about the profile that the shell names and no file has. */
-export function missingProfile(): string | undefined {
-  const { AWS_PROFILE: profile, AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE } = process.env;
+export function missingProfile(shell: Shell): string | undefined {
+  const { AWS_PROFILE: profile, AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE } = shell.env;
   if (!profile) return undefined;
   const folder = join(homedir(), '.aws');
   const files = [AWS_CONFIG_FILE ?? join(folder, 'config'), AWS_SHARED_CREDENTIALS_FILE ?? join(folder, 'credentials')];

@@ -5,16 +5,19 @@ import { ASSUMED_ROLE_ARN } from '../../functions/contract.ts';
 import type { Endpoint } from '../index.ts';
 import { aborted, missingProfile } from './failure.ts';
 import { causeWord, membersOf, parseJson } from './reach.ts';
+import type { Shell } from './shell.ts';
 import { failed, ok, type Step, unknown } from './step.ts';
 
 type Credentials = Awaited<ReturnType<ReturnType<typeof defaultProvider>>>;
 
 /** Finds the AWS credentials that a call would be signed with; none when they are missing or have expired. */
-export async function findCredentials(): Promise<{ readonly step: Step; readonly credentials?: Credentials }> {
+export async function findCredentials(
+  shell: Shell,
+): Promise<{ readonly step: Step; readonly credentials?: Credentials }> {
   const step = 'aws-credentials';
   try {
-    const chain = await import('@aws-sdk/credential-provider-node');
-    const credentials = await chain.defaultProvider()();
+    const find = shell.credentials ?? (await import('@aws-sdk/credential-provider-node')).defaultProvider();
+    const credentials = await find();
     const { accessKeyId, sessionToken, expiration } = credentials;
     if (expiration !== undefined && expiration.getTime() <= Date.now()) {
       return { step: failed(step, 'aws-credentials-expired', `They ended at ${expiration.toISOString()}`) };
@@ -25,19 +28,19 @@ export async function findCredentials(): Promise<{ readonly step: Step; readonly
   } catch {
     // The chain's own words may quote a profile.
     return {
-      step: failed(step, 'aws-credentials-missing', missingProfile() ?? 'No source of AWS credentials gave any'),
+      step: failed(step, 'aws-credentials-missing', missingProfile(shell) ?? 'No source of AWS credentials gave any'),
     };
   }
 }
 
 /** Asks AWS whose the credentials are. */
 export async function identify(
+  shell: Shell,
   credentials: Credentials,
   { url, region }: Endpoint,
-  signal: AbortSignal,
 ): Promise<{ readonly step: Step; readonly account?: string }> {
   const step = 'identity';
-  const { AWS_ENDPOINT_URL_STS: standIn } = process.env;
+  const { AWS_ENDPOINT_URL_STS: standIn } = shell.env;
   if (url.protocol === 'http:' && !standIn) {
     return { step: unknown(step, 'A local broker knows its callers by itself') };
   }
@@ -45,7 +48,7 @@ export async function identify(
     ...{ service: 'sts', region, credentials, method: 'POST', path: '/', query: {} },
     url: new URL(standIn || `https://sts.${region}.amazonaws.com${suffixOf(region)}`),
     body: 'Action=GetCallerIdentity&Version=2011-06-15',
-    signal,
+    signal: shell.signal,
   });
   const arn = /<Arn>([!-~]{1,2048})<\/Arn>/.exec(text)?.[1];
   if (arn !== undefined) {
@@ -76,12 +79,12 @@ interface Question {
  * Which permission is missing when AWS says no more than `Forbidden`: AWS answers alike for each of them, so the function's
  * own policy is read, if that is allowed.
  */
-export async function examinePermissions(question: Question, signal: AbortSignal): Promise<Step> {
+export async function examinePermissions(shell: Shell, question: Question): Promise<Step> {
   const step = 'permissions';
   const { functionName, account } = question;
   if (account === undefined) return unknown(step, 'Whose account this is cannot be told');
   if (functionName === undefined) return unknown(step, 'Which function it is was not told (--function-arn)');
-  const policy = await readPolicy({ ...question, functionName }, signal);
+  const policy = await readPolicy(shell, { ...question, functionName });
   if (policy === undefined) return unknown(step, "The function's policy cannot be read (lambda:GetPolicy)");
 
   const statements = policy.filter((statement) => allows(statement, account));
@@ -98,15 +101,15 @@ type Statement = Readonly<Record<string, unknown>>;
 
 /** The statements of the policy on the function's alias, none when it has none; `undefined` when it cannot be read. */
 async function readPolicy(
+  shell: Shell,
   { functionName, region, credentials }: Question & { readonly functionName: string },
-  signal: AbortSignal,
 ): Promise<readonly Statement[] | undefined> {
   const [, name = '', alias = ''] = /^(.*):([^:]*)$/.exec(functionName) ?? [];
   const { status, text } = await askAws({
     ...{ service: 'lambda', region, credentials, method: 'GET', query: { Qualifier: alias } },
-    url: new URL(process.env.AWS_ENDPOINT_URL_LAMBDA || `https://lambda.${region}.amazonaws.com${suffixOf(region)}`),
+    url: new URL(shell.env.AWS_ENDPOINT_URL_LAMBDA || `https://lambda.${region}.amazonaws.com${suffixOf(region)}`),
     path: `/2015-03-31/functions/${encodeURIComponent(name)}/policy`,
-    signal,
+    signal: shell.signal,
   });
   if (status === 404) return [];
   const { Statement } = membersOf(parseJson(`${membersOf(parseJson(text)).Policy}`));
@@ -119,6 +122,8 @@ export function suffixOf(region: string): string {
 }
 
 interface AwsRequest {
+  /** Besides the host; a body is a form unless they say otherwise. */
+  readonly headers?: Readonly<Record<string, string>>;
   readonly service: string;
   readonly region: string;
   readonly credentials: Credentials;
@@ -130,11 +135,14 @@ interface AwsRequest {
   readonly signal: AbortSignal;
 }
 
-interface AwsAnswer {
+/** What came of a call of AWS. */
+export interface AwsAnswer {
   /** 0 when there was no answer; `word` says why. */
   readonly status: number;
   readonly word: string;
   readonly text: string;
+  /** What AWS calls the error, where it says so in a header. */
+  readonly errorType?: string | undefined;
 }
 
 /** One call of AWS, signed by hand: an SDK client would be too much for it. @throws CommandFailure `aborted` */
@@ -151,15 +159,17 @@ export async function askAws({
   const signer = new SignatureV4({ service, region, credentials, sha256: Sha256 });
   const { protocol, hostname, host } = url;
   const form = body === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' };
-  const headers = { host, ...form };
+  const headers = { host, ...form, ...sent.headers };
   const request = { method, protocol, hostname, path, query: { ...query }, headers, ...(body && { body }) };
   try {
     const { host: _writtenByFetch, ...signed } = (await signer.sign(request)).headers;
     const signal = AbortSignal.any([sent.signal, AbortSignal.timeout(10_000)]);
-    const target = new URL(`${path}?${new URLSearchParams(query)}`, url);
+    const search = `${new URLSearchParams(query)}`;
+    const target = new URL(search === '' ? path : `${path}?${search}`, url);
     const init = { method, headers: signed, redirect: 'manual', signal, ...(body && { body }) } as const;
     const response = await fetch(target, init);
-    return { status: response.status, word: `${response.status}`, text: await response.text() };
+    const errorType = response.headers.get('x-amzn-errortype') ?? undefined;
+    return { status: response.status, word: `${response.status}`, text: await response.text(), errorType };
   } catch (error) {
     if (sent.signal.aborted) throw aborted();
     return { status: 0, word: causeWord(error), text: '' };

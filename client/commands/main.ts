@@ -1,17 +1,18 @@
 #!/usr/bin/env node
 import { addDoctorCommand } from './doctor.ts';
 import { addPolicyCommand } from './policy.ts';
-import { createProgram, interruption, runProgram } from './program.ts';
+import { createProgram, runProgram } from './program.ts';
+import { endProcess, processShell } from './shell.ts';
 import { addTokenCommand } from './token.ts';
 import { addWhoamiCommand } from './whoami.ts';
 
 /** The command line of the package: what a caller of a broker needs. */
-const program = createProgram('token-broker-client').description('Asks a token broker, as your AWS identity.');
-const signal = interruption();
+const shell = processShell();
+const program = createProgram('token-broker-client', shell).description('Asks a token broker, as your AWS identity.');
 
-addTokenCommand(program, signal);
-addWhoamiCommand(program, signal);
-addDoctorCommand(program, signal);
-addPolicyCommand(program);
+addTokenCommand(program, shell);
+addWhoamiCommand(program, shell);
+addDoctorCommand(program, shell);
+addPolicyCommand(program, shell);
 
-await runProgram(program);
+endProcess(await runProgram(program, process.argv.slice(2), shell));

@@ -1,26 +1,31 @@
+import type { Shell } from './shell.ts';
+
+type Out = Pick<Shell, 'stdout'>;
+type Err = Pick<Shell, 'stderr'>;
+
 /** Writes data for a program: one JSON document on stdout. */
-export function printJson(data: Readonly<Record<string, unknown>>): void {
-  process.stdout.write(`${JSON.stringify(data, undefined, 2)}\n`);
+export function printJson(shell: Out, data: Readonly<Record<string, unknown>>): void {
+  shell.stdout.write(`${JSON.stringify(data, undefined, 2)}\n`);
 }
 
 /** Writes data for a person: one line per member on stdout, members that are `undefined` left out. */
-export function printMembers(data: Readonly<Record<string, unknown>>): void {
+export function printMembers(shell: Out, data: Readonly<Record<string, unknown>>): void {
   const members = Object.entries(data).filter(([, value]) => value !== undefined);
   const width = Math.max(...members.map(([name]) => name.length));
   for (const [name, value] of members) {
     const text = typeof value === 'string' ? value : JSON.stringify(value);
-    process.stdout.write(`${plain(name).padEnd(width)}  ${plain(text)}\n`);
+    shell.stdout.write(`${plain(name).padEnd(width)}  ${plain(text)}\n`);
   }
 }
 
 /** Writes one line of data for a person on stdout. */
-export function printLine(line: string): void {
-  process.stdout.write(`${plain(line)}\n`);
+export function printLine(shell: Out, line: string): void {
+  shell.stdout.write(`${plain(line)}\n`);
 }
 
 /** Writes data for a person: a table on stdout. */
-export function printTable(header: readonly string[], rows: readonly (readonly string[])[]): void {
-  process.stdout.write(tableText(header, rows));
+export function printTable(shell: Out, header: readonly string[], rows: readonly (readonly string[])[]): void {
+  shell.stdout.write(tableText(header, rows));
 }
 
 /** A table whose columns are as wide as they must be; `paint` may colour a cell. */
@@ -50,17 +55,21 @@ const UNITS = [
 ] as const;
 
 /** Writes one line for a person on stderr, where it never mixes with data. */
-export function talk(line: string): void {
-  process.stderr.write(`${plain(line)}\n`);
+export function talk(shell: Err, line: string): void {
+  shell.stderr.write(`${plain(line)}\n`);
 }
 
 /** Tells on stderr how far a long work is, every few seconds; short work passes in silence. */
-export function talkOfProgress(what: string, now: () => number = Date.now): (done: number, total: number) => void {
+export function talkOfProgress(
+  shell: Err,
+  what: string,
+  now: () => number = Date.now,
+): (done: number, total: number) => void {
   let toldAt = now();
   return (done, total) => {
     if (now() - toldAt < PROGRESS_MS) return;
     toldAt = now();
-    talk(`${what}: ${done} of ${total}`);
+    talk(shell, `${what}: ${done} of ${total}`);
   };
 }
 

@@ -4,6 +4,7 @@ import { type CallerRule, ruleText } from '../index.ts';
 import { explainFailure } from './failure.ts';
 import { parseFunctionArn } from './options.ts';
 import { printJson, talk } from './output.ts';
+import type { Shell } from './shell.ts';
 
 /** What the settings of an environment say of the broker, where they are at hand. */
 export interface SettingsView {
@@ -15,7 +16,7 @@ export interface SettingsView {
 }
 
 /** `policy`: what a caller's own account must allow its role; sends nothing. */
-export function addPolicyCommand(program: Command, settings?: SettingsView): Command {
+export function addPolicyCommand(program: Command, shell: Shell, settings?: SettingsView): Command {
   return program
     .command('policy')
     .description('Print the identity policy that a role needs to call the broker; offline, without AWS credentials.')
@@ -24,7 +25,7 @@ export function addPolicyCommand(program: Command, settings?: SettingsView): Com
     .option('--json', settings ? 'answer in JSON, with the access rules that cover the role' : 'answer in JSON')
     .action(async (role: string | undefined, _: unknown, command: Command) => {
       const options = command.optsWithGlobals<PolicyOptions>();
-      await explainFailure(options, async () => {
+      await explainFailure(shell, options, async () => {
         if (role === undefined) return settings?.withoutRole(command);
         const { environment, json, functionArn } = options;
         const view = functionArn === undefined && environment !== undefined ? settings : undefined;
@@ -33,8 +34,11 @@ export function addPolicyCommand(program: Command, settings?: SettingsView): Com
         if (Resource === undefined) return command.error('error: which function? Give --function-arn');
         const policy = identityPolicy(Resource);
         const rules = view?.rulesOf(role, environment ?? '');
-        printJson(json ? { role, environment: view && environment, policy, access_rules: rules } : policy);
-        talk(rules ? wordsAbout(rules, environment ?? '') : 'An access rule must name the role, too: whoami tells.');
+        printJson(shell, json ? { role, environment: view && environment, policy, access_rules: rules } : policy);
+        talk(
+          shell,
+          rules ? wordsAbout(rules, environment ?? '') : 'An access rule must name the role, too: whoami tells.',
+        );
       });
     });
 }

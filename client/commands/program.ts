@@ -1,35 +1,56 @@
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { withoutValues } from './options.ts';
+import { INTERRUPTED, type Shell } from './shell.ts';
 
-/** A command line without commands: data on stdout, talk on stderr; exit 0 done, 1 refused or failed, 2 wrong usage, 130 Ctrl-C. */
-export function createProgram(name: string): Command {
+/** A command line without commands: data on stdout, talk on stderr. */
+export function createProgram(name: string, { stdout, stderr, env }: Shell): Command {
   return new Command(name)
     .configureHelp({ showGlobalOptions: true })
     .showHelpAfterError('(--help shows how)')
-    .configureOutput({ outputError: (text, write) => write(withoutValues(text)) })
-    .exitOverride();
+    .configureOutput({
+      writeOut: (text) => stdout.write(text),
+      writeErr: (text) => stderr.write(text),
+      outputError: (text, write) => write(withoutValues(text)),
+    })
+    .exitOverride()
+    .hook('preAction', (program, command) => {
+      for (const owner of new Set([program, command])) readVariables(owner, env);
+    });
 }
 
-/** The signal of Ctrl-C for the commands of this process. */
-export function interruption(): AbortSignal {
-  const interrupted = new AbortController();
-  process.once('SIGINT', () => interrupted.abort());
-  return interrupted.signal;
-}
-
-/** Runs what the arguments of this process name, once the commands are there, and sets the exit code. */
-export async function runProgram(program: Command, addCommands?: () => Promise<void>): Promise<void> {
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', ignoreBrokenPipe);
-  try {
-    await addCommands?.();
-    await program.parseAsync();
-  } catch (error) {
-    if (!(error instanceof CommanderError)) throw error;
-    process.exitCode = error.exitCode === 0 ? 0 : 2;
+/** The variables of the shell stand for options that were not given; `commander` itself knows those of the process alone. */
+function readVariables(command: Command, env: Shell['env']): void {
+  for (const option of command.options) {
+    const { envVar = '', flags, parseArg } = option;
+    const name = option.attributeName();
+    const value = env[envVar];
+    if (value === undefined || command.getOptionValueSource(name) === 'cli') continue;
+    try {
+      command.setOptionValueWithSource(name, parseArg?.(value, undefined) ?? value, 'env');
+    } catch (error) {
+      if (!(error instanceof InvalidArgumentError)) throw error;
+      command.error(`error: option '${flags}' from ${envVar} is invalid. ${error.message}`);
+    }
   }
 }
 
-/** The reader of our output may stop early (`| head`), and then the rest has no reader. */
-function ignoreBrokenPipe(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EPIPE') throw error;
+/**
+ * Runs what the arguments name, once the commands are there. Gives the exit code: 0 done, 1 refused or failed, 2 wrong
+ * usage, 130 Ctrl-C.
+ */
+export async function runProgram(
+  program: Command,
+  args: readonly string[],
+  shell: Shell,
+  addCommands?: () => Promise<void>,
+): Promise<number> {
+  try {
+    await addCommands?.();
+    await program.parseAsync(args, { from: 'user' });
+    return shell.exitCode;
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === INTERRUPTED) return INTERRUPTED;
+    return error.exitCode === 0 ? 0 : 2;
+  }
 }

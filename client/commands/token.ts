@@ -10,9 +10,10 @@ import {
   parseSeconds,
 } from './options.ts';
 import { printJson, printMembers, talk } from './output.ts';
+import type { Shell } from './shell.ts';
 
 /** `token`: asks the broker for a token, as the AWS identity that runs the command. */
-export function addTokenCommand(program: Command, signal: AbortSignal): void {
+export function addTokenCommand(program: Command, shell: Shell): void {
   addConnectionOptions(program.command('token'))
     .description('Ask for a token, as your AWS identity; shows its fingerprint, not the token.')
     .argument('[client]', 'the client to act for', parseName)
@@ -32,10 +33,10 @@ export function addTokenCommand(program: Command, signal: AbortSignal): void {
       const service = only('service', other, options.service, command);
       if (options.client !== undefined && second !== undefined) command.error('error: too many arguments');
       checkFingerprint(options.refused, command);
-      const broker = connect(options, command);
-      await explainFailure(options, async () => {
+      const broker = connect(shell, options, command);
+      await explainFailure(shell, options, async () => {
         const { minTtl, refused } = options;
-        print(await broker.token({ client, service, minTtl, refused, signal }), options);
+        print(shell, await broker.token({ client, service, minTtl, refused, signal: shell.signal }), options);
       });
     });
 }
@@ -64,7 +65,7 @@ interface TokenCommandOptions extends ConnectionOptions {
   readonly reveal?: boolean;
 }
 
-function print(token: IssuedToken, { json, reveal, minTtl = 0 }: TokenCommandOptions): void {
+function print(shell: Shell, token: IssuedToken, { json, reveal, minTtl = 0 }: TokenCommandOptions): void {
   const lifetime = Math.max(0, Math.floor((token.expiresAt - Date.now()) / 1000));
   // Named as on the wire, so that a script reads the same members here and there.
   const shown = {
@@ -80,15 +81,16 @@ function print(token: IssuedToken, { json, reveal, minTtl = 0 }: TokenCommandOpt
   // A second for the way.
   if (lifetime + 1 < minTtl) {
     talk(
+      shell,
       `The token lives for ${lifetime} s, less than the ${minTtl} s of --min-ttl: the service gives none that lives longer.`,
     );
   }
   if (json) {
-    printJson(members);
+    printJson(shell, members);
     return;
   }
-  printMembers(members);
-  if (!reveal) talk('The token is hidden; --reveal shows it.');
+  printMembers(shell, members);
+  if (!reveal) talk(shell, 'The token is hidden; --reveal shows it.');
 }
 
 const examples = (run: string) => `

@@ -3,20 +3,21 @@ import { ruleText } from '../index.ts';
 import { explainFailure } from './failure.ts';
 import { addConnectionOptions, type ConnectionOptions, connect } from './options.ts';
 import { printJson, printLine, talk } from './output.ts';
+import type { Shell } from './shell.ts';
 
 /** `whoami`: which role the broker sees, and what its access rules allow it. */
-export function addWhoamiCommand(program: Command, signal: AbortSignal): void {
+export function addWhoamiCommand(program: Command, shell: Shell): void {
   addConnectionOptions(program.command('whoami'))
     .description('Print the role that signs your calls, and what the access rules of the broker allow it.')
     .option('--json', 'answer in JSON')
     .action(async (_: unknown, command: Command) => {
       const options = command.optsWithGlobals<WhoamiOptions>();
-      const broker = connect(options, command);
-      await explainFailure(options, async () => {
-        const { role, account, rules } = await broker.whoami({ signal });
-        if (options.json) return printJson({ role, account, rules });
-        for (const line of [role, ...rules.map(ruleText)]) printLine(line);
-        if (rules.length === 0) talk('No access rule names this role: ask the operators of the broker for one.');
+      const broker = connect(shell, options, command);
+      await explainFailure(shell, options, async () => {
+        const { role, account, rules } = await broker.whoami({ signal: shell.signal });
+        if (options.json) return printJson(shell, { role, account, rules });
+        for (const line of [role, ...rules.map(ruleText)]) printLine(shell, line);
+        if (rules.length === 0) talk(shell, 'No access rule names this role: ask the operators of the broker for one.');
       });
     });
 }

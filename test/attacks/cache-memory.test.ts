@@ -15,6 +15,6 @@ it('1 500 pairs with the largest tokens and secrets stay far below the memory of
   const [message] = await Promise.race([once(child, 'message'), once(child, 'exit')]);
 
   expect(message).toMatchObject({ issued: 1_500 });
-  expect(message.heapBytes).toBeLessThan(96 * MIB);
+  expect(message.heapBytes).toBeLessThan(80 * MIB);
   expect(message.maxBytes).toBeLessThan(0.85 * FUNCTION_MIB * MIB);
 }, 120_000);

@@ -41,7 +41,7 @@ describe('cdk synth, with no AWS credentials and no network', () => {
   });
 
   it('shows the template of the stack that is named', { timeout: 120_000 }, async () => {
-    const { code, stdout, stderr } = await cdkSynth('TokenBroker-dev', '--output', path.join(work, 'one'));
+    const { code, stdout, stderr } = await cdkSynth('TokenBroker-dev', '--app', path.join(work, 'all'));
     expect(code, stderr).toBe(0);
     expect(stdout).toContain('FunctionName: token-broker-dev');
     expect(stdout).not.toContain('token-broker-prod');

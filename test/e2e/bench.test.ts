@@ -16,12 +16,8 @@ describe('npm run bench', () => {
     for (const option of ['rounds', 'hits', 'no-fleet', 'chart', 'json']) expect(stdout).toContain(`--${option}`);
   });
 
-  it.each([
-    ['--rounds', '0'],
-    ['--hits', 'many'],
-    ['--json', 'surplus'],
-  ])('refuses %s %s', async (...args) => {
-    const { exitCode, stdout, stderr } = await finished(start(...args));
+  it('refuses a number that it cannot use', async () => {
+    const { exitCode, stdout, stderr } = await finished(start('--rounds', '0'));
     expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
     expect(stderr).toContain('--help shows how');
   });

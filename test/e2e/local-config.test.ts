@@ -2,14 +2,8 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTokenService, type TokenService } from '../../bin/local/token-service/server.ts';
-import {
-  ask,
-  type LocalBrokerProcess,
-  operatorCommands,
-  shellCommands,
-  startLocalBroker,
-} from '../support/local-broker.ts';
-import { type OidcProvider, startOidcProvider } from '../support/oidc.ts';
+import { ask, operatorCommands, shellCommands, startLocalBroker } from '../support/local-broker.ts';
+import { startOidcProvider } from '../support/oidc.ts';
 
 const ME = { role: 'arn:aws:iam::222222222222:role/me', accessKeyId: 'AKIDME', secretAccessKey: 'marked-key' };
 
@@ -18,7 +12,6 @@ const CREDENTIALS = {
   plain: { client_id: 'plain-id', secret: 'plain-secret' },
   signs: { client_id: 'signs-id', secret: 's+e c%r:&t' },
   encoded: { client_id: 'encoded-id', secret: '100%25+secret' },
-  colon: { client_id: 'colon:id', secret: 'secret' },
   unicode: { client_id: 'unicode-id', secret: 'pässwörd €' },
 };
 
@@ -31,51 +24,21 @@ function config(services: unknown) {
   };
 }
 
-describe('npm start -- --config FILE, with an OAuth server of another project', () => {
-  let provider: OidcProvider;
-  let broker: LocalBrokerProcess;
-  beforeAll(async () => {
-    // RFC 6749 knows visible ASCII only, and this server insists on it.
-    const { unicode: _, ...credentials } = CREDENTIALS;
-    const clients = Object.values(credentials).map(({ client_id, secret }) => ({ client_id, client_secret: secret }));
-    provider = await startOidcProvider({ clients });
-    const form = {
-      authUrl: provider.url,
-      tokenPath: '/token',
-      basicEncoding: 'form',
-      parameters: { grant_type: 'client_credentials' },
-      parametersIn: 'body',
-    };
-    broker = await startLocalBroker({ config: config({ form, raw: { ...form, basicEncoding: 'raw' } }) });
-  });
-  afterAll(async () => {
-    expect(await broker.end()).toMatchObject({ exitCode: 0, stderr: '' });
-    await provider.close();
-  });
+it('npm start -- --config FILE asks an OAuth server of another project in the dialect that the file says', async () => {
+  const { client_id, secret } = CREDENTIALS.signs;
+  const provider = await startOidcProvider({ clients: [{ client_id, client_secret: secret }] });
+  const parameters = { parameters: { grant_type: 'client_credentials' }, parametersIn: 'body' };
+  const form = { authUrl: provider.url, tokenPath: '/token', basicEncoding: 'form', ...parameters };
+  const broker = await startLocalBroker({ config: config({ form, raw: { ...form, basicEncoding: 'raw' } }) });
+  const issued = await ask(broker, ME, { client: 'signs', service: 'form' });
+  const refused = await ask(broker, ME, { client: 'signs', service: 'raw' });
+  expect(await broker.end()).toMatchObject({ exitCode: 0, stderr: '' });
 
-  it.each([
-    ['plain', 'form', 'issued'],
-    ['signs', 'form', 'issued'],
-    ['encoded', 'form', 'issued'],
-    ['colon', 'form', 'issued'],
-    ['plain', 'raw', 'issued'],
-    // Decoding breaks at the bare percent sign.
-    ['signs', 'raw', 'token-endpoint-error'],
-    ['encoded', 'raw', 'credential-rejected'],
-    ['colon', 'raw', 'credential-malformed'],
-  ] as const)('asks for %s in the dialect %s, and the outcome is: %s', async (client, dialect, outcome) => {
-    const { status, json } = await ask(broker, ME, { client, service: dialect });
-
-    if (outcome === 'issued') {
-      expect({ status, json }).toMatchObject({
-        status: 200,
-        json: { token_type: 'Bearer', expiry_source: 'response' },
-      });
-      expect(await provider.issuedTo(json.access_token)).toBe(CREDENTIALS[client].client_id);
-    } else {
-      expect({ status, json }).toMatchObject({ status: 424, json: { type: outcome } });
-    }
-  });
+  expect(issued).toMatchObject({ status: 200, json: { token_type: 'Bearer', expiry_source: 'response' } });
+  expect(await provider.issuedTo(issued.json.access_token)).toBe(client_id);
+  // Decoding breaks at the bare percent sign.
+  expect(refused).toMatchObject({ status: 424, json: { type: 'token-endpoint-error' } });
+  await provider.close();
 });
 
 describe('npm start -- --config FILE, with a service that reads the credential as it stands', () => {
@@ -100,13 +63,10 @@ describe('npm start -- --config FILE, with a service that reads the credential a
       expect(await status(client, 'raw'), client).toBe(200);
     expect(await status('plain', 'form')).toBe(200);
     for (const client of ['signs', 'encoded', 'unicode']) expect(await status(client, 'form'), client).toBe(424);
-    expect(await broker.end()).toMatchObject({ exitCode: 0, stderr: '' });
-  });
+    const { stdout, ...ended } = await broker.end();
+    expect(ended).toMatchObject({ exitCode: 0, stderr: '' });
 
-  it('offers commands for its own callers and clients, and no stand-in for the services', async () => {
-    const broker = await startLocalBroker({ config: config(services()) });
-    const { stdout } = await broker.end();
-
+    // It offers commands for its own callers and clients, and no stand-in for the services.
     expect(stdout).toMatch(/^ {2}me +may act for all on all$/m);
     expect(stdout).toContain('--user AKIDME:marked-key ');
     expect(stdout).toContain('token --client plain --service raw\n');

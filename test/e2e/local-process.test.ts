@@ -6,7 +6,7 @@ import {
   ListSecretVersionIdsCommand,
   SecretsManagerClient,
 } from '@aws-sdk/client-secrets-manager';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { exampleConfig, readPorts } from '../../bin/local/config.ts';
 import { listen } from '../../bin/local/loopback.ts';
 import {
@@ -28,25 +28,31 @@ const askFor = (broker: LocalBrokerProcess, client: string) =>
   ask(broker, BILLING, { client, service: 'customer-insights' });
 
 describe('npm start', () => {
-  it('says for which clients the callers may act', async () => {
-    const broker = await startLocalBroker();
-    const { stdout } = await broker.end();
+  let broker: LocalBrokerProcess;
+  let ended: Awaited<ReturnType<LocalBrokerProcess['end']>>;
+  let overview: string;
+  let token: string;
 
-    expect(stdout).toMatch(/^ {2}billing +may act for acme, globex, initech on all$/m);
-    expect(stdout).toMatch(/^ {2}reporting +may act for acme on customer-insights$/m);
-    expect(stdout).toMatch(/^ {2}operator +may act for all on all$/m);
-    expect(stdout).toMatch(/^ {2}stranger +may act for no client$/m);
+  /** What a person does with it: looks at the page, asks four times, ends it while the page is open. */
+  beforeAll(async () => {
+    broker = await startLocalBroker({ env: { NODE_DEBUG: 'none-of-node', NODE_OPTIONS: '--trace-warnings' } });
+    overview = await overviewOf(broker);
+    const reader = (await fetch(`${pageUrl(broker)}/events`)).body?.getReader();
+    await reader?.read();
+    ({ access_token: token } = (await askFor(broker, 'acme')).json);
+    for (const client of ['acme', 'initech', 'no-such-client']) await askFor(broker, client);
+    ended = await broker.end();
   });
 
-  it('prints a line for each decision, with neither token nor credential', async () => {
-    const broker = await startLocalBroker();
-    const { json } = await askFor(broker, 'acme');
-    await askFor(broker, 'acme');
-    await askFor(broker, 'initech');
-    await askFor(broker, 'no-such-client');
-    const { stdout, stderr } = await broker.end();
-    const lines = stdout.split('Ctrl-C ends it.\n')[1] ?? '';
+  it('says for which clients the callers may act', () => {
+    expect(ended.stdout).toMatch(/^ {2}billing +may act for acme, globex, initech on all$/m);
+    expect(ended.stdout).toMatch(/^ {2}reporting +may act for acme on customer-insights$/m);
+    expect(ended.stdout).toMatch(/^ {2}operator +may act for all on all$/m);
+    expect(ended.stdout).toMatch(/^ {2}stranger +may act for no client$/m);
+  });
 
+  it('prints a line for each decision, with neither token nor credential', () => {
+    const lines = ended.stdout.split('Ctrl-C ends it.\n')[1] ?? '';
     expect(lines.split('\n')).toEqual([
       expect.stringMatching(/^issued {2}acme\/customer-insights {2}for aws:111111111111:billing\/local-session /),
       expect.stringMatching(/^issued {2}acme\/customer-insights .* from memory /),
@@ -55,35 +61,20 @@ describe('npm start', () => {
       '',
     ]);
     const basic = Buffer.from('acme-id:acme-local-secret').toString('base64');
-    for (const hidden of [json.access_token, basic, 'local-secret', 'acme-id', 'initech-id', 'local-billing-secret']) {
+    for (const hidden of [token, basic, 'local-secret', 'acme-id', 'initech-id', 'local-billing-secret']) {
       expect(lines).not.toContain(hidden);
     }
-    expect(stderr).toBe('');
   });
 
-  it('only warns of variables with which Node would write secrets, because editors set them', async () => {
-    const broker = await startLocalBroker({ env: { NODE_DEBUG: 'none-of-node', NODE_OPTIONS: '--trace-warnings' } });
-    const { stderr } = await broker.end();
-    expect(stderr).toMatch(/^NODE_DEBUG, NODE_OPTIONS is set: Node may write credentials and tokens here; .*\n$/);
+  it('only warns of variables with which Node would write secrets, because editors set them', () => {
+    const warning = /^NODE_DEBUG, NODE_OPTIONS is set: Node may write credentials and tokens here; .*\n$/;
+    expect(ended.stderr).toMatch(warning);
   });
 
-  it('ends everything on Ctrl-C', async () => {
-    const broker = await startLocalBroker();
+  it('ends everything on Ctrl-C, also while a browser shows its page', async () => {
+    expect(ended).toMatchObject({ exitCode: 0, signal: null });
     const { TOKEN_BROKER_URL: url = '', AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets = '' } = printedVariables(broker);
-
-    expect(await broker.end()).toMatchObject({ exitCode: 0, signal: null, stderr: '' });
-    for (const ended of [url, secrets, tokenServiceUrl(broker), pageUrl(broker)]) await expectFreePort(ended);
-  });
-
-  it('ends on Ctrl-C while a browser shows its page', async () => {
-    const broker = await startLocalBroker();
-    const stream = await fetch(`${pageUrl(broker)}/events`);
-    const reader = stream.body?.getReader();
-    await reader?.read();
-    const cutOff = expect(reader?.read()).rejects.toThrow('terminated');
-
-    expect(await broker.end()).toMatchObject({ exitCode: 0, signal: null, stderr: '' });
-    await cutOff;
+    for (const one of [url, secrets, tokenServiceUrl(broker), pageUrl(broker)]) await expectFreePort(one);
   });
 
   it('has its page on 8789, or on a free port when the broker is elsewhere, or on a given port', () => {
@@ -93,10 +84,7 @@ describe('npm start', () => {
     expect(readPorts({ PORT: '9000', PAGE_PORT: '9001' })).toEqual({ port: 9000, pagePort: 9001 });
   });
 
-  it('shows on its page what is running and who may ask for what, but no key and no credential', async () => {
-    const broker = await startLocalBroker();
-    const overview = await overviewOf(broker);
-    await broker.end();
+  it('shows on its page what is running and who may ask for what, but no key and no credential', () => {
     const { AWS_ENDPOINT_URL_DYNAMODB: dynamodb, AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets } = printedVariables(broker);
 
     expect(JSON.parse(overview)).toMatchObject({
@@ -142,48 +130,36 @@ describe('npm start', () => {
 });
 
 describe('npm start, wrongly used', () => {
-  it('says that its port is taken', async () => {
+  it.each(['PORT', 'PAGE_PORT'])('says that a port is taken: %s', async (name) => {
     const port = await listenForTest(createServer());
-
-    expect(await runLocalBroker({ env: { PORT: `${port}` } })).toEqual({
+    expect(await runLocalBroker({ env: { [name]: `${port}` } })).toEqual({
       exitCode: 1,
       signal: null,
       stdout: '',
-      stderr: `port ${port} is in use; set PORT to another one\n`,
-    });
-  });
-
-  it('says that the port of its page is taken', async () => {
-    const port = await listenForTest(createServer());
-
-    expect(await runLocalBroker({ env: { PAGE_PORT: `${port}` } })).toEqual({
-      exitCode: 1,
-      signal: null,
-      stdout: '',
-      stderr: `port ${port} is in use; set PAGE_PORT to another one\n`,
+      stderr: `port ${port} is in use; set ${name} to another one\n`,
     });
   });
 
   it.each(['PORT', 'PAGE_PORT'].flatMap((name) => ['abc', '65536', ''].map((port) => [port, name] as const)))(
     'refuses "%s" as %s',
-    async (port, name) => {
-      expect(await runLocalBroker({ env: { [name]: port } })).toMatchObject({
-        exitCode: 1,
-        stdout: '',
-        stderr: `${name} must be a port number, not "${port}"\n`,
-      });
+    (port, name) => {
+      expect(() => readPorts({ [name]: port })).toThrow(`${name} must be a port number, not "${port}"`);
     },
   );
 
-  it.each([
-    ['an unknown option', ['--confg', 'file.json'], /unknown option '--confg'.*Did you mean --config/s],
-    ['an argument', ['file.json'], /too many arguments/],
-    ['an option without its file', ['--config'], /option '--config <file>' argument missing/],
-  ])('answers %s with exit code 2', async (_, args, message) => {
-    expect(await runLocalBroker({ args })).toMatchObject({
+  it('says which port is wrong', async () => {
+    expect(await runLocalBroker({ env: { PORT: 'abc' } })).toMatchObject({
+      exitCode: 1,
+      stdout: '',
+      stderr: 'PORT must be a port number, not "abc"\n',
+    });
+  });
+
+  it('answers an unknown option with exit code 2', async () => {
+    expect(await runLocalBroker({ args: ['--confg', 'file.json'] })).toMatchObject({
       exitCode: 2,
       stdout: '',
-      stderr: expect.stringMatching(message),
+      stderr: expect.stringMatching(/unknown option '--confg'.*Did you mean --config/s),
     });
   });
 
@@ -197,6 +173,38 @@ describe('npm start, wrongly used', () => {
       exitCode: 1,
       stdout: '',
       stderr: `cannot store the secret "token-broker/local/acme" at ${endpoint}: ${cause}\n`,
+    });
+  });
+});
+
+describe('npm start -- --config FILE, with a file that cannot be used', () => {
+  it('names every wrong place and why, and repeats no value', async () => {
+    const { exitCode, stdout, stderr } = await runLocalBroker({
+      config: { services: {}, callers: [{ secretAccessKey: 'marked key' }], credentials: { acme: 'marked-secret' } },
+    });
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+    expect(stderr).toMatch(/^The settings are wrong in \d+ places:\n/);
+    expect(stderr.split('\n')).toContain('credentials.acme: must be an object');
+    expect(stderr).not.toContain('marked');
+  });
+
+  it.each([
+    ['with the place where it breaks off', '{ "credentials":\n{ "acme": "marked", } }', ' \\(line 2 column 21\\)'],
+    ['in one word', 'marked', ''],
+  ])('says that it is not JSON, %s', async (_, text, place) => {
+    expect(await runLocalBroker({ config: text })).toMatchObject({
+      exitCode: 1,
+      stdout: '',
+      stderr: expect.stringMatching(`^\\S+/config\\.json is not valid JSON${place}\n$`),
+    });
+  });
+
+  it('says that it cannot be read', async () => {
+    const file = '/nonexistent/config.json';
+    expect(await runLocalBroker({ args: ['--config', file] })).toMatchObject({
+      exitCode: 1,
+      stdout: '',
+      stderr: `cannot read ${file}: ENOENT\n`,
     });
   });
 });

@@ -17,11 +17,8 @@ describe('npm run simulate', () => {
   });
 
   it.each([
-    ['--environments', '0'],
     ['--pairs', '10001'],
-    ['--hours', '1.5'],
     ['--seed', 'x'],
-    ['--json', 'surplus'],
   ])('refuses %s %s', async (...args) => {
     const { exitCode, stdout, stderr } = await finished(start(...args));
     expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });

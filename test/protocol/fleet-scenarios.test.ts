@@ -110,7 +110,9 @@ describe('a disabled client', () => {
     await askAll();
     setDisabled(true);
     await clock.advance(MINUTE_MS);
-    for (const { problem } of await askAll()) expect(problem?.type).toBe('client-disabled');
+    // The second time by what memory holds, a living token among it.
+    const answers = [...(await askAll()), ...(await askAll())];
+    for (const { problem } of answers) expect(problem?.type).toBe('client-disabled');
     expect(requests).toHaveLength(1);
 
     setDisabled(false);

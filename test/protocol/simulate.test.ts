@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { costOf } from '../../bench/fleet/cost.ts';
+import { EventClock } from '../../bench/fleet/event-clock.ts';
 import { goalOf } from '../../bench/fleet/goal.ts';
 import { type Outcome, outcomeOf } from '../../bench/fleet/outcome.ts';
 import { reportOf } from '../../bench/fleet/report.ts';
+import { Sandbox } from '../../bench/fleet/sandbox.ts';
 import { simulateWay, WAYS, type Way } from '../../bench/fleet/simulate-way.ts';
 import { newTally } from '../../bench/fleet/tally.ts';
 import { HOUR_MS, type Scale } from '../../bench/fleet/world.ts';
@@ -31,6 +33,31 @@ describe('a simulated fleet', () => {
     expect((await requests('broker', 1_000)) / (await requests('broker', 1))).toBeLessThan(1.05);
     expect((await requests('memory-only', 1_000)) / (await requests('memory-only', 1))).toBeGreaterThan(3);
   });
+});
+
+describe('an environment of the simulation', () => {
+  it('receives what came while it was frozen when it thaws, and nothing after a crash', async () => {
+    const clock = new EventClock(0);
+    const sandbox = new Sandbox(clock);
+    const arrived: number[] = [];
+    for (const ms of [10, 30]) sandbox.after(ms, () => arrived.push(clock.now()));
+    await clock.run(20);
+    sandbox.thaw();
+    sandbox.crash();
+    await clock.run(40);
+
+    expect(arrived).toEqual([20]);
+  });
+});
+
+it('a simulation that is stopped ends at the moment that it has reached', async () => {
+  const clock = new EventClock(0);
+  const tick = () => clock.after(1, tick);
+  tick();
+  await clock.run(1_000_000, () => clock.now() > 10_000);
+
+  expect(clock.now()).toBeGreaterThan(10_000);
+  expect(clock.now()).toBeLessThan(20_000);
 });
 
 describe('the goal of the simulation', () => {

@@ -1,7 +1,5 @@
 import { PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { z } from 'zod';
-import { assumedRoleIdentity, functionUrlEvent } from '../../bin/local/function-url/event.ts';
 import { createTokenBroker } from '../../client/token-broker.ts';
 import { ADMINISTRATOR, BILLING, deployWorld, NEXT_CREDENTIAL } from './deployed-world.ts';
 
@@ -26,16 +24,6 @@ describe('the assets of a deployment, alone in processes of their own', () => {
         expect.objectContaining({ outcome: 'issued', pair: 'acme/customer-insights', version: '1' }),
       );
     }, PATIENCE);
-  });
-
-  it('answer the event of a Function URL, with the token that another environment has got', async () => {
-    const { accessToken } = await brokerFor(BILLING).token(PAIR);
-    const requests = world.tokenService.requests.length;
-    const second = await world.start('token');
-    const answer = answerSchema.parse(await second.invoke(eventOf(BILLING, PAIR)));
-    expect(answer.statusCode).toBe(200);
-    expect(JSON.parse(answer.body)).toMatchObject({ access_token: accessToken, token_type: 'Bearer' });
-    expect(world.tokenService.requests).toHaveLength(requests);
   });
 
   it('refuse an administrator of the same account, whom no access rule names', async () => {
@@ -122,23 +110,6 @@ describe.each(['token', 'health'] as const)('the %s function', (name) => {
 function brokerFor(credentials: typeof BILLING) {
   return createTokenBroker({ url: world.url, credentials, cache: false, maxAttempts: 1 });
 }
-
-function eventOf({ role, accessKeyId, sessionToken }: typeof BILLING, pair: object) {
-  const request = {
-    method: 'POST',
-    path: '/token',
-    query: '',
-    headers: [
-      ['content-type', 'application/json'],
-      ['x-amz-security-token', sessionToken],
-    ],
-    body: Buffer.from(JSON.stringify(pair)),
-  } as const;
-  const invocation = { requestId: 'request-1', region: 'eu-west-1', receivedAt: Date.now() };
-  return functionUrlEvent(request, assumedRoleIdentity(role, accessKeyId), invocation);
-}
-
-const answerSchema = z.object({ statusCode: z.number(), body: z.string() });
 
 function lines({ written }: { readonly written: () => string }): readonly Record<string, unknown>[] {
   return written()

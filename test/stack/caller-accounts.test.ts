@@ -7,15 +7,16 @@ import { synthesise } from './synthesise.ts';
 const LIMIT = 20_480;
 
 describe('the accounts that access rules name', () => {
+  const counts = Array.from({ length: 100 }, (_, index) => index);
+  const room = counts.findLast((count) => faultsOf(formWith(count)).length === 0) ?? 0;
+
   it('stop synth when the policy of the function has no room for all of them', () => {
-    const room = mostAccounts();
-    expect(faultsIn(() => parseEnvironment('test', formWith(room + 1)))).toEqual([
+    expect(faultsOf(formWith(room + 1))).toEqual([
       `environments.test.accessRules: name ${room + 1} accounts, and the policy of the function has room for ${room}: its 20480 bytes take two statements for each`,
     ]);
   });
 
   it('may be as many as fit, but no more: Lambda would refuse the deployment half way', () => {
-    const room = mostAccounts();
     const { length } = policyOf(room);
     expect(length).toBeLessThanOrEqual(LIMIT);
     // Not all of it, because the ids of statements are taken to be as long as they can be.
@@ -23,10 +24,9 @@ describe('the accounts that access rules name', () => {
   });
 
   it('take no room again when they have more roles', () => {
-    const rules = (form: ReturnType<typeof formWith>) =>
-      form.accessRules.flatMap((rule) => [rule, { ...rule, role: `${rule.role}-2` }]);
-    const form = formWith(mostAccounts());
-    expect(faultsIn(() => parseEnvironment('test', { ...form, accessRules: rules(form) }))).toEqual([]);
+    const form = formWith(room);
+    const accessRules = form.accessRules.flatMap((rule) => [rule, { ...rule, role: `${rule.role}-2` }]);
+    expect(faultsOf({ ...form, accessRules })).toEqual([]);
   });
 });
 
@@ -39,15 +39,13 @@ function formWith(accounts: number) {
   return { ...exampleForm(), accessRules };
 }
 
-function mostAccounts(): number {
-  const counts = Array.from({ length: 100 }, (_, index) => index);
-  return counts.findLast((count) => faultsIn(() => parseEnvironment('test', formWith(count))).length === 0) ?? 0;
+function faultsOf(form: unknown): readonly string[] {
+  return faultsIn(() => parseEnvironment('test', form));
 }
 
 /** The policy that Lambda makes of the permissions of a template, with ids as CloudFormation makes them up. */
 function policyOf(accounts: number): string {
   const { Resources } = synthesise('test', formWith(accounts)).template;
-  const alias = 'arn:aws:lambda:eu-west-1:111111111111:function:token-broker-test:live';
   const statements = Object.entries(Resources)
     .filter(([, { Type, Properties }]) => Type === 'AWS::Lambda::Permission' && /^\d{12}$/.test(Properties.Principal))
     .map(([id, { Properties }]) => ({
@@ -55,7 +53,7 @@ function policyOf(accounts: number): string {
       Effect: 'Allow',
       Principal: { AWS: `arn:aws:iam::${Properties.Principal}:root` },
       Action: Properties.Action,
-      Resource: alias,
+      Resource: 'arn:aws:lambda:eu-west-1:111111111111:function:token-broker-test:live',
       Condition:
         Properties.FunctionUrlAuthType === undefined
           ? { Bool: { 'lambda:InvokedViaFunctionUrl': `${Properties.InvokedViaFunctionUrl}` } }

@@ -20,20 +20,25 @@ export function deployStack(name: string, form: EnvironmentForm | undefined): De
   const { account, region } = form;
   const stackName = `TokenBroker-${name}`;
   const resources = deploy(synthesise(name, form).template, { stackName, account, region, partition: 'aws' });
-  const only = (construct: string, type: string) => {
-    const found = resources.filter((resource) => resource.id.startsWith(construct) && resource.type === type);
-    if (found[0] === undefined || found.length > 1) throw new Error(`${construct} has ${found.length} of ${type}`);
-    return found[0];
-  };
-  const { TargetFunctionArn, Qualifier } = only('TokenEndpoint', 'AWS::Lambda::Url').properties;
+  const find = finder(resources);
+  const { TargetFunctionArn, Qualifier } = find('TokenEndpoint', 'AWS::Lambda::Url').properties;
   return {
     resources,
     arnOf: (construct, type) => {
-      const { arn } = only(construct, type);
+      const { arn } = find(construct, type);
       if (arn === undefined) throw new Error(`${construct} of ${type} has no ARN.`);
       return arn;
     },
     urlTarget: `${TargetFunctionArn}:${Qualifier}`,
+  };
+}
+
+/** Gives the one resource of the type within the construct that is called so. */
+export function finder(resources: readonly Deployed[]) {
+  return (construct: string, type: string): Deployed => {
+    const [found, ...others] = resources.filter(({ id, type: own }) => id.startsWith(construct) && own === type);
+    if (found === undefined || others.length > 0) throw new Error(`${construct} has not one ${type}`);
+    return found;
   };
 }
 

@@ -2,13 +2,14 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { CreateSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { ensurePairTable, ensureSealingKey, startDynamoDB } from '../../bin/local/aws/dynamodb.ts';
 import { startSecretsManager } from '../../bin/local/aws/secrets-manager.ts';
-import { type PublishedMessage, startSns, startSts } from '../../bin/local/aws/sns-sts.ts';
+import { startSns, startSts } from '../../bin/local/aws/sns-sts.ts';
 import { startFunctionUrl } from '../../bin/local/function-url/server.ts';
 import { startTokenService } from '../../bin/local/token-service/server.ts';
 import type { BrokerSettings } from '../../functions/environment.ts';
-import { deploy } from '../support/cloudformation.ts';
+import { deployed } from '../support/cloudwatch/template-alarms.ts';
 import { type LambdaProcess, startLambda } from '../support/lambda-process.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
+import { finder } from './deployed-stack.ts';
 import { type Synthesised, synthesise } from './synthesise.ts';
 
 const ENVIRONMENT = 'test';
@@ -39,9 +40,8 @@ export async function deployWorld() {
   const tokenService = await started(
     startTokenService({ credentials: Object.fromEntries(Object.keys(services).map((name) => [name, accepted])) }),
   );
-  const { assets, find } = synthesiseFor(tokenService.authUrl);
+  const { assets, find } = bundledFor(tokenService.authUrl);
 
-  const messages: PublishedMessage[] = [];
   const probe = roleKey(find('CredentialHealthProbe', 'AWS::IAM::Role').arn);
   const topicArn = find('OperatorTopic', 'AWS::SNS::Topic').ref;
   const functionOf = (name: keyof typeof FUNCTIONS) => find(FUNCTIONS[name], 'AWS::Lambda::Function').properties;
@@ -53,7 +53,7 @@ export async function deployWorld() {
   ];
   const secrets = await started(startSecretsManager({ keys }));
   const dynamodb = await started(startDynamoDB({ keys }));
-  const sns = await started(startSns({ keys, topicArn, onMessage: (message) => messages.push(message) }));
+  const sns = await started(startSns({ keys, topicArn, onMessage: () => undefined }));
   const sts = await started(startSts({ keys, roles: [probe] }));
   const endpoints = {
     AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets.url,
@@ -100,34 +100,21 @@ export async function deployWorld() {
     variablesOf,
     tokenService,
     secretsManager,
-    messages,
     close: async () => {
       for (const close of closers.toReversed()) await close();
     },
   };
 }
 
-/** What the CDK makes of the example, and where in it is what. */
-function synthesiseFor(authUrl: (service: string) => string) {
+/** What the CDK makes of the example, its services where they are on this machine. */
+function bundledFor(authUrl: (service: string) => string) {
   const { template, assets } = synthesise(ENVIRONMENT, exampleForm(), { bundled: true });
-  const resources = deploy(template, { stackName: `TokenBroker-${ENVIRONMENT}`, account, region, partition: 'aws' });
   const token = assets['token-broker-test'] ?? {};
   const settings: BrokerSettings = JSON.parse(token['settings.json'] ?? '');
   const moved = Object.entries(settings.services).map(([name, one]) => [name, { ...one, authUrl: authUrl(name) }]);
-  return {
-    assets: {
-      ...assets,
-      'token-broker-test': {
-        ...token,
-        'settings.json': JSON.stringify({ ...settings, services: Object.fromEntries(moved) }),
-      },
-    } as Synthesised['assets'],
-    find: (construct: string, type: string) => {
-      const found = resources.find((resource) => resource.id.startsWith(construct) && resource.type === type);
-      if (found === undefined) throw new Error(`${construct} has no ${type}`);
-      return found;
-    },
-  };
+  const json = JSON.stringify({ ...settings, services: Object.fromEntries(moved) });
+  const all: Synthesised['assets'] = { ...assets, 'token-broker-test': { ...token, 'settings.json': json } };
+  return { assets: all, find: finder(deployed({ template })) };
 }
 
 /** Keys that are made up from the role's name, with a mark that nothing may show. */

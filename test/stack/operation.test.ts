@@ -66,7 +66,10 @@ it('provisioned concurrency is on the alias, so that it moves with the version',
   expect(aliasOf(plain)).not.toHaveProperty('ProvisionedConcurrencyConfig');
 });
 
-it('the logs of every function are kept as long as the settings say', () => {
+it('the logs of every function are JSON without Lambda’s own lines, and kept as long as the settings say', () => {
+  for (const { Properties } of resourcesOf(other, 'AWS::Lambda::Function')) {
+    expect(Properties.LoggingConfig).toMatchObject({ LogFormat: 'JSON', SystemLogLevel: 'WARN' });
+  }
   const groups = resourcesOf(other, 'AWS::Logs::LogGroup').map(({ Properties }) => Properties.RetentionInDays);
   expect(groups).toEqual(resourcesOf(other, 'AWS::Lambda::Function').map(() => 90));
 });

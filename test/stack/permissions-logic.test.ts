@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { deploy } from '../support/cloudformation.ts';
 import { isAllowed, type Request } from '../support/iam.ts';
 import { type Context, conditionsHold } from '../support/iam-conditions.ts';
 import { parsePolicy } from '../support/iam-policy.ts';
@@ -31,47 +32,37 @@ function answer(
   return isAllowed(policies, request);
 }
 
+const ACTIONS: Readonly<Record<string, string>> = {
+  [QUEUE]: 'sqs:SendMessage',
+  [KEY]: 'kms:Decrypt',
+  [OTHER]: 'sts:AssumeRole',
+};
+
 /** The answers are those that AWS's documentation gives, see `isAllowed`. */
-it.each<[string, boolean, string, string, string, object[], object[]]>([
-  ['no policy at all', false, ROLE, 'sqs:SendMessage', QUEUE, [], []],
-  ['its own policy', true, ROLE, 'sqs:SendMessage', QUEUE, [allow()], []],
-  [
-    'its own policy for another resource',
-    false,
-    ROLE,
-    'sqs:SendMessage',
-    QUEUE,
-    [allow({ Resource: `${QUEUE}2` })],
-    [],
-  ],
-  ['its own policy for another action', false, ROLE, 'sqs:SendMessage', QUEUE, [allow({ Action: 'sqs:Send' })], []],
-  ['its own policy by a pattern', true, ROLE, 'sqs:SendMessage', QUEUE, [allow({ Action: 'SQS:send*' })], []],
-  ['its own policy, which denies it too', false, ROLE, 'sqs:SendMessage', QUEUE, [allow(), deny()], []],
-  ['the resource, to its role', true, ROLE, 'sqs:SendMessage', QUEUE, [], [to(ROLE)]],
-  ['the resource, to another role', false, ROLE, 'sqs:SendMessage', QUEUE, [], [to(OTHER)]],
-  ['the resource, to its account', false, ROLE, 'sqs:SendMessage', QUEUE, [], [to(ROOT)]],
-  ['the resource, to every principal', true, ROLE, 'sqs:SendMessage', QUEUE, [], [to('*')]],
-  [
-    'its own policy; the resource denies all',
-    false,
-    ROLE,
-    'sqs:SendMessage',
-    QUEUE,
-    [allow()],
-    [deny({ Principal: '*' })],
-  ],
-  ['its own policy, from elsewhere', false, FOREIGN, 'sqs:SendMessage', QUEUE, [allow()], []],
-  ['the resource, from elsewhere', false, FOREIGN, 'sqs:SendMessage', QUEUE, [], [to(FOREIGN)]],
-  ['both, from elsewhere', true, FOREIGN, 'sqs:SendMessage', QUEUE, [allow()], [to('222222222222')]],
-  ['both, for another account', false, FOREIGN, 'sqs:SendMessage', QUEUE, [allow()], [to('333333333333')]],
-  ['its own policy, for a key that says nothing', false, ROLE, 'kms:Decrypt', KEY, [allow()], []],
-  ['its own policy and the key, which names its account', true, ROLE, 'kms:Decrypt', KEY, [allow()], [to(ROOT)]],
-  ['the key alone, which names its account', false, ROLE, 'kms:Decrypt', KEY, [], [to(ROOT)]],
-  ['the key, which names the role', true, ROLE, 'kms:Decrypt', KEY, [], [to(ROLE)]],
-  ['its own policy, for a role that does not trust it', false, ROLE, 'sts:AssumeRole', OTHER, [allow()], []],
-  ['a role that trusts it', true, ROLE, 'sts:AssumeRole', OTHER, [], [to(ROLE)]],
-])('a request that is allowed by %s: %s', (_, allowed, arn, action, resource, own, ofResource) => {
-  const request = { requester: { kind: 'role', arn }, action, resource } as const;
+it.each<[string, boolean, string, string, object[], object[]]>([
+  ['no policy at all', false, ROLE, QUEUE, [], []],
+  ['its own policy', true, ROLE, QUEUE, [allow()], []],
+  ['its own policy for another resource', false, ROLE, QUEUE, [allow({ Resource: `${QUEUE}2` })], []],
+  ['its own policy for another action', false, ROLE, QUEUE, [allow({ Action: 'sqs:Send' })], []],
+  ['its own policy by a pattern', true, ROLE, QUEUE, [allow({ Action: 'SQS:send*' })], []],
+  ['its own policy, which denies it too', false, ROLE, QUEUE, [allow(), deny()], []],
+  ['the resource, to its role', true, ROLE, QUEUE, [], [to(ROLE)]],
+  ['the resource, to another role', false, ROLE, QUEUE, [], [to(OTHER)]],
+  ['the resource, to its account', false, ROLE, QUEUE, [], [to(ROOT)]],
+  ['the resource, to every principal', true, ROLE, QUEUE, [], [to('*')]],
+  ['its own policy; the resource denies all', false, ROLE, QUEUE, [allow()], [deny({ Principal: '*' })]],
+  ['its own policy, from elsewhere', false, FOREIGN, QUEUE, [allow()], []],
+  ['the resource, from elsewhere', false, FOREIGN, QUEUE, [], [to(FOREIGN)]],
+  ['both, from elsewhere', true, FOREIGN, QUEUE, [allow()], [to('222222222222')]],
+  ['both, for another account', false, FOREIGN, QUEUE, [allow()], [to('333333333333')]],
+  ['its own policy, for a key that says nothing', false, ROLE, KEY, [allow()], []],
+  ['its own policy and the key, which names its account', true, ROLE, KEY, [allow()], [to(ROOT)]],
+  ['the key alone, which names its account', false, ROLE, KEY, [], [to(ROOT)]],
+  ['the key, which names the role', true, ROLE, KEY, [], [to(ROLE)]],
+  ['its own policy, for a role that does not trust it', false, ROLE, OTHER, [allow()], []],
+  ['a role that trusts it', true, ROLE, OTHER, [], [to(ROLE)]],
+])('a request that is allowed by %s: %s', (_, allowed, arn, resource, own, ofResource) => {
+  const request = { requester: { kind: 'role', arn }, action: ACTIONS[resource] ?? '', resource } as const;
   expect(answer(request, own, ofResource)).toBe(allowed);
   expect(answer(request, own, ofResource, [deny()]), 'under a service control policy').toBe(false);
 });
@@ -126,8 +117,16 @@ describe('what is not known', () => {
     ['a function in a policy', () => policy([allow({ Resource: { Ref: 'Queue' } })])],
     ['another kind of principal', () => policy([allow({ Principal: { Federated: 'x' } })])],
     ['a part of a principal’s name', () => answer(asked, [], [to('arn:aws:iam::111111111111:role/*')])],
+    ['a reference to no resource', () => resolved({ Ref: 'Jobs' })],
+    ['an attribute of no resource', () => resolved({ 'Fn::GetAtt': ['Jobs', 'Arn'] })],
+    ['another function of CloudFormation', () => resolved({ 'Fn::If': ['IsProd', 'a', 'b'] })],
     ['a resource that is no ARN', () => answer(asked, [], [to(ROLE, { Resource: 'jobs' })])],
   ])('throws: %s', (_, act) => {
     expect(act).toThrow();
   });
 });
+
+function resolved(value: object): unknown {
+  const place = { stackName: 'Stack', account: '111111111111', region: 'eu-west-1', partition: 'aws' };
+  return deploy({ Resources: { Topic: { Type: 'AWS::SNS::Topic', Properties: { value } } } }, place);
+}

@@ -11,6 +11,7 @@ import { createHealthRun, type ListedClient } from '../../functions/broker/healt
 import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
 import type { Finding, ProvenBy } from '../../functions/contract.ts';
 import { START } from './example.ts';
+import { seededRandom } from './seeded-random.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
 interface Answer {
@@ -54,7 +55,7 @@ export function createHealthWorld(changes: Partial<World> = {}) {
   const checks: { readonly pair: Pair; readonly at: number; readonly atOnce: number }[] = [];
   const probed: Pair[] = [];
   const recorded: CheckRecord[] = [];
-  const random = randomNumbers();
+  const random = seededRandom(1);
   let underWay = 0;
 
   const checkPair = async (pair: Pair, timeoutMs: number): Promise<PairAnswer> => {
@@ -159,14 +160,5 @@ function createMemories() {
     fail: (calls: number) => {
       failures = calls;
     },
-  };
-}
-
-/** The same ones each time. */
-function randomNumbers(): () => number {
-  let state = 1;
-  return () => {
-    state = (state * 48_271) % 2_147_483_647;
-    return state / 2_147_483_647;
   };
 }

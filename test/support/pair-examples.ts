@@ -1,7 +1,7 @@
 import { newTrace } from '../../functions/broker/audit.ts';
 import type { Call } from '../../functions/broker/pair/decision.ts';
 import type { StoredToken } from '../../functions/broker/pair/record.ts';
-import type { Publication } from '../../functions/broker/pair/store.ts';
+import type { Acquisition, Publication } from '../../functions/broker/pair/store.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
 import { exampleService, START } from './example.ts';
 
@@ -47,6 +47,22 @@ export function oldToken(): StoredToken {
     fingerprint: 'old0000000000000',
     issuedAt: START - 3_600_000,
     refreshAt: START + 3_000_000,
+  };
+}
+
+/** A first attempt at the empty record, at `START` for six seconds. */
+export function exampleAcquisition(changes: Partial<Acquisition> = {}): Acquisition {
+  const now = changes.now ?? START;
+  return {
+    seenFence: 0,
+    owner: 'me',
+    now,
+    until: now + 6_000,
+    observedExpired: false,
+    forced: false,
+    chargedVersion: undefined,
+    isCheck: false,
+    ...changes,
   };
 }
 

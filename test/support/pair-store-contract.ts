@@ -11,7 +11,7 @@ import {
 import type { Acquisition, Ending, Lease, PairStore, RejectedRequest } from '../../functions/broker/pair/store.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
 import { START } from './example.ts';
-import { examplePublication, exampleToken, revealed } from './pair-examples.ts';
+import { exampleAcquisition, examplePublication, exampleToken, revealed } from './pair-examples.ts';
 
 export interface StoreUnderTest {
   readonly store: PairStore;
@@ -43,7 +43,7 @@ export function describePairStore(
 
     const stored = () => store.read(pair, IN_TIME);
 
-    const acquire = (changes: Partial<Acquisition> = {}) => store.acquire(pair, acquisition(changes), IN_TIME);
+    const acquire = (changes: Partial<Acquisition> = {}) => store.acquire(pair, exampleAcquisition(changes), IN_TIME);
 
     /** Takes the lease under the fence that the record has. */
     const take = async (changes: Partial<Acquisition> = {}): Promise<Lease> => {
@@ -408,22 +408,6 @@ const ENDINGS: readonly (readonly [Ending['kind'], Ending, (before: PairRecord) 
   ['withdraw', { kind: 'withdraw' }, () => ({})],
   ['release', RELEASE, () => ({})],
 ];
-
-/** A first attempt at the empty record, at `START` for six seconds. */
-function acquisition(changes: Partial<Acquisition> = {}): Acquisition {
-  const now = changes.now ?? START;
-  return {
-    seenFence: 0,
-    owner: 'me',
-    now,
-    until: now + 6_000,
-    observedExpired: false,
-    forced: false,
-    chargedVersion: undefined,
-    isCheck: false,
-    ...changes,
-  };
-}
 
 function examplePause(): Wait {
   return {

@@ -3,6 +3,7 @@ import { Writable } from 'node:stream';
 import type { Command } from 'commander';
 import { aborted, CommandFailure } from '../../../client/commands/failure.ts';
 import { printJson, talk } from '../../../client/commands/output.ts';
+import type { Shell } from '../../../client/commands/shell.ts';
 import type { ClientSecret } from '../shared/client-secret.ts';
 import { awsRegion, settingsOf } from '../shared/environment.ts';
 import type { ClientOptions } from '../shared/options.ts';
@@ -26,6 +27,7 @@ export function addChangeOptions(command: Command): Command {
  * or when Secrets Manager gives no answer: what only needs the table shall not wait for it.
  */
 export async function findStoppable(
+  shell: Shell,
   secrets: Secrets,
   client: string,
   { evenIfMissing = false }: { readonly evenIfMissing?: boolean | undefined },
@@ -36,7 +38,7 @@ export async function findStoppable(
     if (!(error instanceof CommandFailure) || error.type === 'aborted') throw error;
     const isDown = error.type === 'aws-unavailable' || error.type === 'aws-throttled';
     if (!isDown && !evenIfMissing) throw error;
-    talk(`Whether there is a client "${client}" is unknown: ${error.detail}.`);
+    talk(shell, `Whether there is a client "${client}" is unknown: ${error.detail}.`);
     return undefined;
   }
 }
@@ -55,38 +57,43 @@ export interface Plan {
  *
  * @throws CommandFailure `declined`; `aborted` on Ctrl-C
  */
-export async function isConfirmed(plan: Plan, options: ChangeOptions, command: Command): Promise<boolean> {
+export async function isConfirmed(
+  shell: Shell,
+  plan: Plan,
+  options: ChangeOptions,
+  command: Command,
+): Promise<boolean> {
   const { client, changes, secret } = plan;
   const { environment, yes, dryRun, json } = options;
   const [, arnRegion, arnAccount] = ARN.exec(secret?.arn ?? '') ?? [];
   const account = arnAccount ?? settingsOf(environment)?.account;
-  const region = arnRegion ?? awsRegion(options);
+  const region = arnRegion ?? awsRegion(shell, options);
   const place = `account ${account ?? 'unknown'}, region ${region ?? 'unknown'}`;
-  talk(`In the environment ${environment} (${place}) this`);
-  for (const change of changes) talk(`- ${change}`);
+  talk(shell, `In the environment ${environment} (${place}) this`);
+  for (const change of changes) talk(shell, `- ${change}`);
   if (dryRun) {
-    if (json) printJson({ environment, account, region, client, dry_run: true, changes });
-    talk('Nothing was changed: --dry-run.');
+    if (json) printJson(shell, { environment, account, region, client, dry_run: true, changes });
+    talk(shell, 'Nothing was changed: --dry-run.');
     return false;
   }
   if (yes) return true;
-  if (!isTerminal()) {
+  if (!isTerminal(shell)) {
     return command.error('error: there is no terminal to ask at, so nothing was changed: --yes does it without asking');
   }
-  if (await isYes('Go on?')) return true;
+  if (await isYes(shell, 'Go on?')) return true;
   throw new CommandFailure('declined', 'You did not agree', 'Nothing was changed.');
 }
 
 const ARN = /^arn:[\w-]+:secretsmanager:([a-z0-9-]+):(\d{12}):/;
 
 /** Whether there is a person to ask: a keyboard and a screen. */
-export function isTerminal(): boolean {
-  return process.stdin.isTTY && process.stderr.isTTY;
+export function isTerminal(shell: Shell): boolean {
+  return Boolean(shell.stdin.isTTY && shell.stderr.isTTY);
 }
 
 /** Asks a question at the terminal that has an answer; anything but a yes is a no. */
-export async function isYes(question: string): Promise<boolean> {
-  const [answer = ''] = await ask([{ text: `${question} [y/N] ` }]);
+export async function isYes(shell: Shell, question: string): Promise<boolean> {
+  const [answer = ''] = await ask(shell, [{ text: `${question} [y/N] ` }]);
   return /^\s*y(es)?\s*$/i.test(answer);
 }
 
@@ -97,27 +104,27 @@ interface Question {
 }
 
 /** Asks one question after the other at the terminal, a line each; Ctrl-C and Ctrl-D abort. */
-export async function ask(questions: readonly Question[]): Promise<readonly string[]> {
+export async function ask(shell: Shell, questions: readonly Question[]): Promise<readonly string[]> {
   const { promise, resolve, reject } = Promise.withResolvers<readonly string[]>();
   const answers: string[] = [];
   const current = () => questions[answers.length];
   const output = new Writable({
     write(chunk, _encoding, done) {
-      if (!current()?.isHidden) process.stderr.write(chunk);
+      if (!current()?.isHidden) shell.stderr.write(chunk);
       done();
     },
   });
   // Before the first question and until the last answer, so that the terminal echoes nothing of its own in between.
-  const lines = createInterface({ input: process.stdin, output, terminal: true, historySize: 0 });
+  const lines = createInterface({ input: shell.stdin, output, terminal: true, historySize: 0 });
   const askNext = () => {
     const question = current();
     if (question === undefined) return resolve(answers);
     lines.setPrompt(question.text);
-    if (question.isHidden) process.stderr.write(question.text);
+    if (question.isHidden) shell.stderr.write(question.text);
     lines.prompt();
   };
   lines.on('line', (line) => {
-    if (current()?.isHidden) process.stderr.write('\n');
+    if (current()?.isHidden) shell.stderr.write('\n');
     answers.push(line);
     askNext();
   });

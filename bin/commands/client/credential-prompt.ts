@@ -1,5 +1,6 @@
 import { aborted, CommandFailure } from '../../../client/commands/failure.ts';
 import { talk } from '../../../client/commands/output.ts';
+import type { Shell } from '../../../client/commands/shell.ts';
 import { parseCredential } from '../../../functions/broker/credential/credential.ts';
 import { duplicateMember, isRecord } from '../../../functions/broker/json.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
@@ -11,28 +12,28 @@ import { settingsOf } from '../shared/environment.ts';
 import { ask } from './confirm.ts';
 
 /** The text of a new secret: asked for at a terminal, where only the secret is hidden, else as JSON from standard input. */
-export async function readCredential(signal: AbortSignal): Promise<Redacted> {
-  if (!process.stdin.isTTY) return readInput(signal);
-  if (!process.stderr.isTTY) {
+export async function readCredential(shell: Shell): Promise<Redacted> {
+  if (!shell.stdin.isTTY) return readInput(shell);
+  if (!shell.stderr.isTTY) {
     throw new CommandFailure(
       'no-credential',
       'There is a keyboard but no screen to ask on: stderr is not a terminal',
       'Do not redirect stderr, or pipe the credential in as JSON.',
     );
   }
-  talk('The secret is not shown while you type it.');
-  const [client_id, secret] = await ask([{ text: 'client_id: ' }, { text: 'secret: ', isHidden: true }]);
+  talk(shell, 'The secret is not shown while you type it.');
+  const [client_id, secret] = await ask(shell, [{ text: 'client_id: ' }, { text: 'secret: ', isHidden: true }]);
   return new Redacted(JSON.stringify({ client_id, secret }));
 }
 
-async function readInput(signal: AbortSignal): Promise<Redacted> {
-  talk('Reading the credential from standard input, as JSON: {"client_id": "…", "secret": "…"}');
+async function readInput(shell: Shell): Promise<Redacted> {
+  talk(shell, 'Reading the credential from standard input, as JSON: {"client_id": "…", "secret": "…"}');
   const chunks: Buffer[] = [];
   let bytes = 0;
-  const stop = () => process.stdin.destroy(aborted());
-  signal.addEventListener('abort', stop, { once: true });
+  const stop = () => shell.stdin.destroy(aborted());
+  shell.signal.addEventListener('abort', stop, { once: true });
   try {
-    for await (const chunk of process.stdin) {
+    for await (const chunk of shell.stdin) {
       bytes += chunk.length;
       if (bytes > MAX_SECRET_BYTES) {
         throw unusable(`it is longer than ${MAX_SECRET_BYTES} bytes, which is all that a secret can hold`);
@@ -40,7 +41,7 @@ async function readInput(signal: AbortSignal): Promise<Redacted> {
       chunks.push(chunk);
     }
   } finally {
-    signal.removeEventListener('abort', stop);
+    shell.signal.removeEventListener('abort', stop);
   }
   const text = decode(Buffer.concat(chunks));
   if (text.trim() === '') {

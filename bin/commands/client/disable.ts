@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { CommandFailure, explainFailure } from '../../../client/commands/failure.ts';
 import { parseName } from '../../../client/commands/options.ts';
 import { printJson, talk } from '../../../client/commands/output.ts';
+import type { Shell } from '../../../client/commands/shell.ts';
 import { isRecord } from '../../../functions/broker/json.ts';
 import { secretName } from '../../../functions/contract.ts';
 import { tokenRoleName } from '../../../lib/settings/names.ts';
@@ -13,7 +14,7 @@ import { openSecrets, type Secrets } from '../shared/secrets.ts';
 import { addChangeOptions, type ChangeOptions, findStoppable, isConfirmed } from './confirm.ts';
 
 /** `client disable` and `client enable`: the emergency stop, and its end. */
-export function addDisableCommands(parent: Command, signal: AbortSignal): void {
+export function addDisableCommands(parent: Command, shell: Shell): void {
   for (const verb of ['disable', 'enable'] as const) {
     const { description, change, effect, flagAlone } = VERBS[verb];
     addChangeOptions(addTableOptions(parent.command(verb)))
@@ -25,24 +26,24 @@ export function addDisableCommands(parent: Command, signal: AbortSignal): void {
       .action(async (client: string, _: unknown, command: Command) => {
         const options = command.optsWithGlobals<DisableOptions>();
         const { environment, service, json } = options;
-        checkEndpoint(options, 'AWS_ENDPOINT_URL_DYNAMODB', command);
-        checkEndpoint(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
-        await explainFailure({ ...options, client }, async () => {
-          checkService(service, environment, command);
-          const changes = plannedChanges(verb, client, options);
-          const secret = await findStoppable(openSecrets(options, signal), client, options);
-          if (!(await isConfirmed({ client, secret, changes }, options, command))) return;
+        checkEndpoint(shell, options, 'AWS_ENDPOINT_URL_DYNAMODB', command);
+        checkEndpoint(shell, options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
+        await explainFailure(shell, { ...options, client }, async () => {
+          checkService(shell, service, environment, command);
+          const changes = plannedChanges(shell, verb, client, options);
+          const secret = await findStoppable(shell, openSecrets(shell, options), client, options);
+          if (!(await isConfirmed(shell, { client, secret, changes }, options, command))) return;
           const changed =
             service === undefined
-              ? await change(client, options, signal)
-              : { services: await setFlags(verb, client, options, signal) };
+              ? await change(shell, client, options)
+              : { services: await setFlags(shell, verb, client, options) };
           const { services, isDenied } = changed;
           const told = { environment, client, services, disabled: verb === 'disable', within_seconds: 60 };
-          if (json) printJson({ ...told, secret_denied: isDenied });
-          else process.stdout.write(`${client} is ${verb}d on ${services.join(', ')}\n`);
-          talk(effect.replaceAll('<client>', client));
-          if (service !== undefined) talk(flagAlone.replaceAll('<client>', client));
-          else if (verb === 'disable' && !isDenied) talk(secretState(isDenied, told));
+          if (json) printJson(shell, { ...told, secret_denied: isDenied });
+          else shell.stdout.write(`${client} is ${verb}d on ${services.join(', ')}\n`);
+          talk(shell, effect.replaceAll('<client>', client));
+          if (service !== undefined) talk(shell, flagAlone.replaceAll('<client>', client));
+          else if (verb === 'disable' && !isDenied) talk(shell, secretState(isDenied, told));
         });
       });
   }
@@ -54,9 +55,14 @@ interface DisableOptions extends ChangeOptions {
   readonly evenIfMissing?: boolean;
 }
 
-function plannedChanges(verb: 'disable' | 'enable', client: string, options: DisableOptions): readonly string[] {
+function plannedChanges(
+  shell: Shell,
+  verb: 'disable' | 'enable',
+  client: string,
+  options: DisableOptions,
+): readonly string[] {
   const { environment, service } = options;
-  const services = pairsOfClient(client, options)
+  const services = pairsOfClient(shell, client, options)
     .map((pair) => pair.service)
     .join(', ');
   const flag = `the flag of ${client} on ${services}, in the table ${pairTable(options)}`;
@@ -75,29 +81,31 @@ interface Changed {
 }
 
 /** The flags first, which stop the fleet; then the secret, even when a flag failed: each of them holds by itself. */
-async function disable(client: string, options: DisableOptions, signal: AbortSignal): Promise<Changed> {
-  const [flags] = await Promise.allSettled([setFlags('disable', client, options, signal)]);
-  const [denial] = await Promise.allSettled([denyBroker(openSecrets(options, signal), { ...options, client })]);
+async function disable(shell: Shell, client: string, options: DisableOptions): Promise<Changed> {
+  const [flags] = await Promise.allSettled([setFlags(shell, 'disable', client, options)]);
+  const [denial] = await Promise.allSettled([denyBroker(openSecrets(shell, options), { ...options, client })]);
   if (flags.status === 'fulfilled' && denial.status === 'fulfilled') {
     return { services: flags.value, isDenied: denial.value };
   }
   talk(
+    shell,
     flags.status === 'fulfilled'
       ? `The flag is set: within 60 s no environment that can read the table issues a token of ${client}.`
       : `The flag is not set on every service: there the broker may go on issuing tokens of ${client}.`,
   );
-  talk(secretState(denial.status === 'fulfilled' ? denial.value : undefined, { ...options, client }));
+  talk(shell, secretState(denial.status === 'fulfilled' ? denial.value : undefined, { ...options, client }));
   throw [flags, denial].flatMap((part) => (part.status === 'rejected' ? [part.reason] : []))[0];
 }
 
 /** The secret first: flags that are taken away while it is denied would only look like the end of the stop. */
-async function enable(client: string, options: DisableOptions, signal: AbortSignal): Promise<Changed> {
-  await allowBroker(openSecrets(options, signal), client).catch((error: unknown) => {
-    talk(`${client} is still disabled: no flag was taken away.`);
+async function enable(shell: Shell, client: string, options: DisableOptions): Promise<Changed> {
+  await allowBroker(openSecrets(shell, options), client).catch((error: unknown) => {
+    talk(shell, `${client} is still disabled: no flag was taken away.`);
     throw error;
   });
-  const services = await setFlags('enable', client, options, signal).catch((error: unknown) => {
+  const services = await setFlags(shell, 'enable', client, options).catch((error: unknown) => {
     talk(
+      shell,
       `The broker may read the secret again, but where the flag could not be taken away ${client} is still disabled.`,
     );
     throw error;
@@ -105,8 +113,8 @@ async function enable(client: string, options: DisableOptions, signal: AbortSign
   return { services, isDenied: false };
 }
 
-async function setFlags(verb: 'disable' | 'enable', client: string, options: DisableOptions, signal: AbortSignal) {
-  const changed = await changePairs(pairsOfClient(client, options), options, signal, (admin, pair) =>
+async function setFlags(shell: Shell, verb: 'disable' | 'enable', client: string, options: DisableOptions) {
+  const changed = await changePairs(shell, pairsOfClient(shell, client, options), options, (admin, pair) =>
     admin[verb](pair),
   );
   return changed.map(({ pair }) => pair.service);

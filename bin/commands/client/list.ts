@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import { CommandFailure, explainFailure } from '../../../client/commands/failure.ts';
 import { parseName } from '../../../client/commands/options.ts';
 import { ageText, printJson, tableText, talk, talkOfProgress } from '../../../client/commands/output.ts';
+import type { Shell } from '../../../client/commands/shell.ts';
 import { SECRET_STAGES } from '../../../functions/contract.ts';
 import { mapConcurrently, shortVersion } from '../shared/checks.ts';
 import {
@@ -18,7 +19,7 @@ import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
 import { type PairState, readStates, stateText } from './states.ts';
 
 /** `client list` and `client show`: how the clients are, by the records of their pairs, and which versions there are. */
-export function addListCommands(parent: Command, signal: AbortSignal): void {
+export function addListCommands(parent: Command, shell: Shell): void {
   addWatchOptions(addTableOptions(parent.command('list')))
     .description(
       'Show the clients: state, last proof and token of each pair, versions of the credential, never a value.',
@@ -29,22 +30,22 @@ export function addListCommands(parent: Command, signal: AbortSignal): void {
     .action(async (_: unknown, command: Command) => {
       const options = command.optsWithGlobals<ListOptions>();
       const { environment, service, json } = options;
-      checkEndpoint(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
-      await explainFailure(options, async () => {
-        checkService(service, environment, command);
-        const secrets = openSecrets(options, signal);
+      checkEndpoint(shell, options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
+      await explainFailure(shell, options, async () => {
+        checkService(shell, service, environment, command);
+        const secrets = openSecrets(shell, options);
         const look = async () => {
           const all = await secrets.list();
           const some = all.filter((secret) => service === undefined || hasService(secret, service));
-          return lookAt(some, secrets, options, signal);
+          return lookAt(shell, some, secrets, options);
         };
-        if (options.watch) return watch(async () => `\n${textOf(await look(), options)}`, options, signal);
+        if (options.watch) return watch(shell, async () => `\n${textOf(await look(), options)}`, options);
         const clients = await look();
-        if (json) printJson({ environment, clients: clients.map(members) });
-        else process.stdout.write(textOf(clients, options));
-        if (clients.length === 0) talk('There is no client yet: client put --create makes one.');
-        tellTags(clients);
-        tellOld(clients, environment, Date.now());
+        if (json) printJson(shell, { environment, clients: clients.map(members) });
+        else shell.stdout.write(textOf(clients, options));
+        if (clients.length === 0) talk(shell, 'There is no client yet: client put --create makes one.');
+        tellTags(shell, clients);
+        tellOld(shell, clients, environment, Date.now());
       });
     });
 
@@ -56,14 +57,14 @@ export function addListCommands(parent: Command, signal: AbortSignal): void {
     .action(async (client: string, _: unknown, command: Command) => {
       const options = command.optsWithGlobals<ListOptions>();
       const { environment, json } = options;
-      checkEndpoint(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
-      await explainFailure({ ...options, client }, async () => {
-        const secrets = openSecrets(options, signal);
-        const shown = await lookAt([await findSecret(secrets, client)], secrets, options, signal);
-        if (json) printJson({ environment, ...shown.map(members)[0] });
-        else process.stdout.write(`${textOf(shown, options)}\n${versionsText(shown)}`);
-        tellTags(shown);
-        tellOld(shown, environment, Date.now());
+      checkEndpoint(shell, options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
+      await explainFailure(shell, { ...options, client }, async () => {
+        const secrets = openSecrets(shell, options);
+        const shown = await lookAt(shell, [await findSecret(secrets, client)], secrets, options);
+        if (json) printJson(shell, { environment, ...shown.map(members)[0] });
+        else shell.stdout.write(`${textOf(shown, options)}\n${versionsText(shown)}`);
+        tellTags(shell, shown);
+        tellOld(shell, shown, environment, Date.now());
       });
     });
 }
@@ -81,17 +82,17 @@ interface Listed extends DatedSecret {
 }
 
 async function lookAt(
+  shell: Shell,
   found: readonly ClientSecret[],
   secrets: Secrets,
   options: ListOptions,
-  signal: AbortSignal,
 ): Promise<readonly Listed[]> {
   const look = async (secret: ClientSecret) => {
     const [dates, repeated] = await Promise.all([datesOf(secret, secrets), secrets.isTagRepeated(secret)]);
     return { ...secret, dates, repeated };
   };
-  const clients = await mapConcurrently(found, look, talkOfProgress('Looking at the versions'));
-  const states = await readStates(found, options, signal);
+  const clients = await mapConcurrently(found, look, talkOfProgress(shell, 'Looking at the versions'));
+  const states = await readStates(shell, found, options);
   const isShown = ({ service }: PairState) => options.service === undefined || service === options.service;
   return clients.map((one) => ({
     ...one,
@@ -175,14 +176,18 @@ function currentDate(client: Listed): number | undefined {
 }
 
 /** The broker goes by the secret: a tag that says something else misleads the reader of the list. */
-function tellTags(clients: readonly Listed[]): void {
+function tellTags(shell: Shell, clients: readonly Listed[]): void {
   const named = (state: Listed['repeated']) =>
     clients.filter(({ repeated }) => repeated === state).map(({ client }) => client);
   const [others, unknown] = [named(false), named('unknown')];
   if (others.length > 0) {
-    talk(`${others.join(', ')}: the secret does not name the services of its tag; client put stores both alike.`);
+    talk(
+      shell,
+      `${others.join(', ')}: the secret does not name the services of its tag; client put stores both alike.`,
+    );
   }
-  if (unknown.length > 0) talk(`${unknown.join(', ')}: whether the secret names the services of its tag is unknown.`);
+  if (unknown.length > 0)
+    talk(shell, `${unknown.join(', ')}: whether the secret names the services of its tag is unknown.`);
 }
 
 function iso(time: number | undefined): string | undefined {

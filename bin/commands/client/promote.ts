@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { CommandFailure, explainFailure } from '../../../client/commands/failure.ts';
 import { addConnectionOptions, type ConnectionOptions, connect, parseName } from '../../../client/commands/options.ts';
 import { printJson, talk } from '../../../client/commands/output.ts';
+import type { Shell } from '../../../client/commands/shell.ts';
 import { checkMembers, checkPairs, isAccepted, type PairCheck, printChecks } from '../shared/checks.ts';
 import { provablePairs, versionWith } from '../shared/client-secret.ts';
 import { checkEndpoint } from '../shared/environment.ts';
@@ -10,7 +11,7 @@ import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
 import { addChangeOptions, type ChangeOptions, isConfirmed } from './confirm.ts';
 
 /** `client promote` and `client rollback`: which version of a credential is the current one. */
-export function addPromoteCommands(parent: Command, signal: AbortSignal): void {
+export function addPromoteCommands(parent: Command, shell: Shell): void {
   addChangeOptions(addConnectionOptions(parent.command('promote')))
     .description('Make the pending version the current one, once every service accepts it.')
     .argument('<client>', 'whose credential', parseName)
@@ -19,27 +20,27 @@ export function addPromoteCommands(parent: Command, signal: AbortSignal): void {
     .action(async (client: string, _: unknown, command: Command) => {
       const options = command.optsWithGlobals<PromoteOptions>();
       const { environment, force, json } = options;
-      checkEndpoint(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
-      const broker = force ? undefined : connect(options, command);
-      await explainFailure({ ...options, client }, async () => {
-        const secrets = openSecrets(options, signal);
+      checkEndpoint(shell, options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
+      const broker = force ? undefined : connect(shell, options, command);
+      await explainFailure(shell, { ...options, client }, async () => {
+        const secrets = openSecrets(shell, options);
         const { secret, version, current } = await findVersion(secrets, client, 'AWSPENDING');
         const changes = [
           `makes version ${version} of ${client} the current one${force ? ', unchecked' : ', if every service accepts it'}`,
         ];
         // A check decides better than a person: only what is not checked, or not to be done, is said before.
         if (force || options.dryRun) {
-          if (!(await isConfirmed({ client, secret, changes }, options, command))) return;
+          if (!(await isConfirmed(shell, { client, secret, changes }, options, command))) return;
         }
-        const pairs = broker ? provablePairs(secret, environment) : [];
-        const checks = broker ? await checkPairs(broker, pairs, { stage: 'AWSPENDING', signal }) : [];
+        const pairs = broker ? provablePairs(shell, secret, environment) : [];
+        const checks = broker ? await checkPairs(broker, pairs, { stage: 'AWSPENDING', signal: shell.signal }) : [];
         const outcome = { environment, client, version, checks };
         if (checks.every((check) => isAccepted(check, version))) {
-          await makeCurrent(secrets, { client, version, current, isPending: true });
-          printOutcome({ ...outcome, stage: 'AWSCURRENT' }, { json, next: TAKES_EFFECT });
+          await makeCurrent(shell, secrets, { client, version, current, isPending: true });
+          printOutcome(shell, { ...outcome, stage: 'AWSCURRENT' }, { json, next: TAKES_EFFECT });
         } else {
-          printOutcome({ ...outcome, stage: 'AWSPENDING' }, { json, next: NOT_PROMOTED });
-          process.exitCode = 1;
+          printOutcome(shell, { ...outcome, stage: 'AWSPENDING' }, { json, next: NOT_PROMOTED });
+          shell.exitCode = 1;
         }
       });
     });
@@ -51,14 +52,18 @@ export function addPromoteCommands(parent: Command, signal: AbortSignal): void {
     .action(async (client: string, _: unknown, command: Command) => {
       const options = command.optsWithGlobals<ChangeOptions>();
       const { environment, json } = options;
-      checkEndpoint(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
-      await explainFailure({ ...options, client }, async () => {
-        const secrets = openSecrets(options, signal);
+      checkEndpoint(shell, options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
+      await explainFailure(shell, { ...options, client }, async () => {
+        const secrets = openSecrets(shell, options);
         const { secret, version, current } = await findVersion(secrets, client, 'AWSPREVIOUS');
         const changes = [`makes version ${version} of ${client} the current one, unchecked, in place of ${current}`];
-        if (!(await isConfirmed({ client, secret, changes }, options, command))) return;
-        await makeCurrent(secrets, { client, version, current, isPending: false });
-        printOutcome({ environment, client, version, stage: 'AWSCURRENT', checks: [] }, { json, next: ROLLED_BACK });
+        if (!(await isConfirmed(shell, { client, secret, changes }, options, command))) return;
+        await makeCurrent(shell, secrets, { client, version, current, isPending: false });
+        printOutcome(
+          shell,
+          { environment, client, version, stage: 'AWSCURRENT', checks: [] },
+          { json, next: ROLLED_BACK },
+        );
       });
     });
 }
@@ -92,7 +97,11 @@ interface Promotion {
 }
 
 /** Makes a version the current one; AWS makes the one before AWSPREVIOUS. */
-export async function makeCurrent(secrets: Secrets, { client, version, current, isPending }: Promotion): Promise<void> {
+export async function makeCurrent(
+  shell: Shell,
+  secrets: Secrets,
+  { client, version, current, isPending }: Promotion,
+): Promise<void> {
   await secrets.moveStage(client, 'AWSCURRENT', { from: current, to: version });
   if (!isPending) return;
   try {
@@ -100,7 +109,10 @@ export async function makeCurrent(secrets: Secrets, { client, version, current, 
     await secrets.moveStage(client, 'AWSPENDING', { from: version });
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error;
-    talk(`Version ${version} is current now, but still carries AWSPENDING too: ${error.detail}. This does no harm.`);
+    talk(
+      shell,
+      `Version ${version} is current now, but still carries AWSPENDING too: ${error.detail}. This does no harm.`,
+    );
   }
 }
 
@@ -115,16 +127,17 @@ interface Outcome {
 
 /** Writes the outcome: data on stdout, what it means and what to do next on stderr. */
 export function printOutcome(
+  shell: Shell,
   outcome: Outcome,
   { json, next }: { readonly json?: boolean | undefined; readonly next: string },
 ): void {
   const { environment, client, version, stage, checks } = outcome;
-  if (json) printJson({ environment, client, version, stage, checks: checks.map(checkMembers) });
+  if (json) printJson(shell, { environment, client, version, stage, checks: checks.map(checkMembers) });
   else {
-    if (checks.length > 0) printChecks(checks, environment);
-    process.stdout.write(`${client}: version ${version} is ${stage}\n`);
+    if (checks.length > 0) printChecks(shell, checks, environment);
+    shell.stdout.write(`${client}: version ${version} is ${stage}\n`);
   }
-  talk(next);
+  talk(shell, next);
 }
 
 /** When callers notice. */

@@ -3,6 +3,7 @@ import { type Command, Option } from 'commander';
 import { explainFailure } from '../../../client/commands/failure.ts';
 import { addConnectionOptions, type ConnectionOptions, connect, parseName } from '../../../client/commands/options.ts';
 import { talk } from '../../../client/commands/output.ts';
+import type { Shell } from '../../../client/commands/shell.ts';
 import type { TokenBroker } from '../../../client/index.ts';
 import { secretName } from '../../../functions/contract.ts';
 import { checkPairs, isAccepted } from '../shared/checks.ts';
@@ -15,7 +16,7 @@ import { type Prepared, prepareCredential, readCredential } from './credential-p
 import { makeCurrent, printOutcome, TAKES_EFFECT } from './promote.ts';
 
 /** `client put`: stores a credential beside the one in use, proves it, and only then lets it take over. */
-export function addPutCommand(parent: Command, signal: AbortSignal): void {
+export function addPutCommand(parent: Command, shell: Shell): void {
   addConnectionOptions(parent.command('put'))
     .description('Store a new credential, check it on each service of the client, and promote it if all accept it.')
     .argument('<client>', 'whose credential', parseName)
@@ -28,30 +29,33 @@ export function addPutCommand(parent: Command, signal: AbortSignal): void {
     .action(async (client: string, _: unknown, command: Command) => {
       const options = command.optsWithGlobals<PutOptions>();
       const { environment } = options;
-      checkEndpoint(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
-      const broker = connect(options, command);
-      await explainFailure({ ...options, client }, async () => {
-        const secrets = openSecrets(options, signal);
+      checkEndpoint(shell, options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
+      const broker = connect(shell, options, command);
+      await explainFailure(shell, { ...options, client }, async () => {
+        const secrets = openSecrets(shell, options);
         const before = await secrets.find(client);
-        if (before === undefined && !options.create) await confirmNewClient(client, secrets);
+        if (before === undefined && !options.create) await confirmNewClient(shell, client, secrets);
         refuseUnstorable(before, options, command);
-        const said = servicesSaid(before, options, command);
-        const configured = configuredServices(environment);
-        const prepared = prepareCredential(await readCredential(signal), said, { environment, configured });
+        const said = servicesSaid(shell, before, options, command);
+        const configured = configuredServices(shell, environment);
+        const prepared = prepareCredential(await readCredential(shell), said, { environment, configured });
         const services = prepared.services === 'all' ? configured : prepared.services;
 
         const version = { versionId: randomUUID(), ...prepared };
-        talk(`Storing version ${version.versionId} of ${secretName(environment, client)}.`);
+        talk(shell, `Storing version ${version.versionId} of ${secretName(environment, client)}.`);
         try {
           const stage = await store(secrets, client, version, before, options);
           await prove({ client, version: version.versionId, services, stage, before }, options, {
             broker,
             secrets,
-            signal,
+            shell,
           });
         } catch (error) {
-          talk('client list shows whether the version is stored, and its stage. A pending one affects no caller:');
-          talk(`client promote ${client} checks and promotes it, another client put ${client} replaces it.`);
+          talk(
+            shell,
+            'client list shows whether the version is stored, and its stage. A pending one affects no caller:',
+          );
+          talk(shell, `client promote ${client} checks and promotes it, another client put ${client} replaces it.`);
           throw error;
         }
       });
@@ -67,11 +71,11 @@ interface PutOptions extends ClientOptions, ConnectionOptions {
 }
 
 /** A typing error must not become a client, and the rotation of the one that was meant never happen. */
-async function confirmNewClient(client: string, secrets: Secrets): Promise<void> {
+async function confirmNewClient(shell: Shell, client: string, secrets: Secrets): Promise<void> {
   const unknown = await unknownClient(secrets, client, 'Nothing was stored. --create makes a new client.');
-  if (!isTerminal()) throw unknown;
-  talk(`${unknown.detail}. ${unknown.advice}`);
-  if (!(await isYes(`Make the new client "${client}"?`))) throw unknown;
+  if (!isTerminal(shell)) throw unknown;
+  talk(shell, `${unknown.detail}. ${unknown.advice}`);
+  if (!(await isYes(shell, `Make the new client "${client}"?`))) throw unknown;
 }
 
 function refuseUnstorable(before: ClientSecret | undefined, options: PutOptions, command: Command): void {
@@ -88,14 +92,15 @@ function refuseUnstorable(before: ClientSecret | undefined, options: PutOptions,
  * anything. Wrong usage when the environment does not have one of them.
  */
 function servicesSaid(
+  shell: Shell,
   before: ClientSecret | undefined,
   { environment, services }: PutOptions,
   command: Command,
 ): readonly string[] | 'all' | undefined {
   if (services === undefined && before?.servicesTag !== undefined) {
-    return provablePairs(before, environment).map(({ service }) => service);
+    return provablePairs(shell, before, environment).map(({ service }) => service);
   }
-  const configured = configuredServices(environment);
+  const configured = configuredServices(shell, environment);
   const unknown = services === 'all' ? undefined : services?.find((service) => !configured.includes(service));
   if (unknown !== undefined) {
     command.error(`error: "${environment}" has no service "${unknown}": it has ${configured.join(', ')}`);
@@ -132,22 +137,25 @@ interface Stored {
 interface Tools {
   readonly broker: TokenBroker;
   readonly secrets: Secrets;
-  readonly signal: AbortSignal;
+  readonly shell: Shell;
 }
 
-async function prove(stored: Stored, options: PutOptions, { broker, secrets, signal }: Tools): Promise<void> {
+async function prove(stored: Stored, options: PutOptions, { broker, secrets, shell }: Tools): Promise<void> {
   const { client, version, services, stage, before } = stored;
   const { environment, force = false, json } = options;
-  talk(`Checking it on ${services.join(', ')}.`);
-  const checks = await checkPairs(broker, pairsOn(services, client), { stage, signal });
+  talk(shell, `Checking it on ${services.join(', ')}.`);
+  const checks = await checkPairs(broker, pairsOn(services, client), { stage, signal: shell.signal });
   const areAccepted = checks.every((check) => isAccepted(check, version));
   const isPromoted = stage === 'AWSPENDING' && (areAccepted || force);
   if (isPromoted) {
-    await makeCurrent(secrets, { client, version, current: versionWith('AWSCURRENT', before), isPending: true });
+    await makeCurrent(shell, secrets, { client, version, current: versionWith('AWSCURRENT', before), isPending: true });
   }
   const outcome = { environment, client, version, stage: isPromoted ? 'AWSCURRENT' : stage, checks } as const;
-  printOutcome(outcome, { json, next: NEXT[isPromoted ? 'promoted' : stage][areAccepted ? 'accepted' : 'refused'] });
-  if (!areAccepted && !isPromoted) process.exitCode = 1;
+  printOutcome(shell, outcome, {
+    json,
+    next: NEXT[isPromoted ? 'promoted' : stage][areAccepted ? 'accepted' : 'refused'],
+  });
+  if (!areAccepted && !isPromoted) shell.exitCode = 1;
 }
 
 const FIRST = 'It is the first version, so AWS made it the current one at once';

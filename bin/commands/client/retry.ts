@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { explainFailure } from '../../../client/commands/failure.ts';
 import { parseName } from '../../../client/commands/options.ts';
 import { printJson, printTable, talk } from '../../../client/commands/output.ts';
+import type { Shell } from '../../../client/commands/shell.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import { shortVersion } from '../shared/checks.ts';
 import { hasService } from '../shared/client-secret.ts';
@@ -12,7 +13,7 @@ import { openSecrets } from '../shared/secrets.ts';
 import { addChangeOptions, type ChangeOptions, findStoppable, isConfirmed } from './confirm.ts';
 
 /** `client retry`: ends what keeps credentials from being sent again. */
-export function addRetryCommand(parent: Command, signal: AbortSignal): void {
+export function addRetryCommand(parent: Command, shell: Shell): void {
   addChangeOptions(addTableOptions(parent.command('retry')))
     .description(
       'Let credentials be sent again that were rejected, held or paused, once their service has been mended.',
@@ -25,22 +26,22 @@ export function addRetryCommand(parent: Command, signal: AbortSignal): void {
       const options = command.optsWithGlobals<RetryCommandOptions>();
       const { environment, service, json } = options;
       if (client === undefined && service === undefined) command.error('error: give a client, --service, or both');
-      checkEndpoint(options, 'AWS_ENDPOINT_URL_DYNAMODB', command);
-      checkEndpoint(options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
-      await explainFailure({ ...options, client }, async () => {
-        checkService(service, environment, command);
-        const { pairs, secret } = await retriedPairs(client, options, signal);
+      checkEndpoint(shell, options, 'AWS_ENDPOINT_URL_DYNAMODB', command);
+      checkEndpoint(shell, options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
+      await explainFailure(shell, { ...options, client }, async () => {
+        checkService(shell, service, environment, command);
+        const { pairs, secret } = await retriedPairs(shell, client, options);
         const changes = [
           `lets ${namesOf(pairs)} be sent again: ends latches, holds and pauses in the table ${pairTable(options)}`,
         ];
-        if (!(await isConfirmed({ client, secret, changes }, options, command))) return;
-        const changed = await changePairs(pairs, options, signal, (admin, pair) => admin.clear(pair));
+        if (!(await isConfirmed(shell, { client, secret, changes }, options, command))) return;
+        const changed = await changePairs(shell, pairs, options, (admin, pair) => admin.clear(pair));
         const cleared = changed.map(({ pair, result: { latches, holds, pause } }) => {
           return { ...pair, versions: latches, holds, pause };
         });
-        if (json) printJson({ environment, client, cleared });
-        else printTable(['CLIENT', 'SERVICE', 'CLEARED VERSIONS', 'HOLDS', 'PAUSE'], cleared.map(row));
-        talk(cleared.some(isChanged) ? SENT_AGAIN : 'No version was latched or held, and no pair was paused.');
+        if (json) printJson(shell, { environment, client, cleared });
+        else printTable(shell, ['CLIENT', 'SERVICE', 'CLEARED VERSIONS', 'HOLDS', 'PAUSE'], cleared.map(row));
+        talk(shell, cleared.some(isChanged) ? SENT_AGAIN : 'No version was latched or held, and no pair was paused.');
       });
     });
 }
@@ -60,10 +61,13 @@ interface Cleared extends Pair {
 }
 
 /** The pairs of the client; without one those of the service: of the clients whose tag names it or that have none. */
-async function retriedPairs(client: string | undefined, options: RetryCommandOptions, signal: AbortSignal) {
-  const secrets = openSecrets(options, signal);
+async function retriedPairs(shell: Shell, client: string | undefined, options: RetryCommandOptions) {
+  const secrets = openSecrets(shell, options);
   if (client !== undefined) {
-    return { pairs: pairsOfClient(client, options), secret: await findStoppable(secrets, client, options) };
+    return {
+      pairs: pairsOfClient(shell, client, options),
+      secret: await findStoppable(shell, secrets, client, options),
+    };
   }
   const { service = '' } = options;
   const clients = (await secrets.list()).filter((secret) => hasService(secret, service));

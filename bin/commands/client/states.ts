@@ -1,13 +1,14 @@
 import { GetItemCommand } from '@aws-sdk/client-dynamodb';
 import { CommandFailure } from '../../../client/commands/failure.ts';
 import { talk } from '../../../client/commands/output.ts';
+import type { Shell } from '../../../client/commands/shell.ts';
 import { createDynamoDBClient } from '../../../functions/aws/clients.ts';
 import { type Item, readSeal, readState, rejectedAttribute } from '../../../functions/aws/pair-table/item.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair/pair.ts';
 import { capTimes } from '../../../functions/broker/pair/record.ts';
 import { mapConcurrently } from '../shared/checks.ts';
 import { type ClientSecret, checkedPairs, versionWith } from '../shared/client-secret.ts';
-import { awsRegion, isLocal, pairTable, type TableOptions } from '../shared/environment.ts';
+import { awsConfig, awsRegion, isLocal, pairTable, type TableOptions } from '../shared/environment.ts';
 import { DISABLED_AT, tableFailure } from '../shared/pair-changes.ts';
 
 /** How a pair is, as its record says. Times are epoch milliseconds. */
@@ -26,31 +27,31 @@ export interface PairState extends Pair {
 
 /** The states of the pairs of these clients; `undefined`, with a word why, when the table cannot be read. */
 export async function readStates(
+  shell: Shell,
   secrets: readonly ClientSecret[],
   options: TableOptions,
-  signal: AbortSignal,
 ): Promise<readonly PairState[] | undefined> {
   const { environment } = options;
-  if (isLocal(environment) && !process.env.AWS_ENDPOINT_URL_DYNAMODB) {
-    talk('With AWS_ENDPOINT_URL_DYNAMODB as npm start prints it the states of the pairs are shown, too.');
+  if (isLocal(environment) && !shell.env.AWS_ENDPOINT_URL_DYNAMODB) {
+    talk(shell, 'With AWS_ENDPOINT_URL_DYNAMODB as npm start prints it the states of the pairs are shown, too.');
     return undefined;
   }
-  const [table, region] = [pairTable(options), awsRegion(options)];
-  const dynamodb = createDynamoDBClient({ maxAttempts: 2, ...(region && { region }) });
+  const [table, region] = [pairTable(options), awsRegion(shell, options)];
+  const dynamodb = createDynamoDBClient({ maxAttempts: 2, ...awsConfig(shell, options, 'DYNAMODB') });
   const read = async ({ pair, current }: { readonly pair: Pair; readonly current: string | undefined }) => {
     const command = new GetItemCommand({ TableName: table, Key: { pair: { S: pairKey(pair) } }, ConsistentRead: true });
-    const { Item = {} } = await dynamodb.send(command, { abortSignal: signal });
+    const { Item = {} } = await dynamodb.send(command, { abortSignal: shell.signal });
     return stateOf(pair, Item, current, Date.now());
   };
   try {
     const pairs = secrets.flatMap((secret) =>
-      checkedPairs(secret, environment).map((pair) => ({ pair, current: versionWith('AWSCURRENT', secret) })),
+      checkedPairs(shell, secret, environment).map((pair) => ({ pair, current: versionWith('AWSCURRENT', secret) })),
     );
     return await mapConcurrently(pairs, read);
   } catch (error) {
     const failure = error instanceof CommandFailure ? error : tableFailure(error, table, region);
     if (failure.type === 'aborted') throw failure;
-    talk(`The states of the pairs cannot be read: ${failure.message}`);
+    talk(shell, `The states of the pairs cannot be read: ${failure.message}`);
     return undefined;
   } finally {
     dynamodb.destroy();

@@ -1,4 +1,5 @@
 import { askAws, findCredentials } from '../../../client/commands/identity.ts';
+import type { Shell } from '../../../client/commands/shell.ts';
 import { ok, type Step, unknown } from '../../../client/commands/step.ts';
 import type { Environment } from '../../../lib/settings/environment.ts';
 import { ALIAS, functionName } from '../../../lib/settings/names.ts';
@@ -9,13 +10,13 @@ import { mapConcurrently } from '../shared/checks.ts';
  * simulation says, which knows a role's own policies and its boundary, but no service control policy with a condition.
  */
 export async function examineDirectInvocation(
+  shell: Shell,
   { name, account, region }: Pick<Environment, 'name' | 'account' | 'region'>,
-  signal: AbortSignal,
 ): Promise<Step> {
   const step = 'direct-invoke';
-  const { credentials } = await findCredentials();
+  const { credentials } = await findCredentials(shell);
   if (credentials === undefined) return unknown(step, 'There are no AWS credentials');
-  const iam = createIam(credentials, signal);
+  const iam = createIam(shell, credentials);
   const roles = await iam.listRoles(account);
   if (roles === undefined) return unknown(step, `You cannot list the roles of account ${account} (iam:ListRoles)`);
 
@@ -34,13 +35,13 @@ export async function examineDirectInvocation(
 }
 
 /** What is asked of IAM; both are `undefined` when it does not tell. */
-function createIam(credentials: Parameters<typeof askAws>[0]['credentials'], signal: AbortSignal) {
+function createIam(shell: Shell, credentials: Parameters<typeof askAws>[0]['credentials']) {
   const ask = (members: Readonly<Record<string, string>>) =>
     askAws({
       ...{ service: 'iam', region: 'us-east-1', credentials, method: 'POST', path: '/', query: {} },
-      url: new URL(process.env.AWS_ENDPOINT_URL_IAM || 'https://iam.amazonaws.com'),
+      url: new URL(shell.env.AWS_ENDPOINT_URL_IAM || 'https://iam.amazonaws.com'),
       body: new URLSearchParams({ ...members, Version: '2010-05-08' }).toString(),
-      signal,
+      signal: shell.signal,
     });
   return {
     /** The ARNs of the roles of the account, without those of AWS's own services. */

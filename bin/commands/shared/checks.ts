@@ -1,5 +1,6 @@
 import { adviceFor, asProblem, withNames } from '../../../client/commands/failure.ts';
 import { printTable, talk } from '../../../client/commands/output.ts';
+import type { Shell } from '../../../client/commands/shell.ts';
 import { type Check, type TokenBroker, TokenBrokerError } from '../../../client/index.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import { FINDING_ADVICE, type SecretStage } from '../../../functions/contract.ts';
@@ -97,11 +98,11 @@ export function checkMembers(check: PairCheck): Readonly<Record<string, unknown>
 }
 
 /** Writes a line for each check on stdout, and on stderr what to do about those that are not accepted. */
-export function printChecks(checks: readonly PairCheck[], environment: string): void {
+export function printChecks(shell: Shell, checks: readonly PairCheck[], environment: string): void {
   const rows = checks.map((check) => [check.service, findingOf(check), ...evidence(check)]);
-  printTable(['SERVICE', 'FINDING', 'VERSION', 'PROVEN BY', 'CHECKED AT'], rows);
+  printTable(shell, ['SERVICE', 'FINDING', 'VERSION', 'PROVEN BY', 'CHECKED AT'], rows);
   for (const [advice, about] of Map.groupBy(checks, (check) => adviceOn(check, environment))) {
-    if (advice !== undefined) talk(`${about.map(({ service }) => service).join(', ')}: ${advice}`);
+    if (advice !== undefined) talk(shell, `${about.map(({ service }) => service).join(', ')}: ${advice}`);
   }
 }
 

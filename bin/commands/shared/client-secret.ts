@@ -1,5 +1,6 @@
 import { CommandFailure } from '../../../client/commands/failure.ts';
 import { talk } from '../../../client/commands/output.ts';
+import type { Shell } from '../../../client/commands/shell.ts';
 import { servicesOf } from '../../../functions/broker/health/run.ts';
 import { isRecord } from '../../../functions/broker/json.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
@@ -35,11 +36,14 @@ export function isOld(secret: ClientSecret, dates: VersionDates, environment: st
 const DAY_MS = 24 * 60 * 60_000;
 
 /** Names the clients whose credentials are old. */
-export function tellOld(clients: readonly DatedSecret[], environment: string, now: number): void {
+export function tellOld(shell: Shell, clients: readonly DatedSecret[], environment: string, now: number): void {
   const old = clients.filter((one) => isOld(one, one.dates, environment, now)).map(({ client }) => client);
   if (old.length === 0) return;
   const days = credentialMaxAgeDays(environment);
-  talk(`${old.join(', ')}: the credential is older than ${days} days (credentialMaxAgeDays); client put rotates it.`);
+  talk(
+    shell,
+    `${old.join(', ')}: the credential is older than ${days} days (credentialMaxAgeDays); client put rotates it.`,
+  );
 }
 
 export interface DatedSecret extends ClientSecret {
@@ -47,14 +51,18 @@ export interface DatedSecret extends ClientSecret {
 }
 
 /** The pairs of a client that are checked: on the services of its tag, without one on all of the environment. */
-export function checkedPairs({ client, servicesTag }: ClientSecret, environment: string): readonly Pair[] {
-  const configured = servicesTag === undefined ? configuredServices(environment) : [];
+export function checkedPairs(
+  shell: Shell,
+  { client, servicesTag }: ClientSecret,
+  environment: string,
+): readonly Pair[] {
+  const configured = servicesTag === undefined ? configuredServices(shell, environment) : [];
   return pairsOn(servicesOf(servicesTag, configured), client);
 }
 
 /** The same for one client; without a pair nothing could be proven, and all of nothing would count as accepted. */
-export function provablePairs(secret: ClientSecret, environment: string): readonly Pair[] {
-  const pairs = checkedPairs(secret, environment);
+export function provablePairs(shell: Shell, secret: ClientSecret, environment: string): readonly Pair[] {
+  const pairs = checkedPairs(shell, secret, environment);
   if (pairs.length > 0) return pairs;
   throw new CommandFailure(
     'services-missing',

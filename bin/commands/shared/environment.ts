@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { CommandFailure } from '../../../client/commands/failure.ts';
 import { talk } from '../../../client/commands/output.ts';
+import type { Shell } from '../../../client/commands/shell.ts';
 import { NAME_PATTERN } from '../../../functions/contract.ts';
 import { environments } from '../../../lib/environments.ts';
 import { CREDENTIAL_MAX_AGE_DAYS, type Environment, parseEnvironment } from '../../../lib/settings/environment.ts';
@@ -46,8 +47,8 @@ export function knownSettings(environment: string, command: Command): Environmen
 }
 
 /** The services that the environment has: as `TOKEN_BROKER_SERVICES` says, else as `lib/environments.ts` says. */
-export function configuredServices(environment: string): readonly string[] {
-  const named = (process.env.TOKEN_BROKER_SERVICES ?? '').split(/\s+/).filter((name) => name !== '');
+export function configuredServices(shell: Shell, environment: string): readonly string[] {
+  const named = (shell.env.TOKEN_BROKER_SERVICES ?? '').split(/\s+/).filter((name) => name !== '');
   if (named.some((name) => !NAME_PATTERN.test(name))) {
     throw new CommandFailure('services-wrong', 'TOKEN_BROKER_SERVICES is not a list of names', SERVICES_ADVICE);
   }
@@ -63,10 +64,10 @@ export function configuredServices(environment: string): readonly string[] {
 }
 
 /** Wrong usage when the environment has services, as far as is known, and this one is not among them. */
-export function checkService(service: string | undefined, environment: string, command: Command): void {
+export function checkService(shell: Shell, service: string | undefined, environment: string, command: Command): void {
   if (service === undefined) return;
-  const known = settingsOf(environment) !== undefined || isLocal(environment) || process.env.TOKEN_BROKER_SERVICES;
-  const configured = known ? configuredServices(environment) : [service];
+  const known = settingsOf(environment) !== undefined || isLocal(environment) || shell.env.TOKEN_BROKER_SERVICES;
+  const configured = known ? configuredServices(shell, environment) : [service];
   if (configured.includes(service)) return;
   command.error(`error: "${environment}" has no service "${service}": it has ${configured.join(', ')}`);
 }
@@ -80,9 +81,16 @@ export interface AwsOptions {
 }
 
 /** Where the environment's secrets and table are; `undefined` lets the AWS SDK say. */
-export function awsRegion({ environment, region }: AwsOptions): string | undefined {
+export function awsRegion(shell: Shell, { environment, region }: AwsOptions): string | undefined {
   if (region !== undefined) return region;
-  return isLocal(environment) ? 'us-east-1' : (settingsOf(environment)?.region ?? process.env.AWS_REGION);
+  return isLocal(environment) ? 'us-east-1' : (settingsOf(environment)?.region ?? shell.env.AWS_REGION);
+}
+
+/** What a client of AWS is told: the region, the stand-in if one is set, and the credentials of the shell if it has its own. */
+export function awsConfig(shell: Shell, options: AwsOptions, service: 'SECRETS_MANAGER' | 'DYNAMODB') {
+  const { env, credentials } = shell;
+  const [region, endpoint] = [awsRegion(shell, options), env[`AWS_ENDPOINT_URL_${service}`]];
+  return { ...(region && { region }), ...(endpoint && { endpoint }), ...(credentials && { credentials }) };
 }
 
 /**
@@ -90,12 +98,13 @@ export function awsRegion({ environment, region }: AwsOptions): string | undefin
  * no environment will ever read. Of any other environment it tells that a stand-in is set.
  */
 export function checkEndpoint(
+  shell: Shell,
   { environment }: AwsOptions,
   variable: `AWS_ENDPOINT_URL_${'SECRETS_MANAGER' | 'DYNAMODB' | 'CLOUDWATCH_LOGS'}`,
   command: Command,
 ): void {
-  const isSet = Boolean(process.env[variable]);
-  if (isSet && !isLocal(environment)) talk(`${variable} is set: this is not the "${environment}" in AWS.`);
+  const isSet = Boolean(shell.env[variable]);
+  if (isSet && !isLocal(environment)) talk(shell, `${variable} is set: this is not the "${environment}" in AWS.`);
   if (isSet || !isLocal(environment)) return;
   command.error(
     `error: the environment "${LOCAL}" is on this machine: set ${variable} as npm start prints it, or name another one with --environment`,

@@ -3,6 +3,7 @@ import { type Command, Option } from 'commander';
 import { aborted, isFailure } from '../../../client/commands/failure.ts';
 import { parseName, parseRegion, parseWhole } from '../../../client/commands/options.ts';
 import { talk } from '../../../client/commands/output.ts';
+import type { Shell } from '../../../client/commands/shell.ts';
 
 /** What every command about clients can be told. */
 export interface ClientOptions {
@@ -42,17 +43,17 @@ export function addWatchOptions(command: Command): Command {
  * Shows what `look` gives again and again, below a title line, until Ctrl-C. A first look that fails ends the command; after
  * that a failure is told, and the watching goes on.
  */
-export async function watch(look: () => Promise<string>, { environment, every }: WatchOptions, signal: AbortSignal) {
+export async function watch(shell: Shell, look: () => Promise<string>, { environment, every }: WatchOptions) {
   for (let round = 1; ; round += 1) {
     try {
       const shown = await look();
       const title = `${environment}  ${new Date().toISOString()}`;
-      process.stdout.write(`${process.stdout.isTTY ? CLEAR : ''}${title}  ${shown}`);
+      shell.stdout.write(`${shell.stdout.isTTY ? CLEAR : ''}${title}  ${shown}`);
     } catch (error) {
       if (round === 1 || !isFailure(error) || error.type === 'aborted') throw error;
-      talk(`error: ${error.message}`);
+      talk(shell, `error: ${error.message}`);
     }
-    await sleep(every * 1_000, undefined, { signal }).catch(() => Promise.reject(aborted()));
+    await sleep(every * 1_000, undefined, { signal: shell.signal }).catch(() => Promise.reject(aborted()));
   }
 }
 

@@ -7,11 +7,12 @@ import {
 } from '@aws-sdk/client-dynamodb';
 import { CommandFailure } from '../../../client/commands/failure.ts';
 import { talk } from '../../../client/commands/output.ts';
+import type { Shell } from '../../../client/commands/shell.ts';
 import { createDynamoDBClient } from '../../../functions/aws/clients.ts';
 import { forgetAt, HELD, PAUSE_ATTRIBUTES, REJECTED } from '../../../functions/aws/pair-table/item.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair/pair.ts';
 import { awsFailure } from './aws-failure.ts';
-import { awsRegion, configuredServices, pairTable, type TableOptions } from './environment.ts';
+import { awsConfig, awsRegion, configuredServices, pairTable, type TableOptions } from './environment.ts';
 
 interface Options extends TableOptions {
   /** On this service only. */
@@ -25,15 +26,15 @@ interface Changed<Result> {
 
 /** Changes the records of pairs. Goes on after a failure, so that an emergency stop stops what it can, and then fails. */
 export async function changePairs<Result>(
+  shell: Shell,
   pairs: readonly Pair[],
   options: TableOptions,
-  signal: AbortSignal,
   change: (admin: PairAdmin, pair: Pair) => Promise<Result>,
 ): Promise<readonly Changed<Result>[]> {
   const table = pairTable(options);
-  const region = awsRegion(options);
-  const dynamodb = createDynamoDBClient({ ...(region && { region }), ...PATIENT });
-  const admin = createPairAdmin({ dynamodb, tableName: table, now: Date.now, signal });
+  const region = awsRegion(shell, options);
+  const dynamodb = createDynamoDBClient({ ...awsConfig(shell, options, 'DYNAMODB'), ...PATIENT });
+  const admin = createPairAdmin({ dynamodb, tableName: table, now: Date.now, signal: shell.signal });
 
   const changed: Changed<Result>[] = [];
   const failures: CommandFailure[] = [];
@@ -43,21 +44,22 @@ export async function changePairs<Result>(
       changed.push({ pair, result: await change(admin, pair) });
     } catch (error) {
       const failure = tableFailure(error, table, region);
-      if (failure.type === 'aborted') talk(`Interrupted: ${name} may not be changed. Run the command again.`);
+      if (failure.type === 'aborted') talk(shell, `Interrupted: ${name} may not be changed. Run the command again.`);
       if (failure.type === 'aborted') throw failure;
       failures.push(failure);
-      talk(`${name}: ${failure.detail}`);
+      talk(shell, `${name}: ${failure.detail}`);
     }
   }
   const [first] = failures;
   if (first === undefined) return changed;
-  if (changed.length > 0) talk(`Done for ${changed.length} of ${pairs.length}, not for those that are named here.`);
+  if (changed.length > 0)
+    talk(shell, `Done for ${changed.length} of ${pairs.length}, not for those that are named here.`);
   throw first;
 }
 
 /** All pairs of a client: on every service of the environment, also those that its tag leaves out, because a caller can ask for any. */
-export function pairsOfClient(client: string, { environment, service }: Options): readonly Pair[] {
-  const services = service === undefined ? configuredServices(environment) : [service];
+export function pairsOfClient(shell: Shell, client: string, { environment, service }: Options): readonly Pair[] {
+  const services = service === undefined ? configuredServices(shell, environment) : [service];
   return services.map((name) => ({ client, service: name }));
 }
 

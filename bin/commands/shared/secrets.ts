@@ -7,10 +7,10 @@ import {
   GetSecretValueCommand,
   InvalidParameterException,
   InvalidRequestException,
-  ListSecretsCommand,
-  ListSecretVersionIdsCommand,
   PutResourcePolicyCommand,
   PutSecretValueCommand,
+  paginateListSecrets,
+  paginateListSecretVersionIds,
   ResourceExistsException,
   ResourceNotFoundException,
   type SecretListEntry,
@@ -20,6 +20,7 @@ import {
   UpdateSecretVersionStageCommand,
 } from '@aws-sdk/client-secrets-manager';
 import { CommandFailure } from '../../../client/commands/failure.ts';
+import type { Shell } from '../../../client/commands/shell.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
 import { servicesOf } from '../../../functions/broker/health/run.ts';
 import type { Redacted } from '../../../functions/broker/redacted.ts';
@@ -27,7 +28,7 @@ import { NAME_PATTERN, type SecretStage, secretName } from '../../../functions/c
 import { parseJsonObject } from '../../json.ts';
 import { awsFailure } from './aws-failure.ts';
 import { type ClientSecret, namedServices, nearestNames } from './client-secret.ts';
-import { type AwsOptions, awsRegion } from './environment.ts';
+import { type AwsOptions, awsConfig, awsRegion } from './environment.ts';
 
 /** A version about to be stored; its id is chosen before, so that it is known even if storing fails. */
 export interface NewVersion {
@@ -44,12 +45,12 @@ interface StageMove {
 }
 
 /** Opens the environment's secrets; sends nothing before it is asked for something. */
-export function openSecrets(options: AwsOptions, signal: AbortSignal) {
+export function openSecrets(shell: Shell, options: AwsOptions) {
   const { environment } = options;
-  const region = awsRegion(options);
-  const client = createSecretsManagerClient({ ...(region && { region }), ...PATIENT });
+  const region = awsRegion(shell, options);
+  const client = createSecretsManagerClient({ ...awsConfig(shell, options, 'SECRETS_MANAGER'), ...PATIENT });
   failInOurWords(client, region);
-  const send = { abortSignal: signal };
+  const send = { abortSignal: shell.signal };
   const prefix = secretName(environment, '');
   const idOf = (name: string) => ({ SecretId: secretName(environment, name) });
 
@@ -58,13 +59,10 @@ export function openSecrets(options: AwsOptions, signal: AbortSignal) {
     async list(): Promise<readonly ClientSecret[]> {
       const Filters = [{ Key: 'name' as const, Values: [prefix] }];
       const secrets: ClientSecret[] = [];
-      let NextToken: string | undefined;
-      do {
-        const input = { Filters, IncludePlannedDeletion: true, MaxResults: 100, NextToken };
-        const page = await client.send(new ListSecretsCommand(input), send);
-        secrets.push(...(page.SecretList ?? []).flatMap((entry) => readSecret(entry, prefix) ?? []));
-        NextToken = page.NextToken;
-      } while (NextToken !== undefined);
+      const input = { Filters, IncludePlannedDeletion: true, MaxResults: 100 };
+      for await (const { SecretList = [] } of paginateListSecrets({ client }, input, send)) {
+        secrets.push(...SecretList.flatMap((entry) => readSecret(entry, prefix) ?? []));
+      }
       return secrets.toSorted((one, other) => (one.client < other.client ? -1 : 1));
     },
 
@@ -76,15 +74,12 @@ export function openSecrets(options: AwsOptions, signal: AbortSignal) {
     /** When each version was stored: epoch milliseconds by version id. */
     async versionDates(name: string): Promise<ReadonlyMap<string, number>> {
       const dates = new Map<string, number>();
-      let NextToken: string | undefined;
-      do {
-        const input = { ...idOf(name), MaxResults: 100, NextToken };
-        const page = await client.send(new ListSecretVersionIdsCommand(input), send);
-        for (const { VersionId, CreatedDate } of page.Versions ?? []) {
+      const input = { ...idOf(name), MaxResults: 100 };
+      for await (const { Versions = [] } of paginateListSecretVersionIds({ client }, input, send)) {
+        for (const { VersionId, CreatedDate } of Versions) {
           if (VersionId !== undefined && CreatedDate !== undefined) dates.set(VersionId, CreatedDate.getTime());
         }
-        NextToken = page.NextToken;
-      } while (NextToken !== undefined);
+      }
       return dates;
     },
 

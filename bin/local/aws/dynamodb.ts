@@ -57,7 +57,9 @@ export async function ensurePairTable(dynamodb: DynamoDBClient, tableName: strin
     KeySchema: [{ AttributeName: 'pair', KeyType: 'HASH' }],
   });
   await ignore(ResourceInUseException, dynamodb.send(command));
-  await waitUntilTableExists({ client: dynamodb, minDelay: 1, maxWaitTime: 30 }, { TableName: tableName });
+  // In seconds. The first look mostly comes too early, by some milliseconds.
+  const patience = { minDelay: 0.02, maxDelay: 1, maxWaitTime: 30 };
+  await waitUntilTableExists({ client: dynamodb, ...patience }, { TableName: tableName });
 }
 
 /** Makes the environment's sealing key where it is missing; of several brokers that try at once, one key remains. */

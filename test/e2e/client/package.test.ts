@@ -3,7 +3,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FAILURES } from '../../../client/error.ts';
-import { installPackedClient, type PackedClient, ROOT, versionOf } from '../../unit/client/packed-client.ts';
+import { installPackedClient, type PackedClient, ROOT, versionOf } from './packed-client.ts';
 
 const README = readFileSync(join(ROOT, 'client/README.md'), 'utf8');
 

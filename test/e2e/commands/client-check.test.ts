@@ -98,16 +98,6 @@ describe('client check', () => {
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
     expect(stderr).toMatch(/^error: aws-wrong-scope: .*\n.*region.*\n$/);
   });
-
-  it.each([
-    ['no client', ['client', 'check'], /missing required argument 'client'/],
-    ['a stage that does not exist', [...CHECK, '--stage', 'CURRENT'], /Allowed choices are AWSCURRENT, AWSPENDING/],
-  ])('%s is exit code 2', async (_, args, message) => {
-    const world = await startOperatorWorld();
-    const { exitCode, stdout, stderr } = await world.run(args);
-    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
-    expect(stderr).toMatch(message);
-  });
 });
 
 describe('client retry', () => {
@@ -164,13 +154,6 @@ describe('client retry --service', () => {
     });
     expect(stderr).toMatch(/may be sent again/);
     expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +accepted/);
-  });
-
-  it('or a client is needed', async () => {
-    const world = await startOperatorWorld();
-    const { exitCode, stdout, stderr } = await world.run(['client', 'retry']);
-    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
-    expect(stderr).toMatch(/give a client, --service, or both/);
   });
 });
 

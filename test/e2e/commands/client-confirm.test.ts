@@ -1,11 +1,10 @@
 import { DescribeSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it } from 'vitest';
+import { typeAtCommandLine } from './command-line.ts';
 import { NEW, type OperatorWorld, SERVICES, startOperatorWorld, WRONG } from './operator-world.ts';
-import { hasTerminal, runAtTerminal } from './terminal.ts';
 
 const [INSIGHTS] = SERVICES;
 const SecretId = 'token-broker/local/acme';
-const note = hasTerminal ? '' : ' (skipped: python3 is not installed)';
 
 /** Commands that change something, each with one of its changes. */
 const CHANGES: readonly (readonly [string, RegExp])[] = [
@@ -82,10 +81,10 @@ describe('a command that changes something', () => {
   });
 });
 
-describe.skipIf(!hasTerminal)(`at a terminal${note}`, () => {
+describe('at a terminal', () => {
   it('does it upon a yes', async () => {
     const world = await startOperatorWorld();
-    const answered = await runAtTerminal(['client', 'disable', 'acme'], world.shell, [['Go on? [y/N] ', 'y\r']]);
+    const answered = await typeAtCommandLine(['client', 'disable', 'acme'], world.shell, [['Go on? [y/N] ', 'y\r']]);
     expect(answered).toMatchObject({ exitCode: 0, screen: expect.stringContaining('acme is disabled on') });
   });
 
@@ -95,7 +94,7 @@ describe.skipIf(!hasTerminal)(`at a terminal${note}`, () => {
     ['Ctrl-C', '\u0003', 130],
   ])('does nothing upon %s', async (_, typed, exitCode) => {
     const world = await startOperatorWorld();
-    const answered = await runAtTerminal(['client', 'disable', 'acme'], world.shell, [['Go on? [y/N] ', typed]]);
+    const answered = await typeAtCommandLine(['client', 'disable', 'acme'], world.shell, [['Go on? [y/N] ', typed]]);
     expect(answered.exitCode).toBe(exitCode);
     expect(answered.screen).not.toContain('acme is disabled');
     expect(await world.run(['client', 'check', 'acme'])).toMatchObject({ exitCode: 0 });
@@ -105,18 +104,63 @@ describe.skipIf(!hasTerminal)(`at a terminal${note}`, () => {
     const world = await startOperatorWorld();
     const put = ['client', 'put', 'amce'];
     const question = 'Make the new client "amce"? [y/N] ';
-    const declined = await runAtTerminal(put, world.shell, [
+    const declined = await typeAtCommandLine(put, world.shell, [
       ['Did you mean acme?', ''],
       [question, 'n\r'],
     ]);
     expect(declined.exitCode).toBe(1);
     expect((await world.run(['client', 'list'])).stdout).not.toContain('amce');
-    const made = await runAtTerminal(put, world.shell, [
+    const made = await typeAtCommandLine(put, world.shell, [
       [question, 'yes\r'],
       ['client_id: ', `${NEW.client_id}\r`],
       ['secret: ', `${NEW.secret}\r`],
     ]);
     expect(made.screen).toMatch(/amce: version \S+ is AWSCURRENT/);
+  });
+});
+
+const PUT = ['client', 'put', 'acme'];
+
+describe('client put at a terminal', () => {
+  it.each([
+    ['typed', `${NEW.client_id}\r`, `${NEW.secret}\r`],
+    ['corrected on the way', `typo\u0015${NEW.client_id}é\u007f\r`, `\u001b[A${NEW.secret}x\u007f\r`],
+    ['pasted at once', `${NEW.client_id}\r\n${NEW.secret}\n`, ''],
+  ])('asks for the credential and shows nothing of the secret when it is %s', async (_, id, secret) => {
+    const world = await startOperatorWorld();
+    const { exitCode, screen } = await typeAtCommandLine(PUT, world.shell, [
+      ['client_id: ', id],
+      ['secret: ', secret],
+    ]);
+    expect(screen).not.toContain(NEW.secret);
+    expect(screen).toMatch(
+      /The secret is not shown while you type it\..*client_id: .*acme-id-2.*secret: \n.*is AWSCURRENT/s,
+    );
+    expect(exitCode).toBe(0);
+  });
+
+  it.each([
+    ['Ctrl-C', '\u0003'],
+    ['Ctrl-D', '\u0004'],
+  ])('ends with 130 on %s, and has stored nothing', async (_, key) => {
+    const world = await startOperatorWorld();
+    const { exitCode, screen } = await typeAtCommandLine(PUT, world.shell, [
+      ['client_id: ', 'half an i'],
+      ['', key === '\u0004' ? `\r${key}` : key],
+    ]);
+    expect(exitCode).toBe(130);
+    expect(screen).not.toContain('Storing');
+    expect((await world.run(['client', 'list'])).stdout).toMatch(/^acme +customer-insights .* [0-9a-f]{8} +- +\d+ s$/m);
+  });
+
+  it('says what is wrong with an empty answer', async () => {
+    const world = await startOperatorWorld();
+    const { exitCode, screen } = await typeAtCommandLine(PUT, world.shell, [
+      ['client_id: ', '\r'],
+      ['secret: ', '\r'],
+    ]);
+    expect(exitCode).toBe(1);
+    expect(screen).toContain('credential-malformed: The credential cannot be used: client_id is empty');
   });
 });
 

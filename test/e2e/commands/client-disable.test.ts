@@ -211,8 +211,6 @@ describe('client disable, refused or failed', () => {
   });
 
   it.each([
-    ['where the local table is', [], {}, 2, /"local" is on this machine: set AWS_ENDPOINT_URL_DYNAMODB/],
-    ['where the local secrets are', [], TABLE, 2, /"local" is on this machine: set AWS_ENDPOINT_URL_SECRETS_MANAGER/],
     [
       'which services there are',
       ['--environment', 'unknown'],

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { stateOf } from '../../../bin/commands/client/states.ts';
 import { sealAttributes } from '../../../functions/aws/pair-table/item.ts';
 import { startSecretsManager } from '../../support/stand-ins.ts';
-import { finished, runCommandLine, SHELL_KEY, startCommandLine, withoutProgress } from './command-line.ts';
+import { beginCommandLine, runCommandLine, SHELL_KEY, withoutProgress } from './command-line.ts';
 import { NEW, SERVICES, startOperatorWorld } from './operator-world.ts';
 
 const START = Date.UTC(2026, 0, 1);
@@ -218,15 +218,10 @@ describe('client list with the table', () => {
 
   it('shows them again and again with --watch, until Ctrl-C', async () => {
     const world = await startOperatorWorld();
-    const child = startCommandLine(['client', 'list', '--watch', '--every', '1'], world.shell);
-    const ending = finished(child);
-    let rounds = 0;
-    child.stdout.on('data', (text: string) => {
-      rounds += text.split('CLIENT ').length - 1;
-    });
-    await expect.poll(() => rounds, { timeout: 60_000 }).toBeGreaterThan(1);
-    child.kill('SIGINT');
-    const { exitCode, stdout } = await ending;
+    const watching = beginCommandLine(['client', 'list', '--watch', '--every', '1'], world.shell);
+    await expect.poll(() => watching.output.stdout, { timeout: 60_000 }).toMatch(/CLIENT .*CLIENT /s);
+    watching.interrupt();
+    const { exitCode, stdout } = await watching.finished;
     expect(exitCode).toBe(130);
     expect(stdout).toMatch(/^local {2}\S+Z {2}\nCLIENT .*\nacme .*\nacme .*\nlocal /);
   });
@@ -258,7 +253,6 @@ describe('client list, refused or failed', () => {
       'access-denied',
       /\nerror: aws-access-denied: .*secretsmanager:ListSecrets in eu-west-1 \(AccessDeniedException\)\n/,
     ],
-    ['throttled', /\nerror: aws-throttled: /],
     ['reset', /\nerror: aws-unavailable: .*\(ECONNRESET\)\nCheck your network/],
     ['garbage', /\nerror: aws-unavailable: /],
   ] as const)('explains "%s" in its own words', async (fault, message) => {
@@ -281,10 +275,9 @@ describe('client list, refused or failed', () => {
   it('ends silently with 130 on Ctrl-C', async () => {
     const { url, calls, failWith } = await start();
     failWith('hang');
-    const child = startCommandLine(LIST, { AWS_ENDPOINT_URL_SECRETS_MANAGER: url });
-    const ending = finished(child);
+    const listing = beginCommandLine(LIST, { AWS_ENDPOINT_URL_SECRETS_MANAGER: url });
     await expect.poll(() => calls.length, { timeout: 60_000 }).toBe(1);
-    child.kill('SIGINT');
-    expect(await ending).toEqual({ exitCode: 130, stdout: '', stderr: STAND_IN });
+    listing.interrupt();
+    expect(await listing.finished).toEqual({ exitCode: 130, stdout: '', stderr: STAND_IN });
   });
 });

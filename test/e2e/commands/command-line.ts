@@ -1,17 +1,15 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { PassThrough, Readable, Writable, type WritableOptions } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { runCommandLine as runInShell } from '../../../bin/commands/command-line.ts';
 import type { AwsKey } from '../../../bin/local/aws/server.ts';
+import type { Shell } from '../../../client/commands/shell.ts';
 
 export interface Finished {
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;
-}
-
-/** Starts the command line as a process of its own, with nothing of this machine's AWS set-up in reach. */
-export function startCommandLine(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
-  return spawn(process.execPath, [PROGRAM, ...args], { env: { ...ISOLATED, ...env } });
 }
 
 /** The environment of a shell that has AWS credentials and no other set-up. */
@@ -32,16 +30,78 @@ export const SHELL_KEY: AwsKey = {
   mayReadSecrets: true,
 };
 
-/** Runs the command line to its end, with `input` on its standard input. */
-export async function runCommandLine(
+type Variables = Readonly<Record<string, string>>;
+
+/** Runs the command line to its end, in this process, with `input` on its standard input. */
+export function runCommandLine(args: readonly string[], env?: Variables, input = ''): Promise<Finished> {
+  const stdin = Readable.from(input === '' ? [] : [Buffer.from(input)], { objectMode: false });
+  return beginCommandLine(args, env, stdin).finished;
+}
+
+/** Begins the command line in this process; `output` grows while it runs. */
+export function beginCommandLine(
   args: readonly string[],
-  env?: Readonly<Record<string, string>>,
-  input = '',
-): Promise<Finished> {
-  const child = startCommandLine(args, env);
-  // A command that reads no input may have ended before it is written.
-  child.stdin.on('error', () => undefined).end(input);
-  return finished(child);
+  variables: Variables = {},
+  stdin: Shell['stdin'] = Readable.from([]),
+) {
+  const env: Shell['env'] = { ...ISOLATED, ...variables };
+  const isTTY = stdin.isTTY ?? false;
+  const interrupted = new AbortController();
+  const output = { stdout: '', stderr: '', screen: '' };
+  const streamTo = (name: 'stdout' | 'stderr') => {
+    const write: WritableOptions['write'] = (chunk, _encoding, done) => {
+      output[name] += chunk;
+      output.screen += chunk;
+      stdin.emit('shown', output.screen);
+      done();
+    };
+    return Object.assign(new Writable({ write }), { isTTY });
+  };
+  const [stdout, stderr] = [streamTo('stdout'), streamTo('stderr')];
+  const credentials = () => credentialsOf(env);
+  const shell: Shell = { stdin, stdout, stderr, env, credentials, signal: interrupted.signal, exitCode: 0 };
+  const run = async (): Promise<Finished> => {
+    const exitCode = await runInShell(args, shell);
+    return { exitCode, stdout: output.stdout, stderr: output.stderr };
+  };
+  return { output, interrupt: () => interrupted.abort(), finished: run() };
+}
+
+/** What is typed each time that a text has been shown. */
+export type Dialogue = readonly (readonly [shown: string, typed: string])[];
+
+/** Runs the command line in this process as at a terminal; tells everything that its screen has shown. */
+export async function typeAtCommandLine(args: readonly string[], env: Variables, dialogue: Dialogue) {
+  const keyboard = Object.assign(new PassThrough(), { isTTY: true });
+  const waiting = [...dialogue];
+  let position = 0;
+  keyboard.on('shown', (screen: string) => {
+    for (const [shown, typed] of [...waiting]) {
+      const at = screen.indexOf(shown, position);
+      if (at < 0) return;
+      waiting.shift();
+      position = at + shown.length;
+      // Not while the command is still writing.
+      setImmediate(() => keyboard.write(typed));
+    }
+  });
+  const command = beginCommandLine(args, env, keyboard);
+  const { exitCode } = await command.finished;
+  return { exitCode, screen: command.output.screen };
+}
+
+/** As the AWS SDK finds them in the variables of a shell that has no other source. */
+async function credentialsOf(env: Shell['env']) {
+  const { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey } = env;
+  const { AWS_SESSION_TOKEN: sessionToken, AWS_CREDENTIAL_EXPIRATION: end } = env;
+  const more = { ...(sessionToken && { sessionToken }), ...(end && { expiration: new Date(end) }) };
+  if (accessKeyId && secretAccessKey) return { accessKeyId, secretAccessKey, ...more };
+  throw Object.assign(new Error('Could not load credentials from any providers'), { name: 'CredentialsProviderError' });
+}
+
+/** Starts the command line as a process of its own, with nothing of this machine's AWS set-up in reach. */
+export function startCommandLine(args: readonly string[], env: Variables = {}) {
+  return spawn(process.execPath, [PROGRAM, ...args], { env: { ...ISOLATED, ...env } });
 }
 
 /** Waits for the end of a started command line. */

@@ -59,12 +59,6 @@ describe('config', () => {
     expect(stdout).toMatch(/^accessRules\[1\]\.clients +acme +written$/m);
     expect(stdout).not.toMatch(/AKID|secret|canary/);
   });
-
-  it.each(['nowhere', 'toString'])('does not know an environment "%s"', async (name) => {
-    const { exitCode, stdout, stderr } = await config(name);
-    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
-    expect(stderr).toMatch(/no environment ".*one of dev, staging, prod/);
-  });
 });
 
 it('config --key-policy prints what the key of the stack has in its policy', async () => {

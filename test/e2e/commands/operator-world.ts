@@ -21,21 +21,27 @@ const OPERATOR = { accessKeyId: 'AKIDOPERATOR', secretAccessKey: 'marked-operato
 const BILLING = { accessKeyId: 'AKIDBILLING', secretAccessKey: 'marked-billing-key' };
 const STRANGER = { accessKeyId: 'AKIDSTRANGER', secretAccessKey: 'marked-stranger-key' };
 
-/** A whole local broker with the client `acme`, and everything that an operator's shell needs to look after it. */
-export async function startOperatorWorld() {
-  for (const service of ['SECRETS_MANAGER', 'DYNAMODB', 'SNS', 'STS']) {
-    vi.stubEnv(`AWS_ENDPOINT_URL_${service}`, undefined);
-  }
+/** A whole local broker for one test. */
+export async function startOperatorWorld(): Promise<OperatorWorld> {
+  const { close, ...world } = await createOperatorWorld();
+  onTestFinished(close);
+  return world;
+}
+
+/** A local broker with the client `acme`, and everything that an operator's shell needs to look after it. */
+export async function createOperatorWorld() {
+  for (const name of SET_BY_BROKER) vi.stubEnv(name, undefined);
   const accepted = [OLD, NEW].map((credential) => ({ client: 'acme', ...credential }));
   const tokenService = await startTokenService({
     credentials: Object.fromEntries(SERVICES.map((service) => [service, accepted])),
   });
   const role = (name: string) => `arn:aws:iam::111111111111:role/${name}`;
   const messages: PublishedMessage[] = [];
+  const written: string[] = [];
   const failures: unknown[] = [];
   const broker = await startLocalBroker({
     port: 0,
-    write: () => undefined,
+    write: (line) => void written.push(line),
     onMessage: (message) => messages.push(message),
     onEventFailure: (error) => failures.push(error),
     config: {
@@ -54,14 +60,6 @@ export async function startOperatorWorld() {
   });
   // Commands take seconds, and an idle connection is closed after five: perhaps in the moment in which it is used again.
   const secretsManager = createSecretsManagerClient({ maxAttempts: 3 });
-  onTestFinished(async () => {
-    secretsManager.destroy();
-    await broker.eventsSettled();
-    expect(failures).toEqual([]);
-    await broker.close();
-    await tokenService.close();
-    vi.unstubAllEnvs();
-  });
 
   const shell = {
     TOKEN_BROKER_URL: broker.url,
@@ -74,10 +72,20 @@ export async function startOperatorWorld() {
   };
 
   return {
+    async close(): Promise<void> {
+      secretsManager.destroy();
+      await broker.eventsSettled();
+      await broker.close();
+      await tokenService.close();
+      vi.unstubAllEnvs();
+      expect(failures).toEqual([]);
+    },
     tokenService,
     secretsManager,
     shell,
     stranger: keysOf(STRANGER),
+    /** The lines of the log. */
+    written,
     /** What operators were told by the health function. */
     messages,
     eventsSettled: broker.eventsSettled,
@@ -101,11 +109,45 @@ export async function startOperatorWorld() {
     async run(args: readonly string[], { input, env }: RunOptions = {}): Promise<Finished> {
       const text = typeof input === 'string' || input === undefined ? input : JSON.stringify(input);
       const result = await runCommandLine(args, { ...shell, ...env }, text);
+      await broker.eventsSettled();
       if (LEAK.test(result.stdout + result.stderr)) throw new Error('a secret was printed');
       return result;
     },
   };
 }
+
+/**
+ * Asks for tokens of `acme` without a pause until it is stopped, and tells then what came of it. The first calls have ended
+ * when this returns.
+ */
+export async function keepCalling({ caller }: OperatorWorld) {
+  const failures: unknown[] = [];
+  const tokens = new Set<string>();
+  let isOver = false;
+  const call = async () => {
+    for (const service of SERVICES) {
+      await caller.token({ client: 'acme', service }).then(
+        ({ accessToken }) => tokens.add(accessToken),
+        (error: unknown) => failures.push(error),
+      );
+    }
+  };
+  await call();
+  const calling = (async () => {
+    while (!isOver) await call();
+  })();
+  return async () => {
+    isOver = true;
+    await calling;
+    return { failures, tokens };
+  };
+}
+
+/** What a local broker sets in its process: the end of the test takes it back. */
+const SET_BY_BROKER = [
+  ...['SECRETS_MANAGER', 'DYNAMODB', 'SNS', 'STS', 'CLOUDWATCH_LOGS'].map((service) => `AWS_ENDPOINT_URL_${service}`),
+  ...['AWS_REGION', 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_SESSION_TOKEN', 'AWS_PROFILE'],
+];
 
 /** A secret as it is, and as Basic authentication and URLs carry it. */
 const LEAK = new RegExp(
@@ -124,4 +166,4 @@ function keysOf({ accessKeyId, secretAccessKey }: typeof OPERATOR) {
   return { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey };
 }
 
-export type OperatorWorld = Awaited<ReturnType<typeof startOperatorWorld>>;
+export type OperatorWorld = Omit<Awaited<ReturnType<typeof createOperatorWorld>>, 'close'>;

@@ -1,7 +1,6 @@
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { Writable } from 'node:stream';
+import { describe, expect, it } from 'vitest';
 import { tableText, talkOfProgress } from '../../../client/commands/output.ts';
-
-afterEach(() => vi.restoreAllMocks());
 
 describe('a table', () => {
   it('has columns as wide as they must be, and nothing at the end of a line', () => {
@@ -15,17 +14,14 @@ describe('a table', () => {
 
 describe('progress', () => {
   it('is told every few seconds, and not for short work', () => {
-    const write = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+    const lines: unknown[] = [];
+    const stderr = new Writable({ write: (line, _, done) => done(void lines.push(String(line))) });
     let now = 0;
-    const tell = talkOfProgress('Checking', () => now);
+    const tell = talkOfProgress({ stderr }, 'Checking', () => now);
     for (let done = 1; done <= 100; done += 1) {
       now = done * 100;
       tell(done, 100);
     }
-    expect(write.mock.calls.map(([line]) => line)).toEqual([
-      'Checking: 30 of 100\n',
-      'Checking: 60 of 100\n',
-      'Checking: 90 of 100\n',
-    ]);
+    expect(lines).toEqual(['Checking: 30 of 100\n', 'Checking: 60 of 100\n', 'Checking: 90 of 100\n']);
   });
 });

@@ -67,24 +67,6 @@ describe('policy', () => {
       access_rules: [{ clients: ['acme'], services: ['customer-insights'], operations: ['token'] }],
     });
   });
-
-  it.each([
-    ['a session of a role', 'arn:aws:sts::222222222222:assumed-role/reporting/me', /the role itself, not a session/],
-    ['a user', 'arn:aws:iam::222222222222:user/jane', /a role, not a user/],
-    ['an account', '222222222222', /a role, not a whole account/],
-    ['many roles', 'arn:aws:iam::222222222222:role/*', /one role/],
-    ['no ARN', 'reporting', /the ARN of an IAM role/],
-  ])('refuses %s with exit code 2', async (_, role, message) => {
-    const { exitCode, stdout, stderr } = await policy(role, '--environment', 'dev');
-    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
-    expect(stderr).toMatch(message);
-  });
-
-  it.each(['local', 'toString'])('does not know an environment "%s"', async (environment) => {
-    const { exitCode, stdout, stderr } = await policy(REPORTING, '--environment', environment);
-    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
-    expect(stderr).toMatch(/--environment, one of dev, staging, prod/);
-  });
 });
 
 describe('policy for the roles of an environment itself', () => {
@@ -142,15 +124,6 @@ describe('policy for the roles of an environment itself', () => {
       'lambda:InvokeFunction',
     ]);
   });
-
-  it.each([
-    ['two of them', ['--deploy', '--operator']],
-    ['one of them beside a role', [REPORTING, '--operator']],
-  ])('is wrong usage with %s', async (_, args) => {
-    const { exitCode, stderr } = await policy(...args, '--environment', 'prod');
-    expect(exitCode).toBe(2);
-    expect(stderr).toMatch(/each stand alone, without a role/);
-  });
 });
 
 describe('policy --guard', () => {
@@ -182,16 +155,5 @@ describe('policy --guard', () => {
       account: '111111111111',
       policy: { Statement: [{ Condition: { ArnNotEquals: { 'aws:PrincipalArn': BREAK_GLASS } } }] },
     });
-  });
-
-  it.each([
-    ['a role beside it', ['--guard', REPORTING], /--guard is about every role/],
-    ['an exception without it', [REPORTING, '--break-glass', BREAK_GLASS], /--break-glass is an exception to --guard/],
-    ['neither', [], /missing required argument 'role-arn'/],
-    ['an exception that is no role', ['--guard', '--break-glass', 'me'], /the ARN of an IAM role/],
-  ])('refuses %s with exit code 2', async (_, args, message) => {
-    const { exitCode, stdout, stderr } = await policy(...args, '--environment', 'dev');
-    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
-    expect(stderr).toMatch(message);
   });
 });

@@ -62,12 +62,6 @@ describe('sealing-key retire', () => {
   });
 });
 
-it('the sealing key of the environment of npm start is not looked for in AWS', async () => {
-  const { run } = await startOperatorWorld();
-  const result = await run(['sealing-key', 'rotate'], { env: { AWS_ENDPOINT_URL_SECRETS_MANAGER: '' } });
-  expect(result).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringMatching(/is on this machine/) });
-});
-
 /** The versions of the key that carry a stage. */
 async function stagesIn({ secretsManager }: OperatorWorld) {
   const { VersionIdsToStages = {} } = await secretsManager.send(new DescribeSecretCommand({ SecretId }));

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { runs } from '../../support/signers.ts';
-import { ISOLATED, PROGRAM } from './command-line.ts';
+import { type Dialogue, ISOLATED, PROGRAM } from './command-line.ts';
 
 /** Whether there is something here that can play a terminal. */
 export const hasTerminal = runs('python3', '-c', 'import pty');
@@ -17,7 +17,7 @@ interface Seen {
 export async function runAtTerminal(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
-  dialogue: readonly (readonly [shown: string, typed: string])[],
+  dialogue: Dialogue,
 ): Promise<Seen> {
   const child = spawn('python3', [SCRIPT], { stdio: ['pipe', 'pipe', 'inherit'] });
   const argv = [process.execPath, PROGRAM, ...args];

@@ -6,7 +6,7 @@ import {
   type LoopbackServer,
   startLoopbackServer,
 } from '../../unit/client/loopback-server.ts';
-import { finished, runCommandLine, startCommandLine } from './command-line.ts';
+import { runCommandLine } from './command-line.ts';
 
 const PAIR = ['--client', 'acme', '--service', 'customer-insights'];
 
@@ -185,54 +185,6 @@ describe('token, refused or failed', () => {
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
     expect(stderr).toMatch(new RegExp(`^error: ${type}: .*\\n[A-Z].*\\.\n$`));
   });
-});
-
-describe('token, wrongly used', () => {
-  it.each([
-    ['no client', ['--service', 'customer-insights'], /required option '--client <name>' or argument 'client'/],
-    ['no service', ['--client', 'acme'], /required option '--service <name>'/],
-    ['a client that is no name', [...PAIR, '--client', '../acme'], /option '--client <name>' is invalid/],
-    ['half a second', [...PAIR, '--min-ttl', '0.5'], /'--min-ttl <seconds>' .*0 to 86400/],
-    ['two days', [...PAIR, '--min-ttl', '172800'], /'--min-ttl <seconds>' .*0 to 86400/],
-    ['a token as fingerprint', [...PAIR, '--refused', ACCESS_TOKEN], /--refused .*16 hex digits/],
-    ['an argument', [...PAIR, 'acme'], /too many arguments/],
-    ['a URL over plain HTTP', [...PAIR, '--url', 'http://broker.example.com'], /must start with https:/],
-    ['a bad region', [...PAIR, '--region', 'Ireland'], /region looks like eu-west-1/],
-  ])('%s is exit code 2, and nothing is sent', async (_, args, message) => {
-    server = await startLoopbackServer(goodAnswer());
-    const result = await runCommandLine(['token', ...args], { TOKEN_BROKER_URL: server.url });
-    expect(result).toEqual({ exitCode: 2, stdout: '', stderr: expect.stringMatching(message) });
-    expect(result.stderr).not.toContain(ACCESS_TOKEN);
-    expect(server.requests).toEqual([]);
-  });
-
-  it.each([{}, { TOKEN_BROKER_URL: '' }])('without a URL it says what to set (%j)', async (env) => {
-    const result = await runCommandLine(['token', ...PAIR], env);
-    expect(result).toMatchObject({ exitCode: 2, stdout: '' });
-    expect(result.stderr).toMatch(/Give --url or set TOKEN_BROKER_URL/);
-  });
-});
-
-describe('token, interrupted', () => {
-  it('ends silently with 130 on Ctrl-C', async () => {
-    const child = await startWaiting((waiting) => waiting.kill('SIGINT'));
-    expect(await finished(child)).toEqual({ exitCode: 130, stdout: '', stderr: '' });
-  });
-
-  it('is silent when its output has no reader any more', async () => {
-    const child = await startWaiting((waiting, answer) => {
-      waiting.stdout.destroy();
-      waiting.stdout.once('close', answer);
-    });
-    expect(await finished(child)).toMatchObject({ exitCode: 0, stderr: expect.not.stringContaining('EPIPE') });
-  });
-
-  /** Starts the command; `act` runs when its request has arrived and is not answered yet. */
-  async function startWaiting(act: (child: ReturnType<typeof startCommandLine>, answer: () => void) => void) {
-    server = await startLoopbackServer((response, request) => act(child, () => goodAnswer()(response, request)));
-    const child = startCommandLine(['token', ...PAIR, '--url', server.url]);
-    return child;
-  }
 });
 
 function resetConnection(...[response]: Parameters<Answer>): void {

@@ -2,11 +2,10 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type FunctionUrl, startFunctionUrl } from '../../../bin/local/function-url/server.ts';
-import { oddRequests, send } from '../../support/requests.ts';
+import { send } from '../../support/requests.ts';
 import { hasSigner, type RequestToSign, runs, SIGNERS, sign, signAll } from '../../support/signers.ts';
 
 const DATE = new Date('2026-11-21T06:16:00Z');
-const SEED = 20_261_121;
 
 const PLAIN = {
   role: 'arn:aws:iam::111111111111:role/plain',
@@ -19,7 +18,6 @@ const SESSION = {
   secretAccessKey: 'session-secret',
   sessionToken: 'IQoJb3JpZ2luX2VjE+/token==',
 };
-const MISMATCH = /^\{"message":"The request signature we calculated does not match/;
 
 let clock = DATE.getTime();
 let functionUrl: FunctionUrl;
@@ -38,34 +36,9 @@ describe.for(SIGNERS)('a request signed by %s', (signer) => {
   const missing = hasSigner(signer) ? '' : ' (skipped: python3 with botocore is not installed)';
 
   describe.skipIf(missing)(`is judged as AWS judges it${missing}`, () => {
-    it.each([PLAIN, SESSION])('let in for $accessKeyId, however odd it is', async (caller) => {
-      const requests = await signedRequests(oddRequests(functionUrl.url, 50, SEED), caller);
-      const answers = await Promise.all(requests.map(send));
-      expect(answers.map(({ body }) => body)).toEqual(requests.map(() => caller.accessKeyId));
-    });
-
     it.each(['/a/../path/./x/', '/..//path', '/path/..', '//'])('let in with the path %s', async (path) => {
       const request = { method: 'GET', url: functionUrl.url + path, headers: {}, body: '' };
       expect(await statuses([request], PLAIN)).toEqual([200]);
-    });
-
-    it.each<[string, RegExp, (request: RequestToSign) => Partial<RequestToSign>]>([
-      ['the method', MISMATCH, ({ method }) => ({ method: method === 'PUT' ? 'GET' : 'PUT' })],
-      ['the path', MISMATCH, ({ url }) => ({ url: url.replace('/path', '/pith') })],
-      ['the query', MISMATCH, ({ url }) => ({ url: url.replace('query=1', 'query=2') })],
-      ['the body', MISMATCH, ({ body }) => ({ body: oneByteOff(body) })],
-      ['a signed header', MISMATCH, ({ headers }) => withHeader(headers, 'x-custom', (value) => `w${value.slice(1)}`)],
-      ['the date', MISMATCH, ({ headers }) => withHeader(headers, 'x-amz-date', (date) => date.replace('00Z', '01Z'))],
-      ['the signature', MISMATCH, ({ headers }) => withHeader(headers, 'authorization', lastDigitOff)],
-      [
-        'the session token',
-        /^\{"message":"The security token included in the request is invalid\."\}$/,
-        ({ headers }) => withHeader(headers, 'x-amz-security-token', (token) => token.replace('token', 'taken')),
-      ],
-    ])('refused when one byte of %s has changed', async (_what, answer, change) => {
-      const requests = await signedRequests(oddRequests(functionUrl.url, 50, SEED), SESSION);
-      const answers = await Promise.all(requests.map((request) => send({ ...request, ...change(request) })));
-      expect(answers.filter(({ status, body }) => status !== 403 || !answer.test(body))).toEqual([]);
     });
 
     it('let in within five minutes of its date, and refused a second later, both ways', async () => {
@@ -130,20 +103,3 @@ describe.skipIf(!curl)(`curl --aws-sigv4${curl ? '' : ' (skipped: curl is not in
 });
 
 const run = async (command: string, args: readonly string[]) => (await promisify(execFile)(command, args)).stdout;
-
-function oneByteOff(body: string | Uint8Array): Uint8Array {
-  const [first = 0, ...rest] = Buffer.from(body);
-  return Uint8Array.of(first ^ 1, ...rest);
-}
-
-function lastDigitOff(authorization: string): string {
-  return authorization.replace(/.$/, (digit) => (digit === '0' ? '1' : '0'));
-}
-
-function withHeader(headers: RequestToSign['headers'], name: string, change: (value: string) => string) {
-  const changed = Object.entries(headers).map(([key, value]) => [
-    key,
-    key.toLowerCase() === name ? change(value) : value,
-  ]);
-  return { headers: Object.fromEntries(changed) };
-}

@@ -46,6 +46,7 @@ describe.each(Object.entries(OPERATIONS))('%s', (_name, operate) => {
     const failure = await operate(store).catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(StoreUnavailable);
     expect(failure).toMatchObject({ cause: expect.stringMatching(cause) });
+    expect(`${failure}${JSON.stringify(failure)}`).not.toContain('garbage');
     expect(endpoint.calls.length).toBeLessThanOrEqual(2);
   });
 
@@ -76,9 +77,13 @@ describe.each(Object.entries(OPERATIONS))('%s', (_name, operate) => {
 
 it.each(['internal-error', 'reset'] as const)('a single failure goes unnoticed: %s', async (fault) => {
   const { store, endpoint } = await connect();
+  const { fence } = await read(store);
+  for (const operate of [read, () => store.acquire(PAIR, { ...acquisition(), seenFence: fence }, IN_TIME)]) {
+    endpoint.failWith(fault, 1);
+    expect(await operate(store)).toMatchObject({ fence });
+  }
   endpoint.failWith(fault, 1);
-  expect(await read(store)).toMatchObject({ fence: 0 });
-  expect(endpoint.calls).toHaveLength(2);
+  expect(await store.end(PAIR, { owner: 'me', fence: fence + 1 }, { kind: 'release' }, IN_TIME)).toBe(true);
 });
 
 it('three failures in a row end the calls; a lost condition is no failure', async () => {
@@ -93,13 +98,16 @@ it('three failures in a row end the calls; a lost condition is no failure', asyn
 
 it('a write that ends a lease is made all the same, and says when its second answer cannot tell', async () => {
   const { store, endpoint, clock } = await connect();
-  await store.acquire(PAIR, { ...acquisition(), seenFence: 0 }, IN_TIME);
+  const { fence } = await read(store);
+  await store.acquire(PAIR, { ...acquisition(), seenFence: fence }, IN_TIME);
+  const endMine = () => store.end(PAIR, { owner: 'me', fence: fence + 1 }, { kind: 'release' }, IN_TIME);
   endpoint.failWith('access-denied');
   for (const operate of [read, read, acquire]) await expect(operate(store)).rejects.toThrow(StoreUnavailable);
   endpoint.failWith('lost-answer', 1);
-  await expect(end(store)).rejects.toMatchObject({ name: 'StoreUnavailable', cause: 'answer-lost' });
+  await expect(endMine()).rejects.toMatchObject({ name: 'StoreUnavailable', cause: 'answer-lost' });
+  await OPERATIONS.reject(store);
   clock.now += 10_000;
-  expect(await read(store)).toMatchObject({ fence: 1, leaseOwner: undefined });
+  expect(await read(store)).toMatchObject({ fence: fence + 1, leaseOwner: undefined });
 });
 
 function acquisition() {

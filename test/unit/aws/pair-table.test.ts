@@ -97,15 +97,6 @@ describe('a call that is repeated because its answer was lost', () => {
     const { rejected, leaseOwner } = await store.read(pair, IN_TIME);
     expect({ count: rejected.get('v1')?.count, leaseOwner }).toEqual({ count: 1, leaseOwner: undefined });
   });
-
-  it('has ended the lease, and says that it cannot tell', async () => {
-    const { store, pair, endpoint } = await connect();
-    await take(store, pair, 0);
-    endpoint.failWith('lost-answer', 1);
-    const ending = store.end(pair, leaseOf(1), publish(), IN_TIME);
-    await expect(ending).rejects.toMatchObject({ name: 'StoreUnavailable', cause: 'answer-lost' });
-    expect(await store.read(pair, IN_TIME)).toMatchObject({ leaseOwner: undefined, token: exampleToken() });
-  });
 });
 
 describe('an item that is not as it should be', () => {
@@ -208,7 +199,6 @@ describe('a token that cannot be read', () => {
   it.each<[string, Item]>([
     ['sealed with a key that is not known', { sealingKeyVersion: { S: 'key-2' } }],
     ['sealed in a format that is not known', { sealedToken: { B: Buffer.of(2, 1, 2, 3) } }],
-    ['altered', { expiresAt: { N: `${START}` } }],
     ['of another type', { sealedToken: { S: 'text' } }],
     ['without what it was sealed with', { fingerprint: { NULL: true } }],
     ['of a release that counted refusals', { earlyRefusals: { N: '1' } }],

@@ -2,7 +2,12 @@ import { createHash } from 'node:crypto';
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { describe, expect, it } from 'vitest';
 import { readSeal, SEAL_ATTRIBUTES, sealAttributes } from '../../../functions/aws/pair-table/item.ts';
-import { createSealer, type SealedPublication, type Sealer } from '../../../functions/aws/sealing/sealing.ts';
+import {
+  createSealer,
+  fingerprint,
+  type SealedPublication,
+  type Sealer,
+} from '../../../functions/aws/sealing/sealing.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import type { Publication } from '../../../functions/broker/pair/store.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
@@ -52,6 +57,10 @@ describe('sealing a token', () => {
     expect(await keyless.seal(ACME, examplePublication())).toBeUndefined();
     expect(await sealer.hasKey()).toBe(true);
   });
+});
+
+it('a fingerprint is the first 16 hexadecimal digits of the token’s SHA-256', () => {
+  expect(fingerprint('abc')).toBe('ba7816bf8f01cfea');
 });
 
 describe('opening what is not as it was sealed', () => {

@@ -98,14 +98,14 @@ describe('reading the secret of a client', () => {
   );
 
   it.each(['hang', 'stall'] as const)('ends in time when the answer does not: %s', async (fault) => {
-    const { readSecret, failWith, calls } = await start({ timeoutMs: 100 });
+    const { readSecret, failWith, calls } = await start({ timeoutMs: 20 });
     failWith(fault);
     expect(await readSecret('acme', 'AWSCURRENT')).toEqual({ outcome: 'unavailable', cause: 'OutOfTime' });
     expect(calls.length).toBeLessThanOrEqual(2);
   });
 
   it('leaves nothing running when it ends', async () => {
-    const { readSecret, failWith, secretsManager } = await start({ timeoutMs: 100 });
+    const { readSecret, failWith, secretsManager } = await start({ timeoutMs: 20 });
     const send = vi.spyOn(secretsManager, 'send');
     failWith('hang');
     await readSecret('acme', 'AWSCURRENT');
@@ -113,7 +113,7 @@ describe('reading the secret of a client', () => {
   });
 
   it('ends in time when the credentials of the broker do not come', async () => {
-    const { readSecret, calls } = await start({ timeoutMs: 100, credentials: () => new Promise(() => undefined) });
+    const { readSecret, calls } = await start({ timeoutMs: 20, credentials: () => new Promise(() => undefined) });
     expect(await readSecret('acme', 'AWSCURRENT')).toEqual({ outcome: 'unavailable', cause: 'OutOfTime' });
     expect(calls).toEqual([]);
   });
@@ -138,7 +138,7 @@ describe('reading the secret of a client', () => {
   });
 
   it('repeats nothing of an answer that it could not use, nor shows a secret that it found', async () => {
-    const { readSecret, failWith } = await start({ timeoutMs: 200 });
+    const { readSecret, failWith } = await start({ timeoutMs: 20 });
     const shown = [inspect(await readSecret('acme', 'AWSCURRENT'), { depth: null, showHidden: true })];
     for (const fault of [
       'access-denied',

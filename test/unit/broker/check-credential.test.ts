@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { newTrace } from '../../../functions/broker/audit.ts';
 import type { SecretReading } from '../../../functions/broker/credential/secret.ts';
-import type { PairRecord, StoredProblem } from '../../../functions/broker/pair/record.ts';
+import type { PairRecord, StoredProblem, StoredToken } from '../../../functions/broker/pair/record.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import type { SecretStage } from '../../../functions/contract.ts';
 import { exchange, found, ISSUE_REQUEST, SETTINGS_DIGEST } from '../../support/broker-world.ts';
@@ -123,211 +123,111 @@ describe('a check, to the millisecond:', () => {
   const token = exampleToken({ issuedAt: NOW - HOUR_MS, expiresAt: NOW + HOUR_MS });
   const lifetimeSeenMs = 2 * HOUR_MS;
   const problem = { type: 'token-endpoint-unavailable', detail: 'down' } as const;
-  const wait = (until: number, changes: Partial<StoredProblem> = {}) => ({
-    until,
+  const wait = (untilMs: number, changes: Partial<StoredProblem> = {}) => ({
+    until: NOW + untilMs,
     step: 1,
     problem: { ...problem, ...changes },
   });
-  const holds = (until: number, version = 'v1', digest = SETTINGS_DIGEST) =>
-    new Map([[`${version}:${digest}`, wait(until, { type: 'token-endpoint-error' })]]);
-  const latches = (at: number, counts: readonly number[] = [1, 1, 1]) =>
-    new Map(counts.map((count, n) => [`p${n}`, { count, at: at + n, fence: 1 }] as const));
+  const pause = (untilMs: number, changes?: Partial<StoredProblem>) => ({ pause: wait(untilMs, changes) });
+  const held = (untilMs: number, version = 'v1', digest = SETTINGS_DIGEST) => ({
+    held: new Map([[`${version}:${digest}`, wait(untilMs, { type: 'token-endpoint-error' })]]),
+  });
+  const latched = (version: string, agoMs: number, count = 1) => ({
+    rejected: new Map([[version, { count, at: NOW - agoMs, fence: 1 }]]),
+  });
+  const latches = (agoMs: number, counts: readonly number[] = [1, 1, 1]) => ({
+    rejected: new Map(counts.map((count, n) => [`p${n}`, { count, at: NOW - agoMs + n, fence: 1 }] as const)),
+  });
+  /** What a check says, in words: the times as far as they are not now. */
   const checkOf = async (record: Partial<PairRecord>, stage?: SecretStage, service = {}) => {
     const { shared, check, requests } = setUp({ ...AT_ONCE, stages: STAGES, service });
     shared.change(pair, (empty) => ({ ...empty, ...record }));
-    const result = await check(stage);
-    expect(requests).toHaveLength(result.provenBy === 'request' && result.checkedAt === NOW ? 1 : 0);
-    return result;
+    const { finding, version, provenBy, checkedAt, retryAfterSeconds, expiresAt } = await check(stage);
+    expect(requests).toHaveLength(provenBy === 'request' && checkedAt === NOW ? 1 : 0);
+    if (provenBy === 'traffic') expect(expiresAt).toBe(token.expiresAt);
+    const ago = checkedAt === NOW ? '' : ` ${NOW - checkedAt} ms ago`;
+    return `${finding} ${version} by ${provenBy}${ago}${retryAfterSeconds ? `, ${retryAfterSeconds} s` : ''}`;
   };
 
-  it.each<[string, Partial<PairRecord>, object]>([
-    ['a token proves its credential for an hour', { token }, { provenBy: 'request' }],
-    [
-      'and until then',
-      { token: { ...token, issuedAt: token.issuedAt + 1 } },
-      {
-        finding: 'accepted',
-        version: 'v1',
-        provenBy: 'traffic',
-        checkedAt: token.issuedAt + 1,
-        expiresAt: token.expiresAt,
-      },
-    ],
+  it.each<[string, Partial<PairRecord>, string]>([
+    ['a token proves its credential for an hour', { token }, 'accepted v1 by request'],
+    ['and until then', { token: { ...token, issuedAt: token.issuedAt + 1 } }, 'accepted v1 by traffic 3599999 ms ago'],
     [
       'but not another version',
       { token: { ...token, issuedAt: NOW - 1, credentialVersion: 'v0' } },
-      { version: 'v1', provenBy: 'request' },
+      'accepted v1 by request',
     ],
-    [
-      'nor when it has lapsed',
-      { token: { ...token, issuedAt: NOW - MINUTE_MS, expiresAt: NOW } },
-      { provenBy: 'request' },
-    ],
-    ['a pause that has ended does not stop it', { pause: wait(NOW) }, { provenBy: 'request' }],
-    [
-      'one that is not tells what it is for, and for how long',
-      { pause: wait(NOW + 1_001) },
-      { finding: 'unreachable', version: 'v1', provenBy: 'pause', checkedAt: NOW, retryAfterSeconds: 2 },
-    ],
-    [
-      'and that the service asked for it',
-      { pause: wait(NOW + 1, { shape: shapeWith(429) }) },
-      { finding: 'throttled', retryAfterSeconds: 1 },
-    ],
+    ['nor when it has lapsed', { token: { ...token, issuedAt: NOW - 9, expiresAt: NOW } }, 'accepted v1 by request'],
+    ['a pause that has ended does not stop it', pause(0), 'accepted v1 by request'],
+    ['one that is not tells what it is for, and for how long', pause(1_001), 'unreachable v1 by pause, 2 s'],
+    ['and that the service asked for it', pause(1, { shape: shapeWith(429) }), 'throttled v1 by pause, 1 s'],
     [
       'and that the service was not reached when it is for a failure of the broker',
-      { pause: wait(NOW + 1, { type: 'internal' }) },
-      { finding: 'unreachable', provenBy: 'pause' },
+      pause(1, { type: 'internal' }),
+      'unreachable v1 by pause, 1 s',
     ],
-    ['a hold that has ended does not stop it', { held: holds(NOW) }, { finding: 'accepted', provenBy: 'request' }],
-    [
-      'one that is not tells what it is for, and for how long',
-      { held: holds(NOW + 3_000), pause: wait(NOW + 1) },
-      { finding: 'misconfigured', version: 'v1', provenBy: 'pause', checkedAt: NOW, retryAfterSeconds: 3 },
-    ],
-    ['that of another version does not stop it', { held: holds(NOW + 1, 'v2') }, { provenBy: 'request' }],
-    ['nor does that of other settings', { held: holds(NOW + 1, 'v1', 'f'.repeat(16)) }, { provenBy: 'request' }],
+    ['a hold that has ended does not stop it', held(0), 'accepted v1 by request'],
+    ['one that is not tells so before a pause', { ...held(3_000), ...pause(1) }, 'misconfigured v1 by pause, 3 s'],
+    ['that of another version does not stop it', held(1, 'v2'), 'accepted v1 by request'],
+    ['nor does that of other settings', held(1, 'v1', 'f'.repeat(16)), 'accepted v1 by request'],
     [
       'a latch tells when the version was rejected',
-      {
-        rejected: new Map([['v1', { count: 1, at: NOW - 15 * MINUTE_MS + 1, fence: 1 }]]),
-        held: holds(NOW + 1),
-        pause: wait(NOW + 1),
-      },
-      { finding: 'rejected', version: 'v1', provenBy: 'latch', checkedAt: NOW - 15 * MINUTE_MS + 1 },
+      { ...latched('v1', 15 * MINUTE_MS - 1), ...held(1), ...pause(1) },
+      'rejected v1 by latch 899999 ms ago',
     ],
-    [
-      'until its next chance',
-      { rejected: new Map([['v1', { count: 1, at: NOW - 15 * MINUTE_MS, fence: 1 }]]) },
-      { provenBy: 'request' },
-    ],
+    ['until its next chance', latched('v1', 15 * MINUTE_MS), 'accepted v1 by request'],
   ])('%s', async (_, record, result) => {
-    expect(await checkOf({ lifetimeSeenMs, ...record })).toMatchObject(result);
+    expect(await checkOf({ lifetimeSeenMs, ...record })).toBe(result);
   });
 
-  describe('the budget of versions that are not in use', () => {
-    const checked = (ageMs: number, version = 'v2') => ({
-      checked: { version, at: NOW - ageMs, finding: 'misconfigured' } as const,
-    });
-    const throttled = (version: string, retryAfterSeconds: number) => ({
-      finding: 'throttled',
-      version,
-      provenBy: 'latch',
-      checkedAt: NOW,
-      retryAfterSeconds,
-    });
-    const sent = { finding: 'accepted', provenBy: 'request' };
-
-    it.each<[string, SecretStage, Partial<PairRecord>, object]>([
-      [
-        'repeats a finding for 30 s, as what it was',
-        'AWSPENDING',
-        checked(29_999),
-        { finding: 'misconfigured', version: 'v2', provenBy: 'request', checkedAt: NOW - 29_999 },
-      ],
-      ['sends the version again after 30 s', 'AWSPENDING', checked(30_000), sent],
-      [
-        'repeats that of AWSPREVIOUS too',
-        'AWSPREVIOUS',
-        checked(29_999, 'v0'),
-        { finding: 'misconfigured', version: 'v0', provenBy: 'request' },
-      ],
-      ['throttles AWSPREVIOUS within 30 s of another version', 'AWSPREVIOUS', checked(28_999), throttled('v0', 2)],
-      ['throttles it until then', 'AWSPREVIOUS', checked(29_999), throttled('v0', 1)],
-      ['sends it after 30 s', 'AWSPREVIOUS', checked(30_000), sent],
-      ['sends an AWSPENDING version at once that was not checked', 'AWSPENDING', checked(1, 'v0'), sent],
-      ['has none for AWSCURRENT', 'AWSCURRENT', checked(1), sent],
-      ['repeats nothing for AWSCURRENT', 'AWSCURRENT', checked(1, 'v1'), sent],
-      [
-        'throttles AWSPENDING when three requests were rejected within an hour',
-        'AWSPENDING',
-        { rejected: latches(NOW - HOUR_MS + 1) },
-        throttled('v2', 1),
-      ],
-      [
-        'throttles it until an hour after the first of them',
-        'AWSPENDING',
-        { rejected: latches(NOW - MINUTE_MS) },
-        throttled('v2', 59 * 60),
-      ],
-      [
-        'counts each request of a version',
-        'AWSPENDING',
-        { rejected: latches(NOW - MINUTE_MS, [1, 2]) },
-        throttled('v2', 59 * 60),
-      ],
-      [
-        'throttles it for the longer of two reasons',
-        'AWSPENDING',
-        { ...checked(1, 'v0'), rejected: latches(NOW - HOUR_MS + 1) },
-        throttled('v2', 1),
-      ],
-      ['sends it an hour after the first of them', 'AWSPENDING', { rejected: latches(NOW - HOUR_MS) }, sent],
-      ['sends it when two were rejected', 'AWSPENDING', { rejected: latches(NOW - MINUTE_MS, [2]) }, sent],
-      ['counts no rejections for AWSPREVIOUS', 'AWSPREVIOUS', { rejected: latches(NOW - MINUTE_MS) }, sent],
-      ['counts none for AWSCURRENT', 'AWSCURRENT', { rejected: latches(NOW - MINUTE_MS) }, sent],
-      [
-        'tells a latch of AWSPENDING before it',
-        'AWSPENDING',
-        { ...checked(1), rejected: new Map([['v2', { count: 3, at: 7, fence: 1 }]]) },
-        { finding: 'rejected', provenBy: 'latch', checkedAt: 7 },
-      ],
-      [
-        'tells a hold before it',
-        'AWSPENDING',
-        { ...checked(1), held: holds(NOW + 1, 'v2') },
-        { finding: 'misconfigured', provenBy: 'pause' },
-      ],
-      [
-        'comes before a pause',
-        'AWSPENDING',
-        { ...checked(1), pause: wait(NOW + 1) },
-        { finding: 'misconfigured', provenBy: 'request' },
-      ],
-      [
-        'does not make up for a pause',
-        'AWSPENDING',
-        { pause: wait(NOW + 1) },
-        { finding: 'unreachable', version: 'v2', provenBy: 'pause' },
-      ],
-    ])('%s', async (_, stage, record, result) => {
-      expect(await checkOf(record, stage)).toMatchObject(result);
-    });
+  const checked = (ageMs: number, version = 'v2') => ({
+    checked: { version, at: NOW - ageMs, finding: 'misconfigured' } as const,
   });
 
-  it.each<[string, SecretStage, Partial<PairRecord>, object]>([
+  it.each<[string, SecretStage, Partial<PairRecord>, string]>([
+    ['repeats a finding', 'AWSPENDING', checked(29_999), 'misconfigured v2 by request 29999 ms ago'],
+    ['sends the version again after 30 s', 'AWSPENDING', checked(30_000), 'accepted v2 by request'],
+    ['repeats AWSPREVIOUS', 'AWSPREVIOUS', checked(29_999, 'v0'), 'misconfigured v0 by request 29999 ms ago'],
+    ['throttles it within 30 s of another version', 'AWSPREVIOUS', checked(28_999), 'throttled v0 by latch, 2 s'],
+    ['throttles it until then', 'AWSPREVIOUS', checked(29_999), 'throttled v0 by latch, 1 s'],
+    ['sends it after 30 s', 'AWSPREVIOUS', checked(30_000), 'accepted v0 by request'],
+    ['sends an AWSPENDING that was not checked', 'AWSPENDING', checked(1, 'v0'), 'accepted v2 by request'],
+    ['has none for AWSCURRENT', 'AWSCURRENT', checked(1), 'accepted v1 by request'],
+    ['repeats nothing for AWSCURRENT', 'AWSCURRENT', checked(1, 'v1'), 'accepted v1 by request'],
+    ['throttles after three rejections', 'AWSPENDING', latches(HOUR_MS - 1), 'throttled v2 by latch, 1 s'],
+    ['throttles for an hour', 'AWSPENDING', latches(MINUTE_MS), 'throttled v2 by latch, 3540 s'],
+    ['counts each request', 'AWSPENDING', latches(MINUTE_MS, [1, 2]), 'throttled v2 by latch, 3540 s'],
     [
-      'tells of the token that lives, of any version and age',
-      'AWSCURRENT',
-      { token: { ...token, credentialVersion: 'v0' } },
-      {
-        finding: 'accepted',
-        version: 'v0',
-        provenBy: 'traffic',
-        checkedAt: token.issuedAt,
-        expiresAt: token.expiresAt,
-      },
-    ],
-    [
-      'tells of it also for a version that is not in use',
+      'throttles for the longer of two reasons',
       'AWSPENDING',
-      { token },
-      { finding: 'accepted', version: 'v1', provenBy: 'traffic' },
+      { ...checked(1, 'v0'), ...latches(HOUR_MS - 1) },
+      'throttled v2 by latch, 1 s',
     ],
+    ['sends it after an hour', 'AWSPENDING', latches(HOUR_MS), 'accepted v2 by request'],
+    ['sends it when two were rejected', 'AWSPENDING', latches(MINUTE_MS, [2]), 'accepted v2 by request'],
+    ['counts no rejections for AWSPREVIOUS', 'AWSPREVIOUS', latches(MINUTE_MS), 'accepted v0 by request'],
+    ['counts none for AWSCURRENT', 'AWSCURRENT', latches(MINUTE_MS), 'accepted v1 by request'],
     [
-      'tells of it before a latch',
-      'AWSCURRENT',
-      { token, rejected: new Map([['v1', { count: 3, at: 7, fence: 1 }]]) },
-      { finding: 'accepted', provenBy: 'traffic' },
+      'tells a latch of AWSPENDING before it',
+      'AWSPENDING',
+      { ...checked(1), ...latched('v2', 7, 3) },
+      'rejected v2 by latch 7 ms ago',
     ],
-    [
-      'sends the version when no token lives',
-      'AWSCURRENT',
-      { token: { ...token, expiresAt: NOW } },
-      { provenBy: 'request' },
-    ],
-  ])('of a service whose new token ends the old one, a check %s', async (_, stage, record, result) => {
-    expect(await checkOf({ lifetimeSeenMs, ...record }, stage, { singleActiveToken: true })).toMatchObject(result);
+    ['tells a hold before it', 'AWSPENDING', { ...checked(1), ...held(1, 'v2') }, 'misconfigured v2 by pause, 1 s'],
+    ['comes before a pause', 'AWSPENDING', { ...checked(1), ...pause(1) }, 'misconfigured v2 by request 1 ms ago'],
+    ['does not make up for a pause', 'AWSPENDING', pause(1), 'unreachable v2 by pause, 1 s'],
+  ])('the budget of versions that are not in use %s', async (_, stage, record, result) => {
+    expect(await checkOf(record, stage)).toBe(result);
+  });
+
+  it.each<[string, SecretStage, Partial<StoredToken>, Partial<PairRecord>, string]>([
+    ['any version', 'AWSCURRENT', { credentialVersion: 'v0' }, {}, 'accepted v0 by traffic 3600000 ms ago'],
+    ['a version that is not in use', 'AWSPENDING', {}, {}, 'accepted v1 by traffic 3600000 ms ago'],
+    ['a latched one', 'AWSCURRENT', {}, latched('v1', 7, 3), 'accepted v1 by traffic 3600000 ms ago'],
+    ['one whose token has lapsed', 'AWSCURRENT', { expiresAt: NOW }, {}, 'accepted v1 by request'],
+  ])('a living token that a new one would end proves %s', async (_, stage, changes, record, result) => {
+    const living = { token: { ...token, ...changes }, lifetimeSeenMs, ...record };
+    expect(await checkOf(living, stage, { singleActiveToken: true })).toBe(result);
   });
 });
 

@@ -37,42 +37,19 @@ it.each([
 describe('the services of a client', () => {
   const own = { username: 'own', password: 'o' };
 
-  it.each([
-    ['are all when the secret names none', { client_id: 'id', secret: 's' }, 'merchant-payment-cleansing', ['id', 's']],
-    ['are all when it says so', { client_id: 'id', secret: 's', services: 'all' }, SERVICE, ['id', 's']],
-    [
-      'are the members of an object',
-      { client_id: 'id', secret: 's', services: { [SERVICE]: {} } },
-      SERVICE,
-      ['id', 's'],
-    ],
-    ['are the names in an array', { client_id: 'id', secret: 's', services: ['x', SERVICE] }, SERVICE, ['id', 's']],
-    [
-      'may have members of their own',
-      { client_id: 'id', secret: 's', services: { [SERVICE]: own } },
-      SERVICE,
-      ['own', 'o'],
-    ],
-    [
-      'take the rest from the top level',
-      { client_id: 'id', secret: 's', services: { [SERVICE]: { secret: 'o' } } },
-      SERVICE,
-      ['id', 'o'],
-    ],
-    ['need no top level', { services: { [SERVICE]: own } }, SERVICE, ['own', 'o']],
-    [
-      'do not spoil each other',
-      { client_id: 'id', secret: 's', services: { [SERVICE]: {}, other: 7 } },
-      SERVICE,
-      ['id', 's'],
-    ],
-    [
-      'may be called like a member of all objects',
-      { client_id: 'id', secret: 's', services: ['constructor'] },
-      'constructor',
-      ['id', 's'],
-    ],
-  ])('%s', (_, secret, service, expected) => {
+  const shared = { client_id: 'id', secret: 's' };
+
+  it.each<[string, object, readonly string[], string?]>([
+    ['are all when the secret names none', shared, ['id', 's'], 'merchant-payment-cleansing'],
+    ['are all when it says so', { ...shared, services: 'all' }, ['id', 's']],
+    ['are the members of an object', { ...shared, services: { [SERVICE]: {} } }, ['id', 's']],
+    ['are the names in an array', { ...shared, services: ['x', SERVICE] }, ['id', 's']],
+    ['may have members of their own', { ...shared, services: { [SERVICE]: own } }, ['own', 'o']],
+    ['take the rest from the top level', { ...shared, services: { [SERVICE]: { secret: 'o' } } }, ['id', 'o']],
+    ['need no top level', { services: { [SERVICE]: own } }, ['own', 'o']],
+    ['do not spoil each other', { ...shared, services: { [SERVICE]: {}, other: 7 } }, ['id', 's']],
+    ['may have names of members', { ...shared, services: ['constructor'] }, ['id', 's'], 'constructor'],
+  ])('%s', (_, secret, expected, service = SERVICE) => {
     expect(names(secret, service)).toBe(true);
     expect(parse(secret, service)).toEqual(expected);
   });
@@ -87,7 +64,7 @@ describe('the services of a client', () => {
     ['all objects have a member of its name', {}, 'constructor'],
     ['all arrays have a member of its name', [], 'length'],
   ])('do not fall back to the top level when %s', (_, services, service) => {
-    const secret = { client_id: 'id', secret: 's', services };
+    const secret = { ...shared, services };
     expect(names(secret, service)).toBe(false);
     expect(problemOf(secret, service)).toMatchObject({
       type: 'credential-missing',
@@ -96,7 +73,7 @@ describe('the services of a client', () => {
   });
 
   it.each([7, null, 'none', true, [7], [SERVICE, null]])('are malformed as %j', (services) => {
-    const secret = { client_id: 'id', secret: 's', services };
+    const secret = { ...shared, services };
     expect(names(secret, SERVICE)).toBeUndefined();
     expect(problemOf(secret)).toMatchObject({
       type: 'credential-malformed',

@@ -2,17 +2,17 @@ import { describe, expect, it } from 'vitest';
 import { ClientUnchecked, createClientCheck } from '../../../functions/broker/health/check-client.ts';
 import type { CheckRecord, PairAnswer } from '../../../functions/broker/health/check-pairs.ts';
 import type { Entries } from '../../../functions/broker/health/evaluate.ts';
-import type { Message } from '../../../functions/broker/health/messages.ts';
-import { createNotify, NotificationFailure, type NotificationMemory } from '../../../functions/broker/health/notify.ts';
+import { NotificationFailure } from '../../../functions/broker/health/notify.ts';
 import type { Finding } from '../../../functions/contract.ts';
 import { START } from '../../support/example.ts';
+import { createHealthWorld } from '../../support/health-world.ts';
 
 describe('the message about a new version', () => {
   it('tells of all services only where there are several, and of versions where there are any', async () => {
     const one = createWorld({ one: 'rejected' });
     await one.check();
     expect(one.messages[0]?.text).not.toContain('On all services');
-    expect(one.messages[0]?.text).toMatch(/client retry acme --environment test\n$/);
+    expect(one.messages[0]?.text).toMatch(/client retry acme --environment dev\n$/);
 
     const two = createWorld({ one: 'secret-missing', two: 'rejected' });
     two.answers.set('one', checked('secret-missing', undefined));
@@ -25,7 +25,7 @@ describe('the message about a new version', () => {
     await check();
     put('v3', { one: 'accepted', two: 'rejected' });
     await check('v3');
-    expect(messages[1]?.subject).toBe('[token-broker test] rejected: acme on two');
+    expect(messages[1]?.subject).toBe('[token-broker dev] rejected: acme on two');
     expect(messages[1]?.text).toContain('  one: accepted (v3)\n  two: rejected (v3)\n');
   });
 
@@ -50,7 +50,7 @@ describe('the message about a new version', () => {
   it('is not about a service that does not answer, which one client cannot tell', async () => {
     const { check, messages } = createWorld({ one: 'unreachable', two: 'rejected', three: 'accepted' });
     await expect(check()).rejects.toThrow('acme: one unreachable');
-    expect(messages.map(({ subject }) => subject)).toEqual(['[token-broker test] rejected: acme on two']);
+    expect(messages.map(({ subject }) => subject)).toEqual(['[token-broker dev] rejected: acme on two']);
     expect(messages[0]?.text).not.toContain('unreachable');
   });
 
@@ -141,13 +141,11 @@ function createWorld(
   const answers = new Map<string, PairAnswer>();
   /** Each is given once, before the others. */
   const first = new Map<string, PairAnswer>();
-  const memories = new Map<string | undefined, NotificationMemory>();
-  const messages: Message[] = [];
+  const { clock, world, memories, messages, newNotify } = createHealthWorld();
   const records: CheckRecord[] = [];
   const timeouts: number[] = [];
   const slept: number[] = [];
   const secret = { services: tag, currentVersion: 'v2' };
-  let messagesFail = false;
 
   const put = (version: string, found: Readonly<Record<string, Finding>>) => {
     secret.currentVersion = version;
@@ -164,27 +162,14 @@ function createWorld(
       first.delete(service);
       return answer;
     },
-    notify: createNotify({
-      environment: 'test',
-      memories: {
-        read: async (service) => memories.get(service) ?? { entries: new Map(), revision: 0 },
-        write: async (service, memory) => {
-          memories.set(service, memory);
-          return true;
-        },
-      },
-      sendMessage: async (message) => {
-        if (messagesFail) throw new NotificationFailure('notifier-down');
-        messages.push(message);
-      },
-      now: () => START,
-    }),
+    notify: newNotify(),
     record: (record) => records.push(record),
-    now: () => START,
+    now: clock.now,
     sleep: async (ms) => slept.push(ms),
   });
   return {
-    check: (version = 'v2', endsAt = START + 45_000) => checkClient({ client: 'acme', version }, endsAt),
+    check: (version = 'v2', endsAt = clock.now() + 45_000) =>
+      clock.run(checkClient({ client: 'acme', version }, endsAt)),
     put,
     answers,
     first,
@@ -193,9 +178,11 @@ function createWorld(
     timeouts,
     slept,
     secret,
-    memory: (service: string): Entries => memories.get(service)?.entries ?? new Map(),
+    memory: (service: string): Entries => memories.items.get(service)?.entries ?? new Map(),
     failMessages: (fails: boolean) => {
-      messagesFail = fails;
+      world.notify = () => {
+        if (fails) throw new NotificationFailure('notifier-down');
+      };
     },
   };
 }

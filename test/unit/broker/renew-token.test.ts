@@ -105,23 +105,6 @@ describe('a token request', () => {
     expect([...trace.warnings]).toEqual(['rejected']);
   });
 
-  it.each([
-    [403, {}, 'held', 'token-endpoint-error'],
-    [404, {}, 'held', 'token-endpoint-error'],
-    [400, { error: 'invalid_grant' }, 'held', 'token-endpoint-error'],
-    [200, { error: 'invalid_client' }, 'held', 'token-response-unusable'],
-    [200, {}, 'held', 'token-response-unusable'],
-    [200, { access_token: 'password' }, 'held', 'token-response-unusable'],
-    [302, {}, 'failed', 'token-endpoint-error'],
-    [408, {}, 'failed', 'token-endpoint-error'],
-    [429, {}, 'failed', 'token-endpoint-unavailable'],
-    [503, {}, 'failed', 'token-endpoint-unavailable'],
-  ])('that is answered with %i %j is %s', async (status, members, outcome, type) => {
-    const { result, trace } = await renew({ answer: exchange(status, members) });
-    expect(result).toMatchObject({ outcome, problem: { type } });
-    expect([...trace.warnings]).toEqual([]);
-  });
-
   it.each<[SendFailureKind, string, string]>([
     ['too-large', 'held', 'token-response-unusable'],
     ['encoded', 'held', 'token-response-unusable'],

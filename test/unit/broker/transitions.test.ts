@@ -8,6 +8,7 @@ import {
 import type { Acquisition, PairStore } from '../../../functions/broker/pair/store.ts';
 import { acquired, beforeMine, rejected } from '../../../functions/broker/pair/transitions.ts';
 import { START } from '../../support/example.ts';
+import { exampleAcquisition } from '../../support/pair-examples.ts';
 import { describePairStore } from '../../support/pair-store-contract.ts';
 import { createReferencePairStore } from '../../support/reference-pair-store.ts';
 
@@ -21,17 +22,7 @@ describePairStore('the transitions of a record', async () => {
   return { store: lossy, loseAnswers, close: async () => undefined };
 });
 
-const acquisition = (changes: Partial<Acquisition> = {}): Acquisition => ({
-  seenFence: 4,
-  owner: 'me',
-  now: START,
-  until: START + 6_000,
-  observedExpired: false,
-  forced: false,
-  chargedVersion: undefined,
-  isCheck: false,
-  ...changes,
-});
+const acquisition = (changes: Partial<Acquisition> = {}) => exampleAcquisition({ seenFence: 4, ...changes });
 const rejections = (entries: Record<string, Rejection>) => new Map(Object.entries(entries));
 const FREE: PairRecord = { ...EMPTY_RECORD, fence: 4 };
 const TAKEN: PairRecord = { ...FREE, leaseOwner: 'other', leaseUntil: START + 1 };

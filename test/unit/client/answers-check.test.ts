@@ -1,11 +1,9 @@
-import { afterEach, describe, expect, it } from 'vitest';
-import { type CheckOptions, createTokenBroker } from '../../../client/token-broker.ts';
+import { describe, expect, it } from 'vitest';
+import type { CheckOptions } from '../../../client/token-broker.ts';
 import type { Finding, ProvenBy } from '../../../functions/contract.ts';
 import { checked, problem } from './broker-answers.ts';
-import { type Answer, answerWith, type LoopbackServer, startLoopbackServer } from './loopback-server.ts';
-
-const NOW = Date.parse('2026-11-01T10:00:00.000Z');
-const PAIR = { client: 'acme', service: 'customer-insights' };
+import { NOW, PAIR, startClientWorld } from './client-world.ts';
+import { type Answer, answerWith } from './loopback-server.ts';
 
 /** All words of the contract; this does not compile when one is missing. */
 const FINDINGS = Object.keys({
@@ -27,21 +25,18 @@ const PROOFS = Object.keys({
   operator: true,
 } satisfies Record<ProvenBy, true>);
 
-let server: LoopbackServer | undefined;
-afterEach(async () => {
-  await server?.close();
-});
+let server: Awaited<ReturnType<typeof startClientWorld>>['server'];
 
 async function ask(answer: Answer, options: CheckOptions = PAIR) {
-  server = await startLoopbackServer(answer);
-  const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'marked-secret-access-key' };
-  return createTokenBroker({ url: server.url, credentials, now: () => NOW, maxAttempts: 1 }).check(options);
+  const world = await startClientWorld(answer, { maxAttempts: 1 });
+  server = world.server;
+  return world.broker.check(options);
 }
 
 describe('asking for a check', () => {
   it('sends the pair and the current stage', async () => {
     await ask(answerWith(200, checked(PAIR)));
-    const [request] = server?.requests ?? [];
+    const [request] = server.requests ?? [];
     expect(request).toMatchObject({ method: 'POST', url: '/check' });
     expect(JSON.parse(request?.body ?? '')).toEqual({ ...PAIR, stage: 'AWSCURRENT' });
   });
@@ -49,7 +44,7 @@ describe('asking for a check', () => {
   it('sends another stage when it is asked for', async () => {
     const stage = 'AWSPENDING';
     expect(await ask(answerWith(200, checked({ ...PAIR, stage })), { ...PAIR, stage })).toMatchObject({ stage });
-    expect(JSON.parse(server?.requests[0]?.body ?? '')).toMatchObject({ stage });
+    expect(JSON.parse(server.requests[0]?.body ?? '')).toMatchObject({ stage });
   });
 
   it("gives what the broker found, with the end of the token on this machine's clock", async () => {

@@ -1,26 +1,21 @@
-import { afterEach, describe, expect, it } from 'vitest';
-import { createTokenBroker, type TokenOptions } from '../../../client/token-broker.ts';
+import { describe, expect, it } from 'vitest';
+import type { TokenOptions } from '../../../client/token-broker.ts';
 import { ACCESS_TOKEN, issued } from './broker-answers.ts';
-import { type Answer, answerWith, type LoopbackServer, startLoopbackServer } from './loopback-server.ts';
+import { NOW, PAIR, startClientWorld } from './client-world.ts';
+import { type Answer, answerWith } from './loopback-server.ts';
 
-const NOW = Date.parse('2026-11-01T10:00:00.000Z');
-const PAIR = { client: 'acme', service: 'customer-insights' };
-
-let server: LoopbackServer | undefined;
-afterEach(async () => {
-  await server?.close();
-});
+let server: Awaited<ReturnType<typeof startClientWorld>>['server'];
 
 async function ask(answer: Answer, options: TokenOptions = PAIR) {
-  server = await startLoopbackServer(answer);
-  const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'marked-secret-access-key' };
-  return createTokenBroker({ url: server.url, credentials, now: () => NOW }).token(options);
+  const world = await startClientWorld(answer, { maxAttempts: 1 });
+  server = world.server;
+  return world.broker.token(options);
 }
 
 describe('asking for a token', () => {
   it('sends the pair as JSON, and no member that the caller left out', async () => {
     await ask(answerWith(200, issued(NOW)));
-    const [request] = server?.requests ?? [];
+    const [request] = server.requests ?? [];
     expect(request).toMatchObject({ method: 'POST', url: '/token' });
     expect(request?.headers['content-type']).toBe('application/json');
     expect(JSON.parse(request?.body ?? '')).toEqual(PAIR);
@@ -28,7 +23,7 @@ describe('asking for a token', () => {
 
   it('sends the wanted life time and the refused fingerprint', async () => {
     await ask(answerWith(200, issued(NOW)), { ...PAIR, minTtl: 600, refused: '0123456789abcdef' });
-    expect(JSON.parse(server?.requests[0]?.body ?? '')).toEqual({ ...PAIR, min_ttl: 600, refused: '0123456789abcdef' });
+    expect(JSON.parse(server.requests[0]?.body ?? '')).toEqual({ ...PAIR, min_ttl: 600, refused: '0123456789abcdef' });
   });
 
   it('gives the token as the broker issued it', async () => {

@@ -121,8 +121,9 @@ describe('a failure that is not retryable', () => {
   });
 
   it('is thrown at once when the AWS credentials cannot be read', async () => {
-    const world = await startClientWorld(GOOD, { credentials: () => Promise.reject(new Error('no profile')) });
-    expect(await failureOf(world.broker.token(PAIR))).toMatchObject({ type: 'aws-credentials-unavailable' });
+    const cause = new Error('no profile');
+    const world = await startClientWorld(GOOD, { credentials: () => Promise.reject(cause) });
+    expect(await failureOf(world.broker.token(PAIR))).toMatchObject({ type: 'aws-credentials-unavailable', cause });
     expect(world.server.requests).toEqual([]);
   });
 });
@@ -149,12 +150,17 @@ describe('a caller that stops waiting', () => {
     expect(world.server.requests).toHaveLength(1);
   });
 
-  it.each(['token', 'check'] as const)('before the call sends nothing (%s)', async (operation) => {
-    const world = await startClientWorld(GOOD);
-    const error = await failureOf(world.broker[operation]({ ...PAIR, signal: AbortSignal.abort() }));
-    expect(error).toMatchObject({ type: 'aborted' });
-    expect(world.server.requests).toEqual([]);
-  });
+  it.each(['token', 'check'] as const)(
+    'before the call reads no credentials and sends nothing (%s)',
+    async (operation) => {
+      const credentials = vi.fn();
+      const world = await startClientWorld(GOOD, { credentials });
+      const error = await failureOf(world.broker[operation]({ ...PAIR, signal: AbortSignal.abort() }));
+      expect(error).toMatchObject({ type: 'aborted' });
+      expect(credentials).not.toHaveBeenCalled();
+      expect(world.server.requests).toEqual([]);
+    },
+  );
 
   it.each(['token', 'check'] as const)('at its deadline gets "timeout" (%s)', async (operation) => {
     const world = await startClientWorld(never);

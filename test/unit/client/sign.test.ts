@@ -1,25 +1,16 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createTokenBroker } from '../../../client/token-broker.ts';
-import { issued } from './broker-answers.ts';
-import { answerWith, type LoopbackServer, startLoopbackServer } from './loopback-server.ts';
+import { describe, expect, it } from 'vitest';
+import { GOOD, PAIR, startClientWorld } from './client-world.ts';
 
-const NOW = Date.parse('2026-11-01T10:00:00.000Z');
-const PAIR = { client: 'acme', service: 'customer-insights' };
 const SECRET = 'example-secret-access-key';
-
-let server: LoopbackServer;
-beforeEach(async () => {
-  server = await startLoopbackServer(answerWith(200, issued(NOW)));
-});
-afterEach(() => server.close());
 
 describe('the signature', () => {
   it('covers the body, the host, the content type and the session token', async () => {
     const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: SECRET, sessionToken: 'example-session' };
-    await createTokenBroker({ url: server.url, credentials, now: () => NOW }).token(PAIR);
+    const { broker, server } = await startClientWorld(GOOD, { credentials });
+    await broker.token(PAIR);
 
     const [request] = server.requests;
     expect(request?.headers).toMatchObject({
@@ -37,11 +28,11 @@ describe('the signature', () => {
   it('is made anew for every request, with its credentials and its time', async () => {
     let attempts = 0;
     const credentials = async () => ({ accessKeyId: `AKID${attempts}`, secretAccessKey: SECRET });
-    const broker = createTokenBroker({
-      ...{ url: server.url, credentials, cache: false },
-      now: () => NOW + attempts * 1_000,
-    });
-    for (attempts of [1, 2]) await broker.token(PAIR);
+    const { broker, clock, server } = await startClientWorld(GOOD, { credentials, cache: false });
+    for (attempts of [1, 2]) {
+      clock.now += 1_000;
+      await broker.token(PAIR);
+    }
 
     const [first, second] = server.requests.map(({ headers }) => headers);
     expect([first?.['x-amz-date'], second?.['x-amz-date']]).toEqual(['20261101T100001Z', '20261101T100002Z']);
@@ -54,7 +45,8 @@ const botocore = spawnSync('python3', ['-c', 'import botocore']).status === 0;
 describe.skipIf(!botocore)(`an independent verifier${botocore ? '' : ' (skipped: python3 has no botocore)'}`, () => {
   it.each(['us-east-1', 'eu-central-1'])('calculates the same signature for %s', async (region) => {
     const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: SECRET };
-    await createTokenBroker({ url: server.url, region, credentials, now: () => NOW }).token({ ...PAIR, minTtl: 60 });
+    const { broker, server } = await startClientWorld(GOOD, { region, credentials });
+    await broker.token({ ...PAIR, minTtl: 60 });
 
     const [request] = server.requests;
     const script = fileURLToPath(new URL('botocore-signature.py', import.meta.url));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CREDENTIALS, eventOf, startHealthFunctionWorld } from './health-function-world.ts';
+import { CREDENTIALS, startHealthFunctionWorld } from './health-function-world.ts';
 
 const SERVICES = ['customer-insights', 'merchant-payment-cleansing'] as const;
 const { acme: OLD, renewed: NEW, wrong: WRONG } = CREDENTIALS;
@@ -92,64 +92,14 @@ describe('a bad version that is put into use', () => {
     }
     expect(message?.text).toContain('client put acme');
   });
-
-  it('is told about again when it is another one', async () => {
-    const world = await startWorld();
-    await world.deliver(await world.store('acme', OLD));
-    await world.deliver(await world.replace('acme', WRONG));
-    await world.deliver(await world.replace('acme', { ...WRONG, secret: 'marked-also-wrong' }));
-    expect(world.messages).toHaveLength(2);
-  });
-
-  it('is told when it cannot even be sent', async () => {
-    const world = await startWorld();
-    await world.deliver(await world.store('acme', OLD));
-    await world.deliver(await world.replace('acme', { user: 'marked-secret' }));
-    expect(world.messages).toMatchObject([
-      { subject: '[token-broker test] secret-malformed: acme on customer-insights' },
-    ]);
-  });
-
-  it('is told at the next try when the topic did not take the message', async () => {
-    const world = await startWorld();
-    await world.deliver(await world.store('acme', OLD));
-    const event = await world.replace('acme', WRONG);
-    world.sns.failWith('bad-gateway');
-    await expect(world.deliver(event)).rejects.toThrow(/^acme: notifier-/);
-    world.sns.failWith(undefined);
-
-    await world.deliver(event);
-    await world.deliver(event);
-    expect(world.messages).toHaveLength(1);
-  });
 });
 
-describe('what cannot be finished', () => {
-  it('fails, so that Lambda tries again, when a service does not answer, and sends no message', async () => {
-    const world = await startWorld();
-    const event = await world.store('acme', OLD);
-    world.tokenService.respondWith('customer-insights', { status: 503 });
-    await expect(world.deliver(event)).rejects.toThrow('acme: customer-insights unreachable');
-    expect(world.messages).toEqual([]);
-  });
-
-  it('fails when the broker does not answer', async () => {
-    const world = await startWorld();
-    const event = await world.store('acme', OLD);
-    await world.broker.close();
-    await expect(world.deliver(event)).rejects.toThrow(
-      'acme: customer-insights network-error, merchant-payment-cleansing network-error',
-    );
-  });
-
-  it('asks again for nothing that was proven at the first try', async () => {
-    const world = await startWorld();
-    const event = await world.store('acme', OLD);
-    world.broker.throttle(3);
-    await expect(world.deliver(event)).rejects.toThrow(/^acme: [a-z-]+ aws-throttled$/);
-    await world.deliver(event);
-    expect(world.tokenService.requests.map(({ service }) => service).toSorted()).toEqual(SERVICES);
-  });
+it('an event fails, so that Lambda tries again, when a service does not answer, and sends no message', async () => {
+  const world = await startWorld();
+  const event = await world.store('acme', OLD);
+  world.tokenService.respondWith('customer-insights', { status: 503 });
+  await expect(world.deliver(event)).rejects.toThrow('acme: customer-insights unreachable');
+  expect(world.messages).toEqual([]);
 });
 
 describe('an event that changes nothing', () => {
@@ -182,80 +132,13 @@ describe('an event that changes nothing', () => {
     },
   );
 
-  it('leads to no check when it is foreign or malformed', async () => {
+  it('leads to no check when it is not this event, and one line says so', async () => {
     const world = await startWorld();
-    await world.store('acme', OLD);
-    const event = eventOf({ name: 'token-broker/test/acme', arn: 'arn', versionId: 'v2', label: 'AWSCURRENT' });
-    const { detail, ...envelope } = event;
-    const foreign = [
-      { ...event, 'detail-type': 'AWS API Call via CloudTrail' },
-      { ...event, 'detail-type': 'Scheduled Event', detail: {} },
-      ...['AWSPENDING', 'AWSPREVIOUS', 'my-label'].map((labelUpdated) => ({
-        ...event,
-        detail: { ...detail, labelUpdated },
-      })),
-      ...[
-        'token-broker/prod/acme',
-        'token-broker/test2/acme',
-        'token-broker/test',
-        'token-broker/test/',
-        'token-broker/test/acme/copy',
-        'token-broker/test/-acme',
-        'token-broker/test/acme\n',
-        'token-broker-keys/test/sealing',
-        'other/token-broker/test/acme',
-        'Token-Broker/test/acme',
-      ].map((name) => ({ ...event, detail: { ...detail, name } })),
-    ];
-    const malformed = [
-      envelope,
-      { source: event.source },
-      { ...event, 'detail-type': ['Secret Label Updated'] },
-      { ...event, detail: null },
-      { ...event, detail: JSON.stringify(detail) },
-      ...['name', 'labelUpdated', 'versionId'].map((member) => ({
-        ...event,
-        detail: { ...detail, [member]: undefined },
-      })),
-      { ...event, detail: { ...detail, name: ['token-broker/test/acme'] } },
-      { ...event, detail: { ...detail, versionId: '' } },
-      { ...event, detail: { ...detail, versionId: 'v2\nforged line' } },
-      { ...event, detail: { ...detail, versionId: 'v'.repeat(65) } },
-    ];
-
-    for (const one of [...foreign, ...malformed]) await world.deliver(one);
-
+    const event = await world.store('acme', OLD);
+    await world.deliver({ ...event, detail: { ...event.detail, labelUpdated: 'AWSPENDING' } });
+    await world.deliver({ ...event, detail: null });
     expect(world.checks).toEqual([]);
-    expect(world.tokenService.requests).toEqual([]);
-    expect(world.messages).toEqual([]);
-    expect(linesOfHealth(world.healthLines).map(({ outcome }) => outcome)).toEqual([
-      ...foreign.map(() => 'foreign'),
-      ...malformed.map(() => 'malformed'),
-    ]);
-  });
-});
-
-describe('what is written or sent', () => {
-  it('holds no part of a credential and no token', async () => {
-    const world = await startWorld();
-    await world.deliver(await world.store('acme', OLD));
-    await world.deliver(await world.replace('acme', WRONG));
-    world.tokenService.respondWith('customer-insights', { status: 400, body: '{"error":"marked-answer"}' });
-    await world
-      .deliver(await world.replace('acme', NEW))
-      .catch((error: unknown) => world.healthLines.push(String(error)));
-
-    const written = JSON.stringify([world.lines, world.healthLines, world.messages]);
-    expect(written).toContain('rejected');
-    const secrets = [OLD, WRONG, NEW].flatMap(({ client_id, secret }) => [
-      btoa(`${client_id}:${secret}`),
-      btoa(secret),
-    ]);
-    for (const secret of ['marked-', ...secrets]) expect(written).not.toContain(secret.replace(/=+$/, ''));
-    for (const service of SERVICES) {
-      const { accessToken } = await world.caller.token({ client: 'acme', service });
-      expect(written).not.toContain(accessToken);
-    }
+    expect(linesOfHealth(world.healthLines).map(({ outcome }) => outcome)).toEqual(['foreign', 'malformed']);
   });
 });
 

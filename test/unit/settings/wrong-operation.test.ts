@@ -108,6 +108,6 @@ it('keeps logs for as long as CloudWatch can, and not for ever', () => {
   );
   const accepts = (days: unknown) =>
     faultsIn(() => parseEnvironment('test', { ...exampleForm(), logRetentionDays: days })).length === 0;
-  const days = Array.from({ length: 10_000 }, (_, index) => index);
+  const days = Array.from({ length: 4_000 }, (_, index) => index);
   expect(days.filter(accepts)).toEqual(known.toSorted((one, other) => Number(one) - Number(other)));
 });

@@ -9,10 +9,7 @@ const PATH_QUERY = 'must not hold a query or a fragment: put a query into parame
 describe('a wrong service', () => {
   it.each<[member: string, value: unknown, fault: string]>([
     ['authUrl', undefined, 'authUrl: is missing'],
-    ['authUrl', '', 'authUrl: must not be empty: https://auth.example.com'],
     ['authUrl', 'http://auth.example.com', 'authUrl: must be an https URL (got http:)'],
-    ['authUrl', 'http://127.0.0.1:8080', 'authUrl: must be an https URL (got http:)'],
-    ['authUrl', 'https://127.0.0.1', 'authUrl: must name a host, not an IP address'],
     [
       'authUrl',
       'https://auth.example.com/auth/v1/token',

@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { runs } from '../support/signers.ts';
-import { runCommandLine } from './commands/command-line.ts';
+import { runs } from '../../support/signers.ts';
+import { finished, runCommandLine, startCommandLine } from './command-line.ts';
 
 describe('the command line', () => {
   it('shows its help on stdout', async () => {
@@ -30,23 +30,11 @@ describe('the command line', () => {
   });
 
   it.each([
-    ['no command', [], /Usage: token-broker/],
-    ['no command about clients', ['client'], /Usage: token-broker client/],
-    ['an unknown command', ['tokens'], /unknown command 'tokens'\n\(Did you mean token\?\)/],
-    ['an unknown command behind an option', ['--environment', 'dev', 'doctr'], /'doctr'\n\(Did you mean doctor\?\)/],
-    ['an unknown command about clients', ['client', 'lst'], /unknown command 'lst'\n\(Did you mean client list\?\)/],
-    ['a command about clients in the wrong place', ['rollback', 'acme'], /\(Did you mean client rollback\?\)/],
-    ['a command that nothing is like', ['frobnicate'], /unknown command 'frobnicate'\n\(--help/],
-    ['an unknown option', ['--enviroment', 'dev'], /unknown option '--enviroment'.*Did you mean --environment/s],
-    ['a bad environment', ['--environment', 'a/b', 'token'], /option '--environment <name>' is invalid\. A name has/],
-  ])('answers %s with exit code 2 and nothing on stdout', async (_, args, message) => {
-    const { exitCode, stdout, stderr } = await runCommandLine(args);
-    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
-    expect(stderr).toMatch(message);
-  });
-
-  it.each([
-    ['token', ['token', 'acme', 'customer-insights'], /bin\/commands\/|lib\/settings\/|\/client-|\/zod\//],
+    [
+      'token',
+      ['token', 'acme', 'customer-insights'],
+      /bin\/commands\/(?!command-line)|lib\/settings\/|\/client-|\/zod\//,
+    ],
     [
       'client put',
       ['client', 'put', 'acme'],
@@ -61,7 +49,7 @@ describe('the command line', () => {
       TOKEN_BROKER_URL: 'http://127.0.0.1:9',
       AWS_ENDPOINT_URL_SECRETS_MANAGER: 'http://127.0.0.1:9',
     };
-    const { stderr } = await runCommandLine(args, env);
+    const { stderr } = await finished(startCommandLine(args, env));
     const loaded = stderr.split('\n').filter((line) => line.startsWith('loads '));
     expect(loaded).toContainEqual(expect.stringMatching(new RegExp(`/${args[0]}[\\w/]*\\.ts$`)));
     expect(loaded.filter((line) => others.test(line))).toEqual([]);
@@ -87,9 +75,5 @@ describe('the command line', () => {
     const { exitCode, stdout } = await runCommandLine(['completion', shell]);
     expect(exitCode).toBe(0);
     for (const word of ['token', 'client', 'rollback', 'dry-run']) expect(stdout).toContain(word);
-  });
-
-  it('refuses a shell that it does not know', async () => {
-    expect(await runCommandLine(['completion', 'tcsh'])).toMatchObject({ exitCode: 2, stdout: '' });
   });
 });

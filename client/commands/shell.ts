@@ -1,0 +1,44 @@
+import type { Readable, Writable } from 'node:stream';
+import type { defaultProvider } from '@aws-sdk/credential-provider-node';
+
+/** All that a command has of the process that runs it. */
+export interface Shell {
+  readonly stdin: Readable & { readonly isTTY?: boolean };
+  /** For data. */
+  readonly stdout: Output;
+  /** For words to a person. */
+  readonly stderr: Output;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Left out: what the AWS SDK finds. */
+  readonly credentials?: ReturnType<typeof defaultProvider>;
+  /** Aborts on Ctrl-C. */
+  readonly signal: AbortSignal;
+  /** What the command ends with when nothing else is wrong. */
+  exitCode: 0 | 1;
+}
+
+type Output = Writable & { readonly isTTY?: boolean };
+
+/** The shell of this process: nothing else of a command line knows the process. */
+export function processShell(): Shell {
+  const interrupted = new AbortController();
+  process.once('SIGINT', () => interrupted.abort());
+  const { stdin, stdout, stderr, env } = process;
+  for (const stream of [stdout, stderr]) stream.on('error', ignoreBrokenPipe);
+  return { stdin, stdout, stderr, env, signal: interrupted.signal, exitCode: 0 };
+}
+
+/** The reader of our output may stop early (`| head`), and then the rest has no reader. */
+function ignoreBrokenPipe(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error;
+}
+
+/** Ends this process with the exit code of a command. */
+export function endProcess(exitCode: number): void {
+  // What an interrupted command has left behind (a credential lookup) must not keep the process; nothing was printed that could be lost.
+  if (exitCode === INTERRUPTED) process.exit(exitCode);
+  process.exitCode = exitCode;
+}
+
+/** As a shell expects it of Ctrl-C. */
+export const INTERRUPTED = 130;
