@@ -4,20 +4,21 @@ import { causeWord } from '../functions/aws/calls.ts';
 import { leakingVariables } from '../functions/environment.ts';
 import { greeting, requestLine } from './local/banner.ts';
 import { startLocalBroker } from './local/broker.ts';
-import { readPorts } from './local/config.ts';
+import { movedText, readPorts } from './local/config.ts';
 import { createPageCalls } from './local/page/calls.ts';
 import { createRequestFeed } from './local/page/feed.ts';
-import { describeBroker, type Surroundings } from './local/page/overview.ts';
+import { describeBroker } from './local/page/overview.ts';
 import { startPage } from './local/page/server.ts';
+import { dropShellVariables, leaveShellFile } from './local/shell.ts';
 
 /** Runs the whole broker on this machine until Ctrl-C. */
 async function main(): Promise<void> {
   const { config: file } = parseArguments();
-  const { port, pagePort } = readPorts(process.env);
+  const { port, pagePort, pageMayMove } = readPorts(process.env);
+  if (dropShellVariables()) process.stderr.write(PASTED);
   const leaking = leakingVariables(process.env);
   if (leaking.length > 0) process.stderr.write(leakWarning(leaking));
   const feed = createRequestFeed();
-  const surroundings = awsVariables();
   const broker = await startLocalBroker({
     port,
     config: file === undefined ? undefined : readConfig(file),
@@ -35,22 +36,22 @@ async function main(): Promise<void> {
   });
   const { url, config } = broker;
   const calls = createPageCalls({ url, callers: config.callers });
-  const page = await startPage({ port: pagePort, overview: describeBroker(broker, surroundings()), feed, calls });
-  const end = () => void Promise.all([page.close(), broker.close()]).then(() => process.exit(0));
+  const overview = () => describeBroker(broker, process.env);
+  const page = await startPage({ port: pagePort, mayMove: pageMayMove, overview, feed, calls });
+  const takeShellFile = leaveShellFile(broker);
+  const end = () => {
+    takeShellFile();
+    void Promise.all([page.close(), broker.close()]).then(() => process.exit(0));
+  };
   process.once('SIGINT', end).once('SIGTERM', end);
 
-  process.stdout.write(greeting(broker, page.url));
+  const moved = [...movedText('the page', pageMayMove ? pagePort : 0, page.url), ...broker.moved];
+  process.stdout.write(greeting(broker, page.url, moved));
 }
 
-/** Which AWS services are stand-ins is only known before their addresses stand in the same variables. */
-function awsVariables(): () => Surroundings {
-  const secretsManagerIsOwn = !process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER;
-  const dynamodbIsOwn = !process.env.AWS_ENDPOINT_URL_DYNAMODB;
-  return () => ({
-    secretsManager: { url: process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER ?? '', isOwn: secretsManagerIsOwn },
-    dynamodb: { url: process.env.AWS_ENDPOINT_URL_DYNAMODB ?? '', isOwn: dynamodbIsOwn },
-  });
-}
+const PASTED =
+  'This terminal has the variables of a local broker: this start passes them over, and has stand-ins of its own.\n' +
+  'Commands in this terminal go on asking that broker, until you take them away: eval "$(npm run --silent token-broker -- env --unset)"\n';
 
 /** Editors set such variables to debug, so this machine's broker starts nevertheless. */
 function leakWarning(names: readonly string[]): string {
@@ -71,8 +72,9 @@ function parseArguments(): { readonly config?: string } {
       'after',
       `
 Environment:
-  PORT                              where the broker listens (default: 8788)
-  PAGE_PORT                         where its page is (default: 8789, or a free port when PORT is set)
+  PORT                              where the broker listens (default: 8788); its stand-ins are on the ports PORT+2 to
+                                    PORT+7, or on free ones; 0 takes free ports for everything
+  PAGE_PORT                         where its page is (default: PORT+1)
   AWS_ENDPOINT_URL_SECRETS_MANAGER  a Secrets Manager to use instead of the stand-in; what it holds is left as it is
   AWS_ENDPOINT_URL_DYNAMODB         a DynamoDB to use instead of the stand-in; the table is made if it is missing
 

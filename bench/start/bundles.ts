@@ -1,53 +1,65 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { App, Stack } from 'aws-cdk-lib';
+import { Runtime } from 'aws-cdk-lib/aws-lambda';
+import { LogLevel, NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { build } from 'esbuild';
 import { environments } from '../../lib/environments.ts';
 import { synthesise } from '../../test/stack/synthesise.ts';
 import { exampleRule, exampleService } from '../../test/support/example.ts';
+import { bundleAsStack } from '../../test/support/stack-bundle.ts';
+import { PAIR } from './exchange.ts';
 
-const REFERENCES = ['empty', 'sdk', 'stack'] as const;
-export type Variant = 'broker' | (typeof REFERENCES)[number];
+export type Variant = 'broker' | 'empty' | 'sdk' | 'cdk' | 'stack';
 
-/** Where each variant's bundle lies, and where the runtime client does. */
 export interface Bundles {
+  /** Where each variant's bundle lies. */
   readonly folders: Readonly<Record<Variant, string>>;
   readonly runtimeClient: string;
+  /** A program that measures answers from memory. */
+  readonly memoryHits: string;
   readonly brokerBytes: number;
   /** The broker's settings, which name the token endpoint. */
   readonly settings: string;
 }
 
-/** Makes the token function's bundle as `cdk synth` does, and those of the references with the same bundler. */
+/** Makes the token function's bundle as `cdk synth` does, and those of the references beside it. */
 export async function makeBundles(folder: string, authUrl: string): Promise<Bundles> {
-  const folders = {
-    broker: join(folder, 'broker'),
-    empty: join(folder, 'empty'),
-    sdk: join(folder, 'sdk'),
-    stack: join(folder, 'stack'),
-  };
-  await Promise.all(Object.values(folders).map((each) => mkdir(each)));
+  const broker = join(folder, 'broker');
+  await mkdir(broker);
 
   const { assets } = synthesise('prod', environments.prod, { bundled: true });
   const asset = assets['token-broker-prod'] ?? {};
-  for (const [name, content] of Object.entries(asset)) await writeFile(join(folders.broker, name), content);
-  await Promise.all(REFERENCES.map((name) => bundle(`references/${name}.ts`, join(folders[name], 'index.js'), 'cjs')));
+  for (const [name, content] of Object.entries(asset)) await writeFile(join(broker, name), content);
+  const memoryHits = join(folder, 'memory-hits.mjs');
+  const { outputFiles } = await bundleAsStack(fileOf('memory-hits.ts'));
+  await writeFile(memoryHits, outputFiles[0]?.contents ?? '');
   const runtimeClient = join(folder, 'runtime-client.mjs');
   await bundle('runtime-client.ts', runtimeClient, 'esm');
+  const [empty = '', sdk = '', stack = ''] = await Promise.all(
+    ['empty', 'sdk', 'stack'].map(async (name) => {
+      await bundle(`references/${name}.ts`, join(folder, name, 'index.js'), 'cjs');
+      return join(folder, name);
+    }),
+  );
 
   const settings = join(folder, 'settings.json');
   const services = { [PAIR.service]: exampleService({ authUrl }) };
   await writeFile(settings, JSON.stringify({ services, accessRules: [exampleRule()], provenForSeconds: 3_600 }));
-  return { folders, runtimeClient, brokerBytes: Buffer.byteLength(asset['index.mjs'] ?? ''), settings };
+  return {
+    folders: { broker, empty, sdk, stack, cdk: await bundleAsCdk('references/sdk.ts', join(folder, 'cdk')) },
+    runtimeClient,
+    memoryHits,
+    brokerBytes: Buffer.byteLength(asset['index.mjs'] ?? ''),
+    settings,
+  };
 }
-
-/** The pair that is asked for. */
-export const PAIR = { client: 'acme', service: 'customer-insights' };
 
 /** With what the stack gives to the bundler, but without the stand-ins; required as CommonJS they start sooner. */
 async function bundle(entry: string, outfile: string, format: 'cjs' | 'esm'): Promise<void> {
   await build({
-    entryPoints: [fileURLToPath(new URL(entry, import.meta.url))],
+    entryPoints: [fileOf(entry)],
     outfile,
     format,
     bundle: true,
@@ -57,4 +69,24 @@ async function bundle(entry: string, outfile: string, format: 'cjs' | 'esm'): Pr
     minify: true,
     logLevel: 'error',
   });
+}
+
+/**
+ * By the CDK itself, with what it does when it is told nothing, but for the SDK: that would come from Lambda's runtime,
+ * which is not on this machine. In the bundle it starts sooner than from its many files.
+ */
+async function bundleAsCdk(entry: string, outdir: string): Promise<string> {
+  const stack = new Stack(new App({ outdir, analyticsReporting: false }), 'references');
+  new NodejsFunction(stack, 'cdk', {
+    entry: fileOf(entry),
+    depsLockFilePath: fileOf('../../package-lock.json'),
+    runtime: Runtime.NODEJS_24_X,
+    bundling: { bundleAwsSDK: true, logLevel: LogLevel.ERROR },
+  });
+  const asset = (await readdir(outdir)).find((name) => name.startsWith('asset.')) ?? '';
+  return join(outdir, asset);
+}
+
+function fileOf(path: string): string {
+  return fileURLToPath(new URL(path, import.meta.url));
 }

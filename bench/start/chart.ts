@@ -1,70 +1,79 @@
 import { bar, drawing, line, text, ticksUpTo } from '../fleet/svg.ts';
-import type { ColdStart } from './cold-start.ts';
-import { VARIANTS } from './report.ts';
-import type { Samples } from './samples.ts';
-import { median } from './statistics.ts';
+import { KINDS, type KindName } from './cold-start.ts';
+import { basisOf, first, init, median, type Samples } from './goals.ts';
+import { SERIES, type SeriesName } from './measure.ts';
 
 /** How long it takes from the start of an environment to its first token, beside the references. */
 export function speedChart({ rounds, node }: Samples): string {
-  const groups = [
-    ['a whole processor', (variant: Name) => rounds.map(({ full }) => full[variant])],
-    ['0.29 of one for the invocation', (variant: Name) => rounds.flatMap(({ limited }) => limited?.[variant] ?? [])],
-  ] as const;
-  const rows = groups.flatMap(([group, startsOf]) =>
-    VARIANTS.flatMap((variant) => {
-      const starts = startsOf(variant);
-      return starts.length === 0 ? [] : { group, variant, ...mediansOf(starts) };
-    }),
-  );
-  const ticks = ticksUpTo(Math.max(...rows.map(({ initMs, firstMs }) => initMs + firstMs)));
+  const basis = basisOf({ rounds });
+  const groups = SHOWN[basis]
+    .map((series) => ({
+      title: SERIES[series].title,
+      rows: (Object.keys(KINDS) as KindName[]).flatMap((kind) => {
+        const starts = rounds.flatMap(({ [series]: round }) => round?.[kind] ?? []);
+        const initMs = median(starts.map((start) => init(start, basis)));
+        const firstMs = median(starts.map((start) => first(start, basis, SERIES[series].limited)));
+        return starts.length === 0 ? [] : { kind, initMs, totalMs: initMs + firstMs };
+      }),
+    }))
+    .filter(({ rows }) => rows.length > 0);
+  const ticks = ticksUpTo(Math.max(...groups.flatMap(({ rows }) => rows.map(({ totalMs }) => totalMs))));
   const highest = ticks.at(-1) ?? 1;
-  const widthOf = (milliseconds: number) => (milliseconds / highest) * (RIGHT - LEFT);
-  const yOf = (row: number) => TOP + row * ROW + Math.floor(row / VARIANTS.length) * GAP;
-  const bottom = yOf(rows.length) + 4;
+  const xOf = (milliseconds: number) => LEFT + (milliseconds / highest) * (RIGHT - LEFT);
+  const heightOf = (rows: number) => rows * ROW + GAP;
+  const topOf = (group: number) =>
+    TOP + groups.slice(0, group).reduce((sum, { rows }) => sum + heightOf(rows.length), 0);
+  const bottom = topOf(groups.length) - GAP + 8;
 
   return drawing({
     width: 720,
     height: bottom + 48,
     title: 'From the start of an environment to its first token',
-    description: rows
-      .map(({ group, variant, initMs, firstMs }) => `${variant}, ${group}: ${(initMs + firstMs).toFixed(0)} ms`)
+    description: groups
+      .flatMap(({ title, rows }) => rows.map(({ kind, totalMs }) => `${kind}, ${title}: ${totalMs.toFixed(0)} ms`))
       .join('; '),
     content: [
       ...LEGEND.flatMap(([name, x], ink) => [bar(x, 54, 12, 12, ink), text(x + 18, 64, name, 'small')]),
       ...ticks.flatMap((tick) => [
-        line(LEFT + widthOf(tick), TOP - 30, LEFT + widthOf(tick), bottom),
-        text(LEFT + widthOf(tick), bottom + 18, `${tick}`, 'small middle'),
+        line(xOf(tick), TOP - 30, xOf(tick), bottom),
+        text(xOf(tick), bottom + 18, `${tick}`, 'small middle'),
       ]),
       text(
         (LEFT + RIGHT) / 2,
         bottom + 38,
-        `milliseconds, medians of ${rounds.length} rounds, Node ${node}`,
+        `milliseconds ${UNITS[basis]}, medians of ${rounds.length} rounds, Node ${node}`,
         'small middle',
       ),
-      ...groups.map(([group], n) => text(LEFT + 6, yOf(n * VARIANTS.length) - 10, group, 'small')),
-      ...rows.flatMap(({ variant, initMs, firstMs }, row) => [
-        text(LEFT - 12, yOf(row) + 16, variant, 'end'),
-        bar(LEFT, yOf(row), widthOf(initMs), ROW - 10, 0),
-        bar(LEFT + widthOf(initMs), yOf(row), widthOf(firstMs), ROW - 10, 1),
-        text(LEFT + widthOf(initMs + firstMs) + 8, yOf(row) + 16, (initMs + firstMs).toFixed(0)),
+      ...groups.flatMap(({ title, rows }, group) => [
+        text(LEFT + 6, topOf(group) - 10, title, 'small'),
+        ...rows.flatMap(({ kind, initMs, totalMs }, n) => {
+          const y = topOf(group) + n * ROW;
+          return [
+            text(LEFT - 12, y + 16, kind, 'end'),
+            bar(LEFT, y, xOf(initMs) - LEFT, ROW - 8, 0),
+            bar(xOf(initMs), y, xOf(totalMs) - xOf(initMs), ROW - 8, 1),
+            text(xOf(totalMs) + 8, y + 16, totalMs.toFixed(0)),
+          ];
+        }),
       ]),
     ],
   });
 }
 
-type Name = (typeof VARIANTS)[number];
-
-function mediansOf(starts: readonly ColdStart[]): Pick<ColdStart, 'initMs' | 'firstMs'> {
-  return { initMs: median(starts.map(({ initMs }) => initMs)), firstMs: median(starts.map(({ firstMs }) => firstMs)) };
-}
+/** The nearest to Lambda that the basis tells, beside the simplest. */
+const SHOWN = { clock: ['full', 'lambda'], processor: ['full', 'limited'] } as const satisfies Record<
+  string,
+  SeriesName[]
+>;
+const UNITS = { clock: 'by the clock', processor: 'of processor time' };
 
 const LEGEND = [
-  ['start', 100],
-  ['first invocation, a miss', 180],
+  ['start', 160],
+  ['first invocation', 240],
 ] as const;
 
-const LEFT = 100;
-const RIGHT = 650;
+const LEFT = 160;
+const RIGHT = 660;
 const TOP = 112;
-const ROW = 32;
-const GAP = 34;
+const ROW = 30;
+const GAP = 36;

@@ -1,17 +1,43 @@
-import { assumedRoleIdentity, functionUrlEvent } from '../../bin/local/function-url/event.ts';
 import { exampleRule } from '../../test/support/example.ts';
-import { type Bundles, PAIR, type Variant } from './bundles.ts';
+import type { Bundles, Variant } from './bundles.ts';
 import { type Environment, startEnvironment } from './environment.ts';
-import type { StandIns } from './stand-ins.ts';
+import { EVENT, REGION } from './exchange.ts';
+import { type StandIns, TABLES } from './stand-ins.ts';
+
+/** What is started: a bundle with its variables, and what its first answer says about where the token comes from. */
+export const KINDS = {
+  empty: { variant: 'empty' },
+  broker: { variant: 'broker', says: 'fwd=miss' },
+  'broker, table hit': {
+    variant: 'broker',
+    says: 'hit; detail=shared',
+    variables: { TOKEN_BROKER_TABLE: TABLES.keeping },
+  },
+  sdk: { variant: 'sdk' },
+  'sdk, 3 connections': { variant: 'sdk', variables: { SECRETS_MANAGER_CONNECTIONS: '1' } },
+  cdk: { variant: 'cdk' },
+  stack: { variant: 'stack' },
+} as const satisfies Readonly<Record<string, Kind>>;
+
+export type KindName = keyof typeof KINDS;
+
+interface Kind {
+  readonly variant: Variant;
+  readonly says?: string;
+  readonly variables?: Readonly<Record<string, string>>;
+}
 
 /** What is measured of a cold start; `undefined` where the machine does not tell. */
 export interface ColdStart {
-  /** From the start of the process until it asks for its first invocation. */
+  /** From the start of the process until it asks for its first invocation: of the broker with its first reads. */
   readonly initMs: number;
-  readonly initCpuMs: number | undefined;
   /** The first invocation, which needs a token. */
   readonly firstMs: number;
+  /** Processor time of all threads. */
+  readonly initCpuMs: number | undefined;
   readonly firstCpuMs: number | undefined;
+  /** How long its threads waited for a processor, until it had started. */
+  readonly waitedMs: number | undefined;
   /** After the first invocation. */
   readonly residentBytes: number | undefined;
 }
@@ -19,23 +45,24 @@ export interface ColdStart {
 export interface World {
   readonly bundles: Bundles;
   readonly standIns: StandIns;
-  /** Programs that can run a function: the runtime client of this project, or another one. */
-  readonly command: readonly string[];
 }
 
 /** Starts an environment and lets it get a token; with `limited`, the invocation has the share of a small function. */
-export async function measureColdStart(world: World, variant: Variant, limited: boolean): Promise<ColdStart> {
-  const environment = await startVariant(world, variant);
+export async function measureColdStart(world: World, name: KindName, limited: boolean): Promise<ColdStart> {
+  const { variant, says = '', variables }: Kind = KINDS[name];
+  const environment = await startVariant(world, variant, variables);
   try {
+    const before = environment.processorTime();
     if (limited) environment.limitCpu();
-    const cpuBefore = environment.cpuMs();
-    const firstMs = await invoke(environment);
-    const cpuAfter = environment.cpuMs();
+    const { milliseconds, answer } = await invoke(environment);
+    const after = environment.processorTime();
+    if (!answer.includes(says)) throw new Error(`An invocation of ${name} was answered otherwise: ${answer}`);
     return {
       initMs: environment.initMs,
-      initCpuMs: environment.initCpuMs,
-      firstMs,
-      firstCpuMs: cpuBefore === undefined || cpuAfter === undefined ? undefined : cpuAfter - cpuBefore,
+      firstMs: milliseconds,
+      initCpuMs: before?.used,
+      firstCpuMs: before && after && after.used - before.used,
+      waitedMs: before?.waited,
       residentBytes: environment.residentBytes(),
     };
   } finally {
@@ -43,21 +70,21 @@ export async function measureColdStart(world: World, variant: Variant, limited: 
   }
 }
 
-/** The start alone, without credentials: the broker's first reads then end before anything is sent or rehearsed. */
-export async function measureInitWithoutReads(world: World): Promise<Pick<ColdStart, 'initMs' | 'initCpuMs'>> {
-  const environment = await startVariant(world, 'broker', { AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '' });
+/** Lets the table that keeps what it is given have a token, which lives longer than any measurement. */
+export async function fillTable(world: World): Promise<void> {
+  const environment = await startVariant(world, 'broker', KINDS['broker, table hit'].variables);
+  await invoke(environment);
   await environment.close();
-  return { initMs: environment.initMs, initCpuMs: environment.initCpuMs };
 }
 
 /** Starts an environment of one variant. */
 export function startVariant(
-  { bundles, standIns, command }: World,
+  { bundles, standIns }: World,
   variant: Variant,
   variables: Readonly<Record<string, string>> = {},
 ): Promise<Environment> {
   return startEnvironment({
-    command,
+    runtimeClient: bundles.runtimeClient,
     folder: bundles.folders[variant],
     variables: {
       HOME: '/nonexistent',
@@ -74,10 +101,10 @@ export function startVariant(
       AWS_XRAY_CONTEXT_MISSING: 'LOG_ERROR',
       _X_AMZN_TRACE_ID: TRACE_NOT_SAMPLED,
       TOKEN_BROKER_ENVIRONMENT: 'bench',
-      TOKEN_BROKER_TABLE: TABLE,
+      TOKEN_BROKER_TABLE: TABLES.empty,
       TOKEN_BROKER_SETTINGS: bundles.settings,
       TOKEN_BROKER_CHECKER_ROLES: exampleRule().role,
-      TABLE,
+      TABLE: TABLES.empty,
       AUTH_URL: standIns.authUrl,
       ...standIns.variables,
       ...variables,
@@ -86,30 +113,12 @@ export function startVariant(
 }
 
 /** Asks for the token of the one pair; throws when there is none. */
-export async function invoke(environment: Environment): Promise<number> {
+async function invoke(environment: Environment) {
   const { result, milliseconds } = await environment.invoke(EVENT);
-  if (typeof result !== 'object' || result === null || !('statusCode' in result) || result.statusCode !== 200) {
-    throw new Error(`An invocation gave no token: ${JSON.stringify(result)}`);
-  }
-  return milliseconds;
+  const answer = JSON.stringify(result) ?? '';
+  if (!answer.includes('"statusCode":200')) throw new Error(`An invocation gave no token: ${answer}`);
+  return { milliseconds, answer };
 }
 
-const REGION = 'eu-west-1';
 /** Most invocations are: nothing is sent to X-Ray. */
 const TRACE_NOT_SAMPLED = 'Root=1-5759e988-bd862e3fe1be46a994272793;Parent=53995c3f42cd8ad8;Sampled=0';
-const TABLE = 'pairs';
-
-export const EVENT = functionUrlEvent(
-  {
-    method: 'POST',
-    path: '/token',
-    query: '',
-    headers: [
-      ['content-type', 'application/json'],
-      ['x-amz-security-token', 'example'],
-    ],
-    body: Buffer.from(JSON.stringify(PAIR)),
-  },
-  assumedRoleIdentity(exampleRule().role, 'ASIAEXAMPLE'),
-  { requestId: '22222222-3333-4444-8555-666666666666', region: REGION, receivedAt: Date.UTC(2026, 0, 1) },
-);

@@ -9,7 +9,7 @@ export interface CpuLimit {
 }
 
 /** 512 MB of the 1 769 MB that make one processor. */
-const CPU_SHARE = 0.29;
+export const CPU_SHARE = 0.29;
 
 /** A limit that takes effect when it is applied; throws on a machine that has no control groups to write to. */
 export function createCpuLimit(): CpuLimit {

@@ -8,29 +8,32 @@ import { type Invoked, startRuntimeApi } from './runtime-api.ts';
 /** One execution environment of a function, as Lambda would start it: a process with a runtime client and a bundle. */
 export interface Environment {
   readonly initMs: number;
-  /** Of all threads, in milliseconds. */
-  readonly initCpuMs: number | undefined;
   readonly invoke: (event: object) => Promise<Invoked>;
   /** From now on it has only the processor time of a function of 512 MB. */
   readonly limitCpu: () => void;
-  readonly cpuMs: () => number | undefined;
+  readonly processorTime: () => ProcessorTime | undefined;
   readonly residentBytes: () => number | undefined;
   readonly close: () => Promise<void>;
 }
 
+/** Of all threads of a process since its start, in milliseconds. */
+interface ProcessorTime {
+  readonly used: number;
+  /** A thread could have gone on, but other threads, of any process, had the processors. */
+  readonly waited: number;
+}
+
 export interface EnvironmentOptions {
-  /** The command that runs the runtime client. */
-  readonly command: readonly string[];
+  readonly runtimeClient: string;
   /** Holds the bundle and takes the function's log: into a file, so that no reader of it competes for a processor. */
   readonly folder: string;
   readonly variables: Readonly<Record<string, string>>;
 }
 
 /** Starts an environment and waits until it asks for its first invocation. */
-export async function startEnvironment({ command, folder, variables }: EnvironmentOptions): Promise<Environment> {
+export async function startEnvironment({ runtimeClient, folder, variables }: EnvironmentOptions): Promise<Environment> {
   const api = await startRuntimeApi();
   const log = openSync(join(folder, 'function.log'), 'w');
-  const [program = process.execPath, ...args] = command;
   const env = {
     ...variables,
     LAMBDA_TASK_ROOT: folder,
@@ -39,7 +42,7 @@ export async function startEnvironment({ command, folder, variables }: Environme
   };
 
   const startedAt = performance.now();
-  const child = spawn(program, args, { env, stdio: ['ignore', log, log] });
+  const child = spawn(process.execPath, [runtimeClient], { env, stdio: ['ignore', log, log] });
   const ended = once(child, 'exit').then(([code]) => {
     throw new Error(
       `An environment ended with ${code}: ${readFileSync(join(folder, 'function.log'), 'utf8').slice(-2_000)}`,
@@ -52,14 +55,13 @@ export async function startEnvironment({ command, folder, variables }: Environme
 
   return {
     initMs,
-    initCpuMs: cpuMsOf(pid),
     invoke: (event) => Promise.race([api.invoke(event), ended]),
     limitCpu() {
       const limit = createCpuLimit();
       limits.push(limit);
       limit.apply(pid);
     },
-    cpuMs: () => cpuMsOf(pid),
+    processorTime: () => processorTimeOf(pid),
     residentBytes: () => residentBytesOf(pid),
     async close() {
       child.kill('SIGKILL');
@@ -71,13 +73,13 @@ export async function startEnvironment({ command, folder, variables }: Environme
   };
 }
 
-function cpuMsOf(pid: number): number | undefined {
+function processorTimeOf(pid: number): ProcessorTime | undefined {
   try {
-    const tasks = readdirSync(`/proc/${pid}/task`);
-    const nanoseconds = tasks.map((task) =>
-      Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, 'utf8').split(' ')[0]),
+    const threads = readdirSync(`/proc/${pid}/task`).map((thread) =>
+      readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ').map(Number),
     );
-    return nanoseconds.reduce((sum, each) => sum + each, 0) / 1e6;
+    const sum = (column: number) => threads.reduce((total, each) => total + (each[column] ?? Number.NaN), 0) / 1e6;
+    return { used: sum(0), waited: sum(1) };
   } catch {
     return undefined;
   }

@@ -1,161 +1,156 @@
-import type { Variant } from './bundles.ts';
-import type { ColdStart } from './cold-start.ts';
-import type { FleetWaves } from './fleet-waves.ts';
-import type { Round, Samples } from './samples.ts';
-import { median, quantile } from './statistics.ts';
+import type { ColdStart, KindName } from './cold-start.ts';
+import { CPU_SHARE } from './cpu-limit.ts';
+import { type Measured, SERIES, type SeriesName } from './measure.ts';
 
-export interface Goal {
-  readonly id: string;
-  readonly value: number;
-  readonly goal: number;
-  readonly met: boolean;
+/** Everything that one run has measured; what it could not measure is missing. */
+export interface Samples extends Measured {
+  readonly node: string;
+  readonly processors: number;
+  readonly bundleBytes: number;
 }
 
-export interface Skipped {
-  readonly id: string;
-  readonly why: string;
-}
-
-/** One line of the table of goals: what is measured, how little it shall be, and what it consists of. */
-interface Definition {
+/** What a run says about one measure: of a ratio, the median of those within the rounds. */
+export interface Figure {
   readonly id: string;
   readonly name: string;
-  readonly goal: number;
-  /** `undefined` when the samples do not tell. */
-  readonly measure: (samples: Samples) => number | undefined;
-  /** The measured values that the measure is made of. */
-  readonly parts: (samples: Samples) => string;
-  /** What stands in the way when it is missed. */
+  readonly series: SeriesName | undefined;
+  /** What the goal is judged by: as the clock tells it; on a loaded machine by processor time, if that tells it. */
+  readonly value: number;
+  readonly byClock: number | undefined;
+  readonly byProcessorTime: number | undefined;
+  /** At most that; `undefined` for what has no goal. */
+  readonly goal: number | undefined;
+  /** What stands in the way when a goal is missed. */
   readonly why: string;
 }
 
-/** The goals whose measure the samples tell. */
-export function goalsOf(samples: Samples): readonly Goal[] {
-  return GOALS.flatMap(({ id, goal, measure }) => {
-    const value = measure(samples);
-    return value === undefined || Number.isNaN(value) ? [] : { id, value, goal, met: value <= goal };
+export function figuresOf(samples: Samples): readonly Figure[] {
+  const loaded = basisOf(samples) === 'processor';
+  return MEASURES.flatMap(({ measure, ...definition }) => {
+    const byClock = known(measure(samples, 'clock'));
+    const byProcessorTime = known(measure(samples, 'processor'));
+    const value = loaded ? (byProcessorTime ?? byClock) : byClock;
+    return value === undefined ? [] : { ...definition, value, byClock, byProcessorTime };
   });
 }
 
-/** Why a time is missed or a size. */
-const START = 'reading and compiling the clients of the SDK is most of it, and the reference does that too';
+/** The figures that have a goal, and whether they meet it. */
+export function goalsOf(figures: readonly Figure[]) {
+  return figures.flatMap(({ id, value, goal }) => (goal === undefined ? [] : { id, value, goal, met: value <= goal }));
+}
+
+/** How long the threads of a starting environment waited for a processor, as a share of its start. */
+export function waitedShare({ rounds }: Pick<Samples, 'rounds'>): number {
+  const starts = rounds.flatMap(({ full }) => Object.values(full ?? {}));
+  return median(starts.flatMap(({ waitedMs, initMs }) => (waitedMs === undefined ? [] : waitedMs / initMs)));
+}
+
+/** What a run is judged by: where threads waited long for the processors, the clock tells more about others than about a start. */
+export function basisOf(samples: Pick<Samples, 'rounds'>): Basis {
+  return waitedShare(samples) > 0.25 ? 'processor' : 'clock';
+}
+
+type Basis = 'clock' | 'processor';
+
+/** The lower one of two in the middle; `NaN` of nothing. */
+export function median(values: readonly number[]): number {
+  return values.toSorted((one, other) => one - other)[Math.ceil(values.length / 2) - 1] ?? Number.NaN;
+}
+
+function known(value: number | undefined): number | undefined {
+  return Number.isNaN(value) ? undefined : value;
+}
+
+interface Definition extends Omit<Figure, 'value' | 'byClock' | 'byProcessorTime'> {
+  readonly measure: (samples: Samples, basis: Basis) => number | undefined;
+}
+
+const START =
+  'Node, TLS with its certificates, and the client of Secrets Manager are most of both sides, and ours opens its connections sooner, not fewer of them';
 const FIRST =
   'lease, token request and publishing follow one another on both sides; the broker saves what comes before';
-const RESIDENT = 'the code of two clients of the SDK, and the buffers of three connections over TLS';
+const INIT = '`empty` opens no connection; ours opens two over TLS, sends two requests and goes once through the rules';
+const RESIDENT = 'the code of the client of Secrets Manager, and the buffers of three connections over TLS';
+const HIT = 'code that runs once per call runs from cold caches';
+const BUNDLE = 'the client of Secrets Manager is 148 kB of it, and the SDK links all of that from the client';
 
-const toFirstToken = ({ initMs, firstMs }: ColdStart) => initMs + firstMs;
-
-export const GOALS: readonly Definition[] = [
-  {
-    id: 'init',
-    name: 'init ÷ empty, first reads excluded',
-    goal: 1.95,
-    measure: ({ rounds }) => median(rounds.map((round) => round.initWithoutReadsMs / round.full.empty.initMs)),
-    why: 'two clients of the SDK are read and compiled, and Node loads TLS for them',
-    parts: ({ rounds }) =>
-      `${ms(rounds.map((round) => round.initWithoutReadsMs))} against ${ms(rounds.map((round) => round.full.empty.initMs))}`,
-  },
-  ratio('first-token-sdk', 'start to first token ÷ sdk', 0.85, toFirstToken, 'full', 'sdk', START),
-  ratio('first-token-sdk-limited', 'the same with 0.29 CPU', 0.6, toFirstToken, 'limited', 'sdk', START),
-  ratio('first-token-stack', 'start to first token ÷ stack', 0.5, toFirstToken, 'full', 'stack', START),
-  ratio('first-token-stack-limited', 'the same with 0.29 CPU', 0.4, toFirstToken, 'limited', 'stack', START),
-  ratio('first-miss-sdk', 'first invocation, a miss ÷ sdk', 0.35, ({ firstMs }) => firstMs, 'full', 'sdk', FIRST),
-  {
-    id: 'memory-hit-microseconds',
-    name: 'memory hit p50 − empty p50, in µs',
-    goal: 40,
-    measure: ({ hits }) => 1_000 * median(hits.map(({ broker, empty }) => median(broker) - median(empty))),
-    parts: ({ hits }) => hitParts(hits, 0.5),
-    why: 'code that runs once per call runs from cold caches, and writing the line takes about a third of it',
-  },
-  {
-    id: 'memory-hit-p99',
-    name: 'memory hit p99 ÷ empty p99',
-    goal: 1.3,
-    measure: ({ hits }) => median(hits.map(({ broker, empty }) => quantile(broker, 0.99) / quantile(empty, 0.99))),
-    parts: ({ hits }) => hitParts(hits, 0.99),
-    why: 'the slowest calls wait for a processor, or for Node to collect garbage',
-  },
-  ratio('resident-memory', 'memory after the first token ÷ empty', 1.35, residentMegabytes, 'full', 'empty', RESIDENT),
-  fleet('cold-fleet', '200 cold environments, one pair: token requests', 1, 'coldTokenRequests'),
-  fleet('soft-window', '200 in the soft window: token requests', 1, 'softWindowTokenRequests'),
-  fleet('soft-window-waiting', '200 in the soft window: waiting for the refresher', 0, 'softWindowWaiting'),
-  {
-    id: 'simulated-fleet',
-    name: 'simulated fleet of 10 000: token requests ÷ what it may make',
-    goal: 1,
-    measure: ({ simulated }) => simulated && simulated.tokenRequests / simulated.atMost,
-    parts: ({ simulated }) => `${simulated?.tokenRequests} against ${simulated?.atMost}`,
-    why: 'environments asked although another one had asked already',
-  },
-  {
-    id: 'bundle-kilobytes',
-    name: 'bundle of the token function, in kB',
-    goal: 260,
-    measure: ({ bundleBytes }) => bundleBytes / 1_000,
-    parts: ({ bundleBytes }) => `${bundleBytes} bytes`,
-    why: 'two clients of the SDK are two thirds of it, and cannot be left out piece by piece',
-  },
+/** The table of what is measured and how little it shall be. */
+export const MEASURES: readonly Definition[] = [
+  ...starts('first-token-sdk', 'first token ÷ `sdk`', 'broker', 'sdk', { full: 0.87, limited: 0.52 }),
+  ...starts('first-token-sdk3', 'first token ÷ `sdk`, 3 connections', 'broker', 'sdk, 3 connections', {}),
+  ...starts('first-token-cdk', 'first token ÷ `cdk`', 'broker', 'cdk', { full: 0.7 }),
+  ...starts('first-token-stack', 'first token ÷ `stack`', 'broker', 'stack', { full: 0.52, limited: 0.28 }),
+  ...starts('table-hit-sdk', 'table hit ÷ first token of `sdk`', 'broker, table hit', 'sdk', {
+    full: 0.8,
+    limited: 0.45,
+  }),
+  single('first-miss-sdk', 'first miss ÷ `sdk`', 0.3, FIRST, ratio(first, 'full', 'broker', 'sdk')),
+  single('init', 'init with everything ÷ `empty`', 2.55, INIT, ratio(init, 'full', 'broker', 'empty')),
+  single('memory-hit-microseconds', 'memory hit in process, caches of the core evicted, in µs', 40, HIT, (samples) =>
+    median(samples.hits.afterCore),
+  ),
+  single('memory-hit-64', 'the same after 64 MB of other data, in µs', undefined, HIT, (samples) =>
+    median(samples.hits.afterMachine),
+  ),
+  single('resident-memory', 'memory after the first token ÷ `empty`', 1.3, RESIDENT, residentMemory),
+  single('bundle-kilobytes', 'token bundle, in kB', 215, BUNDLE, ({ bundleBytes }) => bundleBytes / 1_000),
 ];
 
-function residentMegabytes({ residentBytes }: ColdStart): number {
-  return (residentBytes ?? Number.NaN) / 1e6;
+/** From the start of the process on, in each series. */
+function starts(
+  id: string,
+  name: string,
+  kind: KindName,
+  reference: KindName,
+  goals: Partial<Record<SeriesName, number>>,
+): readonly Definition[] {
+  return (Object.keys(SERIES) as SeriesName[]).map((series) => ({
+    id: series === 'full' ? id : `${id}-${series}`,
+    name,
+    series,
+    goal: goals[series],
+    why: START,
+    measure: ratio(both, series, kind, reference),
+  }));
+}
+
+function single(
+  id: string,
+  name: string,
+  goal: number | undefined,
+  why: string,
+  measure: Definition['measure'],
+): Definition {
+  return { id, name, series: undefined, goal, why, measure };
+}
+
+type Spent = (start: ColdStart, basis: Basis, limited: boolean) => number;
+
+export function init({ initMs, initCpuMs }: ColdStart, basis: Basis): number {
+  return basis === 'clock' ? initMs : (initCpuMs ?? Number.NaN);
+}
+
+/** By processor time, a limit makes an invocation as much longer as the share of a processor is smaller. */
+export function first({ firstMs, firstCpuMs }: ColdStart, basis: Basis, limited: boolean): number {
+  return basis === 'clock' ? firstMs : (firstCpuMs ?? Number.NaN) / (limited ? CPU_SHARE : 1);
+}
+
+function both(start: ColdStart, basis: Basis, limited: boolean): number {
+  return init(start, basis) + first(start, basis, limited);
 }
 
 /** The median of the ratios within the rounds: what slows a machine down for a moment slows both sides of a ratio. */
-function ratio(
-  id: string,
-  name: string,
-  goal: number,
-  of: (start: ColdStart) => number,
-  share: 'full' | 'limited',
-  reference: Variant,
-  why: string,
-): Definition {
-  const startsOf = ({ rounds }: Samples) => rounds.flatMap((round: Round) => round[share] ?? []);
-  return {
-    id,
-    name,
-    goal,
-    measure: (samples) => median(startsOf(samples).map((starts) => of(starts.broker) / of(starts[reference]))),
-    parts(samples) {
-      const starts = startsOf(samples);
-      if (of === residentMegabytes) {
-        return `${median(starts.map(({ broker }) => of(broker))).toFixed(1)} MB against ${median(starts.map((each) => of(each[reference]))).toFixed(1)} MB`;
-      }
-      const sides = (['broker', reference] as const).map((side) => {
-        const init = ms(starts.map((each) => each[side].initMs));
-        return `${init} to start and ${ms(starts.map((each) => each[side].firstMs))} for the first invocation`;
-      });
-      return sides.join(' against ');
-    },
-    why,
+function ratio(spent: Spent, series: SeriesName, kind: KindName, reference: KindName): Definition['measure'] {
+  const { limited, waits } = SERIES[series];
+  return ({ rounds }, basis) => {
+    // Waiting takes no processor.
+    if (waits && basis === 'processor') return undefined;
+    const of = (start: ColdStart) => spent(start, basis, limited);
+    return median(rounds.flatMap(({ [series]: round }) => (round ? of(round[kind]) / of(round[reference]) : [])));
   };
 }
 
-function fleet(id: string, name: string, goal: number, count: keyof FleetWaves): Definition {
-  return {
-    id,
-    name,
-    goal,
-    measure: (samples) => samples.fleet?.[count],
-    parts: ({ fleet: waves }) => `${waves?.[count]} counted`,
-    why: 'an environment that gets no answer of DynamoDB in time goes by itself',
-  };
-}
-
-function hitParts(hits: Samples['hits'], share: number): string {
-  const [broker, empty] = (['broker', 'empty'] as const).map((side) =>
-    median(hits.map((each) => quantile(each[side], share))),
-  );
-  const [brokerCpu, emptyCpu] = (['brokerCpuMs', 'emptyCpuMs'] as const).map((side) =>
-    median(hits.flatMap((each) => each[side] ?? [])),
-  );
-  const times = `${broker?.toFixed(3)} ms against ${empty?.toFixed(3)} ms`;
-  if (!brokerCpu || !emptyCpu) return times;
-  return `${times}, with ${brokerCpu.toFixed(3)} ms against ${emptyCpu.toFixed(3)} ms of processor time for each`;
-}
-
-function ms(values: readonly number[]): string {
-  return `${median(values).toFixed(1)} ms`;
+function residentMemory({ rounds }: Samples): number {
+  const memory = ({ residentBytes }: ColdStart) => residentBytes ?? Number.NaN;
+  return median(rounds.flatMap(({ full }) => (full ? memory(full.broker) / memory(full.empty) : [])));
 }

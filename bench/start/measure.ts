@@ -1,7 +1,23 @@
-import { measureColdStart, measureInitWithoutReads, type World } from './cold-start.ts';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { type ColdStart, fillTable, KINDS, type KindName, measureColdStart, type World } from './cold-start.ts';
 import { whyNoCpuLimit } from './cpu-limit.ts';
-import { type Hits, measureHits } from './memory-hits.ts';
-import type { ColdStarts, Round, Samples } from './samples.ts';
+import { LATENCIES_MS } from './stand-ins.ts';
+
+/** Under what the environments start. */
+export const SERIES = {
+  full: { title: 'a whole processor', limited: false, waits: false },
+  limited: { title: '0.29 of one for the invocation', limited: true, waits: false },
+  waiting: { title: `a whole processor, answers after ${LATENCIES_MS.join(', ')} ms`, limited: false, waits: true },
+  lambda: { title: `0.29 of one, answers after ${LATENCIES_MS.join(', ')} ms`, limited: true, waits: true },
+} as const;
+
+export type SeriesName = keyof typeof SERIES;
+
+type ColdStarts = Readonly<Record<KindName, ColdStart>>;
+
+/** The cold starts of all kinds, close to each other in time; a series that this machine cannot make is missing. */
+type Round = Readonly<Partial<Record<SeriesName, ColdStarts | undefined>>>;
 
 interface Options {
   readonly rounds: number;
@@ -11,37 +27,51 @@ interface Options {
   readonly onRound: (done: number) => void;
 }
 
-/** Measures all variants in turn, so that the other work of the machine meets all of them. */
-export async function measure(world: World, options: Options): Promise<Pick<Samples, 'rounds' | 'hits'>> {
+export interface Measured {
+  /** The first one, in which files come from the disk, is not among them. */
+  readonly rounds: readonly Round[];
+  readonly hits: MemoryHits;
+}
+
+/** What answers from memory took in process, in microseconds. */
+export interface MemoryHits {
+  /** Before each, the caches of the core had been filled by others. */
+  readonly afterCore: readonly number[];
+  /** Also most of what all cores share, and of the page tables. */
+  readonly afterMachine: readonly number[];
+}
+
+/** Measures all kinds in turn, so that the other work of the machine meets all of them. */
+export async function measure(world: World, { rounds: count, hits, until, onRound }: Options): Promise<Measured> {
   const canLimit = whyNoCpuLimit() === undefined;
+  await fillTable(world);
   const rounds: Round[] = [];
-  const hits: Hits[] = [];
   // One more, which is thrown away.
-  for (let n = 0; n <= options.rounds && (n < 2 || performance.now() < options.until); n += 1) {
-    const round = {
-      full: await measureRound(world, n, false),
-      limited: canLimit ? await measureRound(world, n, true) : undefined,
-      initWithoutReadsMs: (await measureInitWithoutReads(world)).initMs,
-    };
+  for (let n = 0; n <= count && (n < 2 || performance.now() < until); n += 1) {
+    const round: { -readonly [Name in keyof Round]: Round[Name] } = {};
+    for (const [name, { limited, waits }] of entriesOf(SERIES)) {
+      if (limited && !canLimit) continue;
+      world.standIns.waitBeforeAnswers(waits);
+      round[name] = await measureAll(world, n, limited);
+    }
     if (n > 0) rounds.push(round);
-    options.onRound(n);
+    onRound(n);
   }
-  for (let n = 0; n < HIT_ROUNDS; n += 1) hits.push(await measureHits(world, options.hits));
-  return { rounds, hits };
+  const { stdout } = await promisify(execFile)(process.execPath, [world.bundles.memoryHits, `${hits}`]);
+  return { rounds, hits: JSON.parse(stdout) };
 }
 
-const HIT_ROUNDS = 5;
-
-/** Each round begins with another variant. */
-async function measureRound(world: World, n: number, limited: boolean): Promise<ColdStarts> {
-  const starts: Partial<Record<keyof ColdStarts, ColdStarts['broker']>> = {};
-  for (let k = 0; k < VARIANTS.length; k += 1) {
-    const variant = VARIANTS[(n + k) % VARIANTS.length] ?? 'broker';
-    starts[variant] = await measureColdStart(world, variant, limited);
+/** Each round begins with another kind. */
+async function measureAll(world: World, n: number, limited: boolean): Promise<ColdStarts> {
+  const names = entriesOf(KINDS).map(([name]) => name);
+  const starts: [KindName, ColdStart][] = [];
+  for (let k = 0; k < names.length; k += 1) {
+    const name = names[(n + k) % names.length] ?? 'broker';
+    starts.push([name, await measureColdStart(world, name, limited)]);
   }
-  const { broker, empty, sdk, stack } = starts;
-  if (!broker || !empty || !sdk || !stack) throw new Error('A round measures every variant.');
-  return { broker, empty, sdk, stack };
+  return Object.fromEntries(starts) as ColdStarts;
 }
 
-const VARIANTS = ['empty', 'broker', 'sdk', 'stack'] as const;
+function entriesOf<Table extends object>(table: Table) {
+  return Object.entries(table) as [keyof Table, Table[keyof Table]][];
+}

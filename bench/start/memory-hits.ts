@@ -1,46 +1,34 @@
-import { invoke, startVariant, type World } from './cold-start.ts';
-import type { Environment } from './environment.ts';
+// A program that answers a request from memory as often as it is told, and prints how many microseconds each answer took.
+// It has the token function's code as the stack bundles it; AWS and the service are in the process, and no line is written.
 
-/** Invocations of warm environments, in milliseconds, in pairs that ran one after the other. */
-export interface Hits {
-  readonly broker: readonly number[];
-  readonly empty: readonly number[];
-  /** Processor time of all threads, the mean of the invocations; `undefined` where the machine does not tell. */
-  readonly brokerCpuMs: number | undefined;
-  readonly emptyCpuMs: number | undefined;
-}
+import { countCalls } from './counted-calls.ts';
+import { EVENT } from './exchange.ts';
+import type { MemoryHits } from './measure.ts';
 
-/** Asks a broker that has the token in its memory and an empty function in turn, once both have warmed up. */
-export async function measureHits(world: World, count: number): Promise<Hits> {
-  const environments = { broker: await startVariant(world, 'broker'), empty: await startVariant(world, 'empty') };
-  try {
-    // Thrown away: until then the compiler of Node is busy with code that runs often.
-    await inTurn(environments, count);
-    return await inTurn(environments, count);
-  } finally {
-    await environments.broker.close();
-    await environments.empty.close();
-  }
-}
+const count = Number(process.argv[2]);
+const { startEnvironment, calls } = countCalls();
+const { handler } = startEnvironment();
+const CACHE_LINE = 64;
+const context = { getRemainingTimeInMillis: () => 15_000 };
 
-async function inTurn(environments: Readonly<Record<'broker' | 'empty', Environment>>, count: number): Promise<Hits> {
-  const cpuSpent = [environments.broker, environments.empty].map(cpuMeter);
-  const broker: number[] = [];
-  const empty: number[] = [];
+await handler(EVENT, context);
+calls();
+// First without a look at the clock: until then Node is busy compiling code that runs often.
+for (let n = 0; n < count; n += 1) await handler(EVENT, context);
+
+// Between two calls of a function, others have used the processor: twice what a core has for itself, or far more.
+const hits = { afterCore: await hitsAfter(4), afterMachine: await hitsAfter(64) } satisfies MemoryHits;
+if (calls().length > 0) throw new Error('An answer did not come from memory.');
+process.stdout.write(JSON.stringify(hits));
+
+async function hitsAfter(megabytes: number): Promise<readonly number[]> {
+  const others = new Uint8Array(megabytes * 1024 * 1024);
+  const microseconds: number[] = [];
   for (let n = 0; n < count; n += 1) {
-    empty.push(await invoke(environments.empty));
-    broker.push(await invoke(environments.broker));
+    for (let byte = 0; byte < others.length; byte += CACHE_LINE) others[byte] = n;
+    const startedAt = performance.now();
+    await handler(EVENT, context);
+    microseconds.push(1_000 * (performance.now() - startedAt));
   }
-  const [brokerCpuMs, emptyCpuMs] = cpuSpent.map((spentMs) => spentMs() / count);
-  return { broker, empty, brokerCpuMs: known(brokerCpuMs), emptyCpuMs: known(emptyCpuMs) };
-}
-
-/** Tells what has been spent since; `NaN` where the machine does not tell. */
-function cpuMeter({ cpuMs }: Environment): () => number {
-  const before = cpuMs() ?? Number.NaN;
-  return () => (cpuMs() ?? Number.NaN) - before;
-}
-
-function known(value = Number.NaN): number | undefined {
-  return Number.isNaN(value) ? undefined : value;
+  return microseconds;
 }

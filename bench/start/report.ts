@@ -1,56 +1,112 @@
 import { tableText } from '../../client/commands/output.ts';
-import { GOALS, type Goal, type Skipped } from './goals.ts';
-import { missedOf } from './missed.ts';
-import type { ColdStarts, Samples } from './samples.ts';
-import { median, quantile } from './statistics.ts';
+import { type ColdStart, KINDS, type KindName } from './cold-start.ts';
+import { basisOf, type Figure, figuresOf, median, type Samples, waitedShare } from './goals.ts';
+import { SERIES, type SeriesName } from './measure.ts';
 
-/** What came of a run, for a person: the variants side by side, then every goal. */
-export function reportOf(samples: Samples, goals: readonly Goal[], skipped: readonly Skipped[]): string {
-  const { rounds, node, runtimeClient, processors, load } = samples;
+/** What came of a run, for a person: the kinds of start side by side in each series, then every figure. */
+export function reportOf(samples: Samples): string {
+  const figures = figuresOf(samples);
   return [
-    `${rounds.length} rounds on Node ${node} under ${runtimeClient}, median (p99) in ms`,
-    `${processors} processors with work for ${load.toFixed(1)}${load > processors ? ': ratios hold better than times' : ''}`,
-    tableText(
-      HEADER,
-      VARIANTS.map((variant) => rowOf(samples, variant)),
+    circumstances(samples),
+    ...seriesOf(samples).map(
+      (series) => `${SERIES[series].title}: medians in ms\n${tableText(HEADER, medianRows(samples, series))}`,
     ),
     tableText(
-      ['goal', 'at most', 'is', ''],
-      goals.map((goal) => goalRow(goal)),
+      ['ratio or figure', 'series', 'at most', 'by the clock', 'by processor time', ''],
+      figures.map(figureRow),
     ),
-    ...missedOf(samples, goals).map(({ name, by, parts, why }) => `MISSED by ${by}: ${name}: ${parts}; ${why}`),
-    ...skipped.map(({ id, why }) => `skipped: ${id}: ${why}`),
+    ...missedOf(figures),
   ].join('\n');
 }
 
-export const VARIANTS = ['empty', 'broker', 'sdk', 'stack'] as const;
-
-const HEADER = ['', 'init', 'first token', 'both', 'first token, 0.29 CPU', 'both, 0.29 CPU', 'CPU of both', 'MB'];
-
-function rowOf({ rounds }: Samples, variant: keyof ColdStarts): readonly string[] {
-  const full = rounds.map((round) => round.full[variant]);
-  const limited = rounds.flatMap((round) => round.limited?.[variant] ?? []);
+/** The same for docs/performance.md. */
+export function markdownOf(samples: Samples): string {
+  const figures = figuresOf(samples);
+  const ratios = Map.groupBy(
+    figures.filter(({ series }) => series !== undefined),
+    ({ name }) => name,
+  );
+  const series = seriesOf(samples);
   return [
-    variant,
-    times(full.map(({ initMs }) => initMs)),
-    times(full.map(({ firstMs }) => firstMs)),
-    times(full.map(({ initMs, firstMs }) => initMs + firstMs)),
-    times(limited.map(({ firstMs }) => firstMs)),
-    times(limited.map(({ initMs, firstMs }) => initMs + firstMs)),
-    times(full.flatMap(({ initCpuMs, firstCpuMs }) => (initCpuMs && firstCpuMs ? initCpuMs + firstCpuMs : []))),
-    times(full.flatMap(({ residentBytes }) => (residentBytes ? residentBytes / 1e6 : []))),
-  ];
+    circumstances(samples),
+    '',
+    ...markdownTable(
+      ['from the start of a process to its', ...series.map((each) => SERIES[each].title)],
+      [...ratios].map(([name, row]) => [
+        name,
+        ...series.map((each) => row.flatMap((figure) => (figure.series === each ? cellOf(figure) : [])).join('')),
+      ]),
+    ),
+    '',
+    ...markdownTable(
+      ['what', 'at most', 'is'],
+      figures.flatMap(({ name, series: of, goal = '', value }) => (of ? [] : [[name, `${goal}`, short(value)]])),
+    ),
+    '',
+    ...missedOf(figures).map((line) => `- ${line}`),
+  ].join('\n');
 }
 
-function times(values: readonly number[]): string {
-  return values.length === 0 ? '-' : `${median(values).toFixed(1)} (${quantile(values, 0.99).toFixed(1)})`;
+/** Which goals are missed, and by how much: a line for those that have the same reason. */
+export function missedOf(figures: readonly Figure[]): readonly string[] {
+  const missed = figures.flatMap(({ name, series, goal, value, why }) => {
+    if (goal === undefined || value <= goal) return [];
+    const where = series === undefined || series === 'full' ? name : `${name} (${SERIES[series].title})`;
+    return { why, miss: `${where} by ${(100 * (value / goal - 1)).toFixed(1)} %` };
+  });
+  return [...Map.groupBy(missed, ({ why }) => why)].map(
+    ([why, misses]) => `Missed: ${misses.map(({ miss }) => miss).join('; ')}: ${why}.`,
+  );
 }
 
-function goalRow({ id, value, goal, met }: Goal): readonly string[] {
-  const name = GOALS.find((each) => each.id === id)?.name ?? id;
-  return [name, `${goal}`, short(value), met ? 'met' : 'MISSED'];
+function circumstances(samples: Samples): string {
+  const { rounds, node, processors } = samples;
+  const waited = waitedShare(samples);
+  const basis = {
+    clock: 'by the clock',
+    processor: 'by processor time, those with answers that take time by the clock',
+  };
+  return `${rounds.length} ${rounds.length === 1 ? 'round' : 'rounds'} with Node ${node} on ${processors} processors; threads waited for them ${(100 * waited).toFixed(0)} % of a start. Ratios are ${basis[basisOf(samples)]}.`;
 }
 
-function short(value: number): string {
-  return Number.isInteger(value) ? `${value}` : value.toFixed(value < 10 ? 3 : 1);
+function seriesOf({ rounds: [round = {}] }: Samples): readonly SeriesName[] {
+  return (Object.keys(SERIES) as SeriesName[]).filter((name) => round[name] !== undefined);
+}
+
+const HEADER = ['', 'start', 'first token', 'both', 'processor, start', 'first token', 'both', 'MB'];
+
+function medianRows({ rounds }: Samples, series: SeriesName): readonly (readonly string[])[] {
+  return (Object.keys(KINDS) as KindName[]).map((kind) => {
+    const starts = rounds.flatMap(({ [series]: round }) => round?.[kind] ?? []);
+    const of = (value: (start: ColdStart) => number | undefined) =>
+      short(median(starts.map((start) => value(start) ?? Number.NaN)));
+    return [
+      kind,
+      of(({ initMs }) => initMs),
+      of(({ firstMs }) => firstMs),
+      of(({ initMs, firstMs }) => initMs + firstMs),
+      of(({ initCpuMs }) => initCpuMs),
+      of(({ firstCpuMs }) => firstCpuMs),
+      of(({ initCpuMs = Number.NaN, firstCpuMs = Number.NaN }) => initCpuMs + firstCpuMs),
+      of(({ residentBytes = Number.NaN }) => residentBytes / 1e6),
+    ];
+  });
+}
+
+function figureRow({ name, series, goal, value, byClock, byProcessorTime }: Figure): readonly string[] {
+  const met = goal === undefined ? '' : value <= goal ? 'met' : 'MISSED';
+  return [name, series ?? '', `${goal ?? ''}`, short(byClock), short(byProcessorTime), met];
+}
+
+function cellOf({ goal, value }: Figure): string {
+  return goal === undefined ? short(value) : `${short(value)} (at most ${goal})`;
+}
+
+function markdownTable(header: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
+  return [header, header.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`);
+}
+
+function short(value: number | undefined): string {
+  if (value === undefined || Number.isNaN(value)) return '-';
+  return value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0);
 }

@@ -4,15 +4,25 @@ import type { IncomingMessage } from 'node:http';
 import { createServer } from 'node:https';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createCertificateAuthority, type ServerCertificate } from '../../test/support/certificates.ts';
+import { answerOfAws, type Item, TOKEN_RESPONSE } from './exchange.ts';
 
-/** What a function reaches over the network, with the fewest answers that let a token request happen. */
+/** What a function reaches over the network. */
 export interface StandIns {
   /** Lead the SDK and Node to them. */
   readonly variables: Readonly<Record<string, string>>;
   readonly authUrl: string;
+  /** From now on each answer takes as long as its real counterpart's does, or no time. */
+  readonly waitBeforeAnswers: (waits: boolean) => void;
   readonly close: () => Promise<void>;
 }
+
+/** The tables: one in which nothing is ever kept, and one that keeps a token. */
+export const TABLES = { empty: 'pairs', keeping: 'pairs-kept' };
+
+/** Until an answer begins: of Secrets Manager, DynamoDB in the region, and a service elsewhere. */
+export const LATENCIES_MS = [12, 4, 60] as const;
 
 /** Starts Secrets Manager, DynamoDB and a token endpoint on this machine, behind TLS; `folder` takes the certificate. */
 export async function startStandIns(folder: string): Promise<StandIns> {
@@ -20,8 +30,13 @@ export async function startStandIns(folder: string): Promise<StandIns> {
   const certificate = await authority.issue();
   const caFile = join(folder, 'ca.pem');
   await writeFile(caFile, authority.ca);
+  let waits = false;
+  const kept = new Map<string, Item>();
+  const aws = (target: string, body: string) => answerOfAws(target, body, keeps(body) ? kept : new Map());
   const servers = await Promise.all(
-    [answerOfSecretsManager, answerOfDynamoDB, answerOfTokenEndpoint].map((answer) => start(certificate, answer)),
+    [aws, aws, () => TOKEN_RESPONSE].map((answer, n) =>
+      start(certificate, answer, () => (waits ? sleep(LATENCIES_MS[n]) : undefined)),
+    ),
   );
   const [secretsManager = '', dynamodb = '', authUrl = ''] = servers.map(({ url }) => url);
   return {
@@ -31,37 +46,23 @@ export async function startStandIns(folder: string): Promise<StandIns> {
       AWS_ENDPOINT_URL_DYNAMODB: dynamodb,
     },
     authUrl,
+    waitBeforeAnswers(value) {
+      waits = value;
+    },
     close: async () => void (await Promise.all(servers.map(({ close }) => close()))),
   };
 }
 
-type Answer = (body: string) => object;
-
-/** Every secret holds a credential that a sealing key can be made of as well. */
-function answerOfSecretsManager(body: string): object {
-  const { SecretId } = JSON.parse(body);
-  return {
-    ARN: `arn:aws:secretsmanager:eu-west-1:111111111111:secret:${SecretId}-AbCdEf`,
-    Name: SecretId,
-    VersionId: '11111111-2222-4333-8444-555555555555',
-    SecretString: JSON.stringify({ client_id: 'the-user-name', secret: 'the-password-of-this-client' }),
-    VersionStages: ['AWSCURRENT'],
-    CreatedDate: 1_767_225_600,
-  };
+function keeps(body: string): boolean {
+  return JSON.parse(body).TableName === TABLES.keeping;
 }
 
-/** There is no item, and every change succeeds. */
-function answerOfDynamoDB(): object {
-  return {};
-}
+type Answer = (target: string, body: string) => object;
 
-function answerOfTokenEndpoint(): object {
-  return { access_token: 'a-token-that-is-as-long-as-opaque-tokens-are', token_type: 'Bearer', expires_in: 86_400 };
-}
-
-async function start(certificate: ServerCertificate, answer: Answer) {
+async function start(certificate: ServerCertificate, answer: Answer, latency: () => Promise<void> | undefined) {
   const server = createServer({ ...certificate, keepAlive: true }, async (request: IncomingMessage, response) => {
-    const body = JSON.stringify(answer(await text(request)));
+    const body = JSON.stringify(answer(`${request.headers['x-amz-target']}`, await text(request)));
+    await latency();
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length }).end(body);
   });
   server.keepAliveTimeout = 0;

@@ -45,6 +45,8 @@ const COMMANDS: readonly CommandFile[] = [
   [['sealing-key'], async () => (await import('./sealing-key.ts')).addSealingKeyCommands],
   [['release'], async () => (await import('./release.ts')).addReleaseCommands],
   [['config'], async () => (await import('./config.ts')).addConfigCommand],
+  [['env'], async () => (await import('./env.ts')).addEnvCommand],
+  [['service'], async () => (await import('./service.ts')).addServiceCommand],
   [['completion'], async () => (await import('./completion.ts')).addCompletionCommand],
 ];
 

@@ -1,17 +1,16 @@
 import { styleText } from 'node:util';
 import { type Command, Option } from 'commander';
-import { aborted, CommandFailure, explainFailure, isFailure } from '../../client/commands/failure.ts';
+import { explainFailure, isFailure } from '../../client/commands/failure.ts';
 import { addConnectionOptions, type ConnectionOptions, connect } from '../../client/commands/options.ts';
 import { printJson, tableText, talk, talkOfProgress } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
-import { causeWord } from '../../functions/aws/calls.ts';
 import { isRecord } from '../../functions/broker/json.ts';
 import type { Pair } from '../../functions/broker/pair/pair.ts';
 import { FINDINGS } from '../../functions/contract.ts';
-import { parseJsonObject } from '../json.ts';
 import { checkMembers, checkPairs, findingOf, mapConcurrently, type PairCheck } from './shared/checks.ts';
 import { type ClientSecret, checkedPairs, tellOld } from './shared/client-secret.ts';
 import { checkEndpoint } from './shared/environment.ts';
+import { orderLocalBroker } from './shared/local-broker.ts';
 import { addWatchOptions, type ClientOptions, type WatchOptions, watch } from './shared/options.ts';
 import { openSecrets, type Secrets } from './shared/secrets.ts';
 
@@ -158,12 +157,7 @@ interface ScheduledRun {
 
 /** Lets the local broker run the scheduled check of all credentials. */
 async function runSchedule(shell: Shell): Promise<ScheduledRun> {
-  const url = controlUrl(shell.env.TOKEN_BROKER_CONTROL_URL ?? '');
-  const answer = await post(new URL('/health-run', url), shell.signal);
-  const summary = parseJsonObject(answer.text);
-  if (answer.status !== 200 || summary === undefined) {
-    throw new CommandFailure('control-failed', `The local broker answered ${answer.status}`, ADVICE);
-  }
+  const summary = await orderLocalBroker(shell, 'TOKEN_BROKER_CONTROL_URL', '/health-run');
   const pairs = [...listOf(summary.checked), ...listOf(summary.missed)].flatMap((entry) => readPair(entry) ?? []);
   return { summary, pairs, notices: noticesOn(summary) };
 }
@@ -188,29 +182,6 @@ function noticesOn({ probe, reported }: ScheduledRun['summary']): readonly strin
     ...(typeof sent === 'number' ? [`Messages to the operators: ${sent}`] : []),
   ];
 }
-
-/** Elsewhere than on this machine the schedule belongs to AWS. */
-function controlUrl(text: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url?.protocol !== 'http:' || !/^(127\.0\.0\.1|\[::1\]|localhost)$/.test(url.hostname)) {
-    throw new CommandFailure('control-unknown', 'TOKEN_BROKER_CONTROL_URL is not the one of a local broker', ADVICE);
-  }
-  return url;
-}
-
-async function post(url: URL, signal: AbortSignal) {
-  try {
-    const response = await fetch(url, { method: 'POST', redirect: 'manual', signal });
-    return { status: response.status, text: await response.text() };
-  } catch (error) {
-    if (signal.aborted) throw aborted();
-    const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-    throw new CommandFailure('control-unreachable', `The local broker did not answer (${causeWord(cause)})`, ADVICE);
-  }
-}
-
-const ADVICE =
-  'npm start runs a local broker and prints what to set; in AWS the schedule runs by itself, and health without --run checks now.';
 
 const HELP = `
 A pair that callers' own requests have proven lately costs the service nothing; a rejected version is not sent again.

@@ -11,20 +11,29 @@ import { type LocalCaller, type LocalConfig, parseLocalConfig } from '../../lib/
 import { functionName, tableName, tokenRoleName } from '../../lib/settings/names.ts';
 import { ensurePairTable, ensureSealingKey, startDynamoDB } from './aws/dynamodb.ts';
 import { startLogs } from './aws/logs.ts';
-import type { LabelUpdate } from './aws/secret-store.ts';
+import { isDenied } from './aws/secret-policy.ts';
+import type { LabelUpdate, StoredSecret } from './aws/secret-store.ts';
 import { startSecretsManager } from './aws/secrets-manager.ts';
 import type { AwsKey } from './aws/server.ts';
 import type { PublishedMessage } from './aws/sns-sts.ts';
-import { createCheckerKeys, type LocalCheckers, startCheckers } from './checkers.ts';
-import { ACCEPTED_CREDENTIALS, exampleConfig, randomKey } from './config.ts';
+import { createCheckerKeys, type LocalCheckers, type StartBeside, startCheckers } from './checkers.ts';
+import {
+  ACCEPTED_CREDENTIALS,
+  ACCEPTED_SECRET,
+  exampleConfig,
+  LOCAL_ENVIRONMENT,
+  movedText,
+  portBeside,
+  randomKey,
+} from './config.ts';
 import { FUNCTION_ACCOUNT } from './function-url/event.ts';
 import { type AnsweredRequest, startFunctionUrl } from './function-url/server.ts';
+import type { PageClient } from './page/messages.ts';
 import { startTokenService } from './token-service/server.ts';
 
-/** The environment's name: a client's secret is `token-broker/local/<client>`. */
-export const LOCAL_ENVIRONMENT = 'local';
-
 const TABLE_NAME = tableName(LOCAL_ENVIRONMENT);
+/** So that an incident of the services' stand-in shows in the checks a minute later, and not an hour. */
+const REHEARSED_PROOF_SECONDS = 60;
 const BROKER_ROLE = `arn:aws:iam::${FUNCTION_ACCOUNT}:role/${tokenRoleName(LOCAL_ENVIRONMENT)}`;
 
 export interface LocalBroker {
@@ -36,6 +45,12 @@ export interface LocalBroker {
   readonly controlUrl: string;
   /** The services' stand-in; absent when a configuration brings its own services. */
   readonly tokenServiceUrl: string | undefined;
+  /** The addresses of everything that was started here. */
+  readonly standIns: readonly string[];
+  /** Says which stand-ins are not where they should be. */
+  readonly moved: readonly string[];
+  /** The clients that have a secret, while Secrets Manager is a stand-in of this process. */
+  readonly clients: () => readonly PageClient[];
   /** Waits until the health function is done with every event so far. */
   readonly eventsSettled: () => Promise<void>;
   readonly close: () => Promise<void>;
@@ -64,10 +79,20 @@ export async function startLocalBroker(options: Options): Promise<LocalBroker> {
   const close = async () => {
     for (const closeOne of closers.splice(0).toReversed()) await closeOne();
   };
+  const [moved, standIns]: [string[], string[]] = [[], []];
+  let clients: LocalBroker['clients'] = () => [];
+  const startBeside: StartBeside = async (offset, name, start) => {
+    const wanted = portBeside(port, offset);
+    const server = await start(wanted);
+    closers.push(server.close);
+    standIns.push(server.url);
+    moved.push(...movedText(name, wanted, server.url));
+    return server;
+  };
   try {
-    const tokenService =
-      input === undefined ? await startTokenService({ credentials: ACCEPTED_CREDENTIALS }) : undefined;
-    if (tokenService !== undefined) closers.push(tokenService.close);
+    const accepted = { credentials: ACCEPTED_CREDENTIALS, acceptedSecret: ACCEPTED_SECRET };
+    const startServices = (wanted: number) => startTokenService({ ...accepted, port: wanted });
+    const tokenService = input === undefined ? await startBeside(2, 'the services', startServices) : undefined;
     const config = parseLocalConfig(input ?? exampleConfig(tokenService?.authUrl ?? String));
 
     process.env.AWS_REGION ??= 'us-east-1';
@@ -78,22 +103,23 @@ export async function startLocalBroker(options: Options): Promise<LocalBroker> {
     const own = { ...(await secretsManager.config.credentials()), role: BROKER_ROLE, mayReadSecrets: true };
     const keys = [...keysOf(config), own];
     if (brokerKey !== undefined) {
-      const standIn = await startSecretsManager({ keys, onLabelUpdated: events.deliver });
-      closers.push(standIn.close);
+      const startSecrets = (wanted: number) =>
+        startSecretsManager({ keys, onLabelUpdated: events.deliver, port: wanted });
+      const standIn = await startBeside(3, 'Secrets Manager', startSecrets);
       process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER = standIn.url;
+      clients = () => standIn.store.all().flatMap(readClient);
     }
     await storeSecrets(secretsManager, config.credentials);
     if (!process.env.AWS_ENDPOINT_URL_DYNAMODB) {
-      const standIn = await startDynamoDB({ keys });
-      closers.push(standIn.close);
-      process.env.AWS_ENDPOINT_URL_DYNAMODB = standIn.url;
+      const startTable = (wanted: number) => startDynamoDB({ keys, port: wanted });
+      process.env.AWS_ENDPOINT_URL_DYNAMODB = (await startBeside(4, 'DynamoDB', startTable)).url;
     }
     await ensurePairTable(createDynamoDBClient(), TABLE_NAME);
     await ensureSealingKey(secretsManager, LOCAL_ENVIRONMENT);
     secretsManager.destroy();
 
-    const logs = await startLogs({ keys, logGroup: functionName(LOCAL_ENVIRONMENT) });
-    closers.push(logs.close);
+    const logGroup = functionName(LOCAL_ENVIRONMENT);
+    const logs = await startBeside(5, 'CloudWatch Logs', (wanted) => startLogs({ keys, logGroup, port: wanted }));
     process.env.AWS_ENDPOINT_URL_CLOUDWATCH_LOGS = logs.url;
     const log = (line: string) => {
       logs.add(line);
@@ -105,7 +131,7 @@ export async function startLocalBroker(options: Options): Promise<LocalBroker> {
     const { handler } = createTokenFunction({
       environment: LOCAL_ENVIRONMENT,
       tableName: TABLE_NAME,
-      settings: { services, accessRules, provenForSeconds },
+      settings: { services, accessRules, provenForSeconds: tokenService ? REHEARSED_PROOF_SECONDS : provenForSeconds },
       checkerRoles: [checkerKeys.health.role],
       write: log,
     });
@@ -114,16 +140,24 @@ export async function startLocalBroker(options: Options): Promise<LocalBroker> {
     closers.push(functionUrl.close);
     const { url } = functionUrl;
     const names = { environment: LOCAL_ENVIRONMENT, tableName: TABLE_NAME };
-    const checkers = await startCheckers({ ...names, url, config, keys, checkerKeys, write, onMessage });
+    const checkers = await startCheckers({ ...names, url, config, keys, checkerKeys, write, onMessage, startBeside });
     closers.push(checkers.close, events.settled);
     events.subscribe(checkers.labelUpdated);
     const { controlUrl } = checkers;
     const tokenServiceUrl = tokenService?.url;
-    return { url, config, brokerKey, controlUrl, tokenServiceUrl, eventsSettled: events.settled, close };
+    const addresses = { url, controlUrl, tokenServiceUrl, standIns, moved };
+    return { ...addresses, config, brokerKey, clients, eventsSettled: events.settled, close };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+function readClient(secret: StoredSecret): readonly PageClient[] {
+  const prefix = secretName(LOCAL_ENVIRONMENT, '');
+  if (!secret.name.startsWith(prefix)) return [];
+  const stopped = isDenied(secret, BROKER_ROLE) ? 'stopped' : undefined;
+  return [{ name: secret.name.slice(prefix.length), state: secret.deletion ? 'deleted' : stopped }];
 }
 
 /** What EventBridge is between Secrets Manager and the health function: events before there is a subscriber are lost. */

@@ -3,11 +3,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { createHealthFunction } from '../../functions/health-function.ts';
 import type { LocalCaller, LocalConfig } from '../../lib/settings/local-config.ts';
 import type { LabelUpdate } from './aws/secret-store.ts';
-import type { Signatures } from './aws/server.ts';
+import type { StandInOptions } from './aws/server.ts';
 import { type PublishedMessage, startSns, startSts } from './aws/sns-sts.ts';
 import { randomKey } from './config.ts';
 import { FUNCTION_ACCOUNT } from './function-url/event.ts';
-import { listen, refuseForeign, sendJson, stop } from './loopback.ts';
+import { listenNear, refuseForeign, sendJson, stop } from './loopback.ts';
 
 const TOPIC_ARN = `arn:aws:sns:us-east-1:${FUNCTION_ACCOUNT}:token-broker-local`;
 
@@ -31,7 +31,14 @@ export interface LocalCheckers {
   readonly close: () => Promise<void>;
 }
 
-interface Options extends Signatures {
+/** Starts a server so many ports behind the broker's, where it can, and ends it with the broker. */
+export type StartBeside = <Server extends { readonly url: string; readonly close: () => Promise<void> }>(
+  offset: number,
+  name: string,
+  start: (wanted: number) => Promise<Server>,
+) => Promise<Server>;
+
+interface Options extends StandInOptions {
   readonly environment: string;
   readonly tableName: string;
   /** The broker's Function URL. */
@@ -40,12 +47,14 @@ interface Options extends Signatures {
   readonly checkerKeys: CheckerKeys;
   readonly write: (line: string) => void;
   readonly onMessage: (message: PublishedMessage) => void;
+  readonly startBeside: StartBeside;
 }
 
 /** Starts the health function, with stand-ins for the topic of the operators and for STS. */
 export async function startCheckers(options: Options): Promise<LocalCheckers> {
-  const { environment, tableName, url, config, keys, checkerKeys, write, onMessage } = options;
-  const sns = await startSns({ keys, topicArn: TOPIC_ARN, onMessage });
+  const { environment, tableName, url, config, keys, checkerKeys, write, onMessage, startBeside } = options;
+  const startTopic = (port: number) => startSns({ keys, topicArn: TOPIC_ARN, onMessage, port });
+  const sns = await startBeside(7, 'SNS', startTopic);
   const sts = await startSts({ keys, roles: [checkerKeys.probe] });
   Object.assign(process.env, { AWS_ENDPOINT_URL_SNS: sns.url, AWS_ENDPOINT_URL_STS: sts.url });
 
@@ -62,8 +71,11 @@ export async function startCheckers(options: Options): Promise<LocalCheckers> {
     credentials: checkerKeys.health,
     write,
   });
-  const control = createServer((request, response) => void answerControl(request, response));
-  const port = await listen(control, 0);
+  const server = createServer((request, response) => void answerControl(request, response));
+  const control = await startBeside(6, 'the schedule', async (wanted) => ({
+    url: `http://127.0.0.1:${await listenNear(server, wanted)}`,
+    close: () => stop(server),
+  }));
 
   /** `POST /health-run` runs the health function once and answers with its result; no page of a browser can ask for it. */
   async function answerControl(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -80,11 +92,9 @@ export async function startCheckers(options: Options): Promise<LocalCheckers> {
   }
 
   return {
-    controlUrl: `http://127.0.0.1:${port}`,
+    controlUrl: control.url,
     labelUpdated: (update) => health(labelUpdatedEvent(update), contextOf(TIMEOUT_MS)),
-    close: async () => {
-      await Promise.all([stop(control), sns.close(), sts.close()]);
-    },
+    close: sts.close,
   };
 }
 

@@ -1,4 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { causeWord } from '../../functions/aws/calls.ts';
 
 /** A request as it came over the wire: nothing decoded, every header in its order, one character per byte. */
 export interface ReceivedRequest {
@@ -30,6 +31,17 @@ export async function listen(server: Server, port: number, variable = 'PORT'): P
   if (address === null || typeof address === 'string') throw new TypeError('the server has no port');
   return address.port;
 }
+
+/** As `listen`, on a free port when the wanted one is taken, absent, or no port at all. */
+export async function listenNear(server: Server, wanted = 0): Promise<number> {
+  if (wanted === 0 || wanted > MAX_PORT) return listen(server, 0);
+  return listen(server, wanted).catch((error: unknown) => {
+    if (error instanceof Error && causeWord(error.cause) === 'EADDRINUSE') return listen(server, 0);
+    throw error;
+  });
+}
+
+export const MAX_PORT = 65_535;
 
 /** Stops listening and ends open connections, too. */
 export function stop(server: Server): Promise<void> {

@@ -44,7 +44,7 @@ export interface About {
  */
 export async function explainFailure(
   shell: Shell,
-  options: About & { readonly json?: boolean | undefined },
+  options: About & { readonly json?: boolean | undefined; readonly url?: string | undefined },
   work: () => Promise<void>,
 ): Promise<void> {
   try {
@@ -54,8 +54,9 @@ export async function explainFailure(
     const failure = isFailure(error) ? error : defect(error);
     if (failure.type === 'aborted') throw new CommanderError(INTERRUPTED, failure.type, failure.message);
     if (options.json) printJson(shell, asProblem(failure));
-    talk(shell, `error: ${failure.message}`);
-    talk(shell, adviceFor(failure, options));
+    const ended = isOfEndedBroker(shell, failure, options.url);
+    talk(shell, `error: ${ended ? `${failure.type}: ${ENDED}` : failure.message}`);
+    talk(shell, ended ? AFTER_END : adviceFor(failure, options));
     const profile = missingProfile(shell);
     if (profile !== undefined && failure.type.startsWith('aws-credentials-')) talk(shell, profile);
     const retryAfterSeconds = failure instanceof TokenBrokerError ? failure.retryAfterSeconds : undefined;
@@ -63,6 +64,18 @@ export async function explainFailure(
     shell.exitCode = 1;
   }
 }
+
+/** Whether nothing listens where a terminal's variables, or `--url`, look for a broker on this machine. */
+function isOfEndedBroker({ env }: Shell, { message }: Failure, url = ''): boolean {
+  const isOfBroker = (name: string) => /^(AWS_ENDPOINT|TOKEN_BROKER)_(\w+_)?URL(_\w+)?$/.test(name);
+  const set = Object.keys(env).filter(isOfBroker);
+  const isHere = (place = '') => /^http:\/\/(127\.0\.0\.1|localhost|\[::1\])(:|\/|$)/.test(place);
+  return message.includes('ECONNREFUSED') && [url, ...set.map((name) => env[name])].some(isHere);
+}
+
+const ENDED = 'The local broker that the variables of this terminal name has ended.';
+const AFTER_END =
+  'Start it again with npm start, or take its variables away: eval "$(npm run --silent token-broker -- env --unset)".';
 
 /** A sentence about the profile that the shell names and no file has. */
 export function missingProfile(shell: Shell): string | undefined {

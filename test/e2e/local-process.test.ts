@@ -7,7 +7,7 @@ import {
   SecretsManagerClient,
 } from '@aws-sdk/client-secrets-manager';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { exampleConfig, readPorts } from '../../bin/local/config.ts';
+import { exampleConfig, movedText, readPorts } from '../../bin/local/config.ts';
 import { listen } from '../../bin/local/loopback.ts';
 import {
   ask,
@@ -23,6 +23,9 @@ import { motoIsInstalled, startMoto } from '../support/moto.ts';
 const BILLING = { accessKeyId: 'AKIDLOCALBILLING', secretAccessKey: 'local-billing-secret' };
 
 const OPERATOR = { accessKeyId: 'AKIDLOCALOPERATOR', secretAccessKey: 'local-operator-secret' };
+
+/** Nothing listens there. */
+const GONE = 'http://127.0.0.1:9';
 
 const askFor = (broker: LocalBrokerProcess, client: string) =>
   ask(broker, BILLING, { client, service: 'customer-insights' });
@@ -77,11 +80,51 @@ describe('npm start', () => {
     for (const one of [url, secrets, tokenServiceUrl(broker), pageUrl(broker)]) await expectFreePort(one);
   });
 
-  it('has its page on 8789, or on a free port when the broker is elsewhere, or on a given port', () => {
-    expect(readPorts({})).toEqual({ port: 8788, pagePort: 8789 });
-    expect(readPorts({ PORT: '9000' })).toEqual({ port: 9000, pagePort: 0 });
-    expect(readPorts({ PAGE_PORT: '9001' })).toEqual({ port: 8788, pagePort: 9001 });
-    expect(readPorts({ PORT: '9000', PAGE_PORT: '9001' })).toEqual({ port: 9000, pagePort: 9001 });
+  it.each([
+    [{}, { port: 8788, pagePort: 8789, pageMayMove: true }],
+    [{ PORT: '9000' }, { port: 9000, pagePort: 9001, pageMayMove: true }],
+    [{ PORT: '0' }, { port: 0, pagePort: 0, pageMayMove: true }],
+    [{ PAGE_PORT: '9009' }, { port: 8788, pagePort: 9009, pageMayMove: false }],
+  ])('has its page beside the broker, or on a given port: %o', (variables, ports) => {
+    expect(readPorts(variables)).toEqual(ports);
+  });
+
+  it('has its page and its stand-ins on the ports behind its own, and says which one is on a free port instead', async () => {
+    const [port, taken] = [await freePorts(8), createServer()];
+    onTestFinished(() => void taken.close());
+    await listen(taken, port + 3);
+    const broker = await startLocalBroker({ env: { PORT: `${port}` } });
+    const { stdout } = await broker.end();
+
+    const beside = (offset: number) => `http://127.0.0.1:${port + offset}`;
+    const variables = printedVariables(broker);
+    expect(pageUrl(broker)).toBe(beside(1));
+    expect(tokenServiceUrl(broker)).toBe(beside(2));
+    expect(variables).toMatchObject({
+      TOKEN_BROKER_URL: beside(0),
+      AWS_ENDPOINT_URL_DYNAMODB: beside(4),
+      AWS_ENDPOINT_URL_CLOUDWATCH_LOGS: beside(5),
+      TOKEN_BROKER_CONTROL_URL: beside(6),
+    });
+    const moved = `is ${variables.AWS_ENDPOINT_URL_SECRETS_MANAGER}, because port ${port + 3} is taken.`;
+    expect(stdout.match(/^The address of .*$/gm)).toEqual([`The address of Secrets Manager ${moved}`]);
+  });
+
+  it('says that there is no port behind the last one', () => {
+    expect(movedText('the page', 65_536, 'http://127.0.0.1:1')).toEqual([
+      'The address of the page is http://127.0.0.1:1, because there is no port 65536.',
+    ]);
+    expect(movedText('the page', 0, 'http://127.0.0.1:1')).toEqual([]);
+  });
+
+  it('passes over the variables of another broker that were pasted into its terminal, and says so', async () => {
+    const pasted = { TOKEN_BROKER_CONTROL_URL: GONE, AWS_ENDPOINT_URL_SECRETS_MANAGER: GONE };
+    const broker = await startLocalBroker({ env: pasted });
+    const { status } = await askFor(broker, 'acme');
+    const { stderr } = await broker.end();
+
+    expect(status).toBe(200);
+    expect(stderr).toMatch(/^This terminal has the variables of a local broker: .* env --unset\)"\n$/s);
   });
 
   it('shows on its page what is running and who may ask for what, but no key and no credential', () => {
@@ -101,7 +144,7 @@ describe('npm start', () => {
         { name: 'operator', allowed: expect.arrayContaining(['check globex/customer-insights']) },
         { name: 'stranger', allowed: [] },
       ],
-      clients: ['acme', 'globex', 'initech'],
+      clients: [{ name: 'acme' }, { name: 'globex' }, { name: 'initech' }],
       services: [
         { name: 'customer-insights', url: `${tokenServiceUrl(broker)}/customer-insights/auth/v1/token` },
         { name: 'merchant-payment-cleansing' },
@@ -125,7 +168,7 @@ describe('npm start', () => {
     const { exitCode, stdout, stderr } = await runLocalBroker({ args: ['--help'] });
 
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
-    expect(stdout).toMatch(/--config <file>.*PORT .*8788.*PAGE_PORT .*8789.*AWS_ENDPOINT_URL_SECRETS_MANAGER/s);
+    expect(stdout).toMatch(/--config <file>.*PORT .*8788.*PAGE_PORT .*PORT\+1.*AWS_ENDPOINT_URL_SECRETS_MANAGER/s);
   });
 });
 
@@ -307,6 +350,16 @@ function listenForTest(server: Server): Promise<number> {
     await once(server, 'close');
   });
   return listen(server, 0);
+}
+
+/** The first of so many ports that are free one behind the other, out of reach of those that the system gives away. */
+async function freePorts(count: number): Promise<number> {
+  for (let first = 20_000 + (process.pid % 1_000) * 10; ; first += count) {
+    const tried = Array.from({ length: count }, () => createServer());
+    const got = await Promise.allSettled(tried.map((server, offset) => listen(server, first + offset)));
+    await Promise.all(tried.map((server) => new Promise((resolve) => server.close(resolve))));
+    if (got.every(({ status }) => status === 'fulfilled')) return first;
+  }
 }
 
 async function expectFreePort(url: string): Promise<void> {

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { type LocalBrokerProcess, shellCommands, startLocalBroker } from '../support/local-broker.ts';
+import { type LocalBrokerProcess, startLocalBroker } from '../support/local-broker.ts';
 import { blocks, commands } from '../support/readme.ts';
 import { runs } from '../support/signers.ts';
 
@@ -20,13 +20,19 @@ const ELSEWHERE = {
   'npm run deploy -- dev': 'needs an AWS account',
 } as const;
 
-/** Commands that are run here, and what shows that they work. */
+const AS_BILLING = 'eval "$(npm run --silent token-broker -- env billing)"';
+const AS_OPERATOR = 'eval "$(npm run --silent token-broker -- env operator)"';
+const HOOLI = { client_id: 'hooli-id', secret: 'good-1' };
+
+/** Commands that are run here, in this order, and what shows that they work. */
 const RUN_HERE = {
   'npm ci && npm start': startsOnThisMachine,
+  [AS_BILLING]: (command) => prints(`${command}; echo $AWS_ACCESS_KEY_ID`, /^AKIDLOCALBILLING$/m),
+  [AS_OPERATOR]: (command) => prints(`${command}; echo $AWS_ACCESS_KEY_ID`, /^AKIDLOCALOPERATOR$/m),
   'npm run --silent token-broker -- token --client acme --service customer-insights': (command) =>
-    prints(command, /^fingerprint +[0-9a-f]{16}$/m),
+    prints(`${AS_BILLING}\n${command}`, /^fingerprint +[0-9a-f]{16}$/m),
   'npm run --silent token-broker -- token --client acme --service customer-insights --json --reveal': (command) =>
-    prints(command, /^ {2}"access_token": "[\w-]{43}",$/m),
+    prints(`${AS_BILLING}\n${command}`, /^ {2}"access_token": "[\w-]{43}",$/m),
   'npm run --silent token-broker -- client list': (command) =>
     prints(asOperator(command), /^acme +customer-insights +(?:ok|unproven) .* [0-9a-f]{8} /m),
   'npm run --silent token-broker -- client check acme': (command) =>
@@ -35,12 +41,14 @@ const RUN_HERE = {
     prints(asOperator(`${command} || test $? = 1`), /^acme +accepted/m),
   'npm run --silent token-broker -- policy arn:aws:iam::222222222222:role/invoicing --environment dev': printsThePolicy,
   'npm run --silent token-broker -- client put hooli --create --services customer-insights': (command) =>
-    prints(
-      asOperator(`echo '{"client_id":"id","secret":"unknown"}' | ${command} || test $? = 1`),
-      /^customer-insights +rejected/m,
-    ),
+    prints(asOperator(`echo '${JSON.stringify(HOOLI)}' | ${command}`), /^customer-insights +accepted/m),
   'npm run --silent token-broker -- config dev': (command) => prints(command, /^account +\d{12} +written$/m),
+  'npm run --silent token-broker -- service customer-insights --down': (command) =>
+    prints(asOperator(`${command}\n${PUT_UMBRELLA} || test $? = 1`), /^customer-insights +unreachable/m),
 } as const satisfies Record<string, (command: string) => Promise<void>>;
+
+/** A client that is new: of every other one a proof is known. */
+const PUT_UMBRELLA = `echo '${JSON.stringify(HOOLI)}' | npm run --silent token-broker -- client put umbrella --create --services customer-insights`;
 
 const hasCurl = runs('curl', '--aws-sigv4', 'aws:amz', '--version');
 
@@ -52,16 +60,14 @@ afterAll(async () => {
   expect(await broker.end()).toMatchObject({ exitCode: 0 });
 });
 
-/** Runs a command in a terminal into which the variables that `npm start` prints were copied. */
-async function inTerminal(command: string, cwd = root) {
-  const variables = shellCommands(broker).replaceAll(/^ *npm .*$/gm, '');
-  return promisify(execFile)('sh', ['-e', '-c', variables + command], { cwd });
+/** Runs a command in a terminal of its own, on the machine on which `npm start` runs. */
+async function inTerminal(command: string) {
+  const env = { PATH: process.env.PATH, HOME: process.env.HOME, PORT: new URL(broker.url).port };
+  return promisify(execFile)('sh', ['-e', '-c', command], { cwd: root, env });
 }
 
-/** The keys that `npm start` prints for the operator of the clients. */
 function asOperator(command: string): string {
-  const keys = broker.output.stdout.match(/export AWS_ACCESS_KEY_ID=\S+ AWS_SECRET_ACCESS_KEY=\S+$/m);
-  return `${keys?.[0]}\n${command}`;
+  return `${AS_OPERATOR}\n${command}`;
 }
 
 async function prints(command: string, expected: RegExp) {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { EVENT } from '../../bench/start/cold-start.ts';
 import { countCalls } from '../../bench/start/counted-calls.ts';
+import { EVENT } from '../../bench/start/exchange.ts';
 import type { TokenFunction } from '../../functions/token-function.ts';
 
 it('calls AWS and the service exactly as often as each way to an answer needs', async () => {

@@ -1,13 +1,12 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { CreateSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
-import { ensurePairTable, ensureSealingKey, startDynamoDB } from '../../bin/local/aws/dynamodb.ts';
-import { startSecretsManager } from '../../bin/local/aws/secrets-manager.ts';
-import { startSns, startSts } from '../../bin/local/aws/sns-sts.ts';
+import { ensurePairTable, ensureSealingKey } from '../../bin/local/aws/dynamodb.ts';
 import { startFunctionUrl } from '../../bin/local/function-url/server.ts';
 import { startTokenService } from '../../bin/local/token-service/server.ts';
 import type { BrokerSettings } from '../../functions/environment.ts';
 import { deployed } from '../support/cloudwatch/template-alarms.ts';
 import { type LambdaProcess, startLambda } from '../support/lambda-process.ts';
+import { startDynamoDB, startSecretsManager, startSns, startSts } from '../support/stand-ins.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
 import { finder } from './deployed-stack.ts';
 import { type Synthesised, synthesise } from './synthesise.ts';

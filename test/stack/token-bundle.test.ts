@@ -1,12 +1,14 @@
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { makeBundles } from '../../bench/start/bundles.ts';
-import { EVENT, startVariant } from '../../bench/start/cold-start.ts';
+import { startVariant } from '../../bench/start/cold-start.ts';
+import { EVENT } from '../../bench/start/exchange.ts';
 import { startStandIns } from '../../bench/start/stand-ins.ts';
-import { analyseTokenBundle } from '../../bench/start/token-bundle.ts';
 import { environments } from '../../lib/environments.ts';
+import { BUNDLE, bundleAsStack } from '../support/stack-bundle.ts';
 import { synthesise } from './synthesise.ts';
 
 describe('the bundle of the token function', () => {
@@ -42,12 +44,11 @@ describe('an environment that has started, requested a token and answered from m
     const folder = await mkdtemp(join(tmpdir(), 'token-bundle-'));
     const standIns = await startStandIns(folder);
     const bundles = await makeBundles(folder, standIns.authUrl);
-    const world = { bundles, standIns, command: [process.execPath, bundles.runtimeClient] };
     const modulesAfter = async (variant: 'broker' | 'empty', file: string) => {
       const own = bundles.folders[variant];
       await rename(join(own, file), join(own, `function.${file.split('.')[1]}`));
       await writeFile(join(own, 'index.mjs'), TELL_MODULES.replace('FILE', `./function.${file.split('.')[1]}`));
-      const environment = await startVariant(world, variant);
+      const environment = await startVariant({ bundles, standIns }, variant);
       for (const cache of ['fwd=miss', 'hit; detail=memory']) {
         const { result } = await environment.invoke(EVENT);
         if (variant === 'broker') expect(JSON.stringify(result)).toContain(`token-broker; ${cache}`);
@@ -98,3 +99,26 @@ import * as functionModule from 'FILE';
 const handler_ = functionModule.handler;
 export const handler = async (event, context) => event.tellModules ? process.moduleLoadList : handler_(event, context);
 `;
+
+interface Analysed {
+  readonly code: string;
+  /** The packages that a part of the bundle is from, in alphabetical order. */
+  readonly packages: readonly string[];
+}
+
+/** Bundles the token function with the options of the stack, and tells what went in. */
+async function analyseTokenBundle(): Promise<Analysed> {
+  const entry = fileURLToPath(new URL('../../functions/token.ts', import.meta.url));
+  const { outputFiles, metafile } = await bundleAsStack(entry);
+  const inputs = Object.entries(metafile.outputs[BUNDLE]?.inputs ?? {});
+  const used = inputs.filter(([, { bytesInOutput }]) => bytesInOutput > 0).map(([path]) => packageOf(path));
+  return {
+    code: outputFiles[0]?.text ?? '',
+    packages: [...new Set(used)].filter((name) => name !== undefined).toSorted(),
+  };
+}
+
+/** `undefined` for files of this project. */
+function packageOf(path: string): string | undefined {
+  return /.*node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1];
+}

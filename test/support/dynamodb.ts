@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
-import { FAULTS, type Fault } from '../../bin/local/aws/failure.ts';
+import { FAULTS, type Fault } from './aws-faults.ts';
 
 /** What can be done to a call on its way; `lost-answer` lets it reach its target. */
 export type CallFault = Fault | 'lost-answer' | keyof typeof STRANGE_ANSWERS | Reply;

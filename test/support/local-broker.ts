@@ -139,8 +139,8 @@ export function operatorCommands({ output }: LocalBrokerProcess): string {
 
 /** The variables of the `export` line of the greeting. */
 export function printedVariables({ output }: LocalBrokerProcess): Readonly<Record<string, string>> {
-  const words = printed(output, /^ {2}export (.*)$/m).matchAll(/(\w+)=(\S+)/g);
-  return Object.fromEntries([...words].map(([, name = '', value = '']) => [name, value]));
+  const words = printed(output, /^ {2}export (.*)$/m).matchAll(/(\w+)=(?:'([^']*)'|(\S+))/g);
+  return Object.fromEntries([...words].map(([, name = '', quoted, value = '']) => [name, quoted ?? value]));
 }
 
 function printed({ stdout }: Output, pattern: RegExp): string {

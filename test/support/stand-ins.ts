@@ -3,6 +3,7 @@ import { startDynamoDB as startRealDynamoDB } from '../../bin/local/aws/dynamodb
 import { startSecretsManager as startRealSecretsManager } from '../../bin/local/aws/secrets-manager.ts';
 import type { AwsKey } from '../../bin/local/aws/server.ts';
 import { startSns as startRealSns, startSts as startRealSts } from '../../bin/local/aws/sns-sts.ts';
+import { createFaults } from './aws-faults.ts';
 
 /** What tests sign with unless they are about signatures. */
 export const EXAMPLE_KEY = {
@@ -22,18 +23,21 @@ export function startDynamoDB(options: Without<Parameters<typeof startRealDynamo
 }
 
 /** The stand-in for Secrets Manager, in the same way. */
-export function startSecretsManager(options: Without<Parameters<typeof startRealSecretsManager>[0]> = {}) {
-  return startRealSecretsManager({ ...KEYS, ...options });
+export async function startSecretsManager(options: Without<Parameters<typeof startRealSecretsManager>[0]> = {}) {
+  const { intercept, failWith } = createFaults();
+  return { ...(await startRealSecretsManager({ ...KEYS, intercept, ...options })), failWith };
 }
 
 /** The stand-in for SNS, in the same way. */
-export function startSns(options: Without<Parameters<typeof startRealSns>[0]>) {
-  return startRealSns({ ...KEYS, ...options });
+export async function startSns(options: Without<Parameters<typeof startRealSns>[0]>) {
+  const { intercept, failWith } = createFaults();
+  return { ...(await startRealSns({ ...KEYS, intercept, ...options })), failWith };
 }
 
 /** The stand-in for STS, in the same way. */
-export function startSts(options: Without<Parameters<typeof startRealSts>[0]>) {
-  return startRealSts({ ...KEYS, ...options });
+export async function startSts(options: Without<Parameters<typeof startRealSts>[0]>) {
+  const { intercept, failWith } = createFaults();
+  return { ...(await startRealSts({ ...KEYS, intercept, ...options })), failWith };
 }
 
 /** Until the end of the test, what the SDK and the adapters repeat after a random pause is repeated at once. */

@@ -14,11 +14,11 @@ import {
 } from '@aws-sdk/client-secrets-manager';
 import dynalite from 'dynalite';
 import { sealingKeyName } from '../../../functions/contract.ts';
-import { listen, receive, send, stop } from '../loopback.ts';
-import { jsonRefusal, type Signatures, signerOf } from './server.ts';
+import { listenNear, receive, send, stop } from '../loopback.ts';
+import { jsonRefusal, type StandInOptions, signerOf } from './server.ts';
 
 /** Stands in for DynamoDB on 127.0.0.1, everything in memory. */
-export async function startDynamoDB(signatures: Signatures): Promise<DynamoDBStandIn> {
+export async function startDynamoDB(signatures: StandInOptions): Promise<DynamoDBStandIn> {
   const engine = dynalite({ createTableMs: 0 });
   const server = createServer((request, response) => {
     // A client that goes away in the middle of a request gets no answer.
@@ -36,7 +36,7 @@ export async function startDynamoDB(signatures: Signatures): Promise<DynamoDBSta
     engine.emit('request', Object.assign(Readable.from([request.body]), { method, url, headers }), response);
   }
 
-  const port = await listen(server, 0);
+  const port = await listenNear(server, signatures.port);
   return { url: `http://127.0.0.1:${port}`, close: () => stop(server) };
 }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { AwsError } from './failure.ts';
-import { type AwsServer, operation, type Signatures, serveAws } from './server.ts';
+import { type AwsServer, operation, type StandInOptions, serveAws } from './server.ts';
 
 export interface LogsStandIn extends AwsServer {
   /** Keeps a line of the log, the last ten thousand of them. */
@@ -12,7 +12,7 @@ export interface LogsStandIn extends AwsServer {
 export async function startLogs({
   logGroup,
   ...signatures
-}: Signatures & { readonly logGroup: string }): Promise<LogsStandIn> {
+}: StandInOptions & { readonly logGroup: string }): Promise<LogsStandIn> {
   const events: { readonly eventId: string; readonly timestamp: number; readonly message: string }[] = [];
   const FilterLogEvents = operation(FILTER, ({ logGroupName, startTime, filterPattern, nextToken }) => {
     if (logGroupName !== logGroup) {

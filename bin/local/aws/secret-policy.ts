@@ -36,14 +36,20 @@ export function policyOperations(store: SecretStore) {
  *
  * @throws AwsError AccessDeniedException
  */
-export function assertMayRead({ policy = '' }: StoredSecret, { role, mayReadSecrets }: AwsKey): void {
+export function assertMayRead(secret: StoredSecret, { role, mayReadSecrets }: AwsKey): void {
   if (!mayReadSecrets) {
     throw new AwsError(
       'AccessDeniedException',
       `User: ${role} is not authorized to perform: secretsmanager:GetSecretValue`,
     );
   }
-  const isDenied = statementsOf(policy).some(
+  if (isDenied(secret, role))
+    throw new AwsError('AccessDeniedException', 'An explicit deny in a resource-based policy');
+}
+
+/** Whether the secret's policy denies its value to a role by name. */
+export function isDenied({ policy = '' }: StoredSecret, role: string): boolean {
+  return statementsOf(policy).some(
     ({ Effect, Principal, Action, Condition }) =>
       Effect === 'Deny' &&
       Principal === '*' &&
@@ -52,7 +58,6 @@ export function assertMayRead({ policy = '' }: StoredSecret, { role, mayReadSecr
       isRecord(Condition.ArnEquals) &&
       Condition.ArnEquals['aws:PrincipalArn'] === role,
   );
-  if (isDenied) throw new AwsError('AccessDeniedException', 'An explicit deny in a resource-based policy');
 }
 
 function statementsOf(policy: string): readonly Readonly<Record<string, unknown>>[] {

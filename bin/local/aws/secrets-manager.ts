@@ -10,13 +10,13 @@ import {
   type StoredSecret,
   type StoredVersion,
 } from './secret-store.ts';
-import { type AwsServer, operation, type Signatures, serveAws } from './server.ts';
+import { type AwsServer, operation, type StandInOptions, serveAws } from './server.ts';
 
 export interface SecretsManagerStandIn extends AwsServer {
   readonly store: SecretStore;
 }
 
-interface Options extends Signatures {
+interface Options extends StandInOptions {
   /** Epoch milliseconds. */
   readonly now?: () => number;
   /** Called where AWS sends the event `Secret Label Updated`. */

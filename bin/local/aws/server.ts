@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { z } from 'zod';
 import { type SigningKey, SigV4Refusal, verifySigV4 } from '../function-url/sigv4.ts';
-import { type HttpAnswer, headerValue, listen, type ReceivedRequest, receive, send, stop } from '../loopback.ts';
-import { AwsError, FAULTS, type Fault } from './failure.ts';
+import { type HttpAnswer, headerValue, listenNear, type ReceivedRequest, receive, send, stop } from '../loopback.ts';
+import { AwsError } from './failure.ts';
 
 /** A key that the stand-ins of AWS know. */
 export interface AwsKey extends SigningKey {
@@ -13,19 +13,21 @@ export interface AwsKey extends SigningKey {
   readonly mayReadSecrets: boolean;
 }
 
-/** Which signatures a stand-in takes. */
-export interface Signatures {
+/** Which signatures a stand-in takes, and where it listens. */
+export interface StandInOptions {
+  /** A free one when left out or taken. */
+  readonly port?: number | undefined;
   readonly keys: readonly AwsKey[];
   /** Takes signatures of any date: for environments that live in a time of their own. */
   readonly ageless?: boolean | undefined;
+  /** Answers a call in place of the stand-in, or gives `false`. */
+  readonly intercept?: ((response: ServerResponse) => boolean) | undefined;
 }
 
 export interface AwsServer {
   readonly url: string;
   /** The names of the operations that were called, in order; nothing of what they were called with. */
   readonly calls: readonly string[];
-  /** Lets the next `times` calls fail, all of them when left out; `undefined` ends it. */
-  readonly failWith: (fault: Fault | undefined, times?: number) => void;
   readonly close: () => Promise<void>;
 }
 
@@ -35,7 +37,7 @@ export interface AwsServer {
  */
 export type Operation = (input: unknown, key: AwsKey) => object | undefined;
 
-interface Options extends Signatures {
+interface Options extends StandInOptions {
   /** As a signature names it. */
   readonly service: string;
   /** `json`: AWS JSON 1.1; `query`: a form in, XML out. */
@@ -48,8 +50,6 @@ export async function serveAws({ service, protocol, operations, ...signatures }:
   const codec: Codec = CODECS[protocol];
   const known = new Map(Object.entries(operations));
   const calls: string[] = [];
-  let fault: Fault | undefined;
-  let faultsLeft = 0;
 
   const server = createServer((request, response) => {
     respond(request, response).catch(() => response.destroy());
@@ -59,10 +59,7 @@ export async function serveAws({ service, protocol, operations, ...signatures }:
     const request = await receive(incoming, MAX_BODY_BYTES);
     const name = codec.nameOf(request, service);
     calls.push(name);
-    if (fault !== undefined && faultsLeft > 0) {
-      faultsLeft -= 1;
-      return FAULTS[fault](response);
-    }
+    if (signatures.intercept?.(response)) return;
     send(response, await answerTo(request, name).catch((error) => codec.refusal(asAwsError(error))));
   }
 
@@ -77,14 +74,10 @@ export async function serveAws({ service, protocol, operations, ...signatures }:
     return codec.answer(name, operation(codec.read(request), key));
   }
 
-  const port = await listen(server, 0);
+  const port = await listenNear(server, signatures.port);
   return {
     url: `http://127.0.0.1:${port}`,
     calls,
-    failWith: (next, times = Number.POSITIVE_INFINITY) => {
-      fault = next;
-      faultsLeft = times;
-    },
     close: () => stop(server),
   };
 }
@@ -92,7 +85,7 @@ export async function serveAws({ service, protocol, operations, ...signatures }:
 const MAX_BODY_BYTES = 1_048_576;
 
 /** The key that signed a request; throws an `AwsError` when none of the keys did. */
-export async function signerOf(request: ReceivedRequest, service: string, signatures: Signatures): Promise<AwsKey> {
+export async function signerOf(request: ReceivedRequest, service: string, signatures: StandInOptions): Promise<AwsKey> {
   if (!headerValue(request, 'authorization')) {
     throw new AwsError('MissingAuthenticationTokenException', 'Missing Authentication Token');
   }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { SigningKey } from '../function-url/sigv4.ts';
 import { AwsError } from './failure.ts';
-import { type AwsServer, operation, type Signatures, serveAws } from './server.ts';
+import { type AwsServer, operation, type StandInOptions, serveAws } from './server.ts';
 
 /** A message as the subscribers of a topic get it. */
 export interface PublishedMessage {
@@ -10,7 +10,7 @@ export interface PublishedMessage {
   readonly text: string;
 }
 
-interface SnsOptions extends Signatures {
+interface SnsOptions extends StandInOptions {
   /** Publishing to any other is refused. */
   readonly topicArn: string;
   readonly onMessage: (message: PublishedMessage) => void;
@@ -39,7 +39,7 @@ const PUBLISH = z.object({ TopicArn: z.string(), Subject: z.string().optional(),
 /** One line of ASCII that does not begin with a space, up to 100 characters. */
 const SUBJECT = /^[!-~][ -~]{0,99}$/;
 
-interface StsOptions extends Signatures {
+interface StsOptions extends StandInOptions {
   /** What each role signs with once it is assumed. */
   readonly roles: readonly (SigningKey & { readonly role: string })[];
 }

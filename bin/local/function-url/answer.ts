@@ -1,4 +1,5 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
+import { isRecord } from '../../../functions/broker/json.ts';
 import type { HttpAnswer } from '../loopback.ts';
 
 /** Lambda's limit on an event and on a result, both counted as JSON. */
@@ -46,10 +47,6 @@ export const THROTTLED = awsAnswer(429, 'TooManyRequestsException', {
 
 /** The function threw, ran out of time, or returned nonsense: Lambda tells the caller nothing about it. */
 export const FUNCTION_FAILED: HttpAnswer = { status: 502, headers: JSON_TYPE, body: 'Internal Server Error' };
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 function parseStatus(status: unknown): number {
   if (typeof status === 'number' && Number.isInteger(status) && status >= 200 && status <= 599) return status;

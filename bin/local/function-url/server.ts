@@ -16,13 +16,12 @@ import { SigV4Refusal, verifySigV4 } from './sigv4.ts';
 
 /** A Lambda Function URL with `AWS_IAM` on 127.0.0.1: what it lets through, and what the handler gets, is as on AWS. */
 export async function startFunctionUrl(settings: FunctionUrlSettings): Promise<FunctionUrl> {
-  const { handler, port, region = 'us-east-1', now = Date.now, timeoutMs = 15_000, concurrency = Infinity } = settings;
+  const { handler, port, region = 'us-east-1', now = Date.now, timeoutMs = 15_000 } = settings;
   const keys = settings.callers.map((caller) => ({
     ...caller,
     identity: assumedRoleIdentity(caller.role, caller.accessKeyId),
   }));
   let toThrottle = 0;
-  let running = 0;
 
   const server = createServer((request, response) => {
     // A client that hangs up half-way gets no answer.
@@ -58,13 +57,7 @@ export async function startFunctionUrl(settings: FunctionUrlSettings): Promise<F
       toThrottle -= 1;
       return THROTTLED;
     }
-    if (running >= concurrency) return THROTTLED;
-    running += 1;
-    try {
-      return await invoke(handler, payload, { requestId, region, timeoutMs });
-    } finally {
-      running -= 1;
-    }
+    return invoke(handler, payload, { requestId, region, timeoutMs });
   }
 
   const boundPort = await listen(server, port);
@@ -91,8 +84,6 @@ export interface FunctionUrlSettings {
   readonly now?: () => number;
   /** 15 s when left out. */
   readonly timeoutMs?: number;
-  /** How many invocations may run at once; unlimited when left out. */
-  readonly concurrency?: number;
   readonly onAnswer?: (answered: AnsweredRequest) => void;
 }
 

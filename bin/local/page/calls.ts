@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto';
+import { withNames } from '../../../client/commands/failure.ts';
 import { parseEndpoint, sign } from '../../../client/index.ts';
 import { isRecord } from '../../../functions/broker/json.ts';
+import { FINDING_ADVICE, PROBLEM_ADVICE } from '../../../functions/contract.ts';
 import type { LocalCaller } from '../../../lib/settings/local-config.ts';
 import { parseJson } from '../../json.ts';
-import { quote } from '../banner.ts';
+import { LOCAL_ENVIRONMENT } from '../config.ts';
+import { envCommand, quote, roleName } from '../shell.ts';
 import { outcomeOf } from './feed.ts';
 import type { CallForm, CallReport } from './messages.ts';
-import { roleName } from './overview.ts';
 
 export interface PageCalls {
   /** Signs and sends one request; `undefined` when there is no such caller. Throws when there is no answer. */
@@ -31,6 +33,7 @@ export function createPageCalls({ url, callers }: Options): PageCalls {
     if (caller === undefined) return undefined;
     const path = `/${operation}`;
     const body = JSON.stringify(members);
+    const { client, service } = members;
     const headers = await sign({ endpoint, credentials: async () => caller, clock: Date }, path, body);
 
     const startedAt = performance.now();
@@ -41,14 +44,15 @@ export function createPageCalls({ url, callers }: Options): PageCalls {
 
     const { status } = response;
     const { word, fingerprint } = wordOf(response, parseJson(text));
-    const { client, service } = members;
     const head = answerHead(response);
+    const asked = operation === 'whoami' ? 'who it is' : `for ${client} on ${service}`;
     return {
       outcome: outcomeOf(word),
-      summary: `: ${roleName(caller.role)} asked for ${client} on ${service}, ${status} in ${milliseconds} ms`,
+      summary: `: ${roleName(caller.role)} asked ${asked}, ${status} in ${milliseconds} ms`,
+      advice: adviceFor(word, client),
       request: [`POST ${url}${path}`, ...requestHeaders(headers), '', pretty(body)].join('\n'),
       ...(operation === 'token' && response.ok ? answers.hide(head, text) : { answer: head + pretty(text) }),
-      curl: curlCommand(`${url}${path}`, body),
+      curl: curlCommand(url, path, body, roleName(caller.role)),
       fingerprint,
     };
   }
@@ -81,19 +85,27 @@ function answerHead({ status, statusText, headers }: Response): string {
 }
 
 function wordOf({ status, ok }: Response, body: unknown): { readonly word: string; readonly fingerprint?: string } {
-  const { type, finding, fingerprint } = isRecord(body) ? body : {};
+  const { type, finding, fingerprint, role } = isRecord(body) ? body : {};
   if (ok && typeof fingerprint === 'string') return { word: 'issued', fingerprint };
+  if (ok && role !== undefined) return { word: 'identified' };
   const word = ok ? finding : type;
   return { word: typeof word === 'string' ? word : `AWS answered ${status}` };
 }
 
-/** For a terminal whose variables hold the caller's keys, as every AWS tool expects them. */
-function curlCommand(url: string, body: string): string {
-  return [
+/** The words of the command line. */
+function adviceFor(word: string, client: string | undefined): string | undefined {
+  const advice = new Map(Object.entries({ ...FINDING_ADVICE, ...PROBLEM_ADVICE })).get(word);
+  return advice && withNames(advice, { environment: LOCAL_ENVIRONMENT, client });
+}
+
+/** Signs as the caller, whose keys `env` gives to a terminal and the page never has; leaves that terminal as it was. */
+function curlCommand(url: string, path: string, body: string, caller: string): string {
+  const curl = [
     'curl --aws-sigv4 aws:amz:us-east-1:lambda --user "$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY"',
     `-H 'content-type: application/json' -d ${quote(body)}`,
-    url,
+    `${url}${path}`,
   ].join(' \\\n  ');
+  return `(${envCommand(url, caller)}\n${curl})`;
 }
 
 /** An answer without what an onlooker of the screen must not see. */

@@ -1,12 +1,12 @@
 /** What the page and the server behind it tell each other in JSON: types alone, so that the page's script has them too. */
 
-export type PageOperation = 'token' | 'check';
+type PageOperation = 'token' | 'check' | 'whoami';
 
-/** What `GET /events` begins with: what is running, and what can be asked. */
+/** What `GET /events` begins with, and tells anew when it changes: what is running, and what can be asked. */
 export interface Overview {
   readonly running: readonly Part[];
   readonly callers: readonly PageCaller[];
-  readonly clients: readonly string[];
+  readonly clients: readonly PageClient[];
   readonly services: readonly Part[];
 }
 
@@ -16,21 +16,27 @@ export interface Part {
   readonly detail: string;
 }
 
+export interface PageClient {
+  readonly name: string;
+  /** What an operator has done with it, if it is not asked for as usual. */
+  readonly state?: 'stopped' | 'deleted' | undefined;
+}
+
 interface PageCaller {
   /** Its access key id: no two callers have the same. */
   readonly id: string;
   readonly name: string;
   readonly role: string;
-  /** `<operation> <client>/<service>` for everything that an access rule covers. */
+  /** `<operation> <client>/<service>` for everything that an access rule allows. */
   readonly allowed: readonly string[];
 }
 
-/** `POST /call`: what to ask the broker, and as whom. The broker judges the members, wrong ones too. */
+/** `POST /call`: what to ask the broker, and as whom. The broker judges the members, wrong ones too; `whoami` has none. */
 export interface CallForm {
   readonly caller: string;
   readonly operation: PageOperation;
-  readonly client: string;
-  readonly service: string;
+  readonly client?: string | undefined;
+  readonly service?: string | undefined;
   readonly min_ttl?: number | undefined;
   readonly refused?: string | undefined;
 }
@@ -40,6 +46,8 @@ export interface CallReport {
   readonly outcome: Outcome;
   /** What follows the outcome in a sentence. */
   readonly summary: string;
+  /** What to do about a failure. */
+  readonly advice?: string | undefined;
   /** As they went over the wire, with the body's members on lines of their own. */
   readonly request: string;
   readonly answer: string;

@@ -17,6 +17,7 @@ ask.addEventListener('submit', (event) => {
   event.preventDefault();
   call(formOf(value('client'), value('service')));
 });
+find('whoami').addEventListener('click', () => call({ caller: value('caller'), operation: 'whoami' }));
 find('reveal').addEventListener('click', () => (find('reveal').ariaPressed === 'true' ? showAnswer() : reveal()));
 find('refuse').addEventListener('click', () => {
   if (shown) call({ ...shown.form, min_ttl: undefined, refused: shown.report.fingerprint });
@@ -36,6 +37,8 @@ function connect() {
   if (document.hidden || /** @type {HTMLInputElement} */ (find('pause')).checked) return showConnection('paused');
   showConnection('connecting');
   events = new EventSource('/events');
+  // Each connection tells all of the last requests once more.
+  events.addEventListener('open', () => find('requests').replaceChildren());
   events.addEventListener('overview', ({ data }) => showOverview(JSON.parse(data)));
   events.addEventListener('error', () => showConnection('not running'));
   events.addEventListener('message', ({ data }) => {
@@ -67,12 +70,12 @@ function mark({ word, kind }) {
   return element('span', { className: `outcome ${kind}` }, word);
 }
 
-/** Upon each connection, which may be to another broker than before; all of its requests come once more. @param {Overview} told */
+/** Upon each connection, perhaps to another broker, and when clients were added or stopped. @param {Overview} told */
 function showOverview(told) {
   showConnection('live');
-  find('requests').replaceChildren();
-  if (JSON.stringify(told) === JSON.stringify(overview)) return;
+  const isSame = JSON.stringify(told.running) === JSON.stringify(overview.running);
   overview = told;
+  if (isSame) return showPairs();
   outcomes.clear();
   const radios = overview.callers.map(({ id, name }, index) => {
     const radio = element('input', { type: 'radio', name: 'caller', value: id, checked: index === 0 });
@@ -91,26 +94,27 @@ function entry({ name, url, detail }) {
 
 /** Shows what the chosen caller may ask for, and what came of it. */
 function showPairs() {
+  const caller = overview.callers.find(({ id }) => id === value('caller'));
   const services = overview.services.map(({ name }) => name);
   const heads = ['Client', ...services].map((name) => element('th', { scope: 'col' }, name));
-  const rows = overview.clients.map((client) => {
-    const cells = services.map((service) => pairCell(formOf(client, service)));
-    return element('tr', {}, element('th', { scope: 'row' }, client), ...cells);
+  const rows = overview.clients.map(({ name, state = '' }) => {
+    const head = element('th', { scope: 'row' }, name, element('small', { className: 'refused' }, state));
+    return element('tr', {}, head, ...services.map((service) => pairCell(name, service, caller)));
   });
   find('pair-heads').replaceChildren(element('tr', {}, ...heads));
   find('pairs').replaceChildren(...rows);
-  find('role').textContent = chosenCaller()?.role ?? '';
+  find('role').textContent = caller?.role ?? '';
   find('min-ttl').hidden = value('operation') !== 'token';
 }
 
-/** @param {CallForm} form */
-function pairCell(form) {
-  const { operation, client, service } = form;
+/** @param {string} client @param {string} service @param {Overview['callers'][number] | undefined} caller */
+function pairCell(client, service, caller) {
+  const form = formOf(client, service);
   const button = element('button', { type: 'button', ariaLabel: `Ask for ${client} on ${service}` }, 'Ask');
   button.addEventListener('click', () => call(formOf(client, service)));
-  const isAllowed = chosenCaller()?.allowed.includes(`${operation} ${client}/${service}`);
+  const isAllowed = caller?.allowed.includes(`${form.operation} ${client}/${service}`);
   const outcome = outcomes.get(keyOf(form));
-  const note = outcome ? mark(outcome) : isAllowed ? 'a rule covers it' : 'no rule covers it';
+  const note = outcome ? mark(outcome) : isAllowed ? 'a rule allows it' : 'no rule allows it';
   return element('td', {}, button, element('small', { id: keyOf(form) }, note));
 }
 
@@ -129,7 +133,9 @@ async function call(form) {
   find('request').textContent = report.request;
   find('report').hidden = false;
   showAnswer();
-  say(mark(report.outcome), report.summary);
+  say(mark(report.outcome), report.summary, element('span', {}, report.advice ?? ''));
+  // There the answer is below what leads to it: as in page.css.
+  if (matchMedia('(width < 60rem)').matches) find('answer-title').scrollIntoView();
 }
 
 /** Without its token. */
@@ -170,10 +176,6 @@ function formOf(client, service) {
 /** @param {CallForm} form */
 function keyOf({ caller, operation, client, service }) {
   return [caller, operation, client, service].join('/');
-}
-
-function chosenCaller() {
-  return overview.callers.find(({ id }) => id === value('caller'));
 }
 
 /** @param {string} name */

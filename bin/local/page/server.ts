@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { z } from 'zod';
-import { FOREIGN, listen, type Refused, receive, refuseForeign, sendJson, stop } from '../loopback.ts';
+import { FOREIGN, listen, listenNear, type Refused, receive, refuseForeign, sendJson, stop } from '../loopback.ts';
 import type { PageCalls } from './calls.ts';
 import type { RequestFeed } from './feed.ts';
 import type { CallForm, Overview, Refusal, RevealedAnswer, RevealForm, SeenRequest } from './messages.ts';
@@ -15,17 +15,19 @@ export interface Page {
 interface Options {
   /** 0 takes a free one. */
   readonly port: number;
-  readonly overview: Overview;
+  /** Whether a free one will do when it is taken. */
+  readonly mayMove: boolean;
+  readonly overview: () => Overview;
   readonly feed: RequestFeed;
   readonly calls: PageCalls;
 }
 
 /** Serves the page of `npm start` on 127.0.0.1, to a browser on this machine and to no other site that it looks at. */
-export async function startPage({ port, overview, feed, calls }: Options): Promise<Page> {
+export async function startPage({ port, mayMove, overview, feed, calls }: Options): Promise<Page> {
   const server = createServer((request, response) => {
     respond(request, response).catch(() => response.destroy());
   });
-  const boundPort = await listen(server, port, 'PAGE_PORT');
+  const boundPort = mayMove ? await listenNear(server, port) : await listen(server, port, 'PAGE_PORT');
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
@@ -103,9 +105,9 @@ const text = z.string().max(1_000);
 
 const callForm = z.strictObject({
   caller: text,
-  operation: z.enum(['token', 'check']),
-  client: text,
-  service: text,
+  operation: z.enum(['token', 'check', 'whoami']),
+  client: text.optional(),
+  service: text.optional(),
   min_ttl: z.number().optional(),
   refused: text.optional(),
 });
@@ -143,22 +145,36 @@ const FILES = new Map([
   ['/icon.svg', { name: 'icon.svg', type: 'image/svg+xml' }],
 ]);
 
-/** Server-sent events: what is running and the last requests at once, then each that comes, until the page goes away. */
-function streamEvents(response: ServerResponse, overview: Overview, feed: RequestFeed): void {
+/** Server-sent events: what is running and the last requests at once, then what changes, until the page goes away. */
+function streamEvents(response: ServerResponse, overview: () => Overview, feed: RequestFeed): void {
+  let told = '';
+  const tell = () => {
+    const now = JSON.stringify(overview());
+    if (now !== told) response.write(`event: overview\ndata: ${now}\n\n`);
+    told = now;
+  };
   const send = (requests: readonly SeenRequest[]) => response.write(`data: ${JSON.stringify(requests)}\n\n`);
 
   response.writeHead(200, { 'content-type': 'text/event-stream' });
-  response.write(`retry: ${RETRY_MS}\nevent: overview\ndata: ${JSON.stringify(overview)}\n\n`);
+  response.write(`retry: ${RETRY_MS}\n`);
+  tell();
+  const timer = setInterval(tell, LOOK_MS);
   send(feed.recent());
   const unsubscribe = feed.subscribe((request) => {
     // What a page that has stopped reading is sent would pile up; once it is cut off, it connects again.
     if (response.writableLength > MAX_UNREAD_BYTES) response.destroy();
     else send([request]);
   });
-  response.once('close', unsubscribe);
+  response.once('close', () => {
+    clearInterval(timer);
+    unsubscribe();
+  });
 }
 
 /** How soon a page tries again when `npm start` was ended. */
 const RETRY_MS = 1_000;
+
+/** How soon a page shows what an operator has changed. */
+const LOOK_MS = 1_000;
 
 const MAX_UNREAD_BYTES = 256 * 1024;

@@ -1,20 +1,20 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { text as readText } from 'node:stream/consumers';
 import { setTimeout } from 'node:timers/promises';
 import type { ClientName, ServiceName } from '../../../functions/broker/pair/pair.ts';
-import { listen, refuseForeign, stop } from '../loopback.ts';
+import { listenNear, refuseForeign, stop } from '../loopback.ts';
 import { give, json, problem, type TokenServiceAnswer, type TokenServiceFault } from './answer.ts';
-import { parseControl, type Target, Targeted } from './control.ts';
+import { INCIDENT_PATH, INCIDENTS, type Incident, incidentOf } from './incidents.ts';
 import { type AcceptedCredential, createTokenIssuer } from './issuer.ts';
+import { type Target, Targeted } from './targeted.ts';
 
 /**
  * Stands in for the token endpoints of all services on 127.0.0.1, each below its own name:
  * `POST /<service>/auth/v1/token` checks the Basic credential and issues a token, which `GET /<service>/v1/whoami`
- * accepts. `POST /control` takes `respondWith`, `fault` and `latency` as JSON, and from no page of a browser.
+ * accepts. `POST /<service>/incident/<name>` plays an incident, for no page of a browser.
  */
 export async function startTokenService(options: TokenServiceOptions): Promise<TokenService> {
-  const { credentials, now = Date.now, lifetimeSeconds = 3_600 } = options;
-  const issuer = createTokenIssuer({ credentials, lifetimeSeconds, now });
+  const { credentials, acceptedSecret, now = Date.now, lifetimeSeconds = 3_600 } = options;
+  const issuer = createTokenIssuer({ credentials, acceptedSecret, lifetimeSeconds, now });
   const requests: TokenRequestRecord[] = [];
   const answers = new Targeted<TokenServiceAnswer>();
   const faults = new Targeted<TokenServiceFault>();
@@ -24,20 +24,21 @@ export async function startTokenService(options: TokenServiceOptions): Promise<T
     // A client that hangs up half-way gets no answer.
     respond(request, response).catch(() => response.destroy());
   });
-  const port = await listen(server, 0);
+  const port = await listenNear(server, options.port);
   const url = `http://127.0.0.1:${port}`;
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const body = await readText(request);
+    request.resume();
     const [, service = '', ...rest] = new URL(request.url ?? '', url).pathname.split('/');
-    const path = Object.hasOwn(credentials, service) ? rest.join('/') : `/${service}`;
+    const path = Object.hasOwn(credentials, service) ? rest.join('/') : '';
     const expected = METHODS.get(path);
+    const incident = incidentOf(path);
 
     if (expected === undefined) give(response, problem(404, 'not_found'));
     else if (request.method !== expected) give(response, problem(405, 'method_not_allowed', { allow: expected }));
     else if (path === TOKEN_PATH) await answerTokenRequest(service, request, response);
-    else if (path === WHOAMI_PATH) give(response, whoAmI(service, request));
-    else give(response, control(request, body));
+    else if (incident !== undefined) give(response, play(service, incident, request));
+    else give(response, whoAmI(service, request));
   }
 
   async function answerTokenRequest(service: ServiceName, { headers }: IncomingMessage, response: ServerResponse) {
@@ -67,15 +68,12 @@ export async function startTokenService(options: TokenServiceOptions): Promise<T
     return json(200, { service, client });
   }
 
-  function control(request: IncomingMessage, body: string): TokenServiceAnswer {
+  function play(service: ServiceName, incident: Incident, request: IncomingMessage): TokenServiceAnswer {
     const refused = refuseForeign(request);
-    if (refused !== undefined) return text(refused.status, refused.message);
-    const settings = parseControl(body);
-    if (typeof settings === 'string') return text(400, settings);
-    const { target, answer, fault, latencyMs } = settings;
-    if (answer !== undefined) answers.set(target, answer ?? undefined);
-    if (fault !== undefined) faults.set(target, fault ?? undefined);
-    if (latencyMs !== undefined) latencies.set(target, latencyMs ?? undefined);
+    if (refused !== undefined) return problem(refused.status, refused.message);
+    answers.set(service, incident.answer);
+    faults.set(service, incident.fault);
+    latencies.set(service, incident.latencyMs);
     return { status: 204 };
   }
 
@@ -84,14 +82,9 @@ export async function startTokenService(options: TokenServiceOptions): Promise<T
     authUrl: (service) => `${url}/${service}`,
     requests,
     issued: issuer.issued,
-    revoke: issuer.revoke,
     respondWith: (target, answer) => answers.set(target, answer),
     fault: (fault, target) => faults.set(target, fault),
     latency: (ms, target) => latencies.set(target, ms),
-    async refuseConnections(refuse) {
-      if (refuse) await stop(server);
-      else await listen(server, port);
-    },
     close: () => stop(server),
   };
 }
@@ -99,7 +92,11 @@ export async function startTokenService(options: TokenServiceOptions): Promise<T
 export interface TokenServiceOptions {
   /** For each service the credentials that it accepts, perhaps none. */
   readonly credentials: Readonly<Record<ServiceName, readonly AcceptedCredential[]>>;
+  /** Secrets that every service accepts, from any client. */
+  readonly acceptedSecret?: RegExp | undefined;
   readonly lifetimeSeconds?: number;
+  /** A free one when left out or taken. */
+  readonly port?: number;
   /** Epoch milliseconds. */
   readonly now?: () => number;
 }
@@ -109,14 +106,12 @@ export interface TokenService {
   readonly authUrl: (service: ServiceName) => string;
   /** All token requests that arrived, failed ones too. */
   readonly requests: readonly TokenRequestRecord[];
-  /** Whether the token was issued here and not revoked. */
+  /** Whether the token was issued here. */
   readonly issued: (token: string) => boolean;
-  readonly revoke: (token: string) => void;
   /** Gives this answer to every token request, with any credential; `undefined` ends it, as below. */
   readonly respondWith: (target: Target, answer: TokenServiceAnswer | undefined) => void;
   readonly fault: (fault: TokenServiceFault | undefined, target?: Target) => void;
   readonly latency: (ms: number | undefined, target?: Target) => void;
-  readonly refuseConnections: (refuse: boolean) => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
@@ -130,16 +125,12 @@ interface TokenRequestRecord {
   readonly ok: boolean;
 }
 
-function text(status: number, body: string): TokenServiceAnswer {
-  return { status, headers: { 'content-type': 'text/plain' }, body };
-}
-
 const TOKEN_PATH = 'auth/v1/token';
 const WHOAMI_PATH = 'v1/whoami';
-const METHODS = new Map([
+const METHODS = new Map<string, string>([
   [TOKEN_PATH, 'POST'],
   [WHOAMI_PATH, 'GET'],
-  ['/control', 'POST'],
+  ...Object.keys(INCIDENTS).map((name) => [INCIDENT_PATH + name, 'POST'] as const),
 ]);
 
 const REJECTED = problem(401, 'invalid_client', { 'www-authenticate': 'Basic realm="token service", charset="UTF-8"' });

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, vi } from 'vitest';
 import type { PublishedMessage } from '../../../bin/local/aws/sns-sts.ts';
-import { LOCAL_ENVIRONMENT, startLocalBroker } from '../../../bin/local/broker.ts';
+import { startLocalBroker } from '../../../bin/local/broker.ts';
+import { LOCAL_ENVIRONMENT } from '../../../bin/local/config.ts';
 import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
 import { startTokenService } from '../../../bin/local/token-service/server.ts';
 import { createTokenBroker } from '../../../client/token-broker.ts';

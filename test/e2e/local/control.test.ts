@@ -7,10 +7,10 @@ import { startOperatorWorld } from '../commands/operator-world.ts';
 const CONTROLS: readonly (readonly [path: string, good: number, start: () => Promise<string>])[] = [
   ['/health-run', 200, async () => (await startOperatorWorld()).shell.TOKEN_BROKER_CONTROL_URL],
   [
-    '/control',
+    '/customer-insights/incident/recover',
     204,
     async () => {
-      const { url, close } = await startTokenService({ credentials: {} });
+      const { url, close } = await startTokenService({ credentials: { 'customer-insights': [] } });
       onTestFinished(close);
       return url;
     },

@@ -110,22 +110,6 @@ describe('Lambda throttles', () => {
     body: '{"Reason":"ReservedFunctionConcurrentInvocationLimitExceeded","Type":"User","message":"Rate Exceeded."}',
   };
 
-  it('a request that arrives when the limit of concurrent invocations is reached', async () => {
-    const started = Promise.withResolvers<void>();
-    const finish = Promise.withResolvers<string>();
-    const handler = () => {
-      started.resolve();
-      return finish.promise;
-    };
-    const functionUrl = await start({ handler, concurrency: 1 });
-    const first = call(functionUrl);
-    await started.promise;
-    expect(await call(functionUrl)).toMatchObject(THROTTLED);
-    finish.resolve('done');
-    expect(await first).toMatchObject({ status: 200, body: 'done' });
-    expect(await call(functionUrl)).toMatchObject({ status: 200, body: 'done' });
-  });
-
   it('every request while throttling is on', async () => {
     const functionUrl = await start();
     functionUrl.throttle(true);

@@ -3,8 +3,15 @@ import { promisify } from 'node:util';
 import type { Page } from 'playwright-core';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { exampleConfig } from '../../../bin/local/config.ts';
-import { ask, type LocalBrokerProcess, pageUrl, startLocalBroker } from '../../support/local-broker.ts';
+import {
+  ask,
+  type LocalBrokerProcess,
+  pageUrl,
+  printedVariables,
+  startLocalBroker,
+} from '../../support/local-broker.ts';
 import { runs } from '../../support/signers.ts';
+import { runCommandLine } from '../commands/command-line.ts';
 import { ACME, connected, PAIRS, press, pressAll, said, skipped, useBrowser } from './page-visitor.ts';
 
 const BILLING = { accessKeyId: 'AKIDLOCALBILLING', secretAccessKey: 'local-billing-secret' };
@@ -58,14 +65,14 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
 
   it('shows before a call what a rule covers, and after it the outcome, for each caller', async () => {
     const { page } = await open();
-    const notes = () => page.locator('#pairs small').allInnerTexts();
+    const notes = () => page.locator('#pairs td small').allInnerTexts();
     const radio = (name: string) => page.getByRole('radio', { name });
     await radio('reporting').check();
-    expect(await notes()).toEqual(['a rule covers it', ...Array.from({ length: 5 }, () => 'no rule covers it')]);
+    expect(await notes()).toEqual(['a rule allows it', ...Array.from({ length: 5 }, () => 'no rule allows it')]);
 
     await press(page, ACME);
     await radio('stranger').check();
-    expect(await notes()).toEqual(Array.from({ length: 6 }, () => 'no rule covers it'));
+    expect(await notes()).toEqual(Array.from({ length: 6 }, () => 'no rule allows it'));
     await radio('reporting').check();
     expect((await notes())[0]).toBe('issued');
   });
@@ -78,14 +85,9 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     expect(await page.locator('#request').innerText()).toMatch(/^POST \S+\/token\n.*"client": "acme"/s);
     expect(await answerOf(page)).toContain(`"fingerprint": "${json.fingerprint}"`);
     const command = await page.locator('#curl').innerText();
-    expect(command).toContain('"$AWS_ACCESS_KEY_ID:$AWS_SECRET_ACCESS_KEY"');
     if (!runs('curl', '--aws-sigv4', 'aws:amz', '--version')) return;
-    const env = {
-      PATH: process.env.PATH,
-      AWS_ACCESS_KEY_ID: BILLING.accessKeyId,
-      AWS_SECRET_ACCESS_KEY: BILLING.secretAccessKey,
-    };
-    const { stdout } = await promisify(execFile)('sh', ['-c', command], { env });
+    // The command signs as the caller by itself.
+    const { stdout } = await promisify(execFile)('sh', ['-c', command], { env: { PATH: process.env.PATH } });
     expect(JSON.parse(stdout)).toMatchObject({ fingerprint: json.fingerprint });
   });
 
@@ -138,7 +140,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
 
   it('hands on how long a token should live', async () => {
     const { page } = await open();
-    await page.getByRole('spinbutton', { name: 'that still lives seconds' }).fill('-1');
+    await page.getByRole('spinbutton', { name: 'that lives for more seconds' }).fill('-1');
 
     expect(await press(page, ACME)).toBe('invalid-request');
     expect(await answerOf(page)).toContain('min_ttl: must be 0 or more');
@@ -174,6 +176,51 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     await press(page, ACME);
     await press(page, ACME);
     await newest.filter({ hasText: 'from memory' }).waitFor();
+  });
+
+  it('shows who the chosen caller is', async () => {
+    const { page } = await open();
+    await page.getByRole('radio', { name: 'reporting' }).check();
+    await page.getByRole('button', { name: 'Who am I?' }).click();
+    await said(page, 'identified: reporting asked who it is, 200');
+
+    expect(await answerOf(page)).toMatch(/"role": "arn:aws:iam::111111111111:role\/reporting".*"customer-insights"/s);
+  });
+
+  it('says beside a failure what to do about it, as the command line does', async () => {
+    const { page } = await open();
+    await press(page, { client: 'initech', service: 'customer-insights' });
+    await said(page, 'An operator stores the right credential in token-broker/local/initech (client put initech)');
+
+    await press(page, ACME);
+    expect(await page.locator('#summary').innerText()).toMatch(/^issued: .* ms$/);
+  });
+
+  it('shows a client that was added, and one that was stopped, and asks for it on', async () => {
+    const own = await startLocalBroker();
+    onTestFinished(async () => void (await own.end()));
+    const { page } = await open({}, pageUrl(own));
+    const keys = { AWS_ACCESS_KEY_ID: 'AKIDLOCALOPERATOR', AWS_SECRET_ACCESS_KEY: 'local-operator-secret' };
+    const env = { ...printedVariables(own), AWS_SESSION_TOKEN: '', ...keys };
+    const credential = JSON.stringify({ client_id: 'hooli-id', secret: 'good-1' });
+    await press(page, ACME);
+    await runCommandLine(['client', 'put', 'hooli', '--create', '--services', 'customer-insights'], env, credential);
+    await page.getByRole('rowheader', { name: 'hooli' }).waitFor();
+    await runCommandLine(['client', 'disable', 'acme', '--yes'], env);
+    await page.getByRole('rowheader', { name: 'acme stopped' }).waitFor();
+
+    await page.getByRole('radio', { name: 'operator' }).check();
+    expect(await press(page, { client: 'hooli', service: 'customer-insights' })).toBe('issued');
+  });
+
+  it.each([
+    ['a phone', { width: 390, height: 844 }],
+    ['a wide screen', { width: 1280, height: 860 }],
+  ])('has the answer in sight on %s when it came', async (_, viewport) => {
+    const { page } = await open({ viewport });
+    await press(page, ACME);
+
+    expect(await page.evaluate(`document.getElementById('summary').getBoundingClientRect().top`)).toBeLessThan(200);
   });
 
   it('shows no more than the last thirty requests, those from before it was opened too', async () => {
@@ -235,6 +282,6 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     await connected(page);
     await page.getByRole('rowheader', { name: 'other' }).waitFor();
     expect(await page.locator('#requests tr').count()).toBe(0);
-    expect(await page.locator('#pairs small').allInnerTexts()).not.toContain('issued');
+    expect(await page.locator('#pairs td small').allInnerTexts()).not.toContain('issued');
   });
 });

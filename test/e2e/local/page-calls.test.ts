@@ -57,11 +57,36 @@ describe('a call of the page', () => {
     expect(asked).toEqual([JSON.stringify({ client: `o'neil "<b>`, service: '' })]);
   });
 
+  it('asks who the caller is', async () => {
+    const body = { role: BILLING.role, account: '111111111111', rules: [] };
+    const { call, asked } = await startPageWorld({ statusCode: 200, body });
+    const report = await call({ operation: 'whoami', client: undefined, service: undefined });
+
+    expect(asked).toEqual(['{}']);
+    expect(report).toMatchObject({
+      outcome: { word: 'identified', kind: 'good' },
+      summary: expect.stringMatching(/^: billing asked who it is, 200 in \d+ ms$/),
+      answer: expect.stringContaining(`"role": "${BILLING.role}"`),
+    });
+  });
+
+  it.each([
+    ['a problem', 424, { ...DENIED, type: 'client-disabled' }, /^Ask the operators why; client enable acme ends it\.$/],
+    ['a finding', 200, { ...ACCEPTED, finding: 'secret-malformed' }, /^Store token-broker\/local\/acme anew/],
+    ['a success', 200, ACCEPTED, undefined],
+    ['what AWS says', 429, { message: 'Rate Exceeded.' }, undefined],
+  ])('has the advice of the command line beside %s', async (_, statusCode, body, advice) => {
+    const { call } = await startPageWorld({ statusCode, body });
+    const told = (await call({ operation: 'check' })).advice;
+
+    expect(told).toEqual(advice && expect.stringMatching(advice));
+  });
+
   it.each([
     ['another caller', { ...CALL, caller: 'AKIDOTHER' }],
     ['another operation', { ...CALL, operation: 'health-run' }],
     ['an unknown member', { ...CALL, url: 'http://example.com' }],
-    ['a missing member', { ...CALL, client: undefined }],
+    ['a missing member', { ...CALL, operation: undefined }],
     ['no object', '[]'],
     ['no JSON', '{'],
   ])('is not made for %s', async (_, form) => {
@@ -90,6 +115,7 @@ describe('a call of the page', () => {
       const keys = { AWS_ACCESS_KEY_ID: BILLING.accessKeyId, AWS_SECRET_ACCESS_KEY: BILLING.secretAccessKey };
       const { stdout } = await promisify(execFile)('sh', ['-c', curl], { env: { ...process.env, ...keys } });
 
+      expect(curl).toMatch(/^\(eval "\$\(PORT=\d+ npm run --silent token-broker -- env billing\)"\ncurl /);
       expect(JSON.parse(stdout)).toMatchObject({ access_token: TOKEN });
       expect(asked[1]).toBe(asked[0]);
     },

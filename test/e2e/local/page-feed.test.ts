@@ -93,7 +93,7 @@ describe('the stream of requests', () => {
     const world = await startPageWorld();
     world.feed.audit(line());
     const { next } = await listenTo(world);
-    expect(await next()).toMatchObject({ running: [{ name: 'Broker' }], clients: ['acme'] });
+    expect(await next()).toMatchObject({ running: [{ name: 'Broker' }], clients: [{ name: 'acme' }] });
     expect(await next()).toEqual([SEEN]);
 
     world.feed.audit(line({ requestId: 'request-2', cache: 'memory' }));

@@ -18,6 +18,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     expect(await tab()).toBe('AKIDLOCALBILLING');
     await page.keyboard.press('ArrowRight');
     expect(await focus()).toBe('AKIDLOCALREPORTING');
+    expect(await tab()).toBe('');
     expect(await tab()).toBe('token');
     expect(await tab()).toBe('');
     expect(await tab()).toBe('Ask for acme on customer-insights');

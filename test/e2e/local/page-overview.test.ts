@@ -30,13 +30,16 @@ const BROKER: LocalBroker = {
   brokerKey: undefined,
   controlUrl: 'http://127.0.0.1:2',
   tokenServiceUrl: undefined,
+  standIns: ['http://127.0.0.1:3'],
+  moved: [],
+  clients: () => [{ name: 'acme', state: 'stopped' }, { name: 'hooli' }],
   eventsSettled: async () => undefined,
   close: async () => undefined,
 };
 
 const OVERVIEW = describeBroker(BROKER, {
-  secretsManager: { url: 'https://me:marked-password@secrets.example.com/path', isOwn: false },
-  dynamodb: { url: 'http://127.0.0.1:3', isOwn: true },
+  AWS_ENDPOINT_URL_SECRETS_MANAGER: 'https://me:marked-password@secrets.example.com/path',
+  AWS_ENDPOINT_URL_DYNAMODB: 'http://127.0.0.1:3',
 });
 
 it('tells which AWS endpoints are not its own, and names no stand-in that does not run', () => {
@@ -48,8 +51,13 @@ it('tells which AWS endpoints are not its own, and names no stand-in that does n
   ]);
 });
 
-it('knows the clients that have a credential and those that only a rule names', () => {
-  expect(OVERVIEW.clients).toEqual(['acme', 'globex', 'umbrella']);
+it('knows the clients that have a secret, those of the configuration, and those that only a rule names', () => {
+  expect(OVERVIEW.clients).toEqual([
+    { name: 'acme', state: 'stopped' },
+    { name: 'globex' },
+    { name: 'hooli' },
+    { name: 'umbrella' },
+  ]);
 });
 
 it('tells of each caller what the broker would let it do', () => {
@@ -63,6 +71,7 @@ it('tells of each caller what the broker would let it do', () => {
         'token umbrella/billing',
         'check acme/orders',
         'check globex/orders',
+        'check hooli/orders',
         'check umbrella/orders',
       ],
     },

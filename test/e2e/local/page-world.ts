@@ -22,7 +22,7 @@ const ISSUED = { access_token: TOKEN, token_type: 'Bearer', expires_in: 60, fing
 const OVERVIEW: Overview = {
   running: [{ name: 'Broker', url: 'http://127.0.0.1:1', detail: 'for a test' }],
   callers: [{ id: BILLING.accessKeyId, name: 'billing', role: BILLING.role, allowed: [] }],
-  clients: ['acme'],
+  clients: [{ name: 'acme' }],
   services: [],
 };
 
@@ -51,7 +51,7 @@ export async function startPageWorld(answer: unknown = { statusCode: 200, body: 
   const broker = await startFunctionUrl({ handler, callers: [BILLING], port: 0, onAnswer: feed.answered });
   onTestFinished(broker.close);
   const calls = createPageCalls({ url: broker.url, callers: [BILLING] });
-  const page = await startPage({ port: 0, overview: OVERVIEW, feed, calls });
+  const page = await startPage({ port: 0, mayMove: true, overview: () => OVERVIEW, feed, calls });
   onTestFinished(page.close);
   const { url } = page;
   const own = { origin: url, 'content-type': 'application/json', 'sec-fetch-site': 'same-origin' };

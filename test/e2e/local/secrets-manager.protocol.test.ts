@@ -1,6 +1,6 @@
 import { SecretsManager } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Fault } from '../../../bin/local/aws/failure.ts';
+import type { Fault } from '../../support/aws-faults.ts';
 import { sign } from '../../support/signers.ts';
 import { EXAMPLE_KEY, startSecretsManager } from '../../support/stand-ins.ts';
 

@@ -42,8 +42,25 @@ function whoAmI(service: TokenService, name: string, token: unknown) {
   return fetch(`${service.authUrl(name)}/v1/whoami`, { headers: { authorization: `Bearer ${token}` } });
 }
 
-function control(service: TokenService, wishes: unknown) {
-  return fetch(`${service.url}/control`, { method: 'POST', body: JSON.stringify(wishes) });
+function play(service: TokenService, name: string) {
+  return fetch(`${service.authUrl(INSIGHTS)}/incident/${name}`, { method: 'POST' });
+}
+
+/** What the broker's own sender sees of it. */
+async function seen(service: TokenService, timeoutMs = 60_000) {
+  const request = {
+    method: 'POST',
+    url: new URL(`${service.authUrl(INSIGHTS)}/auth/v1/token`),
+    headers: { ...basic(ACME), 'content-length': '0' },
+    body: '',
+  } as const;
+  return createHttpsSender()(request, { timeoutMs, maxBodyBytes: 1_000 }).then(
+    ({ status }) => ({ status }),
+    (error) => {
+      if (!(error instanceof SendFailure)) throw error;
+      return { kind: error.kind, code: error.code, status: error.head?.status };
+    },
+  );
 }
 
 describe('a token request', () => {
@@ -98,7 +115,10 @@ describe('a token request', () => {
   it.each([
     ['GET', '/customer-insights/auth/v1/token', 405],
     ['POST', '/customer-insights/v1/whoami', 405],
-    ['GET', '/control', 405],
+    ['GET', '/customer-insights/incident/down', 405],
+    ['POST', '/customer-insights/incident/earthquake', 404],
+    ['POST', '/customer-insights/incident/constructor', 404],
+    ['POST', '/no-such-service/incident/down', 404],
     ['POST', '/customer-insights/oauth/token', 404],
     ['POST', '/no-such-service/auth/v1/token', 404],
     ['POST', '/constructor/auth/v1/token', 404],
@@ -113,6 +133,19 @@ describe('a token request', () => {
   });
 });
 
+it.each(['good-1', 'good-2'])('accepts a secret of the form that is given, from any client: %s', async (secret) => {
+  const service = await start({ acceptedSecret: /^good-/ });
+  const requests = [CLEANSING, INSIGHTS].map((name) =>
+    askForToken(service, name, basic({ client_id: 'hooli', secret })),
+  );
+  const [cleansing, insights] = await Promise.all(requests);
+
+  expect([cleansing?.status, insights?.status]).toEqual([200, 200]);
+  expect((await askForToken(service, INSIGHTS, basic({ client_id: 'hooli', secret: `not-${secret}` }))).status).toBe(
+    401,
+  );
+});
+
 describe('an issued token', () => {
   it('is accepted by its service until its end', async () => {
     let now = START;
@@ -125,16 +158,6 @@ describe('an issued token', () => {
 
     now += 60_000;
     expect((await whoAmI(service, INSIGHTS, token)).status).toBe(401);
-  });
-
-  it('is refused once it is revoked', async () => {
-    const service = await start();
-    const token = await tokenOf(await askForToken(service));
-
-    service.revoke(token);
-
-    expect((await whoAmI(service, INSIGHTS, token)).status).toBe(401);
-    expect(service.issued(token)).toBe(false);
   });
 
   it.each(['made-up', ''])('that was never issued is refused: "%s"', async (token) => {
@@ -175,30 +198,9 @@ describe('an answer on demand', () => {
 });
 
 describe('trouble', () => {
-  /** What the broker's own sender sees of it. */
-  async function seen(service: TokenService, timeoutMs = 60_000) {
-    const request = {
-      method: 'POST',
-      url: new URL(`${service.authUrl(INSIGHTS)}/auth/v1/token`),
-      headers: { ...basic(ACME), 'content-length': '0' },
-      body: '',
-    } as const;
-    return createHttpsSender()(request, { timeoutMs, maxBodyBytes: 1_000 }).then(
-      ({ status }) => ({ status }),
-      (error) => {
-        if (!(error instanceof SendFailure)) throw error;
-        return { kind: error.kind, code: error.code, status: error.head?.status };
-      },
-    );
-  }
-
   it.each([
     ['hang', { kind: 'timeout', code: 'ETIMEDOUT', status: undefined }],
-    ['drip', { kind: 'timeout', code: 'ETIMEDOUT', status: 200 }],
     ['reset', { kind: 'broken', code: 'ECONNRESET', status: undefined }],
-    ['reset-after-headers', { kind: 'broken', code: 'ECONNRESET' }],
-    ['close-mid-body', { kind: 'broken', code: 'ECONNRESET', status: 200 }],
-    ['half-close', { kind: 'broken', code: 'ECONNRESET', status: undefined }],
   ] as const)('of the kind "%s" hits its service until it ends', async (fault, expected) => {
     const service = await start();
 
@@ -219,44 +221,28 @@ describe('trouble', () => {
     service.latency(undefined, INSIGHTS);
     expect(await seen(service)).toEqual({ status: 200 });
   });
-
-  it('can be refused connections', async () => {
-    const service = await start();
-
-    await service.refuseConnections(true);
-    expect(await seen(service)).toMatchObject({ kind: 'connect', code: 'ECONNREFUSED' });
-
-    await service.refuseConnections(false);
-    expect(await seen(service)).toEqual({ status: 200 });
-  });
 });
 
-describe('the control', () => {
-  it('sets and ends an answer, a fault and a latency', async () => {
+describe('an incident', () => {
+  it.each([
+    ['reject', { status: 401 }],
+    ['throttle', { status: 429 }],
+    ['slow', { kind: 'timeout' }],
+    ['down', { kind: 'broken', code: 'ECONNRESET' }],
+  ])('"%s" hits its service until it recovers', async (name, expected) => {
     const service = await start();
 
-    await control(service, { service: INSIGHTS, answer: { status: 418, body: 'tea' } });
-    const answered = await askForToken(service);
-    expect([answered.status, await answered.text()]).toEqual([418, 'tea']);
+    expect((await play(service, name)).status).toBe(204);
+    expect(await seen(service, name === 'slow' ? 250 : 60_000)).toMatchObject(expected);
+    expect((await askForToken(service, CLEANSING)).status).toBe(200);
 
-    await control(service, { service: INSIGHTS, client: 'acme', fault: 'reset' });
-    await expect(askForToken(service)).rejects.toThrow();
-
-    expect((await control(service, { service: INSIGHTS, client: 'acme', fault: null })).status).toBe(204);
-    await control(service, { service: INSIGHTS, answer: null, latencyMs: 0 });
-    expect((await askForToken(service)).status).toBe(200);
+    await play(service, 'recover');
+    expect(await seen(service)).toEqual({ status: 200 });
   });
 
-  it.each([
-    [{ fault: 'earthquake' }, 'fault'],
-    [{ answer: { status: 42 } }, 'answer.status'],
-    [{ latency: 1 }, 'latency'],
-    [{ client: 'acme', fault: 'hang' }, 'service'],
-    ['nonsense', 'expected object'],
-  ])('says what is wrong with %j', async (wishes, said) => {
-    const response = await control(await start(), wishes);
-
-    expect(response.status).toBe(400);
-    expect(await response.text()).toContain(said);
+  it('that comes after another one takes its place', async () => {
+    const service = await start();
+    for (const name of ['slow', 'throttle', 'reject']) await play(service, name);
+    expect(await seen(service)).toMatchObject({ status: 401 });
   });
 });

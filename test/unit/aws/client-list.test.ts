@@ -1,8 +1,8 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Fault } from '../../../bin/local/aws/failure.ts';
 import { serveAws } from '../../../bin/local/aws/server.ts';
 import { createClientList } from '../../../functions/aws/client-secrets.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
+import type { Fault } from '../../support/aws-faults.ts';
 import { EXAMPLE_KEY, repeatAtOnce, startSecretsManager } from '../../support/stand-ins.ts';
 
 describe('the list of clients', () => {

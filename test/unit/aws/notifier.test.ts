@@ -1,9 +1,9 @@
 import { SNSClient } from '@aws-sdk/client-sns';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Fault } from '../../../bin/local/aws/failure.ts';
 import type { PublishedMessage } from '../../../bin/local/aws/sns-sts.ts';
 import { createNotifier, hasSubscriber } from '../../../functions/aws/notifications.ts';
 import { NotificationFailure } from '../../../functions/broker/health/notify.ts';
+import type { Fault } from '../../support/aws-faults.ts';
 import { repeatAtOnce, startSns } from '../../support/stand-ins.ts';
 
 const TOPIC = 'arn:aws:sns:us-east-1:111111111111:token-broker-dev';

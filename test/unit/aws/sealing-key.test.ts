@@ -1,10 +1,10 @@
 import { inspect } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Fault } from '../../../bin/local/aws/failure.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
 import { createSealingKeys, type SealingKey } from '../../../functions/aws/sealing/sealing-key.ts';
 import { sealingKeyName } from '../../../functions/contract.ts';
 import { alterAnswers } from '../../support/altered-answers.ts';
+import type { Fault } from '../../support/aws-faults.ts';
 import { START } from '../../support/example.ts';
 import { startSecretsManager } from '../../support/stand-ins.ts';
 

@@ -1,10 +1,10 @@
 import { inspect } from 'node:util';
 import type { SecretsManagerClientConfig } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import type { Fault } from '../../../bin/local/aws/failure.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
 import { createSecretReader } from '../../../functions/aws/secrets-manager.ts';
 import { alterAnswers } from '../../support/altered-answers.ts';
+import type { Fault } from '../../support/aws-faults.ts';
 import { startSecretsManager } from '../../support/stand-ins.ts';
 
 const V1 = '11111111-1111-4111-8111-111111111111';

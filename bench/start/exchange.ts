@@ -1,0 +1,78 @@
+import type { AttributeValue } from '@aws-sdk/client-dynamodb';
+import { assumedRoleIdentity, functionUrlEvent } from '../../bin/local/function-url/event.ts';
+import { exampleRule } from '../../test/support/example.ts';
+
+/** The pair that is asked for. */
+export const PAIR = { client: 'acme', service: 'customer-insights' };
+
+export const REGION = 'eu-west-1';
+
+/** A call for the token of the pair. */
+export const EVENT = functionUrlEvent(
+  {
+    method: 'POST',
+    path: '/token',
+    query: '',
+    headers: [
+      ['content-type', 'application/json'],
+      ['x-amz-security-token', 'example'],
+    ],
+    body: Buffer.from(JSON.stringify(PAIR)),
+  },
+  assumedRoleIdentity(exampleRule().role, 'ASIAEXAMPLE'),
+  { requestId: '22222222-3333-4444-8555-666666666666', region: REGION, receivedAt: Date.UTC(2026, 0, 1) },
+);
+
+/** What AWS answers to the calls of a token request, with the fewest members that let it happen. */
+export function answerOfAws(target: string, body: string, items: Map<string, Item>): object {
+  return OPERATIONS[target.split('.')[1] ?? '']?.(JSON.parse(body), items) ?? {};
+}
+
+/** The items of a table, by their pair. */
+export type Item = Record<string, AttributeValue>;
+
+/** What a service answers to a token request. */
+export const TOKEN_RESPONSE = {
+  access_token: 'a-token-that-is-as-long-as-opaque-tokens-are',
+  token_type: 'Bearer',
+  expires_in: 86_400,
+};
+
+interface Parameters {
+  readonly SecretId: string;
+  readonly VersionStage?: string;
+  readonly Key: { readonly pair: { readonly S: string } };
+  readonly UpdateExpression: string;
+  readonly ExpressionAttributeNames?: Readonly<Record<string, string>>;
+  readonly ExpressionAttributeValues: Readonly<Record<string, AttributeValue>>;
+}
+
+const OPERATIONS: Readonly<Record<string, (parameters: Parameters, items: Map<string, Item>) => object>> = {
+  /** Every secret holds a credential that a sealing key can be made of as well. */
+  GetSecretValue: ({ SecretId, VersionStage = 'AWSCURRENT' }) => ({
+    ARN: `arn:aws:secretsmanager:eu-west-1:111111111111:secret:${SecretId}-AbCdEf`,
+    Name: SecretId,
+    VersionId: '11111111-2222-4333-8444-555555555555',
+    SecretString: JSON.stringify({ client_id: 'the-user-name', secret: 'the-password-of-this-client' }),
+    VersionStages: [VersionStage],
+    CreatedDate: 1_767_225_600,
+  }),
+  GetItem: ({ Key }, items) => ({ Item: items.get(Key.pair.S) }),
+  UpdateItem(parameters, items) {
+    const {
+      Key,
+      UpdateExpression,
+      ExpressionAttributeNames: names = {},
+      ExpressionAttributeValues: values,
+    } = parameters;
+    const item: Item = { ...items.get(Key.pair.S), ...Key };
+    const [changes = '', removals = ''] = UpdateExpression.split('REMOVE');
+    for (const [, name = '', value = ''] of changes.matchAll(/(#\w+) (?:= (?:if_not_exists\(\w+, )?)?(:\w+)/g)) {
+      const change = values[value];
+      if (change !== undefined) item[names[name] ?? ''] = change;
+    }
+    for (const [name] of removals.matchAll(/#\w+/g)) delete item[names[name] ?? ''];
+    items.set(Key.pair.S, item);
+    return {};
+  },
+};

@@ -1,0 +1,117 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import type { LocalCaller } from '../../lib/settings/local-config.ts';
+import type { LocalBroker } from './broker.ts';
+import { DEFAULT_PORT, LOCAL_ENVIRONMENT } from './config.ts';
+
+/** What a terminal needs to use a local broker: `npm start` prints these variables, and `env` sets them. */
+const SHELL_VARIABLES = [
+  'AWS_ENDPOINT_URL_SECRETS_MANAGER',
+  'AWS_ENDPOINT_URL_DYNAMODB',
+  'AWS_ENDPOINT_URL_CLOUDWATCH_LOGS',
+  'TOKEN_BROKER_CONTROL_URL',
+  'TOKEN_BROKER_STAND_IN_URL',
+  'TOKEN_BROKER_URL',
+  'TOKEN_BROKER_ENVIRONMENT',
+  'TOKEN_BROKER_SERVICES',
+  'AWS_REGION',
+  // The name that the AWS CLI and Python's SDK know.
+  'AWS_DEFAULT_REGION',
+  'AWS_ACCESS_KEY_ID',
+  'AWS_SECRET_ACCESS_KEY',
+] as const;
+
+export type ShellVariables = Readonly<Partial<Record<(typeof SHELL_VARIABLES)[number], string | undefined>>>;
+
+/** The variables of a terminal that asks a broker of this process as one of its callers. */
+export function shellVariables(
+  { url, config, controlUrl, tokenServiceUrl }: LocalBroker,
+  { accessKeyId, secretAccessKey }: LocalCaller,
+): ShellVariables {
+  const { AWS_REGION } = process.env;
+  return {
+    AWS_ENDPOINT_URL_SECRETS_MANAGER: process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER,
+    AWS_ENDPOINT_URL_DYNAMODB: process.env.AWS_ENDPOINT_URL_DYNAMODB,
+    AWS_ENDPOINT_URL_CLOUDWATCH_LOGS: process.env.AWS_ENDPOINT_URL_CLOUDWATCH_LOGS,
+    TOKEN_BROKER_CONTROL_URL: controlUrl,
+    TOKEN_BROKER_STAND_IN_URL: tokenServiceUrl,
+    TOKEN_BROKER_URL: url,
+    TOKEN_BROKER_ENVIRONMENT: LOCAL_ENVIRONMENT,
+    TOKEN_BROKER_SERVICES: Object.keys(config.services).join(' '),
+    AWS_REGION,
+    AWS_DEFAULT_REGION: AWS_REGION,
+    AWS_ACCESS_KEY_ID: accessKeyId,
+    AWS_SECRET_ACCESS_KEY: secretAccessKey,
+  };
+}
+
+/**
+ * Whose variables there are, by the name of the role, and `operator`: a role that has the operation `check`, because with it
+ * secrets are read and clients checked; without one the broker's own key reads.
+ */
+export function shellCallers({ config, brokerKey }: LocalBroker): ReadonlyMap<string, LocalCaller> {
+  const { callers, accessRules } = config;
+  const rule = accessRules.find(({ operations }) => operations.includes('check'));
+  const operator = callers.find(({ role }) => role === rule?.role) ?? brokerKey;
+  const named = callers.map((caller) => [roleName(caller.role), caller] as const);
+  return new Map([...(operator ? [['operator', operator] as const] : []), ...named]);
+}
+
+/** The name of a role, without its account and path. */
+export function roleName(role: string): string {
+  return role.slice(role.lastIndexOf('/') + 1);
+}
+
+/** The command that sets variables; those that are `undefined` are left out. */
+export function exportLine(variables: ShellVariables): string {
+  const settings = SHELL_VARIABLES.flatMap((name) => {
+    const value = variables[name];
+    return value === undefined ? [] : [`${name}=${quote(value)}`];
+  });
+  return `export ${settings.join(' ')}`;
+}
+
+/** Takes away what another sign-in has left behind, which would spoil the keys. */
+export const UNSET_OTHERS = 'unset AWS_PROFILE AWS_SESSION_TOKEN';
+
+/** Takes the variables away. */
+export const UNSET_LINE = `unset ${SHELL_VARIABLES.join(' ')}`;
+
+/** What a person types to set the variables of a caller of the broker at this URL. */
+export function envCommand(url: string, name: string): string {
+  const { port } = new URL(url);
+  return `eval "$(${port === DEFAULT_PORT ? '' : `PORT=${port} `}npm run --silent token-broker -- env ${name})"`;
+}
+
+/** One word for a POSIX shell; what needs no quotes gets none. */
+export function quote(text: string): string {
+  return /^[\w.:/-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+/** Takes the variables of a local broker away from this process; tells whether there were any. */
+export function dropShellVariables(): boolean {
+  if (!process.env.TOKEN_BROKER_CONTROL_URL) return false;
+  for (const name of SHELL_VARIABLES) delete process.env[name];
+  return true;
+}
+
+/** What `env` reads of a broker that runs. */
+export interface ShellFile {
+  readonly pid: number;
+  readonly callers: Readonly<Record<string, ShellVariables>>;
+}
+
+/** Where `env` finds the broker of a port. */
+export function shellFile(port: number | string): URL {
+  return new URL(`../../node_modules/.cache/token-broker/local-${port}.json`, import.meta.url);
+}
+
+/** Leaves the variables for `env`, to this user of the machine alone; gives the function that takes them away again. */
+export function leaveShellFile(broker: LocalBroker): () => void {
+  const file = shellFile(new URL(broker.url).port);
+  const callers = [...shellCallers(broker)].map(([name, key]) => [name, shellVariables(broker, key)]);
+  rmSync(file, { force: true });
+  mkdirSync(new URL('.', file), { recursive: true });
+  const content = { pid: process.pid, callers: Object.fromEntries(callers) } satisfies ShellFile;
+  writeFileSync(file, JSON.stringify(content), { mode: 0o600 });
+  return () => rmSync(file, { force: true });
+}

@@ -1,0 +1,136 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type LocalBrokerProcess, printedVariables, startLocalBroker } from '../../support/local-broker.ts';
+import { runCommandLine } from './command-line.ts';
+
+let broker: LocalBrokerProcess;
+let operator: Readonly<Record<string, string>>;
+beforeAll(async () => {
+  broker = await startLocalBroker();
+  operator = {
+    ...printedVariables(broker),
+    AWS_ACCESS_KEY_ID: 'AKIDLOCALOPERATOR',
+    AWS_SECRET_ACCESS_KEY: 'local-operator-secret',
+    AWS_SESSION_TOKEN: '',
+  };
+});
+afterAll(async () => {
+  expect(await broker.end()).toMatchObject({ exitCode: 0, stderr: '' });
+});
+
+/** Runs the command line in the operator's terminal. */
+const run = (command: string, input?: object) => runCommandLine(command.split(' '), operator, JSON.stringify(input));
+
+describe('env', () => {
+  const port = () => new URL(broker.url).port;
+
+  it('names the operator and the callers of the broker that listens on PORT', async () => {
+    const { stdout } = await runCommandLine(['env'], { PORT: port() });
+    expect(stdout.split('\n')).toEqual(['operator', 'billing', 'reporting', 'stranger', '']);
+  });
+
+  it('sets for a shell what the start has printed, and takes it away again', async () => {
+    const commands = [
+      'eval "$(node bin/token-broker.ts env reporting)"',
+      'printenv AWS_ACCESS_KEY_ID TOKEN_BROKER_SERVICES AWS_ENDPOINT_URL_DYNAMODB',
+      'eval "$(node bin/token-broker.ts env --unset)"',
+      'printenv | grep -E "^(AWS|TOKEN_BROKER)_"',
+    ].join('\n');
+    const cwd = fileURLToPath(new URL('../../..', import.meta.url));
+    const env = { PATH: process.env.PATH, PORT: port(), AWS_PROFILE: 'other', AWS_SESSION_TOKEN: 'other' };
+    const shell = promisify(execFile)('sh', ['-c', `${commands} || true`], { cwd, env });
+
+    const { AWS_ENDPOINT_URL_DYNAMODB } = printedVariables(broker);
+    const services = 'customer-insights merchant-payment-cleansing';
+    expect((await shell).stdout).toBe(`AKIDLOCALREPORTING\n${services}\n${AWS_ENDPOINT_URL_DYNAMODB}\n`);
+  });
+
+  it.each([
+    [
+      'no broker listens there',
+      ['operator'],
+      '19999',
+      1,
+      /^error: broker-not-running: .* port 19999\nStart it with npm/,
+    ],
+    [
+      'there is no such caller',
+      ['nobody'],
+      undefined,
+      2,
+      /^error: the local broker has no such caller: it has operator/,
+    ],
+    ['PORT is no port', [], 'abc', 2, /^error: PORT is not the port of a local broker/],
+  ])('prints nothing to evaluate when %s', async (_, args, wrong, exitCode, stderr) => {
+    const result = await runCommandLine(['env', ...args], { PORT: wrong ?? port() });
+    expect(result).toEqual({ exitCode, stdout: '', stderr: expect.stringMatching(stderr) });
+  });
+});
+
+describe('service', () => {
+  it.each([
+    ['throttle', 'throttled'],
+    ['slow', 'unreachable'],
+    ['down', 'unreachable'],
+    ['reject', 'rejected'],
+  ])('plays an incident with --%s, until --recover', async (mode, finding) => {
+    await run(`service customer-insights --${mode}`);
+    expect((await run('client check globex')).stdout).toMatch(new RegExp(`^customer-insights +${finding} `, 'm'));
+
+    await run('service customer-insights --recover');
+    await run('client retry --service customer-insights --yes');
+    expect((await run('client check acme')).stdout).toMatch(/^customer-insights +accepted /m);
+  });
+
+  it.each([
+    ['without an incident', 'service customer-insights', /say what it does: one of --reject, --slow, --down/],
+    ['with two', 'service customer-insights --down --slow', /say what it does: one of/],
+    ['for a service that is not there', 'service customer-insigts --down', /has no service "customer-insigts"/],
+    [
+      'for AWS',
+      'service customer-insights --down --environment dev',
+      /only a service of npm start does what it is told/,
+    ],
+  ])('is wrong usage %s', async (_, command, stderr) => {
+    expect(await run(command)).toEqual({ exitCode: 2, stdout: '', stderr: expect.stringMatching(stderr) });
+  });
+
+  it('says that there is no stand-in of the services', async () => {
+    const args = ['service', 'customer-insights', '--down'];
+    const { exitCode, stderr } = await runCommandLine(args, { ...operator, TOKEN_BROKER_STAND_IN_URL: '' });
+    expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringMatching(/^error: control-unknown: /) });
+  });
+});
+
+describe('a rehearsal', () => {
+  it('onboards and rotates with secrets that begin with good-, and refuses to rotate to any other', async () => {
+    const put = 'client put hooli --create --services customer-insights';
+    expect(await run(put, { client_id: 'hooli-id', secret: 'good-1' })).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringMatching(/^customer-insights +accepted /m),
+    });
+    const good = await run('client put hooli', { client_id: 'hooli-id', secret: 'good-2' });
+    const bad = await run('client put hooli', { client_id: 'hooli-id', secret: 'bad' });
+
+    expect(good).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/accepted/) });
+    expect(bad).toMatchObject({ exitCode: 1, stdout: expect.stringMatching(/rejected/) });
+    expect((await run('client check hooli')).stdout).toMatch(/^customer-insights +accepted /m);
+  });
+});
+
+it('says in one sentence that the broker has ended, to a terminal that still has its variables', async () => {
+  const gone = Object.fromEntries(Object.keys(operator).flatMap((name) => (/URL/.test(name) ? [[name, GONE]] : [])));
+  const commands = ['token acme customer-insights', 'client list', 'health --run', 'audit acme'];
+  const results = await Promise.all(commands.map((each) => runCommandLine(each.split(' '), { ...operator, ...gone })));
+
+  for (const { exitCode, stdout, stderr } of results) {
+    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
+    expect(stderr).toMatch(/^error: [\w-]+: The local broker that the variables of this terminal name has ended\.\n/);
+    expect(stderr).not.toContain('ECONNREFUSED');
+  }
+});
+
+/** Nothing listens there. */
+const GONE = 'http://127.0.0.1:19999';
