@@ -99,10 +99,13 @@ export class UnusableAnswer extends Error {
   override readonly name = 'UnusableAnswer';
 }
 
-/** `accessToken`, `access_token`, `Access-Token` and `access.token` are one name. */
+/** `accessToken`, `access_token`, `Access-Token` and `access.token` are one name; one that is too long is none. */
 export function plainName(name: string): string {
   return name.length > MAX_NAME_LENGTH ? '' : name.toLowerCase().replace(/[-_. ]/g, '');
 }
+
+/** Longer names are not read. */
+export const MAX_NAME_LENGTH = 64;
 
 /**
  * The members of an answer down to two objects below the outermost, the outer ones first. An array of exactly one
@@ -153,6 +156,5 @@ function enter(value: unknown, path: MemberPath, rest = ''): Level | undefined {
   return isRecord(only) ? { path: [...path, '0'], members: only } : undefined;
 }
 
-const MAX_NAME_LENGTH = 64;
 const MAX_MEMBERS = 1_000;
 const MAX_DEPTH = 2;
