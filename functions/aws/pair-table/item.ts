@@ -1,7 +1,7 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
-import { isRecord } from '../../broker/json.ts';
+import { isRecord, membersOf, parseJson } from '../../broker/json.ts';
 import {
-  type CheckedFinding,
+  CHECKED_FINDINGS,
   type CheckedVersion,
   EMPTY_RECORD,
   type PairRecord,
@@ -10,7 +10,7 @@ import {
   type Wait,
 } from '../../broker/pair/record.ts';
 import type { ShapeReport } from '../../broker/problem.ts';
-import type { ExpirySource } from '../../broker/token-response/expiry.ts';
+import { EXPIRY_SOURCES } from '../../broker/token-response/expiry.ts';
 import { PROBLEMS, type ProblemType } from '../../contract.ts';
 import type { SealedPublication, VisiblePublication } from '../sealing/sealing.ts';
 
@@ -66,8 +66,6 @@ function readWhole<Name extends string, Value>(names: readonly Name[], read: (na
   const isWhole = entries.every(([, value]) => value !== undefined);
   return isWhole ? (Object.fromEntries(entries) as Readonly<Record<Name, Value>>) : undefined;
 }
-
-const EXPIRY_SOURCES: readonly ExpirySource[] = ['response', 'jwt', 'configured', 'assumed'];
 
 /** The attributes of a publication. */
 export function sealAttributes({ bytes, keyVersion, visible }: SealedPublication): Item {
@@ -158,12 +156,7 @@ export function number(attribute: AttributeValue | undefined): number | undefine
 
 /** The members of an attribute that holds JSON; none when it is missing or malformed. */
 function members(attribute: AttributeValue | undefined): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(text(attribute) ?? '{}');
-    return isRecord(value) ? value : {};
-  } catch {
-    return {};
-  }
+  return membersOf(parseJson(text(attribute) ?? ''));
 }
 
 /** The attributes whose names begin like this, by the rest of their names. */
@@ -202,7 +195,7 @@ function readPause(item: Item): Wait | undefined {
 }
 
 function readProblem(value: unknown, unknownType: ProblemType): StoredProblem {
-  const { type, detail, shape } = isRecord(value) ? value : {};
+  const { type, detail, shape } = membersOf(value);
   if (!isProblemType(type) || typeof detail !== 'string') {
     return { type: unknownType, detail: 'The last token request failed.' };
   }
@@ -224,11 +217,3 @@ function readChecked(item: Item): CheckedVersion | undefined {
   if (typeof version !== 'string' || typeof at !== 'number' || finding === undefined) return undefined;
   return { version, at, finding };
 }
-
-const CHECKED_FINDINGS = [
-  'accepted',
-  'rejected',
-  'throttled',
-  'unreachable',
-  'misconfigured',
-] as const satisfies readonly CheckedFinding[];

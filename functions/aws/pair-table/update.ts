@@ -75,8 +75,7 @@ const LEASE_IS_OVER = ['leaseOwner = :owner', 'NOT attribute_type(leaseUntil, :n
 /** Ends my lease and writes what came of it. */
 export function endChange(lease: Lease, ending: SealedEnding): Change {
   const { set, remove = [] } = effectOf(ending);
-  const checked = 'checked' in ending ? checkedAttributes(ending.checked) : {};
-  return { set: { ...set, ...checked }, remove: [...LEASE, ...remove], ...underLease(lease) };
+  return { set: { ...set, ...checkedAttributes(ending.checked) }, remove: [...LEASE, ...remove], ...underLease(lease) };
 }
 
 /** What a lease ends with, its token sealed. */

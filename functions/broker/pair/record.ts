@@ -78,11 +78,11 @@ export interface StoredProblem {
 export interface CheckedVersion {
   readonly version: string;
   readonly at: number;
-  readonly finding: CheckedFinding;
+  readonly finding: (typeof CHECKED_FINDINGS)[number];
 }
 
 /** The findings that a token request can lead to. */
-export type CheckedFinding = 'accepted' | 'rejected' | 'throttled' | 'unreachable' | 'misconfigured';
+export const CHECKED_FINDINGS = ['accepted', 'rejected', 'throttled', 'unreachable', 'misconfigured'] as const;
 
 /** The store did not answer in time; the cause is the name of what went wrong, nothing of its content. */
 export class StoreUnavailable extends Error {

@@ -49,7 +49,7 @@ export function beforeMine(shown: PairRecord, seen: PairRecord, { owner, charged
 /** The record after my lease, with what came of it. */
 export function ended(record: PairRecord, ending: Ending): PairRecord {
   const free = { ...record, leaseOwner: undefined, leaseUntil: 0 };
-  const checked = 'checked' in ending ? (ending.checked ?? record.checked) : record.checked;
+  const { checked = record.checked } = ending;
   switch (ending.kind) {
     case 'publish': {
       const { token, lifetimeSeenMs } = ending.publication;

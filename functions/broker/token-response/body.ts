@@ -1,4 +1,4 @@
-import { isRecord } from '../json.ts';
+import { isRecord, parseJson } from '../json.ts';
 
 /** What a token endpoint answered, complete and unread. Header names are lower-case, repeated ones joined by `, `. */
 export interface TokenResponse {
@@ -33,12 +33,12 @@ export function decodeBody({ headers, body }: TokenResponse): DecodedBody {
     return { unreadable: `its content type is not JSON, a form, plain text or a JWT. ${WRONG_PLACE}` };
   }
   if (text === undefined) return { unreadable: 'its body is not UTF-8.' };
-  if (/^[{["]/.test(text)) return parseJson(text);
+  if (/^[{["]/.test(text)) return decodeJson(text);
   if (type === FORM || LOOKS_LIKE_FORM.test(text)) {
     return { value: Object.fromEntries(new URLSearchParams(text)), isJson: false };
   }
   // A raw JWT is unmistakable; any other word in a body declared as JSON may be a broken rest.
-  return isJsonType && !text.startsWith('eyJ') ? parseJson(text) : { value: text, isJson: false };
+  return isJsonType && !text.startsWith('eyJ') ? decodeJson(text) : { value: text, isJson: false };
 }
 
 const WRONG_PLACE =
@@ -65,12 +65,11 @@ function decodeUtf8(body: Uint8Array): string | undefined {
   }
 }
 
-function parseJson(text: string): DecodedBody {
-  try {
-    return { value: JSON.parse(text), isJson: true };
-  } catch {
-    return { unreadable: `its body is not JSON, or is cut off. ${WRONG_PLACE}` };
-  }
+function decodeJson(text: string): DecodedBody {
+  const value = parseJson(text);
+  return value === undefined
+    ? { unreadable: `its body is not JSON, or is cut off. ${WRONG_PLACE}` }
+    : { value, isJson: true };
 }
 
 type Members = Readonly<Record<string, unknown>>;
