@@ -1,5 +1,5 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
-import { isRecord, membersOf, parseJson } from '../../broker/json.ts';
+import { isRecord, membersOf, parseJsonObject } from '../../broker/json.ts';
 import {
   CHECKED_FINDINGS,
   type CheckedVersion,
@@ -156,7 +156,7 @@ export function number(attribute: AttributeValue | undefined): number | undefine
 
 /** The members of an attribute that holds JSON; none when it is missing or malformed. */
 function members(attribute: AttributeValue | undefined): Readonly<Record<string, unknown>> {
-  return membersOf(parseJson(text(attribute) ?? ''));
+  return parseJsonObject(text(attribute) ?? '') ?? {};
 }
 
 /** The attributes whose names begin like this, by the rest of their names. */

@@ -1,5 +1,6 @@
+import type { Trace } from '../audit.ts';
 import type { Pair } from './pair.ts';
-import type { CheckedVersion, PairRecord, StoredToken, Wait } from './record.ts';
+import { type CheckedVersion, type PairRecord, type StoredToken, StoreUnavailable, type Wait } from './record.ts';
 
 /**
  * Where the record of a pair lives. Every write is one conditional update; a lost condition is an answer, not an error.
@@ -71,4 +72,15 @@ export interface RejectedRequest {
   /** Versions that carry no stage any more: their latches are forgotten. */
   readonly goneVersions: readonly string[];
   readonly checked?: CheckedVersion | undefined;
+}
+
+/** What a call of the store gives; `undefined` when the store is unavailable, so that a write may or may not have happened. */
+export async function whenAvailable<Result>(trace: Trace, call: () => Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await call();
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable)) throw error;
+    trace.warnings.add('shared-cache-unavailable');
+    return undefined;
+  }
 }

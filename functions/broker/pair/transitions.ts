@@ -1,13 +1,6 @@
 import type { PairRecord } from './record.ts';
 import type { Acquisition, Ending, Lease, RejectedRequest } from './store.ts';
 
-/** Whether the lease may be taken: I know the latest fence, and its lease is over or was watched to its end; or it is mine. */
-export function mayAcquire(record: PairRecord, acquisition: Acquisition): boolean {
-  const { seenFence, owner, now, observedExpired } = acquisition;
-  if (isMine(record, acquisition)) return true;
-  return record.fence === seenFence && (observedExpired || record.leaseOwner === owner || record.leaseUntil <= now);
-}
-
 /** The record under a new lease; once it is taken, taking it again changes nothing. */
 export function acquired(record: PairRecord, acquisition: Acquisition): PairRecord {
   if (isMine(record, acquisition)) return record;
