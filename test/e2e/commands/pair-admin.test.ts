@@ -1,7 +1,6 @@
-import { GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
+import { DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createPairAdmin } from '../../../bin/commands/shared/pair-changes.ts';
-import { createDynamoDBClient } from '../../../functions/aws/clients.ts';
 import type { Item } from '../../../functions/aws/pair-table/item.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import type { Wait } from '../../../functions/broker/pair/record.ts';
@@ -135,7 +134,7 @@ describe('clearing what stands in the way', () => {
 it('tells when DynamoDB does not answer', async () => {
   const { endpoint } = await connect(PAIR);
   endpoint.failWith('hang');
-  const client = createDynamoDBClient({
+  const client = new DynamoDBClient({
     endpoint: endpoint.url,
     region: 'us-east-1',
     credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' },
