@@ -12,13 +12,13 @@ import {
 import type { ShapeReport } from '../../broker/problem.ts';
 import { EXPIRY_SOURCES } from '../../broker/token-response/expiry.ts';
 import { PROBLEMS, type ProblemType } from '../../contract.ts';
-import type { SealedPublication, VisiblePublication } from '../sealing/sealing.ts';
+import type { SealedToken, VisibleToken } from '../sealing/sealing.ts';
 
 /** The attributes of one pair as the table holds them. */
 export type Item = Readonly<Record<string, AttributeValue>>;
 
 /**
- * All of a record but its publication. An attribute that is missing or malformed counts as its default, and one that this
+ * All of a record but its token. An attribute that is missing or malformed counts as its default, and one that this
  * code does not know is passed over: no item, and no newer code, can make a pair unreadable.
  */
 export function readState(item: Item): PairRecord {
@@ -42,8 +42,8 @@ export function readState(item: Item): PairRecord {
 export const MIN_FENCE = 1;
 export const MAX_FENCE = 2 ** 52;
 
-/** The sealed publication of an item, all or nothing: the seal holds only together with every visible value. */
-export function readSeal(item: Item): SealedPublication | undefined {
+/** The sealed token of an item, all or nothing: the seal holds only together with every visible value. */
+export function readSeal(item: Item): SealedToken | undefined {
   const bytes = item.sealedToken?.B;
   const keyVersion = text(item.sealingKeyVersion);
   const visible = readVisible(item);
@@ -51,7 +51,7 @@ export function readSeal(item: Item): SealedPublication | undefined {
   return isWhole ? { bytes, keyVersion, visible } : undefined;
 }
 
-function readVisible(item: Item): VisiblePublication | undefined {
+function readVisible(item: Item): VisibleToken | undefined {
   const texts = readWhole(VISIBLE_TEXTS, (name) => text(item[name]));
   const numbers = readWhole(VISIBLE_NUMBERS, (name) => number(item[name]));
   const expirySource = EXPIRY_SOURCES.find((source) => source === texts?.expirySource);
@@ -67,8 +67,8 @@ function readWhole<Name extends string, Value>(names: readonly Name[], read: (na
   return isWhole ? (Object.fromEntries(entries) as Readonly<Record<Name, Value>>) : undefined;
 }
 
-/** The attributes of a publication. */
-export function sealAttributes({ bytes, keyVersion, visible }: SealedPublication): Item {
+/** The attributes of a sealed token. */
+export function sealAttributes({ bytes, keyVersion, visible }: SealedToken): Item {
   return {
     sealedToken: { B: bytes },
     sealingKeyVersion: { S: keyVersion },

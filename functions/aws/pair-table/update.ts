@@ -1,6 +1,6 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import type { Acquisition, Ending, Lease, RejectedRequest } from '../../broker/pair/store.ts';
-import type { SealedPublication } from '../sealing/sealing.ts';
+import type { SealedToken } from '../sealing/sealing.ts';
 import {
   checkedAttributes,
   forgetAt,
@@ -81,7 +81,7 @@ export function endChange(lease: Lease, ending: SealedEnding): Change {
 /** What a lease ends with, its token sealed. */
 export type SealedEnding =
   | Exclude<Ending, { readonly kind: 'publish' }>
-  | (Omit<Extract<Ending, { readonly kind: 'publish' }>, 'publication'> & { readonly sealed: SealedPublication });
+  | (Omit<Extract<Ending, { readonly kind: 'publish' }>, 'token'> & { readonly sealed: SealedToken });
 
 /** Counts a rejected request and ends the lease, if it is mine. */
 export function rejectChange(lease: Lease, rejection: RejectedRequest): Change {

@@ -169,16 +169,16 @@ export function createLeasedRequest(dependencies: Dependencies) {
       trace: call.trace,
     });
     if (renewal.outcome === 'token') {
-      const { publication } = renewal;
+      const { token } = renewal;
       const found = checked('accepted');
       await end(
         call,
         held,
         found === undefined
-          ? { kind: 'publish', publication, holdKey }
+          ? { kind: 'publish', token, holdKey }
           : { kind: 'prove', version: versionId, holdKey, checked: found },
       );
-      return { kind: 'token', token: publication.token };
+      return { kind: 'token', token };
     }
     if (renewal.outcome === 'rejected') return reject(call, held, versionId, checked('rejected'));
     const problem = await failed(call, held, holdKey, renewal, checked);

@@ -18,8 +18,6 @@ export interface PairRecord {
    * holds none, `Infinity` while this environment has no sealing key.
    */
   readonly closedUntil: number;
-  /** The longest life time seen of the token. */
-  readonly lifetimeSeenMs: number;
   /** When a lease was last taken for callers; a check leaves it as it is. */
   readonly attemptedAt: number;
   /** When a refused token was last replaced, or when a lease to replace it was taken. */
@@ -42,6 +40,8 @@ export interface StoredToken extends ServiceToken {
   readonly credentialVersion: string;
   /** When the token request began. */
   readonly issuedAt: number;
+  /** The longest life time seen of it: the same one issued again with less left of it must not shrink the windows. */
+  readonly lifetimeSeenMs: number;
   /** From then on one environment at a time tries to get the successor. */
   readonly refreshAt: number;
   /** The service issued this very token again after it had been refused: refusing it once more changes nothing. */
@@ -95,7 +95,6 @@ export const EMPTY_RECORD: PairRecord = {
   leaseUntil: 0,
   token: undefined,
   closedUntil: 0,
-  lifetimeSeenMs: 0,
   attemptedAt: 0,
   forcedAt: 0,
   rejected: new Map(),

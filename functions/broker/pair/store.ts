@@ -50,7 +50,7 @@ export type Ending = { readonly checked?: CheckedVersion | undefined } & Outcome
 
 type Outcome =
   /** Stores the token; ends the pause, and the latch and the hold of the version that brought it. */
-  | { readonly kind: 'publish'; readonly publication: Publication; readonly holdKey: string }
+  | { readonly kind: 'publish'; readonly token: StoredToken; readonly holdKey: string }
   /** The version worked, and its token is not for callers: ends its latch and its hold. */
   | { readonly kind: 'prove'; readonly version: string; readonly holdKey: string }
   | { readonly kind: 'pause'; readonly pause: Wait }
@@ -60,11 +60,6 @@ type Outcome =
   | { readonly kind: 'withdraw' }
   /** Nothing came of it. */
   | { readonly kind: 'release' };
-
-export interface Publication {
-  readonly token: StoredToken;
-  readonly lifetimeSeenMs: number;
-}
 
 export interface RejectedRequest {
   readonly version: string;

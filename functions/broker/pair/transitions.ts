@@ -45,9 +45,9 @@ export function ended(record: PairRecord, ending: Ending): PairRecord {
   const { checked = record.checked } = ending;
   switch (ending.kind) {
     case 'publish': {
-      const { token, lifetimeSeenMs } = ending.publication;
+      const { token } = ending;
       const proven = withoutWaits(free, token.credentialVersion, ending.holdKey);
-      return { ...proven, token, lifetimeSeenMs, pause: undefined, closedUntil: 0, checked };
+      return { ...proven, token, pause: undefined, closedUntil: 0, checked };
     }
     case 'prove':
       return { ...withoutWaits(free, ending.version, ending.holdKey), checked };
@@ -56,7 +56,7 @@ export function ended(record: PairRecord, ending: Ending): PairRecord {
     case 'hold':
       return { ...free, held: without(record.held, ending.expiredKeys).set(ending.key, ending.hold), checked };
     case 'withdraw':
-      return { ...free, token: undefined, lifetimeSeenMs: 0, closedUntil: 0 };
+      return { ...free, token: undefined, closedUntil: 0 };
     case 'release':
       return free;
   }
