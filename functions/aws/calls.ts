@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isRecord } from '../broker/json.ts';
+import { isWithin } from '../broker/lru-cache.ts';
 import { StoreUnavailable } from '../broker/pair/record.ts';
 import { isPlainWord } from '../broker/redacted.ts';
 
@@ -125,14 +126,11 @@ export function createCircuitBreaker({ now, connectedMs = 150, patientMs = 1_000
   let failedAt: number | undefined;
   let isProbing = false;
 
-  /** A clock that was set back must not make anything longer. */
-  const isWithin = (ms: number, at: number | undefined) => at !== undefined && now() >= at && now() < at + ms;
-
   return async ({ deadline, endsLease = false }, call) => {
     firstCallAt ??= now();
     const isProbe = failures >= MAX_FAILURES && !endsLease;
-    if (isProbe && (isProbing || isWithin(OPEN_MS, failedAt))) throw unavailable('circuit-open');
-    const isConnected = isWithin(KEPT_MS, answeredAt) && !isWithin(FIRST_CALL_MS, firstCallAt);
+    if (isProbe && (isProbing || isWithin(OPEN_MS, failedAt, now()))) throw unavailable('circuit-open');
+    const isConnected = isWithin(KEPT_MS, answeredAt, now()) && !isWithin(FIRST_CALL_MS, firstCallAt, now());
     const timeoutMs = isConnected && !endsLease && !isProbe ? connectedMs : patientMs;
     const clockMs = deadline - now();
     if (isProbe) isProbing = true;

@@ -39,14 +39,14 @@ export function recordOf<Value extends z.ZodType>(faultOf: FaultOf, value: Value
  * Lets a check run although other members are wrong, so that an operator sees everything at once. Such a check meets
  * members of any type and declares them `unknown`.
  */
-export const ALWAYS = {
-  when: ({ value }: { readonly value: unknown }) =>
-    typeof value === 'object' && value !== null && !Array.isArray(value),
-};
+export const ALWAYS = { when: ({ value }: { readonly value: unknown }) => isObject(value) };
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
 
 /** Reads what fits of an input that may be wrong elsewhere; each member of the shape needs a `catch`. */
 export function readable<Shape extends z.ZodRawShape>(shape: Shape) {
-  const isObject = (input: unknown) => typeof input === 'object' && input !== null && !Array.isArray(input);
   return z.preprocess((input) => (isObject(input) ? input : {}), z.object(shape));
 }
 

@@ -1,6 +1,6 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import type { GetSecretValueCommandOutput } from '@aws-sdk/client-secrets-manager';
-import { LruCache } from '../../broker/lru-cache.ts';
+import { isWithin, LruCache } from '../../broker/lru-cache.ts';
 import { sealingKeyName } from '../../contract.ts';
 import { isDefinitive } from '../calls.ts';
 import { getSecretValue, isAbout, type SecretDependencies } from '../secrets-manager.ts';
@@ -35,7 +35,7 @@ export function createSealingKeys(dependencies: SecretDependencies): SealingKeys
 
   async function find(id: string, which: object, retryMs: number, deadline = Infinity) {
     const last = known.get(id);
-    if (isRecent(last?.at, last?.key === undefined ? retryMs : KEEP_MS)) return last?.key;
+    if (isWithin(last?.key === undefined ? retryMs : KEEP_MS, last?.at, now())) return last?.key;
     const asked = { SecretId: sealingKeyName(environment), ...which };
     try {
       const answer = await getSecretValue(dependencies, asked, deadline);
@@ -48,11 +48,6 @@ export function createSealingKeys(dependencies: SecretDependencies): SealingKeys
       else if (key !== undefined) known.set(id, { key, at: now() - KEEP_MS + retryMs });
       return key;
     }
-  }
-
-  /** A clock that was set back must not make the wait longer. */
-  function isRecent(at: number | undefined, retryMs: number): boolean {
-    return at !== undefined && now() >= at && now() < at + retryMs;
   }
 }
 

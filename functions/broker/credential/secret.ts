@@ -1,5 +1,5 @@
 import type { ProblemType, SecretStage } from '../../contract.ts';
-import { LruCache } from '../lru-cache.ts';
+import { isWithin, LruCache } from '../lru-cache.ts';
 import type { ClientName } from '../pair/pair.ts';
 import { Problem } from '../problem.ts';
 import type { Redacted } from '../redacted.ts';
@@ -103,7 +103,7 @@ export function createSecretCache({ readSecret, now }: Dependencies): SecretCach
     async read(client, stage, { readSince, deadline }) {
       const key = secretKey(client, stage);
       const before = entries.get(key);
-      if (before !== undefined && before.readAt >= readSince && isWithin(before.readAt, before.trustMs, now())) {
+      if (before !== undefined && before.readAt >= readSince && isWithin(before.trustMs, before.readAt, now())) {
         return before.reading;
       }
       const readAt = now();
@@ -132,18 +132,13 @@ function successor(before: Entry | undefined, reading: SecretReading, readAt: nu
     const trustMs = reading.outcome === 'found' ? FOUND_TRUST_MS : NEGATIVE_TRUST_MS;
     return { reading, readAt, trustMs, toldAt: readAt };
   }
-  if (before?.reading.outcome !== 'found' || !isWithin(before.toldAt, KEPT_WHILE_DOWN_MS, readAt)) return undefined;
+  if (before?.reading.outcome !== 'found' || !isWithin(KEPT_WHILE_DOWN_MS, before.toldAt, readAt)) return undefined;
   return { reading: { ...before.reading, isStale: true }, readAt, trustMs: STALE_TRUST_MS, toldAt: before.toldAt };
 }
 
 /** Two for each character, because Secrets Manager bounds a secret, at 64 kB, by bytes. */
 function bytesOf({ reading }: Entry): number {
   return reading.outcome === 'found' ? 2 * reading.secret.text.reveal().length : 0;
-}
-
-/** A clock that was set back makes an age negative: the real age of the reading is unknown. */
-function isWithin(start: number, lengthMs: number, now: number): boolean {
-  return now >= start && now - start < lengthMs;
 }
 
 function secretKey(client: ClientName, stage: SecretStage): string {

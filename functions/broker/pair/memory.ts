@@ -1,4 +1,4 @@
-import { LruCache } from '../lru-cache.ts';
+import { isWithin, LruCache } from '../lru-cache.ts';
 import { isIssuable } from './freshness.ts';
 import { type Pair, pairKey } from './pair.ts';
 import { EMPTY_RECORD, type PairRecord } from './record.ts';
@@ -12,11 +12,10 @@ export class PairMemory {
     this.#now = now;
   }
 
-  /** The record as the table held it less than a minute ago. A clock that was set back makes its age unknown. */
+  /** The record as the table held it less than a minute ago. */
   trusted(pair: Pair): PairRecord | undefined {
     const { record, readAt } = this.#entryOf(pair);
-    const ageMs = this.#now() - readAt;
-    return ageMs >= 0 && ageMs < TRUST_MS ? record : undefined;
+    return isWithin(TRUST_MS, readAt, this.#now()) ? record : undefined;
   }
 
   /** The record, however old it is and however it came here: for an environment that is alone. */
