@@ -66,7 +66,7 @@ export class TokenBrokerStack extends Stack {
       concurrency: environment.healthConcurrency,
       ...parts,
     });
-    if (environment.canary !== 'off' && environment.reservedConcurrency !== 0) {
+    if (environment.canary !== 'off') {
       const { version } = endpoint;
       endpoint.checkFirst(new ReleaseCheck(this, 'ReleaseCheck', { environment, version, secrets, observation }));
     }

@@ -25,6 +25,7 @@ export class Canary extends Construct {
   readonly #alias: Alias;
   readonly #group: LambdaDeploymentGroup;
   readonly #policy: Policy;
+  readonly #isTurnedOff: boolean;
 
   constructor(scope: Construct, id: string, { environment, alias, percent, minutes }: CanaryProps) {
     super(scope, id);
@@ -33,6 +34,7 @@ export class Canary extends Construct {
     const { role, policy } = this.#serviceRole(name);
     this.#alias = alias;
     this.#policy = policy;
+    this.#isTurnedOff = environment.reservedConcurrency === 0;
     this.#group = new LambdaDeploymentGroup(this, 'Group', {
       application: new LambdaApplication(this, 'Application', { applicationName: name }),
       deploymentGroupName: name,
@@ -50,6 +52,8 @@ export class Canary extends Construct {
 
   /** Gives a new version no traffic at all until the check has asked it; what the check finds fails the deployment. */
   checkFirst(check: ReleaseCheck): void {
+    // What is turned off answers nobody, and must still be deployed.
+    if (this.#isTurnedOff) return;
     this.#group.addPreHook(check.hook);
     this.#policy.addStatements(
       // The ARN is written out, because the check knows the group.

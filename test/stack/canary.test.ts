@@ -104,8 +104,10 @@ describe('before a new version has any calls', () => {
 
   it('there is nothing to ask of a broker that is turned off', () => {
     const stopped = synthesise('test', { ...exampleForm(), reservedConcurrency: 0 });
-    expect(resourceOf(stopped, 'TokenEndpoint', 'AWS::Lambda::Alias').UpdatePolicy).toBeDefined();
-    expect(JSON.stringify(stopped.template)).not.toContain('ReleaseCheck');
+    expect(resourceOf(stopped, 'TokenEndpoint', 'AWS::Lambda::Alias').UpdatePolicy).toHaveProperty(
+      'CodeDeployLambdaAliasUpdate',
+      expect.not.objectContaining({ BeforeAllowTrafficHook: expect.anything() }),
+    );
   });
 });
 
