@@ -52,14 +52,11 @@ export class Canary extends Construct {
 
   /** Gives a new version no traffic at all until the check has asked it; what the check finds fails the deployment. */
   checkFirst(check: ReleaseCheck): void {
-    // What is turned off answers nobody, and must still be deployed.
+    // A broker that is turned off answers no request, and can still be deployed.
     if (this.#isTurnedOff) return;
     this.#group.addPreHook(check.hook);
-    this.#policy.addStatements(
-      // The ARN is written out, because the check knows the group.
-      new PolicyStatement({ actions: ['lambda:InvokeFunction'], resources: [check.hookArn] }),
-    );
-    // CloudFormation starts the deployment where it updates this alias: by then all of the check is as new.
+    this.#policy.addStatements(new PolicyStatement({ actions: ['lambda:InvokeFunction'], resources: [check.hookArn] }));
+    // CloudFormation starts the deployment when it updates this alias: by then `next` and the check must be new.
     this.#alias.node.defaultChild?.node.addDependency(check);
   }
 

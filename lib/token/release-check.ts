@@ -18,14 +18,14 @@ interface ReleaseCheckProps {
 }
 
 /**
- * Asks a new version of the token function before a caller does, through an alias and a URL of its own, which nobody else may
- * call: no role may invoke the function past a URL. It is none of health, whose function waits for the URL of callers.
+ * Asks a new version of the token function before a caller does, through an alias and a URL that its own role alone may call:
+ * no role may invoke the function past a URL. Health cannot do it, because its function is updated after the callers' URL.
  */
 export class ReleaseCheck extends Construct {
   /** Who asks. */
   readonly role: IRole;
   readonly hook: IFunction;
-  /** The ARN of `hook`, for a policy that the function waits for. */
+  /** The ARN of `hook`, written out: the function waits for the deployment group, and the group for the policy with the ARN. */
   readonly hookArn: string;
 
   constructor(scope: Construct, id: string, { environment, version, secrets, observation }: ReleaseCheckProps) {

@@ -71,7 +71,7 @@ describe('the canary', () => {
 });
 
 describe('before a new version has any calls', () => {
-  it('it is asked at a URL of its own, by a role of its own, which every caller’s URL waits for', () => {
+  it('it is asked at a URL of its own, by a function that the alias of the callers waits for', () => {
     const alias = inCheck('AWS::Lambda::Alias');
     expect(alias.Properties).toEqual({ ...inEndpoint('AWS::Lambda::Alias').Properties, Name: 'next' });
     const { id, Properties } = inCheck('AWS::Lambda::Url');
@@ -87,7 +87,7 @@ describe('before a new version has any calls', () => {
     expect(inEndpoint('AWS::Lambda::Alias').DependsOn).toEqual(expect.arrayContaining(all));
   });
 
-  it('nobody but that role gets a permission on its URL', () => {
+  it('no account gets a permission on its URL: the policy of that role alone lets it in', () => {
     const permitted = resourcesOf(stack, 'AWS::Lambda::Permission').map(({ Properties }) =>
       JSON.stringify(Properties.FunctionName),
     );
