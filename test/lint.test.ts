@@ -79,13 +79,13 @@ const ARROWS: Readonly<Record<string, { readonly allowed: readonly string[]; rea
   },
   'bin/commands/client.ts': {
     allowed: [
-      ...['./client/put.ts', '../json.ts', '../../lib/settings/names.ts', '../../functions/broker/pair/pair.ts'],
+      ...['./client/put.ts', '../app.ts', '../../lib/settings/names.ts', '../../functions/broker/pair/pair.ts'],
       ...['../../client/index.ts', '../../client/commands/token.ts'],
     ],
     refused: ['../../client/error.ts', '../../test/support/example.ts'],
   },
   'bin/commands/shared/checks.ts': {
-    allowed: ['../client/put.ts', '../../json.ts', '../../../client/index.ts'],
+    allowed: ['../client/put.ts', '../../app.ts', '../../../client/index.ts'],
     refused: ['../../../client/error.ts', '../../../test/support/example.ts'],
   },
 };

@@ -1,7 +1,7 @@
 import { defaultProvider } from '@aws-sdk/credential-provider-node';
 import { type AwsAnswer, askAws } from '../../../client/commands/identity.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
-import { parseJsonObject } from '../../json.ts';
+import { parseJsonObject } from '../../../functions/broker/json.ts';
 import { awsFailure } from './aws-failure.ts';
 
 /** Asks AWS, and gives the members of the answer. @throws CommandFailure */
