@@ -10,6 +10,7 @@ import { OperatorTopic } from './monitoring/operator-topic.ts';
 import { Trail } from './monitoring/trail.ts';
 import type { Environment } from './settings/environment.ts';
 import { listAccess } from './settings/listing.ts';
+import { ReleaseCheck } from './token/release-check.ts';
 import { TokenEndpoint } from './token/token-endpoint.ts';
 
 interface TokenBrokerStackProps {
@@ -65,6 +66,10 @@ export class TokenBrokerStack extends Stack {
       concurrency: environment.healthConcurrency,
       ...parts,
     });
+    if (environment.canary !== 'off') {
+      const { version } = endpoint;
+      endpoint.checkFirst(new ReleaseCheck(this, 'ReleaseCheck', { environment, version, secrets, observation }));
+    }
     const monitoring = new Monitoring(this, 'Monitoring', {
       environment,
       called: endpoint.called,

@@ -45,6 +45,14 @@ const ARROWS: Readonly<Record<string, { readonly allowed: readonly string[]; rea
     allowed: ['./aws/log/emf.ts', '../client/error.ts'],
     refused: ['../lib/settings/names.ts'],
   },
+  'functions/release-check.ts': {
+    allowed: ['./release-check-function.ts', '../client/error.ts'],
+    refused: ['../lib/settings/names.ts'],
+  },
+  'functions/release-check-function.ts': {
+    allowed: ['./health-function.ts', '../client/error.ts'],
+    refused: ['../lib/settings/names.ts'],
+  },
   'lib/token-broker-stack.ts': {
     allowed: ['./token/canary.ts', '../functions/environment.ts', '../functions/contract.ts', 'aws-cdk-lib'],
     refused: ['../functions/token.ts', '../functions/broker/pair/pair.ts', '../client/error.ts', '../bin/app.ts'],

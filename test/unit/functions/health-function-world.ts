@@ -28,7 +28,7 @@ export const CREDENTIALS = {
 };
 
 const PROBE = roleArn('probe');
-const HEALTH = { role: roleArn('health'), accessKeyId: 'AKIDHEALTH', secretAccessKey: 'marked+health/key' };
+export const HEALTH = { role: roleArn('health'), accessKeyId: 'AKIDHEALTH', secretAccessKey: 'marked+health/key' };
 const BILLING = { role: roleArn('billing'), accessKeyId: 'AKIDBILLING', secretAccessKey: 'marked+billing/key' };
 const PROBE_KEY = {
   role: PROBE,
