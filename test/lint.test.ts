@@ -74,7 +74,7 @@ const ARROWS: Readonly<Record<string, { readonly allowed: readonly string[]; rea
       '../token-broker.ts',
       '../../functions/environment.ts',
       '../../lib/settings/names.ts',
-      '../../bin/json.ts',
+      '../../bin/app.ts',
     ],
   },
   'bin/commands/client.ts': {
