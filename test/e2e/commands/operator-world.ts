@@ -68,6 +68,7 @@ export async function createOperatorWorld() {
   const shell = {
     TOKEN_BROKER_URL: broker.url,
     TOKEN_BROKER_CONTROL_URL: broker.controlUrl,
+    TOKEN_BROKER_STAND_IN_URL: tokenService.url,
     AWS_ENDPOINT_URL_SECRETS_MANAGER: process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER ?? '',
     AWS_ENDPOINT_URL_DYNAMODB: process.env.AWS_ENDPOINT_URL_DYNAMODB ?? '',
     AWS_ENDPOINT_URL_CLOUDWATCH_LOGS: process.env.AWS_ENDPOINT_URL_CLOUDWATCH_LOGS ?? '',
