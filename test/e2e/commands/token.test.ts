@@ -122,6 +122,7 @@ describe('token, refused or failed', () => {
     ['prod', `${PAIR} --environment prod`, {}],
     ['dev', PAIR, { TOKEN_BROKER_ENVIRONMENT: 'dev' }],
     ['local', PAIR, {}],
+    ['local', 'acme customer-insights', {}],
   ])('names the secret of the environment that is said, else that of local: %s', async (environment, args, env) => {
     const { result } = await run(problem('credential-missing'), args, env);
     expect(result.stderr).toContain(`token-broker/${environment}/acme`);
