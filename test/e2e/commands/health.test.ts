@@ -103,7 +103,7 @@ describe('health --watch', () => {
 
   it('ends with 1 when already the first look fails', async ({ world }) => {
     const url = await answering(answerWith(404, ''));
-    expect(await world.run([...WATCH, '--url', url])).toMatchObject({ exitCode: 1, stdout: '' });
+    expect(await world.run(`${WATCH.join(' ')} --url ${url}`)).toMatchObject({ exitCode: 1, stdout: '' });
   });
 });
 

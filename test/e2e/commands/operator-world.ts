@@ -77,10 +77,9 @@ export async function createOperatorWorld() {
   };
 
   /** Runs the command line in the operator's shell; no secret may ever be in its output. */
-  async function run(command: string | readonly string[], { input, env }: RunOptions = {}): Promise<Finished> {
+  async function run(command: string, { input, env }: RunOptions = {}): Promise<Finished> {
     const text = typeof input === 'string' || input === undefined ? input : JSON.stringify(input);
-    const args = typeof command === 'string' ? command.split(' ') : command;
-    const result = await runCommandLine(args, { ...shell, ...env }, text);
+    const result = await runCommandLine(command.split(' '), { ...shell, ...env }, text);
     await broker.eventsSettled();
     if (LEAK.test(result.stdout + result.stderr)) throw new Error('a secret was printed');
     return { ...result, stderr: withoutProgress(result.stderr) };

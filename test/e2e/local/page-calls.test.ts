@@ -30,7 +30,7 @@ describe('a call of the page', () => {
     expect(report.answer).toMatch(/^200 OK\ncontent-type: application\/json\n.*"fingerprint": "0123456789abcdef"\n}$/s);
   });
 
-  it.each<readonly [string, number, unknown, object, RegExp?]>([
+  it.for<readonly [string, number, unknown, object, RegExp?]>([
     ['a problem', 403, DENIED, refused('access-denied'), /^Ask the operators of the broker|whoami/],
     ['a failure', 503, { ...DENIED, type: 'secrets-unavailable' }, bad('secrets-unavailable'), /./],
     ['a stop', 424, { ...DENIED, type: 'client-disabled' }, bad('client-disabled'), /client enable acme ends it\.$/],
@@ -38,7 +38,7 @@ describe('a call of the page', () => {
     ['what is no JSON', 502, '<html>', bad('AWS answered 502')],
     ['a success', 200, ACCEPTED, { word: 'accepted', kind: 'good' }],
     ['a finding', 200, { ...ACCEPTED, finding: 'secret-malformed' }, bad('secret-malformed'), /^Store \S+\/acme anew/],
-  ])('shows %s as it is, with the advice of the command line', async (_, statusCode, body, outcome, advice) => {
+  ])('shows %s as it is, with the advice of the command line', async ([_, statusCode, body, outcome, advice]) => {
     const { call } = await startPageWorld({ statusCode, body });
     const report = await call({ operation: 'check' });
 
