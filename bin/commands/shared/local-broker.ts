@@ -1,21 +1,14 @@
 import { aborted, CommandFailure } from '../../../client/commands/failure.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { causeWord } from '../../../functions/aws/calls.ts';
-import { parseJsonObject } from '../../json.ts';
 
 /** Where the broker of `npm start` takes unsigned orders. */
 type Place = 'TOKEN_BROKER_CONTROL_URL' | 'TOKEN_BROKER_STAND_IN_URL';
 
-/** Sends an order to the local broker that the variables of this terminal name; gives the members of its answer. */
-export async function orderLocalBroker(
-  shell: Shell,
-  place: Place,
-  path: string,
-): Promise<Readonly<Record<string, unknown>>> {
-  const url = new URL(path, localUrl(shell, place));
-  const { status, text } = await post(url, shell.signal);
-  const answer = status === 204 ? {} : parseJsonObject(text);
-  if (answer !== undefined && (status === 200 || status === 204)) return answer;
+/** Sends an order to the local broker that the variables of this terminal name. */
+export async function orderLocalBroker(shell: Shell, place: Place, path: string): Promise<void> {
+  const status = await post(new URL(path, localUrl(shell, place)), shell.signal);
+  if (status === 200 || status === 204) return;
   throw new CommandFailure('control-failed', `The local broker answered ${status}`, ADVICE);
 }
 
@@ -29,10 +22,9 @@ function localUrl({ env }: Shell, place: Place): URL {
   return url;
 }
 
-async function post(url: URL, signal: AbortSignal) {
+async function post(url: URL, signal: AbortSignal): Promise<number> {
   try {
-    const response = await fetch(url, { method: 'POST', redirect: 'manual', signal });
-    return { status: response.status, text: await response.text() };
+    return (await fetch(url, { method: 'POST', redirect: 'manual', signal })).status;
   } catch (error) {
     if (signal.aborted) throw aborted();
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;

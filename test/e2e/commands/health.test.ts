@@ -157,36 +157,14 @@ describe('health at a terminal', () => {
 });
 
 describe('health --run', () => {
-  it('lets the local broker check everything and tell its operators', async () => {
+  it('lets the local broker check everything and tell its operators, then shows how the pairs are', async () => {
     const world = await startOperatorWorld();
     await addGlobex(world);
     const { exitCode, stdout, stderr } = await world.run(['health', '--run']);
     expect(exitCode).toBe(1);
     expect(stdout).toMatch(/^acme +accepted +accepted\nglobex +rejected +-$/m);
-    expect(stderr).toBe(
-      'A role without an access rule: denied\nMessages to the operators: 1\n3 pairs: 2 accepted, 1 rejected\n',
-    );
+    expect(withoutProgress(stderr)).toBe('3 pairs: 2 accepted, 1 rejected\n');
     expect(world.messages.map(({ subject }) => subject)).toEqual([expect.stringMatching(/globex/)]);
-    expect((await world.run(['health', '--run'])).stderr).toMatch(/denied\nMessages to the operators: 0\n/);
-  });
-
-  it('answers --json with what the run gave back', async () => {
-    const world = await startOperatorWorld();
-    const { exitCode, stdout } = await world.run(['health', '--run', '--json']);
-    expect(exitCode).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({ clients: 1, checked: [{}, {}], missed: [], reported: { sent: 0 } });
-  });
-
-  it('shows what a run did not reach', async () => {
-    const summary = {
-      missed: [{ pair: { client: 'acme', service: INSIGHTS }, reason: 'sampled' }],
-      checked: [null, {}],
-    };
-    const control = await startLoopbackServer(answerWith(200, summary));
-    const { exitCode, stdout } = await runCommandLine(['health', '--run'], { TOKEN_BROKER_CONTROL_URL: control.url });
-    await control.close();
-    expect(exitCode).toBe(1);
-    expect(stdout).toMatch(/^acme +not-reached$/m);
   });
 
   it.each([
