@@ -3,7 +3,7 @@ import { explainFailure } from '../../client/commands/failure.ts';
 import { parseName } from '../../client/commands/options.ts';
 import { talk } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
-import { INCIDENT_PATH, INCIDENTS } from '../local/token-service/incidents.ts';
+import { INCIDENT_PATH, INCIDENTS } from '../local/token-service/answer.ts';
 import { checkService, isLocal } from './shared/environment.ts';
 import { orderLocalBroker } from './shared/local-broker.ts';
 

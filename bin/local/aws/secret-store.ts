@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { z } from 'zod';
-import { AwsError } from './failure.ts';
+import { AwsError } from './server.ts';
 
 /** A secret as the stand-in for Secrets Manager keeps it. Times are epoch milliseconds. */
 export interface StoredSecret {

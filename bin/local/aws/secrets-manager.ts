@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { AwsError } from './failure.ts';
 import { assertMayRead, policyOperations } from './secret-policy.ts';
 import {
   identity,
@@ -10,7 +9,7 @@ import {
   type StoredSecret,
   type StoredVersion,
 } from './secret-store.ts';
-import { type AwsServer, operation, type StandInOptions, serveAws } from './server.ts';
+import { AwsError, type AwsServer, operation, type StandInOptions, serveAws } from './server.ts';
 
 export interface SecretsManagerStandIn extends AwsServer {
   readonly store: SecretStore;
