@@ -14,13 +14,13 @@ import {
   versionWith,
 } from '../shared/client-secret.ts';
 import { checkEndpoint, checkService } from '../shared/environment.ts';
-import { addTableOptions, addWatchOptions, type ClientOptions, type WatchOptions, watch } from '../shared/options.ts';
+import { addRegionOption, addWatchOptions, type ClientOptions, type WatchOptions, watch } from '../shared/options.ts';
 import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
 import { type PairState, readStates, stateText } from './states.ts';
 
 /** `client list` and `client show`: how the clients are, by the records of their pairs, and which versions there are. */
 export function addListCommands(parent: Command, shell: Shell): void {
-  addWatchOptions(addTableOptions(parent.command('list')))
+  addWatchOptions(addRegionOption(parent.command('list')))
     .description(
       'Show the clients: state, last proof and token of each pair, versions of the credential, never a value.',
     )
@@ -49,7 +49,7 @@ export function addListCommands(parent: Command, shell: Shell): void {
       });
     });
 
-  addTableOptions(parent.command('show'))
+  addRegionOption(parent.command('show'))
     .description('Show one client, with every version of its credential, never a value.')
     .argument('<client>', 'the client', parseName)
     .option('--json', 'answer in JSON')
@@ -70,7 +70,6 @@ export function addListCommands(parent: Command, shell: Shell): void {
 }
 
 interface ListOptions extends ClientOptions, WatchOptions {
-  readonly table?: string;
   readonly service?: string;
 }
 

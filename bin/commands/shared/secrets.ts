@@ -47,9 +47,7 @@ interface StageMove {
 /** Opens the environment's secrets; sends nothing before it is asked for something. */
 export function openSecrets(shell: Shell, options: AwsOptions) {
   const { environment } = options;
-  const region = awsRegion(shell, options);
-  const client = createSecretsManagerClient({ ...awsConfig(shell, options, 'SECRETS_MANAGER'), ...PATIENT });
-  failInOurWords(client, region);
+  const client = openSecretsManager(shell, options);
   const send = { abortSignal: shell.signal };
   const prefix = secretName(environment, '');
   const idOf = (name: string) => ({ SecretId: secretName(environment, name) });
@@ -199,12 +197,6 @@ function ifThereIsOne(error: unknown): undefined {
   if (!(error instanceof CommandFailure && error.type === 'secret-missing')) throw error;
 }
 
-/** A person waits longer than a caller of the broker, but not for ever. */
-export const PATIENT = {
-  maxAttempts: 4,
-  requestHandler: { connectionTimeout: 3_000, requestTimeout: 10_000, throwOnRequestTimeout: true },
-};
-
 const SERVICES_TAG = 'services';
 
 function servicesTag(services: readonly string[]) {
@@ -226,9 +218,11 @@ function readSecret(entry: SecretListEntry, prefix: string): ClientSecret | unde
   };
 }
 
-/** From now on the client's calls fail in a command's own words. */
-export function failInOurWords({ middlewareStack }: SecretsManagerClient, region: string | undefined): void {
-  middlewareStack.add(
+/** A client of Secrets Manager whose calls fail in a command's own words. */
+export function openSecretsManager(shell: Shell, options: AwsOptions): SecretsManagerClient {
+  const region = awsRegion(shell, options);
+  const client = createSecretsManagerClient(awsConfig(shell, options, 'SECRETS_MANAGER'));
+  client.middlewareStack.add(
     (next, { commandName = '' }) =>
       async (args) => {
         const operation = commandName.replace(/Command$/, '');
@@ -240,6 +234,7 @@ export function failInOurWords({ middlewareStack }: SecretsManagerClient, region
       },
     { step: 'initialize', priority: 'high' },
   );
+  return client;
 }
 
 /** What AWS refuses because of how the secret is at the moment. */
