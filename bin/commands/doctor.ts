@@ -20,8 +20,7 @@ export function addOperatorDoctorCommand(program: Command, shell: Shell): void {
       "the service's authUrl, to try both documented token paths there, without a credential",
       parseAuthUrl,
     )
-    .option('--operator', 'look also at what an operator keeps in order, when the call succeeds')
-    .addHelpText('after', HELP);
+    .option('--operator', 'look also at what an operator keeps in order, when the call succeeds');
 }
 
 interface OperatorOptions extends DoctorOptions, ClientOptions {
@@ -54,10 +53,3 @@ function parseAuthUrl(text: string): string {
   if (fault !== undefined) throw new InvalidArgumentError(`It ${fault}.`);
   return text;
 }
-
-const HELP = `
-Examples:
-  $ npm run token-broker -- doctor --client acme --service customer-insights
-  $ npm run token-broker -- doctor --client acme --service customer-insights --auth-url https://auth.example.com
-
-Exit code: 0 nothing is wrong, 1 the cause is named, 2 wrong usage.`;

@@ -19,7 +19,6 @@ export function addHealthCommand(program: Command, shell: Shell): void {
     .description('Check every credential and show a table of clients and services; needs the operation check.')
     .addOption(new Option('--run', 'let the local broker run its schedule first').conflicts('watch'))
     .addOption(new Option('--json', 'answer in JSON').conflicts('watch'))
-    .addHelpText('after', HELP)
     .action(async (_: unknown, command: Command) => {
       const options = command.optsWithGlobals<HealthOptions>();
       await explainFailure(shell, options, async () => {
@@ -131,8 +130,3 @@ export function summaryOf(pairs: readonly PairHealth[]): string {
 function isHealthy({ finding }: PairHealth): boolean {
   return finding === 'accepted' || finding === 'disabled';
 }
-
-const HELP = `
-A pair that callers' own requests have proven lately costs the service nothing; a rejected version is not sent again.
-
-Exit code: 0 every credential is accepted or disabled, 1 one is not, or cannot be checked, or there is none, 2 wrong usage, 130 Ctrl-C.`;

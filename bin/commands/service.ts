@@ -12,8 +12,7 @@ export function addServiceCommand(program: Command, shell: Shell): void {
   const command = program
     .command('service')
     .description('Let a service of npm start fail, to rehearse an incident, or work again.')
-    .argument('<service>', 'which one', parseName)
-    .addHelpText('after', HELP);
+    .argument('<service>', 'which one', parseName);
   for (const [mode, { says }] of Object.entries(INCIDENTS)) command.option(`--${mode}`, says);
   command.action(async (service: string, chosen: Readonly<Record<string, boolean>>) => {
     const options: { readonly environment: string } = command.optsWithGlobals();
@@ -35,9 +34,3 @@ export function addServiceCommand(program: Command, shell: Shell): void {
     });
   });
 }
-
-const HELP = `
-A living token is issued all the same: an incident is seen by what needs a token request, such as a check of another
-version, the first request for a pair, or one whose last proof is a minute old.
-
-Exit code: 0 done, 1 there is no such stand-in, 2 wrong usage, 130 Ctrl-C.`;
