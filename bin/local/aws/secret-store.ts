@@ -34,7 +34,7 @@ interface Dependencies {
   readonly onLabelUpdated: (update: LabelUpdate) => void;
 }
 
-/** Which secrets there are, found by name, ARN or partial ARN as in AWS. */
+/** Which secrets there are, found by name or ARN. */
 export class SecretStore {
   readonly #secrets = new Map<string, StoredSecret>();
   readonly #now: () => number;
@@ -69,7 +69,7 @@ export class SecretStore {
   /** Also finds secrets that are marked for deletion. */
   find(secretId: string): StoredSecret | undefined {
     if (secretId.startsWith('arn:')) {
-      return this.all().find(({ name, arn }) => arn === secretId || name === nameInPartialArn(secretId));
+      return this.all().find(({ arn }) => arn === secretId);
     }
     assertName(secretId);
     return this.all().find(({ name }) => name === secretId);
@@ -104,12 +104,6 @@ const SUFFIX_CHARACTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0
 function newArn(name: string): string {
   const suffix = Array.from({ length: 6 }, () => SUFFIX_CHARACTERS.charAt(randomInt(SUFFIX_CHARACTERS.length)));
   return `${ARN_PREFIX}${name}-${suffix.join('')}`;
-}
-
-/** A name that itself ends like an ARN is taken for a complete ARN, and so is not found; AWS does the same. */
-function nameInPartialArn(secretId: string): string | undefined {
-  if (!secretId.startsWith(ARN_PREFIX) || /-[A-Za-z0-9]{6}$/.test(secretId)) return undefined;
-  return secretId.slice(ARN_PREFIX.length);
 }
 
 function assertName(name: string): void {

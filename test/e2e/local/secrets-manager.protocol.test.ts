@@ -46,7 +46,7 @@ describe('a request to the stand-in for Secrets Manager', () => {
   });
 
   it.each([
-    ['CreateSecret', { Name: 'other', SecretString: 'a-value' }, 'InvalidRequestException'],
+    ['CreateSecret', { Name: 'other', SecretString: 'a-value' }, 'ValidationException'],
     ['CreateSecret', { Name: 'a-value *', ClientRequestToken: 'x'.repeat(32) }, 'ValidationException'],
     [
       'CreateSecret',

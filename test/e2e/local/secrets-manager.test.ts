@@ -57,16 +57,6 @@ describe('a secret', () => {
     expect(arn).toMatch(/^arn:aws:secretsmanager:us-east-1:111111111111:secret:acme-[A-Za-z0-9]{6}$/);
     expect(again.ARN).not.toBe(arn);
   });
-
-  it('is not found by a partial ARN when its name ends like a complete one', async () => {
-    const { aws } = await start();
-    const { ARN = '' } = await aws.createSecret({ Name: 'acme-a1b2c3' });
-    const partial = ARN.slice(0, ARN.lastIndexOf('-'));
-    await expect(aws.describeSecret({ SecretId: partial })).rejects.toMatchObject({
-      name: 'ResourceNotFoundException',
-    });
-    expect(await aws.describeSecret({ SecretId: 'acme-a1b2c3' })).toMatchObject({ ARN });
-  });
 });
 
 /** A stand-in that holds the secret `acme`, still without a value. */
