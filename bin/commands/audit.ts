@@ -27,9 +27,6 @@ export function addAuditCommand(program: Command, shell: Shell): void {
     .option('--outcome <outcome>', 'issued, a finding of a check, or the type of a problem', parseOutcome)
     .option('--follow', 'go on with what is new, until Ctrl-C')
     .option('--json', 'answer in JSON; with --follow a line for each call')
-    .addOption(
-      new Option('--log-group <name>', 'the log (default: that of the function)').env('TOKEN_BROKER_LOG_GROUP'),
-    )
     .action(async (client: string, _: unknown, command: Command) => {
       const options = command.optsWithGlobals<AuditOptions>();
       const { environment, follow, json } = options;
@@ -58,7 +55,6 @@ interface AuditOptions extends ClientOptions {
   readonly caller?: { readonly name: string; readonly account?: string };
   readonly outcome?: string;
   readonly follow?: boolean;
-  readonly logGroup?: string;
 }
 
 const POLL_MS = 2_000;
@@ -141,8 +137,7 @@ async function openLog(shell: Shell, client: string, options: AuditOptions): Pro
   const { environment } = options;
   const region = awsRegion(shell, options);
   const ask = askLog(shell, region);
-  const logGroupName =
-    options.logGroup || (isLocal(environment) ? functionName(environment) : await logGroupOf(environment, ask));
+  const logGroupName = isLocal(environment) ? functionName(environment) : await logGroupOf(environment, ask);
   return async (startTime) => {
     const events: unknown[] = [];
     let nextToken: unknown;
@@ -169,7 +164,7 @@ async function logGroupOf(environment: string, ask: ReturnType<typeof askLog>): 
   const path = `/2015-03-31/functions/${functionName(environment)}/configuration`;
   const { LoggingConfig } = await ask('lambda', 'GetFunctionConfiguration', { path });
   if (isRecord(LoggingConfig) && typeof LoggingConfig.LogGroup === 'string') return LoggingConfig.LogGroup;
-  throw new CommandFailure('log-unknown', 'The function does not tell its log', 'Give its name with --log-group.');
+  throw new CommandFailure('log-unknown', 'The function does not tell its log', 'Is it deployed?');
 }
 
 interface Question {

@@ -139,7 +139,7 @@ function textOf(clients: readonly Listed[], { environment }: ListOptions): strin
     const credential = [
       shortVersion(versionWith('AWSCURRENT', one)),
       shortVersion(versionWith('AWSPENDING', one)),
-      `${ageText(currentDate(one), now)}${isOld(one, one.dates, environment, now) ? ' (old)' : ''}`,
+      `${ageText(currentDate(one), now)}${isOld(one, environment, now) ? ' (old)' : ''}`,
     ];
     const unread = [
       { service: servicesTag ?? 'all', state: undefined, provenAt: undefined, tokenExpiresAt: undefined },

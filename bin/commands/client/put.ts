@@ -175,10 +175,4 @@ const NEXT = {
 
 const HELP = `
 At a terminal it asks for the client_id and the secret, which is not shown; else it reads them from standard input:
-  {"client_id": "…", "secret": "…"}    also client_secret or password for secret, username for client_id
-
-Examples:
-  $ npm run token-broker -- client put acme
-  $ npm run token-broker -- client put hooli --create --services customer-insights,merchant-payment-cleansing
-
-Exit code: 0 the version is the current one, 1 it is not, or not accepted, 2 wrong usage.`;
+  {"client_id": "…", "secret": "…"}    also client_secret or password for secret, username for client_id`;

@@ -9,7 +9,7 @@ import { shortVersion } from '../shared/checks.ts';
 import { hasService } from '../shared/client-secret.ts';
 import { checkEndpoint, checkService } from '../shared/environment.ts';
 import { addRegionOption } from '../shared/options.ts';
-import { changePairs, pairsOfClient } from '../shared/pair-changes.ts';
+import { changePairs, type PairAdmin, pairsOfClient } from '../shared/pair-changes.ts';
 import { openSecrets } from '../shared/secrets.ts';
 import { addChangeOptions, type ChangeOptions, findStoppable, isConfirmed } from './confirm.ts';
 
@@ -37,9 +37,7 @@ export function addRetryCommand(parent: Command, shell: Shell): void {
         ];
         if (!(await isConfirmed(shell, { client, secret, changes }, options, command))) return;
         const changed = await changePairs(shell, pairs, options, (admin, pair) => admin.clear(pair));
-        const cleared = changed.map(({ pair, result: { latches, holds, pause } }) => {
-          return { ...pair, versions: latches, holds, pause };
-        });
+        const cleared = changed.map(({ pair, result }) => ({ ...pair, ...result }));
         if (json) printJson(shell, { environment, client, cleared });
         else printTable(shell, ['CLIENT', 'SERVICE', 'CLEARED VERSIONS', 'HOLDS', 'PAUSE'], cleared.map(row));
         talk(shell, cleared.some(isChanged) ? SENT_AGAIN : 'No version was latched or held, and no pair was paused.');
@@ -52,13 +50,7 @@ interface RetryCommandOptions extends ChangeOptions {
   readonly service?: string;
 }
 
-interface Cleared extends Pair {
-  /** Those that were latched. */
-  readonly versions: readonly string[];
-  /** `version:settings digest` of those that were held. */
-  readonly holds: readonly string[];
-  readonly pause: boolean;
-}
+type Cleared = Pair & Awaited<ReturnType<PairAdmin['clear']>>;
 
 /** The pairs of the client; without one those of the service: of the clients whose tag names it or that have none. */
 async function retriedPairs(shell: Shell, client: string | undefined, options: RetryCommandOptions) {

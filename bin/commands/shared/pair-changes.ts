@@ -141,7 +141,7 @@ export function createPairAdmin({ dynamodb, tableName, now, signal }: Dependenci
         });
       }
       return {
-        latches: latches.map((name) => name.slice(REJECTED.length)),
+        versions: latches.map((name) => name.slice(REJECTED.length)),
         holds: holds.map((name) => name.slice(HELD.length)),
         pause: pause.length > 0,
       };

@@ -108,7 +108,7 @@ describe('clearing what stands in the way', () => {
     // A publication ends the latch of its version.
     expect([...before.rejected.keys()]).toEqual(['v2']);
 
-    expect(await admin.clear(pair)).toEqual({ latches: ['v2'], holds: ['v1:a', 'v1:b'], pause: true });
+    expect(await admin.clear(pair)).toEqual({ versions: ['v2'], holds: ['v1:a', 'v1:b'], pause: true });
     const after = await store.read(pair, IN_TIME);
     expect({ ...after, token: revealed(after.token) }).toEqual({
       ...before,
@@ -120,14 +120,14 @@ describe('clearing what stands in the way', () => {
     const pair = { ...PAIR, client: 'malformed' };
     const { admin, put } = await connect(pair);
     await put({ 'rejected:v1': { S: 'x' }, 'held:v1:a': { N: '1' }, pauseProblem: { NULL: true } });
-    expect(await admin.clear(pair)).toEqual({ latches: ['v1'], holds: ['v1:a'], pause: true });
-    expect(await admin.clear(pair)).toEqual({ latches: [], holds: [], pause: false });
+    expect(await admin.clear(pair)).toEqual({ versions: ['v1'], holds: ['v1:a'], pause: true });
+    expect(await admin.clear(pair)).toEqual({ versions: [], holds: [], pause: false });
   });
 
   it('writes nothing when there is none', async () => {
     const pair = { ...PAIR, client: 'clean' };
     const { admin, item } = await connect(pair);
-    expect(await admin.clear(pair)).toEqual({ latches: [], holds: [], pause: false });
+    expect(await admin.clear(pair)).toEqual({ versions: [], holds: [], pause: false });
     expect(await item()).toBeUndefined();
   });
 });
