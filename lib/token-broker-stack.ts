@@ -1,4 +1,4 @@
-import { CfnOutput, Stack, Tags } from 'aws-cdk-lib';
+import { Annotations, CfnOutput, Stack, Tags } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
 import { ClientSecrets } from './data/client-secrets.ts';
 import { PairTable } from './data/pair-table.ts';
@@ -38,6 +38,12 @@ export class TokenBrokerStack extends Stack {
     };
 
     const { name, keyArn, health, logRetentionDays, tracing } = environment;
+    if (environment.canary !== 'off' && health.notify.length === 0) {
+      Annotations.of(this).addWarningV2(
+        'token-broker:no-subscriber',
+        'The alarms of this environment reach no operator until an address in health.notify, or a chat or a pager that subscribes to the topic by itself, confirms its subscription.',
+      );
+    }
     const secrets = new ClientSecrets(this, 'ClientSecrets', { environment: name, keyArn });
     const { key } = secrets;
     const observation = { key, logRetentionDays, tracing };

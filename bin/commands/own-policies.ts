@@ -98,6 +98,7 @@ function operator(environment: Environment): readonly Statement[] {
   const { name } = environment;
   return [
     readOutputs(environment),
+    allow('SeeTheSubscribers', ['sns:GetTopicAttributes'], arn(environment, 'sns', topicName(name))),
     allow('ListTheSecrets', ['secretsmanager:ListSecrets'], '*'),
     allow(
       'LookAfterTheSecrets',
@@ -171,9 +172,12 @@ function allow(
   return { Sid, Effect: 'Allow', Action: [...actions], Resource, ...(Condition && { Condition }) };
 }
 
-function arn({ account, region }: Environment, service: string, resource: string, place: string = region): string {
+/** Of a resource in the account of an environment. */
+export function arn({ account, region }: ArnPlace, service: string, resource: string, place: string = region): string {
   return `arn:${partition({ region })}:${service}:${place}:${account}:${resource}`;
 }
+
+type ArnPlace = Pick<Environment, 'account' | 'region'>;
 
 /** The partition of the region. */
 export function partition({ region }: Pick<Environment, 'region'>): string {

@@ -15,7 +15,12 @@ const TABLE = [
   'get a data key for the table',
   'describe the key for the table',
 ];
-const TELL = ['tell the operators', 'encrypt for the topic', 'decrypt for the topic'];
+const TELL = [
+  'tell the operators',
+  'see whether they have subscribed',
+  'encrypt for the topic',
+  'decrypt for the topic',
+];
 const PUT_AWAY = ['put an event away', 'encrypt for the queue', 'decrypt for the queue'];
 const TRACE = ['write a trace', 'tell X-Ray how it goes'];
 

@@ -70,6 +70,7 @@ export function otherRequests({ account, region, topic, queue, probe, roles }: T
   const others = roles.filter((role) => role !== probe);
   return {
     'tell the operators': ask('sns:Publish', topic),
+    'see whether they have subscribed': ask('sns:GetTopicAttributes', topic),
     'tell them in the clear': ask('sns:Publish', topic, { 'aws:SecureTransport': 'false' }),
     'subscribe to the topic': ask('sns:Subscribe', topic),
     'publish to another topic': ask('sns:Publish', `${topic}-2`),
