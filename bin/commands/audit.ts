@@ -4,11 +4,10 @@ import { aborted, CommandFailure, explainFailure } from '../../client/commands/f
 import { parseName } from '../../client/commands/options.ts';
 import { printJson, printLine, tableText, talk } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
-import { isRecord } from '../../functions/broker/json.ts';
+import { isRecord, parseJsonObject } from '../../functions/broker/json.ts';
 import { FINDINGS, PROBLEMS } from '../../functions/contract.ts';
 import { parseRoleArn } from '../../lib/settings/access-rules.ts';
 import { functionName } from '../../lib/settings/names.ts';
-import { parseJsonObject } from '../json.ts';
 import { type AskService, askService } from './shared/ask-aws.ts';
 import { awsRegion, checkEndpoint, isLocal } from './shared/environment.ts';
 import { addRegionOption, type ClientOptions } from './shared/options.ts';

@@ -1,13 +1,13 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { addDoctorCommand, type DoctorOptions, type EndedCall } from '../../client/commands/doctor.ts';
+import { ask, isMissing } from '../../client/commands/reach.ts';
 import type { Shell } from '../../client/commands/shell.ts';
-import type { Step } from '../../client/commands/step.ts';
+import { ok, type Step, unknown } from '../../client/commands/step.ts';
 import { authUrlFault } from '../../lib/settings/auth-url.ts';
 import { ALIAS, functionName } from '../../lib/settings/names.ts';
 import { examineDirectInvocation } from './doctor/direct-invoke.ts';
 import { examineOperators } from './doctor/operators.ts';
 import { examineSecret, examineTags } from './doctor/secret.ts';
-import { tryTokenPaths } from './doctor/token-paths.ts';
 import { isLocal, settingsOf } from './shared/environment.ts';
 import type { ClientOptions } from './shared/options.ts';
 import { openSecrets } from './shared/secrets.ts';
@@ -56,3 +56,25 @@ function parseAuthUrl(text: string): string {
   if (fault !== undefined) throw new InvalidArgumentError(`It ${fault}.`);
   return text;
 }
+
+/**
+ * Tries both documented paths of a token endpoint with a POST that carries nothing, above all no credential: the one that
+ * exists answers neither 404 nor 405.
+ */
+async function tryTokenPaths(authUrl: string, shell: Shell): Promise<Step> {
+  const answers: { readonly path: string; readonly word: string; readonly isThere: boolean }[] = [];
+  for (const path of DOCUMENTED_PATHS) {
+    const answer = await ask(new URL(`${authUrl.replace(/\/$/, '')}${path}`), 'POST', shell.signal);
+    const word = 'code' in answer ? `gives no answer (${answer.code})` : `answers ${answer.status}`;
+    answers.push({ path, word, isThere: !('code' in answer || isMissing(answer.status)) });
+  }
+  const detail = answers.map(({ path, word }) => `${path} ${word}`).join(', ');
+  const [there, ...others] = answers.filter(({ isThere }) => isThere);
+  if (there === undefined || others.length > 0) {
+    return unknown('token-path', `${detail}: this does not tell which is right`);
+  }
+  return { ...ok('token-path', `${detail}: set tokenPath to ${there.path}`), tokenPath: there.path };
+}
+
+/** The two that the services' specification names, in prose and in its examples. */
+const DOCUMENTED_PATHS = ['/auth/v1/token', '/oauth/token'];

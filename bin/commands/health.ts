@@ -6,10 +6,10 @@ import { printJson, tableText, talk, talkOfProgress } from '../../client/command
 import type { Shell } from '../../client/commands/shell.ts';
 import type { Pair } from '../../functions/broker/pair/pair.ts';
 import { FINDINGS } from '../../functions/contract.ts';
+import { orderLocalBroker } from './service.ts';
 import { checkMembers, checkPairs, findingOf, mapConcurrently, type PairCheck } from './shared/checks.ts';
 import { type ClientSecret, checkedPairs, tellOld } from './shared/client-secret.ts';
 import { checkEndpoint } from './shared/environment.ts';
-import { orderLocalBroker } from './shared/local-broker.ts';
 import { addWatchOptions, type ClientOptions, type WatchOptions, watch } from './shared/options.ts';
 import { openSecrets, type Secrets } from './shared/secrets.ts';
 

@@ -3,6 +3,21 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** The value of a JSON text, or `undefined` when it is none; a parser's message would quote the text. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The object of a JSON text, or `undefined` when it is none. */
+export function parseJsonObject(text: string): Readonly<Record<string, unknown>> | undefined {
+  const value = parseJson(text);
+  return isRecord(value) ? value : undefined;
+}
+
 /**
  * The first name that an object of a JSON text has twice. `JSON.parse` takes the last one and says nothing, so two
  * readers of one text could go by different values. The text must be valid JSON.

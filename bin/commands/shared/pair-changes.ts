@@ -12,7 +12,7 @@ import { createDynamoDBClient } from '../../../functions/aws/clients.ts';
 import { forgetAt, HELD, PAUSE_ATTRIBUTES, REJECTED } from '../../../functions/aws/pair-table/item.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair/pair.ts';
 import { tableName } from '../../../lib/settings/names.ts';
-import { awsFailure } from './aws-failure.ts';
+import { awsFailure } from './ask-aws.ts';
 import { type AwsOptions, awsConfig, awsRegion, configuredServices } from './environment.ts';
 
 interface Options extends AwsOptions {

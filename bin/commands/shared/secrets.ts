@@ -23,10 +23,10 @@ import { CommandFailure } from '../../../client/commands/failure.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
 import { servicesOf } from '../../../functions/broker/health/run.ts';
+import { parseJsonObject } from '../../../functions/broker/json.ts';
 import type { Redacted } from '../../../functions/broker/redacted.ts';
 import { NAME_PATTERN, type SecretStage, secretName } from '../../../functions/contract.ts';
-import { parseJsonObject } from '../../json.ts';
-import { awsFailure } from './aws-failure.ts';
+import { awsFailure } from './ask-aws.ts';
 import { type ClientSecret, namedServices, nearestNames } from './client-secret.ts';
 import { type AwsOptions, awsConfig, awsRegion } from './environment.ts';
 

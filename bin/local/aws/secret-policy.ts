@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { isRecord } from '../../../functions/broker/json.ts';
-import { parseJson } from '../../json.ts';
+import { isRecord, parseJson } from '../../../functions/broker/json.ts';
 import { identity, SecretId, type SecretStore, type StoredSecret } from './secret-store.ts';
 import { AwsError, type AwsKey, operation } from './server.ts';
 
