@@ -147,8 +147,10 @@ function answerOfResult(result: unknown): HttpAnswer {
   if (!isRecord(value) || value.statusCode === undefined) {
     return { status: 200, headers: JSON_TYPE, body: typeof value === 'string' ? value : json };
   }
-  const { statusCode, headers = {}, body } = value;
-  return { status: parseStatus(statusCode), headers: parseHeaders(headers), body: `${body ?? ''}` };
+  const { statusCode, headers = {} } = value;
+  const body = value.body ?? '';
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  return { status: parseStatus(statusCode), headers: parseHeaders(headers), body: text };
 }
 
 function parseStatus(status: unknown): number {
