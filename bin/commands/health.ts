@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 import { type Command, Option } from 'commander';
-import { explainFailure, isFailure } from '../../client/commands/failure.ts';
+import { explainFailure } from '../../client/commands/failure.ts';
 import { addConnectionOptions, type ConnectionOptions, connect } from '../../client/commands/options.ts';
 import { printJson, tableText, talk, talkOfProgress } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
@@ -38,7 +38,6 @@ export function addHealthCommand(program: Command, shell: Shell): void {
 }
 
 interface HealthOptions extends ClientOptions, ConnectionOptions, WatchOptions {
-  readonly region?: string;
   readonly run?: boolean;
 }
 
@@ -54,13 +53,7 @@ async function showOnce(
   if (json) printJson(shell, { environment, checks: checks.map(checkMembers) });
   else shell.stdout.write(healthText(checks.map(healthOf), isColourful(shell)));
   conclude(shell, checks.map(healthOf));
-  // The checks are told: what goes wrong only now, with a secret that is gone or a right that is missing, changes nothing.
-  const datesOf = (client: string) =>
-    secrets.versionDates(client).catch((error: unknown) => {
-      if (isFailure(error) && error.type !== 'aborted') return new Map<string, number>();
-      throw error;
-    });
-  const dated = async (one: ClientSecret) => ({ ...one, dates: await datesOf(one.client) });
+  const dated = async (one: ClientSecret) => ({ ...one, dates: await secrets.versionDates(one) });
   tellOld(shell, await mapConcurrently(clients, dated), environment, Date.now());
 }
 

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { CommandFailure, explainFailure } from '../../../client/commands/failure.ts';
+import { explainFailure } from '../../../client/commands/failure.ts';
 import { parseName } from '../../../client/commands/options.ts';
 import { ageText, printJson, tableText, talk, talkOfProgress } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
@@ -87,7 +87,7 @@ async function lookAt(
   options: ListOptions,
 ): Promise<readonly Listed[]> {
   const look = async (secret: ClientSecret) => {
-    const [dates, repeated] = await Promise.all([datesOf(secret, secrets), secrets.isTagRepeated(secret)]);
+    const [dates, repeated] = await Promise.all([secrets.versionDates(secret), secrets.isTagRepeated(secret)]);
     return { ...secret, dates, repeated };
   };
   const clients = await mapConcurrently(found, look, talkOfProgress(shell, 'Looking at the versions'));
@@ -97,17 +97,6 @@ async function lookAt(
     ...one,
     pairs: states?.filter((pair) => pair.client === one.client && isShown(pair)),
   }));
-}
-
-/** A secret can go while the list is read: what is known of it is shown all the same. */
-async function datesOf(secret: ClientSecret, secrets: Secrets): Promise<Listed['dates']> {
-  if (secret.deletedAt !== undefined) return new Map();
-  try {
-    return await secrets.versionDates(secret.client);
-  } catch (error) {
-    if (error instanceof CommandFailure && error.type.startsWith('secret-')) return new Map();
-    throw error;
-  }
 }
 
 function members({ client, servicesTag, versions, deletedAt, dates, repeated, pairs }: Listed) {

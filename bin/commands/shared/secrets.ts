@@ -69,14 +69,20 @@ export function openSecrets(shell: Shell, options: AwsOptions) {
       return found && readSecret({ ...found, SecretVersionsToStages: found.VersionIdsToStages }, prefix);
     },
 
-    /** When each version was stored: epoch milliseconds by version id. */
-    async versionDates(name: string): Promise<ReadonlyMap<string, number>> {
+    /** When each version was stored: epoch milliseconds by version id; without a version that cannot be looked at. */
+    async versionDates({ client: name, deletedAt }: ClientSecret): Promise<ReadonlyMap<string, number>> {
       const dates = new Map<string, number>();
+      if (deletedAt !== undefined) return dates;
       const input = { ...idOf(name), MaxResults: 100 };
-      for await (const { Versions = [] } of paginateListSecretVersionIds({ client }, input, send)) {
-        for (const { VersionId, CreatedDate } of Versions) {
-          if (VersionId !== undefined && CreatedDate !== undefined) dates.set(VersionId, CreatedDate.getTime());
+      try {
+        for await (const { Versions = [] } of paginateListSecretVersionIds({ client }, input, send)) {
+          for (const { VersionId, CreatedDate } of Versions) {
+            if (VersionId !== undefined && CreatedDate !== undefined) dates.set(VersionId, CreatedDate.getTime());
+          }
         }
+      } catch (error) {
+        // A secret can go while a list is read: what is known of it is shown all the same.
+        if (!(error instanceof CommandFailure) || error.type === 'aborted') throw error;
       }
       return dates;
     },
