@@ -116,18 +116,10 @@ function linesOf(calls: readonly Call[], { json, follow }: AuditOptions): readon
   });
   const header = ['TIME', 'CALLER', 'OPERATION', 'SERVICE', 'OUTCOME', 'CACHE', 'FINGERPRINT'];
   if (rows.length === 0) return [];
-  // A table that goes on has no header in between, and columns of one width.
-  if (follow)
-    return rows.map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(WIDTHS[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    );
+  // A table that goes on has no header in between.
+  if (follow) return rows.map((row) => row.join('  '));
   return tableText(header, rows).trimEnd().split('\n');
 }
-
-const WIDTHS = [24, 40, 9, 26, 26, 6];
 
 /** Opens the log of the token function for the lines about one client. */
 async function openLog(shell: Shell, client: string, options: AuditOptions): Promise<ReadLog> {

@@ -69,7 +69,6 @@ export function addPromoteCommands(parent: Command, shell: Shell): void {
 }
 
 interface PromoteOptions extends ChangeOptions, ConnectionOptions {
-  readonly region?: string;
   readonly force?: boolean;
 }
 

@@ -8,7 +8,7 @@ import type { TokenBroker } from '../../../client/index.ts';
 import { secretName } from '../../../functions/contract.ts';
 import { checkPairs, isAccepted } from '../shared/checks.ts';
 import { type ClientSecret, pairsOn, provablePairs, versionWith } from '../shared/client-secret.ts';
-import { checkEndpoint, configuredServices, isLocal } from '../shared/environment.ts';
+import { checkEndpoint, checkService, configuredServices, isLocal } from '../shared/environment.ts';
 import { type ClientOptions, parseServices } from '../shared/options.ts';
 import { type NewVersion, openSecrets, type Secrets, secretDeleted, unknownClient } from '../shared/secrets.ts';
 import { isTerminal, isYes } from './confirm.ts';
@@ -45,11 +45,7 @@ export function addPutCommand(parent: Command, shell: Shell): void {
         talk(shell, `Storing version ${version.versionId} of ${secretName(environment, client)}.`);
         try {
           const stage = await store(secrets, client, version, before, options);
-          await prove({ client, version: version.versionId, services, stage, before }, options, {
-            broker,
-            secrets,
-            shell,
-          });
+          await prove(shell, { broker, secrets, client, version: version.versionId, services, stage, before }, options);
         } catch (error) {
           talk(
             shell,
@@ -63,7 +59,6 @@ export function addPutCommand(parent: Command, shell: Shell): void {
 }
 
 interface PutOptions extends ClientOptions, ConnectionOptions {
-  readonly region?: string;
   readonly services?: readonly string[] | 'all';
   readonly create?: boolean;
   readonly force?: boolean;
@@ -100,11 +95,7 @@ function servicesSaid(
   if (services === undefined && before?.servicesTag !== undefined) {
     return provablePairs(shell, before, environment).map(({ service }) => service);
   }
-  const configured = configuredServices(shell, environment);
-  const unknown = services === 'all' ? undefined : services?.find((service) => !configured.includes(service));
-  if (unknown !== undefined) {
-    command.error(`error: "${environment}" has no service "${unknown}": it has ${configured.join(', ')}`);
-  }
+  for (const service of services === 'all' ? [] : (services ?? [])) checkService(shell, service, environment, command);
   return services;
 }
 
@@ -127,6 +118,8 @@ async function store(
 }
 
 interface Stored {
+  readonly broker: TokenBroker;
+  readonly secrets: Secrets;
   readonly client: string;
   readonly version: string;
   readonly services: readonly string[];
@@ -134,14 +127,8 @@ interface Stored {
   readonly before: ClientSecret | undefined;
 }
 
-interface Tools {
-  readonly broker: TokenBroker;
-  readonly secrets: Secrets;
-  readonly shell: Shell;
-}
-
-async function prove(stored: Stored, options: PutOptions, { broker, secrets, shell }: Tools): Promise<void> {
-  const { client, version, services, stage, before } = stored;
+async function prove(shell: Shell, stored: Stored, options: PutOptions): Promise<void> {
+  const { broker, secrets, client, version, services, stage, before } = stored;
   const { environment, force = false, json } = options;
   talk(shell, `Checking it on ${services.join(', ')}.`);
   const checks = await checkPairs(broker, pairsOn(services, client), { stage, signal: shell.signal });
