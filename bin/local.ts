@@ -86,21 +86,13 @@ docs/development.md shows a configuration.`,
 }
 
 function readConfig(file: string): unknown {
-  const text = readText(file);
   try {
-    return JSON.parse(text);
+    return JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {
+    if (!(error instanceof SyntaxError)) throw new Error(`cannot read ${file}: ${causeWord(error)}`);
     // The rest of the parser's message quotes the text, and the text holds credentials.
     const place = /\(line \d+ column \d+\)/.exec(String(error))?.[0] ?? '';
     throw new Error(`${file} is not valid JSON ${place}`.trimEnd());
-  }
-}
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new Error(`cannot read ${file}: ${causeWord(error)}`);
   }
 }
 

@@ -54,7 +54,7 @@ export class SecretStore {
     assertName(name);
     const arn = newArn(name);
     const onStageMoved = (label: string, versionId: string) => this.#onLabelUpdated({ name, arn, versionId, label });
-    const versions = new SecretVersions({ now: this.#now, onStageMoved });
+    const versions = new SecretVersions(this.#now, onStageMoved);
     const secret: StoredSecret = {
       name,
       arn,
@@ -132,11 +132,8 @@ export interface StoredVersion {
 
 export type SecretValue = { readonly SecretString: string } | { readonly SecretBinary: string };
 
-interface VersionsDependencies {
-  readonly now: () => number;
-  /** A stage other than AWSPENDING and AWSPREVIOUS went from one version to another. */
-  readonly onStageMoved: (stage: string, versionId: string) => void;
-}
+/** A stage other than AWSPENDING and AWSPREVIOUS went to another version. */
+type OnStageMoved = (stage: string, versionId: string) => void;
 
 /**
  * The versions of one secret and the stages they carry, moved as AWS moves them: a stage is on at most one version,
@@ -145,9 +142,9 @@ interface VersionsDependencies {
 class SecretVersions {
   readonly #versions = new Map<string, StoredVersion>();
   readonly #now: () => number;
-  readonly #onStageMoved: VersionsDependencies['onStageMoved'];
+  readonly #onStageMoved: OnStageMoved;
 
-  constructor({ now, onStageMoved }: VersionsDependencies) {
+  constructor(now: () => number, onStageMoved: OnStageMoved) {
     this.#now = now;
     this.#onStageMoved = onStageMoved;
   }
