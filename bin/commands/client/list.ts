@@ -44,8 +44,7 @@ export function addListCommands(parent: Command, shell: Shell): void {
         if (json) printJson(shell, { environment, clients: clients.map(members) });
         else shell.stdout.write(textOf(clients, options));
         if (clients.length === 0) talk(shell, 'There is no client yet: client put --create makes one.');
-        tellTags(shell, clients);
-        tellOld(shell, clients, environment, Date.now());
+        tellWhatIsOdd(shell, clients, environment);
       });
     });
 
@@ -63,8 +62,7 @@ export function addListCommands(parent: Command, shell: Shell): void {
         const shown = await lookAt(shell, [await findSecret(secrets, client)], secrets, options);
         if (json) printJson(shell, { environment, ...shown.map(members)[0] });
         else shell.stdout.write(`${textOf(shown, options)}\n${versionsText(shown)}`);
-        tellTags(shell, shown);
-        tellOld(shell, shown, environment, Date.now());
+        tellWhatIsOdd(shell, shown, environment);
       });
     });
 }
@@ -163,20 +161,19 @@ function currentDate(client: Listed): number | undefined {
   return client.dates.get(versionWith('AWSCURRENT', client) ?? '');
 }
 
-/** The broker goes by the secret: a tag that says something else misleads the reader of the list. */
-function tellTags(shell: Shell, clients: readonly Listed[]): void {
-  const named = (state: Listed['repeated']) =>
-    clients.filter(({ repeated }) => repeated === state).map(({ client }) => client);
-  const [others, unknown] = [named(false), named('unknown')];
-  if (others.length > 0) {
-    talk(
-      shell,
-      `${others.join(', ')}: the secret does not name the services of its tag; client put stores both alike.`,
-    );
+/** Of tags, because the broker goes by the secret: one that says something else misleads the reader of the list. */
+function tellWhatIsOdd(shell: Shell, clients: readonly Listed[], environment: string): void {
+  for (const [state, words] of TAG_WORDS) {
+    const names = clients.filter(({ repeated }) => repeated === state).map(({ client }) => client);
+    if (names.length > 0) talk(shell, `${names.join(', ')}: ${words}`);
   }
-  if (unknown.length > 0)
-    talk(shell, `${unknown.join(', ')}: whether the secret names the services of its tag is unknown.`);
+  tellOld(shell, clients, environment, Date.now());
 }
+
+const TAG_WORDS = [
+  [false, 'the secret does not name the services of its tag; client put stores both alike.'],
+  ['unknown', 'whether the secret names the services of its tag is unknown.'],
+] as const;
 
 function iso(time: number | undefined): string | undefined {
   return time === undefined ? undefined : new Date(time).toISOString();

@@ -7,7 +7,7 @@ import type { Shell } from '../../../client/commands/shell.ts';
 import type { TokenBroker } from '../../../client/index.ts';
 import { secretName } from '../../../functions/contract.ts';
 import { checkPairs, isAccepted } from '../shared/checks.ts';
-import { type ClientSecret, pairsOn, provablePairs, versionWith } from '../shared/client-secret.ts';
+import { type ClientSecret, provablePairs, versionWith } from '../shared/client-secret.ts';
 import { checkEndpoint, checkService, configuredServices, isLocal } from '../shared/environment.ts';
 import { type ClientOptions, parseServices } from '../shared/options.ts';
 import { type NewVersion, openSecrets, type Secrets, secretDeleted, unknownClient } from '../shared/secrets.ts';
@@ -131,11 +131,12 @@ async function prove(shell: Shell, stored: Stored, options: PutOptions): Promise
   const { broker, secrets, client, version, services, stage, before } = stored;
   const { environment, force = false, json } = options;
   talk(shell, `Checking it on ${services.join(', ')}.`);
-  const checks = await checkPairs(broker, pairsOn(services, client), { stage, signal: shell.signal });
+  const pairs = services.map((service) => ({ client, service }));
+  const checks = await checkPairs(broker, pairs, { stage, signal: shell.signal });
   const areAccepted = checks.every((check) => isAccepted(check, version));
   const isPromoted = stage === 'AWSPENDING' && (areAccepted || force);
   if (isPromoted) {
-    await makeCurrent(shell, secrets, { client, version, current: versionWith('AWSCURRENT', before), isPending: true });
+    await makeCurrent(shell, secrets, { client, version, current: versionWith('AWSCURRENT', before) });
   }
   const outcome = { environment, client, version, stage: isPromoted ? 'AWSCURRENT' : stage, checks } as const;
   printOutcome(shell, outcome, {

@@ -55,7 +55,7 @@ export function checkedPairs(
   environment: string,
 ): readonly Pair[] {
   const configured = servicesTag === undefined ? configuredServices(shell, environment) : [];
-  return pairsOn(servicesOf(servicesTag, configured), client);
+  return servicesOf(servicesTag, configured).map((service) => ({ client, service }));
 }
 
 /** The same for one client; without a pair nothing could be proven, and all of nothing would count as accepted. */
@@ -91,11 +91,6 @@ function editDistance(one: string, other: string): number {
     rows.push(row);
   }
   return rows.at(-1)?.at(-1) ?? 0;
-}
-
-/** The pairs of one client on these services. */
-export function pairsOn(services: readonly string[], client: string): readonly Pair[] {
-  return services.map((service) => ({ client, service }));
 }
 
 /** Whether a client has a service, as far as its tag says. */
