@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
-import { isRecord, parseJson } from '../functions/broker/json.ts';
+import { parseJsonObject } from '../functions/broker/json.ts';
 import { environments } from '../lib/environments.ts';
 import { type Environment, parseEnvironment } from '../lib/settings/environment.ts';
 import { ACCESS_KEY } from '../lib/settings/listing.ts';
@@ -100,8 +100,7 @@ function readable(line: string): string {
 
 /** `token for acme on customer-insights`, each client on its own. */
 function accessOf(json: string): readonly string[] {
-  const value = parseJson(json);
-  return Object.entries(isRecord(value) ? value : {}).flatMap(([what, clients]) => {
+  return Object.entries(parseJsonObject(json) ?? {}).flatMap(([what, clients]) => {
     const [operation, place] = what.split(' on ');
     return [clients]
       .flat()

@@ -1,6 +1,14 @@
 import { sealingKeyName } from '../../functions/contract.ts';
 import type { Environment } from '../../lib/settings/environment.ts';
-import { ALIAS, functionName, stackName, tableName, tokenRoleName, topicName } from '../../lib/settings/names.ts';
+import {
+  ALIAS,
+  functionName,
+  releaseCheckName,
+  stackName,
+  tableName,
+  tokenRoleName,
+  topicName,
+} from '../../lib/settings/names.ts';
 
 /** What those need in the account of an environment who deploy it, operate it, or stop it in an emergency. */
 export const OWN_POLICIES = {
@@ -58,7 +66,11 @@ function execution(environment: Environment): readonly Statement[] {
   return [
     allow('ReadTheAssets', ['s3:GetObject'], `arn:${partition(environment)}:s3:::cdk-*-assets-${account}-${region}/*`),
     allow('ReadTheBootstrap', ['ssm:GetParameters'], at('ssm', 'parameter/cdk-bootstrap/*')),
-    allow('Functions', lifeOf('lambda'), [...functionArns(environment), healthFunctionArn(environment)]),
+    allow('Functions', lifeOf('lambda'), [
+      ...functionArns(environment),
+      healthFunctionArn(environment),
+      arn(environment, 'lambda', `function:${releaseCheckName(name)}`),
+    ]),
     allow('Roles', lifeOf('iam'), roles),
     allow('PassRoles', ['iam:PassRole'], roles, {
       StringEquals: {

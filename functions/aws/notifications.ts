@@ -9,7 +9,6 @@ import { GetTopicAttributesCommand, PublishCommand, type SNSClient } from '@aws-
 import * as z from 'zod/mini';
 import { CONDITIONS, type Entries } from '../broker/health/evaluate.ts';
 import { NotificationFailure, type NotificationMemories, type SendMessage } from '../broker/health/notify.ts';
-import { parseJson } from '../broker/json.ts';
 import type { ServiceName } from '../broker/pair/pair.ts';
 import { causeWord, withTimeLimit } from './calls.ts';
 import { forgetAt, number, numeric, text } from './pair-table/item.ts';
@@ -97,6 +96,14 @@ function parseEntries(json = '[]'): Entries {
   return new Map(
     rows.map(([key, condition, since, at, version]) => [key, { condition, since, at, version: version ?? undefined }]),
   );
+}
+
+function parseJson(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Epoch milliseconds that are a date. */

@@ -28,7 +28,7 @@ interface Props
   extends Pick<NodejsFunctionProps, 'functionName' | 'description' | 'memorySize' | 'timeout'>,
     Pick<NodejsFunctionProps, 'onFailure' | 'retryAttempts' | 'maxEventAge' | 'reservedConcurrentExecutions'>,
     BundleOptions {
-  readonly entry: 'token.ts' | 'health.ts';
+  readonly entry: 'token.ts' | 'health.ts' | 'release-check.ts';
   readonly environment: Readonly<Record<string, string>>;
   readonly observation: Observation;
   readonly roleName?: string;

@@ -34,9 +34,9 @@ describe('reserved concurrency', () => {
     const limitsOf = (stack: Synthesised) =>
       resourcesOf(stack, 'AWS::Lambda::Function').map(({ Properties }) => Properties.ReservedConcurrentExecutions);
     expect([plain, other, stopped].map(limitsOf)).toEqual([
-      [undefined, 10],
-      [250, 10],
-      [0, 10],
+      [undefined, 10, undefined],
+      [250, 10, undefined],
+      [0, 10, undefined],
     ]);
   });
 
@@ -83,7 +83,7 @@ it('tracing is done by Lambda for every function, and off by default', () => {
 
 it('a VPC is for the token function alone, as the others call no service, and there is none by default', () => {
   const configs = resourcesOf(other, 'AWS::Lambda::Function').map(({ Properties }) => Properties.VpcConfig);
-  expect(configs).toEqual([{ SubnetIds: vpc.subnetIds, SecurityGroupIds: vpc.securityGroupIds }, undefined]);
+  expect(configs).toEqual([{ SubnetIds: vpc.subnetIds, SecurityGroupIds: vpc.securityGroupIds }, undefined, undefined]);
   expect(plain.text).not.toMatch(/VpcConfig|ec2:/);
 });
 

@@ -27,7 +27,7 @@ describe('the template of', () => {
 
   it.each(checked)('$name asks for a signature at every URL', ({ template }) => {
     const urls = resourcesOf({ template }, 'AWS::Lambda::Url');
-    expect(urls.map(({ Properties }) => Properties.AuthType)).toEqual(['AWS_IAM']);
+    expect(new Set(urls.map(({ Properties }) => Properties.AuthType))).toEqual(new Set(['AWS_IAM']));
   });
 
   it.each(checked)('$name runs every function on Node 24, with a log group of the stack', ({ template }) => {
@@ -76,7 +76,8 @@ describe('the template of', () => {
 });
 
 it('every acknowledgement matches a finding somewhere, and says why', () => {
-  const [{ acknowledged }] = checked as [(typeof checked)[0]];
+  const acknowledged = checked.find(({ name }) => name === 'all-options')?.acknowledged ?? [];
+  expect(acknowledged).not.toEqual([]);
   const matched = new Set(checked.flatMap((one) => one.matched));
   expect(acknowledged.filter(({ id, construct }) => !matched.has(`${id} at ${construct}`))).toEqual([]);
   for (const { reason } of acknowledged) expect(reason.length).toBeGreaterThan(30);

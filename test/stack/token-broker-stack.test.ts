@@ -153,11 +153,9 @@ describe('the stack', () => {
     const two = summaryOf({ ...exampleForm(), accessRules: [rule, { ...rule, clients: ['globex'] }] });
     const wider = summaryOf({ ...exampleForm(), accessRules: [{ ...rule, clients: 'all' }] });
     const digest = rulesDigest(toBrokerSettings(parseEnvironment('test', exampleForm())));
-    expect(one).toEqual({ digest, rules: { [rule?.role ?? '']: 1 } });
-    expect(two.rules).toEqual({ [rule?.role ?? '']: 2 });
-    expect(wider.rules).toEqual(one.rules);
-    expect(new Set([one, two, wider].map(({ digest }) => digest)).size).toBe(3);
-    expect(summaryOf({ ...exampleForm(), health: { every: 'rate(2 hours)' } })).toEqual(one);
+    expect(one).toBe(digest);
+    expect(new Set([one, two, wider]).size).toBe(3);
+    expect(summaryOf({ ...exampleForm(), health: { every: 'rate(2 hours)' } })).toBe(one);
   });
 });
 

@@ -21,7 +21,7 @@ import {
 } from '@aws-sdk/client-secrets-manager';
 import { CommandFailure } from '../../../client/commands/failure.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
-import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
+import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
 import { servicesOf } from '../../../functions/broker/health/run.ts';
 import { parseJsonObject } from '../../../functions/broker/json.ts';
 import type { Redacted } from '../../../functions/broker/redacted.ts';
