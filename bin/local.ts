@@ -78,11 +78,7 @@ Environment:
   AWS_ENDPOINT_URL_SECRETS_MANAGER  a Secrets Manager to use instead of the stand-in; what it holds is left as it is
   AWS_ENDPOINT_URL_DYNAMODB         a DynamoDB to use instead of the stand-in; the table is made if it is missing
 
-Example of a configuration:
-  { "services": { "my-service": { "authUrl": "https://auth.example.com", "tokenPath": "/oauth/token" } },
-    "accessRules": [{ "role": "arn:aws:iam::111111111111:role/me", "clients": ["acme"], "services": "all" }],
-    "callers": [{ "role": "arn:aws:iam::111111111111:role/me", "accessKeyId": "AKIDME", "secretAccessKey": "my-key" }],
-    "credentials": { "acme": { "client_id": "…", "secret": "…" } } }`,
+docs/development.md shows a configuration.`,
     )
     .exitOverride()
     .parse()
@@ -90,21 +86,13 @@ Example of a configuration:
 }
 
 function readConfig(file: string): unknown {
-  const text = readText(file);
   try {
-    return JSON.parse(text);
+    return JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {
+    if (!(error instanceof SyntaxError)) throw new Error(`cannot read ${file}: ${causeWord(error)}`);
     // The rest of the parser's message quotes the text, and the text holds credentials.
     const place = /\(line \d+ column \d+\)/.exec(String(error))?.[0] ?? '';
     throw new Error(`${file} is not valid JSON ${place}`.trimEnd());
-  }
-}
-
-function readText(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new Error(`cannot read ${file}: ${causeWord(error)}`);
   }
 }
 

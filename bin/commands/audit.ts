@@ -24,9 +24,6 @@ export function addAuditCommand(program: Command, shell: Shell): void {
     .option('--outcome <outcome>', 'issued, a finding of a check, or the type of a problem', parseOutcome)
     .option('--follow', 'go on with what is new, until Ctrl-C')
     .option('--json', 'answer in JSON; with --follow a line for each call')
-    .addOption(
-      new Option('--log-group <name>', 'the log (default: that of the function)').env('TOKEN_BROKER_LOG_GROUP'),
-    )
     .action(async (client: string, _: unknown, command: Command) => {
       const options = command.optsWithGlobals<AuditOptions>();
       const { environment, follow, json } = options;
@@ -55,7 +52,6 @@ interface AuditOptions extends ClientOptions {
   readonly caller?: { readonly name: string; readonly account?: string };
   readonly outcome?: string;
   readonly follow?: boolean;
-  readonly logGroup?: string;
 }
 
 const POLL_MS = 2_000;
@@ -120,26 +116,17 @@ function linesOf(calls: readonly Call[], { json, follow }: AuditOptions): readon
   });
   const header = ['TIME', 'CALLER', 'OPERATION', 'SERVICE', 'OUTCOME', 'CACHE', 'FINGERPRINT'];
   if (rows.length === 0) return [];
-  // A table that goes on has no header in between, and columns of one width.
-  if (follow)
-    return rows.map((row) =>
-      row
-        .map((cell, column) => cell.padEnd(WIDTHS[column] ?? 0))
-        .join('  ')
-        .trimEnd(),
-    );
+  // A table that goes on has no header in between.
+  if (follow) return rows.map((row) => row.join('  '));
   return tableText(header, rows).trimEnd().split('\n');
 }
-
-const WIDTHS = [24, 40, 9, 26, 26, 6];
 
 /** Opens the log of the token function for the lines about one client. */
 async function openLog(shell: Shell, client: string, options: AuditOptions): Promise<ReadLog> {
   const { environment } = options;
   const region = awsRegion(shell, options);
   const ask = askService(shell, region);
-  const logGroupName =
-    options.logGroup || (isLocal(environment) ? functionName(environment) : await logGroupOf(environment, ask));
+  const logGroupName = isLocal(environment) ? functionName(environment) : await logGroupOf(environment, ask);
   return async (startTime) => {
     const events: unknown[] = [];
     let nextToken: unknown;
@@ -166,5 +153,5 @@ async function logGroupOf(environment: string, ask: AskService): Promise<string>
   const path = `/2015-03-31/functions/${functionName(environment)}/configuration`;
   const { LoggingConfig } = await ask('lambda', 'GetFunctionConfiguration', { path });
   if (isRecord(LoggingConfig) && typeof LoggingConfig.LogGroup === 'string') return LoggingConfig.LogGroup;
-  throw new CommandFailure('log-unknown', 'The function does not tell its log', 'Give its name with --log-group.');
+  throw new CommandFailure('log-unknown', 'The function does not tell its log', 'Is it deployed?');
 }

@@ -70,15 +70,8 @@ async function policyOfKey(environment: string, env: { readonly account: string;
 }
 
 /** What `npm start` runs with: made-up services, whose address it prints. */
-const LOCAL_FORM = {
-  account: '111111111111',
-  region: 'us-east-1',
-  ...pickShown(exampleConfig(() => 'https://stand-in.example.com')),
-};
-
-function pickShown({ services, accessRules }: ReturnType<typeof exampleConfig>) {
-  return { services, accessRules };
-}
+const { services, accessRules } = exampleConfig(() => 'https://stand-in.example.com');
+const LOCAL_FORM = { account: '111111111111', region: 'us-east-1', services, accessRules };
 
 /** What of a setting matters on this machine; `undefined` when nothing does. */
 function asStarted(setting: ListedSetting): ListedSetting | undefined {

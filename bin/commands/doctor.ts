@@ -1,13 +1,13 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { addDoctorCommand, type DoctorOptions, type EndedCall } from '../../client/commands/doctor.ts';
+import { ask, isMissing } from '../../client/commands/reach.ts';
 import type { Shell } from '../../client/commands/shell.ts';
-import type { Step } from '../../client/commands/step.ts';
+import { ok, type Step, unknown } from '../../client/commands/step.ts';
 import { authUrlFault } from '../../lib/settings/auth-url.ts';
 import { ALIAS, functionName } from '../../lib/settings/names.ts';
 import { examineDirectInvocation } from './doctor/direct-invoke.ts';
 import { examineOperators } from './doctor/operators.ts';
 import { examineSecret, examineTags } from './doctor/secret.ts';
-import { tryTokenPaths } from './doctor/token-paths.ts';
 import { isLocal, settingsOf } from './shared/environment.ts';
 import type { ClientOptions } from './shared/options.ts';
 import { openSecrets } from './shared/secrets.ts';
@@ -21,8 +21,7 @@ export function addOperatorDoctorCommand(program: Command, shell: Shell): void {
       "the service's authUrl, to try both documented token paths there, without a credential",
       parseAuthUrl,
     )
-    .option('--operator', 'look also at what an operator keeps in order, when the call succeeds')
-    .addHelpText('after', HELP);
+    .option('--operator', 'look also at what an operator keeps in order, when the call succeeds');
 }
 
 interface OperatorOptions extends DoctorOptions, ClientOptions {
@@ -58,9 +57,24 @@ function parseAuthUrl(text: string): string {
   return text;
 }
 
-const HELP = `
-Examples:
-  $ npm run token-broker -- doctor --client acme --service customer-insights
-  $ npm run token-broker -- doctor --client acme --service customer-insights --auth-url https://auth.example.com
+/**
+ * Tries both documented paths of a token endpoint with a POST that carries nothing, above all no credential: the one that
+ * exists answers neither 404 nor 405.
+ */
+async function tryTokenPaths(authUrl: string, shell: Shell): Promise<Step> {
+  const answers: { readonly path: string; readonly word: string; readonly isThere: boolean }[] = [];
+  for (const path of DOCUMENTED_PATHS) {
+    const answer = await ask(new URL(`${authUrl.replace(/\/$/, '')}${path}`), 'POST', shell.signal);
+    const word = 'code' in answer ? `gives no answer (${answer.code})` : `answers ${answer.status}`;
+    answers.push({ path, word, isThere: !('code' in answer || isMissing(answer.status)) });
+  }
+  const detail = answers.map(({ path, word }) => `${path} ${word}`).join(', ');
+  const [there, ...others] = answers.filter(({ isThere }) => isThere);
+  if (there === undefined || others.length > 0) {
+    return unknown('token-path', `${detail}: this does not tell which is right`);
+  }
+  return { ...ok('token-path', `${detail}: set tokenPath to ${there.path}`), tokenPath: there.path };
+}
 
-Exit code: 0 nothing is wrong, 1 the cause is named, 2 wrong usage.`;
+/** The two that the services' specification names, in prose and in its examples. */
+const DOCUMENTED_PATHS = ['/auth/v1/token', '/oauth/token'];

@@ -13,7 +13,6 @@ export function addEnvCommand(program: Command, shell: Shell): void {
     .description('Print what sets the variables of a caller of the local broker, for eval; without a name the names.')
     .argument('[caller]', 'operator, or the role name of a caller')
     .option('--unset', 'print what takes the variables away')
-    .addHelpText('after', HELP)
     .action(async (name: string | undefined, { unset }: { readonly unset?: boolean }, command: Command) => {
       if (unset) return printLine(shell, UNSET_LINE);
       await explainFailure(shell, command.optsWithGlobals(), async () => {
@@ -54,8 +53,3 @@ function readShellFile(port: number): ShellFile {
     );
   }
 }
-
-const HELP = `
-With the variables of npm start; PORT says which one (default: 8788):
-  eval "$(npm run --silent token-broker -- env operator)"
-  eval "$(npm run --silent token-broker -- env --unset)"`;

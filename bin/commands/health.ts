@@ -1,16 +1,15 @@
 import { styleText } from 'node:util';
 import { type Command, Option } from 'commander';
-import { explainFailure, isFailure } from '../../client/commands/failure.ts';
+import { explainFailure } from '../../client/commands/failure.ts';
 import { addConnectionOptions, type ConnectionOptions, connect } from '../../client/commands/options.ts';
 import { printJson, tableText, talk, talkOfProgress } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
-import { isRecord } from '../../functions/broker/json.ts';
 import type { Pair } from '../../functions/broker/pair/pair.ts';
 import { FINDINGS } from '../../functions/contract.ts';
+import { orderLocalBroker } from './service.ts';
 import { checkMembers, checkPairs, findingOf, mapConcurrently, type PairCheck } from './shared/checks.ts';
 import { type ClientSecret, checkedPairs, tellOld } from './shared/client-secret.ts';
 import { checkEndpoint } from './shared/environment.ts';
-import { orderLocalBroker } from './shared/local-broker.ts';
 import { addWatchOptions, type ClientOptions, type WatchOptions, watch } from './shared/options.ts';
 import { openSecrets, type Secrets } from './shared/secrets.ts';
 
@@ -18,37 +17,27 @@ import { openSecrets, type Secrets } from './shared/secrets.ts';
 export function addHealthCommand(program: Command, shell: Shell): void {
   addWatchOptions(addConnectionOptions(program.command('health')))
     .description('Check every credential and show a table of clients and services; needs the operation check.')
-    .addOption(new Option('--run', 'let the local broker run its schedule now instead').conflicts('watch'))
+    .addOption(new Option('--run', 'let the local broker run its schedule first').conflicts('watch'))
     .addOption(new Option('--json', 'answer in JSON').conflicts('watch'))
-    .addHelpText('after', HELP)
     .action(async (_: unknown, command: Command) => {
       const options = command.optsWithGlobals<HealthOptions>();
-      if (options.run) {
-        await explainFailure(shell, options, async () => showRun(shell, await runSchedule(shell), options));
-        return;
-      }
-      checkEndpoint(shell, options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
-      const broker = connect(shell, options, command);
-      const secrets = openSecrets(shell, options);
-      const look: Look = async () => {
-        const clients = (await secrets.list()).filter(({ deletedAt }) => deletedAt === undefined);
-        const pairs = clients.flatMap((client) => checkedPairs(shell, client, options.environment));
-        return {
-          clients,
-          checks: await checkPairs(broker, pairs, {
-            signal: shell.signal,
-            onChecked: talkOfProgress(shell, 'Checking'),
-          }),
+      await explainFailure(shell, options, async () => {
+        if (options.run) await orderLocalBroker(shell, 'TOKEN_BROKER_CONTROL_URL', '/health-run');
+        checkEndpoint(shell, options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
+        const broker = connect(shell, options, command);
+        const secrets = openSecrets(shell, options);
+        const look: Look = async () => {
+          const clients = (await secrets.list()).filter(({ deletedAt }) => deletedAt === undefined);
+          const pairs = clients.flatMap((client) => checkedPairs(shell, client, options.environment));
+          const onChecked = talkOfProgress(shell, 'Checking');
+          return { clients, checks: await checkPairs(broker, pairs, { signal: shell.signal, onChecked }) };
         };
-      };
-      await explainFailure(shell, options, () =>
-        options.watch ? watch(shell, textOf(shell, look), options) : showOnce(shell, look, secrets, options),
-      );
+        await (options.watch ? watch(shell, textOf(shell, look), options) : showOnce(shell, look, secrets, options));
+      });
     });
 }
 
 interface HealthOptions extends ClientOptions, ConnectionOptions, WatchOptions {
-  readonly region?: string;
   readonly run?: boolean;
 }
 
@@ -64,13 +53,7 @@ async function showOnce(
   if (json) printJson(shell, { environment, checks: checks.map(checkMembers) });
   else shell.stdout.write(healthText(checks.map(healthOf), isColourful(shell)));
   conclude(shell, checks.map(healthOf));
-  // The checks are told: what goes wrong only now, with a secret that is gone or a right that is missing, changes nothing.
-  const datesOf = (client: string) =>
-    secrets.versionDates(client).catch((error: unknown) => {
-      if (isFailure(error) && error.type !== 'aborted') return new Map<string, number>();
-      throw error;
-    });
-  const dated = async (one: ClientSecret) => ({ ...one, dates: await datesOf(one.client) });
+  const dated = async (one: ClientSecret) => ({ ...one, dates: await secrets.versionDates(one) });
   tellOld(shell, await mapConcurrently(clients, dated), environment, Date.now());
 }
 
@@ -79,13 +62,6 @@ function textOf(shell: Shell, look: Look): () => Promise<string> {
     const pairs = (await look()).checks.map(healthOf);
     return `${summaryOf(pairs)}\n${healthText(pairs, isColourful(shell))}`;
   };
-}
-
-function showRun(shell: Shell, { summary, pairs, notices }: ScheduledRun, { json }: HealthOptions): void {
-  if (json) printJson(shell, summary);
-  else shell.stdout.write(healthText(pairs, isColourful(shell)));
-  for (const notice of notices) talk(shell, notice);
-  conclude(shell, pairs);
 }
 
 function conclude(shell: Shell, pairs: readonly PairHealth[]): void {
@@ -147,43 +123,3 @@ export function summaryOf(pairs: readonly PairHealth[]): string {
 function isHealthy({ finding }: PairHealth): boolean {
   return finding === 'accepted' || finding === 'disabled';
 }
-
-/** What the health function gave back, and what of it a person wants to see. */
-interface ScheduledRun {
-  readonly summary: Readonly<Record<string, unknown>>;
-  readonly pairs: readonly PairHealth[];
-  readonly notices: readonly string[];
-}
-
-/** Lets the local broker run the scheduled check of all credentials. */
-async function runSchedule(shell: Shell): Promise<ScheduledRun> {
-  const summary = await orderLocalBroker(shell, 'TOKEN_BROKER_CONTROL_URL', '/health-run');
-  const pairs = [...listOf(summary.checked), ...listOf(summary.missed)].flatMap((entry) => readPair(entry) ?? []);
-  return { summary, pairs, notices: noticesOn(summary) };
-}
-
-function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
-}
-
-/** A pair that the run did not reach has no finding. */
-function readPair(entry: unknown): PairHealth | undefined {
-  if (!isRecord(entry) || !isRecord(entry.pair)) return undefined;
-  const { client, service } = entry.pair;
-  if (typeof client !== 'string' || typeof service !== 'string') return undefined;
-  return { client, service, finding: typeof entry.finding === 'string' ? entry.finding : 'not-reached' };
-}
-
-function noticesOn({ probe, reported }: ScheduledRun['summary']): readonly string[] {
-  const condition = isRecord(probe) ? probe.condition : undefined;
-  const sent = isRecord(reported) ? reported.sent : undefined;
-  return [
-    ...(typeof condition === 'string' ? [`A role without an access rule: ${condition}`] : []),
-    ...(typeof sent === 'number' ? [`Messages to the operators: ${sent}`] : []),
-  ];
-}
-
-const HELP = `
-A pair that callers' own requests have proven lately costs the service nothing; a rejected version is not sent again.
-
-Exit code: 0 every credential is accepted or disabled, 1 one is not, or cannot be checked, or there is none, 2 wrong usage, 130 Ctrl-C.`;

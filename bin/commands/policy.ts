@@ -43,15 +43,15 @@ export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
     .option('--emergency', `print the policy ${OWN_POLICIES.emergency}`)
     .hook('preAction', (command) => {
       const options = command.opts<GuardOptions>();
-      const { guard, breakGlass } = options;
-      const chosen = [...KINDS.filter((kind) => options[kind]), ...(guard ? ['guard'] : [])];
-      if (chosen.length > 1 || (chosen.length === 1 && !guard && command.args.length > 0)) {
+      const chosen = [...KINDS, 'guard' as const].filter((kind) => options[kind]);
+      if (chosen.length + command.args.length > 1) {
         command.error(
-          'error: --deploy, --execution, --operator, --emergency and --guard each stand alone, without a role',
+          'error: a role, --deploy, --execution, --operator, --emergency and --guard: name one of them alone',
         );
       }
-      if (breakGlass !== undefined && !guard) command.error('error: --break-glass is an exception to --guard');
-      if (guard && command.args.length > 0) command.error('error: --guard is about every role: name none');
+      if (options.breakGlass !== undefined && !options.guard) {
+        command.error('error: --break-glass is an exception to --guard');
+      }
     });
 }
 

@@ -9,11 +9,10 @@ import type { Command } from 'commander';
 import { CommandFailure, explainFailure } from '../../client/commands/failure.ts';
 import { printJson, talk } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
-import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
-import { sealingKeyName } from '../../functions/contract.ts';
-import { type AwsOptions, awsConfig, awsRegion, checkEndpoint, settingsOf } from './shared/environment.ts';
+import { type SecretStage, sealingKeyName } from '../../functions/contract.ts';
+import { type AwsOptions, checkEndpoint, settingsOf } from './shared/environment.ts';
 import { addRegionOption, type ClientOptions } from './shared/options.ts';
-import { failInOurWords, PATIENT } from './shared/secrets.ts';
+import { openSecretsManager } from './shared/secrets.ts';
 
 /** `sealing-key rotate` and `sealing-key retire`: with which key the tokens in the table are sealed. */
 export function addSealingKeyCommands(program: Command, shell: Shell): void {
@@ -26,11 +25,13 @@ export function addSealingKeyCommands(program: Command, shell: Shell): void {
       const options = command.optsWithGlobals<ClientOptions>();
       checkEndpoint(shell, options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
       await explainFailure(shell, options, async () => {
-        const key = openSealingKey(shell, options);
-        const before = versionWith('AWSCURRENT', await key.versions())?.id;
-        const version = await key.rotate();
         const { environment, json } = options;
-        if (json) printJson(shell, { environment, version, previous: before });
+        const { client, SecretId, find, send } = openSealingKey(shell, options);
+        const before = await find('AWSCURRENT');
+        const version = randomUUID();
+        const SecretString = randomBytes(48).toString('base64url');
+        await client.send(new PutSecretValueCommand({ SecretId, ClientRequestToken: version, SecretString }), send);
+        if (json) printJson(shell, { environment, version, previous: before?.VersionId });
         else shell.stdout.write(`sealing key: version ${version} is AWSCURRENT\n`);
         talk(shell, ROTATED);
       });
@@ -44,9 +45,9 @@ export function addSealingKeyCommands(program: Command, shell: Shell): void {
       const options = command.optsWithGlobals<ClientOptions & { readonly force?: boolean }>();
       checkEndpoint(shell, options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
       await explainFailure(shell, options, async () => {
-        const key = openSealingKey(shell, options);
-        const versions = await key.versions();
-        const previous = versionWith('AWSPREVIOUS', versions);
+        const { environment, json } = options;
+        const { client, SecretId, find, send } = openSealingKey(shell, options);
+        const previous = await find('AWSPREVIOUS');
         if (previous === undefined) {
           throw new CommandFailure(
             'version-missing',
@@ -54,66 +55,36 @@ export function addSealingKeyCommands(program: Command, shell: Shell): void {
             'Nothing: only the current version opens tokens. sealing-key rotate makes another one.',
           );
         }
-        const at = retirableAt(versionWith('AWSCURRENT', versions), options);
+        const at = retirableAt(await find('AWSCURRENT'), options);
         if (!options.force && Date.now() < at) throw tooEarly(at);
-        await key.retire(previous.id);
-        const { environment, json } = options;
-        if (json) printJson(shell, { environment, retired: previous.id });
-        else shell.stdout.write(`sealing key: version ${previous.id} is retired\n`);
+        const retired = previous.VersionId;
+        // A version without a stage opens nothing any more.
+        const input = { SecretId, VersionStage: 'AWSPREVIOUS', RemoveFromVersionId: retired };
+        await client.send(new UpdateSecretVersionStageCommand(input), send);
+        if (json) printJson(shell, { environment, retired });
+        else shell.stdout.write(`sealing key: version ${retired} is retired\n`);
         talk(shell, RETIRED);
       });
     });
 }
 
-interface KeyVersion {
-  readonly id: string;
-  readonly stages: readonly string[];
-  /** Epoch milliseconds. */
-  readonly createdAt: number;
-}
-
-/** All that the commands do with the sealing key. They write a value, and never read one. */
+/** The commands write a value of the key, and never read one. */
 function openSealingKey(shell: Shell, options: AwsOptions) {
-  const region = awsRegion(shell, options);
-  const client = createSecretsManagerClient({ ...awsConfig(shell, options, 'SECRETS_MANAGER'), ...PATIENT });
-  failInOurWords(client, region);
-  const send = { abortSignal: shell.signal };
+  const client = openSecretsManager(shell, options);
   const SecretId = sealingKeyName(options.environment);
-  return {
-    /** Those that carry a stage. */
-    async versions(): Promise<readonly KeyVersion[]> {
-      const command = new ListSecretVersionIdsCommand({ SecretId, MaxResults: 100 });
-      const { Versions = [] } = await client.send(command, send);
-      return Versions.flatMap((version) => readVersion(version) ?? []);
-    },
-    async rotate(): Promise<string> {
-      const version = randomUUID();
-      const SecretString = randomBytes(48).toString('base64url');
-      const command = new PutSecretValueCommand({ SecretId, ClientRequestToken: version, SecretString });
-      await client.send(command, send);
-      return version;
-    },
-    /** A version without a stage opens nothing any more. */
-    async retire(version: string): Promise<void> {
-      const input = { SecretId, VersionStage: 'AWSPREVIOUS', RemoveFromVersionId: version };
-      await client.send(new UpdateSecretVersionStageCommand(input), send);
-    },
+  const send = { abortSignal: shell.signal };
+  const find = async (stage: SecretStage): Promise<SecretVersionsListEntry | undefined> => {
+    const { Versions = [] } = await client.send(new ListSecretVersionIdsCommand({ SecretId, MaxResults: 100 }), send);
+    return Versions.find(({ VersionStages }) => VersionStages?.includes(stage));
   };
-}
-
-function readVersion({ VersionId: id, VersionStages: stages = [], CreatedDate }: SecretVersionsListEntry) {
-  return id === undefined ? undefined : { id, stages, createdAt: CreatedDate?.getTime() ?? Date.now() };
-}
-
-function versionWith(stage: string, versions: readonly KeyVersion[]): KeyVersion | undefined {
-  return versions.find(({ stages }) => stages.includes(stage));
+  return { client, SecretId, send, find };
 }
 
 /** When the last token that the version before could have sealed has ended. */
-function retirableAt(current: KeyVersion | undefined, { environment }: AwsOptions): number {
+function retirableAt(current: SecretVersionsListEntry | undefined, { environment }: AwsOptions): number {
   const services = Object.values(settingsOf(environment)?.services ?? {});
   const longestSeconds = Math.max(...services.map(({ maxLifetimeSeconds }) => maxLifetimeSeconds), LEAST_SECONDS);
-  return (current?.createdAt ?? Date.now()) + HAND_OVER_MS + longestSeconds * 1_000;
+  return (current?.CreatedDate?.getTime() ?? Date.now()) + HAND_OVER_MS + longestSeconds * 1_000;
 }
 
 function tooEarly(at: number): CommandFailure {

@@ -1,16 +1,12 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import {
-  CreateSecretCommand,
-  ResourceExistsException,
-  type SecretsManagerClient,
-} from '@aws-sdk/client-secrets-manager';
+import type { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { causeWord } from '../../functions/aws/calls.ts';
 import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
 import { secretName } from '../../functions/contract.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
 import { type LocalCaller, type LocalConfig, parseLocalConfig } from '../../lib/settings/local-config.ts';
 import { functionName, tableName, tokenRoleName } from '../../lib/settings/names.ts';
-import { ensurePairTable, ensureSealingKey, startDynamoDB } from './aws/dynamodb.ts';
+import { ensurePairTable, ensureSealingKey, ensureSecret, startDynamoDB } from './aws/dynamodb.ts';
 import { startLogs } from './aws/logs.ts';
 import { isDenied } from './aws/secret-policy.ts';
 import type { LabelUpdate, StoredSecret } from './aws/secret-store.ts';
@@ -202,12 +198,9 @@ async function storeSecrets(
 ): Promise<void> {
   for (const [client, credential] of Object.entries(credentials)) {
     const Name = secretName(LOCAL_ENVIRONMENT, client);
-    try {
-      await secretsManager.send(new CreateSecretCommand({ Name, SecretString: JSON.stringify(credential) }));
-    } catch (error) {
-      if (error instanceof ResourceExistsException) continue;
+    await ensureSecret(secretsManager, Name, JSON.stringify(credential)).catch((error: unknown) => {
       const { AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoint } = process.env;
       throw new Error(`cannot store the secret "${Name}" at ${endpoint}: ${causeWord(error)}`);
-    }
+    });
   }
 }

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { FUNCTION_FAILED } from '../../bin/local/function-url/answer.ts';
+import { FUNCTION_FAILED } from '../../bin/local/function-url/server.ts';
 import type { Exchange } from '../support/contract.ts';
 import { faultsOf } from '../support/contract-watch.ts';
 import { answerUndescribed } from '../support/undescribed-answer.ts';

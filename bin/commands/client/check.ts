@@ -35,7 +35,6 @@ export function addCheckCommand(parent: Command, shell: Shell): void {
 }
 
 interface CheckOptions extends ClientOptions, ConnectionOptions {
-  readonly region?: string;
   readonly service?: string;
   readonly stage: SecretStage;
 }

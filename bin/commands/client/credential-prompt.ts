@@ -1,3 +1,4 @@
+import { buffer } from 'node:stream/consumers';
 import { aborted, CommandFailure } from '../../../client/commands/failure.ts';
 import { talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
@@ -27,22 +28,13 @@ export async function readCredential(shell: Shell): Promise<Redacted> {
 
 async function readInput(shell: Shell): Promise<Redacted> {
   talk(shell, 'Reading the credential from standard input, as JSON: {"client_id": "…", "secret": "…"}');
-  const chunks: Buffer[] = [];
-  let bytes = 0;
   const stop = () => shell.stdin.destroy(aborted());
   shell.signal.addEventListener('abort', stop, { once: true });
-  try {
-    for await (const chunk of shell.stdin) {
-      bytes += chunk.length;
-      if (bytes > MAX_SECRET_BYTES) {
-        throw unusable(`it is longer than ${MAX_SECRET_BYTES} bytes, which is all that a secret can hold`);
-      }
-      chunks.push(chunk);
-    }
-  } finally {
-    shell.signal.removeEventListener('abort', stop);
+  const bytes = await buffer(shell.stdin).finally(() => shell.signal.removeEventListener('abort', stop));
+  if (bytes.length > MAX_SECRET_BYTES) {
+    throw unusable(`it is longer than ${MAX_SECRET_BYTES} bytes, which is all that a secret can hold`);
   }
-  const text = decode(Buffer.concat(chunks));
+  const text = decode(bytes);
   if (text.trim() === '') {
     throw new CommandFailure('no-credential', 'Nothing came from standard input', CREDENTIAL_ADVICE);
   }

@@ -1,11 +1,11 @@
 import { type Command, Option } from 'commander';
 import { explainFailure } from '../../../client/commands/failure.ts';
-import { parseName } from '../../../client/commands/options.ts';
+import { parseName, parseWhole } from '../../../client/commands/options.ts';
 import { printJson, talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { secretName } from '../../../functions/contract.ts';
 import { checkEndpoint } from '../shared/environment.ts';
-import { addRegionOption, parseDays } from '../shared/options.ts';
+import { addRegionOption } from '../shared/options.ts';
 import { findSecret, openSecrets, secretDeleted } from '../shared/secrets.ts';
 import { addChangeOptions, type ChangeOptions, isConfirmed } from './confirm.ts';
 
@@ -15,7 +15,7 @@ export function addDeleteCommand(parent: Command, shell: Shell): void {
   addChangeOptions(addRegionOption(parent.command('delete')))
     .description('Mark the secret of a client for deletion; until its day comes it can be restored.')
     .argument('<client>', 'the client', parseName)
-    .addOption(days.argParser(parseDays(7, 30)))
+    .addOption(days.argParser(parseWhole('days', 7, 30)))
     .option('--json', 'answer in JSON')
     .action(async (client: string, _: unknown, command: Command) => {
       const options = command.optsWithGlobals<DeleteOptions>();

@@ -5,9 +5,9 @@ import { printJson, talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { isRecord, parseJsonObject } from '../../../functions/broker/json.ts';
 import { secretName } from '../../../functions/contract.ts';
-import { tokenRoleName } from '../../../lib/settings/names.ts';
-import { checkEndpoint, checkService, pairTable } from '../shared/environment.ts';
-import { addTableOptions } from '../shared/options.ts';
+import { tableName, tokenRoleName } from '../../../lib/settings/names.ts';
+import { checkEndpoint, checkService } from '../shared/environment.ts';
+import { addRegionOption } from '../shared/options.ts';
 import { changePairs, pairsOfClient } from '../shared/pair-changes.ts';
 import { openSecrets, type Secrets } from '../shared/secrets.ts';
 import { addChangeOptions, type ChangeOptions, findStoppable, isConfirmed } from './confirm.ts';
@@ -16,7 +16,7 @@ import { addChangeOptions, type ChangeOptions, findStoppable, isConfirmed } from
 export function addDisableCommands(parent: Command, shell: Shell): void {
   for (const verb of ['disable', 'enable'] as const) {
     const { description, change, effect, flagAlone } = VERBS[verb];
-    addChangeOptions(addTableOptions(parent.command(verb)))
+    addChangeOptions(addRegionOption(parent.command(verb)))
       .description(description)
       .argument('<client>', 'the client', parseName)
       .option('--service <name>', 'on this service only: its flag alone, the secret stays as it is', parseName)
@@ -50,7 +50,6 @@ export function addDisableCommands(parent: Command, shell: Shell): void {
 
 interface DisableOptions extends ChangeOptions {
   readonly service?: string;
-  readonly table?: string;
   readonly evenIfMissing?: boolean;
 }
 
@@ -64,7 +63,7 @@ function plannedChanges(
   const services = pairsOfClient(shell, client, options)
     .map((pair) => pair.service)
     .join(', ');
-  const flag = `the flag of ${client} on ${services}, in the table ${pairTable(options)}`;
+  const flag = `the flag of ${client} on ${services}, in the table ${tableName(environment)}`;
   const [name, role] = [secretName(environment, client), tokenRoleName(environment)];
   const [flags, secret] =
     verb === 'disable'

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { CommandFailure, explainFailure } from '../../../client/commands/failure.ts';
+import { explainFailure } from '../../../client/commands/failure.ts';
 import { parseName } from '../../../client/commands/options.ts';
 import { ageText, printJson, tableText, talk, talkOfProgress } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
@@ -14,13 +14,13 @@ import {
   versionWith,
 } from '../shared/client-secret.ts';
 import { checkEndpoint, checkService } from '../shared/environment.ts';
-import { addTableOptions, addWatchOptions, type ClientOptions, type WatchOptions, watch } from '../shared/options.ts';
+import { addRegionOption, addWatchOptions, type ClientOptions, type WatchOptions, watch } from '../shared/options.ts';
 import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
 import { type PairState, readStates, stateText } from './states.ts';
 
 /** `client list` and `client show`: how the clients are, by the records of their pairs, and which versions there are. */
 export function addListCommands(parent: Command, shell: Shell): void {
-  addWatchOptions(addTableOptions(parent.command('list')))
+  addWatchOptions(addRegionOption(parent.command('list')))
     .description(
       'Show the clients: state, last proof and token of each pair, versions of the credential, never a value.',
     )
@@ -44,12 +44,11 @@ export function addListCommands(parent: Command, shell: Shell): void {
         if (json) printJson(shell, { environment, clients: clients.map(members) });
         else shell.stdout.write(textOf(clients, options));
         if (clients.length === 0) talk(shell, 'There is no client yet: client put --create makes one.');
-        tellTags(shell, clients);
-        tellOld(shell, clients, environment, Date.now());
+        tellWhatIsOdd(shell, clients, environment);
       });
     });
 
-  addTableOptions(parent.command('show'))
+  addRegionOption(parent.command('show'))
     .description('Show one client, with every version of its credential, never a value.')
     .argument('<client>', 'the client', parseName)
     .option('--json', 'answer in JSON')
@@ -63,14 +62,12 @@ export function addListCommands(parent: Command, shell: Shell): void {
         const shown = await lookAt(shell, [await findSecret(secrets, client)], secrets, options);
         if (json) printJson(shell, { environment, ...shown.map(members)[0] });
         else shell.stdout.write(`${textOf(shown, options)}\n${versionsText(shown)}`);
-        tellTags(shell, shown);
-        tellOld(shell, shown, environment, Date.now());
+        tellWhatIsOdd(shell, shown, environment);
       });
     });
 }
 
 interface ListOptions extends ClientOptions, WatchOptions {
-  readonly table?: string;
   readonly service?: string;
 }
 
@@ -88,7 +85,7 @@ async function lookAt(
   options: ListOptions,
 ): Promise<readonly Listed[]> {
   const look = async (secret: ClientSecret) => {
-    const [dates, repeated] = await Promise.all([datesOf(secret, secrets), secrets.isTagRepeated(secret)]);
+    const [dates, repeated] = await Promise.all([secrets.versionDates(secret), secrets.isTagRepeated(secret)]);
     return { ...secret, dates, repeated };
   };
   const clients = await mapConcurrently(found, look, talkOfProgress(shell, 'Looking at the versions'));
@@ -98,17 +95,6 @@ async function lookAt(
     ...one,
     pairs: states?.filter((pair) => pair.client === one.client && isShown(pair)),
   }));
-}
-
-/** A secret can go while the list is read: what is known of it is shown all the same. */
-async function datesOf(secret: ClientSecret, secrets: Secrets): Promise<Listed['dates']> {
-  if (secret.deletedAt !== undefined) return new Map();
-  try {
-    return await secrets.versionDates(secret.client);
-  } catch (error) {
-    if (error instanceof CommandFailure && error.type.startsWith('secret-')) return new Map();
-    throw error;
-  }
 }
 
 function members({ client, servicesTag, versions, deletedAt, dates, repeated, pairs }: Listed) {
@@ -140,7 +126,7 @@ function textOf(clients: readonly Listed[], { environment }: ListOptions): strin
     const credential = [
       shortVersion(versionWith('AWSCURRENT', one)),
       shortVersion(versionWith('AWSPENDING', one)),
-      `${ageText(currentDate(one), now)}${isOld(one, one.dates, environment, now) ? ' (old)' : ''}`,
+      `${ageText(currentDate(one), now)}${isOld(one, environment, now) ? ' (old)' : ''}`,
     ];
     const unread = [
       { service: servicesTag ?? 'all', state: undefined, provenAt: undefined, tokenExpiresAt: undefined },
@@ -175,20 +161,19 @@ function currentDate(client: Listed): number | undefined {
   return client.dates.get(versionWith('AWSCURRENT', client) ?? '');
 }
 
-/** The broker goes by the secret: a tag that says something else misleads the reader of the list. */
-function tellTags(shell: Shell, clients: readonly Listed[]): void {
-  const named = (state: Listed['repeated']) =>
-    clients.filter(({ repeated }) => repeated === state).map(({ client }) => client);
-  const [others, unknown] = [named(false), named('unknown')];
-  if (others.length > 0) {
-    talk(
-      shell,
-      `${others.join(', ')}: the secret does not name the services of its tag; client put stores both alike.`,
-    );
+/** Of tags, because the broker goes by the secret: one that says something else misleads the reader of the list. */
+function tellWhatIsOdd(shell: Shell, clients: readonly Listed[], environment: string): void {
+  for (const [state, words] of TAG_WORDS) {
+    const names = clients.filter(({ repeated }) => repeated === state).map(({ client }) => client);
+    if (names.length > 0) talk(shell, `${names.join(', ')}: ${words}`);
   }
-  if (unknown.length > 0)
-    talk(shell, `${unknown.join(', ')}: whether the secret names the services of its tag is unknown.`);
+  tellOld(shell, clients, environment, Date.now());
 }
+
+const TAG_WORDS = [
+  [false, 'the secret does not name the services of its tag; client put stores both alike.'],
+  ['unknown', 'whether the secret names the services of its tag is unknown.'],
+] as const;
 
 function iso(time: number | undefined): string | undefined {
   return time === undefined ? undefined : new Date(time).toISOString();

@@ -36,7 +36,7 @@ export function addPromoteCommands(parent: Command, shell: Shell): void {
         const checks = broker ? await checkPairs(broker, pairs, { stage: 'AWSPENDING', signal: shell.signal }) : [];
         const outcome = { environment, client, version, checks };
         if (checks.every((check) => isAccepted(check, version))) {
-          await makeCurrent(shell, secrets, { client, version, current, isPending: true });
+          await makeCurrent(shell, secrets, { client, version, current });
           printOutcome(shell, { ...outcome, stage: 'AWSCURRENT' }, { json, next: TAKES_EFFECT });
         } else {
           printOutcome(shell, { ...outcome, stage: 'AWSPENDING' }, { json, next: NOT_PROMOTED });
@@ -58,7 +58,7 @@ export function addPromoteCommands(parent: Command, shell: Shell): void {
         const { secret, version, current } = await findVersion(secrets, client, 'AWSPREVIOUS');
         const changes = [`makes version ${version} of ${client} the current one, unchecked, in place of ${current}`];
         if (!(await isConfirmed(shell, { client, secret, changes }, options, command))) return;
-        await makeCurrent(shell, secrets, { client, version, current, isPending: false });
+        await secrets.moveStage(client, 'AWSCURRENT', { from: current, to: version });
         printOutcome(
           shell,
           { environment, client, version, stage: 'AWSCURRENT', checks: [] },
@@ -69,7 +69,6 @@ export function addPromoteCommands(parent: Command, shell: Shell): void {
 }
 
 interface PromoteOptions extends ChangeOptions, ConnectionOptions {
-  readonly region?: string;
   readonly force?: boolean;
 }
 
@@ -93,17 +92,15 @@ interface Promotion {
   readonly version: string;
   /** The one that is; if it no longer is, another operator was faster and nothing is done. */
   readonly current: string | undefined;
-  readonly isPending: boolean;
 }
 
-/** Makes a version the current one; AWS makes the one before AWSPREVIOUS. */
+/** Makes the pending version the current one; AWS makes the one before AWSPREVIOUS. */
 export async function makeCurrent(
   shell: Shell,
   secrets: Secrets,
-  { client, version, current, isPending }: Promotion,
+  { client, version, current }: Promotion,
 ): Promise<void> {
   await secrets.moveStage(client, 'AWSCURRENT', { from: current, to: version });
-  if (!isPending) return;
   try {
     // AWS leaves it there, and it would look as if something waited to be promoted.
     await secrets.moveStage(client, 'AWSPENDING', { from: version });

@@ -7,8 +7,8 @@ import type { Shell } from '../../../client/commands/shell.ts';
 import type { TokenBroker } from '../../../client/index.ts';
 import { secretName } from '../../../functions/contract.ts';
 import { checkPairs, isAccepted } from '../shared/checks.ts';
-import { type ClientSecret, pairsOn, provablePairs, versionWith } from '../shared/client-secret.ts';
-import { checkEndpoint, configuredServices, isLocal } from '../shared/environment.ts';
+import { type ClientSecret, provablePairs, versionWith } from '../shared/client-secret.ts';
+import { checkEndpoint, checkService, configuredServices, isLocal } from '../shared/environment.ts';
 import { type ClientOptions, parseServices } from '../shared/options.ts';
 import { type NewVersion, openSecrets, type Secrets, secretDeleted, unknownClient } from '../shared/secrets.ts';
 import { isTerminal, isYes } from './confirm.ts';
@@ -45,11 +45,7 @@ export function addPutCommand(parent: Command, shell: Shell): void {
         talk(shell, `Storing version ${version.versionId} of ${secretName(environment, client)}.`);
         try {
           const stage = await store(secrets, client, version, before, options);
-          await prove({ client, version: version.versionId, services, stage, before }, options, {
-            broker,
-            secrets,
-            shell,
-          });
+          await prove(shell, { broker, secrets, client, version: version.versionId, services, stage, before }, options);
         } catch (error) {
           talk(
             shell,
@@ -63,7 +59,6 @@ export function addPutCommand(parent: Command, shell: Shell): void {
 }
 
 interface PutOptions extends ClientOptions, ConnectionOptions {
-  readonly region?: string;
   readonly services?: readonly string[] | 'all';
   readonly create?: boolean;
   readonly force?: boolean;
@@ -100,11 +95,7 @@ function servicesSaid(
   if (services === undefined && before?.servicesTag !== undefined) {
     return provablePairs(shell, before, environment).map(({ service }) => service);
   }
-  const configured = configuredServices(shell, environment);
-  const unknown = services === 'all' ? undefined : services?.find((service) => !configured.includes(service));
-  if (unknown !== undefined) {
-    command.error(`error: "${environment}" has no service "${unknown}": it has ${configured.join(', ')}`);
-  }
+  for (const service of services === 'all' ? [] : (services ?? [])) checkService(shell, service, environment, command);
   return services;
 }
 
@@ -127,6 +118,8 @@ async function store(
 }
 
 interface Stored {
+  readonly broker: TokenBroker;
+  readonly secrets: Secrets;
   readonly client: string;
   readonly version: string;
   readonly services: readonly string[];
@@ -134,21 +127,16 @@ interface Stored {
   readonly before: ClientSecret | undefined;
 }
 
-interface Tools {
-  readonly broker: TokenBroker;
-  readonly secrets: Secrets;
-  readonly shell: Shell;
-}
-
-async function prove(stored: Stored, options: PutOptions, { broker, secrets, shell }: Tools): Promise<void> {
-  const { client, version, services, stage, before } = stored;
+async function prove(shell: Shell, stored: Stored, options: PutOptions): Promise<void> {
+  const { broker, secrets, client, version, services, stage, before } = stored;
   const { environment, force = false, json } = options;
   talk(shell, `Checking it on ${services.join(', ')}.`);
-  const checks = await checkPairs(broker, pairsOn(services, client), { stage, signal: shell.signal });
+  const pairs = services.map((service) => ({ client, service }));
+  const checks = await checkPairs(broker, pairs, { stage, signal: shell.signal });
   const areAccepted = checks.every((check) => isAccepted(check, version));
   const isPromoted = stage === 'AWSPENDING' && (areAccepted || force);
   if (isPromoted) {
-    await makeCurrent(shell, secrets, { client, version, current: versionWith('AWSCURRENT', before), isPending: true });
+    await makeCurrent(shell, secrets, { client, version, current: versionWith('AWSCURRENT', before) });
   }
   const outcome = { environment, client, version, stage: isPromoted ? 'AWSCURRENT' : stage, checks } as const;
   printOutcome(shell, outcome, {
@@ -175,10 +163,4 @@ const NEXT = {
 
 const HELP = `
 At a terminal it asks for the client_id and the secret, which is not shown; else it reads them from standard input:
-  {"client_id": "…", "secret": "…"}    also client_secret or password for secret, username for client_id
-
-Examples:
-  $ npm run token-broker -- client put acme
-  $ npm run token-broker -- client put hooli --create --services customer-insights,merchant-payment-cleansing
-
-Exit code: 0 the version is the current one, 1 it is not, or not accepted, 2 wrong usage.`;
+  {"client_id": "…", "secret": "…"}    also client_secret or password for secret, username for client_id`;

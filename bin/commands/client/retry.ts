@@ -4,17 +4,18 @@ import { parseName } from '../../../client/commands/options.ts';
 import { printJson, printTable, talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
+import { tableName } from '../../../lib/settings/names.ts';
 import { shortVersion } from '../shared/checks.ts';
 import { hasService } from '../shared/client-secret.ts';
-import { checkEndpoint, checkService, pairTable } from '../shared/environment.ts';
-import { addTableOptions } from '../shared/options.ts';
-import { changePairs, pairsOfClient } from '../shared/pair-changes.ts';
+import { checkEndpoint, checkService } from '../shared/environment.ts';
+import { addRegionOption } from '../shared/options.ts';
+import { changePairs, type PairAdmin, pairsOfClient } from '../shared/pair-changes.ts';
 import { openSecrets } from '../shared/secrets.ts';
 import { addChangeOptions, type ChangeOptions, findStoppable, isConfirmed } from './confirm.ts';
 
 /** `client retry`: ends what keeps credentials from being sent again. */
 export function addRetryCommand(parent: Command, shell: Shell): void {
-  addChangeOptions(addTableOptions(parent.command('retry')))
+  addChangeOptions(addRegionOption(parent.command('retry')))
     .description(
       'Let credentials be sent again that were rejected, held or paused, once their service has been mended.',
     )
@@ -32,13 +33,11 @@ export function addRetryCommand(parent: Command, shell: Shell): void {
         checkService(shell, service, environment, command);
         const { pairs, secret } = await retriedPairs(shell, client, options);
         const changes = [
-          `lets ${namesOf(pairs)} be sent again: ends latches, holds and pauses in the table ${pairTable(options)}`,
+          `lets ${namesOf(pairs)} be sent again: ends latches, holds and pauses in the table ${tableName(environment)}`,
         ];
         if (!(await isConfirmed(shell, { client, secret, changes }, options, command))) return;
         const changed = await changePairs(shell, pairs, options, (admin, pair) => admin.clear(pair));
-        const cleared = changed.map(({ pair, result: { latches, holds, pause } }) => {
-          return { ...pair, versions: latches, holds, pause };
-        });
+        const cleared = changed.map(({ pair, result }) => ({ ...pair, ...result }));
         if (json) printJson(shell, { environment, client, cleared });
         else printTable(shell, ['CLIENT', 'SERVICE', 'CLEARED VERSIONS', 'HOLDS', 'PAUSE'], cleared.map(row));
         talk(shell, cleared.some(isChanged) ? SENT_AGAIN : 'No version was latched or held, and no pair was paused.');
@@ -49,16 +48,9 @@ export function addRetryCommand(parent: Command, shell: Shell): void {
 interface RetryCommandOptions extends ChangeOptions {
   readonly evenIfMissing?: boolean;
   readonly service?: string;
-  readonly table?: string;
 }
 
-interface Cleared extends Pair {
-  /** Those that were latched. */
-  readonly versions: readonly string[];
-  /** `version:settings digest` of those that were held. */
-  readonly holds: readonly string[];
-  readonly pause: boolean;
-}
+type Cleared = Pair & Awaited<ReturnType<PairAdmin['clear']>>;
 
 /** The pairs of the client; without one those of the service: of the clients whose tag names it or that have none. */
 async function retriedPairs(shell: Shell, client: string | undefined, options: RetryCommandOptions) {

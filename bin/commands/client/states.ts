@@ -5,9 +5,10 @@ import type { Shell } from '../../../client/commands/shell.ts';
 import { type Item, readSeal, readState, rejectedAttribute } from '../../../functions/aws/pair-table/item.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair/pair.ts';
 import { capTimes } from '../../../functions/broker/pair/record.ts';
+import { tableName } from '../../../lib/settings/names.ts';
 import { mapConcurrently } from '../shared/checks.ts';
 import { type ClientSecret, checkedPairs, versionWith } from '../shared/client-secret.ts';
-import { awsConfig, awsRegion, isLocal, pairTable, type TableOptions } from '../shared/environment.ts';
+import { type AwsOptions, awsConfig, awsRegion, isLocal } from '../shared/environment.ts';
 import { DISABLED_AT, tableFailure } from '../shared/pair-changes.ts';
 
 /** How a pair is, as its record says. Times are epoch milliseconds. */
@@ -28,15 +29,15 @@ export interface PairState extends Pair {
 export async function readStates(
   shell: Shell,
   secrets: readonly ClientSecret[],
-  options: TableOptions,
+  options: AwsOptions,
 ): Promise<readonly PairState[] | undefined> {
   const { environment } = options;
   if (isLocal(environment) && !shell.env.AWS_ENDPOINT_URL_DYNAMODB) {
     talk(shell, 'With AWS_ENDPOINT_URL_DYNAMODB as npm start prints it the states of the pairs are shown, too.');
     return undefined;
   }
-  const [table, region] = [pairTable(options), awsRegion(shell, options)];
-  const dynamodb = new DynamoDBClient({ maxAttempts: 2, ...awsConfig(shell, options, 'DYNAMODB') });
+  const [table, region] = [tableName(environment), awsRegion(shell, options)];
+  const dynamodb = new DynamoDBClient({ ...awsConfig(shell, options, 'DYNAMODB'), maxAttempts: 2 });
   const read = async ({ pair, current }: { readonly pair: Pair; readonly current: string | undefined }) => {
     const command = new GetItemCommand({ TableName: table, Key: { pair: { S: pairKey(pair) } }, ConsistentRead: true });
     const { Item = {} } = await dynamodb.send(command, { abortSignal: shell.signal });

@@ -53,11 +53,10 @@ export async function mapConcurrently<Item, Result>(
   onDone: (done: number, total: number) => void = () => undefined,
 ): Promise<readonly Result[]> {
   const results: Result[] = [];
-  const waiting = [...items.entries()];
+  const waiting = items.entries();
   let done = 0;
   const workOn = async () => {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      const [index, item] = next;
+    for (const [index, item] of waiting) {
       results[index] = await work(item);
       done += 1;
       onDone(done, items.length);
@@ -66,7 +65,8 @@ export async function mapConcurrently<Item, Result>(
   try {
     await Promise.all(Array.from({ length: AT_A_TIME }, workOn));
   } finally {
-    waiting.splice(0);
+    // Takes the rest away from the workers that still run.
+    Array.from(waiting);
   }
   return results;
 }

@@ -24,12 +24,14 @@ export function versionWith(stage: SecretStage, secret: ClientSecret | undefined
   return secret?.versions.find(({ stages }) => stages.includes(stage))?.versionId;
 }
 
-/** When each version was stored: epoch milliseconds by version id. */
-export type VersionDates = ReadonlyMap<string, number>;
+/** A secret, and when each version was stored: epoch milliseconds by version id. */
+export interface DatedSecret extends ClientSecret {
+  readonly dates: ReadonlyMap<string, number>;
+}
 
 /** Whether the current version of a credential is older than the environment wants it to be. */
-export function isOld(secret: ClientSecret, dates: VersionDates, environment: string, now: number): boolean {
-  const storedAt = dates.get(versionWith('AWSCURRENT', secret) ?? '');
+export function isOld(secret: DatedSecret, environment: string, now: number): boolean {
+  const storedAt = secret.dates.get(versionWith('AWSCURRENT', secret) ?? '');
   return storedAt !== undefined && now - storedAt > credentialMaxAgeDays(environment) * DAY_MS;
 }
 
@@ -37,17 +39,13 @@ const DAY_MS = 24 * 60 * 60_000;
 
 /** Names the clients whose credentials are old. */
 export function tellOld(shell: Shell, clients: readonly DatedSecret[], environment: string, now: number): void {
-  const old = clients.filter((one) => isOld(one, one.dates, environment, now)).map(({ client }) => client);
+  const old = clients.filter((one) => isOld(one, environment, now)).map(({ client }) => client);
   if (old.length === 0) return;
   const days = credentialMaxAgeDays(environment);
   talk(
     shell,
     `${old.join(', ')}: the credential is older than ${days} days (credentialMaxAgeDays); client put rotates it.`,
   );
-}
-
-export interface DatedSecret extends ClientSecret {
-  readonly dates: VersionDates;
 }
 
 /** The pairs of a client that are checked: on the services of its tag, without one on all of the environment. */
@@ -57,7 +55,7 @@ export function checkedPairs(
   environment: string,
 ): readonly Pair[] {
   const configured = servicesTag === undefined ? configuredServices(shell, environment) : [];
-  return pairsOn(servicesOf(servicesTag, configured), client);
+  return servicesOf(servicesTag, configured).map((service) => ({ client, service }));
 }
 
 /** The same for one client; without a pair nothing could be proven, and all of nothing would count as accepted. */
@@ -93,11 +91,6 @@ function editDistance(one: string, other: string): number {
     rows.push(row);
   }
   return rows.at(-1)?.at(-1) ?? 0;
-}
-
-/** The pairs of one client on these services. */
-export function pairsOn(services: readonly string[], client: string): readonly Pair[] {
-  return services.map((service) => ({ client, service }));
 }
 
 /** Whether a client has a service, as far as its tag says. */

@@ -5,16 +5,13 @@ import type { Shell } from '../../../client/commands/shell.ts';
 import { NAME_PATTERN } from '../../../functions/contract.ts';
 import { environments } from '../../../lib/environments.ts';
 import { CREDENTIAL_MAX_AGE_DAYS, type Environment, parseEnvironment } from '../../../lib/settings/environment.ts';
-import { tableName } from '../../../lib/settings/names.ts';
 import { SettingsError } from '../../../lib/settings/schema.ts';
-import { ACCEPTED_CREDENTIALS } from '../../local/config.ts';
+import { ACCEPTED_CREDENTIALS, LOCAL_ENVIRONMENT } from '../../local/config.ts';
 
 /** Whether it is the environment of `npm start`, all of which is on this machine. */
 export function isLocal(environment: string): boolean {
-  return environment === LOCAL;
+  return environment === LOCAL_ENVIRONMENT;
 }
-
-const LOCAL = 'local';
 
 /** What `lib/environments.ts` says of an environment; `undefined` when it does not name it. */
 export function settingsOf(environment: string): Environment | undefined {
@@ -86,11 +83,20 @@ export function awsRegion(shell: Shell, { environment, region }: AwsOptions): st
   return isLocal(environment) ? 'us-east-1' : (settingsOf(environment)?.region ?? shell.env.AWS_REGION);
 }
 
-/** What a client of AWS is told: the region, the stand-in if one is set, and the credentials of the shell if it has its own. */
+/**
+ * What a client of AWS is told: the region, the stand-in if one is set, and the credentials of the shell if it has its own.
+ * A person waits longer than a caller of the broker, but not for ever.
+ */
 export function awsConfig(shell: Shell, options: AwsOptions, service: 'SECRETS_MANAGER' | 'DYNAMODB') {
   const { env, credentials } = shell;
   const [region, endpoint] = [awsRegion(shell, options), env[`AWS_ENDPOINT_URL_${service}`]];
-  return { ...(region && { region }), ...(endpoint && { endpoint }), ...(credentials && { credentials }) };
+  return {
+    ...(region && { region }),
+    ...(endpoint && { endpoint }),
+    ...(credentials && { credentials }),
+    maxAttempts: 5,
+    requestHandler: { connectionTimeout: 3_000, requestTimeout: 10_000, throwOnRequestTimeout: true },
+  };
 }
 
 /**
@@ -107,15 +113,6 @@ export function checkEndpoint(
   if (isSet && !isLocal(environment)) talk(shell, `${variable} is set: this is not the "${environment}" in AWS.`);
   if (isSet || !isLocal(environment)) return;
   command.error(
-    `error: the environment "${LOCAL}" is on this machine: set ${variable} as npm start prints it, or name another one with --environment`,
+    `error: the environment "${LOCAL_ENVIRONMENT}" is on this machine: set ${variable} as npm start prints it, or name another one with --environment`,
   );
-}
-
-/** The table of the environment's pairs: the one that the stack makes, or `npm start`, unless another one is meant. */
-export function pairTable({ environment, table }: TableOptions): string {
-  return table || tableName(environment);
-}
-
-export interface TableOptions extends AwsOptions {
-  readonly table?: string | undefined;
 }

@@ -18,12 +18,6 @@ export function addRegionOption(command: Command): Command {
   return command.option('--region <region>', text, parseRegion);
 }
 
-/** Adds the options that say where the table of pairs is. */
-export function addTableOptions(command: Command): Command {
-  const text = "the environment's table of pairs (default: token-broker-<environment>)";
-  return addRegionOption(command).addOption(new Option('--table <name>', text).env('TOKEN_BROKER_TABLE'));
-}
-
 /** What every command that can be watched can be told. */
 export interface WatchOptions {
   readonly environment: string;
@@ -64,6 +58,3 @@ const CLEAR = '\u001b[H\u001b[J';
 export function parseServices(text: string): readonly string[] | 'all' {
   return text === 'all' ? text : [...new Set(text.split(',').map(parseName))];
 }
-
-/** Reads an option that takes whole days. */
-export const parseDays = parseWhole.bind(undefined, 'days');

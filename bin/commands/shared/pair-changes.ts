@@ -10,10 +10,11 @@ import { talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { forgetAt, HELD, PAUSE_ATTRIBUTES, REJECTED } from '../../../functions/aws/pair-table/item.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair/pair.ts';
-import { awsFailure } from './aws-failure.ts';
-import { awsConfig, awsRegion, configuredServices, pairTable, type TableOptions } from './environment.ts';
+import { tableName } from '../../../lib/settings/names.ts';
+import { awsFailure } from './ask-aws.ts';
+import { type AwsOptions, awsConfig, awsRegion, configuredServices } from './environment.ts';
 
-interface Options extends TableOptions {
+interface Options extends AwsOptions {
   /** On this service only. */
   readonly service?: string | undefined;
 }
@@ -27,12 +28,12 @@ interface Changed<Result> {
 export async function changePairs<Result>(
   shell: Shell,
   pairs: readonly Pair[],
-  options: TableOptions,
+  options: AwsOptions,
   change: (admin: PairAdmin, pair: Pair) => Promise<Result>,
 ): Promise<readonly Changed<Result>[]> {
-  const table = pairTable(options);
+  const table = tableName(options.environment);
   const region = awsRegion(shell, options);
-  const dynamodb = new DynamoDBClient({ ...awsConfig(shell, options, 'DYNAMODB'), ...PATIENT });
+  const dynamodb = new DynamoDBClient(awsConfig(shell, options, 'DYNAMODB'));
   const admin = createPairAdmin({ dynamodb, tableName: table, now: Date.now, signal: shell.signal });
 
   const changed: Changed<Result>[] = [];
@@ -62,12 +63,6 @@ export function pairsOfClient(shell: Shell, client: string, { environment, servi
   return services.map((name) => ({ client, service: name }));
 }
 
-/** In an emergency a person waits longer than a caller of the broker. */
-const PATIENT = {
-  maxAttempts: 5,
-  requestHandler: { connectionTimeout: 3_000, requestTimeout: 5_000, throwOnRequestTimeout: true },
-};
-
 /** Why the table did not do what a command asked of it. */
 export function tableFailure(error: unknown, table: string, region: string | undefined): CommandFailure {
   if (error instanceof Error && error.name === 'ResourceNotFoundException') {
@@ -75,7 +70,7 @@ export function tableFailure(error: unknown, table: string, region: string | und
     return new CommandFailure(
       'table-missing',
       `There is no table ${table}${place}`,
-      'Check --environment and --region, and whether the stack is deployed; --table names another table.',
+      'Check --environment and --region, and whether the stack is deployed.',
     );
   }
   return awsFailure(error, { action: 'dynamodb:UpdateItem', region });
@@ -145,7 +140,7 @@ export function createPairAdmin({ dynamodb, tableName, now, signal }: Dependenci
         });
       }
       return {
-        latches: latches.map((name) => name.slice(REJECTED.length)),
+        versions: latches.map((name) => name.slice(REJECTED.length)),
         holds: holds.map((name) => name.slice(HELD.length)),
         pause: pause.length > 0,
       };

@@ -26,7 +26,7 @@ import { servicesOf } from '../../../functions/broker/health/run.ts';
 import { parseJsonObject } from '../../../functions/broker/json.ts';
 import type { Redacted } from '../../../functions/broker/redacted.ts';
 import { NAME_PATTERN, type SecretStage, secretName } from '../../../functions/contract.ts';
-import { awsFailure } from './aws-failure.ts';
+import { awsFailure } from './ask-aws.ts';
 import { type ClientSecret, namedServices, nearestNames } from './client-secret.ts';
 import { type AwsOptions, awsConfig, awsRegion } from './environment.ts';
 
@@ -47,9 +47,7 @@ interface StageMove {
 /** Opens the environment's secrets; sends nothing before it is asked for something. */
 export function openSecrets(shell: Shell, options: AwsOptions) {
   const { environment } = options;
-  const region = awsRegion(shell, options);
-  const client = createSecretsManagerClient({ ...awsConfig(shell, options, 'SECRETS_MANAGER'), ...PATIENT });
-  failInOurWords(client, region);
+  const client = openSecretsManager(shell, options);
   const send = { abortSignal: shell.signal };
   const prefix = secretName(environment, '');
   const idOf = (name: string) => ({ SecretId: secretName(environment, name) });
@@ -71,14 +69,20 @@ export function openSecrets(shell: Shell, options: AwsOptions) {
       return found && readSecret({ ...found, SecretVersionsToStages: found.VersionIdsToStages }, prefix);
     },
 
-    /** When each version was stored: epoch milliseconds by version id. */
-    async versionDates(name: string): Promise<ReadonlyMap<string, number>> {
+    /** When each version was stored: epoch milliseconds by version id; without a version that cannot be looked at. */
+    async versionDates({ client: name, deletedAt }: ClientSecret): Promise<ReadonlyMap<string, number>> {
       const dates = new Map<string, number>();
+      if (deletedAt !== undefined) return dates;
       const input = { ...idOf(name), MaxResults: 100 };
-      for await (const { Versions = [] } of paginateListSecretVersionIds({ client }, input, send)) {
-        for (const { VersionId, CreatedDate } of Versions) {
-          if (VersionId !== undefined && CreatedDate !== undefined) dates.set(VersionId, CreatedDate.getTime());
+      try {
+        for await (const { Versions = [] } of paginateListSecretVersionIds({ client }, input, send)) {
+          for (const { VersionId, CreatedDate } of Versions) {
+            if (VersionId !== undefined && CreatedDate !== undefined) dates.set(VersionId, CreatedDate.getTime());
+          }
         }
+      } catch (error) {
+        // A secret can go while a list is read: what is known of it is shown all the same.
+        if (!(error instanceof CommandFailure) || error.type === 'aborted') throw error;
       }
       return dates;
     },
@@ -199,12 +203,6 @@ function ifThereIsOne(error: unknown): undefined {
   if (!(error instanceof CommandFailure && error.type === 'secret-missing')) throw error;
 }
 
-/** A person waits longer than a caller of the broker, but not for ever. */
-export const PATIENT = {
-  maxAttempts: 4,
-  requestHandler: { connectionTimeout: 3_000, requestTimeout: 10_000, throwOnRequestTimeout: true },
-};
-
 const SERVICES_TAG = 'services';
 
 function servicesTag(services: readonly string[]) {
@@ -226,9 +224,11 @@ function readSecret(entry: SecretListEntry, prefix: string): ClientSecret | unde
   };
 }
 
-/** From now on the client's calls fail in a command's own words. */
-export function failInOurWords({ middlewareStack }: SecretsManagerClient, region: string | undefined): void {
-  middlewareStack.add(
+/** A client of Secrets Manager whose calls fail in a command's own words. */
+export function openSecretsManager(shell: Shell, options: AwsOptions): SecretsManagerClient {
+  const region = awsRegion(shell, options);
+  const client = createSecretsManagerClient(awsConfig(shell, options, 'SECRETS_MANAGER'));
+  client.middlewareStack.add(
     (next, { commandName = '' }) =>
       async (args) => {
         const operation = commandName.replace(/Command$/, '');
@@ -240,6 +240,7 @@ export function failInOurWords({ middlewareStack }: SecretsManagerClient, region
       },
     { step: 'initialize', priority: 'high' },
   );
+  return client;
 }
 
 /** What AWS refuses because of how the secret is at the moment. */

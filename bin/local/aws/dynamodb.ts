@@ -63,12 +63,13 @@ export async function ensurePairTable(dynamodb: DynamoDBClient, tableName: strin
 }
 
 /** Makes the environment's sealing key where it is missing; of several brokers that try at once, one key remains. */
-export async function ensureSealingKey(secretsManager: SecretsManagerClient, environment: string): Promise<void> {
-  const command = new CreateSecretCommand({
-    Name: sealingKeyName(environment),
-    SecretString: randomBytes(48).toString('base64'),
-  });
-  await ignore(ResourceExistsException, secretsManager.send(command));
+export function ensureSealingKey(secretsManager: SecretsManagerClient, environment: string): Promise<void> {
+  return ensureSecret(secretsManager, sealingKeyName(environment), randomBytes(48).toString('base64'));
+}
+
+/** Stores a secret where there is none yet: one that is found is left as it is. */
+export async function ensureSecret(client: SecretsManagerClient, Name: string, SecretString: string): Promise<void> {
+  await ignore(ResourceExistsException, client.send(new CreateSecretCommand({ Name, SecretString })));
 }
 
 async function ignore(

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { AwsError } from './failure.ts';
-import { type AwsServer, operation, type StandInOptions, serveAws } from './server.ts';
+import { AwsError, type AwsServer, operation, type StandInOptions, serveAws } from './server.ts';
 
 export interface LogsStandIn extends AwsServer {
   /** Keeps a line of the log, the last ten thousand of them. */

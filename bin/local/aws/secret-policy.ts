@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { isRecord, parseJson } from '../../../functions/broker/json.ts';
-import { AwsError } from './failure.ts';
 import { identity, SecretId, type SecretStore, type StoredSecret } from './secret-store.ts';
-import { type AwsKey, operation } from './server.ts';
+import { AwsError, type AwsKey, operation } from './server.ts';
 
 /** Tells and changes the resource policy of a secret. */
 export function policyOperations(store: SecretStore) {

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { z } from 'zod';
-import { AwsError } from './failure.ts';
+import { AwsError } from './server.ts';
 
 /** A secret as the stand-in for Secrets Manager keeps it. Times are epoch milliseconds. */
 export interface StoredSecret {
@@ -34,7 +34,7 @@ interface Dependencies {
   readonly onLabelUpdated: (update: LabelUpdate) => void;
 }
 
-/** Which secrets there are, found by name, ARN or partial ARN as in AWS. */
+/** Which secrets there are, found by name or ARN. */
 export class SecretStore {
   readonly #secrets = new Map<string, StoredSecret>();
   readonly #now: () => number;
@@ -54,7 +54,7 @@ export class SecretStore {
     assertName(name);
     const arn = newArn(name);
     const onStageMoved = (label: string, versionId: string) => this.#onLabelUpdated({ name, arn, versionId, label });
-    const versions = new SecretVersions({ now: this.#now, onStageMoved });
+    const versions = new SecretVersions(this.#now, onStageMoved);
     const secret: StoredSecret = {
       name,
       arn,
@@ -69,7 +69,7 @@ export class SecretStore {
   /** Also finds secrets that are marked for deletion. */
   find(secretId: string): StoredSecret | undefined {
     if (secretId.startsWith('arn:')) {
-      return this.all().find(({ name, arn }) => arn === secretId || name === nameInPartialArn(secretId));
+      return this.all().find(({ arn }) => arn === secretId);
     }
     assertName(secretId);
     return this.all().find(({ name }) => name === secretId);
@@ -106,12 +106,6 @@ function newArn(name: string): string {
   return `${ARN_PREFIX}${name}-${suffix.join('')}`;
 }
 
-/** A name that itself ends like an ARN is taken for a complete ARN, and so is not found; AWS does the same. */
-function nameInPartialArn(secretId: string): string | undefined {
-  if (!secretId.startsWith(ARN_PREFIX) || /-[A-Za-z0-9]{6}$/.test(secretId)) return undefined;
-  return secretId.slice(ARN_PREFIX.length);
-}
-
 function assertName(name: string): void {
   if (/^[A-Za-z0-9/_+=.@!-]{1,512}$/.test(name)) return;
   throw new AwsError(
@@ -138,11 +132,8 @@ export interface StoredVersion {
 
 export type SecretValue = { readonly SecretString: string } | { readonly SecretBinary: string };
 
-interface VersionsDependencies {
-  readonly now: () => number;
-  /** A stage other than AWSPENDING and AWSPREVIOUS went from one version to another. */
-  readonly onStageMoved: (stage: string, versionId: string) => void;
-}
+/** A stage other than AWSPENDING and AWSPREVIOUS went to another version. */
+type OnStageMoved = (stage: string, versionId: string) => void;
 
 /**
  * The versions of one secret and the stages they carry, moved as AWS moves them: a stage is on at most one version,
@@ -151,9 +142,9 @@ interface VersionsDependencies {
 class SecretVersions {
   readonly #versions = new Map<string, StoredVersion>();
   readonly #now: () => number;
-  readonly #onStageMoved: VersionsDependencies['onStageMoved'];
+  readonly #onStageMoved: OnStageMoved;
 
-  constructor({ now, onStageMoved }: VersionsDependencies) {
+  constructor(now: () => number, onStageMoved: OnStageMoved) {
     this.#now = now;
     this.#onStageMoved = onStageMoved;
   }

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { AwsError } from './failure.ts';
 import { assertMayRead, policyOperations } from './secret-policy.ts';
 import {
   identity,
@@ -10,7 +9,7 @@ import {
   type StoredSecret,
   type StoredVersion,
 } from './secret-store.ts';
-import { type AwsServer, operation, type StandInOptions, serveAws } from './server.ts';
+import { AwsError, type AwsServer, operation, type StandInOptions, serveAws } from './server.ts';
 
 export interface SecretsManagerStandIn extends AwsServer {
   readonly store: SecretStore;
@@ -38,7 +37,7 @@ export async function startSecretsManager(options: Options): Promise<SecretsMana
 function valueOperations(store: SecretStore) {
   return {
     CreateSecret: operation(z.object({ Name, KmsKeyId, Tags: Tags.default([]), ...VALUE }), (input) => {
-      const versionId = requiredToken(input.ClientRequestToken);
+      const versionId = input.ClientRequestToken;
       const value = givenValue(input);
       const known = store.find(input.Name);
       if (known?.deletion !== undefined) {
@@ -53,7 +52,7 @@ function valueOperations(store: SecretStore) {
     }),
 
     PutSecretValue: operation(z.object({ SecretId, VersionStages, ...VALUE }), (input) => {
-      const versionId = requiredToken(input.ClientRequestToken);
+      const versionId = input.ClientRequestToken;
       const value = givenValue(input);
       if (value === undefined) {
         throw new AwsError('InvalidRequestException', 'You must provide either SecretString or SecretBinary.');
@@ -163,17 +162,6 @@ function inventoryOperations(store: SecretStore, now: () => number) {
   };
 }
 
-/** The token becomes the version's id. SDKs make one of their own, so only a hand-made request can lack it. */
-function requiredToken(token: string | undefined): string {
-  if (token === undefined) {
-    throw new AwsError('InvalidRequestException', 'You must provide a ClientRequestToken value.');
-  }
-  if (token.length < 32 || token.length > 64) {
-    throw new AwsError('InvalidParameterException', 'ClientRequestToken must be 32-64 characters long.');
-  }
-  return token;
-}
-
 function givenValue({ SecretString, SecretBinary }: z.output<z.ZodObject<typeof VALUE>>): SecretValue | undefined {
   if (SecretString !== undefined && SecretBinary !== undefined) {
     throw new AwsError('InvalidParameterException', 'A secret value is either a string or binary, not both.');
@@ -251,5 +239,6 @@ const VALUE = {
     .min(1)
     .refine((text) => Buffer.byteLength(text, 'base64') <= MAX_SECRET_BYTES)
     .optional(),
-  ClientRequestToken: z.string().optional(),
+  /** Becomes the version's id; SDKs make one of their own. */
+  ClientRequestToken: VersionId,
 };

@@ -3,7 +3,6 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { z } from 'zod';
 import { type SigningKey, SigV4Refusal, verifySigV4 } from '../function-url/sigv4.ts';
 import { type HttpAnswer, headerValue, listenNear, type ReceivedRequest, receive, send, stop } from '../loopback.ts';
-import { AwsError } from './failure.ts';
 
 /** A key that the stand-ins of AWS know. */
 export interface AwsKey extends SigningKey {
@@ -110,6 +109,19 @@ export function operation<Schema extends z.ZodType>(
     const detail = `Value at '${issue?.path.join('.')}' failed to satisfy constraint: ${issue?.message}`;
     throw new AwsError('ValidationException', `1 validation error detected: ${detail}`);
   };
+}
+
+/** A failure as an AWS service answers it: the type becomes `__type`. The message never holds a value of the request. */
+export class AwsError extends Error {
+  override readonly name = 'AwsError';
+  readonly type: string;
+  readonly status: number;
+
+  constructor(type: string, message: string, status = 400) {
+    super(message);
+    this.type = type;
+    this.status = status;
+  }
 }
 
 /** A failure as an answer of the JSON protocols. */

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { SigningKey } from '../function-url/sigv4.ts';
-import { AwsError } from './failure.ts';
-import { type AwsServer, operation, type StandInOptions, serveAws } from './server.ts';
+import { AwsError, type AwsServer, operation, type StandInOptions, serveAws } from './server.ts';
 
 /** A message as the subscribers of a topic get it. */
 export interface PublishedMessage {

@@ -1,17 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { Context, LambdaFunctionURLEventWithIAMAuthorizer } from 'aws-lambda';
-import { type HttpAnswer, headerValue, listen, type ReceivedRequest, receive, send, stop } from '../loopback.ts';
 import {
-  answerOfResult,
-  awsAnswer,
-  FORBIDDEN,
-  FUNCTION_FAILED,
-  MAX_PAYLOAD_BYTES,
-  THROTTLED,
-  TOO_LARGE,
-} from './answer.ts';
-import { assumedRoleIdentity, FUNCTION_ACCOUNT, functionUrlEvent } from './event.ts';
+  createServer,
+  type IncomingMessage,
+  type ServerResponse,
+  validateHeaderName,
+  validateHeaderValue,
+} from 'node:http';
+import type { LambdaFunctionURLEventWithIAMAuthorizer } from 'aws-lambda';
+import { isRecord } from '../../../functions/broker/json.ts';
+import { type HttpAnswer, headerValue, listen, type ReceivedRequest, receive, send, stop } from '../loopback.ts';
+import { assumedRoleIdentity, functionUrlEvent } from './event.ts';
 import { SigV4Refusal, verifySigV4 } from './sigv4.ts';
 
 /** A Lambda Function URL with `AWS_IAM` on 127.0.0.1: what it lets through, and what the handler gets, is as on AWS. */
@@ -57,7 +55,7 @@ export async function startFunctionUrl(settings: FunctionUrlSettings): Promise<F
       toThrottle -= 1;
       return THROTTLED;
     }
-    return invoke(handler, payload, { requestId, region, timeoutMs });
+    return invoke(handler, payload, { awsRequestId: requestId, timeoutMs });
   }
 
   const boundPort = await listen(server, port);
@@ -70,8 +68,11 @@ export async function startFunctionUrl(settings: FunctionUrlSettings): Promise<F
   };
 }
 
-/** A Lambda handler as the runtime calls it. */
-type FunctionUrlHandler = (event: LambdaFunctionURLEventWithIAMAuthorizer, context: Context) => Promise<unknown>;
+/** A Lambda handler as the runtime calls it, with what the broker needs of the context. */
+type FunctionUrlHandler = (
+  event: LambdaFunctionURLEventWithIAMAuthorizer,
+  context: { readonly awsRequestId: string; readonly getRemainingTimeInMillis: () => number },
+) => Promise<unknown>;
 
 export interface FunctionUrlSettings {
   readonly handler: FunctionUrlHandler;
@@ -115,47 +116,82 @@ export interface FunctionUrl {
   close(): Promise<void>;
 }
 
-interface Invocation {
-  readonly requestId: string;
-  readonly region: string;
-  readonly timeoutMs: number;
-}
-
 /** Runs the handler once, as Lambda does: an event made of JSON, a deadline; throws when the function fails. */
 async function invoke(
   handler: FunctionUrlHandler,
   payload: string,
-  { requestId, region, timeoutMs }: Invocation,
+  { awsRequestId, timeoutMs }: { readonly awsRequestId: string; readonly timeoutMs: number },
 ): Promise<HttpAnswer> {
   const { promise: timeUp, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new Error(`Task timed out after ${timeoutMs} ms`)), timeoutMs);
   timer.unref();
+  // The deadline is kept on the monotonic clock: the clock that signatures are checked with may be a fixed one.
+  const deadline = performance.now() + timeoutMs;
+  const getRemainingTimeInMillis = () => Math.max(0, Math.floor(deadline - performance.now()));
   try {
-    const context = lambdaContext(requestId, region, performance.now() + timeoutMs);
+    const context = { awsRequestId, getRemainingTimeInMillis };
     return answerOfResult(await Promise.race([handler(JSON.parse(payload), context), timeUp]));
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** The deadline is kept on the monotonic clock: the clock that signatures are checked with may be a fixed one. */
-function lambdaContext(awsRequestId: string, region: string, deadline: number): Context {
-  const functionName = 'function-url-stand-in';
-  const unsupported = () => {
-    throw new Error('Node 24 on Lambda has no callbacks: return a promise');
-  };
-  return {
-    awsRequestId,
-    functionName,
-    functionVersion: '$LATEST',
-    invokedFunctionArn: `arn:aws:lambda:${region}:${FUNCTION_ACCOUNT}:function:${functionName}`,
-    memoryLimitInMB: '512',
-    logGroupName: `/aws/lambda/${functionName}`,
-    logStreamName: `local/[$LATEST]${awsRequestId.replaceAll('-', '')}`,
-    callbackWaitsForEmptyEventLoop: true,
-    getRemainingTimeInMillis: () => Math.max(0, Math.floor(deadline - performance.now())),
-    done: unsupported,
-    fail: unsupported,
-    succeed: unsupported,
-  };
+/** Lambda's limit on an event and on a result, both counted as JSON. */
+const MAX_PAYLOAD_BYTES = 6 * 1024 * 1024;
+
+/** The result of a function as Lambda turns it into HTTP; throws when the function returned what Lambda cannot send. */
+function answerOfResult(result: unknown): HttpAnswer {
+  const json = JSON.stringify(result) ?? 'null';
+  if (Buffer.byteLength(json) > MAX_PAYLOAD_BYTES) throw new RangeError('the result of the function exceeds 6 MB');
+  const value: unknown = JSON.parse(json);
+  if (!isRecord(value) || value.statusCode === undefined) {
+    return { status: 200, headers: JSON_TYPE, body: typeof value === 'string' ? value : json };
+  }
+  const { statusCode, headers = {} } = value;
+  const body = value.body ?? '';
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  return { status: parseStatus(statusCode), headers: parseHeaders(headers), body: text };
 }
+
+function parseStatus(status: unknown): number {
+  if (typeof status === 'number' && Number.isInteger(status) && status >= 200 && status <= 599) return status;
+  throw new TypeError('statusCode is not a final HTTP status');
+}
+
+function parseHeaders(headers: unknown): Readonly<Record<string, string>> {
+  if (!isRecord(headers)) throw new TypeError('headers have the wrong type');
+  const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), `${value}`] as const);
+  for (const [name, value] of named) {
+    validateHeaderName(name);
+    validateHeaderValue(name, value);
+  }
+  return { ...JSON_TYPE, ...Object.fromEntries(named) };
+}
+
+/** An answer of AWS itself, in front of the function. */
+function awsAnswer(status: number, errorType: string, body: Readonly<Record<string, string>>): HttpAnswer {
+  return { status, headers: { ...JSON_TYPE, 'x-amzn-errortype': errorType }, body: JSON.stringify(body) };
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+
+/** Unsigned, or signed by a role that no policy lets in. */
+const FORBIDDEN = awsAnswer(403, 'AccessDeniedException', {
+  Message:
+    'Forbidden. For troubleshooting Function URL authorization issues, see: https://docs.aws.amazon.com/lambda/latest/dg/urls-auth.html',
+});
+
+/** More than an event may hold. */
+const TOO_LARGE = awsAnswer(413, 'RequestEntityTooLargeException', {
+  message: `Request must be smaller than ${MAX_PAYLOAD_BYTES} bytes for the InvokeFunction operation`,
+});
+
+/** As many invocations run as may. */
+const THROTTLED = awsAnswer(429, 'TooManyRequestsException', {
+  Reason: 'ReservedFunctionConcurrentInvocationLimitExceeded',
+  Type: 'User',
+  message: 'Rate Exceeded.',
+});
+
+/** The function threw, ran out of time, or returned nonsense: Lambda tells the caller nothing about it. */
+export const FUNCTION_FAILED: HttpAnswer = { status: 502, headers: JSON_TYPE, body: 'Internal Server Error' };

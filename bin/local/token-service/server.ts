@@ -1,11 +1,19 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
-import type { ClientName, ServiceName } from '../../../functions/broker/pair/pair.ts';
+import { type ClientName, type Pair, pairKey, type ServiceName } from '../../../functions/broker/pair/pair.ts';
 import { listenNear, refuseForeign, stop } from '../loopback.ts';
-import { give, json, problem, type TokenServiceAnswer, type TokenServiceFault } from './answer.ts';
-import { INCIDENT_PATH, INCIDENTS, type Incident, incidentOf } from './incidents.ts';
+import {
+  give,
+  INCIDENT_PATH,
+  INCIDENTS,
+  type Incident,
+  incidentOf,
+  json,
+  problem,
+  type TokenServiceAnswer,
+  type TokenServiceFault,
+} from './answer.ts';
 import { type AcceptedCredential, createTokenIssuer } from './issuer.ts';
-import { type Target, Targeted } from './targeted.ts';
 
 /**
  * Stands in for the token endpoints of all services on 127.0.0.1, each below its own name:
@@ -134,3 +142,27 @@ const METHODS = new Map<string, string>([
 ]);
 
 const REJECTED = problem(401, 'invalid_client', { 'www-authenticate': 'Basic realm="token service", charset="UTF-8"' });
+
+/** What a setting of the token service is for: one pair, one service, or everything when left out. */
+type Target = Pair | ServiceName | undefined;
+
+/** One value for each target; the narrowest target counts. */
+class Targeted<T> {
+  readonly #values = new Map<string, T>();
+
+  /** `undefined` takes the target's value away. */
+  set(target: Target, value: T | undefined): void {
+    if (value === undefined) this.#values.delete(targetKey(target));
+    else this.#values.set(targetKey(target), value);
+  }
+
+  find(service: ServiceName, client: ClientName | undefined): T | undefined {
+    const ofPair = client === undefined ? undefined : this.#values.get(targetKey({ service, client }));
+    return ofPair ?? this.#values.get(targetKey(service)) ?? this.#values.get(targetKey(undefined));
+  }
+}
+
+/** A service's name cannot be taken for everything, nor a pair's key for a service: a name has no slash and a letter. */
+function targetKey(target: Target): string {
+  return typeof target === 'object' ? pairKey(target) : (target ?? '');
+}

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { awsFailure } from '../../../bin/commands/shared/aws-failure.ts';
+import { awsFailure } from '../../../bin/commands/shared/ask-aws.ts';
 import { adviceFor } from '../../../client/commands/failure.ts';
 import { FINDING_ADVICE, PROBLEM_ADVICE } from '../../../functions/contract.ts';
 

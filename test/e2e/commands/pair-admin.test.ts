@@ -95,7 +95,7 @@ describe('clearing what stands in the way', () => {
     // A publication ends the latch of its version.
     expect([...before.rejected.keys()]).toEqual(['v2']);
 
-    expect(await admin.clear(pair)).toEqual({ latches: ['v2'], holds: ['v1:a', 'v1:b'], pause: true });
+    expect(await admin.clear(pair)).toEqual({ versions: ['v2'], holds: ['v1:a', 'v1:b'], pause: true });
     const after = await store.read(pair, IN_TIME);
     expect({ ...after, token: revealed(after.token) }).toEqual({
       ...before,
@@ -106,11 +106,11 @@ describe('clearing what stands in the way', () => {
   it('takes away what cannot be read, too, and writes nothing when there is none', async () => {
     const pair = { ...PAIR, client: 'malformed' };
     const { admin, item, put } = await connect(pair);
-    expect(await admin.clear(pair)).toEqual({ latches: [], holds: [], pause: false });
+    expect(await admin.clear(pair)).toEqual({ versions: [], holds: [], pause: false });
     expect(await item()).toBeUndefined();
     await put({ 'rejected:v1': { S: 'x' }, 'held:v1:a': { N: '1' }, pauseProblem: { NULL: true } });
-    expect(await admin.clear(pair)).toEqual({ latches: ['v1'], holds: ['v1:a'], pause: true });
-    expect(await admin.clear(pair)).toEqual({ latches: [], holds: [], pause: false });
+    expect(await admin.clear(pair)).toEqual({ versions: ['v1'], holds: ['v1:a'], pause: true });
+    expect(await admin.clear(pair)).toEqual({ versions: [], holds: [], pause: false });
   });
 });
 

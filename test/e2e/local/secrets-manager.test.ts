@@ -45,14 +45,6 @@ describe('a secret', () => {
     expect(arn).toMatch(/^arn:aws:secretsmanager:us-east-1:111111111111:secret:acme-[A-Za-z0-9]{6}$/);
     expect(again.ARN).not.toBe(arn);
   });
-
-  it('is not found by a partial ARN when its name ends like a complete one', async () => {
-    const { aws } = await start();
-    const { ARN = '' } = await aws.createSecret({ Name: 'acme-a1b2c3' });
-    const partial = aws.describeSecret({ SecretId: ARN.slice(0, ARN.lastIndexOf('-')) });
-    await expect(partial).rejects.toMatchObject({ name: 'ResourceNotFoundException' });
-    expect(await aws.describeSecret({ SecretId: 'acme-a1b2c3' })).toMatchObject({ ARN });
-  });
 });
 
 describe('the stand-in for Secrets Manager', () => {
@@ -62,7 +54,7 @@ describe('the stand-in for Secrets Manager', () => {
     ['GetSecretValue', ['a-value'], 400, 'ValidationException'],
     ['GetSecretValue', { SecretId: 'a-value *' }, 400, 'ValidationException'],
     ['GetSecretValue', { SecretId: 'a-value'.repeat(200_000) }, 413, 'RequestEntityTooLargeException'],
-    ['CreateSecret', { Name: 'other', SecretString: 'a-value' }, 400, 'InvalidRequestException'],
+    ['CreateSecret', { Name: 'other', SecretString: 'a-value' }, 400, 'ValidationException'],
     ['PutSecretValue', { SecretId: 'acme', SecretString: ['a-value'] }, 400, 'ValidationException'],
     ['ListSecrets', { Filters: [{ Key: 'a-value', Values: ['x'] }] }, 400, 'ValidationException'],
     ['UpdateSecretVersionStage', { SecretId: 'acme', VersionStage: 'AWSPENDING' }, 400, 'InvalidParameterException'],
