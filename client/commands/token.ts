@@ -34,7 +34,7 @@ export function addTokenCommand(program: Command, shell: Shell): void {
       if (options.client !== undefined && second !== undefined) command.error('error: too many arguments');
       checkFingerprint(options.refused, command);
       const broker = connect(shell, options, command);
-      await explainFailure(shell, options, async () => {
+      await explainFailure(shell, { ...options, client }, async () => {
         const { minTtl, refused } = options;
         print(shell, await broker.token({ client, service, minTtl, refused, signal: shell.signal }), options);
       });

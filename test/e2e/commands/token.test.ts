@@ -57,6 +57,12 @@ describe('token', () => {
     expect(JSON.parse(server.requests[0]?.body ?? '')).toEqual({ client: 'acme', service: 'customer-insights' });
   });
 
+  it('names the client in its advice also when it was an argument', async () => {
+    server = await startLoopbackServer(problem('client-disabled'));
+    const { stderr } = await runCommandLine(['token', 'acme', 'customer-insights'], { TOKEN_BROKER_URL: server.url });
+    expect(stderr).toContain('client enable acme ends it');
+  });
+
   it("tells the end of the token as the broker does, also when this machine's clock is wrong", async () => {
     const { stdout } = await run(goodAnswer({ expires_at: '2001-01-01T00:00:00.000Z' }), ['--json']);
     expect(JSON.parse(stdout)).toMatchObject({ expires_at: '2001-01-01T00:00:00.000Z' });
