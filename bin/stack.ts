@@ -4,13 +4,12 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
-import { isRecord } from '../functions/broker/json.ts';
+import { parseJsonObject } from '../functions/broker/json.ts';
 import { environments } from '../lib/environments.ts';
 import { type Environment, parseEnvironment } from '../lib/settings/environment.ts';
 import { ACCESS_KEY } from '../lib/settings/listing.ts';
 import { stackName } from '../lib/settings/names.ts';
 import { SettingsError } from '../lib/settings/schema.ts';
-import { parseJson } from './json.ts';
 
 /** What the CDK is asked: of the stack alone, because the CDK would also bundle every stack that it is not told to leave out. */
 const COMMANDS: Readonly<Record<string, (environment: Environment) => readonly string[]>> = {
@@ -101,8 +100,7 @@ function readable(line: string): string {
 
 /** `token for acme on customer-insights`, each client on its own. */
 function accessOf(json: string): readonly string[] {
-  const value = parseJson(json);
-  return Object.entries(isRecord(value) ? value : {}).flatMap(([what, clients]) => {
+  return Object.entries(parseJsonObject(json) ?? {}).flatMap(([what, clients]) => {
     const [operation, place] = what.split(' on ');
     return [clients]
       .flat()

@@ -15,6 +15,16 @@ export function sealingKeyName(environment: string): string {
 export const ROLE_ARN =
   /^arn:(aws|aws-cn|aws-us-gov):iam::(\d{12}):role\/(?:[!-~]{1,510}\/)?([A-Za-z0-9_+=,.@-]{1,64})$/;
 
+/** Why a text is not the ARN of one IAM role. */
+export function roleArnFault(arn: string): string | undefined {
+  const example = 'arn:aws:iam::<account>:role/<name>';
+  if (/[*?]/.test(arn)) return 'must name one role: no * and no ?';
+  if (/:sts:.*:assumed-role\//.test(arn)) return `must be the role itself, not a session of it: ${example}`;
+  if (/:iam:.*:user\//.test(arn)) return `must be a role, not a user: ${example}`;
+  if (/:iam:.*:root$/.test(arn) || /^\d{12}$/.test(arn)) return `must be a role, not a whole account: ${example}`;
+  return ROLE_ARN.test(arn) ? undefined : `must be the ARN of an IAM role: ${example}`;
+}
+
 /** A role as it arrives when it has signed: partition, account, the name without its path, and the session. */
 export const ASSUMED_ROLE_ARN =
   /^arn:(aws|aws-cn|aws-us-gov):sts::(\d{12}):assumed-role\/([A-Za-z0-9_+=,.@-]{1,64})\/([A-Za-z0-9_+=,.@-]{1,64})$/;

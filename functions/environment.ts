@@ -57,6 +57,17 @@ const HEALTH_NAMES = [
   'TOKEN_BROKER_HEALTH_INTERVAL_SECONDS',
 ] as const;
 
+/** The environment variables of the release check. */
+export type ReleaseCheckEnvironment = Filled<typeof RELEASE_CHECK_NAMES>;
+
+const RELEASE_CHECK_NAMES = [
+  'TOKEN_BROKER_ENVIRONMENT',
+  /** The Function URL of the version that no caller reaches yet. */
+  'TOKEN_BROKER_URL',
+  /** Names of the configured services, separated by spaces. */
+  'TOKEN_BROKER_SERVICES',
+] as const;
+
 type Filled<Names extends readonly string[]> = Readonly<Record<Names[number], string>>;
 
 /** Reads the token function's variables; throws at start-up, with the names, when one is missing or would leak secrets. */
@@ -67,6 +78,11 @@ export function parseBrokerEnvironment(variables: Variables): BrokerEnvironment 
 /** As `parseBrokerEnvironment`, for the health function. */
 export function parseHealthEnvironment(variables: Variables): HealthEnvironment {
   return parse(HEALTH_NAMES, variables);
+}
+
+/** As `parseBrokerEnvironment`, for the release check. */
+export function parseReleaseCheckEnvironment(variables: Variables): ReleaseCheckEnvironment {
+  return parse(RELEASE_CHECK_NAMES, variables);
 }
 
 type Variables = Readonly<Record<string, string | undefined>>;

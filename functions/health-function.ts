@@ -9,7 +9,7 @@ import { createClientList, createSecretDescriber, parseSecretEvent } from './aws
 import type { InvocationContext } from './aws/function-url.ts';
 import { createHealthLog } from './aws/log/health-log.ts';
 import { writeLine } from './aws/log/write-line.ts';
-import { createNotificationTable, createNotifier } from './aws/notifications.ts';
+import { createNotificationTable, createNotifier, hasSubscriber } from './aws/notifications.ts';
 import { createProbeCredentials } from './aws/probe-credentials.ts';
 import { createClientCheck } from './broker/health/check-client.ts';
 import type { CheckPair } from './broker/health/check-pairs.ts';
@@ -50,10 +50,10 @@ export function createHealthFunction(options: Options) {
   const log = createHealthLog({ environment, now, write });
   const secretsManager = new SecretsManagerClient(patient(10_000));
   const memories = createNotificationTable({ dynamodb: new DynamoDBClient(patient(1_000)), tableName, now });
-  const sendMessage = createNotifier({ sns: new SNSClient(patient(2_000)), topicArn });
+  const topic = { sns: new SNSClient(patient(2_000)), topicArn };
   const probeCredentials = createProbeCredentials({ sts: new STSClient(patient(2_000)), roleArn });
   const checkPair = createPairChecker(createTokenBroker({ ...ONCE, url, credentials }));
-  const notify = createNotify({ environment, memories, sendMessage, now });
+  const notify = createNotify({ environment, memories, sendMessage: createNotifier(topic), now });
   const common = { services, checkPair, notify, record: log.check, now, sleep };
   const run = createHealthRun({
     ...common,
@@ -61,6 +61,7 @@ export function createHealthFunction(options: Options) {
     listClients: createClientList({ environment, secretsManager }),
     askAsProbe: createProbe(createTokenBroker({ ...ONCE, url, credentials: probeCredentials })),
     memories,
+    hasSubscriber: () => hasSubscriber(topic),
     random: Math.random,
   });
   const describeSecret = createSecretDescriber({ environment, secretsManager });

@@ -1,5 +1,6 @@
-import { CfnOutput, Stack, Tags } from 'aws-cdk-lib';
+import { Annotations, CfnOutput, Stack, Tags } from 'aws-cdk-lib';
 import type { Construct } from 'constructs';
+import { rulesDigest } from '../functions/environment.ts';
 import { ClientSecrets } from './data/client-secrets.ts';
 import { PairTable } from './data/pair-table.ts';
 import { CredentialHealth } from './health/credential-health.ts';
@@ -7,9 +8,9 @@ import { FailedEvents } from './health/failed-events.ts';
 import { Monitoring } from './monitoring/monitoring.ts';
 import { OperatorTopic } from './monitoring/operator-topic.ts';
 import { Trail } from './monitoring/trail.ts';
-import { summariseAccessRules } from './settings/access-rules.ts';
 import type { Environment } from './settings/environment.ts';
 import { listAccess } from './settings/listing.ts';
+import { ReleaseCheck } from './token/release-check.ts';
 import { TokenEndpoint } from './token/token-endpoint.ts';
 
 interface TokenBrokerStackProps {
@@ -33,11 +34,17 @@ export class TokenBrokerStack extends Stack {
 
     // In the code asset a changed rule is only another key: `cdk diff` shows this.
     this.templateOptions.metadata = {
-      AccessRules: summariseAccessRules(environment),
+      AccessRules: rulesDigest(environment),
       ...listAccess(environment.accessRules),
     };
 
     const { name, keyArn, health, logRetentionDays, tracing } = environment;
+    if (environment.canary !== 'off' && health.notify.length === 0) {
+      Annotations.of(this).addWarningV2(
+        'token-broker:no-subscriber',
+        'The alarms of this environment reach no operator until an address in health.notify, or a chat or a pager that subscribes to the topic by itself, confirms its subscription.',
+      );
+    }
     const secrets = new ClientSecrets(this, 'ClientSecrets', { environment: name, keyArn });
     const { key } = secrets;
     const observation = { key, logRetentionDays, tracing };
@@ -59,6 +66,10 @@ export class TokenBrokerStack extends Stack {
       concurrency: environment.healthConcurrency,
       ...parts,
     });
+    if (environment.canary !== 'off') {
+      const { version } = endpoint;
+      endpoint.checkFirst(new ReleaseCheck(this, 'ReleaseCheck', { environment, version, secrets, observation }));
+    }
     const monitoring = new Monitoring(this, 'Monitoring', {
       environment,
       called: endpoint.called,

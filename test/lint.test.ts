@@ -45,6 +45,14 @@ const ARROWS: Readonly<Record<string, { readonly allowed: readonly string[]; rea
     allowed: ['./aws/log/emf.ts', '../client/error.ts'],
     refused: ['../lib/settings/names.ts'],
   },
+  'functions/release-check.ts': {
+    allowed: ['./release-check-function.ts', '../client/error.ts'],
+    refused: ['../lib/settings/names.ts'],
+  },
+  'functions/release-check-function.ts': {
+    allowed: ['./health-function.ts', '../client/error.ts'],
+    refused: ['../lib/settings/names.ts'],
+  },
   'lib/token-broker-stack.ts': {
     allowed: ['./token/canary.ts', '../functions/environment.ts', '../functions/contract.ts', 'aws-cdk-lib'],
     refused: ['../functions/token.ts', '../functions/broker/pair/pair.ts', '../client/error.ts', '../bin/app.ts'],
@@ -71,13 +79,13 @@ const ARROWS: Readonly<Record<string, { readonly allowed: readonly string[]; rea
   },
   'bin/commands/client.ts': {
     allowed: [
-      ...['./client/put.ts', '../json.ts', '../../lib/settings/names.ts', '../../functions/broker/pair/pair.ts'],
+      ...['./client/put.ts', '../app.ts', '../../lib/settings/names.ts', '../../functions/broker/pair/pair.ts'],
       ...['../../client/index.ts', '../../client/commands/token.ts'],
     ],
     refused: ['../../client/error.ts', '../../test/support/example.ts'],
   },
   'bin/commands/shared/checks.ts': {
-    allowed: ['../client/put.ts', '../../json.ts', '../../../client/index.ts'],
+    allowed: ['../client/put.ts', '../../app.ts', '../../../client/index.ts'],
     refused: ['../../../client/error.ts', '../../../test/support/example.ts'],
   },
 };

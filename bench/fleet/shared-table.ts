@@ -27,7 +27,7 @@ export function createSharedTable({ clock, tally, random, scale }: World) {
         write(sandbox, async () => {
           const isMine = await table.end(pair, lease, ending, deadline);
           if (isMine && ending.kind === 'publish') {
-            const { token } = ending.publication;
+            const { token } = ending;
             tally.published += 1;
             tally.untilRefreshMs += token.refreshAt - token.issuedAt;
           }

@@ -1,5 +1,5 @@
-import { createSecretsManagerClient } from '../../functions/aws/clients.ts';
 import { createDynamoDB } from '../../functions/aws/dynamodb.ts';
+import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
 import { exampleRule, exampleService } from '../../test/support/example.ts';
 import { answerOfAws, type Item, TOKEN_RESPONSE } from './exchange.ts';

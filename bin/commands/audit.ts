@@ -1,17 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { defaultProvider } from '@aws-sdk/credential-provider-node';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { aborted, CommandFailure, explainFailure } from '../../client/commands/failure.ts';
-import { type AwsAnswer, askAws } from '../../client/commands/identity.ts';
 import { parseName } from '../../client/commands/options.ts';
 import { printJson, printLine, tableText, talk } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
-import { isRecord } from '../../functions/broker/json.ts';
+import { isRecord, parseJsonObject } from '../../functions/broker/json.ts';
 import { FINDINGS, PROBLEMS } from '../../functions/contract.ts';
 import { parseRoleArn } from '../../lib/settings/access-rules.ts';
 import { functionName } from '../../lib/settings/names.ts';
-import { parseJsonObject } from '../json.ts';
-import { awsFailure } from './shared/aws-failure.ts';
+import { type AskService, askService } from './shared/ask-aws.ts';
 import { awsRegion, checkEndpoint, isLocal } from './shared/environment.ts';
 import { addRegionOption, type ClientOptions } from './shared/options.ts';
 
@@ -140,7 +137,7 @@ const WIDTHS = [24, 40, 9, 26, 26, 6];
 async function openLog(shell: Shell, client: string, options: AuditOptions): Promise<ReadLog> {
   const { environment } = options;
   const region = awsRegion(shell, options);
-  const ask = askLog(shell, region);
+  const ask = askService(shell, region);
   const logGroupName =
     options.logGroup || (isLocal(environment) ? functionName(environment) : await logGroupOf(environment, ask));
   return async (startTime) => {
@@ -165,44 +162,9 @@ function readEvent(event: unknown, client: string) {
   return { id: `${event.eventId}`, time: event.timestamp, line };
 }
 
-async function logGroupOf(environment: string, ask: ReturnType<typeof askLog>): Promise<string> {
+async function logGroupOf(environment: string, ask: AskService): Promise<string> {
   const path = `/2015-03-31/functions/${functionName(environment)}/configuration`;
   const { LoggingConfig } = await ask('lambda', 'GetFunctionConfiguration', { path });
   if (isRecord(LoggingConfig) && typeof LoggingConfig.LogGroup === 'string') return LoggingConfig.LogGroup;
   throw new CommandFailure('log-unknown', 'The function does not tell its log', 'Give its name with --log-group.');
-}
-
-interface Question {
-  /** Of a GET; a POST without one. */
-  readonly path?: string;
-  readonly target?: string;
-  readonly body?: object;
-}
-
-/** Calls of AWS, signed by hand: for two operations whole SDK clients would be too much. */
-function askLog(shell: Shell, region: string | undefined) {
-  const readCredentials = shell.credentials ?? defaultProvider();
-  const standIns = { logs: shell.env.AWS_ENDPOINT_URL_CLOUDWATCH_LOGS, lambda: shell.env.AWS_ENDPOINT_URL_LAMBDA };
-  return async (service: 'logs' | 'lambda', operation: string, { path = '/', target, body }: Question) => {
-    const fail = (error: unknown) => awsFailure(error, { action: `${service}:${operation}`, region });
-    if (region === undefined) throw fail(new Error('Region is missing'));
-    const suffix = region.startsWith('cn-') ? '.cn' : '';
-    const credentials = await readCredentials().catch((error) => Promise.reject(fail(error)));
-    const answer = await askAws({
-      ...{ service, region, credentials, path, query: {}, signal: shell.signal },
-      url: new URL(standIns[service] || `https://${service}.${region}.amazonaws.com${suffix}`),
-      ...(body === undefined ? { method: 'GET' } : { method: 'POST', body: JSON.stringify(body) }),
-      ...(target && { headers: { 'content-type': 'application/x-amz-json-1.1', 'x-amz-target': target } }),
-    });
-    const told = parseJsonObject(answer.text);
-    if (answer.status === 200 && told !== undefined) return told;
-    throw fail(Object.assign(new Error('refused'), { name: refusalOf(answer, told) }));
-  };
-}
-
-/** The name of an error of AWS, if it looks like one. */
-function refusalOf({ status, word, errorType }: AwsAnswer, answer: Call | undefined): string {
-  if (status === 0) return word;
-  const told = `${answer?.__type ?? errorType ?? ''}`.split('#').at(-1)?.split(':')[0] ?? '';
-  return /^[A-Z][A-Za-z]{2,60}$/.test(told) ? told : `HTTP${status}`;
 }

@@ -43,6 +43,7 @@ const COMMANDS: readonly CommandFile[] = [
   [['audit'], async () => (await import('./audit.ts')).addAuditCommand],
   [['policy'], async () => (await import('./policy.ts')).addOperatorPolicyCommand],
   [['sealing-key'], async () => (await import('./sealing-key.ts')).addSealingKeyCommands],
+  [['release'], async () => (await import('./release.ts')).addReleaseCommands],
   [['config'], async () => (await import('./config.ts')).addConfigCommand],
   [['env'], async () => (await import('./env.ts')).addEnvCommand],
   [['service'], async () => (await import('./service.ts')).addServiceCommand],

@@ -5,6 +5,7 @@ import type { Step } from '../../client/commands/step.ts';
 import { authUrlFault } from '../../lib/settings/auth-url.ts';
 import { ALIAS, functionName } from '../../lib/settings/names.ts';
 import { examineDirectInvocation } from './doctor/direct-invoke.ts';
+import { examineOperators } from './doctor/operators.ts';
 import { examineSecret, examineTags } from './doctor/secret.ts';
 import { tryTokenPaths } from './doctor/token-paths.ts';
 import { isLocal, settingsOf } from './shared/environment.ts';
@@ -46,7 +47,9 @@ async function* lookFurther(shell: Shell, { options, cause }: EndedCall): AsyncG
   if (cause !== undefined || !operator) return;
   if (secrets !== undefined) yield await examineTags(secrets);
   const settings = settingsOf(environment);
-  if (settings !== undefined) yield await examineDirectInvocation(shell, settings);
+  if (settings === undefined) return;
+  yield await examineOperators(shell, settings);
+  yield await examineDirectInvocation(shell, settings);
 }
 
 function parseAuthUrl(text: string): string {

@@ -1,6 +1,14 @@
 import { sealingKeyName } from '../../functions/contract.ts';
 import type { Environment } from '../../lib/settings/environment.ts';
-import { ALIAS, functionName, stackName, tableName, tokenRoleName, topicName } from '../../lib/settings/names.ts';
+import {
+  ALIAS,
+  functionName,
+  releaseCheckName,
+  stackName,
+  tableName,
+  tokenRoleName,
+  topicName,
+} from '../../lib/settings/names.ts';
 
 /** What those need in the account of an environment who deploy it, operate it, or stop it in an emergency. */
 export const OWN_POLICIES = {
@@ -58,7 +66,11 @@ function execution(environment: Environment): readonly Statement[] {
   return [
     allow('ReadTheAssets', ['s3:GetObject'], `arn:${partition(environment)}:s3:::cdk-*-assets-${account}-${region}/*`),
     allow('ReadTheBootstrap', ['ssm:GetParameters'], at('ssm', 'parameter/cdk-bootstrap/*')),
-    allow('Functions', lifeOf('lambda'), [...functionArns(environment), healthFunctionArn(environment)]),
+    allow('Functions', lifeOf('lambda'), [
+      ...functionArns(environment),
+      healthFunctionArn(environment),
+      arn(environment, 'lambda', `function:${releaseCheckName(name)}`),
+    ]),
     allow('Roles', lifeOf('iam'), roles),
     allow('PassRoles', ['iam:PassRole'], roles, {
       StringEquals: {
@@ -98,6 +110,7 @@ function operator(environment: Environment): readonly Statement[] {
   const { name } = environment;
   return [
     readOutputs(environment),
+    allow('SeeTheSubscribers', ['sns:GetTopicAttributes'], arn(environment, 'sns', topicName(name))),
     allow('ListTheSecrets', ['secretsmanager:ListSecrets'], '*'),
     allow(
       'LookAfterTheSecrets',
@@ -171,9 +184,12 @@ function allow(
   return { Sid, Effect: 'Allow', Action: [...actions], Resource, ...(Condition && { Condition }) };
 }
 
-function arn({ account, region }: Environment, service: string, resource: string, place: string = region): string {
+/** Of a resource in the account of an environment. */
+export function arn({ account, region }: ArnPlace, service: string, resource: string, place: string = region): string {
   return `arn:${partition({ region })}:${service}:${place}:${account}:${resource}`;
 }
+
+type ArnPlace = Pick<Environment, 'account' | 'region'>;
 
 /** The partition of the region. */
 export function partition({ region }: Pick<Environment, 'region'>): string {

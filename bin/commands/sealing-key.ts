@@ -9,7 +9,7 @@ import type { Command } from 'commander';
 import { CommandFailure, explainFailure } from '../../client/commands/failure.ts';
 import { printJson, talk } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
-import { createSecretsManagerClient } from '../../functions/aws/clients.ts';
+import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
 import { sealingKeyName } from '../../functions/contract.ts';
 import { type AwsOptions, awsConfig, awsRegion, checkEndpoint, settingsOf } from './shared/environment.ts';
 import { addRegionOption, type ClientOptions } from './shared/options.ts';

@@ -1,10 +1,11 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import {
   CreateSecretCommand,
   ResourceExistsException,
   type SecretsManagerClient,
 } from '@aws-sdk/client-secrets-manager';
 import { causeWord } from '../../functions/aws/calls.ts';
-import { createDynamoDBClient, createSecretsManagerClient } from '../../functions/aws/clients.ts';
+import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
 import { secretName } from '../../functions/contract.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
 import { type LocalCaller, type LocalConfig, parseLocalConfig } from '../../lib/settings/local-config.ts';
@@ -114,7 +115,7 @@ export async function startLocalBroker(options: Options): Promise<LocalBroker> {
       const startTable = (wanted: number) => startDynamoDB({ keys, port: wanted });
       process.env.AWS_ENDPOINT_URL_DYNAMODB = (await startBeside(4, 'DynamoDB', startTable)).url;
     }
-    await ensurePairTable(createDynamoDBClient(), TABLE_NAME);
+    await ensurePairTable(new DynamoDBClient(), TABLE_NAME);
     await ensureSealingKey(secretsManager, LOCAL_ENVIRONMENT);
     secretsManager.destroy();
 

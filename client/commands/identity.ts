@@ -116,7 +116,8 @@ async function readPolicy(
   return Array.isArray(Statement) ? Statement.map(membersOf) : undefined;
 }
 
-function suffixOf(region: string): string {
+/** What the host names of AWS end with there. */
+export function suffixOf(region: string): string {
   return region.startsWith('cn-') ? '.cn' : '';
 }
 

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { ROLE_ARN } from '../../functions/contract.ts';
+import { ROLE_ARN, roleArnFault } from '../../functions/contract.ts';
 import { type CallerRule, ruleText } from '../index.ts';
 import { explainFailure } from './failure.ts';
 import { parseFunctionArn } from './options.ts';
@@ -51,21 +51,10 @@ interface PolicyOptions {
 
 /** The ARN of a role, as an option or an argument. */
 export function parseRole(text: string): string {
-  const fault = roleFault(text);
-  if (fault !== undefined) throw new InvalidArgumentError(`It ${fault}: ${EXAMPLE}.`);
+  const fault = roleArnFault(text);
+  if (fault !== undefined) throw new InvalidArgumentError(`It ${fault}.`);
   return text;
 }
-
-/** Why a text is not the ARN of one IAM role. */
-function roleFault(arn: string): string | undefined {
-  if (/[*?]/.test(arn)) return 'must name one role, without * and ?';
-  if (/:sts:.*:assumed-role\//.test(arn)) return 'must be the role itself, not a session of it';
-  if (/:iam:.*:user\//.test(arn)) return 'must be a role, not a user';
-  if (/:iam:.*:root$/.test(arn) || /^\d{12}$/.test(arn)) return 'must be a role, not a whole account';
-  return ROLE_ARN.test(arn) ? undefined : 'must be the ARN of an IAM role';
-}
-
-const EXAMPLE = 'arn:aws:iam::<account>:role/<name>';
 
 /**
  * Both permissions that calling a Function URL takes, on the alias that carries the URL.

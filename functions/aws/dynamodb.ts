@@ -2,7 +2,7 @@ import { createHash, createHmac, createSecretKey, type Hash, type Hmac } from 'n
 import type { AttributeValue, GetItemCommandInput, UpdateItemCommandInput } from '@aws-sdk/client-dynamodb';
 import { defaultProvider } from '@aws-sdk/credential-provider-node';
 import { SignatureV4 } from '@smithy/signature-v4';
-import { isRecord } from '../broker/json.ts';
+import { isRecord, parseJsonObject } from '../broker/json.ts';
 import type { HttpsSender } from './https/sender.ts';
 
 /**
@@ -77,19 +77,10 @@ function bytesToBase64(this: Readonly<Record<string, unknown>>, name: string, va
   return given instanceof Uint8Array ? Buffer.from(given).toString('base64') : value;
 }
 
-/** What Node says of a text that is no JSON quotes it, so it goes no further. */
 function parseAnswer(body: Uint8Array): Readonly<Record<string, unknown>> {
-  const answer = parseJson(Buffer.from(body).toString());
-  if (!isRecord(answer)) throw new SyntaxError('The answer of DynamoDB is no JSON object');
+  const answer = parseJsonObject(Buffer.from(body).toString(), base64ToBytes);
+  if (answer === undefined) throw new SyntaxError('The answer of DynamoDB is no JSON object');
   return answer;
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text, base64ToBytes);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Only the bytes of an attribute are a text with this name. */

@@ -1,7 +1,7 @@
 import { type Caller, parseCaller } from '../broker/authorize.ts';
 import type { BrokerResponse } from '../broker/http/response.ts';
 import type { BrokerRequest } from '../broker/http/token-endpoint.ts';
-import { isRecord } from '../broker/json.ts';
+import { isRecord, membersOf } from '../broker/json.ts';
 import { callDeadline } from '../broker/pair/deadlines.ts';
 
 /** Lambda's context, as far as the broker needs it. */
@@ -59,11 +59,6 @@ export function toResult({ status, headers, body }: BrokerResponse): FunctionUrl
 
 const NO_BODY = { contentType: undefined, body: undefined, caller: undefined };
 const NO_REQUEST = { requestId: 'none', method: '', path: '', query: '', ...NO_BODY };
-
-/** What is no object has no members. */
-function membersOf(value: unknown): Readonly<Record<string, unknown>> {
-  return isRecord(value) ? value : {};
-}
 
 function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;

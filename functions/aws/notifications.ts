@@ -5,7 +5,7 @@ import {
   GetItemCommand,
   UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb';
-import { PublishCommand, type SNSClient } from '@aws-sdk/client-sns';
+import { GetTopicAttributesCommand, PublishCommand, type SNSClient } from '@aws-sdk/client-sns';
 import * as z from 'zod/mini';
 import { CONDITIONS, type Entries } from '../broker/health/evaluate.ts';
 import { NotificationFailure, type NotificationMemories, type SendMessage } from '../broker/health/notify.ts';
@@ -114,8 +114,15 @@ const rowsSchema = z.array(z.catch(z.optional(rowSchema), undefined));
 interface Topic {
   readonly sns: SNSClient;
   readonly topicArn: string;
-  /** For one message, repetitions included. */
+  /** For one call, repetitions included. */
   readonly timeoutMs?: number;
+}
+
+/** Whether a message would reach an operator: whether any subscription of the topic is confirmed. @throws NotificationFailure */
+export async function hasSubscriber({ sns, topicArn, timeoutMs = 5_000 }: Topic): Promise<boolean> {
+  const command = new GetTopicAttributesCommand({ TopicArn: topicArn });
+  const { Attributes } = await limited('notifier', timeoutMs, (abortSignal) => sns.send(command, { abortSignal }));
+  return Number(Attributes?.SubscriptionsConfirmed) > 0;
 }
 
 /** Publishes messages to a topic. */

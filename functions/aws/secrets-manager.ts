@@ -1,14 +1,17 @@
+import type { Readable } from 'node:stream';
 import {
   GetSecretValueCommand,
   type GetSecretValueCommandInput,
   type GetSecretValueCommandOutput,
-  type SecretsManagerClient,
+  SecretsManagerClient,
+  type SecretsManagerClientConfig,
   SecretsManagerServiceException,
 } from '@aws-sdk/client-secrets-manager';
 import type { ReadSecret, SecretReading } from '../broker/credential/secret.ts';
 import { Redacted } from '../broker/redacted.ts';
 import { type SecretStage, secretName } from '../contract.ts';
 import { causeWord, isDefinitive, withRetry, withTimeLimit } from './calls.ts';
+import { createAgents } from './https/agents.ts';
 
 /** What reads the secrets of one environment; each reading, repetitions included, takes at most `timeoutMs`. */
 export interface SecretDependencies {
@@ -87,3 +90,41 @@ function isRefusalByKey({ name, message }: SecretsManagerServiceException): bool
 }
 
 const KEY_FAILURES: ReadonlySet<string> = new Set(['DecryptionFailure', 'KMSInvalidStateException']);
+
+/**
+ * A client for the region and the endpoint of the standard variables (`AWS_REGION`, `AWS_ENDPOINT_URL_SECRETS_MANAGER`),
+ * for which a first call waits. It repeats nothing (see `withRetry`), uses no connection that was idle for 30 s, and has no
+ * log: that of the SDK copies the input and the output of each call.
+ */
+export function createSecretsManagerClient(config: SecretsManagerClientConfig = {}): SecretsManagerClient {
+  const { secure, plain, dropUnfit } = createAgents(Date.now);
+  const requestHandler = { httpsAgent: secure, httpAgent: plain };
+  const client = new SecretsManagerClient({
+    maxAttempts: 1,
+    streamCollector: collectBody,
+    requestHandler,
+    ...config,
+  });
+  client.middlewareStack.remove('loggerMiddleware');
+  client.middlewareStack.add(
+    (next) => (call) => {
+      dropUnfit();
+      return next(call);
+    },
+    { step: 'finalizeRequest' },
+  );
+  return client;
+}
+
+/**
+ * All bytes of an answer. The SDK's own way first asks whether the answer is a stream of a browser, and Node loads all
+ * that it knows of those to say no.
+ */
+function collectBody(body: Readable): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const chunks: Uint8Array[] = [];
+    body.on('data', (chunk: Uint8Array) => chunks.push(chunk));
+    body.on('error', reject);
+    body.on('end', () => resolve(Buffer.concat(chunks)));
+  });
+}

@@ -6,7 +6,7 @@ import { goneProblem } from './pair/choose-version.ts';
 import { type Call, livingToken, type Step, type View } from './pair/decision.ts';
 import { isLatched } from './pair/latch-and-pause.ts';
 import { isTrial } from './pair/leased-request.ts';
-import { holdKey, type PairRecord, type StoredToken } from './pair/record.ts';
+import { holdKey, type PairRecord, type StoredToken, type Wait } from './pair/record.ts';
 import { findingOfProblem, Problem } from './problem.ts';
 
 /** What a check found; times are epoch milliseconds. */
@@ -106,12 +106,12 @@ function knownFinding(
     return { finding: 'rejected', version: versionId, checkedAt: rejection.at, provenBy };
   }
   const hold = record.held.get(holdKey(versionId, call.settingsDigest));
-  if (hold !== undefined && now < hold.until) return { ...waited(hold.problem, hold.until, now), version: versionId };
+  if (hold !== undefined && now < hold.until) return { ...waited(hold, now), version: versionId };
   const throttled = isTrial(call) ? trialBudget(record, version, now) : undefined;
   if (throttled !== undefined) return throttled;
   const { pause } = record;
   if (pause === undefined || now >= pause.until) return undefined;
-  return { ...waited(pause.problem, pause.until, now), version: versionId };
+  return { ...waited(pause, now), version: versionId };
 }
 
 /** AWSPENDING and AWSPREVIOUS share one request in 30 s, but a new AWSPENDING version does not wait for its first one. */
@@ -141,11 +141,7 @@ function pendingFreeAt({ rejected }: PairRecord, now: number): number {
   return count < MAX_PENDING_REJECTIONS ? 0 : Math.min(...recent.map(({ at }) => at)) + PENDING_WINDOW_MS;
 }
 
-function waited(
-  problem: { readonly type: Problem['type']; readonly shape?: Problem['shape'] },
-  until: number,
-  now: number,
-) {
+function waited({ problem, until }: Wait, now: number) {
   const finding = findingOfProblem(problem.type, problem.shape) ?? 'unreachable';
   return { finding, checkedAt: now, provenBy: 'pause', retryAfterSeconds: Math.ceil((until - now) / 1_000) } as const;
 }

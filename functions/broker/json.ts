@@ -3,6 +3,28 @@ export function isRecord(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** The members of a JSON object; what is none has none. */
+export function membersOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isRecord(value) ? value : {};
+}
+
+/** What a JSON text holds, `undefined` when it is none: the error of the parser itself would quote the text. */
+export function parseJson(text: string, reviver?: Reviver): unknown {
+  try {
+    return JSON.parse(text, reviver);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The object that a JSON text holds, `undefined` when it holds none. */
+export function parseJsonObject(text: string, reviver?: Reviver): Readonly<Record<string, unknown>> | undefined {
+  const value = parseJson(text, reviver);
+  return isRecord(value) ? value : undefined;
+}
+
+type Reviver = (name: string, value: unknown) => unknown;
+
 /**
  * The first name that an object of a JSON text has twice. `JSON.parse` takes the last one and says nothing, so two
  * readers of one text could go by different values. The text must be valid JSON.

@@ -1,3 +1,5 @@
+import { parseJson } from './json.ts';
+
 /** A secret text: every way to print it shows `[redacted]`; only `reveal` gives it away. */
 export class Redacted {
   readonly #text: string;
@@ -94,14 +96,6 @@ function decodeUtf8(bytes: readonly number[]): string {
 }
 
 const UTF_8 = new TextDecoder();
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
 
 /**
  * Whether a text is a word that a developer chose to be read, such as `expiresIn`, `oauth2_token` or `ECONNRESET`. What a

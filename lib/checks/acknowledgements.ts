@@ -1,7 +1,10 @@
 import type { Stack } from 'aws-cdk-lib';
 
 /** The findings that stay in the stack of an environment. A test fails for each one that the checks no longer find. */
-export function acknowledgements({ region, account }: Stack, environment: string): readonly Acknowledgement[] {
+export function acknowledgements(stack: Stack, environment: string): readonly Acknowledgement[] {
+  const { region, account, node } = stack;
+  // With a canary.
+  const releaseCheck = node.tryFindChild('ReleaseCheck') === undefined ? [] : ['ReleaseCheck'];
   const everySecret = `Resource::arn:aws:secretsmanager:${region}:${account}:secret:token-broker/${environment}/*`;
   return [
     {
@@ -14,8 +17,8 @@ export function acknowledgements({ region, account }: Stack, environment: string
       id: `AwsSolutions::AwsSolutions-IAM5[${everySecret}]`,
       reason: 'Clients come and go without a deployment; the role may only use DescribeSecret',
     },
-    ...['CredentialHealth/Role', 'TokenEndpoint/Role'].map((construct) => ({
-      construct,
+    ...['CredentialHealth', 'TokenEndpoint', ...releaseCheck].map((construct) => ({
+      construct: `${construct}/Role`,
       id: 'AwsSolutions::AwsSolutions-IAM5[Resource::*]',
       reason: 'Lists, looks and traces, for which AWS knows no narrower resource; a test names each such action',
     })),
@@ -62,14 +65,19 @@ export function acknowledgements({ region, account }: Stack, environment: string
       reason:
         'Failures go to FailedEvents as an onFailure destination, which keeps the cause; a dead-letter queue does not',
     },
+    ...releaseCheck.map((construct) => ({
+      construct: `${construct}/Function`,
+      id: 'Serverless::Serverless-LambdaDLQ',
+      reason: 'CodeDeploy starts it and waits for its report: without one the deployment fails',
+    })),
     {
       construct: 'CredentialHealth/Rule',
       id: 'Serverless::Serverless-EventBusDLQ',
       reason:
         'After an hour traffic or health has found the new version anyway; failures of the function go to FailedEvents',
     },
-    ...['TokenEndpoint/Function', 'CredentialHealth/Function'].map((construct) => ({
-      construct,
+    ...['CredentialHealth', 'TokenEndpoint', ...releaseCheck].map((construct) => ({
+      construct: `${construct}/Function`,
       id: 'Serverless::Serverless-LambdaTracing',
       reason: 'The audit line says how long each step took, and costs less than a trace',
     })),

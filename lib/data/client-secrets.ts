@@ -31,7 +31,7 @@ export class ClientSecrets extends Construct {
     super(scope, id);
     this.#environment = environment;
     this.namePrefix = `token-broker/${environment}/`;
-    this.key = createBrokerKey(this, 'Key', { environment, keyArn });
+    this.key = createBrokerKey(this, { environment, keyArn });
   }
 
   /**
@@ -92,19 +92,13 @@ export function asTokenFunction(scope: Construct, environment: string) {
   return { ArnEquals: { 'lambda:SourceFunctionArn': arn } };
 }
 
-interface BrokerKeyProps {
-  readonly environment: string;
-  /** The key of an earlier stack of this environment, which it left behind. */
-  readonly keyArn?: string | undefined;
-}
-
 /**
  * The one key of an environment. It encrypts the clients' secrets, which outlive the stack, and so does the key. Its policy
  * names no resource that a new stack would make again, so a later stack can use the key unchanged.
  */
-function createBrokerKey(scope: Construct, id: string, { environment, keyArn }: BrokerKeyProps): IKey {
-  if (keyArn !== undefined) return Key.fromKeyArn(scope, id, keyArn);
-  return new Key(scope, id, {
+function createBrokerKey(scope: Construct, { environment, keyArn }: ClientSecretsProps): IKey {
+  if (keyArn !== undefined) return Key.fromKeyArn(scope, 'Key', keyArn);
+  return new Key(scope, 'Key', {
     description: `Encrypts the client secrets token-broker/${environment}/* and what the token broker keeps`,
     enableKeyRotation: true,
     // A creation that fails leaves no key behind: nothing was encrypted with it yet.

@@ -40,12 +40,12 @@ export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = 
   errors: {
     watch: ({ called }) => called.metricErrors(),
     means: 'The token function crashed, ran out of memory or ran into its time-out: callers got no answer.',
-    act: 'Its log says which request it was. If it began with a deployment, deploy what was there before.',
+    act: 'Its log says which request it was. If it began with a deployment, follow "Go back to an earlier version".',
   },
   'internal-errors': {
     watch: ({ broker }) => broker('Requests', { outcome: 'internal' }),
     means: 'The broker has a bug, or may not do something that it must: callers got the problem `internal`.',
-    act: 'The `cause` of the audit lines with this outcome says where. If it began with a deployment, deploy what was there before.',
+    act: 'The `cause` of the audit lines with this outcome says where. If it began with a deployment, follow "Go back to an earlier version".',
   },
   throttles: {
     watch: ({ called }) => called.metricThrottles(),
@@ -120,6 +120,13 @@ export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = 
     of: 'run',
     means: 'A role without an access rule was not refused by the broker, or could not try.',
     act: 'The message of health says which; until you know, take it for a breach and look at what was deployed last.',
+  },
+  'operators-unreachable': {
+    watch: ({ broker }) => broker('OperatorsUnreachable', {}, { statistic: 'Maximum' }),
+    of: 'run',
+    means:
+      'No subscription of the topic of the operators is confirmed: neither alarms nor messages of health reach them.',
+    act: 'Have each address of `notify` confirm the e-mail that AWS sent to it, or subscribe a chat or a pager to the topic.',
   },
   'failed-events': {
     watch: ({ failedEvents }) => failedEvents.metricApproximateNumberOfMessagesVisible({ statistic: 'Maximum' }),

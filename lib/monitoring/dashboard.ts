@@ -234,6 +234,7 @@ function brokerRows({ broker, called, healthMinutes: minutes }: Shown): readonly
             ofRuns('PairsRejected', 'latched pairs'),
             ofRuns('ServiceIncidents', 'services in an incident'),
             ofRuns('ProbeNotDenied', 'the probe was not refused'),
+            ofRuns('OperatorsUnreachable', 'messages reach no operator'),
           ],
           { minutes },
         ),

@@ -35,9 +35,11 @@ export class OperatorTopic extends Construct {
     this.#allowAlarms();
   }
 
-  /** Lets a role of this stack tell the operators something. */
+  /** Lets a role of this stack tell the operators something, and see whether the topic has a subscriber. */
   allowPublishing(role: IRole): void {
-    role.addToPrincipalPolicy(new PolicyStatement({ actions: ['sns:Publish'], resources: [this.topic.topicArn] }));
+    role.addToPrincipalPolicy(
+      new PolicyStatement({ actions: ['sns:GetTopicAttributes', 'sns:Publish'], resources: [this.topic.topicArn] }),
+    );
     role.addToPrincipalPolicy(
       new PolicyStatement({
         // @see https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html

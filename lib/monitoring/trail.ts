@@ -7,7 +7,7 @@ import { BlockPublicAccess, Bucket, BucketEncryption } from 'aws-cdk-lib/aws-s3'
 import { Construct } from 'constructs';
 import { sealingKeyName } from '../../functions/contract.ts';
 import type { Environment } from '../settings/environment.ts';
-import { functionName, healthFunctionName } from '../settings/names.ts';
+import { functionName, healthFunctionName, releaseCheckName } from '../settings/names.ts';
 import { trailMetric } from './metrics.ts';
 import { createTrailAlarms } from './monitoring.ts';
 import type { OperatorTopic } from './operator-topic.ts';
@@ -150,7 +150,7 @@ function trailPatterns({ name, trail }: Pick<Environment, 'name' | 'trail'>): Re
   const change = (service: string) => [`$.eventSource = "${service}.amazonaws.com"`, '$.readOnly IS FALSE'];
   const notBy = (...services: readonly string[]) =>
     services.map((service) => `$.sourceIPAddress != "${service}.amazonaws.com"`);
-  const functions = [functionName(name), healthFunctionName(name)];
+  const functions = [functionName(name), healthFunctionName(name), releaseCheckName(name)];
   return {
     DirectInvocations: pattern([
       '$.eventCategory = "Data"',

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { ROLE_ARN } from '../../functions/contract.ts';
-import { rulesDigest } from '../../functions/environment.ts';
+import { ROLE_ARN, roleArnFault } from '../../functions/contract.ts';
 import { ALIAS, functionName } from './names.ts';
 import { type Fault, listOf, nameFault, readable, text } from './schema.ts';
 
@@ -138,33 +137,6 @@ export function parseRoleArn(arn: string): Role | undefined {
   if (partition === undefined || account === undefined || name === undefined) return undefined;
   return { partition, account, name };
 }
-
-/** What a reviewer compares before and after: the digest that the audit lines name too, and the rules of each role. */
-export function summariseAccessRules(settings: Parameters<typeof rulesDigest>[0]): AccessRulesSummary {
-  const digest = rulesDigest(settings);
-  const byRole = Map.groupBy(settings.accessRules, ({ role }) => role);
-  const counts = [...byRole].map(([role, own]) => [role, own.length] as const);
-  return { digest, rules: Object.fromEntries(counts.toSorted(([one], [other]) => (one < other ? -1 : 1))) };
-}
-
-interface AccessRulesSummary {
-  readonly digest: string;
-  /** How many there are, by role. */
-  readonly rules: Readonly<Record<string, number>>;
-}
-
-/** Why a text is not the ARN of one IAM role. */
-export function roleArnFault(arn: string): string | undefined {
-  if (/[*?]/.test(arn)) return 'must name one role: no * and no ?';
-  if (/:sts:.*:assumed-role\//.test(arn)) {
-    return `must be the role itself, not a session of it: ${EXAMPLE}`;
-  }
-  if (/:iam:.*:user\//.test(arn)) return `must be a role, not a user: ${EXAMPLE}`;
-  if (/:iam:.*:root$/.test(arn) || /^\d{12}$/.test(arn)) return `must be a role, not a whole account: ${EXAMPLE}`;
-  return parseRoleArn(arn) === undefined ? `must be the ARN of an IAM role: ${EXAMPLE}` : undefined;
-}
-
-const EXAMPLE = 'arn:aws:iam::<account>:role/<name>';
 
 interface Rules {
   readonly accessRules: readonly { readonly role: string }[];

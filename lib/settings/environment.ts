@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { roleArnFault } from '../../functions/contract.ts';
 import type { BrokerSettings } from '../../functions/environment.ts';
 import { ALARM_NAMES } from '../monitoring/alarms.ts';
-import { accessRuleFaults, accessRuleSchema, callerAccountFaults, roleArnFault } from './access-rules.ts';
+import { accessRuleFaults, accessRuleSchema, callerAccountFaults } from './access-rules.ts';
 import { healthSchema, rateSeconds } from './health.ts';
 import { check, type Fault, listOf, nameFault, readable, recordOf, SettingsError, text } from './schema.ts';
 import { serviceSchema } from './service.ts';

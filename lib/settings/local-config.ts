@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { roleArnFault } from '../../functions/contract.ts';
 import type { BrokerSettings } from '../../functions/environment.ts';
-import { accessRuleFaults, roleArnFault } from './access-rules.ts';
+import { accessRuleFaults } from './access-rules.ts';
 import { brokerMembers, environmentSchema, toBrokerSettings } from './environment.ts';
 import { check, nameFault, recordOf, SettingsError, text } from './schema.ts';
 

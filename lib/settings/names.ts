@@ -13,8 +13,16 @@ export function healthFunctionName(environment: string): string {
   return `token-broker-health-${environment}`;
 }
 
+/** The function that asks a new version before a caller does. */
+export function releaseCheckName(environment: string): string {
+  return `token-broker-release-check-${environment}`;
+}
+
 /** The alias that has the Function URL; it names the version which is in use. */
 export const ALIAS = 'live';
+
+/** The alias of the version that was deployed last, whether callers reach it or not. */
+export const NEXT_ALIAS = 'next';
 
 /** Who the token function is: what a resource policy on a client's secret names. */
 export function tokenRoleName(environment: string): string {

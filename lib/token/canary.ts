@@ -11,6 +11,7 @@ import { Construct } from 'constructs';
 import { createNewVersionAlarms } from '../monitoring/monitoring.ts';
 import type { Environment } from '../settings/environment.ts';
 import { ALIAS, functionName } from '../settings/names.ts';
+import type { ReleaseCheck } from './release-check.ts';
 
 interface CanaryProps {
   readonly environment: Environment;
@@ -21,12 +22,20 @@ interface CanaryProps {
 
 /** Gives a new version a part of the traffic first, and the rest if no alarm of its own has rung by then. */
 export class Canary extends Construct {
+  readonly #alias: Alias;
+  readonly #group: LambdaDeploymentGroup;
+  readonly #policy: Policy;
+  readonly #isTurnedOff: boolean;
+
   constructor(scope: Construct, id: string, { environment, alias, percent, minutes }: CanaryProps) {
     super(scope, id);
     const name = functionName(environment.name);
     const alarms = createNewVersionAlarms(new Construct(this, 'Alarms'), environment, alias);
     const { role, policy } = this.#serviceRole(name);
-    const group = new LambdaDeploymentGroup(this, 'Group', {
+    this.#alias = alias;
+    this.#policy = policy;
+    this.#isTurnedOff = environment.reservedConcurrency === 0;
+    this.#group = new LambdaDeploymentGroup(this, 'Group', {
       application: new LambdaApplication(this, 'Application', { applicationName: name }),
       deploymentGroupName: name,
       alias,
@@ -38,7 +47,17 @@ export class Canary extends Construct {
       alarms: [...alarms],
       autoRollback: { failedDeployment: true, stoppedDeployment: true, deploymentInAlarm: alarms.length > 0 },
     });
-    group.node.addDependency(policy);
+    this.#group.node.addDependency(policy);
+  }
+
+  /** Gives a new version no traffic at all until the check has asked it; what the check finds fails the deployment. */
+  checkFirst(check: ReleaseCheck): void {
+    // A broker that is turned off answers no request, and can still be deployed.
+    if (this.#isTurnedOff) return;
+    this.#group.addPreHook(check.hook);
+    this.#policy.addStatements(new PolicyStatement({ actions: ['lambda:InvokeFunction'], resources: [check.hookArn] }));
+    // CloudFormation starts the deployment when it updates this alias: by then `next` and the check must be new.
+    this.#alias.node.defaultChild?.node.addDependency(check);
   }
 
   /** @see https://docs.aws.amazon.com/codedeploy/latest/userguide/security_confused_deputy.html */

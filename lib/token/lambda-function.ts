@@ -28,7 +28,7 @@ interface Props
   extends Pick<NodejsFunctionProps, 'functionName' | 'description' | 'memorySize' | 'timeout'>,
     Pick<NodejsFunctionProps, 'onFailure' | 'retryAttempts' | 'maxEventAge' | 'reservedConcurrentExecutions'>,
     BundleOptions {
-  readonly entry: 'token.ts' | 'health.ts';
+  readonly entry: 'token.ts' | 'health.ts' | 'release-check.ts';
   readonly environment: Readonly<Record<string, string>>;
   readonly observation: Observation;
   readonly roleName?: string;
@@ -65,6 +65,8 @@ export function createLambdaFunction(
     architecture: Architecture.ARM_64,
     // With this the CDK lets the role write traces: to `*`, since X-Ray has no resources to name.
     ...(observation.tracing && { tracing: Tracing.ACTIVE }),
+    // The way back. A version whose creation fails goes: Lambda would not publish the same code and settings again.
+    currentVersionOptions: { removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE },
     // Otherwise the CDK adds a variable that only version 2 of the SDK reads.
     awsSdkConnectionReuse: false,
     role,

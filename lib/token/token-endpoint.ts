@@ -1,6 +1,12 @@
 import { Annotations, Duration, Lazy, Stack } from 'aws-cdk-lib';
 import { AccountPrincipal, Effect, type IRole, PolicyStatement } from 'aws-cdk-lib/aws-iam';
-import { type Alias, CfnFunction, FunctionUrlAuthType, type Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
+import {
+  type Alias,
+  CfnFunction,
+  FunctionUrlAuthType,
+  type IVersion,
+  type Function as LambdaFunction,
+} from 'aws-cdk-lib/aws-lambda';
 import type { ILogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import type { BrokerEnvironment } from '../../functions/environment.ts';
@@ -12,6 +18,8 @@ import { ALIAS, functionName, tokenRoleName } from '../settings/names.ts';
 import { Canary } from './canary.ts';
 import { SETTINGS_PATH } from './function-bundle.ts';
 import { createLambdaFunction, type Observation } from './lambda-function.ts';
+import type { ReleaseCheck } from './release-check.ts';
+import { allowUrlCalls } from './url-calls.ts';
 
 interface TokenEndpointProps {
   readonly environment: Environment;
@@ -27,6 +35,9 @@ export class TokenEndpoint extends Construct {
   readonly called: CalledFunction;
   /** Holds the audit lines. */
   readonly log: ILogGroup;
+  /** What the newest deployment made. */
+  readonly version: IVersion;
+  readonly #canary: Canary | undefined;
   /** The version in use. No role may call another version, or the function without its alias. */
   readonly #alias: Alias;
   readonly #checkers: IRole[] = [];
@@ -65,11 +76,12 @@ export class TokenEndpoint extends Construct {
       ALIAS,
       provisionedConcurrency > 0 ? { provisionedConcurrentExecutions: provisionedConcurrency } : {},
     );
+    this.version = this.#alias.version;
     this.called = this.#alias;
     this.url = this.#alias.addFunctionUrl({ authType: FunctionUrlAuthType.AWS_IAM }).url;
     for (const account of callerAccounts(environment)) allowCallsFrom(this.#alias, account);
     if (canary !== 'off') {
-      new Canary(this, 'Canary', { ...canary, environment, alias: this.#alias });
+      this.#canary = new Canary(this, 'Canary', { ...canary, environment, alias: this.#alias });
     }
   }
 
@@ -79,22 +91,15 @@ export class TokenEndpoint extends Construct {
     this.#checkers.push(role);
   }
 
+  /** Keeps calls from a new version until the check has asked it. Without a canary there is nothing to wait for it. */
+  checkFirst(check: ReleaseCheck): void {
+    this.#checkers.push(check.role);
+    this.#canary?.checkFirst(check);
+  }
+
   /** Lets a role of this stack call the URL; without an access rule it is then refused by the broker. */
   allowCalls(role: IRole): void {
-    role.addToPrincipalPolicy(
-      new PolicyStatement({
-        actions: ['lambda:InvokeFunctionUrl'],
-        resources: [this.#alias.functionArn],
-        conditions: { StringEquals: { 'lambda:FunctionUrlAuthType': FunctionUrlAuthType.AWS_IAM } },
-      }),
-    );
-    role.addToPrincipalPolicy(
-      new PolicyStatement({
-        actions: ['lambda:InvokeFunction'],
-        resources: [this.#alias.functionArn],
-        conditions: { Bool: { 'lambda:InvokedViaFunctionUrl': 'true' } },
-      }),
-    );
+    allowUrlCalls(role, this.#alias);
   }
 }
 

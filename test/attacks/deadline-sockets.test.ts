@@ -1,10 +1,9 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { DeleteItemCommand } from '@aws-sdk/client-dynamodb';
+import { DeleteItemCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
-import { createDynamoDBClient } from '../../functions/aws/clients.ts';
 import { sealingKeyName } from '../../functions/contract.ts';
 import type { Fault } from '../support/aws-faults.ts';
 import { startFaultyEndpoint } from '../support/dynamodb.ts';
@@ -17,14 +16,14 @@ let table: Awaited<ReturnType<typeof startFaultyEndpoint>>;
 let secrets: Awaited<ReturnType<typeof startSecretsManager>>;
 let service: RawServer;
 let reply: Reply;
-let direct: ReturnType<typeof createDynamoDBClient>;
+let direct: DynamoDBClient;
 
 beforeAll(async () => {
   dynamodb = await startDynamoDB();
   table = await startFaultyEndpoint(dynamodb.url);
   secrets = await startSecretsManager();
   service = await startRawServer({ onRequest: (socket) => reply(socket) });
-  direct = createDynamoDBClient({ endpoint: dynamodb.url, region: 'us-east-1', credentials: ACCESS });
+  direct = new DynamoDBClient({ endpoint: dynamodb.url, region: 'us-east-1', credentials: ACCESS });
   await ensurePairTable(direct, 'pairs');
   const version = '11111111-1111-4111-8111-111111111111';
   const client = JSON.stringify({ client_id: 'id', secret: 'secret' });

@@ -1,7 +1,7 @@
 import type { SecretsManagerClientConfig } from '@aws-sdk/client-secrets-manager';
-import { createSecretsManagerClient } from '../../functions/aws/clients.ts';
 import { createDynamoDB } from '../../functions/aws/dynamodb.ts';
 import type { Item } from '../../functions/aws/pair-table/item.ts';
+import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
 import { type Send, SendFailure } from '../../functions/broker/token-request/send.ts';
 import { delay } from './stopped-time.ts';
 

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { sealAttributes } from '../../functions/aws/pair-table/item.ts';
 import { createSealer } from '../../functions/aws/sealing/sealing.ts';
 import { START } from '../support/example.ts';
-import { examplePublication, exampleToken } from '../support/pair-examples.ts';
+import { exampleToken } from '../support/pair-examples.ts';
 import { exampleKey, keysOf } from '../support/pair-table.ts';
 import { NEVER, SEALING_KEY, WELL, type Weather, type Weathers } from './deadline-surroundings.ts';
 import { startDeadlineWorld } from './deadline-world.ts';
@@ -97,7 +97,7 @@ async function sealed(restMs: number) {
   const sealer = createSealer({ environment: 'test', keys: keysOf(exampleKey(SEALING_KEY.version, SEALING_KEY.text)) });
   const expiresAt = Date.now() + restMs;
   const token = exampleToken({ issuedAt: expiresAt - 3_600_000, refreshAt: expiresAt - 720_000, expiresAt });
-  const publication = await sealer.seal({ client: 'acme', service: 'customer-insights' }, examplePublication(token));
+  const publication = await sealer.seal({ client: 'acme', service: 'customer-insights' }, token);
   return publication && { ...sealAttributes(publication), fence: { N: '3' } };
 }
 

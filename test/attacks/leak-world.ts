@@ -1,10 +1,10 @@
-import { type AttributeValue, DeleteItemCommand, GetItemCommand } from '@aws-sdk/client-dynamodb';
+import { type AttributeValue, DeleteItemCommand, DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb';
 import { CreateSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { expect, onTestFinished } from 'vitest';
 import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
-import { createDynamoDBClient, createSecretsManagerClient } from '../../functions/aws/clients.ts';
 import { createDynamoDB } from '../../functions/aws/dynamodb.ts';
 import { createHttpsSender } from '../../functions/aws/https/sender.ts';
+import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
 import type { Service } from '../../functions/broker/service.ts';
 import type { Send } from '../../functions/broker/token-request/send.ts';
 import { type ProblemType, sealingKeyName } from '../../functions/contract.ts';
@@ -67,7 +67,7 @@ export async function startLeakWorld(spelling: Spelling) {
     secrets: await startFaultyEndpoint(targets.secrets.url),
   };
   const good = {
-    dynamodb: createDynamoDBClient({ ...ACCESS, endpoint: targets.dynamodb.url }),
+    dynamodb: new DynamoDBClient({ ...ACCESS, endpoint: targets.dynamodb.url }),
     secrets: createSecretsManagerClient({ ...ACCESS, endpoint: targets.secrets.url }),
   };
   await ensurePairTable(good.dynamodb, TABLE);

@@ -5,7 +5,7 @@ import { STSClient } from '@aws-sdk/client-sts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
 import { createClientList } from '../../functions/aws/client-secrets.ts';
-import { createNotificationTable, createNotifier } from '../../functions/aws/notifications.ts';
+import { createNotificationTable, createNotifier, hasSubscriber } from '../../functions/aws/notifications.ts';
 import { createProbeCredentials } from '../../functions/aws/probe-credentials.ts';
 import type { Entry } from '../../functions/broker/health/evaluate.ts';
 import { NotificationFailure } from '../../functions/broker/health/notify.ts';
@@ -44,6 +44,7 @@ describe.skipIf(!motoIsInstalled)(`the ports of the health function, against an 
     const message = { subject: 's'.repeat(99), text: 'Zeile 1 & <Zeile> 2' };
     await createNotifier({ sns, topicArn })(message);
     await expect(createNotifier({ sns, topicArn: `${topicArn}-2` })(message)).rejects.toThrow(NotificationFailure);
+    expect(await hasSubscriber({ sns, topicArn })).toBe(false);
     sns.destroy();
   });
 

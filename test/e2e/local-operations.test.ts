@@ -1,7 +1,6 @@
-import { ScanCommand } from '@aws-sdk/client-dynamodb';
+import { DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb';
 import { PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it } from 'vitest';
-import { createDynamoDBClient } from '../../functions/aws/clients.ts';
 import { findMark } from '../support/encodings.ts';
 import {
   keepCalling,
@@ -57,7 +56,7 @@ it('all that is written meanwhile holds no secret and no token, in no encoding: 
   await promoteDirectly(world, WRONG);
   results.push(await world.run(['health', '--run']));
   const { tokens } = await stop();
-  const { Items } = await createDynamoDBClient().send(new ScanCommand({ TableName: 'token-broker-local' }));
+  const { Items } = await new DynamoDBClient().send(new ScanCommand({ TableName: 'token-broker-local' }));
   const everything = [...world.written, JSON.stringify([results, world.messages, Items])].join();
 
   const marks = [OLD.secret, NEW.secret, WRONG.secret, OLD.client_id, ...tokens];

@@ -1,7 +1,8 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { CreateSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { ensurePairTable, ensureSealingKey } from '../../bin/local/aws/dynamodb.ts';
 import { startTokenService } from '../../bin/local/token-service/server.ts';
-import { createDynamoDBClient, createSecretsManagerClient } from '../../functions/aws/clients.ts';
+import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
 import {
   type EnvironmentAnswer,
   type EnvironmentProcess,
@@ -34,7 +35,7 @@ export async function startFleet({ clients, lifetimeSeconds = 3_600, slowness = 
   });
   const dynamodb = await startStandInProcess('dynamodb');
   const secretsManager = await startStandInProcess('secrets-manager');
-  const dynamodbClient = createDynamoDBClient({ endpoint: dynamodb.url, ...ACCESS });
+  const dynamodbClient = new DynamoDBClient({ endpoint: dynamodb.url, ...ACCESS });
   const secretsClient = createSecretsManagerClient({ endpoint: secretsManager.url, ...ACCESS });
   await ensurePairTable(dynamodbClient, TABLE);
   await ensureSealingKey(secretsClient, ENVIRONMENT);

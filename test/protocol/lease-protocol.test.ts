@@ -22,7 +22,6 @@ const OLD_TOKEN = oldToken();
 const PUBLISHED: Partial<PairRecord> = {
   fence: 7,
   token: OLD_TOKEN,
-  lifetimeSeenMs: 2 * HOUR_MS,
   attemptedAt: START - HOUR_MS,
 };
 

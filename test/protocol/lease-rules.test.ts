@@ -47,7 +47,7 @@ describe('rule 1, taking the lease', () => {
   });
 
   it('for a refused token says when, so that half a minute passes until the next', async () => {
-    const { clock, requests, createEnvironment } = fleetWith({ fence: 1, token: TOKEN, lifetimeSeenMs: 2 * HOUR_MS });
+    const { clock, requests, createEnvironment } = fleetWith({ fence: 1, token: TOKEN });
     const { token } = await clock.run(createEnvironment().issue({ refused: TOKEN.fingerprint }));
     const again = clock.run(createEnvironment().issue({ refused: token.fingerprint }));
 
@@ -73,7 +73,6 @@ describe('rule 2, after a lost lease', () => {
     const { clock, shared, requests, counts, createEnvironment } = fleetWith({
       fence: 1,
       token: TOKEN,
-      lifetimeSeenMs: 2 * HOUR_MS,
     });
     const acquire = shared.acquire;
     const lost: string[] = [];
@@ -94,7 +93,7 @@ describe('rule 2, after a lost lease', () => {
 });
 
 describe('a refused token', () => {
-  const record = { fence: 1, token: TOKEN, lifetimeSeenMs: 2 * HOUR_MS };
+  const record = { fence: 1, token: TOKEN };
 
   it('is compared with the shared record, not with the token that this environment remembers', async () => {
     const { clock, createEnvironment } = fleetWith(record);
@@ -207,8 +206,7 @@ describe('rule 7, freshness', () => {
   it('is checked once more when a refresh has used up what the token had left', async () => {
     const record = {
       fence: 1,
-      token: { ...TOKEN, expiresAt: START + 32 * SECOND_MS, refreshAt: START },
-      lifetimeSeenMs: HOUR_MS,
+      token: { ...TOKEN, expiresAt: START + 32 * SECOND_MS, refreshAt: START, lifetimeSeenMs: HOUR_MS },
     };
     const { clock, createEnvironment } = fleetWith(record, {
       serviceLatencyMs: 3 * SECOND_MS,
@@ -232,7 +230,6 @@ describe('rule 8, times written by a clock that runs ahead', () => {
     const at = START + aheadMs;
     const { clock, createEnvironment } = fleetWith({
       token: TOKEN,
-      lifetimeSeenMs: 2 * HOUR_MS,
       pause: { until: at + 15 * SECOND_MS, step: 4, problem },
       forcedAt: at,
       attemptedAt: at,
@@ -288,7 +285,7 @@ describe('rule 9, waiting', () => {
 
 describe('rule 10, a refused token during a pause', () => {
   const problem = { type: 'token-endpoint-timeout', detail: 'too slow' } as const;
-  const record = { token: TOKEN, lifetimeSeenMs: 2 * HOUR_MS, pause: { until: START + MINUTE_MS, step: 3, problem } };
+  const record = { token: TOKEN, pause: { until: START + MINUTE_MS, step: 3, problem } };
 
   it('is never issued again: its caller gets the problem', async () => {
     const { clock, requests, createEnvironment } = fleetWith(record);

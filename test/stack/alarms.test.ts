@@ -85,7 +85,7 @@ it('the alarms of a new version see any minute of it, however late its values co
     expect(JSON.stringify(alarm)).not.toContain('FILL');
     for (const key of metricsOf(alarm)) expect(key).toMatch(/\["(?:ExecutedVersion|version)","1"\]/);
   }
-  const alias = resourceOf(synthesised, '', 'AWS::Lambda::Alias').id;
+  const alias = resourceOf(synthesised, 'TokenEndpoint', 'AWS::Lambda::Alias').id;
   const { Resources } = synthesised.template;
   const ofNewVersion = Object.entries(Resources).filter(([id]) => /NewVersion\w*Alarm|Alarms\w*NewVersion/.test(id));
   expect(ofNewVersion).toHaveLength(3);

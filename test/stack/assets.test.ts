@@ -4,7 +4,7 @@ import { createTokenBroker } from '../../client/token-broker.ts';
 import { ADMINISTRATOR, BILLING, deployWorld, NEXT_CREDENTIAL } from './deployed-world.ts';
 
 let world: Awaited<ReturnType<typeof deployWorld>>;
-// The CDK bundles two functions.
+// The CDK bundles three functions.
 beforeAll(async () => {
   world = await deployWorld();
 }, 180_000);
@@ -70,6 +70,16 @@ describe('the assets of a deployment, alone in processes of their own', () => {
     }, PATIENCE);
   });
 
+  it('ask a new version before a caller does, and find nothing against it', async () => {
+    await world.functions.releaseCheck.invoke({
+      DeploymentId: 'd-EXAMPLE',
+      LifecycleEventHookExecutionId: 'execution-1',
+    });
+    expect(world.codedeploy.reports).toEqual([
+      { deploymentId: 'd-EXAMPLE', lifecycleEventHookExecutionId: 'execution-1', status: 'Succeeded' },
+    ]);
+  });
+
   it('write lines of JSON and no secret', () => {
     const written = Object.values(world.functions)
       .map((each) => each.written())
@@ -79,10 +89,10 @@ describe('the assets of a deployment, alone in processes of their own', () => {
   });
 });
 
-describe.each(['token', 'health'] as const)('the %s function', (name) => {
+describe.each(['token', 'health', 'releaseCheck'] as const)('the %s function', (name) => {
   it('does not start without any of the variables that the template gives it', async () => {
     const variables = world.variablesOf(name);
-    expect(Object.keys(variables).length).toBeGreaterThan(3);
+    expect(Object.keys(variables).length).toBeGreaterThanOrEqual(3);
     for (const missing of Object.keys(variables)) {
       const rest = Object.fromEntries(Object.entries(variables).filter(([each]) => each !== missing));
       await expect(world.start(name, rest)).rejects.toThrow(`The environment variables ${missing} must be set.`);

@@ -15,6 +15,7 @@ describe('the canary', () => {
     expect(inEndpoint('AWS::Lambda::Url').Properties.Qualifier).toBe('live');
     expect(UpdatePolicy).toEqual({
       CodeDeployLambdaAliasUpdate: {
+        BeforeAllowTrafficHook: { Ref: inCheck('AWS::Lambda::Function').id },
         ApplicationName: { Ref: inEndpoint('AWS::CodeDeploy::Application').id },
         DeploymentGroupName: { Ref: group.id },
       },
@@ -64,9 +65,55 @@ describe('the canary', () => {
     const types = Object.values(off.template.Resources).map(({ Type }) => Type);
     expect(types.filter((type) => type.startsWith('AWS::CodeDeploy::'))).toEqual([]);
     expect(resourceOf(off, 'TokenEndpoint', 'AWS::Lambda::Alias')).not.toHaveProperty('UpdatePolicy');
-    expect(resourcesOf(off, 'AWS::IAM::Role')).toHaveLength(resourcesOf(stack, 'AWS::IAM::Role').length - 1);
+    expect(resourcesOf(off, 'AWS::IAM::Role')).toHaveLength(resourcesOf(stack, 'AWS::IAM::Role').length - 2);
+    expect(Object.keys(off.template.Resources).filter((id) => id.startsWith('ReleaseCheck'))).toEqual([]);
   });
 });
+
+describe('before a new version has any calls', () => {
+  it('it is asked at a URL of its own, by a function that the alias of the callers waits for', () => {
+    const alias = inCheck('AWS::Lambda::Alias');
+    expect(alias.Properties).toEqual({ ...inEndpoint('AWS::Lambda::Alias').Properties, Name: 'next' });
+    const { id, Properties } = inCheck('AWS::Lambda::Url');
+    expect(Properties).toMatchObject({ AuthType: 'AWS_IAM', Qualifier: 'next' });
+    const { Environment } = inCheck('AWS::Lambda::Function').Properties;
+    expect(Environment.Variables).toEqual({
+      TOKEN_BROKER_ENVIRONMENT: 'test',
+      TOKEN_BROKER_SERVICES: Object.keys(exampleForm().services).join(' '),
+      TOKEN_BROKER_URL: { 'Fn::GetAtt': [id, 'FunctionUrl'] },
+    });
+    const all = Object.keys(stack.template.Resources).filter((one) => one.startsWith('ReleaseCheck'));
+    expect(all.length).toBeGreaterThanOrEqual(6);
+    expect(inEndpoint('AWS::Lambda::Alias').DependsOn).toEqual(expect.arrayContaining(all));
+  });
+
+  it('no account gets a permission on its URL: the policy of that role alone lets it in', () => {
+    const permitted = resourcesOf(stack, 'AWS::Lambda::Permission').map(({ Properties }) =>
+      JSON.stringify(Properties.FunctionName),
+    );
+    expect(permitted).not.toEqual([]);
+    expect(permitted.filter((name) => name.includes('ReleaseCheck'))).toEqual([]);
+  });
+
+  it('the token function lets that role check, beside the role of health', () => {
+    const { Variables } = inEndpoint('AWS::Lambda::Function').Properties.Environment;
+    const roles = ['CredentialHealthRole', 'ReleaseCheckRole'].map((role) => resourceOf(stack, role, 'AWS::IAM::Role'));
+    const [health, check] = roles.map(({ id }) => ({ 'Fn::GetAtt': [id, 'Arn'] }));
+    expect(Variables.TOKEN_BROKER_CHECKER_ROLES).toEqual({ 'Fn::Join': ['', [health, ' ', check]] });
+  });
+
+  it('there is nothing to ask of a broker that is turned off', () => {
+    const stopped = synthesise('test', { ...exampleForm(), reservedConcurrency: 0 });
+    expect(resourceOf(stopped, 'TokenEndpoint', 'AWS::Lambda::Alias').UpdatePolicy).toHaveProperty(
+      'CodeDeployLambdaAliasUpdate',
+      expect.not.objectContaining({ BeforeAllowTrafficHook: expect.anything() }),
+    );
+  });
+});
+
+function inCheck(type: string) {
+  return resourceOf(stack, 'ReleaseCheck', type);
+}
 
 function inEndpoint(type: string) {
   return resourceOf(stack, 'TokenEndpoint', type);

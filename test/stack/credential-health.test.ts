@@ -28,12 +28,11 @@ describe('the health function', () => {
 
   it('may check, and the role of the probe may not', () => {
     const tokenFunction = resourceOf(stack, 'TokenEndpoint', 'AWS::Lambda::Function');
-    expect(tokenFunction.Properties.Environment.Variables.TOKEN_BROKER_CHECKER_ROLES).toEqual({
-      'Fn::GetAtt': [inHealth('Role', 'AWS::IAM::Role').id, 'Arn'],
-    });
-    expect(variables.TOKEN_BROKER_PROBE_ROLE).toEqual({
-      'Fn::GetAtt': [inHealth('Probe', 'AWS::IAM::Role').id, 'Arn'],
-    });
+    const arnOf = (construct: string) => ({ 'Fn::GetAtt': [inHealth(construct, 'AWS::IAM::Role').id, 'Arn'] });
+    const checkers = JSON.stringify(tokenFunction.Properties.Environment.Variables.TOKEN_BROKER_CHECKER_ROLES);
+    expect(checkers).toContain(JSON.stringify(arnOf('Role')));
+    expect(checkers).not.toContain('Probe');
+    expect(variables.TOKEN_BROKER_PROBE_ROLE).toEqual(arnOf('Probe'));
   });
 
   it('starts at most ten at a time, however many secrets change, unless the settings say otherwise', () => {

@@ -59,7 +59,10 @@ export function requestsTo(stack: DeployedStack, own: string): Readonly<Record<s
     topic: arnOf('OperatorTopic', 'AWS::SNS::Topic'),
     queue: arnOf('FailedEvents', 'AWS::SQS::Queue'),
     alias: urlTarget,
+    next: arnOf('ReleaseCheck', 'AWS::Lambda::Alias'),
+    deploymentGroup: arnOf('TokenEndpoint', 'AWS::CodeDeploy::DeploymentGroup'),
     functions: {
+      releaseCheck: arnOf('ReleaseCheck', 'AWS::Lambda::Function'),
       token: arnOf('TokenEndpoint', 'AWS::Lambda::Function'),
       health: arnOf('CredentialHealth', 'AWS::Lambda::Function'),
     },

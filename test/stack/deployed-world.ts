@@ -5,6 +5,7 @@ import { startFunctionUrl } from '../../bin/local/function-url/server.ts';
 import { startTokenService } from '../../bin/local/token-service/server.ts';
 import type { BrokerSettings } from '../../functions/environment.ts';
 import { deployed } from '../support/cloudwatch/template-alarms.ts';
+import { startCodeDeploy } from '../support/codedeploy.ts';
 import { type LambdaProcess, startLambda } from '../support/lambda-process.ts';
 import { startDynamoDB, startSecretsManager, startSns, startSts } from '../support/stand-ins.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
@@ -13,7 +14,7 @@ import { type Synthesised, synthesise } from './synthesise.ts';
 
 const ENVIRONMENT = 'test';
 const { account, region, services } = exampleForm();
-const FUNCTIONS = { token: 'TokenEndpoint', health: 'CredentialHealth' } as const;
+const FUNCTIONS = { token: 'TokenEndpoint', health: 'CredentialHealth', releaseCheck: 'ReleaseCheck' } as const;
 
 /** What the services accept of `acme`: the credential that is stored, and the one that will be. */
 const CREDENTIAL = { client_id: 'acme-id', secret: 'marked-secret' };
@@ -49,12 +50,15 @@ export async function deployWorld() {
     { ...operator, mayReadSecrets: true },
     { ...roleKey(functionOf('token').Role), mayReadSecrets: true },
     { ...roleKey(functionOf('health').Role), mayReadSecrets: false },
+    { ...roleKey(functionOf('releaseCheck').Role), mayReadSecrets: false },
   ];
   const secrets = await started(startSecretsManager({ keys }));
   const dynamodb = await started(startDynamoDB({ keys }));
   const sns = await started(startSns({ keys, topicArn, onMessage: () => undefined }));
   const sts = await started(startSts({ keys, roles: [probe] }));
+  const codedeploy = await started(startCodeDeploy({ keys }));
   const endpoints = {
+    AWS_ENDPOINT_URL_CODEDEPLOY: codedeploy.url,
     AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets.url,
     AWS_ENDPOINT_URL_DYNAMODB: dynamodb.url,
     AWS_ENDPOINT_URL_SNS: sns.url,
@@ -75,7 +79,8 @@ export async function deployWorld() {
   /** The variables of a function as the template has them, with the one that only this deployment knows. */
   const variablesOf = (name: keyof typeof FUNCTIONS): Readonly<Record<string, string>> => ({
     ...functionOf(name).Environment.Variables,
-    ...(name !== 'token' && { TOKEN_BROKER_URL: url }),
+    ...(name === 'health' && { TOKEN_BROKER_URL: url }),
+    ...(name === 'releaseCheck' && { TOKEN_BROKER_URL: next.url }),
   });
   const start = async (name: keyof typeof FUNCTIONS, variables = variablesOf(name)): Promise<LambdaProcess> => {
     const properties = functionOf(name);
@@ -89,11 +94,14 @@ export async function deployWorld() {
   const token = await start('token');
   const callers = [BILLING, ADMINISTRATOR, probe, roleKey(functionOf('health').Role)];
   const { url } = await started(startFunctionUrl({ handler: token.invoke, callers, port: 0 }));
-  const functions = { token, health: await start('health') };
+  const checker = roleKey(functionOf('releaseCheck').Role);
+  const next = await started(startFunctionUrl({ handler: token.invoke, callers: [checker], port: 0 }));
+  const functions = { token, health: await start('health'), releaseCheck: await start('releaseCheck') };
 
   return {
     url,
     functions,
+    codedeploy,
     /** Starts one more process of a function. */
     start,
     variablesOf,

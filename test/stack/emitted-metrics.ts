@@ -54,6 +54,7 @@ export function emittedMetrics(services: readonly string[]): ReturnType<typeof p
     incidents: [],
     probe: { condition: 'denied', said: 'access-denied' },
     reported: { sent: 0, unsent: 0, failures: [] },
+    hasSubscriber: true,
     milliseconds: 1,
   });
   return pointsOf(lines);

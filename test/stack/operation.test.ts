@@ -34,9 +34,9 @@ describe('reserved concurrency', () => {
     const limitsOf = (stack: Synthesised) =>
       resourcesOf(stack, 'AWS::Lambda::Function').map(({ Properties }) => Properties.ReservedConcurrentExecutions);
     expect([plain, other, stopped].map(limitsOf)).toEqual([
-      [undefined, 10],
-      [250, 10],
-      [0, 10],
+      [undefined, 10, undefined],
+      [250, 10, undefined],
+      [0, 10, undefined],
     ]);
   });
 
@@ -54,13 +54,7 @@ describe('reserved concurrency', () => {
   });
 
   it('is told at synth with the quota that it needs, and what to do without it', () => {
-    const toldOf = (reservedConcurrency: unknown) => {
-      const environment = parseEnvironment('test', { ...exampleForm(), reservedConcurrency });
-      const inner = new TokenBrokerStack(unbundledApp(), 'Stack', { environment });
-      return Annotations.fromStack(inner)
-        .findInfo('*', Match.anyValue())
-        .map(({ entry }) => entry.data);
-    };
+    const toldOf = (reservedConcurrency: unknown) => toldAtSynth({ reservedConcurrency }, 'findInfo');
     expect(toldOf(50)).toEqual([expect.stringMatching(/at least 150 .*Have it raised.*reservedConcurrency: 'none'/)]);
     expect([...toldOf('none'), ...toldOf(0)]).toEqual([]);
     expect(environments.prod?.reservedConcurrency).toBeGreaterThan(0);
@@ -89,7 +83,7 @@ it('tracing is done by Lambda for every function, and off by default', () => {
 
 it('a VPC is for the token function alone, as the others call no service, and there is none by default', () => {
   const configs = resourcesOf(other, 'AWS::Lambda::Function').map(({ Properties }) => Properties.VpcConfig);
-  expect(configs).toEqual([{ SubnetIds: vpc.subnetIds, SecurityGroupIds: vpc.securityGroupIds }, undefined]);
+  expect(configs).toEqual([{ SubnetIds: vpc.subnetIds, SecurityGroupIds: vpc.securityGroupIds }, undefined, undefined]);
   expect(plain.text).not.toMatch(/VpcConfig|ec2:/);
 });
 
@@ -103,6 +97,21 @@ it('a key that is given back takes the place of a new one everywhere', () => {
   const ofKeys = statements.filter(({ Action }) => JSON.stringify(Action).includes('kms:'));
   expect(new Set(ofKeys.map(({ Resource }) => Resource))).toEqual(new Set([KEY_ARN]));
 });
+
+it('an environment with a canary is warned at synth as long as its settings name no subscriber of its alarms', () => {
+  const toldOf = (canary: unknown, ...notify: readonly string[]) =>
+    toldAtSynth({ canary, health: { notify } }, 'findWarning');
+  const canary = { percent: 10, minutes: 5 };
+  expect(toldOf(canary)).toEqual([expect.stringMatching(/reach no operator.*\[ack: token-broker:no-subscriber\]/)]);
+  expect([...toldOf(canary, 'ops@example.com'), ...toldOf('off')]).toEqual([]);
+});
+
+/** What `cdk synth` says of an environment with these settings, beside its template. */
+function toldAtSynth(changes: object, find: 'findInfo' | 'findWarning') {
+  const environment = parseEnvironment('test', { ...exampleForm(), ...changes });
+  const annotations = Annotations.fromStack(new TokenBrokerStack(unbundledApp(), 'Stack', { environment }));
+  return annotations[find]('*', Match.anyValue()).map(({ entry }) => entry.data);
+}
 
 function unbundledApp(): App {
   const outdir = mkdtempSync(path.join(SYNTHESISED, 'app-'));

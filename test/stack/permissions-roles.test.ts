@@ -15,7 +15,12 @@ const TABLE = [
   'get a data key for the table',
   'describe the key for the table',
 ];
-const TELL = ['tell the operators', 'encrypt for the topic', 'decrypt for the topic'];
+const TELL = [
+  'tell the operators',
+  'see whether they have subscribed',
+  'encrypt for the topic',
+  'decrypt for the topic',
+];
 const PUT_AWAY = ['put an event away', 'encrypt for the queue', 'decrypt for the queue'];
 const TRACE = ['write a trace', 'tell X-Ray how it goes'];
 
@@ -29,12 +34,26 @@ const token = [
   'read the sealing key',
   'decrypt the sealing key',
 ];
+const releaseCheck = [
+  ...LOG,
+  'list the secrets',
+  'call the URL of the next version',
+  'be invoked through the URL of the next version',
+  'report the release check',
+];
 const checker = [...LOG, ...TABLE, ...CALL, ...TELL, ...PUT_AWAY];
 
 /** All that each role may do. Every other request of `requestsTo` must be denied. */
 const permitted: Readonly<Record<string, readonly string[]>> = {
   TokenEndpointRole: token,
-  TokenEndpointCanaryRole: ['read the alias', 'move the alias', 'read the provisioned concurrency', 'read the alarms'],
+  TokenEndpointCanaryRole: [
+    'read the alias',
+    'move the alias',
+    'read the provisioned concurrency',
+    'read the alarms',
+    'start the release check',
+  ],
+  ReleaseCheckRole: releaseCheck,
   CredentialHealthRole: [...checker, 'list the secrets', 'describe a client’s secret', 'become the probe'],
   CredentialHealthProbe: CALL,
   CredentialHealthSchedulerRole: ['start the health function'],
@@ -55,6 +74,7 @@ const permittedWithAll: typeof permitted = {
     'look at subnets',
   ],
   CredentialHealthRole: [...(permitted.CredentialHealthRole ?? []), ...TRACE],
+  ReleaseCheckRole: [...releaseCheck, ...TRACE],
   MonitoringTrailLogsRole: LOG,
 };
 
@@ -93,7 +113,7 @@ describe.each([
   });
 
   describe.each(roles.map(({ id, arn = '' }) => ({ name: constructOf(id) ?? id, arn })))('$name', ({ name, arn }) => {
-    const own = /^(?:CredentialHealth|MonitoringTrail)/.exec(name)?.[0] ?? 'TokenEndpoint';
+    const own = /^(?:CredentialHealth|MonitoringTrail|ReleaseCheck)/.exec(name)?.[0] ?? 'TokenEndpoint';
     const requests = Object.entries(requestsTo(stack, own));
     const isPermitted = (asked: (typeof requests)[0][1]) =>
       isAllowed(policies, { ...asked, requester: { kind: 'role', arn } });

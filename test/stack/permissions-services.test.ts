@@ -88,6 +88,7 @@ describe('the role that a service takes on', () => {
   const takers: readonly [service: string, construct: string, context: Context][] = [
     ['lambda.amazonaws.com', 'TokenEndpointRole', {}],
     ['lambda.amazonaws.com', 'CredentialHealthRole', {}],
+    ['lambda.amazonaws.com', 'ReleaseCheckRole', {}],
     ['scheduler.amazonaws.com', 'CredentialHealthSchedulerRole', from(schedules)],
     ['codedeploy.amazonaws.com', 'TokenEndpointCanaryRole', from(deployments)],
     ['cloudtrail.amazonaws.com', 'MonitoringTrailLogsRole', from(trail)],

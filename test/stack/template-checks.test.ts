@@ -15,6 +15,8 @@ import { resourcesOf, type Statement, type Template } from './synthesise.ts';
 import { SYNTHESISED } from './synthesise-once.ts';
 
 const STACK = 'TokenBroker';
+/** What the stack itself says to an operator: no finding, and it stops nothing. */
+const ADVICE = 'token-broker:no-subscriber';
 const checked = Object.entries(everyForm).map(([name, form]) => ({ name, ...check(name, form) }));
 
 describe('the template of', () => {
@@ -25,7 +27,7 @@ describe('the template of', () => {
 
   it.each(checked)('$name asks for a signature at every URL', ({ template }) => {
     const urls = resourcesOf({ template }, 'AWS::Lambda::Url');
-    expect(urls.map(({ Properties }) => Properties.AuthType)).toEqual(['AWS_IAM']);
+    expect(new Set(urls.map(({ Properties }) => Properties.AuthType))).toEqual(new Set(['AWS_IAM']));
   });
 
   it.each(checked)('$name runs every function on Node 24, with a log group of the stack', ({ template }) => {
@@ -74,7 +76,8 @@ describe('the template of', () => {
 });
 
 it('every acknowledgement matches a finding somewhere, and says why', () => {
-  const [{ acknowledged }] = checked as [(typeof checked)[0]];
+  const acknowledged = checked.find(({ name }) => name === 'all-options')?.acknowledged ?? [];
+  expect(acknowledged).not.toEqual([]);
   const matched = new Set(checked.flatMap((one) => one.matched));
   expect(acknowledged.filter(({ id, construct }) => !matched.has(`${id} at ${construct}`))).toEqual([]);
   for (const { reason } of acknowledged) expect(reason.length).toBeGreaterThan(30);
@@ -139,9 +142,11 @@ function check(name: string, form: unknown, { change = () => undefined, without 
     stopped,
     template,
     open: pluginReports.flatMap(({ violations }) =>
-      violations.flatMap(({ ruleName, violatingConstructs }) =>
-        violatingConstructs.map(({ constructPath }) => `${ruleName} at ${inStack(constructPath)}`),
-      ),
+      violations
+        .filter(({ ruleName }) => !ruleName.endsWith(ADVICE))
+        .flatMap(({ ruleName, violatingConstructs }) =>
+          violatingConstructs.map(({ constructPath }) => `${ruleName} at ${inStack(constructPath)}`),
+        ),
     ),
     matched: pluginReports.flatMap(({ suppressedViolations = [] }) =>
       suppressedViolations.map(

@@ -83,7 +83,7 @@ export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
     if (!isMine) return false;
     if (mine === undefined) accuse(`${lease.owner} ended a lease that it did not take`);
     if (ending.kind === 'publish') {
-      prove(pair, ending.publication.token.credentialVersion);
+      prove(pair, ending.token.credentialVersion);
       withdrawnAt.delete(pairKey(pair));
     }
     if (ending.kind === 'prove') prove(pair, ending.version);

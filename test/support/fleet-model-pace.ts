@@ -48,8 +48,8 @@ export function watchPace(witness: Witness, services: Readonly<Record<string, Se
   };
 
   function checkLease({ before, forced, isCheck, previous, takenAt }: Lease, { pair }: SentRequest, who: string): void {
-    const { token, lifetimeSeenMs } = before;
-    const isLiving = token !== undefined && isIssuable({ ...token, lifetimeSeenMs }, takenAt + MAX_SKEW_MS);
+    const { token } = before;
+    const isLiving = token !== undefined && isIssuable(token, takenAt + MAX_SKEW_MS);
     if (forced && takenAt - previous.forcedAt < 30_000 - MAX_SKEW_MS)
       witness.accuse(`${who} forced a request too soon`);
     if (!isLiving || forced) return;

@@ -46,7 +46,7 @@ export function createStoreAccess({ shared, clock, latencyMs }: Options): (way: 
       const { token, attemptedAt } = record;
       if (token === undefined || (formats.get(token) ?? format) === format) return record;
       const latest = Math.max(pastTime(attemptedAt, now()), pastTime(token.issuedAt, now()));
-      return { ...record, token: undefined, lifetimeSeenMs: 0, closedUntil: latest + REPLACED_AFTER_MS };
+      return { ...record, token: undefined, closedUntil: latest + REPLACED_AFTER_MS };
     };
     const remote =
       <Rest extends unknown[], Result>(
@@ -79,7 +79,7 @@ export function createStoreAccess({ shared, clock, latencyMs }: Options): (way: 
         return before && opened(before);
       }),
       end: remote('end', (pair, lease, ending, deadline) => {
-        if (ending.kind === 'publish') formats.set(ending.publication.token, format);
+        if (ending.kind === 'publish') formats.set(ending.token, format);
         return shared.end(pair, lease, ending, deadline);
       }),
       reject: remote('reject', shared.reject),
@@ -88,7 +88,7 @@ export function createStoreAccess({ shared, clock, latencyMs }: Options): (way: 
 }
 
 function recordAsSeen(fault: StoreFault | undefined, record: PairRecord): PairRecord {
-  return fault === 'no-key' ? { ...record, token: undefined, lifetimeSeenMs: 0, closedUntil: Infinity } : record;
+  return fault === 'no-key' ? { ...record, token: undefined, closedUntil: Infinity } : record;
 }
 
 /** What the adapter gives the store on an open connection. */

@@ -91,6 +91,7 @@ export function createHealthWorld(changes: Partial<World> = {}) {
       },
       memories: store,
       notify: newNotify(store),
+      hasSubscriber: async () => true,
       record: (record) => void recorded.push(record),
       now,
       sleep,

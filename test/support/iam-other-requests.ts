@@ -3,7 +3,7 @@ import type { Asked, Targets } from './iam-requests.ts';
 
 /** Around functions and their logs, and the network that they may be in. */
 export function computeRequests(targets: Targets): Record<string, Asked> {
-  const { account, region, alias, functions, ownLog, otherLog } = targets;
+  const { account, region, alias, next, functions, ownLog, otherLog } = targets;
   const iamUrl = { 'lambda:FunctionUrlAuthType': 'AWS_IAM' };
   const throughUrl = { 'lambda:InvokedViaFunctionUrl': 'true' };
   const pastUrl = { 'lambda:InvokedViaFunctionUrl': 'false' };
@@ -23,6 +23,12 @@ export function computeRequests(targets: Targets): Record<string, Asked> {
     'call the URL': ask('lambda:InvokeFunctionUrl', alias, iamUrl),
     'call it without a signature': ask('lambda:InvokeFunctionUrl', alias, { 'lambda:FunctionUrlAuthType': 'NONE' }),
     'be invoked through the URL': ask('lambda:InvokeFunction', alias, throughUrl),
+    'call the URL of the next version': ask('lambda:InvokeFunctionUrl', next, iamUrl),
+    'be invoked through the URL of the next version': ask('lambda:InvokeFunction', next, throughUrl),
+    'invoke the next version': ask('lambda:InvokeFunction', next, pastUrl),
+    'start the release check': ask('lambda:InvokeFunction', functions.releaseCheck, pastUrl),
+    'start a version of the release check': ask('lambda:InvokeFunction', `${functions.releaseCheck}:1`, pastUrl),
+    'move the alias of the next version': ask('lambda:UpdateAlias', next),
     'invoke the token function': ask('lambda:InvokeFunction', functions.token, pastUrl),
     'invoke its alias': ask('lambda:InvokeFunction', alias, pastUrl),
     'invoke a version of it': ask('lambda:InvokeFunction', `${functions.token}:1`, pastUrl),
@@ -64,12 +70,14 @@ export function computeRequests(targets: Targets): Record<string, Asked> {
 }
 
 /** Around everything else: messages, roles, traces, deployments. */
-export function otherRequests({ account, region, topic, queue, probe, roles }: Targets): Record<string, Asked> {
+export function otherRequests(targets: Targets): Record<string, Asked> {
+  const { account, region, deploymentGroup, topic, queue, probe, roles } = targets;
   const toLambda = { 'iam:PassedToService': 'lambda.amazonaws.com' };
   const alarm = `arn:aws:cloudwatch:${region}:${account}:alarm:any`;
   const others = roles.filter((role) => role !== probe);
   return {
     'tell the operators': ask('sns:Publish', topic),
+    'see whether they have subscribed': ask('sns:GetTopicAttributes', topic),
     'tell them in the clear': ask('sns:Publish', topic, { 'aws:SecureTransport': 'false' }),
     'subscribe to the topic': ask('sns:Subscribe', topic),
     'publish to another topic': ask('sns:Publish', `${topic}-2`),
@@ -100,6 +108,8 @@ export function otherRequests({ account, region, topic, queue, probe, roles }: T
       `arn:aws:scheduler:${region}:${account}:schedule/default/any`,
     ),
     deploy: ask('codedeploy:CreateDeployment', `arn:aws:codedeploy:${region}:${account}:deploymentgroup:any/any`),
+    'report the release check': ask('codedeploy:PutLifecycleEventHookExecutionStatus', deploymentGroup),
+    'report another check': ask('codedeploy:PutLifecycleEventHookExecutionStatus', `${deploymentGroup}-2`),
   };
 }
 

@@ -12,7 +12,10 @@ export interface Targets {
   readonly queue: string;
   /** What the URL runs. */
   readonly alias: string;
-  readonly functions: Readonly<Record<'token' | 'health', string>>;
+  /** What the URL of the release check runs. */
+  readonly next: string;
+  readonly deploymentGroup: string;
+  readonly functions: Readonly<Record<'token' | 'health' | 'releaseCheck', string>>;
   readonly probe: string;
   readonly roles: readonly string[];
   /** The log group of the requesting role, and another one. */

@@ -1,7 +1,7 @@
 import { newTrace } from '../../functions/broker/audit.ts';
 import type { Call } from '../../functions/broker/pair/decision.ts';
 import type { StoredToken } from '../../functions/broker/pair/record.ts';
-import type { Acquisition, Publication } from '../../functions/broker/pair/store.ts';
+import type { Acquisition } from '../../functions/broker/pair/store.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
 import { exampleService, START } from './example.ts';
 
@@ -21,16 +21,18 @@ export function exampleCall(changes: Partial<Call> = {}): Call {
 
 /** A token that lives for an hour from `START`. */
 export function exampleToken(changes: Partial<StoredToken> = {}): StoredToken {
+  const { issuedAt = START, expiresAt = START + 3_600_000 } = changes;
   return {
     accessToken: new Redacted('example-token'),
     tokenType: 'Bearer',
-    expiresAt: START + 3_600_000,
+    expiresAt,
     expirySource: 'response',
     scope: 'read write',
     passThrough: {},
     fingerprint: '0123456789abcdef',
     credentialVersion: 'v1',
-    issuedAt: START,
+    issuedAt,
+    lifetimeSeenMs: expiresAt - issuedAt,
     // Jitter makes fractions of milliseconds.
     refreshAt: START + 2_880_000.123,
     sameTokenAgain: false,
@@ -46,6 +48,7 @@ export function oldToken(): StoredToken {
     accessToken: new Redacted('old'),
     fingerprint: 'old0000000000000',
     issuedAt: START - 3_600_000,
+    lifetimeSeenMs: 7_200_000,
     refreshAt: START + 3_000_000,
   };
 }
@@ -64,10 +67,6 @@ export function exampleAcquisition(changes: Partial<Acquisition> = {}): Acquisit
     isCheck: false,
     ...changes,
   };
-}
-
-export function examplePublication(token: StoredToken = exampleToken()): Publication {
-  return { token, lifetimeSeenMs: token.expiresAt - token.issuedAt };
 }
 
 /** The token with its secret in the open, to be compared. */

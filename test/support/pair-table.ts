@@ -1,7 +1,7 @@
 import { createSecretKey } from 'node:crypto';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
 import { createCircuitBreaker } from '../../functions/aws/calls.ts';
-import { createDynamoDBClient } from '../../functions/aws/clients.ts';
 import { createDynamoDB } from '../../functions/aws/dynamodb.ts';
 import { createHttpsSender } from '../../functions/aws/https/sender.ts';
 import { createPairTable, type Unreadable } from '../../functions/aws/pair-table/table.ts';
@@ -39,7 +39,7 @@ function openPairTable(endpoint: string, options: Options = {}) {
 /** The same with faults on the way to the DynamoDB at `target`, and a direct way for the test. */
 export async function connectPairTable(target: string, options: Options = {}) {
   const endpoint = await startFaultyEndpoint(target);
-  const direct = createDynamoDBClient({ endpoint: target, ...ACCESS });
+  const direct = new DynamoDBClient({ endpoint: target, ...ACCESS });
   await ensurePairTable(direct, TABLE);
   const table = openPairTable(endpoint.url, options);
   return {

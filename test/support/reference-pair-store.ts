@@ -1,7 +1,7 @@
 import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
 import { EMPTY_RECORD, type PairRecord } from '../../functions/broker/pair/record.ts';
-import type { PairStore } from '../../functions/broker/pair/store.ts';
-import { acquired, ended, mayAcquire, rejected } from '../../functions/broker/pair/transitions.ts';
+import type { Acquisition, PairStore } from '../../functions/broker/pair/store.ts';
+import { acquired, ended, rejected } from '../../functions/broker/pair/transitions.ts';
 
 /** What the shared table holds, in memory: the promises of `PairStore` and nothing else. */
 export interface ReferencePairStore extends PairStore {
@@ -36,4 +36,11 @@ export function createReferencePairStore(): ReferencePairStore {
     },
     reject: async (pair, lease, rejection) => change(pair, (record) => rejected(record, lease, rejection)),
   };
+}
+
+/** I know the latest fence, and its lease is over or was watched to its end; or the lease is mine, and the answer was lost. */
+function mayAcquire({ fence, leaseOwner, leaseUntil }: PairRecord, acquisition: Acquisition): boolean {
+  const { seenFence, owner, now, observedExpired } = acquisition;
+  if (leaseOwner === owner && fence === seenFence + 1) return true;
+  return fence === seenFence && (observedExpired || leaseOwner === owner || leaseUntil <= now);
 }

@@ -14,6 +14,7 @@ export async function answerUndescribed(): Promise<void> {
     fingerprint: 'no-fingerprint',
     credentialVersion: 'v1',
     issuedAt: START,
+    lifetimeSeenMs: 0,
     refreshAt: START,
     sameTokenAgain: false,
   };

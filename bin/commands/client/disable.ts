@@ -3,10 +3,9 @@ import { CommandFailure, explainFailure } from '../../../client/commands/failure
 import { parseName } from '../../../client/commands/options.ts';
 import { printJson, talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
-import { isRecord } from '../../../functions/broker/json.ts';
+import { isRecord, parseJsonObject } from '../../../functions/broker/json.ts';
 import { secretName } from '../../../functions/contract.ts';
 import { tokenRoleName } from '../../../lib/settings/names.ts';
-import { parseJsonObject } from '../../json.ts';
 import { checkEndpoint, checkService, pairTable } from '../shared/environment.ts';
 import { addTableOptions } from '../shared/options.ts';
 import { changePairs, pairsOfClient } from '../shared/pair-changes.ts';

@@ -1,8 +1,7 @@
-import { GetItemCommand } from '@aws-sdk/client-dynamodb';
+import { DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb';
 import { CommandFailure } from '../../../client/commands/failure.ts';
 import { talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
-import { createDynamoDBClient } from '../../../functions/aws/clients.ts';
 import { type Item, readSeal, readState, rejectedAttribute } from '../../../functions/aws/pair-table/item.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair/pair.ts';
 import { capTimes } from '../../../functions/broker/pair/record.ts';
@@ -37,7 +36,7 @@ export async function readStates(
     return undefined;
   }
   const [table, region] = [pairTable(options), awsRegion(shell, options)];
-  const dynamodb = createDynamoDBClient({ maxAttempts: 2, ...awsConfig(shell, options, 'DYNAMODB') });
+  const dynamodb = new DynamoDBClient({ maxAttempts: 2, ...awsConfig(shell, options, 'DYNAMODB') });
   const read = async ({ pair, current }: { readonly pair: Pair; readonly current: string | undefined }) => {
     const command = new GetItemCommand({ TableName: table, Key: { pair: { S: pairKey(pair) } }, ConsistentRead: true });
     const { Item = {} } = await dynamodb.send(command, { abortSignal: shell.signal });

@@ -1,7 +1,7 @@
 import { aborted, CommandFailure } from '../../../client/commands/failure.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { causeWord } from '../../../functions/aws/calls.ts';
-import { parseJsonObject } from '../../json.ts';
+import { parseJsonObject } from '../../../functions/broker/json.ts';
 
 /** Where the broker of `npm start` takes unsigned orders. */
 type Place = 'TOKEN_BROKER_CONTROL_URL' | 'TOKEN_BROKER_STAND_IN_URL';

@@ -1,6 +1,6 @@
 import {
   ConditionalCheckFailedException,
-  type DynamoDBClient,
+  DynamoDBClient,
   GetItemCommand,
   UpdateItemCommand,
   type UpdateItemCommandInput,
@@ -8,7 +8,6 @@ import {
 import { CommandFailure } from '../../../client/commands/failure.ts';
 import { talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
-import { createDynamoDBClient } from '../../../functions/aws/clients.ts';
 import { forgetAt, HELD, PAUSE_ATTRIBUTES, REJECTED } from '../../../functions/aws/pair-table/item.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair/pair.ts';
 import { awsFailure } from './aws-failure.ts';
@@ -33,7 +32,7 @@ export async function changePairs<Result>(
 ): Promise<readonly Changed<Result>[]> {
   const table = pairTable(options);
   const region = awsRegion(shell, options);
-  const dynamodb = createDynamoDBClient({ ...awsConfig(shell, options, 'DYNAMODB'), ...PATIENT });
+  const dynamodb = new DynamoDBClient({ ...awsConfig(shell, options, 'DYNAMODB'), ...PATIENT });
   const admin = createPairAdmin({ dynamodb, tableName: table, now: Date.now, signal: shell.signal });
 
   const changed: Changed<Result>[] = [];

@@ -21,11 +21,11 @@ import {
 } from '@aws-sdk/client-secrets-manager';
 import { CommandFailure } from '../../../client/commands/failure.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
-import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
+import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
 import { servicesOf } from '../../../functions/broker/health/run.ts';
+import { parseJsonObject } from '../../../functions/broker/json.ts';
 import type { Redacted } from '../../../functions/broker/redacted.ts';
 import { NAME_PATTERN, type SecretStage, secretName } from '../../../functions/contract.ts';
-import { parseJsonObject } from '../../json.ts';
 import { awsFailure } from './aws-failure.ts';
 import { type ClientSecret, namedServices, nearestNames } from './client-secret.ts';
 import { type AwsOptions, awsConfig, awsRegion } from './environment.ts';

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { isRecord } from '../../../functions/broker/json.ts';
-import { parseJson } from '../../json.ts';
+import { isRecord, parseJson } from '../../../functions/broker/json.ts';
 import { AwsError } from './failure.ts';
 import { identity, SecretId, type SecretStore, type StoredSecret } from './secret-store.ts';
 import { type AwsKey, operation } from './server.ts';

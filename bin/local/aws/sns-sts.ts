@@ -14,10 +14,12 @@ interface SnsOptions extends StandInOptions {
   /** Publishing to any other is refused. */
   readonly topicArn: string;
   readonly onMessage: (message: PublishedMessage) => void;
+  /** How many subscriptions are confirmed; 1 by default, which is `onMessage`. */
+  readonly subscribers?: number;
 }
 
 /** Stands in for Amazon SNS on 127.0.0.1: one topic, whose messages go to `onMessage`. */
-export function startSns({ topicArn, onMessage, ...signatures }: SnsOptions): Promise<AwsServer> {
+export function startSns({ topicArn, onMessage, subscribers = 1, ...signatures }: SnsOptions): Promise<AwsServer> {
   const Publish = operation(PUBLISH, ({ TopicArn, Subject: subject, Message: text }) => {
     if (TopicArn !== topicArn) throw new AwsError('NotFound', 'Topic does not exist', 404);
     if (text === '') throw new AwsError('InvalidParameter', 'Invalid parameter: Empty message');
@@ -25,7 +27,11 @@ export function startSns({ topicArn, onMessage, ...signatures }: SnsOptions): Pr
     onMessage({ subject, text });
     return { MessageId: randomUUID() };
   });
-  return serveAws({ service: 'sns', protocol: 'query', operations: { Publish }, ...signatures });
+  const GetTopicAttributes = operation(z.object({ TopicArn: z.literal(topicArn) }), () => ({
+    Attributes: { entry: { key: 'SubscriptionsConfirmed', value: subscribers } },
+  }));
+  const operations = { Publish, GetTopicAttributes };
+  return serveAws({ service: 'sns', protocol: 'query', operations, ...signatures });
 }
 
 const PUBLISH = z.object({ TopicArn: z.string(), Subject: z.string().optional(), Message: z.string().default('') });

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { withNames } from '../../../client/commands/failure.ts';
 import { parseEndpoint, sign } from '../../../client/index.ts';
-import { isRecord } from '../../../functions/broker/json.ts';
+import { isRecord, parseJson } from '../../../functions/broker/json.ts';
 import { FINDING_ADVICE, PROBLEM_ADVICE } from '../../../functions/contract.ts';
 import type { LocalCaller } from '../../../lib/settings/local-config.ts';
-import { parseJson } from '../../json.ts';
 import { LOCAL_ENVIRONMENT } from '../config.ts';
 import { envCommand, quote, roleName } from '../shell.ts';
 import { outcomeOf } from './feed.ts';

@@ -29,7 +29,8 @@ export function createHealthLog({ environment, now, write }: Dependencies) {
       });
     },
 
-    run({ clients, checked, missed, ignored, unknown, incidents, probe, reported, milliseconds }: HealthRun): void {
+    run(run: HealthRun): void {
+      const { clients, checked, missed, ignored, unknown, incidents, probe, reported, milliseconds } = run;
       const counts = {
         Heartbeat: 1,
         PairsChecked: checked.length,
@@ -40,6 +41,7 @@ export function createHealthLog({ environment, now, write }: Dependencies) {
         Notifications: reported.sent,
         NotificationFailures: Math.max(reported.unsent, reported.failures.length),
         ProbeNotDenied: probe.condition === 'denied' ? 0 : 1,
+        OperatorsUnreachable: run.hasSubscriber ? 0 : 1,
       };
       writeLine([{ by: [BY_ENVIRONMENT], counts: Object.keys(counts), milliseconds: ['RunDuration'] }], {
         outcome: missed.length === 0 ? 'complete' : 'incomplete',

@@ -1,7 +1,7 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
-import { isRecord } from '../../broker/json.ts';
+import { isRecord, membersOf, parseJsonObject } from '../../broker/json.ts';
 import {
-  type CheckedFinding,
+  CHECKED_FINDINGS,
   type CheckedVersion,
   EMPTY_RECORD,
   type PairRecord,
@@ -10,15 +10,15 @@ import {
   type Wait,
 } from '../../broker/pair/record.ts';
 import type { ShapeReport } from '../../broker/problem.ts';
-import type { ExpirySource } from '../../broker/token-response/expiry.ts';
+import { EXPIRY_SOURCES } from '../../broker/token-response/expiry.ts';
 import { PROBLEMS, type ProblemType } from '../../contract.ts';
-import type { SealedPublication, VisiblePublication } from '../sealing/sealing.ts';
+import type { SealedToken, VisibleToken } from '../sealing/sealing.ts';
 
 /** The attributes of one pair as the table holds them. */
 export type Item = Readonly<Record<string, AttributeValue>>;
 
 /**
- * All of a record but its publication. An attribute that is missing or malformed counts as its default, and one that this
+ * All of a record but its token. An attribute that is missing or malformed counts as its default, and one that this
  * code does not know is passed over: no item, and no newer code, can make a pair unreadable.
  */
 export function readState(item: Item): PairRecord {
@@ -42,8 +42,8 @@ export function readState(item: Item): PairRecord {
 export const MIN_FENCE = 1;
 export const MAX_FENCE = 2 ** 52;
 
-/** The sealed publication of an item, all or nothing: the seal holds only together with every visible value. */
-export function readSeal(item: Item): SealedPublication | undefined {
+/** The sealed token of an item, all or nothing: the seal holds only together with every visible value. */
+export function readSeal(item: Item): SealedToken | undefined {
   const bytes = item.sealedToken?.B;
   const keyVersion = text(item.sealingKeyVersion);
   const visible = readVisible(item);
@@ -51,7 +51,7 @@ export function readSeal(item: Item): SealedPublication | undefined {
   return isWhole ? { bytes, keyVersion, visible } : undefined;
 }
 
-function readVisible(item: Item): VisiblePublication | undefined {
+function readVisible(item: Item): VisibleToken | undefined {
   const texts = readWhole(VISIBLE_TEXTS, (name) => text(item[name]));
   const numbers = readWhole(VISIBLE_NUMBERS, (name) => number(item[name]));
   const expirySource = EXPIRY_SOURCES.find((source) => source === texts?.expirySource);
@@ -67,10 +67,8 @@ function readWhole<Name extends string, Value>(names: readonly Name[], read: (na
   return isWhole ? (Object.fromEntries(entries) as Readonly<Record<Name, Value>>) : undefined;
 }
 
-const EXPIRY_SOURCES: readonly ExpirySource[] = ['response', 'jwt', 'configured', 'assumed'];
-
-/** The attributes of a publication. */
-export function sealAttributes({ bytes, keyVersion, visible }: SealedPublication): Item {
+/** The attributes of a sealed token. */
+export function sealAttributes({ bytes, keyVersion, visible }: SealedToken): Item {
   return {
     sealedToken: { B: bytes },
     sealingKeyVersion: { S: keyVersion },
@@ -158,12 +156,7 @@ export function number(attribute: AttributeValue | undefined): number | undefine
 
 /** The members of an attribute that holds JSON; none when it is missing or malformed. */
 function members(attribute: AttributeValue | undefined): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(text(attribute) ?? '{}');
-    return isRecord(value) ? value : {};
-  } catch {
-    return {};
-  }
+  return parseJsonObject(text(attribute) ?? '') ?? {};
 }
 
 /** The attributes whose names begin like this, by the rest of their names. */
@@ -202,7 +195,7 @@ function readPause(item: Item): Wait | undefined {
 }
 
 function readProblem(value: unknown, unknownType: ProblemType): StoredProblem {
-  const { type, detail, shape } = isRecord(value) ? value : {};
+  const { type, detail, shape } = membersOf(value);
   if (!isProblemType(type) || typeof detail !== 'string') {
     return { type: unknownType, detail: 'The last token request failed.' };
   }
@@ -224,11 +217,3 @@ function readChecked(item: Item): CheckedVersion | undefined {
   if (typeof version !== 'string' || typeof at !== 'number' || finding === undefined) return undefined;
   return { version, at, finding };
 }
-
-const CHECKED_FINDINGS = [
-  'accepted',
-  'rejected',
-  'throttled',
-  'unreachable',
-  'misconfigured',
-] as const satisfies readonly CheckedFinding[];

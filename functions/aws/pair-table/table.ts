@@ -61,11 +61,10 @@ export function createPairTable({
 
     async end(pair, lease, ending, deadline) {
       if (ending.kind !== 'publish') return endLease(pair, lease, ending, deadline);
-      const { publication, ...rest } = ending;
-      const sealed = await sealer.seal(pair, publication, deadline);
+      const { token, ...rest } = ending;
+      const sealed = await sealer.seal(pair, token, deadline);
       if (sealed !== undefined) return endLease(pair, lease, { ...rest, sealed }, deadline);
-      const version = publication.token.credentialVersion;
-      await endLease(pair, lease, { ...rest, kind: 'prove', version }, deadline);
+      await endLease(pair, lease, { ...rest, kind: 'prove', version: token.credentialVersion }, deadline);
       throw unavailable('no-sealing-key');
     },
 
@@ -132,8 +131,8 @@ export function createPairTable({
     }
     if (item.sealedToken === undefined) return state;
     const seal = readSeal(item);
-    const publication = seal && (await sealer.open(pair, seal, deadline));
-    if (publication !== undefined) return { ...state, ...publication };
+    const token = seal && (await sealer.open(pair, seal, deadline));
+    if (token !== undefined) return { ...state, token };
     onUnreadable('closed', pair);
     const lastUsedAt = Math.max(...[state.attemptedAt, number(item.issuedAt) ?? 0].map((at) => pastTime(at, now())));
     return { ...state, closedUntil: lastUsedAt + CLOSED_MS };

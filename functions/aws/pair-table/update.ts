@@ -1,6 +1,6 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import type { Acquisition, Ending, Lease, RejectedRequest } from '../../broker/pair/store.ts';
-import type { SealedPublication } from '../sealing/sealing.ts';
+import type { SealedToken } from '../sealing/sealing.ts';
 import {
   checkedAttributes,
   forgetAt,
@@ -75,14 +75,13 @@ const LEASE_IS_OVER = ['leaseOwner = :owner', 'NOT attribute_type(leaseUntil, :n
 /** Ends my lease and writes what came of it. */
 export function endChange(lease: Lease, ending: SealedEnding): Change {
   const { set, remove = [] } = effectOf(ending);
-  const checked = 'checked' in ending ? checkedAttributes(ending.checked) : {};
-  return { set: { ...set, ...checked }, remove: [...LEASE, ...remove], ...underLease(lease) };
+  return { set: { ...set, ...checkedAttributes(ending.checked) }, remove: [...LEASE, ...remove], ...underLease(lease) };
 }
 
 /** What a lease ends with, its token sealed. */
 export type SealedEnding =
   | Exclude<Ending, { readonly kind: 'publish' }>
-  | (Omit<Extract<Ending, { readonly kind: 'publish' }>, 'publication'> & { readonly sealed: SealedPublication });
+  | (Omit<Extract<Ending, { readonly kind: 'publish' }>, 'token'> & { readonly sealed: SealedToken });
 
 /** Counts a rejected request and ends the lease, if it is mine. */
 export function rejectChange(lease: Lease, rejection: RejectedRequest): Change {

@@ -1,7 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, createSecretKey, hkdfSync, randomBytes } from 'node:crypto';
 import type { Pair } from '../../broker/pair/pair.ts';
 import type { StoredToken } from '../../broker/pair/record.ts';
-import type { Publication } from '../../broker/pair/store.ts';
 import { Redacted } from '../../broker/redacted.ts';
 import type { SealingKey, SealingKeys } from './sealing-key.ts';
 
@@ -13,23 +12,23 @@ export interface Sealer {
   /** Whether there is a key at all; without one nothing can be sealed or opened. */
   hasKey(deadline?: number): Promise<boolean>;
   /** `undefined` when there is no key. */
-  seal(pair: Pair, publication: Publication, deadline?: number): Promise<SealedPublication | undefined>;
+  seal(pair: Pair, token: StoredToken, deadline?: number): Promise<SealedToken | undefined>;
   /**
    * Gives only what was sealed in this environment, for this pair, with exactly these visible values, with a key that I
    * know, in a format that I know; else `undefined`.
    */
-  open(pair: Pair, sealed: SealedPublication, deadline?: number): Promise<Publication | undefined>;
+  open(pair: Pair, sealed: SealedToken, deadline?: number): Promise<StoredToken | undefined>;
 }
 
-export interface SealedPublication {
+export interface SealedToken {
   /** Format (1 byte), salt (32), ciphertext, tag (16). */
   readonly bytes: Uint8Array;
   readonly keyVersion: string;
-  readonly visible: VisiblePublication;
+  readonly visible: VisibleToken;
 }
 
-/** All of a publication that others may see; the seal holds it together with the rest. */
-export type VisiblePublication = Omit<Publication, 'token'> & Omit<StoredToken, keyof Hidden>;
+/** All of a token that others may see; the seal holds it together with the rest. */
+export type VisibleToken = Omit<StoredToken, keyof Hidden>;
 
 /** The plaintext. Only this code writes format 1, and the tag proves that it did. */
 interface Hidden extends Pick<StoredToken, 'scope' | 'passThrough'> {
@@ -48,12 +47,11 @@ export function createSealer({ environment, keys, randomSalt = () => randomBytes
   return {
     hasKey: async (deadline) => (await keys.current(deadline)) !== undefined,
 
-    async seal(pair, { token, ...rest }, deadline) {
+    async seal(pair, token, deadline) {
       const key = await keys.current(deadline);
       if (key === undefined) return undefined;
 
-      const { accessToken, scope, passThrough, ...visibleToken } = token;
-      const visible = { ...visibleToken, ...rest };
+      const { accessToken, scope, passThrough, ...visible } = token;
       const salt = randomSalt();
       const { recordKey, nonce } = derive(key, salt);
       const cipher = createCipheriv(CIPHER, recordKey, nonce, { authTagLength: TAG_BYTES });
@@ -76,8 +74,7 @@ export function createSealer({ environment, keys, randomSalt = () => randomBytes
       try {
         const text = decipher.update(bytes.subarray(SALT_END, -TAG_BYTES), undefined, 'utf8') + decipher.final('utf8');
         const { accessToken, scope, passThrough }: Hidden = JSON.parse(text);
-        const { lifetimeSeenMs, ...token } = visible;
-        return { token: { ...token, accessToken: new Redacted(accessToken), scope, passThrough }, lifetimeSeenMs };
+        return { ...visible, accessToken: new Redacted(accessToken), scope, passThrough };
       } catch {
         return undefined;
       }
@@ -103,7 +100,7 @@ function derive({ material }: SealingKey, salt: Uint8Array) {
  * Everything that must not be altered or swapped, in an encoding in which no two lists look the same. Another order or
  * number of values is another format: what one version of the code seals, the other could not open.
  */
-function additionalData(environment: string, { client, service }: Pair, key: SealingKey, visible: VisiblePublication) {
+function additionalData(environment: string, { client, service }: Pair, key: SealingKey, visible: VisibleToken) {
   const { fingerprint, credentialVersion, tokenType, expirySource, issuedAt, expiresAt, refreshAt } = visible;
   const { sameTokenAgain, lifetimeSeenMs } = visible;
   return Buffer.from(

@@ -1,4 +1,4 @@
-import { duplicateMember, isRecord } from '../json.ts';
+import { duplicateMember, isRecord, parseJson } from '../json.ts';
 import type { ServiceName } from '../pair/pair.ts';
 import { Problem } from '../problem.ts';
 import { Redacted, shows } from '../redacted.ts';
@@ -23,7 +23,7 @@ export interface Credential {
  * `credential-missing` when the secret names its services and this is none of them
  */
 export function parseCredential(text: Redacted, service: ServiceName, encoding: BasicEncoding): Credential {
-  const secret = membersOf('', parseJson(text));
+  const secret = membersOf('', parseJson(text.reveal()));
   if (secret === undefined) {
     throw malformed('the secret is not a JSON object such as {"client_id":"…","secret":"…"}');
   }
@@ -53,7 +53,7 @@ export function repeatsCredential(value: unknown, { clientId, secret }: Credenti
  * `undefined` when it cannot be read; `parseCredential` then says why.
  */
 export function namesService(text: Redacted, service: ServiceName): boolean | undefined {
-  const secret = membersOf('', parseJson(text));
+  const secret = membersOf('', parseJson(text.reveal()));
   const services = secret && servicesOf(secret);
   return services === 'all' || services?.has(service);
 }
@@ -71,15 +71,6 @@ interface Members {
 function membersOf(path: string, value: unknown): Members | undefined {
   if (!isRecord(value)) return undefined;
   return { path, values: new Map(Object.entries(value)) };
-}
-
-/** The parser's own error quotes the text that it stumbled over, so it is dropped. */
-function parseJson(text: Redacted): unknown {
-  try {
-    return JSON.parse(text.reveal());
-  } catch {
-    return undefined;
-  }
 }
 
 /** What a secret holds for a service alone. */

@@ -14,6 +14,8 @@ export interface HealthRun extends Checks {
   readonly incidents: readonly ServiceName[];
   readonly probe: ProbeAnswer;
   readonly reported: Notified;
+  /** Whether messages and alarms have a subscriber, as far as SNS says. */
+  readonly hasSubscriber: boolean;
   readonly milliseconds: number;
 }
 
@@ -42,6 +44,8 @@ interface Dependencies extends CheckDependencies {
   readonly askAsProbe: AskAsProbe;
   readonly memories: Pick<NotificationMemories, 'read'>;
   readonly notify: Notify;
+  /** Whether any subscription of the operators' topic is confirmed. Throws when SNS does not say. */
+  readonly hasSubscriber: () => Promise<boolean>;
   /** From 0 up to 1. */
   readonly random: () => number;
 }
@@ -59,9 +63,10 @@ export function createHealthRun(dependencies: Dependencies) {
     const [{ clients, ignored }, known] = await Promise.all([listClients(), rememberedPairs()]);
     const { pairs: listed, unknown } = pairsOf(clients, services);
     const pairs = new Map([...listed, ...known].map((pair) => [pairKey(pair), pair]));
-    const [checks, probe] = await Promise.all([
+    const [checks, probe, hasSubscriber] = await Promise.all([
       checkPairs([...pairs.values()], { windowEndsAt, endsAt: checksEndAt }, random, dependencies),
       probeAccess(probePair(listed), checksEndAt, dependencies),
+      dependencies.hasSubscriber().catch(() => false),
     ]);
 
     const findings = { kind: 'run', checks, listed, unknown, probe, at: now() } as const;
@@ -71,7 +76,8 @@ export function createHealthRun(dependencies: Dependencies) {
     const incidents = services.filter((service) => hasIncident(service, checks));
     const reported = totalOf(notified);
     const milliseconds = now() - startedAt;
-    return { ...checks, clients: clients.length, ignored, unknown, incidents, probe, reported, milliseconds };
+    const found = { clients: clients.length, ignored, unknown, incidents, probe };
+    return { ...checks, ...found, reported, hasSubscriber, milliseconds };
   };
 
   /** Clients that the list shows no more: a check takes the token of a secret that is gone out of use. */

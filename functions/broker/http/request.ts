@@ -1,5 +1,5 @@
 import { NAME_PATTERN, SECRET_STAGES, type SecretStage } from '../../contract.ts';
-import { duplicateMember, isRecord } from '../json.ts';
+import { duplicateMember, isRecord, parseJson } from '../json.ts';
 import type { Pair } from '../pair/pair.ts';
 import { Problem } from '../problem.ts';
 import { isPlainWord } from '../redacted.ts';
@@ -43,7 +43,7 @@ export function parseCheckRequest(contentType: string | undefined, body: string 
 /** Reads the body of `POST /whoami`, which has no members, so that its media type says nothing. */
 export function parseWhoamiRequest(body: string | Uint8Array): void {
   const text = readText(body);
-  refuseWrong(text === '' ? {} : parseJson(text), [], []);
+  refuseWrong(text === '' ? {} : readJson(text), [], []);
 }
 
 type Members = Readonly<Record<string, unknown>>;
@@ -96,7 +96,7 @@ function parseMembers(contentType: string | undefined, sent: string | Uint8Array
     const types = `${JSON_TYPE} or ${FORM_TYPE}`;
     throw new Problem('unsupported-media-type', `Send ${types}, in UTF-8, and name it in the content-type header.`);
   }
-  return type === JSON_TYPE ? parseJson(readText(sent)) : parseForm(readText(sent));
+  return type === JSON_TYPE ? readJson(readText(sent)) : parseForm(readText(sent));
 }
 
 const NAME_RULE = 'must be 1 to 63 letters, digits, ".", "_" or "-", and start with a letter or digit';
@@ -129,16 +129,10 @@ function readText(sent: string | Uint8Array): string {
   }
 }
 
-function parseJson(text: string): Members {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw new Problem('invalid-request', 'The body is not valid JSON.');
-  }
-  if (!isRecord(value)) {
-    throw new Problem('invalid-request', 'the body must be an object.');
-  }
+function readJson(text: string): Members {
+  const value = parseJson(text);
+  if (value === undefined) throw new Problem('invalid-request', 'The body is not valid JSON.');
+  if (!isRecord(value)) throw new Problem('invalid-request', 'the body must be an object.');
   const twice = duplicateMember(text);
   if (twice !== undefined) throw new Problem('invalid-request', `${shownName(twice)}: is given more than once.`);
   return value;

@@ -7,8 +7,8 @@ import { FIRST_POLL_MS, leaseMs, MAX_POLL_MS } from './deadlines.ts';
 import type { Call, Decide, View } from './decision.ts';
 import { createLeasedRequest, type LeaseOutcome, type LeaseStep } from './leased-request.ts';
 import type { PairMemory } from './memory.ts';
-import { capTimes, type PairRecord, type StoredToken, StoreUnavailable } from './record.ts';
-import type { PairStore } from './store.ts';
+import { capTimes, type PairRecord, type StoredToken } from './record.ts';
+import { type PairStore, whenAvailable } from './store.ts';
 
 /** What a call ends with: an answer that `decide` gave, or the outcome of its own token request. */
 export type Acquired<Answer> =
@@ -100,15 +100,11 @@ export function createAcquireToken(dependencies: Dependencies) {
   /** The shared record as this environment can use it; `undefined` when the store is unavailable. */
   async function readRecord(call: Call): Promise<PairRecord | undefined> {
     const readAt = now();
-    try {
-      const record = capTimes(memory.withOwn(call.pair, await store.read(call.pair, call.deadline)), now());
-      if (record.closedUntil === 0 || record.token !== undefined) memory.remember(call.pair, record, readAt);
-      return record;
-    } catch (error) {
-      if (!(error instanceof StoreUnavailable)) throw error;
-      call.trace.warnings.add('shared-cache-unavailable');
-      return undefined;
-    }
+    const shared = await whenAvailable(call.trace, () => store.read(call.pair, call.deadline));
+    if (shared === undefined) return undefined;
+    const record = capTimes(memory.withOwn(call.pair, shared), now());
+    if (record.closedUntil === 0 || record.token !== undefined) memory.remember(call.pair, record, readAt);
+    return record;
   }
 
   /** While another token serves, no failure of its renewal matters to the caller. */
@@ -120,12 +116,9 @@ export function createAcquireToken(dependencies: Dependencies) {
     readSince: number,
   ): Promise<LeaseOutcome<Answer> | { readonly kind: 'unavailable' | 'unsendable' }> {
     try {
-      return await leasedRequest(call, decide, view, step, readSince);
+      const outcome = await whenAvailable(call.trace, () => leasedRequest(call, decide, view, step, readSince));
+      return outcome ?? { kind: 'unavailable' };
     } catch (error) {
-      if (error instanceof StoreUnavailable) {
-        call.trace.warnings.add('shared-cache-unavailable');
-        return { kind: 'unavailable' };
-      }
       if (error instanceof Problem && step.kind === 'renew') return { kind: 'unsendable' };
       throw error;
     }

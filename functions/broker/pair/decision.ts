@@ -92,7 +92,7 @@ function issueOrRenew(token: StoredToken, view: View, service: Service, minTtlMs
     return { kind: 'answer', answer };
   }
   const quietMs = now - record.attemptedAt;
-  if (isBelowMinTtl(lifeOf(token, record), minTtlMs, now) && quietMs >= MIN_TTL_INTERVAL_MS) {
+  if (isBelowMinTtl(token, minTtlMs, now) && quietMs >= MIN_TTL_INTERVAL_MS) {
     return { kind: 'renew', answer, timeoutMs: service.requestTimeoutMs };
   }
   if (now >= token.refreshAt && quietMs >= RENEWAL_INTERVAL_MS) {
@@ -102,13 +102,8 @@ function issueOrRenew(token: StoredToken, view: View, service: Service, minTtlMs
 }
 
 /** The token that may still be issued. */
-export function livingToken(record: PairRecord, now: number): StoredToken | undefined {
-  const { token } = record;
-  return token !== undefined && isIssuable(lifeOf(token, record), now) ? token : undefined;
-}
-
-function lifeOf({ issuedAt, expiresAt }: StoredToken, { lifetimeSeenMs }: PairRecord) {
-  return { issuedAt, expiresAt, lifetimeSeenMs };
+export function livingToken({ token }: PairRecord, now: number): StoredToken | undefined {
+  return token !== undefined && isIssuable(token, now) ? token : undefined;
 }
 
 function isPaused(record: PairRecord, now: number): record is PairRecord & { readonly pause: Wait } {

@@ -1,11 +1,6 @@
-/** What is known of a token's life. All times are epoch milliseconds. */
-export interface TokenLife {
-  /** When the token request began, on the clock of the environment that made it. */
-  readonly issuedAt: number;
-  readonly expiresAt: number;
-  /** The longest life time seen of the token: the same one issued again with less left of it must not shrink the windows. */
-  readonly lifetimeSeenMs: number;
-}
+import type { StoredToken } from './record.ts';
+
+type TokenLife = Pick<StoredToken, 'issuedAt' | 'expiresAt' | 'lifetimeSeenMs'>;
 
 /** Tokens this close to their end are never issued, so no caller receives one that is about to lapse. */
 export function hardMarginMs(lifetimeMs: number): number {
@@ -30,7 +25,11 @@ export function refreshAt({ expiresAt, lifetimeSeenMs }: Omit<TokenLife, 'issued
 }
 
 /** Whether the caller wants a longer life than this token has left, and a new token can be expected to have it. */
-export function isBelowMinTtl({ expiresAt, lifetimeSeenMs }: TokenLife, minTtlMs: number, now: number): boolean {
+export function isBelowMinTtl(
+  { expiresAt, lifetimeSeenMs }: Omit<TokenLife, 'issuedAt'>,
+  minTtlMs: number,
+  now: number,
+): boolean {
   return expiresAt - now < minTtlMs && minTtlMs <= lifetimeSeenMs;
 }
 

@@ -6,8 +6,8 @@ import { lastWriteEnd, leaseMs, MIN_REQUEST_MS, requestEnd, writeEnd } from './d
 import type { Call, Decide, Step, View } from './decision.ts';
 import { expiredHolds, holdAfter, pauseAfter, waitProblem } from './latch-and-pause.ts';
 import type { PairMemory } from './memory.ts';
-import { type CheckedVersion, capTimes, type PairRecord, type StoredToken, StoreUnavailable } from './record.ts';
-import type { Acquisition, Ending, Lease, PairStore } from './store.ts';
+import { type CheckedVersion, capTimes, type PairRecord, type StoredToken } from './record.ts';
+import { type Acquisition, type Ending, type Lease, type PairStore, whenAvailable } from './store.ts';
 import { acquired, beforeMine, ended, rejected } from './transitions.ts';
 
 /** What came of trying to take the lease and to make the token request that it allows. */
@@ -169,16 +169,16 @@ export function createLeasedRequest(dependencies: Dependencies) {
       trace: call.trace,
     });
     if (renewal.outcome === 'token') {
-      const { publication } = renewal;
+      const { token } = renewal;
       const found = checked('accepted');
       await end(
         call,
         held,
         found === undefined
-          ? { kind: 'publish', publication, holdKey }
+          ? { kind: 'publish', token, holdKey }
           : { kind: 'prove', version: versionId, holdKey, checked: found },
       );
-      return { kind: 'token', token: publication.token };
+      return { kind: 'token', token };
     }
     if (renewal.outcome === 'rejected') return reject(call, held, versionId, checked('rejected'));
     const problem = await failed(call, held, holdKey, renewal, checked);
@@ -218,7 +218,7 @@ export function createLeasedRequest(dependencies: Dependencies) {
   ): Promise<LeaseOutcome<never>> {
     const rejection = { version, at: now(), goneVersions: await versionsGone(call, record), checked };
     // The other environments must know as well when this one has gone by itself.
-    const isTold = await tell(call, async () => {
+    const isTold = await whenAvailable(call.trace, async () => {
       await store.reject(call.pair, lease, rejection, lastWriteEnd(call.deadline));
       return true;
     });
@@ -231,22 +231,11 @@ export function createLeasedRequest(dependencies: Dependencies) {
   async function end(call: Call, { lease, record, until, isAlone }: Held, ending: Ending): Promise<void> {
     const isMine = isAlone
       ? undefined
-      : await tell(call, () => store.end(call.pair, lease, ending, writeEnd(until, call.deadline)));
+      : await whenAvailable(call.trace, () => store.end(call.pair, lease, ending, writeEnd(until, call.deadline)));
     if (isMine === false || ending.kind === 'release') return;
     const next = ended(record, ending);
     if (isMine) memory.remember(call.pair, next, until - leaseMs(call.service));
     else memory.rememberAlone(call.pair, next);
-  }
-
-  /** `undefined` when the store is unavailable: the write may or may not have happened. */
-  async function tell<Result>(call: Call, write: () => Promise<Result>): Promise<Result | undefined> {
-    try {
-      return await write();
-    } catch (error) {
-      if (!(error instanceof StoreUnavailable)) throw error;
-      call.trace.warnings.add('shared-cache-unavailable');
-      return undefined;
-    }
   }
 
   /** The latches to forget, once there are many. */

@@ -36,15 +36,14 @@ export class PairMemory {
     const rejected = new Map([...record.rejected, ...latches.map(([version, at]) => [version, onceAt(at)] as const)]);
     if (record.closedUntil === 0) return { ...record, rejected };
 
-    const { token, lifetimeSeenMs, held, pause, forcedAt } = own;
-    const isOwn = token !== undefined && isIssuable({ ...token, lifetimeSeenMs }, now);
+    const { token, held, pause, forcedAt } = own;
     return {
       ...record,
       rejected,
       held: new Map([...record.held, ...held]),
       pause: pause !== undefined && pause.until > (record.pause?.until ?? 0) ? pause : record.pause,
       forcedAt: Math.max(record.forcedAt, forcedAt),
-      ...(isOwn && { token, lifetimeSeenMs }),
+      ...(token !== undefined && isIssuable(token, now) && { token }),
     };
   }
 

@@ -18,8 +18,6 @@ export interface PairRecord {
    * holds none, `Infinity` while this environment has no sealing key.
    */
   readonly closedUntil: number;
-  /** The longest life time seen of the token. */
-  readonly lifetimeSeenMs: number;
   /** When a lease was last taken for callers; a check leaves it as it is. */
   readonly attemptedAt: number;
   /** When a refused token was last replaced, or when a lease to replace it was taken. */
@@ -42,6 +40,8 @@ export interface StoredToken extends ServiceToken {
   readonly credentialVersion: string;
   /** When the token request began. */
   readonly issuedAt: number;
+  /** The longest life time seen of it: the same one issued again with less left of it must not shrink the windows. */
+  readonly lifetimeSeenMs: number;
   /** From then on one environment at a time tries to get the successor. */
   readonly refreshAt: number;
   /** The service issued this very token again after it had been refused: refusing it once more changes nothing. */
@@ -78,11 +78,11 @@ export interface StoredProblem {
 export interface CheckedVersion {
   readonly version: string;
   readonly at: number;
-  readonly finding: CheckedFinding;
+  readonly finding: (typeof CHECKED_FINDINGS)[number];
 }
 
 /** The findings that a token request can lead to. */
-export type CheckedFinding = 'accepted' | 'rejected' | 'throttled' | 'unreachable' | 'misconfigured';
+export const CHECKED_FINDINGS = ['accepted', 'rejected', 'throttled', 'unreachable', 'misconfigured'] as const;
 
 /** The store did not answer in time; the cause is the name of what went wrong, nothing of its content. */
 export class StoreUnavailable extends Error {
@@ -95,7 +95,6 @@ export const EMPTY_RECORD: PairRecord = {
   leaseUntil: 0,
   token: undefined,
   closedUntil: 0,
-  lifetimeSeenMs: 0,
   attemptedAt: 0,
   forcedAt: 0,
   rejected: new Map(),

@@ -1,5 +1,6 @@
+import type { Trace } from '../audit.ts';
 import type { Pair } from './pair.ts';
-import type { CheckedVersion, PairRecord, StoredToken, Wait } from './record.ts';
+import { type CheckedVersion, type PairRecord, type StoredToken, StoreUnavailable, type Wait } from './record.ts';
 
 /**
  * Where the record of a pair lives. Every write is one conditional update; a lost condition is an answer, not an error.
@@ -49,7 +50,7 @@ export type Ending = { readonly checked?: CheckedVersion | undefined } & Outcome
 
 type Outcome =
   /** Stores the token; ends the pause, and the latch and the hold of the version that brought it. */
-  | { readonly kind: 'publish'; readonly publication: Publication; readonly holdKey: string }
+  | { readonly kind: 'publish'; readonly token: StoredToken; readonly holdKey: string }
   /** The version worked, and its token is not for callers: ends its latch and its hold. */
   | { readonly kind: 'prove'; readonly version: string; readonly holdKey: string }
   | { readonly kind: 'pause'; readonly pause: Wait }
@@ -60,15 +61,21 @@ type Outcome =
   /** Nothing came of it. */
   | { readonly kind: 'release' };
 
-export interface Publication {
-  readonly token: StoredToken;
-  readonly lifetimeSeenMs: number;
-}
-
 export interface RejectedRequest {
   readonly version: string;
   readonly at: number;
   /** Versions that carry no stage any more: their latches are forgotten. */
   readonly goneVersions: readonly string[];
   readonly checked?: CheckedVersion | undefined;
+}
+
+/** What a call of the store gives; `undefined` when the store is unavailable, so that a write may or may not have happened. */
+export async function whenAvailable<Result>(trace: Trace, call: () => Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await call();
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable)) throw error;
+    trace.warnings.add('shared-cache-unavailable');
+    return undefined;
+  }
 }

@@ -1,13 +1,6 @@
 import type { PairRecord } from './record.ts';
 import type { Acquisition, Ending, Lease, RejectedRequest } from './store.ts';
 
-/** Whether the lease may be taken: I know the latest fence, and its lease is over or was watched to its end; or it is mine. */
-export function mayAcquire(record: PairRecord, acquisition: Acquisition): boolean {
-  const { seenFence, owner, now, observedExpired } = acquisition;
-  if (isMine(record, acquisition)) return true;
-  return record.fence === seenFence && (observedExpired || record.leaseOwner === owner || record.leaseUntil <= now);
-}
-
 /** The record under a new lease; once it is taken, taking it again changes nothing. */
 export function acquired(record: PairRecord, acquisition: Acquisition): PairRecord {
   if (isMine(record, acquisition)) return record;
@@ -49,12 +42,12 @@ export function beforeMine(shown: PairRecord, seen: PairRecord, { owner, charged
 /** The record after my lease, with what came of it. */
 export function ended(record: PairRecord, ending: Ending): PairRecord {
   const free = { ...record, leaseOwner: undefined, leaseUntil: 0 };
-  const checked = 'checked' in ending ? (ending.checked ?? record.checked) : record.checked;
+  const { checked = record.checked } = ending;
   switch (ending.kind) {
     case 'publish': {
-      const { token, lifetimeSeenMs } = ending.publication;
+      const { token } = ending;
       const proven = withoutWaits(free, token.credentialVersion, ending.holdKey);
-      return { ...proven, token, lifetimeSeenMs, pause: undefined, closedUntil: 0, checked };
+      return { ...proven, token, pause: undefined, closedUntil: 0, checked };
     }
     case 'prove':
       return { ...withoutWaits(free, ending.version, ending.holdKey), checked };
@@ -63,7 +56,7 @@ export function ended(record: PairRecord, ending: Ending): PairRecord {
     case 'hold':
       return { ...free, held: without(record.held, ending.expiredKeys).set(ending.key, ending.hold), checked };
     case 'withdraw':
-      return { ...free, token: undefined, lifetimeSeenMs: 0, closedUntil: 0 };
+      return { ...free, token: undefined, closedUntil: 0 };
     case 'release':
       return free;
   }

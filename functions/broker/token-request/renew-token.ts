@@ -4,7 +4,6 @@ import type { SecretVersion } from '../credential/secret.ts';
 import { isIssuable, refreshAt } from '../pair/freshness.ts';
 import type { Pair } from '../pair/pair.ts';
 import type { PairRecord, StoredToken } from '../pair/record.ts';
-import type { Publication } from '../pair/store.ts';
 import { Problem } from '../problem.ts';
 import type { Service } from '../service.ts';
 import { readTokenResponse, type TokenResponseReading } from '../token-response/read.ts';
@@ -12,7 +11,7 @@ import type { RequestToken, TokenExchange } from './token-request.ts';
 
 /** What one token request brought: a token to publish, or what its answer says of the credential. */
 export type Renewal =
-  | { readonly outcome: 'token'; readonly publication: Publication }
+  | { readonly outcome: 'token'; readonly token: StoredToken }
   | Exclude<TokenResponseReading, { outcome: 'token' }>;
 
 /** One token request for a pair, to be made by the holder of its lease. */
@@ -69,18 +68,19 @@ export function createTokenRenewer({ requestToken, fingerprint, random, now }: D
     if (isSame && forced) trace.warnings.add('same-token-again');
     const issuedAt = times.requestStartedAt;
     // A token that is handed out again keeps the longest life time seen of it: a shrinking rest is no shorter life.
-    const lifetimeSeenMs = Math.max(isSame ? record.lifetimeSeenMs : 0, served.expiresAt - issuedAt);
+    const seenMs = isSame ? record.token?.lifetimeSeenMs : undefined;
+    const lifetimeSeenMs = Math.max(seenMs ?? 0, served.expiresAt - issuedAt);
     const life = { issuedAt, expiresAt: served.expiresAt, lifetimeSeenMs };
     if (!isIssuable(life, now())) return { outcome: 'failed', problem: tooShort(pair, served.expiresAt - now()) };
     const token: StoredToken = {
       ...served,
       fingerprint: name,
       credentialVersion: version.versionId,
-      issuedAt,
+      ...life,
       refreshAt: refreshAt(life, random()),
       sameTokenAgain: isSame && (forced || record.token?.sameTokenAgain === true),
     };
-    return { outcome: 'token', publication: { token, lifetimeSeenMs } };
+    return { outcome: 'token', token };
   }
 }
 

@@ -1,4 +1,4 @@
-import { isRecord } from '../json.ts';
+import { isRecord, parseJson } from '../json.ts';
 
 /** What a token endpoint answered, complete and unread. Header names are lower-case, repeated ones joined by `, `. */
 export interface TokenResponse {
@@ -33,12 +33,12 @@ export function decodeBody({ headers, body }: TokenResponse): DecodedBody {
     return { unreadable: `its content type is not JSON, a form, plain text or a JWT. ${WRONG_PLACE}` };
   }
   if (text === undefined) return { unreadable: 'its body is not UTF-8.' };
-  if (/^[{["]/.test(text)) return parseJson(text);
+  if (/^[{["]/.test(text)) return decodeJson(text);
   if (type === FORM || LOOKS_LIKE_FORM.test(text)) {
     return { value: Object.fromEntries(new URLSearchParams(text)), isJson: false };
   }
   // A raw JWT is unmistakable; any other word in a body declared as JSON may be a broken rest.
-  return isJsonType && !text.startsWith('eyJ') ? parseJson(text) : { value: text, isJson: false };
+  return isJsonType && !text.startsWith('eyJ') ? decodeJson(text) : { value: text, isJson: false };
 }
 
 const WRONG_PLACE =
@@ -65,12 +65,11 @@ function decodeUtf8(body: Uint8Array): string | undefined {
   }
 }
 
-function parseJson(text: string): DecodedBody {
-  try {
-    return { value: JSON.parse(text), isJson: true };
-  } catch {
-    return { unreadable: `its body is not JSON, or is cut off. ${WRONG_PLACE}` };
-  }
+function decodeJson(text: string): DecodedBody {
+  const value = parseJson(text);
+  return value === undefined
+    ? { unreadable: `its body is not JSON, or is cut off. ${WRONG_PLACE}` }
+    : { value, isJson: true };
 }
 
 type Members = Readonly<Record<string, unknown>>;
@@ -99,10 +98,13 @@ export class UnusableAnswer extends Error {
   override readonly name = 'UnusableAnswer';
 }
 
-/** `accessToken`, `access_token`, `Access-Token` and `access.token` are one name. */
+/** `accessToken`, `access_token`, `Access-Token` and `access.token` are one name; one that is too long is none. */
 export function plainName(name: string): string {
   return name.length > MAX_NAME_LENGTH ? '' : name.toLowerCase().replace(/[-_. ]/g, '');
 }
+
+/** Longer names are not read. */
+export const MAX_NAME_LENGTH = 64;
 
 /**
  * The members of an answer down to two objects below the outermost, the outer ones first. An array of exactly one
@@ -153,6 +155,5 @@ function enter(value: unknown, path: MemberPath, rest = ''): Level | undefined {
   return isRecord(only) ? { path: [...path, '0'], members: only } : undefined;
 }
 
-const MAX_NAME_LENGTH = 64;
 const MAX_MEMBERS = 1_000;
 const MAX_DEPTH = 2;

@@ -62,7 +62,9 @@ export interface Expiry {
 }
 
 /** What says how long the token lives: the answer, the token itself (JWT `exp`), the settings, or an assumption. */
-export type ExpirySource = 'response' | 'jwt' | 'configured' | 'assumed';
+export type ExpirySource = (typeof EXPIRY_SOURCES)[number];
+
+export const EXPIRY_SOURCES = ['response', 'jwt', 'configured', 'assumed'] as const;
 
 /** When the token expires by one member, header or setting. */
 interface ExpiryClaim extends Expiry {

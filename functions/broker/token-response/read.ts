@@ -8,6 +8,7 @@ import {
   decodeBody,
   type FoundMember,
   type Level,
+  MAX_NAME_LENGTH,
   memberAt,
   type PrintPath,
   plainName,
@@ -228,9 +229,9 @@ function isPassable({ path, value }: FoundMember, token: string): boolean {
   return JSON.stringify(value).length <= MAX_PASSED_LENGTH && !shows(value, token);
 }
 
-/** Not so deep that writing it as JSON could fail, and without a member that names a secret. */
+/** Not so deep that writing it as JSON could fail, and without a member that names a secret, or whose name is not read. */
 function isFlatAndOpen(name: string, value: unknown, depth: number): boolean {
-  if (SECRET_NAME.test(plainName(name))) return false;
+  if (name.length > MAX_NAME_LENGTH || SECRET_NAME.test(plainName(name))) return false;
   if (typeof value === 'number') return Number.isFinite(value);
   if (typeof value !== 'object' || value === null) return true;
   if (depth === MAX_PASSED_DEPTH) return false;

@@ -18,6 +18,8 @@ interface Front {
   readonly policy?: readonly string[] | 'denied';
   /** The roles of the account by name, with what the simulation says of a direct invocation */
   readonly roles?: Readonly<Record<string, 'allowed' | 'implicitDeny' | 'explicitDeny' | 'denied'>>;
+  /** How many subscriptions of the topic are confirmed. */
+  readonly subscribers?: number;
 }
 
 /** Plays AWS in front of a broker, the two AWS services that tell more, and a token endpoint at `/base/oauth/token`. */
@@ -28,6 +30,7 @@ export async function startFront(front: Front) {
     response.setHeader('date', new Date(Date.now() + (front.clockMs ?? 0)).toUTCString());
     if (body.includes('Action=GetCallerIdentity')) answerIdentity(response, identity);
     else if (/Action=(ListRoles|SimulatePrincipalPolicy)/.test(body)) answerIam(response, body, front.roles);
+    else if (body.includes('Action=GetTopicAttributes')) answerTopic(response, front.subscribers);
     else if (url.endsWith('/functions/token-broker-local/policy?Qualifier=live'))
       answerPolicy(policy)(response, request);
     else if (url === '/base/oauth/token') answerWith(401, '')(response, request);
@@ -73,6 +76,12 @@ function answerIdentity(response: ServerResponse, identity: string): void {
     ? `<GetCallerIdentityResponse><GetCallerIdentityResult><Arn>${identity}</Arn></GetCallerIdentityResult></GetCallerIdentityResponse>`
     : `<ErrorResponse><Error><Type>Sender</Type><Code>${identity}</Code><Message>…</Message></Error></ErrorResponse>`;
   response.writeHead(isArn ? 200 : 403, { 'content-type': 'text/xml' }).end(body);
+}
+
+function answerTopic(response: ServerResponse, subscribers: number | undefined): void {
+  const entry = `<entry><key>SubscriptionsConfirmed</key><value>${subscribers}</value></entry>`;
+  response.writeHead(subscribers === undefined ? 403 : 200, { 'content-type': 'text/xml' });
+  response.end(subscribers === undefined ? '' : `<Attributes>${entry}</Attributes>`);
 }
 
 /** One role on each page; a role whose simulation is `denied` may not be asked about. */

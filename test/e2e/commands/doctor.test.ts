@@ -49,6 +49,11 @@ const FOUND: Readonly<Record<Cause, () => Promise<Situation>>> = {
     );
     return { env, args: ['--operator'] };
   },
+  'operators-unreachable': async () => {
+    const { shell } = await startOperatorWorld();
+    const { url } = await startFront({ subscribers: 0 });
+    return { env: { ...shell, ...OF_AWS(url) }, args: ['--operator', '--environment', 'dev'] };
+  },
   'secret-deleted': () => withWorld((world) => world.secretsManager.send(new DeleteSecretCommand(SECRET))),
   'secret-denied': () => front({ call: 'secrets-unavailable' }),
   'token-path-wrong': () => withWorld(answering(404, '{"error":"not_found"}')),
@@ -85,7 +90,7 @@ describe('doctor names the cause', () => {
     const { env, args = [] } = await arrange();
     const { exitCode, stdout, stderr } = await runCommandLine([...DOCTOR, ...args, '--json'], env);
     const diagnosis = JSON.parse(stdout);
-    expect(diagnosis, stdout).toMatchObject({ environment: 'local', ok: false, cause, advice: expect.any(String) });
+    expect(diagnosis, stdout).toMatchObject({ ok: false, cause, advice: expect.any(String) });
     expect(exitCode).toBe(1);
     expect(stderr).toBe(`${cause}: ${diagnosis.advice}\n`);
     expect(stdout).not.toMatch(/marked-/);
@@ -174,11 +179,12 @@ describe('doctor', () => {
     ['that it may not list', {}, /^\? .*You cannot list the roles of account 111111111111 \(iam:ListRoles\)$/],
   ])('tells an operator of the roles that may invoke the function past its URL: %s', async (_, roles, line) => {
     const { shell } = await startOperatorWorld();
-    const { url, requests } = await startFront({ roles });
-    const env = { ...shell, AWS_ENDPOINT_URL_IAM: url, AWS_ENDPOINT_URL_SECRETS_MANAGER: url };
+    const { url, requests } = await startFront({ roles, subscribers: 2 });
+    const env = { ...shell, ...OF_AWS(url) };
     const args = ['doctor', '--operator', '--environment', 'dev'];
     const { exitCode, stdout } = await runCommandLine(args, env);
     expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/\nok +operators +Confirmed subscriptions of \S+:token-broker-dev: 2\n/);
     expect(stdout.trimEnd().split('\n').at(-1)).toMatch(line);
     const simulated = requests
       .map(({ body }) => new URLSearchParams(body))
@@ -265,6 +271,13 @@ describe('doctor at a token endpoint that answers 404', () => {
     expect(stdout).not.toContain('token-path ');
     expect(stderr).toMatch(/^token-path-wrong: .*--auth-url/);
   });
+});
+
+/** All of AWS that `doctor --operator` looks at. */
+const OF_AWS = (url: string) => ({
+  AWS_ENDPOINT_URL_IAM: url,
+  AWS_ENDPOINT_URL_SNS: url,
+  AWS_ENDPOINT_URL_SECRETS_MANAGER: url,
 });
 
 async function front(...[options, env = {}]: [Parameters<typeof startFront>[0], Record<string, string>?]) {

@@ -1,13 +1,12 @@
-import { GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
+import { DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createPairAdmin } from '../../../bin/commands/shared/pair-changes.ts';
-import { createDynamoDBClient } from '../../../functions/aws/clients.ts';
 import type { Item } from '../../../functions/aws/pair-table/item.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import type { Wait } from '../../../functions/broker/pair/record.ts';
 import type { Ending, Lease, PairStore } from '../../../functions/broker/pair/store.ts';
 import { START } from '../../support/example.ts';
-import { examplePublication, revealed } from '../../support/pair-examples.ts';
+import { exampleToken, revealed } from '../../support/pair-examples.ts';
 import { connectPairTable, IN_TIME, TABLE } from '../../support/pair-table.ts';
 import { startDynamoDB } from '../../support/stand-ins.ts';
 
@@ -58,7 +57,7 @@ describe('disabling a pair', () => {
   it('leaves token, latches and a lease as they are', async () => {
     const pair = { ...PAIR, client: 'kept' };
     const { store, admin } = await connect(pair);
-    await end(store, pair, { kind: 'publish', publication: examplePublication(), holdKey: 'v1:settings' });
+    await end(store, pair, { kind: 'publish', token: exampleToken(), holdKey: 'v1:settings' });
     await reject(store, pair, await take(store, pair), 'v2');
     await take(store, pair, START + 6_000);
     const before = await store.read(pair, IN_TIME);
@@ -102,7 +101,7 @@ describe('clearing what stands in the way', () => {
       await end(store, pair, { kind: 'hold', key, hold: wait, expiredKeys: [] });
     }
     await end(store, pair, { kind: 'pause', pause: wait });
-    await end(store, pair, { kind: 'publish', publication: examplePublication(), holdKey: 'v3:a' });
+    await end(store, pair, { kind: 'publish', token: exampleToken(), holdKey: 'v3:a' });
     await end(store, pair, { kind: 'pause', pause: wait });
     const before = await store.read(pair, IN_TIME);
     // A publication ends the latch of its version.
@@ -135,7 +134,7 @@ describe('clearing what stands in the way', () => {
 it('tells when DynamoDB does not answer', async () => {
   const { endpoint } = await connect(PAIR);
   endpoint.failWith('hang');
-  const client = createDynamoDBClient({
+  const client = new DynamoDBClient({
     endpoint: endpoint.url,
     region: 'us-east-1',
     credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' },

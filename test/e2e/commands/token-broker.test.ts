@@ -14,7 +14,10 @@ describe('the command line', () => {
   it.each([
     [
       '--help',
-      ['token', 'whoami', 'client', 'health', 'doctor', 'audit', 'policy', 'sealing-key', 'config', 'completion'],
+      [
+        ...['token', 'whoami', 'client', 'health', 'doctor', 'audit', 'policy', 'sealing-key', 'release'],
+        ...['config', 'env', 'service', 'completion'],
+      ],
     ],
     ['client --help', ['list', 'show', 'put', 'check', 'promote', 'rollback', 'disable', 'enable', 'retry', 'delete']],
   ])('lists its commands: %s', async (args, commands) => {

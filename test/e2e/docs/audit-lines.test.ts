@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
+import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
 import { rulesDigest } from '../../../functions/environment.ts';
 import { createTokenFunction } from '../../../functions/token-function.ts';
 import { createBrokerDay } from '../../support/cloudwatch/broker-day.ts';

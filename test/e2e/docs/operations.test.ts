@@ -28,7 +28,10 @@ interface Run {
 
 /** What each block of a section does to a local broker, in the order of the page. */
 const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
-  'Before you begin': [{ about: /policy --operator/, shows: /LookAfterTheSecrets.*StopTheBroker/s }],
+  'Before you begin': [
+    { about: /policy --operator/, shows: /LookAfterTheSecrets.*StopTheBroker/s },
+    { about: /doctor --operator/, shows: /Nothing is wrong/ },
+  ],
   'Onboard a client': [
     { about: /client put hooli/, input: NEW, shows: /accepted .*hooli: version .* is AWSCURRENT/s },
     { about: /policy/, shows: /lambda:InvokeFunctionUrl.*token-broker-prod/s },
@@ -95,10 +98,11 @@ const SECTIONS: Readonly<Record<string, readonly Run[]>> = {
 const EXCEPTIONS: readonly (readonly [block: RegExp, reason: string])[] = [
   [/aws cloudformation describe-stacks/, 'reads the outputs of a deployed stack'],
   [/npm run deploy/, 'deploys to AWS'],
-  [/function-concurrency/, 'changes a deployed function'],
+  [/-concurrency/, 'changes a deployed function'],
+  [/-- release /, 'is about the versions of a deployed function'],
   [/resource-policy/, 'changes who may read a secret in AWS'],
   [/aws organizations/, 'changes what an account may do'],
-  [/aws lambda invoke/, 'invokes a deployed function'],
+  [/aws lambda (?:invoke|delete-function)/, 'is about a deployed function'],
   [/^output KeyArn$/, 'reads an output of a deployed stack'],
   [/cdk -- destroy/, 'destroys a deployed stack'],
 ];

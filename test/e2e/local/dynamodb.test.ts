@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { DescribeTableCommand, PutItemCommand, ScanCommand } from '@aws-sdk/client-dynamodb';
+import { DescribeTableCommand, DynamoDBClient, PutItemCommand, ScanCommand } from '@aws-sdk/client-dynamodb';
 import { GetSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ensurePairTable, ensureSealingKey } from '../../../bin/local/aws/dynamodb.ts';
-import { createDynamoDBClient, createSecretsManagerClient } from '../../../functions/aws/clients.ts';
 import { createSealingKeys } from '../../../functions/aws/sealing/sealing-key.ts';
+import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
 import { START } from '../../support/example.ts';
 import { startDynamoDB, startSecretsManager } from '../../support/stand-ins.ts';
 
@@ -85,7 +85,7 @@ describe('the sealing key', () => {
 
 async function start() {
   const standIn = await startDynamoDB();
-  const dynamodb = createDynamoDBClient({ endpoint: standIn.url, ...ACCESS });
+  const dynamodb = new DynamoDBClient({ endpoint: standIn.url, ...ACCESS });
   onTestFinished(async () => {
     dynamodb.destroy();
     await standIn.close();

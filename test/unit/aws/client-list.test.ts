@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { serveAws } from '../../../bin/local/aws/server.ts';
 import { createClientList } from '../../../functions/aws/client-secrets.ts';
-import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
+import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
 import type { Fault } from '../../support/aws-faults.ts';
 import { EXAMPLE_KEY, repeatAtOnce, startSecretsManager } from '../../support/stand-ins.ts';
 

@@ -70,6 +70,7 @@ describe('the line of a run', () => {
         Notifications: 2,
         NotificationFailures: 2,
         ProbeNotDenied: 0,
+        OperatorsUnreachable: 0,
         notReached: {
           outOfTime: ['acme/customer-insights'],
           sampled: ['globex/customer-insights'],
@@ -130,6 +131,7 @@ const RUN: HealthRun = {
   incidents: [],
   probe: { condition: 'denied', said: 'access-denied' },
   reported: { sent: 0, unsent: 0, failures: [] },
+  hasSubscriber: true,
   milliseconds: 1_234,
 };
 

@@ -1,7 +1,6 @@
-import { GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
+import { DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { ensurePairTable } from '../../../bin/local/aws/dynamodb.ts';
-import { createDynamoDBClient } from '../../../functions/aws/clients.ts';
 import { createNotificationTable } from '../../../functions/aws/notifications.ts';
 import type { Item } from '../../../functions/aws/pair-table/item.ts';
 import type { Entry } from '../../../functions/broker/health/evaluate.ts';
@@ -133,8 +132,8 @@ describe('the memory of notifications', () => {
   async function open({ timeoutMs = 10_000 } = {}) {
     repeatAtOnce();
     const endpoint = await startFaultyEndpoint(server.url);
-    const dynamodb = createDynamoDBClient({ endpoint: endpoint.url, maxAttempts: 2, ...ACCESS });
-    const direct = createDynamoDBClient({ endpoint: server.url, ...ACCESS });
+    const dynamodb = new DynamoDBClient({ endpoint: endpoint.url, maxAttempts: 2, ...ACCESS });
+    const direct = new DynamoDBClient({ endpoint: server.url, ...ACCESS });
     onTestFinished(async () => {
       dynamodb.destroy();
       direct.destroy();

@@ -1,7 +1,7 @@
 import { SNSClient } from '@aws-sdk/client-sns';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { PublishedMessage } from '../../../bin/local/aws/sns-sts.ts';
-import { createNotifier } from '../../../functions/aws/notifications.ts';
+import { createNotifier, hasSubscriber } from '../../../functions/aws/notifications.ts';
 import { NotificationFailure } from '../../../functions/broker/health/notify.ts';
 import type { Fault } from '../../support/aws-faults.ts';
 import { repeatAtOnce, startSns } from '../../support/stand-ins.ts';
@@ -51,17 +51,28 @@ describe('a message', () => {
   );
 });
 
-async function expectFailure(sending: Promise<void>): Promise<void> {
+describe('a topic', () => {
+  it.each([
+    [0, false],
+    [2, true],
+  ])('with %d confirmed subscriptions: that it has a subscriber is %j', async (subscribers, expected) => {
+    const { sns } = await start({ subscribers });
+    expect(await hasSubscriber({ sns, topicArn: TOPIC })).toBe(expected);
+    await expectFailure(hasSubscriber({ sns, topicArn: `${TOPIC}-2` }));
+  });
+});
+
+async function expectFailure(sending: Promise<unknown>): Promise<void> {
   const error = await sending.catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(NotificationFailure);
   expect(error).toMatchObject({ message: expect.stringMatching(/^notifier-\w+$/) });
   expect(error).not.toHaveProperty('cause');
 }
 
-async function start({ timeoutMs = 10_000 } = {}) {
+async function start({ timeoutMs = 10_000, subscribers = 1 } = {}) {
   repeatAtOnce();
   const messages: PublishedMessage[] = [];
-  const standIn = await startSns({ topicArn: TOPIC, onMessage: (message) => messages.push(message) });
+  const standIn = await startSns({ topicArn: TOPIC, onMessage: (message) => messages.push(message), subscribers });
   const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' };
   const sns = new SNSClient({ endpoint: standIn.url, region: 'us-east-1', credentials });
   onTestFinished(async () => {

@@ -6,7 +6,7 @@ import { createSealer } from '../../../functions/aws/sealing/sealing.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import type { Ending, Lease } from '../../../functions/broker/pair/store.ts';
 import { START } from '../../support/example.ts';
-import { examplePublication, exampleToken, revealed } from '../../support/pair-examples.ts';
+import { exampleToken, revealed } from '../../support/pair-examples.ts';
 import { connectPairTable, exampleKey, IN_TIME, keysOf, TABLE } from '../../support/pair-table.ts';
 import { startDynamoDB } from '../../support/stand-ins.ts';
 
@@ -61,7 +61,7 @@ async function start() {
   const end = (lease: Lease, ending: Ending) => table.store.end(PAIR, lease, ending, IN_TIME);
   const wait = { until: START, step: 1, problem: { type: 'internal', detail: 'x' } } as const;
   const checked = { version: 'v3', at: START, finding: 'accepted' } as const;
-  await end(await take(0), { kind: 'publish', publication: examplePublication(), holdKey: 'v1:0123456789abcdef' });
+  await end(await take(0), { kind: 'publish', token: exampleToken(), holdKey: 'v1:0123456789abcdef' });
   await table.store.reject(PAIR, await take(1), { version: 'v2', at: START, goneVersions: [] }, IN_TIME);
   await end(await take(2), { kind: 'hold', key: 'v2:0123456789abcdef', hold: wait, expiredKeys: [], checked });
   await end(await take(3), { kind: 'pause', pause: wait });

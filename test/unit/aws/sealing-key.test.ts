@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
 import { createSealingKeys, type SealingKey } from '../../../functions/aws/sealing/sealing-key.ts';
+import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
 import { sealingKeyName } from '../../../functions/contract.ts';
 import { alterAnswers } from '../../support/altered-answers.ts';
 import type { Fault } from '../../support/aws-faults.ts';

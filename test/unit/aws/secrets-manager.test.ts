@@ -1,8 +1,7 @@
 import { inspect } from 'node:util';
 import type { SecretsManagerClientConfig } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { createSecretsManagerClient } from '../../../functions/aws/clients.ts';
-import { createSecretReader } from '../../../functions/aws/secrets-manager.ts';
+import { createSecretReader, createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
 import { alterAnswers } from '../../support/altered-answers.ts';
 import type { Fault } from '../../support/aws-faults.ts';
 import { startSecretsManager } from '../../support/stand-ins.ts';

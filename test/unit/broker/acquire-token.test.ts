@@ -11,7 +11,7 @@ import type { Renewal } from '../../../functions/broker/token-request/renew-toke
 import type { SecretStage } from '../../../functions/contract.ts';
 import { found } from '../../support/broker-world.ts';
 import { START } from '../../support/example.ts';
-import { exampleCall, examplePublication, exampleToken } from '../../support/pair-examples.ts';
+import { exampleCall, exampleToken } from '../../support/pair-examples.ts';
 import { createReferencePairStore } from '../../support/reference-pair-store.ts';
 
 const { pair } = exampleCall();
@@ -25,7 +25,7 @@ const WAIT: Step<string> = { kind: 'wait' };
 const REQUEST: Step<string> = { kind: 'request', forced: false };
 const RENEW: Step<string> = { kind: 'renew', answer: 'old token', timeoutMs: 1_000 };
 const answer = (text: string): Step<string> => ({ kind: 'answer', answer: text });
-const TOKEN: Renewal = { outcome: 'token', publication: examplePublication() };
+const TOKEN: Renewal = { outcome: 'token', token: exampleToken() };
 const REJECTED: Renewal = { outcome: 'rejected' };
 const FAILED: Renewal = { outcome: 'failed', problem: new Problem('token-endpoint-unavailable', 'down') };
 /** Waits as long as another call holds the lease. */
@@ -88,7 +88,7 @@ function setUp(options: Options = {}) {
       if (renewal.outcome !== 'token') return renewal;
       return {
         outcome: 'token',
-        publication: examplePublication(exampleToken({ credentialVersion: version.versionId })),
+        token: exampleToken({ credentialVersion: version.versionId }),
       };
     },
     now: () => clock.now,
@@ -410,7 +410,7 @@ describe('what was read from the table', () => {
 });
 
 describe('a record whose token this environment cannot open', () => {
-  const own = { ...EMPTY_RECORD, token: exampleToken({ fingerprint: 'own' }), lifetimeSeenMs: 60 * MINUTE_MS };
+  const own = { ...EMPTY_RECORD, token: exampleToken({ fingerprint: 'own' }) };
   const closed = { fence: 4, disabled: true, closedUntil: START + 1 };
 
   it('serves with the own token, and its flags count', async () => {

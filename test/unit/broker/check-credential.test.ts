@@ -121,7 +121,6 @@ describe('a check', () => {
 describe('a check, to the millisecond:', () => {
   const NOW = START;
   const token = exampleToken({ issuedAt: NOW - HOUR_MS, expiresAt: NOW + HOUR_MS });
-  const lifetimeSeenMs = 2 * HOUR_MS;
   const problem = { type: 'token-endpoint-unavailable', detail: 'down' } as const;
   const wait = (untilMs: number, changes: Partial<StoredProblem> = {}) => ({
     until: NOW + untilMs,
@@ -177,7 +176,7 @@ describe('a check, to the millisecond:', () => {
     ],
     ['until its next chance', latched('v1', 15 * MINUTE_MS), 'accepted v1 by request'],
   ])('%s', async (_, record, result) => {
-    expect(await checkOf({ lifetimeSeenMs, ...record })).toBe(result);
+    expect(await checkOf(record)).toBe(result);
   });
 
   const checked = (ageMs: number, version = 'v2') => ({
@@ -226,7 +225,7 @@ describe('a check, to the millisecond:', () => {
     ['a latched one', 'AWSCURRENT', {}, latched('v1', 7, 3), 'accepted v1 by traffic 3600000 ms ago'],
     ['one whose token has lapsed', 'AWSCURRENT', { expiresAt: NOW }, {}, 'accepted v1 by request'],
   ])('a living token that a new one would end proves %s', async (_, stage, changes, record, result) => {
-    const living = { token: { ...token, ...changes }, lifetimeSeenMs, ...record };
+    const living = { token: { ...token, ...changes }, ...record };
     expect(await checkOf(living, stage, { singleActiveToken: true })).toBe(result);
   });
 });
@@ -243,7 +242,7 @@ describe('a check that finds the secret gone', () => {
   const missing = { finding: 'secret-missing', provenBy: 'secret' };
   const gone = (fault: SecretReading, record: Partial<PairRecord> = {}) => {
     const world = setUp({ ...AT_ONCE, secretsLatencyMs: 1, secretsFault: fault });
-    world.shared.change(pair, (empty) => ({ ...empty, fence: 1, token, lifetimeSeenMs: HOUR_MS, ...record }));
+    world.shared.change(pair, (empty) => ({ ...empty, fence: 1, token, ...record }));
     return { ...world, tokenNow: () => world.shared.peek(pair).token };
   };
 

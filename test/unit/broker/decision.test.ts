@@ -17,7 +17,6 @@ const PUBLISHED: PairRecord = {
   ...EMPTY_RECORD,
   fence: 1,
   token: TOKEN,
-  lifetimeSeenMs: 3_600 * SECOND_MS,
   attemptedAt: START,
 };
 const SOFT = START + 2_900 * SECOND_MS;
@@ -93,7 +92,7 @@ it.each<[string, string, Changes]>([
   [
     'the hard margin of the longest life time seen',
     'shared',
-    { record: { lifetimeSeenMs: 1 }, now: HARD, mayRenew: false },
+    { record: { token: { ...TOKEN, lifetimeSeenMs: 1 } }, now: HARD, mayRenew: false },
   ],
   ['the hard margin, under another’s lease', 'wait', { now: HARD, leaseIsOver: false }],
   ['a pause', 'token-endpoint-unavailable 7', { now: HARD, record: { pause: pause(HARD + 6_001) } }],
@@ -235,6 +234,7 @@ describe('a refused token', () => {
 it('a token lives until its hard margin, which is that of the longest life time seen', () => {
   expect(livingToken(PUBLISHED, LAST_MOMENT)).toBe(TOKEN);
   expect(livingToken(PUBLISHED, HARD)).toBeUndefined();
-  expect(livingToken({ ...PUBLISHED, lifetimeSeenMs: 5 * SECOND_MS }, HARD)).toBe(TOKEN);
+  const short = { ...TOKEN, lifetimeSeenMs: 5 * SECOND_MS };
+  expect(livingToken({ ...PUBLISHED, token: short }, HARD)).toBe(short);
   expect(livingToken(EMPTY_RECORD, START)).toBeUndefined();
 });

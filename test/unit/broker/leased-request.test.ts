@@ -9,7 +9,7 @@ import { Problem } from '../../../functions/broker/problem.ts';
 import type { Renewal, RenewToken } from '../../../functions/broker/token-request/renew-token.ts';
 import { found } from '../../support/broker-world.ts';
 import { START } from '../../support/example.ts';
-import { exampleCall, examplePublication, exampleToken } from '../../support/pair-examples.ts';
+import { exampleCall, exampleToken } from '../../support/pair-examples.ts';
 import { createReferencePairStore } from '../../support/reference-pair-store.ts';
 
 const MINUTE_MS = 60_000;
@@ -24,7 +24,7 @@ const LOST = { kind: 'lost' };
 const REQUEST: LeaseStep<string> = { kind: 'request', forced: false };
 const RENEW: LeaseStep<string> = { kind: 'renew', answer: 'old token', timeoutMs: 1_000 };
 const WITHDRAW: LeaseStep<string> = { kind: 'withdraw', answer: 'gone' };
-const TOKEN: Renewal = { outcome: 'token', publication: examplePublication() };
+const TOKEN: Renewal = { outcome: 'token', token: exampleToken() };
 const REJECTED: Renewal = { outcome: 'rejected' };
 const SILENT = () => Promise.reject(new StoreUnavailable('TimeoutError'));
 const failed = (changes = {}): Renewal => ({
@@ -354,7 +354,7 @@ describe('the outcome of the token request', () => {
         return TOKEN;
       },
     });
-    const stored = { ...SEEN, fence: 5, attemptedAt: START, token: exampleToken(), lifetimeSeenMs: HOUR_MS };
+    const stored = { ...SEEN, fence: 5, attemptedAt: START, token: exampleToken() };
 
     expect(await world.run()).toMatchObject({ kind: 'token', token: { fingerprint: exampleToken().fingerprint } });
     expect(world.recordNow()).toMatchObject({ ...stored, held: new Map(), checked: undefined });

@@ -6,7 +6,7 @@ import { exampleToken } from '../../support/pair-examples.ts';
 
 const MINUTE_MS = 60_000;
 const PAIR = { client: 'acme', service: 'customer-insights' };
-const RECORD: PairRecord = { ...EMPTY_RECORD, fence: 4, token: exampleToken(), lifetimeSeenMs: 60 * MINUTE_MS };
+const RECORD: PairRecord = { ...EMPTY_RECORD, fence: 4, token: exampleToken() };
 
 function setUp() {
   const clock = { now: START };
@@ -51,18 +51,8 @@ describe('a shared record whose token cannot be opened', () => {
   const END = START + 60 * MINUTE_MS;
 
   it.each([
-    [
-      'gets the token of this environment',
-      closed,
-      START,
-      { ...closed, token: RECORD.token, lifetimeSeenMs: 3_600_000 },
-    ],
-    [
-      'gets it as long as it is issued',
-      closed,
-      END - 30_001,
-      { ...closed, token: RECORD.token, lifetimeSeenMs: 3_600_000 },
-    ],
+    ['gets the token of this environment', closed, START, { ...closed, token: RECORD.token }],
+    ['gets it as long as it is issued', closed, END - 30_001, { ...closed, token: RECORD.token }],
     ['gets none that is about to lapse', closed, END - 30_000, closed],
     [
       'gets none where it can be opened or holds none',

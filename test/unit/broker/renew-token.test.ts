@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { newTrace } from '../../../functions/broker/audit.ts';
 import { parseCredential } from '../../../functions/broker/credential/credential.ts';
-import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair/record.ts';
-import type { Publication } from '../../../functions/broker/pair/store.ts';
+import { EMPTY_RECORD, type PairRecord, type StoredToken } from '../../../functions/broker/pair/record.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import type { Service } from '../../../functions/broker/service.ts';
 import { createTokenRenewer } from '../../../functions/broker/token-request/renew-token.ts';
@@ -70,26 +69,24 @@ function tokenAnswer(token: string, seconds?: number): TokenExchange {
   return exchange(200, { access_token: token, expires_in: seconds });
 }
 
-/** What there is to publish. */
-async function renewal(changes: Changes): Promise<Publication> {
+/** The token that there is to publish. */
+async function renewal(changes: Changes): Promise<StoredToken> {
   const { result } = await renew(changes);
-  return result.outcome === 'token' ? result.publication : expect.fail(`the outcome is ${result.outcome}`);
+  return result.outcome === 'token' ? result.token : expect.fail(`the outcome is ${result.outcome}`);
 }
 
 describe('a token request', () => {
   it('brings a token whose life counts from the start of the request', async () => {
     const issuedAt = START - LATENCY_MS;
     expect(await renewal({})).toMatchObject({
-      token: {
-        fingerprint: 'name of new',
-        credentialVersion: 'v2',
-        issuedAt,
-        expiresAt: issuedAt + 600 * SECOND_MS,
-        // The last fifth.
-        refreshAt: issuedAt + 480 * SECOND_MS,
-        sameTokenAgain: false,
-      },
+      fingerprint: 'name of new',
+      credentialVersion: 'v2',
+      issuedAt,
+      expiresAt: issuedAt + 600 * SECOND_MS,
       lifetimeSeenMs: 600 * SECOND_MS,
+      // The last fifth.
+      refreshAt: issuedAt + 480 * SECOND_MS,
+      sameTokenAgain: false,
     });
   });
 
@@ -168,29 +165,29 @@ describe('an environment that is frozen for 20 minutes while it waits', () => {
 });
 
 describe('a token that the service hands out again', () => {
-  const old = exampleToken({ fingerprint: 'name of same', expiresAt: START + 100 * SECOND_MS });
-  const record = { token: old, lifetimeSeenMs: 3_600 * SECOND_MS };
+  const life = { expiresAt: START + 100 * SECOND_MS, lifetimeSeenMs: 3_600 * SECOND_MS };
+  const record = { token: exampleToken({ fingerprint: 'name of same', ...life }) };
 
   it('keeps its windows, however little time it has left', async () => {
-    const { token, lifetimeSeenMs } = await renewal({ record, answer: tokenAnswer('same', 100) });
-    expect(lifetimeSeenMs).toBe(3_600 * SECOND_MS);
+    const token = await renewal({ record, answer: tokenAnswer('same', 100) });
+    expect(token.lifetimeSeenMs).toBe(3_600 * SECOND_MS);
     expect(token.expiresAt - token.refreshAt).toBe(720 * SECOND_MS);
   });
 
   it('is not worth refusing again once it has been refused in vain', async () => {
     const { trace } = await renew({ record, answer: tokenAnswer('same', 100), forced: true });
     expect([...trace.warnings]).toEqual(['same-token-again']);
-    const { token } = await renewal({ record, answer: tokenAnswer('same', 100), forced: true });
+    const token = await renewal({ record, answer: tokenAnswer('same', 100), forced: true });
     expect(token.sameTokenAgain).toBe(true);
 
     const later = await renewal({ record: { ...record, token }, answer: tokenAnswer('same', 90) });
-    expect(later.token.sameTokenAgain).toBe(true);
-    const other = await renewal({ record: { ...record, token } });
-    expect(other).toMatchObject({ token: { sameTokenAgain: false }, lifetimeSeenMs: 600 * SECOND_MS });
+    expect(later.sameTokenAgain).toBe(true);
+    const other = await renewal({ record: { token } });
+    expect(other).toMatchObject({ sameTokenAgain: false, lifetimeSeenMs: 600 * SECOND_MS });
   });
 
   it('can still be refused when it was only refreshed', async () => {
-    const { token } = await renewal({ record, answer: tokenAnswer('same', 100) });
+    const token = await renewal({ record, answer: tokenAnswer('same', 100) });
     expect(token.sameTokenAgain).toBe(false);
   });
 
@@ -212,8 +209,8 @@ it('assumes the life time that the settings say, also after a refusal', async ()
   const token = exampleToken({ expirySource: 'assumed', expiresAt: START + 300 * SECOND_MS });
   const changes = { answer: tokenAnswer('new'), record: { token }, forced: true };
   const expiresAt = START - LATENCY_MS + 300 * SECOND_MS;
-  expect((await renewal(changes)).token).toMatchObject({ expirySource: 'assumed', expiresAt });
-  const { token: other } = await renewal({ ...changes, service: { assumedLifetimeSeconds: 60 } });
+  expect(await renewal(changes)).toMatchObject({ expirySource: 'assumed', expiresAt });
+  const other = await renewal({ ...changes, service: { assumedLifetimeSeconds: 60 } });
   expect(other.expiresAt).toBe(START - LATENCY_MS + 60 * SECOND_MS);
 });
 

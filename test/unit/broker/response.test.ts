@@ -14,6 +14,7 @@ const TOKEN: StoredToken = {
   accessToken: new Redacted('token-1'),
   tokenType: 'Bearer',
   issuedAt: START,
+  lifetimeSeenMs: 3_600_000,
   expiresAt: START + 3_600_000,
   expirySource: 'response',
   passThrough: { region: 'eu', expires_in: '7' },

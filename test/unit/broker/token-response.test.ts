@@ -55,15 +55,16 @@ describe('a member to be passed on', () => {
 
   it.each([
     ...['csrf_token', 'jwt', 'jwt_assertion', 'refresh', 'refreshed', 'bearer', 'Authorization'],
-    ...['client_secret', 'secret_word', 'password', 'old_passwords'],
-  ])('stays here when its name says that it is secret, alone or beside others: %s', (name) => {
+    ...['client_secret', 'secret_word', 'password', 'old_passwords', `${'a'.repeat(60)}_token`, 'a'.repeat(65)],
+  ])('stays here when its name says that it is secret or is too long, alone or in an object: %s', (name) => {
     expect(passed(`info.${name}`, `"${name}":"x"`)).toEqual({});
     expect(passed('info', `"${name}":"x"`)).toEqual({});
   });
 
   it.each([
     ...['token_kind', 'uses_jwt', 'may_refresh', 'bearer_kind', 'for_bearer', 'authorization_url', 'pre_authorization'],
-  ])('is passed on when its name only speaks of secrets: %s', (name) => {
+    ...['_', 'a'.repeat(64)],
+  ])('is passed on when its name only speaks of secrets, or of none: %s', (name) => {
     expect(passed(`info.${name}`, `"${name}":"x"`)).toEqual({ [`info.${name}`]: 'x' });
   });
 

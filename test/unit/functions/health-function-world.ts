@@ -1,4 +1,4 @@
-import { ScanCommand } from '@aws-sdk/client-dynamodb';
+import { DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb';
 import {
   CreateSecretCommand,
   DeleteSecretCommand,
@@ -12,7 +12,7 @@ import type { PublishedMessage } from '../../../bin/local/aws/sns-sts.ts';
 import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
 import { startTokenService } from '../../../bin/local/token-service/server.ts';
 import { createTokenBroker } from '../../../client/token-broker.ts';
-import { createDynamoDBClient, createSecretsManagerClient } from '../../../functions/aws/clients.ts';
+import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
 import type { AccessRule } from '../../../functions/broker/authorize.ts';
 import { createHealthFunction } from '../../../functions/health-function.ts';
 import { createTokenFunction } from '../../../functions/token-function.ts';
@@ -28,7 +28,7 @@ export const CREDENTIALS = {
 };
 
 const PROBE = roleArn('probe');
-const HEALTH = { role: roleArn('health'), accessKeyId: 'AKIDHEALTH', secretAccessKey: 'marked+health/key' };
+export const HEALTH = { role: roleArn('health'), accessKeyId: 'AKIDHEALTH', secretAccessKey: 'marked+health/key' };
 const BILLING = { role: roleArn('billing'), accessKeyId: 'AKIDBILLING', secretAccessKey: 'marked+billing/key' };
 const PROBE_KEY = {
   role: PROBE,
@@ -84,7 +84,7 @@ export async function startHealthFunctionWorld(options: Options = {}) {
   };
   for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
   const secrets = createSecretsManagerClient();
-  const table = createDynamoDBClient();
+  const table = new DynamoDBClient();
   await ensurePairTable(table, TABLE);
   await ensureSealingKey(secrets, ENVIRONMENT);
 

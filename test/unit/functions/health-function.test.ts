@@ -144,6 +144,14 @@ describe('when something around the run fails', () => {
     await expect(run()).rejects.toThrow('The clients cannot be listed: AccessDeniedException');
     expect(healthLines).toEqual([]);
   });
+
+  it('sees that no operator would be told, also when SNS does not say', async () => {
+    const { run, sns } = await startHealthFunctionWorld();
+    sns.failWith('access-denied');
+    expect((await run()).line).toMatchObject({ OperatorsUnreachable: 1 });
+    sns.failWith(undefined);
+    expect((await run()).line).toMatchObject({ OperatorsUnreachable: 0 });
+  });
 });
 
 it('keeps what it remembers in items of its own', async () => {

@@ -12,8 +12,8 @@ const KEY_ID = '12345678-1234-1234-1234-123456789012';
 const ALARMS = [
   ...["must be 'errors' or 'internal-errors' or 'throttles' or 'p99-duration' or 'client-error-surge'"],
   ...["'denied-caller-surge' or 'credential-rejected' or 'shared-cache-degraded' or 'secrets-stale' or 'latch-active'"],
-  ...["'service-incident' or 'health-silent' or 'probe-not-denied' or 'failed-events' or 'new-version-errors'"],
-  ...["'new-version-internal-errors' or 'new-version-p99-duration' or 'direct-invocation'"],
+  ...["'service-incident' or 'health-silent' or 'probe-not-denied' or 'operators-unreachable' or 'failed-events'"],
+  ...["'new-version-errors' or 'new-version-internal-errors' or 'new-version-p99-duration' or 'direct-invocation'"],
   ...["'function-changed' or 'sealing-key-written' or 'trail-changed'"],
 ].join(' or ');
 const WRITER = 'arn:aws:iam::111111111111:role/key-keeper';

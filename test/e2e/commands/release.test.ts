@@ -1,0 +1,148 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { signerOf } from '../../../bin/local/aws/server.ts';
+import { listen, receive, sendJson, stop } from '../../../bin/local/loopback.ts';
+import { runCommandLine, SHELL_KEY } from './command-line.ts';
+
+const PATH = '/2015-03-31/functions/token-broker-prod';
+const BACK = ['release', 'back', '--environment', 'prod'];
+
+describe('release list', () => {
+  it('shows every version, newest first, and which part of the calls it has', async () => {
+    const { env } = await startAws({ alias: { FunctionVersion: '9', weights: { 10: 0.1 } } });
+    const { exitCode, stdout } = await runCommandLine(['release', 'list', '--environment', 'prod'], env);
+    expect(exitCode).toBe(0);
+    expect(stdout.trimEnd().split('\n')).toEqual([
+      expect.stringMatching(/^VERSION +PUBLISHED +CODE +CALLS$/),
+      expect.stringMatching(/^10 +2026-01-10\S+ +code-of-10-a +10 %$/),
+      expect.stringMatching(/^9 +2026-01-09\S+ +code-of-9-ab +90 %$/),
+      expect.stringMatching(/^8 +2026-01-08\S+ +code-of-8-ab +-$/),
+    ]);
+  });
+
+  it('names what the identity may not do', async () => {
+    const { env } = await startAws({ denied: 'GET' });
+    const { exitCode, stderr } = await runCommandLine(['release', 'list', '--environment', 'prod'], env);
+    expect(exitCode).toBe(1);
+    expect(stderr).toMatch(/aws-access-denied: .*lambda:GetAlias in eu-west-1 \(AccessDeniedException\)/);
+  });
+});
+
+describe('release back', () => {
+  it('gives all calls to the version before, and says what the next deployment needs', async () => {
+    const { env, state } = await startAws();
+    const { exitCode, stdout, stderr } = await runCommandLine([...BACK, '--yes'], env);
+    expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: 'live: version 9\n' });
+    expect(stderr).toMatch(/environment prod \(account 222222222222, region eu-west-1\).*version 9 .*access rules/s);
+    expect(stderr).toContain("canary: 'off'");
+    expect(state).toMatchObject({ alias: { FunctionVersion: '9', weights: {} }, stopped: [] });
+  });
+
+  it('goes to the version that --to names', async () => {
+    const { env, state } = await startAws();
+    const { stdout } = await runCommandLine([...BACK, '--to', '8', '--yes', '--json'], env);
+    expect(JSON.parse(stdout)).toEqual({ environment: 'prod', version: '8', stopped: [] });
+    expect(state.alias.FunctionVersion).toBe('8');
+  });
+
+  it('stops a deployment that is under way, and leaves the new version no part of the calls', async () => {
+    const { env, state } = await startAws({ alias: UNDER_WAY, deployments: ['d-1'] });
+    const { exitCode, stderr } = await runCommandLine([...BACK, '--yes'], env);
+    expect(exitCode).toBe(0);
+    expect(stderr).toContain('stops the deployment d-1');
+    expect(state).toMatchObject({ alias: { FunctionVersion: '9', weights: {} }, stopped: ['d-1'] });
+  });
+
+  it('goes back although CodeDeploy does not say whether one is under way, and says so', async () => {
+    const { env, state } = await startAws({ alias: UNDER_WAY, denied: 'POST' });
+    const { exitCode, stderr } = await runCommandLine([...BACK, '--yes'], env);
+    expect(exitCode).toBe(0);
+    expect(stderr).toMatch(/under way, which could undo this, is unknown: .*codedeploy:ListDeployments/);
+    expect(state.alias).toEqual({ FunctionVersion: '9', weights: {} });
+  });
+
+  it.each([
+    ['without a terminal', [], {}, 2, /no terminal.*--yes/],
+    ['with --dry-run', ['--dry-run'], {}, 0, /gives all calls to version 9 .*Nothing was changed/s],
+    ['to a version that is not there', ['--to', '7', '--yes'], {}, 1, /version-missing: There is no version 7/],
+    ['from the first version', ['--yes'], { alias: { FunctionVersion: '8', weights: {} } }, 1, /no version before 8/],
+    [
+      'past a deployment that is under way',
+      ['--to', '8', '--yes'],
+      { alias: UNDER_WAY, deployments: ['d-1'] },
+      1,
+      /deployment-under-way: The deployment d-1/,
+    ],
+    ['over a deployment that began meanwhile', ['--yes'], { revision: 'another' }, 1, /PreconditionFailedException/],
+    ['in an environment that the settings do not name', ['--environment', 'local', '--yes'], {}, 2, /no environment/],
+  ])('changes nothing %s', async (_, args, given, exitCode, message) => {
+    const { env, state } = await startAws(given);
+    const before = structuredClone(state);
+    const result = await runCommandLine([...BACK, ...args], env);
+    expect(result).toEqual({ exitCode, stdout: '', stderr: expect.stringMatching(message) });
+    expect(state).toEqual(before);
+  });
+});
+
+const UNDER_WAY = { FunctionVersion: '9', weights: { 10: 0.1 } };
+
+interface Given {
+  readonly alias?: { readonly FunctionVersion: string; readonly weights: Readonly<Record<string, number>> };
+  readonly deployments?: readonly string[];
+  /** The method of the calls that the identity may not make. */
+  readonly denied?: 'GET' | 'POST';
+  /** Of the alias, when it is written. */
+  readonly revision?: string;
+}
+
+/** Stands in for the operations of Lambda and CodeDeploy that the commands use, and checks their signatures. */
+async function startAws(given: Given = {}) {
+  const { alias = { FunctionVersion: '10', weights: {} }, deployments = [], denied, revision = 'now' } = given;
+  const state = { alias, stopped: [] as string[] };
+  const versions = ['$LATEST', '8', '9', '10'].map((Version) => ({
+    Version,
+    LastModified: `2026-01-${Version.padStart(2, '0')}T10:00:00.000+0000`,
+    CodeSha256: `code-of-${Version}-abcdef`,
+  }));
+  const server = createServer((incoming, response) => {
+    answer(incoming, response).catch(() => response.destroy());
+  });
+  const answer = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const request = await receive(incoming, 10_000);
+    const { method, path, query } = request;
+    const target = incoming.headers['x-amz-target'];
+    const body = request.body.length === 0 ? {} : JSON.parse(Buffer.from(request.body).toString());
+    await signerOf(request, target ? 'codedeploy' : 'lambda', { keys: [SHELL_KEY] });
+    const refuse = (status: number, name: string) => {
+      response.writeHead(status, { 'x-amzn-errortype': `${name}:` }).end('{}');
+    };
+    if (method === denied) return refuse(403, 'AccessDeniedException');
+    if (target === 'CodeDeploy_20141006.ListDeployments') {
+      expect(body).toMatchObject({ applicationName: 'token-broker-prod', deploymentGroupName: 'token-broker-prod' });
+      return sendJson(response, 200, { deployments });
+    }
+    if (target === 'CodeDeploy_20141006.StopDeployment') {
+      state.stopped.push(body.deploymentId);
+      return sendJson(response, 200, { status: 'Succeeded' });
+    }
+    if (path === `${PATH}/versions`) {
+      const isFirst = query === '';
+      const Versions = isFirst ? versions.slice(0, 2) : versions.slice(2);
+      return sendJson(response, 200, { Versions, NextMarker: isFirst ? 'a+b/c=' : null });
+    }
+    if (path !== `${PATH}/aliases/live`) return refuse(404, 'ResourceNotFoundException');
+    if (method === 'PUT') {
+      if ((body.RevisionId ?? revision) !== revision) return refuse(412, 'PreconditionFailedException');
+      state.alias = { FunctionVersion: body.FunctionVersion, weights: body.RoutingConfig.AdditionalVersionWeights };
+    }
+    const { FunctionVersion, weights } = state.alias;
+    sendJson(response, 200, {
+      FunctionVersion,
+      RevisionId: 'now',
+      RoutingConfig: Object.keys(weights).length === 0 ? null : { AdditionalVersionWeights: weights },
+    });
+  };
+  const url = `http://127.0.0.1:${await listen(server, 0)}`;
+  onTestFinished(() => stop(server));
+  return { env: { AWS_ENDPOINT_URL_LAMBDA: url, AWS_ENDPOINT_URL_CODEDEPLOY: url }, state };
+}
