@@ -1,16 +1,8 @@
 import { DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb';
 import { PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { findMark } from '../support/encodings.ts';
-import {
-  keepCalling,
-  NEW,
-  OLD,
-  type OperatorWorld,
-  SERVICES,
-  startOperatorWorld,
-  WRONG,
-} from './commands/operator-world.ts';
+import { it, keepCalling, NEW, OLD, type OperatorWorld, SERVICES, WRONG } from './commands/operator-world.ts';
 
 /** As an operator does who uses the AWS command line: no command of ours looks at the credential before. */
 async function promoteDirectly(world: OperatorWorld, credential: object): Promise<void> {
@@ -20,8 +12,9 @@ async function promoteDirectly(world: OperatorWorld, credential: object): Promis
 }
 
 describe('a version that is promoted directly in Secrets Manager', () => {
-  it('and is wrong costs no caller a token, each service one request, and the operators one message', async () => {
-    const world = await startOperatorWorld();
+  it('and is wrong costs no caller a token, each service one request, and the operators one message', async ({
+    world,
+  }) => {
     const stop = await keepCalling(world);
     const before = world.tokenService.requests.length;
     await promoteDirectly(world, WRONG);
@@ -34,27 +27,27 @@ describe('a version that is promoted directly in Secrets Manager', () => {
     expect(world.messages[0]?.text).not.toContain('marked-');
   });
 
-  it('and is good gives its token to the callers, without a message to the operators', async () => {
-    const world = await startOperatorWorld();
+  it('and is good gives its token to the callers, without a message to the operators', async ({ world }) => {
     const stop = await keepCalling(world);
     await promoteDirectly(world, NEW);
 
     expect(await stop()).toMatchObject({ failures: [] });
     expect(world.messages).toEqual([]);
-    const { stdout } = await world.run(['client', 'check', 'acme', '--service', SERVICES[0], '--json']);
-    expect(JSON.parse(stdout).checks).toMatchObject([{ finding: 'accepted', proven_by: 'traffic' }]);
+    const { checks } = await world.json(`client check acme --service ${SERVICES[0]}`);
+    expect(checks).toMatchObject([{ finding: 'accepted', proven_by: 'traffic' }]);
   });
 });
 
-it('all that is written meanwhile holds no secret and no token, in no encoding: lines, messages, output and table', async () => {
-  const world = await startOperatorWorld();
+it('all that is written meanwhile holds no secret and no token, in no encoding: lines, messages, output and table', async ({
+  world,
+}) => {
   const stop = await keepCalling(world);
   const results = [
-    await world.run(['client', 'put', 'acme', '--json'], { input: NEW }),
-    await world.run(['client', 'put', 'acme'], { input: WRONG }),
+    await world.run('client put acme --json', { input: NEW }),
+    await world.run('client put acme', { input: WRONG }),
   ];
   await promoteDirectly(world, WRONG);
-  results.push(await world.run(['health', '--run']));
+  results.push(await world.run('health --run'));
   const { tokens } = await stop();
   const { Items } = await new DynamoDBClient().send(new ScanCommand({ TableName: 'token-broker-local' }));
   const everything = [...world.written, JSON.stringify([results, world.messages, Items])].join();

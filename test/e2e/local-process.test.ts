@@ -19,6 +19,7 @@ import {
   tokenServiceUrl,
 } from '../support/local-broker.ts';
 import { motoIsInstalled, startMoto } from '../support/moto.ts';
+import { ended } from './commands/command-line.ts';
 
 const BILLING = { accessKeyId: 'AKIDLOCALBILLING', secretAccessKey: 'local-billing-secret' };
 
@@ -32,7 +33,7 @@ const askFor = (broker: LocalBrokerProcess, client: string) =>
 
 describe('npm start', () => {
   let broker: LocalBrokerProcess;
-  let ended: Awaited<ReturnType<LocalBrokerProcess['end']>>;
+  let result: Awaited<ReturnType<LocalBrokerProcess['end']>>;
   let overview: string;
   let token: string;
 
@@ -44,18 +45,18 @@ describe('npm start', () => {
     await reader?.read();
     ({ access_token: token } = (await askFor(broker, 'acme')).json);
     for (const client of ['acme', 'initech', 'no-such-client']) await askFor(broker, client);
-    ended = await broker.end();
+    result = await broker.end();
   });
 
   it('says for which clients the callers may act', () => {
-    expect(ended.stdout).toMatch(/^ {2}billing +may act for acme, globex, initech on all$/m);
-    expect(ended.stdout).toMatch(/^ {2}reporting +may act for acme on customer-insights$/m);
-    expect(ended.stdout).toMatch(/^ {2}operator +may act for all on all$/m);
-    expect(ended.stdout).toMatch(/^ {2}stranger +may act for no client$/m);
+    expect(result.stdout).toMatch(/^ {2}billing +may act for acme, globex, initech on all$/m);
+    expect(result.stdout).toMatch(/^ {2}reporting +may act for acme on customer-insights$/m);
+    expect(result.stdout).toMatch(/^ {2}operator +may act for all on all$/m);
+    expect(result.stdout).toMatch(/^ {2}stranger +may act for no client$/m);
   });
 
   it('prints a line for each decision, with neither token nor credential', () => {
-    const lines = ended.stdout.split('Ctrl-C ends it.\n')[1] ?? '';
+    const lines = result.stdout.split('Ctrl-C ends it.\n')[1] ?? '';
     expect(lines.split('\n')).toEqual([
       expect.stringMatching(/^issued {2}acme\/customer-insights {2}for aws:111111111111:billing\/local-session /),
       expect.stringMatching(/^issued {2}acme\/customer-insights .* from memory /),
@@ -71,11 +72,11 @@ describe('npm start', () => {
 
   it('only warns of variables with which Node would write secrets, because editors set them', () => {
     const warning = /^NODE_DEBUG, NODE_OPTIONS is set: Node may write credentials and tokens here; .*\n$/;
-    expect(ended.stderr).toMatch(warning);
+    expect(result.stderr).toMatch(warning);
   });
 
   it('ends everything on Ctrl-C, also while a browser shows its page', async () => {
-    expect(ended).toMatchObject({ exitCode: 0, signal: null });
+    expect(result).toMatchObject({ exitCode: 0, signal: null });
     const { TOKEN_BROKER_URL: url = '', AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets = '' } = printedVariables(broker);
     for (const one of [url, secrets, tokenServiceUrl(broker), pageUrl(broker)]) await expectFreePort(one);
   });
@@ -165,63 +166,38 @@ describe('npm start', () => {
   });
 
   it('shows its help', async () => {
-    const { exitCode, stdout, stderr } = await runLocalBroker({ args: ['--help'] });
-
-    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
-    expect(stdout).toMatch(/--config <file>.*PORT .*8788.*PAGE_PORT .*PORT\+1.*AWS_ENDPOINT_URL_SECRETS_MANAGER/s);
+    const help = /--config <file>.*PORT .*8788.*PAGE_PORT .*PORT\+1.*AWS_ENDPOINT_URL_SECRETS_MANAGER/s;
+    expect(await runLocalBroker({ args: ['--help'] })).toMatchObject(ended(0, help));
   });
 });
 
 describe('npm start, wrongly used', () => {
+  const AT = { AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE', AWS_SECRET_ACCESS_KEY: 'marked-key' };
+  const at = (endpoint: string) => ({ env: { ...AT, AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoint } });
+  const cannotStore = (at: string) => `cannot store the secret "token-broker/local/acme" at ${at}\n`;
+  const twoLines = '{ "credentials":\n{ "acme": "marked", } }';
+
+  it.each<readonly [string, Parameters<typeof runLocalBroker>[0], number, string | RegExp]>([
+    ['a port', { env: { PORT: 'abc' } }, 1, 'PORT must be a port number, not "abc"\n'],
+    ['an option', { args: ['--confg', 'file.json'] }, 2, /unknown option '--confg'.*Did you mean --config/s],
+    ['where nothing listens', at(GONE), 1, cannotStore(`${GONE}: ECONNREFUSED`)],
+    ['what is no URL', at('moto'), 1, cannotStore('moto: ERR_INVALID_URL')],
+    ['no JSON', { config: twoLines }, 1, /^\S+\/config\.json is not valid JSON \(line 2 column 21\)\n$/],
+    ['a word', { config: 'marked' }, 1, /^\S+\/config\.json is not valid JSON\n$/],
+    ['no file', { args: ['--config', '/nonexistent/x'] }, 1, 'cannot read /nonexistent/x: ENOENT\n'],
+  ])('names what it cannot use: %s', async (_, options, exitCode, stderr) => {
+    expect(await runLocalBroker(options)).toMatchObject(ended(exitCode, '', stderr));
+  });
+
   it.each(['PORT', 'PAGE_PORT'])('says that a port is taken: %s', async (name) => {
     const port = await listenForTest(createServer());
-    expect(await runLocalBroker({ env: { [name]: `${port}` } })).toEqual({
-      exitCode: 1,
-      signal: null,
-      stdout: '',
-      stderr: `port ${port} is in use; set ${name} to another one\n`,
-    });
+    const told = `port ${port} is in use; set ${name} to another one\n`;
+    expect(await runLocalBroker({ env: { [name]: `${port}` } })).toMatchObject({ ...ended(1, '', told), signal: null });
+    for (const wrong of ['abc', '65536', ''])
+      expect(() => readPorts({ [name]: wrong })).toThrow(`${name} must be a port number, not "${wrong}"`);
   });
 
-  it.each(['PORT', 'PAGE_PORT'].flatMap((name) => ['abc', '65536', ''].map((port) => [port, name] as const)))(
-    'refuses "%s" as %s',
-    (port, name) => {
-      expect(() => readPorts({ [name]: port })).toThrow(`${name} must be a port number, not "${port}"`);
-    },
-  );
-
-  it('says which port is wrong', async () => {
-    expect(await runLocalBroker({ env: { PORT: 'abc' } })).toMatchObject({
-      exitCode: 1,
-      stdout: '',
-      stderr: 'PORT must be a port number, not "abc"\n',
-    });
-  });
-
-  it('answers an unknown option with exit code 2', async () => {
-    expect(await runLocalBroker({ args: ['--confg', 'file.json'] })).toMatchObject({
-      exitCode: 2,
-      stdout: '',
-      stderr: expect.stringMatching(/unknown option '--confg'.*Did you mean --config/s),
-    });
-  });
-
-  it.each([
-    ['nothing listens there', 'http://127.0.0.1:9', 'ECONNREFUSED'],
-    ['it is no URL', 'moto', 'ERR_INVALID_URL'],
-  ])('names the Secrets Manager that it cannot use because %s', async (_, endpoint, cause) => {
-    const keys = { AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE', AWS_SECRET_ACCESS_KEY: 'marked-key' };
-
-    expect(await runLocalBroker({ env: { ...keys, AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoint } })).toMatchObject({
-      exitCode: 1,
-      stdout: '',
-      stderr: `cannot store the secret "token-broker/local/acme" at ${endpoint}: ${cause}\n`,
-    });
-  });
-});
-
-describe('npm start -- --config FILE, with a file that cannot be used', () => {
-  it('names every wrong place and why, and repeats no value', async () => {
+  it('names every wrong place of --config FILE and why, and repeats no value', async () => {
     const { exitCode, stdout, stderr } = await runLocalBroker({
       config: { services: {}, callers: [{ secretAccessKey: 'marked key' }], credentials: { acme: 'marked-secret' } },
     });
@@ -229,26 +205,6 @@ describe('npm start -- --config FILE, with a file that cannot be used', () => {
     expect(stderr).toMatch(/^The settings are wrong in \d+ places:\n/);
     expect(stderr.split('\n')).toContain('credentials.acme: must be an object');
     expect(stderr).not.toContain('marked');
-  });
-
-  it.each([
-    ['with the place where it breaks off', '{ "credentials":\n{ "acme": "marked", } }', ' \\(line 2 column 21\\)'],
-    ['in one word', 'marked', ''],
-  ])('says that it is not JSON, %s', async (_, text, place) => {
-    expect(await runLocalBroker({ config: text })).toMatchObject({
-      exitCode: 1,
-      stdout: '',
-      stderr: expect.stringMatching(`^\\S+/config\\.json is not valid JSON${place}\n$`),
-    });
-  });
-
-  it('says that it cannot be read', async () => {
-    const file = '/nonexistent/config.json';
-    expect(await runLocalBroker({ args: ['--config', file] })).toMatchObject({
-      exitCode: 1,
-      stdout: '',
-      stderr: `cannot read ${file}: ENOENT\n`,
-    });
   });
 });
 

@@ -1,15 +1,9 @@
-import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { exampleConfig } from '../../bin/local/config.ts';
 import { parseEnvironment } from '../../lib/settings/environment.ts';
 import { blocks, commands, README, table } from '../support/readme.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
-
-const root = fileURLToPath(new URL('../..', import.meta.url));
 
 describe('README.md', () => {
   it('has the two commands at its top', () => {
@@ -34,16 +28,5 @@ describe('README.md', () => {
 
     expect(Object.keys(settings)).toEqual(['accessRules', 'services']);
     expect(() => parseEnvironment('dev', { ...exampleForm(), ...settings })).not.toThrow();
-  });
-
-  it('names only scripts that exist', async () => {
-    const { scripts } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
-    const named = [...README.matchAll(/npm run (?:--silent )?([\w:-]+)/g)].map(([, script = '']) => script);
-
-    expect(Object.keys(scripts)).toEqual(expect.arrayContaining(named));
-  });
-
-  it.each([...README.matchAll(/\]\(([^)]+)\)/g)].map(([, link = '']) => link))('links to a file: %s', (link) => {
-    expect(existsSync(join(root, link.replace(/#.*/, '')))).toBe(true);
   });
 });

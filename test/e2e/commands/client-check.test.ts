@@ -1,26 +1,37 @@
 import { CreateSecretCommand, PutSecretValueCommand, TagResourceCommand } from '@aws-sdk/client-secrets-manager';
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { problem } from '../../unit/client/broker-answers.ts';
 import { startLoopbackServer } from '../../unit/client/loopback-server.ts';
-import { OLD, SERVICES, startOperatorWorld, WRONG } from './operator-world.ts';
+import { ended } from './command-line.ts';
+import { it, OLD, SERVICES, WRONG } from './operator-world.ts';
 
 const [INSIGHTS, CLEANSING] = SERVICES;
-const CHECK = ['client', 'check', 'acme'];
+const CHECK = 'client check acme';
+const ACCEPTED = /^SERVICE +FINDING .*\ncustomer-insights +accepted .* request .*\nmerchant-.* accepted .*\n$/;
+const LATCHED = /customer-insights +rejected .* latch .*\nmerchant-payment-cleansing +rejected/;
+
+type Row = readonly [what: string, command: string, exitCode: number, stdout: RegExp | string, stderr?: RegExp];
 
 describe('client check', () => {
-  it('shows a finding for each service of the client', async () => {
-    const world = await startOperatorWorld();
-    const { exitCode, stdout, stderr } = await world.run(CHECK);
-    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
-    expect(stdout).toMatch(
-      /^SERVICE +FINDING .*\ncustomer-insights +accepted .* request .*\nmerchant-.* accepted .*\n$/,
-    );
+  it.for<Row>([
+    ['shows a finding for each service of the client', CHECK, 0, ACCEPTED],
+    ['tells which version is missing', `${CHECK} --stage AWSPREVIOUS`, 1, /secret-missing/, /has no version with this/],
+    ['tells that no rule covers it', `${CHECK} --service x`, 1, /access-denied/, /Compare both names with what whoami/],
+    ['tells that there is no client', 'client check globex', 1, '', /secret-missing: There is no client "globex"/],
+    [
+      'says only once what stops it',
+      `${CHECK} --region eu-west-1`,
+      1,
+      '',
+      /^error: aws-wrong-scope: .*\n.*region.*\n$/,
+    ],
+  ])('%s', async ([_, command, exitCode, stdout, stderr], { world }) => {
+    expect(await world.run(command)).toEqual(ended(exitCode, stdout, stderr));
   });
 
-  it('answers --json as the broker does', async () => {
-    const world = await startOperatorWorld();
-    const { stdout } = await world.run([...CHECK, '--service', INSIGHTS, '--json']);
-    expect(JSON.parse(stdout)).toEqual({
+  it('answers --json as the broker does, about one service without Secrets Manager', async ({ world }) => {
+    const env = { AWS_ENDPOINT_URL_SECRETS_MANAGER: '' };
+    expect(await world.json(`${CHECK} --service ${INSIGHTS}`, { env })).toEqual({
       environment: 'local',
       client: 'acme',
       stage: 'AWSCURRENT',
@@ -39,87 +50,43 @@ describe('client check', () => {
     });
   });
 
-  it('asks about one service without Secrets Manager', async () => {
-    const world = await startOperatorWorld();
-    const env = { AWS_ENDPOINT_URL_SECRETS_MANAGER: '' };
-    const { exitCode, stdout } = await world.run([...CHECK, '--service', CLEANSING], { env });
-    expect(exitCode).toBe(0);
-    expect(stdout).not.toContain(INSIGHTS);
+  it('ends with 1 and says what to do, once, when a credential is rejected', async ({ world }) => {
+    await world.run('client put acme', { input: WRONG });
+    const advice = /^customer-insights, merchant-\S+: Store the right credential with client put acme.*\n$/;
+    expect(await world.run(`${CHECK} --stage AWSPENDING`)).toEqual(ended(1, LATCHED, advice));
   });
 
-  it('ends with 1 and says what to do, once, when a credential is rejected', async () => {
-    const world = await startOperatorWorld();
-    await world.run(['client', 'put', 'acme'], { input: WRONG });
-    const { exitCode, stdout, stderr } = await world.run([...CHECK, '--stage', 'AWSPENDING']);
-    expect(exitCode).toBe(1);
-    expect(stdout).toMatch(/customer-insights +rejected .* latch .*\nmerchant-payment-cleansing +rejected/);
-    expect(stderr).toMatch(
-      /^customer-insights, merchant-payment-cleansing: Store the right credential with client put acme.*\n$/,
-    );
-  });
-
-  it.each([
-    ['secret-missing', ['--stage', 'AWSPREVIOUS'], /token-broker\/local\/acme has no version with this stage/],
-    ['access-denied', ['--service', 'unknown'], /Compare both names with what whoami/],
-  ])('explains "%s"', async (finding, args, advice) => {
-    const world = await startOperatorWorld();
-    const { exitCode, stdout, stderr } = await world.run([...CHECK, ...args]);
-    expect(exitCode).toBe(1);
-    expect(stdout).toContain(finding);
-    expect(stderr).toMatch(advice);
-  });
-
-  it('tells that there is no such client', async () => {
-    const world = await startOperatorWorld();
-    const { exitCode, stderr } = await world.run(['client', 'check', 'globex']);
-    expect(exitCode).toBe(1);
-    expect(stderr).toMatch(/secret-missing: There is no client "globex"/);
-  });
-
-  it('goes on after a problem of one service', async () => {
-    const world = await startOperatorWorld();
+  it('goes on after a problem of one service', async ({ world }) => {
     const broker = await startLoopbackServer((response, request) => {
       const { service } = JSON.parse(request.body);
-      const type = service === INSIGHTS ? 'secrets-unavailable' : 'token-endpoint-timeout';
-      problem(type)(response, request);
+      problem(service === INSIGHTS ? 'secrets-unavailable' : 'token-endpoint-timeout')(response, request);
     });
-    const { exitCode, stdout } = await world.run([...CHECK, '--url', broker.url, '--json']);
+    const { checks } = await world.json(`${CHECK} --url ${broker.url}`);
     await broker.close();
-    expect(exitCode).toBe(1);
-    expect(JSON.parse(stdout).checks).toMatchObject([
+    expect(checks).toMatchObject([
       { service: INSIGHTS, problem: { type: 'secrets-unavailable', status: 503 } },
       { service: CLEANSING, problem: { type: 'token-endpoint-timeout', status: 504 } },
     ]);
   });
-
-  it('says only once what keeps it from asking at all', async () => {
-    const world = await startOperatorWorld();
-    const { exitCode, stdout, stderr } = await world.run([...CHECK, '--region', 'eu-west-1']);
-    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
-    expect(stderr).toMatch(/^error: aws-wrong-scope: .*\n.*region.*\n$/);
-  });
 });
 
 describe('client retry', () => {
-  it('lets a version be sent again that a service has rejected by mistake', async () => {
-    const world = await startOperatorWorld();
+  it('lets a version be sent again that a service has rejected by mistake', async ({ world }) => {
     world.tokenService.respondWith(INSIGHTS, { status: 401 });
     expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +rejected/);
     world.tokenService.respondWith(INSIGHTS, undefined);
     expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +rejected .* latch/);
 
-    const { exitCode, stdout, stderr } = await world.run(['client', 'retry', 'acme', '--yes']);
-    expect(exitCode).toBe(0);
-    expect(stdout).toMatch(/acme +customer-insights +[0-9a-f]{8} +- +-\nacme +merchant-payment-cleansing +- +- +-\n$/);
-    expect(stderr).toMatch(/up to three times: .* may lock the account/);
-    expect(await world.run(CHECK)).toMatchObject({ exitCode: 0, stderr: '' });
+    const cleared = /acme +customer-insights +[0-9a-f]{8} +- +-\nacme +merchant-payment-cleansing +- +- +-\n$/;
+    const warning = /up to three times: .* may lock the account/;
+    expect(await world.run('client retry acme --yes')).toEqual(ended(0, cleared, warning));
+    expect(await world.run(CHECK)).toEqual(ended(0, /accepted/));
   });
 
-  it('touches one service only when that is named, and tells when there was nothing', async () => {
-    const world = await startOperatorWorld();
+  it('touches one service only when that is named, and tells when there was nothing', async ({ world }) => {
     world.tokenService.respondWith(INSIGHTS, { status: 401 });
     await world.run(CHECK);
-    const { stdout, stderr } = await world.run(['client', 'retry', 'acme', '--yes', '--service', CLEANSING, '--json']);
+    const { stdout, stderr } = await world.run(`client retry acme --yes --service ${CLEANSING} --json`);
     expect(JSON.parse(stdout)).toMatchObject({
       client: 'acme',
       cleared: [{ client: 'acme', service: CLEANSING, versions: [], holds: [], pause: false }],
@@ -127,63 +94,44 @@ describe('client retry', () => {
     expect(stderr).toMatch(/\nNo version was latched or held, and no pair was paused\.\n$/);
     expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +rejected .* latch/);
   });
-});
 
-describe('client retry --service', () => {
-  it('lets every client of a service be sent again at once after an outage, and tells what it cleared', async () => {
-    const world = await startOperatorWorld();
-    for (const [client, services] of [
-      ['globex', INSIGHTS],
-      ['hooli', CLEANSING],
-    ] as const) {
+  it('lets every client of a service be sent again after an outage, and tells what it cleared', async ({ world }) => {
+    const clients = { globex: INSIGHTS, hooli: CLEANSING };
+    for (const [client, services] of Object.entries(clients)) {
       const Tags = [{ Key: 'services', Value: services }];
       const secret = { Name: `token-broker/local/${client}`, SecretString: JSON.stringify(OLD), Tags };
       await world.secretsManager.send(new CreateSecretCommand(secret));
     }
     world.tokenService.respondWith(INSIGHTS, { status: 503, headers: { 'retry-after': '300' } });
-    for (const client of ['acme', 'globex']) await world.run(['client', 'check', client, '--service', INSIGHTS]);
+    for (const client of ['acme', 'globex']) await world.run(`client check ${client} --service ${INSIGHTS}`);
     world.tokenService.respondWith(INSIGHTS, undefined);
     expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +unreachable/);
 
-    const { exitCode, stdout, stderr } = await world.run(['client', 'retry', '--service', INSIGHTS, '--yes']);
-    expect({ exitCode, stdout }).toEqual({
-      exitCode: 0,
-      stdout: expect.stringMatching(
-        /^CLIENT .*\nacme +customer-insights +- +- +ended\nglobex +customer-insights +- +- +ended\n$/,
-      ),
-    });
-    expect(stderr).toMatch(/may be sent again/);
+    const cleared = ['acme', 'globex'].map((client) => `${client} +customer-insights +- +- +ended\n`).join('');
+    const told = ended(0, new RegExp(`^CLIENT .*\n${cleared}$`), /may be sent again/);
+    expect(await world.run(`client retry --service ${INSIGHTS} --yes`)).toEqual(told);
     expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +accepted/);
   });
 });
 
-describe('the credentials of these tests', () => {
-  it('are in no output, which the other tests rely on', async () => {
-    const world = await startOperatorWorld();
-    const told = `{"type":"x","title":"x","detail":"${OLD.secret}"}`;
-    const broker = await startLoopbackServer((response) =>
-      response.writeHead(500, { 'content-type': 'application/problem+json' }).end(told),
-    );
-    await expect(world.run([...CHECK, '--url', broker.url])).rejects.toThrow('a secret was printed');
-    await broker.close();
-  });
+it('the credentials of these tests are in no output, which the other tests rely on', async ({ world }) => {
+  const told = `{"type":"x","title":"x","detail":"${OLD.secret}"}`;
+  const headers = { 'content-type': 'application/problem+json' };
+  const broker = await startLoopbackServer((response) => response.writeHead(500, headers).end(told));
+  await expect(world.run(`${CHECK} --url ${broker.url}`)).rejects.toThrow('a secret was printed');
+  await broker.close();
 });
 
-describe('a client whose tag names no service', () => {
-  it.each([
-    ['client check', ['client', 'check', 'acme']],
-    ['client promote', ['client', 'promote', 'acme']],
-    ['client put', ['client', 'put', 'acme']],
-  ])('is not taken for one that every service accepts by %s', async (_, args) => {
-    const world = await startOperatorWorld();
+it.for([CHECK, 'client promote acme', 'client put acme'])(
+  'a client whose tag names no service is not taken for one that every service accepts by %s',
+  async (command, { world: { secretsManager, run } }) => {
     const secret = { SecretId: 'token-broker/local/acme' };
-    const SecretString = JSON.stringify(WRONG);
-    await world.secretsManager.send(
-      new PutSecretValueCommand({ ...secret, SecretString, VersionStages: ['AWSPENDING'] }),
-    );
-    await world.secretsManager.send(new TagResourceCommand({ ...secret, Tags: [{ Key: 'services', Value: ' ' }] }));
-    const { exitCode, stderr } = await world.run(args, { input: WRONG });
-    expect(exitCode).toBe(1);
-    expect(stderr).toMatch(/error: services-missing: /);
-  });
-});
+    const pending = { SecretString: JSON.stringify(WRONG), VersionStages: ['AWSPENDING'] };
+    await secretsManager.send(new PutSecretValueCommand({ ...secret, ...pending }));
+    await secretsManager.send(new TagResourceCommand({ ...secret, Tags: [{ Key: 'services', Value: ' ' }] }));
+    expect(await run(command, { input: WRONG })).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringMatching(/error: services-missing: /),
+    });
+  },
+);

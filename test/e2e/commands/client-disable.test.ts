@@ -1,34 +1,41 @@
 import { GetResourcePolicyCommand, PutResourcePolicyCommand } from '@aws-sdk/client-secrets-manager';
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
 import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
-import { runCommandLine } from './command-line.ts';
-import { type OperatorWorld, SERVICES, startOperatorWorld } from './operator-world.ts';
+import { ended } from './command-line.ts';
+import { it, type OperatorWorld, SERVICES } from './operator-world.ts';
 
-const CHECK = ['client', 'check', 'acme'];
+const CHECK = 'client check acme';
+const DISABLE = 'client disable acme --yes';
+const ENABLE = 'client enable acme --yes';
+const IN_ADVANCE = '--yes --even-if-missing';
 const SecretId = 'token-broker/local/acme';
 const [INSIGHTS] = SERVICES;
 /** What says where the command is about to change something, and what. */
 const PLAN_LINES = 3;
-const SECRETS = { AWS_ENDPOINT_URL_SECRETS_MANAGER: 'http://127.0.0.1:9' };
-const TABLE = { AWS_ENDPOINT_URL_DYNAMODB: 'http://127.0.0.1:9' };
+const NO_SECRETS = { env: { AWS_ENDPOINT_URL_SECRETS_MANAGER: 'http://127.0.0.1:9' } };
+const NO_TABLE = { env: { AWS_ENDPOINT_URL_DYNAMODB: 'http://127.0.0.1:9' } };
+const BOTH_DISABLED = /customer-insights +disabled .*\nmerchant-\S+ +disabled/;
 
 describe('client disable', () => {
-  it('stops every service of the environment, and enable starts them again', async () => {
-    const world = await startOperatorWorld();
-    const { exitCode, stdout, stderr } = await world.run(['client', 'disable', 'acme', '--yes']);
-    expect(exitCode).toBe(0);
-    expect(stdout).toBe('acme is disabled on customer-insights, merchant-payment-cleansing\n');
-    expect(stderr).toMatch(/\nWithin 60 s no caller is issued a token of acme\..*\n$/);
-    expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +disabled .*\nmerchant-\S+ +disabled/);
+  it('stops every service of the environment, can be repeated, and enable starts them again', async ({ world }) => {
+    const told = ended(
+      0,
+      'acme is disabled on customer-insights, merchant-payment-cleansing\n',
+      /\nWithin 60 s no caller is issued a token of acme\..*\n$/,
+    );
+    // It does not need the broker.
+    expect(await world.run(DISABLE, { env: { TOKEN_BROKER_URL: '' } })).toEqual(told);
+    const policy = await policyOf(world);
+    expect(await world.run(DISABLE)).toEqual(told);
+    expect(await policyOf(world)).toEqual(policy);
+    expect((await world.run(CHECK)).stdout).toMatch(BOTH_DISABLED);
     for (const service of SERVICES) {
-      await expect(world.caller.token({ client: 'acme', service })).rejects.toMatchObject({
-        type: 'client-disabled',
-      });
+      const refused = world.caller.token({ client: 'acme', service });
+      await expect(refused).rejects.toMatchObject({ type: 'client-disabled' });
     }
 
-    const enabled = await world.run(['client', 'enable', 'acme', '--yes', '--json']);
-    expect(JSON.parse(enabled.stdout)).toEqual({
+    expect(await world.json(ENABLE)).toEqual({
       environment: 'local',
       client: 'acme',
       services: SERVICES,
@@ -37,25 +44,16 @@ describe('client disable', () => {
       secret_denied: false,
     });
     expect(await world.run(CHECK)).toMatchObject({ exitCode: 0 });
+    // No policy stays behind where there was none.
+    expect(await policyOf(world)).toBeUndefined();
+    expect(await world.run(ENABLE)).toMatchObject({ exitCode: 0 });
   });
 
-  it('can be repeated, and does not need the broker', async () => {
-    const world = await startOperatorWorld();
-    const env = { TOKEN_BROKER_URL: '' };
-    expect(await world.run(['client', 'disable', 'acme', '--yes'], { env })).toMatchObject({ exitCode: 0 });
-    const policy = await policyOf(world);
-    expect(await world.run(['client', 'disable', 'acme', '--yes'], { env })).toMatchObject({ exitCode: 0 });
-    expect(await policyOf(world)).toEqual(policy);
-    expect((await world.run(CHECK)).stdout).toMatch(/disabled/);
-  });
-
-  it('denies the role of the token function the secret, beside what its policy says already', async () => {
-    const world = await startOperatorWorld();
+  it('denies the role of the token function the secret, beside what its policy says already', async ({ world }) => {
     const others = { Version: '2008-10-17', Id: 'ours', Statement: { Sid: 'Theirs', Effect: 'Deny', Principal: '*' } };
     const ResourcePolicy = JSON.stringify(others);
     await world.secretsManager.send(new PutResourcePolicyCommand({ SecretId, ResourcePolicy }));
-    const { stdout } = await world.run(['client', 'disable', 'acme', '--yes', '--json']);
-    expect(JSON.parse(stdout)).toMatchObject({ disabled: true, secret_denied: true });
+    expect(await world.json(DISABLE)).toMatchObject({ disabled: true, secret_denied: true });
     const denial = {
       Sid: 'TokenBrokerDisabled',
       Effect: 'Deny',
@@ -65,71 +63,56 @@ describe('client disable', () => {
       Condition: { ArnEquals: { 'aws:PrincipalArn': 'arn:aws:iam::111111111111:role/token-broker-local' } },
     };
     expect(await policyOf(world)).toEqual({ ...others, Statement: [others.Statement, denial] });
-    await world.run(['client', 'enable', 'acme', '--yes']);
+    await world.run(ENABLE);
     expect(await policyOf(world)).toEqual({ ...others, Statement: [others.Statement] });
   });
 
-  it('leaves no policy behind when it ends, where there was none', async () => {
-    const world = await startOperatorWorld();
-    await world.run(['client', 'disable', 'acme', '--yes']);
-    await world.run(['client', 'enable', 'acme', '--yes']);
-    expect(await policyOf(world)).toBeUndefined();
-    expect(await world.run(['client', 'enable', 'acme', '--yes'])).toMatchObject({ exitCode: 0 });
-  });
-
-  it('sets the flag alone with --service, and says where it does not hold', async () => {
-    const world = await startOperatorWorld();
-    const { exitCode, stdout, stderr } = await world.run(['client', 'disable', 'acme', '--yes', '--service', INSIGHTS]);
-    expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: 'acme is disabled on customer-insights\n' });
-    expect(stderr).toMatch(/does not hold for an environment that cannot read the table/);
+  it('sets the flag alone with --service, and says where it does not hold', async ({ world }) => {
+    const told = 'acme is disabled on customer-insights\n';
+    const warning = /does not hold for an environment that cannot read the table/;
+    expect(await world.run(`${DISABLE} --service ${INSIGHTS}`)).toEqual(ended(0, told, warning));
     expect(await policyOf(world)).toBeUndefined();
     expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +disabled .*\nmerchant-\S+ +accepted/);
-    const enabled = await world.run(['client', 'enable', 'acme', '--yes', '--service', INSIGHTS, '--json']);
+    const enabled = await world.run(`${ENABLE} --service ${INSIGHTS} --json`);
     expect(JSON.parse(enabled.stdout)).not.toHaveProperty('secret_denied');
     expect(enabled.stderr).toMatch(/Only the flag of this service is taken away/);
     expect(await world.run(CHECK)).toMatchObject({ exitCode: 0 });
   });
 
-  it('stops a client without a secret in advance with --even-if-missing, and says that there is nothing to deny', async () => {
-    const world = await startOperatorWorld();
-    const args = ['client', 'disable', 'globex', '--yes', '--even-if-missing', '--json'];
-    const { exitCode, stdout, stderr } = await world.run(args);
+  it('stops a client without a secret in advance with --even-if-missing, and says that there is nothing to deny', async ({
+    world,
+  }) => {
+    const { exitCode, stdout, stderr } = await world.run(`client disable globex ${IN_ADVANCE} --json`);
     expect(exitCode).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ client: 'globex', disabled: true, secret_denied: false });
     expect(stderr).toMatch(/^- denies the secret token-broker\/local\/globex to the role \S+, if there is one$/m);
     expect(stderr).toMatch(/There is no secret token-broker\/local\/globex to deny/);
   });
 
-  it('sets the flags of the services that TOKEN_BROKER_SERVICES names', async () => {
-    const world = await startOperatorWorld();
+  it('sets the flags of the services that TOKEN_BROKER_SERVICES names, else of those of its settings', async ({
+    world,
+  }) => {
     const env = { TOKEN_BROKER_SERVICES: 'customer-insights  other' };
-    const { stdout } = await world.run(['client', 'disable', 'acme', '--yes', '--json'], { env });
-    expect(JSON.parse(stdout)).toMatchObject({ services: ['customer-insights', 'other'], disabled: true });
+    const services = ['customer-insights', 'other'];
+    expect(await world.json(DISABLE, { env })).toMatchObject({ services, disabled: true });
     expect((await world.run(CHECK)).stdout).toMatch(
       /customer-insights +disabled .*\nmerchant-\S+ +secrets-unavailable/,
     );
-  });
-
-  it('finds the services of an environment in its settings', async () => {
-    const world = await startOperatorWorld();
-    const prod = ['--even-if-missing', '--environment', 'prod', '--table', 'token-broker-local'];
-    const args = ['client', 'disable', 'acme', '--yes', ...prod];
-    const { stdout } = await world.run([...args, '--json']);
-    expect(JSON.parse(stdout)).toMatchObject({ environment: 'prod', services: SERVICES });
+    const inProd = `client disable acme ${IN_ADVANCE} --environment prod --table token-broker-local`;
+    expect(await world.json(inProd)).toMatchObject({ environment: 'prod', services: SERVICES });
   });
 });
 
-describe('an environment that cannot read the table', () => {
-  it('gets no credential of a disabled client, and so no token, until it is enabled', async () => {
-    const world = await startOperatorWorld();
-    expect(await tokensWithoutTable(world)).toEqual(['a token', 'a token']);
-    await world.run(['client', 'disable', 'acme', '--yes']);
-    const requests = world.tokenService.requests.length;
-    expect(await tokensWithoutTable(world)).toEqual(['secrets-unavailable', 'secrets-unavailable']);
-    expect(world.tokenService.requests).toHaveLength(requests);
-    await world.run(['client', 'enable', 'acme', '--yes']);
-    expect(await tokensWithoutTable(world)).toEqual(['a token', 'a token']);
-  });
+it('an environment that cannot read the table gets no credential of a disabled client, and so no token', async ({
+  world,
+}) => {
+  expect(await tokensWithoutTable(world)).toEqual(['a token', 'a token']);
+  await world.run(DISABLE);
+  const requests = world.tokenService.requests.length;
+  expect(await tokensWithoutTable(world)).toEqual(['secrets-unavailable', 'secrets-unavailable']);
+  expect(world.tokenService.requests).toHaveLength(requests);
+  await world.run(ENABLE);
+  expect(await tokensWithoutTable(world)).toEqual(['a token', 'a token']);
 });
 
 async function policyOf({ secretsManager }: OperatorWorld): Promise<unknown> {
@@ -146,34 +129,24 @@ async function tokensWithoutTable({ newEnvironment }: OperatorWorld): Promise<re
 }
 
 describe('client disable, refused or failed', () => {
-  it('knows the table of an environment by its name', async () => {
-    const world = await startOperatorWorld();
-    const args = ['client', 'disable', 'acme', '--yes', '--even-if-missing', '--environment', 'dev', '--json'];
-    const { exitCode, stdout } = await world.run(args);
-    expect(exitCode).toBe(1);
-    expect(JSON.parse(stdout)).toMatchObject({ detail: 'There is no table token-broker-dev in eu-west-1' });
+  const UNKNOWN = `${DISABLE} --environment unknown`;
+
+  it.for([
+    [
+      'the table',
+      `${DISABLE} --table pairs`,
+      {},
+      /\nacme on merchant-\S+: There is no table pairs in us-east-1\n.*table-missing/s,
+    ],
+    ['its table', `client disable acme ${IN_ADVANCE} --environment dev`, {}, /no table token-broker-dev in eu-west-1/],
+    ['services', UNKNOWN, NO_SECRETS.env, /services-unknown: .*\nCheck --environment, or set TOKEN_BROKER_SERVICES/],
+    ['names of services', UNKNOWN, { ...NO_SECRETS.env, TOKEN_BROKER_SERVICES: 'a,b' }, /services-wrong/],
+  ] as const)('says that there is not: %s', async ([_, command, env, message], { world }) => {
+    expect(await world.run(command, { env })).toEqual(ended(1, '', message));
   });
 
-  it('says when the table does not exist', async () => {
-    const world = await startOperatorWorld();
-    const { exitCode, stdout, stderr } = await world.run([
-      'client',
-      'disable',
-      'acme',
-      '--yes',
-      '--table',
-      'pairs',
-      '--json',
-    ]);
-    expect(exitCode).toBe(1);
-    expect(JSON.parse(stdout)).toMatchObject({ type: 'table-missing', detail: 'There is no table pairs in us-east-1' });
-    expect(stderr).toMatch(/acme on merchant-payment-cleansing: There is no table pairs/);
-  });
-
-  it('says when DynamoDB cannot be reached, and tries every service', async () => {
-    const world = await startOperatorWorld();
-    const env = TABLE;
-    const { exitCode, stdout, stderr } = await world.run(['client', 'disable', 'acme', '--yes'], { env });
+  it('says when DynamoDB cannot be reached, and tries every service', async ({ world }) => {
+    const { exitCode, stdout, stderr } = await world.run(DISABLE, NO_TABLE);
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
     expect(stderr.split('\n').slice(PLAN_LINES)).toEqual([
       expect.stringMatching(/^acme on customer-insights: .*ECONNREFUSED/),
@@ -184,17 +157,14 @@ describe('client disable, refused or failed', () => {
       expect.any(String),
       '',
     ]);
-    const enabled = await world.run(['client', 'enable', 'acme', '--yes'], { env });
-    expect(enabled).toMatchObject({ exitCode: 1, stdout: '' });
-    expect(enabled.stderr).toMatch(
-      /\nThe broker may read the secret again, but where .* acme is still disabled\.\nerror: /,
-    );
+    const halfway = /\nThe broker may read the secret again, but where .* acme is still disabled\.\nerror: /;
+    expect(await world.run(ENABLE, NO_TABLE)).toEqual(ended(1, '', halfway));
   });
 
-  it('says that the flags hold when the secret cannot be denied, and takes no flag away when it cannot be allowed', async () => {
-    const world = await startOperatorWorld();
-    const env = { AWS_ENDPOINT_URL_SECRETS_MANAGER: 'http://127.0.0.1:9' };
-    const { exitCode, stdout, stderr } = await world.run(['client', 'disable', 'acme', '--yes'], { env });
+  it('says that the flags hold when the secret cannot be denied, and takes no flag away when it cannot be allowed', async ({
+    world,
+  }) => {
+    const { exitCode, stdout, stderr } = await world.run(DISABLE, NO_SECRETS);
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
     expect(stderr.split('\n')).toEqual([
       expect.stringMatching(/^Whether there is a client "acme" is unknown: .*DescribeSecret.*ECONNREFUSED/),
@@ -205,32 +175,8 @@ describe('client disable, refused or failed', () => {
       expect.any(String),
       '',
     ]);
-    const enabled = await world.run(['client', 'enable', 'acme', '--yes'], { env });
-    expect(enabled).toMatchObject({ exitCode: 1, stdout: '' });
-    expect(enabled.stderr).toMatch(/\nacme is still disabled: no flag was taken away\.\nerror: /);
-    expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +disabled .*\nmerchant-\S+ +disabled/);
-  });
-
-  it.each([
-    [
-      'which services there are',
-      ['--environment', 'unknown'],
-      SECRETS,
-      1,
-      /services-unknown: .*"unknown" has\nCheck --environment, or set TOKEN_BROKER_SERVICES/,
-    ],
-    [
-      'services by their names',
-      ['--environment', 'unknown'],
-      { ...SECRETS, TOKEN_BROKER_SERVICES: 'a,b' },
-      1,
-      /services-wrong/,
-    ],
-  ])('asks for %s', async (_, args, env, expected, message) => {
-    const { exitCode, stdout, stderr } = await runCommandLine(['client', 'disable', 'acme', '--yes', ...args], {
-      ...env,
-    });
-    expect({ exitCode, stdout }).toEqual({ exitCode: expected, stdout: '' });
-    expect(stderr).toMatch(message);
+    const nothing = /\nacme is still disabled: no flag was taken away\.\nerror: /;
+    expect(await world.run(ENABLE, NO_SECRETS)).toEqual(ended(1, '', nothing));
+    expect((await world.run(CHECK)).stdout).toMatch(BOTH_DISABLED);
   });
 });

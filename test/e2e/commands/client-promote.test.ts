@@ -1,86 +1,64 @@
 import { PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
-import { describe, expect, it } from 'vitest';
-import { NEW, type OperatorWorld, startOperatorWorld, WRONG } from './operator-world.ts';
+import { describe, expect } from 'vitest';
+import { ended } from './command-line.ts';
+import { it, NEW, type OperatorWorld, WRONG } from './operator-world.ts';
 
-const NOWHERE = { TOKEN_BROKER_URL: '' };
+const NOWHERE = { env: { TOKEN_BROKER_URL: '' } };
 
 async function storePending({ secretsManager }: OperatorWorld, credential: object) {
-  const { VersionId } = await secretsManager.send(
-    new PutSecretValueCommand({
-      SecretId: 'token-broker/local/acme',
-      SecretString: JSON.stringify(credential),
-      VersionStages: ['AWSPENDING'],
-    }),
-  );
-  return VersionId;
+  const stored = { SecretString: JSON.stringify(credential), VersionStages: ['AWSPENDING'] };
+  const command = new PutSecretValueCommand({ SecretId: 'token-broker/local/acme', ...stored });
+  return (await secretsManager.send(command)).VersionId;
 }
 
 async function stages(world: OperatorWorld) {
-  const { stdout } = await world.run(['client', 'list', '--json']);
-  const versions: { version: string; stages: string[] }[] = JSON.parse(stdout).clients[0].versions;
+  const { clients } = await world.json('client list');
+  const versions: { version: string; stages: string[] }[] = clients[0].versions;
   return Object.fromEntries(versions.flatMap(({ version, stages }) => stages.map((stage) => [stage, version])));
 }
 
 describe('client promote', () => {
-  it('makes the pending version current when every service accepts it', async () => {
-    const world = await startOperatorWorld();
+  it('makes the pending version current when every service accepts it', async ({ world }) => {
     const pending = await storePending(world, NEW);
-    const { exitCode, stdout } = await world.run(['client', 'promote', 'acme']);
-    expect(exitCode).toBe(0);
-    expect(stdout).toContain(`acme: version ${pending} is AWSCURRENT`);
+    const told = new RegExp(`acme: version ${pending} is AWSCURRENT`);
+    expect(await world.run('client promote acme')).toEqual(ended(0, told, /./));
     expect(await stages(world)).toEqual({ AWSCURRENT: pending, AWSPREVIOUS: expect.any(String) });
   });
 
-  it('leaves it pending when it is rejected', async () => {
-    const world = await startOperatorWorld();
+  it('leaves it pending when it is rejected', async ({ world }) => {
     const pending = await storePending(world, WRONG);
-    const { exitCode, stdout, stderr } = await world.run(['client', 'promote', 'acme', '--json']);
+    const { exitCode, stdout, stderr } = await world.run('client promote acme --json');
     expect(exitCode).toBe(1);
     expect(JSON.parse(stdout)).toMatchObject({ version: pending, stage: 'AWSPENDING', checks: [{}, {}] });
     expect(stderr).toMatch(/stays pending/);
     expect(await stages(world)).toMatchObject({ AWSPENDING: pending });
   });
 
-  it('checks nothing with --force, so that it needs no broker', async () => {
-    const world = await startOperatorWorld();
+  it('checks nothing with --force, so that it needs no broker', async ({ world }) => {
     const pending = await storePending(world, WRONG);
-    expect(await world.run(['client', 'promote', 'acme', '--force', '--yes'], { env: NOWHERE })).toMatchObject({
-      exitCode: 0,
-    });
+    expect(await world.run('client promote acme --force --yes', NOWHERE)).toMatchObject({ exitCode: 0 });
     expect(await stages(world)).toMatchObject({ AWSCURRENT: pending });
-  });
-
-  it('says when no version is pending', async () => {
-    const world = await startOperatorWorld();
-    const { exitCode, stdout, stderr } = await world.run(['client', 'promote', 'acme', '--json']);
-    expect(exitCode).toBe(1);
-    expect(JSON.parse(stdout)).toMatchObject({ type: 'version-missing' });
-    expect(stderr).toMatch(/^error: version-missing: No version of acme waits to be promoted/);
   });
 });
 
-describe('client rollback', () => {
-  it('swaps the current version with the previous one, and back, without the broker', async () => {
-    const world = await startOperatorWorld();
-    await storePending(world, WRONG);
-    await world.run(['client', 'promote', 'acme', '--force', '--yes']);
-    const { AWSCURRENT, AWSPREVIOUS } = await stages(world);
+it('client rollback swaps the current version with the previous one, and back, without the broker', async ({
+  world,
+}) => {
+  await storePending(world, WRONG);
+  await world.run('client promote acme --force --yes');
+  const { AWSCURRENT, AWSPREVIOUS } = await stages(world);
 
-    const { exitCode, stderr } = await world.run(['client', 'rollback', 'acme', '--yes'], { env: NOWHERE });
-    expect(exitCode).toBe(0);
-    expect(stderr).toMatch(/rollback once more undoes this/);
-    expect(await stages(world)).toEqual({ AWSCURRENT: AWSPREVIOUS, AWSPREVIOUS: AWSCURRENT });
-    await world.run(['client', 'rollback', 'acme', '--yes'], { env: NOWHERE });
-    expect(await stages(world)).toEqual({ AWSCURRENT, AWSPREVIOUS });
-  });
+  const back = ended(0, /is AWSCURRENT/, /rollback once more undoes this/);
+  expect(await world.run('client rollback acme --yes', NOWHERE)).toEqual(back);
+  expect(await stages(world)).toEqual({ AWSCURRENT: AWSPREVIOUS, AWSPREVIOUS: AWSCURRENT });
+  await world.run('client rollback acme --yes', NOWHERE);
+  expect(await stages(world)).toEqual({ AWSCURRENT, AWSPREVIOUS });
+});
 
-  it.each([
-    ['there is no previous version', 'acme', /version-missing: No version of acme came before the current one/],
-    ['there is no such client', 'globex', /secret-missing: There is no client "globex"/],
-  ])('tells when %s', async (_, client, message) => {
-    const world = await startOperatorWorld();
-    const { exitCode, stderr } = await world.run(['client', 'rollback', client, '--yes']);
-    expect(exitCode).toBe(1);
-    expect(stderr).toMatch(message);
-  });
+it.for([
+  ['client promote acme', /^error: version-missing: No version of acme waits to be promoted/],
+  ['client rollback acme --yes', /version-missing: No version of acme came before the current one/],
+] as const)('%s tells when there is no such version', async ([command, message], { world }) => {
+  expect(await world.run(command)).toEqual(ended(1, '', message));
+  expect(await world.json(command)).toMatchObject({ type: 'version-missing' });
 });

@@ -2,6 +2,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { PassThrough, Readable, Writable, type WritableOptions } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import { expect } from 'vitest';
 import { runCommandLine as runInShell } from '../../../bin/commands/command-line.ts';
 import type { AwsKey } from '../../../bin/local/aws/server.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
@@ -10,6 +11,12 @@ export interface Finished {
   readonly exitCode: number | null;
   readonly stdout: string;
   readonly stderr: string;
+}
+
+/** How a command must end: an expression must be found in what it has written, a text is all of it. */
+export function ended(exitCode: number, stdout: string | RegExp, stderr: string | RegExp = ''): Finished {
+  const like = (text: string | RegExp) => (typeof text === 'string' ? text : expect.stringMatching(text));
+  return { exitCode, stdout: like(stdout), stderr: like(stderr) };
 }
 
 /** The environment of a shell that has AWS credentials and no other set-up. */

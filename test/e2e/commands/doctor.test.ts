@@ -1,16 +1,16 @@
 import { createServer } from 'node:https';
 import { DeleteSecretCommand, PutSecretValueCommand, TagResourceCommand } from '@aws-sdk/client-secrets-manager';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, onTestFinished } from 'vitest';
 import { listen } from '../../../bin/local/loopback.ts';
 import type { Cause } from '../../../client/commands/step.ts';
 import { createCertificateAuthority } from '../../support/certificates.ts';
 import { startLoopbackServer } from '../../unit/client/loopback-server.ts';
 import { startFront } from './aws-front.ts';
-import { runCommandLine } from './command-line.ts';
-import { type OperatorWorld, SERVICES, startOperatorWorld } from './operator-world.ts';
+import { ended, runCommandLine } from './command-line.ts';
+import { it, type OperatorWorld, SERVICES, startOperatorWorld } from './operator-world.ts';
 
 const [INSIGHTS] = SERVICES;
-const DOCTOR = ['doctor', '--client', 'acme', '--service', INSIGHTS];
+const DOCTOR = `doctor --client acme --service ${INSIGHTS}`;
 
 interface Situation {
   readonly env: Readonly<Record<string, string>>;
@@ -70,11 +70,8 @@ const FAILED = {
   'aws-refused': () => front({ call: 'aws-refused' }),
   'aws-forbidden': () => front({ call: 'aws-forbidden', policy: 'denied' }),
   'access-denied': () => withWorld(async ({ stranger }) => stranger),
-  'client-disabled': () => withWorld(({ run }) => run(['client', 'disable', 'acme', '--yes', '--yes'])),
-  'credential-missing': async () => ({
-    env: (await startOperatorWorld()).shell,
-    args: ['--client', 'globex'],
-  }),
+  'client-disabled': () => withWorld(({ run }) => run('client disable acme --yes')),
+  'credential-missing': async () => ({ env: (await startOperatorWorld()).shell, args: ['--client', 'globex'] }),
   'credential-malformed': () => withWorld((world) => store(world, '{"client_id":"marked-id"}')),
   'secrets-unavailable': () => front({ call: 'secrets-unavailable', retryAfterSeconds: 1 }),
   'credential-rejected': () => withWorld(answering(401, '')),
@@ -88,7 +85,7 @@ const FAILED = {
 describe('doctor names the cause', () => {
   it.each(Object.entries<() => Promise<Situation>>({ ...FOUND, ...FAILED }))('%s', async (cause, arrange) => {
     const { env, args = [] } = await arrange();
-    const { exitCode, stdout, stderr } = await runCommandLine([...DOCTOR, ...args, '--json'], env);
+    const { exitCode, stdout, stderr } = await runCommandLine([...DOCTOR.split(' '), ...args, '--json'], env);
     const diagnosis = JSON.parse(stdout);
     expect(diagnosis, stdout).toMatchObject({ ok: false, cause, advice: expect.any(String) });
     expect(exitCode).toBe(1);
@@ -98,113 +95,74 @@ describe('doctor names the cause', () => {
 });
 
 describe('doctor', () => {
-  it('shows every step to a person, and that nothing is wrong', async () => {
-    const { run } = await startOperatorWorld();
-    const { exitCode, stdout, stderr } = await run(DOCTOR);
-    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: 'Nothing is wrong.\n' });
-    expect(stdout.split('\n')).toEqual([
-      expect.stringMatching(/^ok {6}url {14}127\.0\.0\.1:\d+, signed for us-east-1$/),
-      expect.stringMatching(/^ok {6}aws-credentials {2}AKIDOPERATOR, lasting ones$/),
-      expect.stringMatching(/^ok {6}connection {7}A Function URL answers, 403/),
-      expect.stringMatching(/^ok {6}clock {12}This clock is right$/),
-      expect.stringMatching(/^\? {7}identity {9}A local broker/),
-      expect.stringMatching(/^ok {6}call {13}A token was issued, [0-9a-f]{16}, until /),
-      '',
-    ]);
+  it('shows every step to a person, and that nothing is wrong', async ({ world }) => {
+    const steps = [
+      /ok {6}url {14}127\.0\.0\.1:\d+, signed for us-east-1/,
+      /ok {6}aws-credentials {2}AKIDOPERATOR, lasting ones/,
+      /ok {6}connection {7}A Function URL answers, 403.*/,
+      /ok {6}clock {12}This clock is right/,
+      /\? {7}identity {9}A local broker.*/,
+      /ok {6}call {13}A token was issued, [0-9a-f]{16}, until .*/,
+    ];
+    const all = new RegExp(`^${steps.map(({ source }) => `${source}\n`).join('')}$`);
+    expect(await world.run(DOCTOR)).toEqual(ended(0, all, 'Nothing is wrong.\n'));
   });
 
-  it('finds out without a pair whether the broker can be called', async () => {
-    const { run, tokenService } = await startOperatorWorld();
-    const { exitCode, stdout } = await run(['doctor']);
-    expect(exitCode).toBe(0);
-    expect(stdout).toMatch(/call +The broker takes your signature/);
+  it('finds out without a pair whether the broker can be called', async ({ world: { run, tokenService } }) => {
+    expect(await run('doctor')).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringMatching(/call +The broker takes your signature/),
+    });
     expect(tokenService.requests).toEqual([]);
   });
 
-  it('tries both documented token paths with --auth-url, also when the call succeeds', async () => {
-    const { run, tokenService } = await startOperatorWorld();
-    const { exitCode, stdout } = await run([...DOCTOR, '--auth-url', tokenService.authUrl(INSIGHTS)]);
-    expect(exitCode).toBe(0);
-    expect(stdout).toMatch(
-      /ok +call +A token was issued.*\nok +token-path +\/auth\/v1\/token answers 401, .*set tokenPath to \/auth\/v1\/token\n$/,
-    );
+  it('tries both documented token paths with --auth-url, also when the call succeeds', async ({ world }) => {
+    const told =
+      /ok +call +A token was issued.*\nok +token-path +\/auth\/v1\/token answers 401, .*set tokenPath to \/auth\/v1\/token\n$/;
+    const result = await world.run(`${DOCTOR} --auth-url ${world.tokenService.authUrl(INSIGHTS)}`);
+    expect(result).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(told) });
   });
 
-  it('names an AWS profile that does not exist', async () => {
-    const { run } = await startOperatorWorld();
-    const env = { AWS_PROFILE: 'nowhere', AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '' };
-    const doctor = await run(DOCTOR, { env });
-    expect(doctor.stdout).toMatch(/FAILED +aws-credentials +AWS_PROFILE is "nowhere", and neither /);
-    for (const command of [
-      ['token', 'acme', INSIGHTS],
-      ['client', 'list'],
-    ]) {
-      const { exitCode, stderr } = await run(command, { env });
-      expect(exitCode).toBe(1);
-      expect(stderr).toMatch(
-        /\nAWS_PROFILE is "nowhere", and neither \S+config nor \S+credentials has such a profile\.\n$/,
-      );
-    }
-  });
-
-  it('looks with --operator at the services of every secret, and says when it may not', async () => {
-    const { run } = await startOperatorWorld();
-    const { exitCode, stdout } = await run([...DOCTOR, '--operator']);
-    expect(exitCode).toBe(0);
-    expect(stdout).toMatch(/\nok {6}services {9}Every secret names the services of its tag\n$/);
+  it('looks with --operator at the services of every secret, and says when it may not', async ({ world: { run } }) => {
+    const told = (line: RegExp) => ({ exitCode: 0, stdout: expect.stringMatching(line) });
+    const good = told(/\nok {6}services {9}Every secret names the services of its tag\n$/);
+    expect(await run(`${DOCTOR} --operator`)).toMatchObject(good);
     const { url } = await startFront({});
-    const refused = await run([...DOCTOR, '--operator'], { env: { AWS_ENDPOINT_URL_SECRETS_MANAGER: url } });
-    expect(refused).toMatchObject({
-      exitCode: 0,
-      stdout: expect.stringMatching(/\n\? {7}services {9}You cannot list/),
-    });
+    const refused = await run(`${DOCTOR} --operator`, { env: { AWS_ENDPOINT_URL_SECRETS_MANAGER: url } });
+    expect(refused).toMatchObject(told(/\n\? {7}services {9}You cannot list/));
   });
 
-  it.each<[what: string, roles: NonNullable<Parameters<typeof startFront>[0]['roles']>, line: RegExp]>([
+  it.for<readonly [roles: NonNullable<Parameters<typeof startFront>[0]['roles']>, line: RegExp]>([
     [
-      'who may',
       { ci: 'allowed', billing: 'implicitDeny', jane: 'allowed' },
       /^\? .*guard is attached, these may: \S+\/ci, \S+\/jane$/,
     ],
-    [
-      'that none may',
-      { billing: 'explicitDeny', 'aws-service-role/x': 'allowed' },
-      /^ok .*None of the 1 roles of account 111111111111/,
-    ],
-    [
-      'that it may not ask',
-      { ci: 'denied', billing: 'implicitDeny' },
-      /^\? .*nothing of 1 roles \(iam:SimulatePrincipalPolicy\)$/,
-    ],
-    ['that it may not list', {}, /^\? .*You cannot list the roles of account 111111111111 \(iam:ListRoles\)$/],
-  ])('tells an operator of the roles that may invoke the function past its URL: %s', async (_, roles, line) => {
-    const { shell } = await startOperatorWorld();
-    const { url, requests } = await startFront({ roles, subscribers: 2 });
-    const env = { ...shell, ...OF_AWS(url) };
-    const args = ['doctor', '--operator', '--environment', 'dev'];
-    const { exitCode, stdout } = await runCommandLine(args, env);
-    expect(exitCode).toBe(0);
-    expect(stdout).toMatch(/\nok +operators +Confirmed subscriptions of \S+:token-broker-dev: 2\n/);
-    expect(stdout.trimEnd().split('\n').at(-1)).toMatch(line);
-    const simulated = requests
-      .map(({ body }) => new URLSearchParams(body))
-      .filter((body) => body.has('PolicySourceArn'));
-    for (const body of simulated) {
-      expect(body.get('ActionNames.member.1')).toBe('lambda:InvokeFunction');
-      expect(body.get('ResourceArns.member.2')).toBe(
-        'arn:aws:lambda:eu-west-1:111111111111:function:token-broker-dev:live',
-      );
-      expect(body.get('ContextEntries.member.1.ContextKeyValues.member.1')).toBe('false');
-    }
-  });
+    [{ billing: 'explicitDeny', 'aws-service-role/x': 'allowed' }, /^ok .*None of the 1 roles of account 111111111111/],
+    [{ ci: 'denied', billing: 'implicitDeny' }, /^\? .*nothing of 1 roles \(iam:SimulatePrincipalPolicy\)$/],
+    [{}, /^\? .*You cannot list the roles of account 111111111111 \(iam:ListRoles\)$/],
+  ])(
+    'tells an operator of the roles that may invoke the function past its URL: %o',
+    async ([roles, line], { world }) => {
+      const { url, requests } = await startFront({ roles, subscribers: 2 });
+      const { exitCode, stdout } = await world.run('doctor --operator --environment dev', { env: OF_AWS(url) });
+      expect(exitCode).toBe(0);
+      expect(stdout).toMatch(/\nok +operators +Confirmed subscriptions of \S+:token-broker-dev: 2\n/);
+      expect(stdout.trimEnd().split('\n').at(-1)).toMatch(line);
+      for (const { body } of requests.filter(({ body }) => body.includes('PolicySourceArn'))) {
+        expect(Object.fromEntries(new URLSearchParams(body))).toMatchObject({
+          'ActionNames.member.1': 'lambda:InvokeFunction',
+          'ResourceArns.member.2': 'arn:aws:lambda:eu-west-1:111111111111:function:token-broker-dev:live',
+          'ContextEntries.member.1.ContextKeyValues.member.1': 'false',
+        });
+      }
+    },
+  );
 
-  it('says who you are, and what the broker lets you do when no rule covers the call', async () => {
+  it('says who you are, and what the broker lets you do when no rule covers the call', async ({ world }) => {
     const identity = 'arn:aws:sts::222222222222:assumed-role/reporting/jane';
     const { env } = await front({ call: 'access-denied', identity });
-    const { stdout } = await runCommandLine(DOCTOR, env);
+    const { stdout } = await runCommandLine(DOCTOR.split(' '), env);
     expect(stdout).toMatch(/identity +You are arn:aws:sts::222222222222:assumed-role\/reporting\/jane/);
-
-    const world = await startOperatorWorld();
     const refused = await world.run(DOCTOR, { env: world.stranger });
     expect(refused.stdout).toMatch(/call +.*You are arn:aws:iam::111111111111:role\/stranger; no access rule names it/);
   });
@@ -212,35 +170,33 @@ describe('doctor', () => {
   it('looks at the function that it is told, and says when it is not', async () => {
     const { env } = await front({ call: 'aws-forbidden', policy: [] });
     const arn = 'arn:aws:lambda:us-east-1:111111111111:function:token-broker-other:live';
-    const { stdout } = await runCommandLine([...DOCTOR, '--function-arn', arn, '--json'], env);
     // The stand-in knows the policy of another function only.
-    expect(JSON.parse(stdout)).toMatchObject({
-      steps: expect.arrayContaining([expect.objectContaining({ step: 'permissions', outcome: 'unknown' })]),
-    });
+    const steps = expect.arrayContaining([expect.objectContaining({ step: 'permissions', outcome: 'unknown' })]);
+    expect(await diagnose(env, '--function-arn', arn)).toMatchObject({ steps });
   });
 
   it('takes what AWS says of the credentials for the cause', async () => {
     const { env } = await front({ identity: 'ExpiredToken' });
-    const { stdout } = await runCommandLine([...DOCTOR, '--json'], env);
-    expect(JSON.parse(stdout)).toMatchObject({ cause: 'aws-credentials-expired' });
+    expect(await diagnose(env)).toMatchObject({ cause: 'aws-credentials-expired' });
   });
 
-  it('says that it may not look at the secret itself', async () => {
-    const world = await startOperatorWorld();
+  it('says that it may not look at the secret itself', async ({ world }) => {
     const { url } = await startFront({});
     const env = { AWS_ENDPOINT_URL_SECRETS_MANAGER: url };
-    const { stdout } = await world.run(['doctor', '--client', 'globex', '--service', INSIGHTS], { env });
+    const { stdout } = await world.run(`doctor --client globex --service ${INSIGHTS}`, { env });
     expect(stdout).toMatch(/\? +secret +You cannot look at token-broker\/local\/globex yourself/);
   });
 });
 
+async function diagnose(env: Situation['env'], ...args: readonly string[]) {
+  return JSON.parse((await runCommandLine([...DOCTOR.split(' '), ...args, '--json'], env)).stdout);
+}
+
 describe('doctor at a token endpoint that answers 404', () => {
   async function run(authUrl: (front: string) => string) {
     const { env } = await withWorld(answering(404, ''));
-    const tokenServer = await startFront({});
-    const args = ['--auth-url', authUrl(tokenServer.url), '--json'];
-    const { stdout } = await runCommandLine([...DOCTOR, ...args], env);
-    return { ...JSON.parse(stdout), requests: tokenServer.requests };
+    const { url, requests } = await startFront({});
+    return { ...(await diagnose(env, '--auth-url', authUrl(url))), requests };
   }
 
   it('tells which of the documented paths there is, with requests that carry nothing', async () => {
@@ -252,9 +208,9 @@ describe('doctor at a token endpoint that answers 404', () => {
       detail: '/auth/v1/token answers 404, /oauth/token answers 401: set tokenPath to /oauth/token',
       tokenPath: '/oauth/token',
     });
-    expect(requests).toMatchObject([{ url: '/base/auth/v1/token' }, { url: '/base/oauth/token' }]);
-    for (const { method, headers, body } of requests) {
-      expect({ method, body }).toEqual({ method: 'POST', body: '' });
+    const empty = { method: 'POST', body: '' };
+    expect(requests).toMatchObject(['/base/auth/v1/token', '/base/oauth/token'].map((url) => ({ url, ...empty })));
+    for (const { headers } of requests) {
       expect(headers).not.toHaveProperty('authorization');
       expect(JSON.stringify(headers)).not.toMatch(/marked|AKID/i);
     }
@@ -267,7 +223,7 @@ describe('doctor at a token endpoint that answers 404', () => {
 
   it('asks no token endpoint unless it is told which', async () => {
     const { env } = await withWorld(answering(405, ''));
-    const { stdout, stderr } = await runCommandLine(DOCTOR, env);
+    const { stdout, stderr } = await runCommandLine(DOCTOR.split(' '), env);
     expect(stdout).not.toContain('token-path ');
     expect(stderr).toMatch(/^token-path-wrong: .*--auth-url/);
   });

@@ -1,80 +1,57 @@
 import { PassThrough } from 'node:stream';
 import { CreateSecretCommand, DeleteSecretCommand } from '@aws-sdk/client-secrets-manager';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, onTestFinished } from 'vitest';
 import { healthText, type PairHealth, summaryOf } from '../../../bin/commands/health.ts';
 import { startSecretsManager } from '../../support/stand-ins.ts';
 import { checked } from '../../unit/client/broker-answers.ts';
-import { answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
-import { beginCommandLine, runCommandLine, SHELL_KEY, typeAtCommandLine, withoutProgress } from './command-line.ts';
-import { OLD, type OperatorWorld, SERVICES, startOperatorWorld, WRONG } from './operator-world.ts';
+import { type Answer, answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
+import {
+  beginCommandLine,
+  ended,
+  runCommandLine,
+  SHELL_KEY,
+  typeAtCommandLine,
+  withoutProgress,
+} from './command-line.ts';
+import { it, OLD, type OperatorWorld, SERVICES, WRONG } from './operator-world.ts';
 
 const [INSIGHTS, CLEANSING] = SERVICES;
+const ONE_SERVICE = [{ Key: 'services', Value: INSIGHTS }];
 
 /** `globex`, on one service only, whose credential is wrong. */
 async function addGlobex({ secretsManager }: OperatorWorld) {
-  const command = {
-    Name: 'token-broker/local/globex',
-    SecretString: JSON.stringify(WRONG),
-    Tags: [{ Key: 'services', Value: INSIGHTS }],
-  };
-  await secretsManager.send(new CreateSecretCommand(command));
+  const secret = { Name: 'token-broker/local/globex', SecretString: JSON.stringify(WRONG), Tags: ONE_SERVICE };
+  await secretsManager.send(new CreateSecretCommand(secret));
 }
 
 describe('health', () => {
-  it('shows a table of clients and services, and ends with 0 when all is well', async () => {
-    const world = await startOperatorWorld();
-    const { exitCode, stdout, stderr } = await world.run(['health']);
-    expect({ exitCode, said: withoutProgress(stderr) }).toEqual({ exitCode: 0, said: '2 pairs: 2 accepted\n' });
-    expect(stdout).toBe(`CLIENT  ${INSIGHTS}  ${CLEANSING}\nacme    accepted           accepted\n`);
+  it('shows a table of clients and services, and ends with 0 when all is well', async ({ world }) => {
+    const table = `CLIENT  ${INSIGHTS}  ${CLEANSING}\nacme    accepted           accepted\n`;
+    expect(await world.run('health')).toEqual(ended(0, table, '2 pairs: 2 accepted\n'));
   });
 
-  it('ends with 1 when there is nothing to check, and asks whether that is meant', async () => {
-    const world = await startOperatorWorld();
+  it('ends with 1 when there is nothing to check, and asks whether that is meant', async ({ world }) => {
     await world.secretsManager.send(new DeleteSecretCommand({ SecretId: 'token-broker/local/acme' }));
-    const { exitCode, stderr } = await world.run(['health']);
-    expect(exitCode).toBe(1);
-    expect(stderr).toMatch(
-      /^0 pairs\nThere is nothing to check: is it the right environment, and is there a client\?\n/,
-    );
+    const question = /^0 pairs\nThere is nothing to check: is it the right environment, and is there a client\?\n/;
+    expect(await world.run('health')).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(question) });
   });
 
   it('names the clients whose credential is old, which alone is nothing wrong', async () => {
     const standIn = await startSecretsManager({ keys: [SHELL_KEY], now: () => Date.now() - 366 * 24 * 60 * 60_000 });
     onTestFinished(standIn.close);
-    const secret = standIn.store.create('token-broker/dev/acme', { Tags: [{ Key: 'services', Value: INSIGHTS }] });
+    const secret = standIn.store.create('token-broker/dev/acme', { Tags: ONE_SERVICE });
     secret.versions.add('version-1'.padEnd(32, '0'), { SecretString: JSON.stringify(OLD) }, ['AWSCURRENT']);
-    const answer = answerWith(200, checked({ client: 'acme', service: INSIGHTS }));
-    const broker = await startLoopbackServer(answer);
-    onTestFinished(broker.close);
-    const env = { TOKEN_BROKER_URL: broker.url, AWS_ENDPOINT_URL_SECRETS_MANAGER: standIn.url };
-    const { exitCode, stderr } = await runCommandLine(['health', '--environment', 'dev'], env);
-    expect(exitCode).toBe(0);
-    expect(stderr).toMatch(
-      /\nacme: the credential is older than 365 days \(credentialMaxAgeDays\); client put rotates it\.\n$/,
-    );
+    const url = await answering(answerWith(200, checked({ client: 'acme', service: INSIGHTS })));
+    const env = { TOKEN_BROKER_URL: url, AWS_ENDPOINT_URL_SECRETS_MANAGER: standIn.url };
+    const advice = /\nacme: the credential is older than 365 days \(credentialMaxAgeDays\); client put rotates it\.\n$/;
+    expect(await runCommandLine(['health', '--environment', 'dev'], env)).toEqual(ended(0, /accepted/, advice));
   });
 
-  it('ends with 1 when a credential does not work, and leaves out what a client does not have', async () => {
-    const world = await startOperatorWorld();
+  it('ends with 1 when a credential does not work, and leaves out what a client does not have', async ({ world }) => {
     await addGlobex(world);
-    const { exitCode, stdout, stderr } = await world.run(['health']);
-    expect(exitCode).toBe(1);
-    expect(stdout).toMatch(/^globex +rejected +-$/m);
-    expect(withoutProgress(stderr)).toBe('3 pairs: 2 accepted, 1 rejected\n');
-  });
-
-  it('does not count a disabled client as a failure', async () => {
-    const world = await startOperatorWorld();
-    await world.run(['client', 'disable', 'acme', '--yes']);
-    const { exitCode, stderr } = await world.run(['health']);
-    expect({ exitCode, said: withoutProgress(stderr) }).toEqual({ exitCode: 0, said: '2 pairs: 2 disabled\n' });
-  });
-
-  it('answers --json with a finding for each pair', async () => {
-    const world = await startOperatorWorld();
-    await addGlobex(world);
-    const { stdout } = await world.run(['health', '--json']);
-    expect(JSON.parse(stdout)).toMatchObject({
+    const summary = '3 pairs: 2 accepted, 1 rejected\n';
+    expect(await world.run('health')).toEqual(ended(1, /^globex +rejected +-$/m, summary));
+    expect(await world.json('health')).toMatchObject({
       environment: 'local',
       checks: [
         { client: 'acme', service: INSIGHTS, finding: 'accepted' },
@@ -84,19 +61,21 @@ describe('health', () => {
     });
   });
 
-  it('says only once what keeps it from asking', async () => {
-    const world = await startOperatorWorld();
-    const { exitCode, stdout, stderr } = await world.run(['health', '--region', 'eu-west-1']);
-    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
-    expect(stderr).toMatch(/^error: aws-wrong-scope: .*\n.*region.*\n$/);
+  it('does not count a disabled client as a failure', async ({ world }) => {
+    await world.run('client disable acme --yes');
+    expect(await world.run('health')).toEqual(ended(0, /disabled/, '2 pairs: 2 disabled\n'));
+  });
+
+  it('says only once what keeps it from asking', async ({ world }) => {
+    const told = ended(1, '', /^error: aws-wrong-scope: .*\n.*region.*\n$/);
+    expect(await world.run('health --region eu-west-1')).toEqual(told);
   });
 });
 
 describe('health --watch', () => {
   const WATCH = ['health', '--watch', '--every', '1'];
 
-  it('shows one table after the other until Ctrl-C, also what has changed', async () => {
-    const world = await startOperatorWorld();
+  it('shows one table after the other until Ctrl-C, also what has changed', async ({ world }) => {
     const watching = beginCommandLine(WATCH, world.shell);
     const seen = () => watching.output.stdout;
     await expect.poll(seen, { timeout: 60_000 }).toMatch(/2 pairs: 2 accepted/);
@@ -108,45 +87,38 @@ describe('health --watch', () => {
     expect(stdout).not.toContain('\u001b');
   });
 
-  it('goes on when one look in between fails', async () => {
-    const world = await startOperatorWorld();
+  it('goes on when one look in between fails', async ({ world }) => {
     const seen = () => watching.output.screen;
-    const broker = await startLoopbackServer((response, request) => {
+    const url = await answering((response, request) => {
       const isDown = seen() !== '' && !seen().includes('error');
       const { client, service, stage } = JSON.parse(request.body);
       const answer = isDown ? answerWith(404, 'nothing here') : answerWith(200, checked({ client, service, stage }));
       answer(response, request);
     });
-    onTestFinished(broker.close);
-    const watching = beginCommandLine([...WATCH, '--url', broker.url], world.shell);
+    const watching = beginCommandLine([...WATCH, '--url', url], world.shell);
     await expect.poll(seen, { timeout: 60_000 }).toMatch(/accepted.*error: unexpected-answer.*accepted/s);
     watching.interrupt();
     expect(await watching.finished).toMatchObject({ exitCode: 130 });
   });
 
-  it('ends with 1 when already the first look fails', async () => {
-    const world = await startOperatorWorld();
-    const broker = await startLoopbackServer(answerWith(404, ''));
-    const result = await world.run([...WATCH, '--url', broker.url]);
-    await broker.close();
-    expect(result).toMatchObject({ exitCode: 1, stdout: '' });
+  it('ends with 1 when already the first look fails', async ({ world }) => {
+    const url = await answering(answerWith(404, ''));
+    expect(await world.run(`${WATCH.join(' ')} --url ${url}`)).toMatchObject({ exitCode: 1, stdout: '' });
   });
 });
 
 describe('health at a terminal', () => {
-  const GREEN = '\u001b[32maccepted';
-
-  it('has colours, unless NO_COLOR is set', async () => {
-    const { shell } = await startOperatorWorld();
-    expect((await typeAtCommandLine(['health'], shell, [])).screen).toContain(GREEN);
-    expect((await typeAtCommandLine(['health'], { ...shell, NO_COLOR: '' }, [])).screen).toContain(GREEN);
-    const { screen } = await typeAtCommandLine(['health'], { ...shell, NO_COLOR: '1' }, []);
-    expect(screen).toContain('accepted');
-    expect(screen).not.toContain('\u001b');
+  it.for([
+    [{}, true],
+    [{ NO_COLOR: '' }, true],
+    [{ NO_COLOR: '1' }, false],
+  ] as const)('has colours, unless NO_COLOR is set: %o', async ([env, isGreen], { world: { shell } }) => {
+    const { screen } = await typeAtCommandLine(['health'], { ...shell, ...env }, []);
+    expect(screen).toContain(isGreen ? '\u001b[32maccepted' : 'accepted');
+    expect(screen.includes('\u001b')).toBe(isGreen);
   });
 
-  it('repaints while it watches', async () => {
-    const { shell } = await startOperatorWorld();
+  it('repaints while it watches', async ({ world: { shell } }) => {
     const screen = Object.assign(new PassThrough(), { isTTY: true });
     const watching = beginCommandLine(['health', '--watch', '--every', '1'], shell, screen);
     const painted = () => watching.output.stdout.split('\u001b[H\u001b[J').length;
@@ -157,78 +129,46 @@ describe('health at a terminal', () => {
 });
 
 describe('health --run', () => {
-  it('lets the local broker check everything and tell its operators', async () => {
-    const world = await startOperatorWorld();
+  it('lets the local broker check everything and tell its operators', async ({ world }) => {
+    expect(await world.json('health --run')).toMatchObject({ clients: 1, checked: [{}, {}], reported: { sent: 0 } });
     await addGlobex(world);
-    const { exitCode, stdout, stderr } = await world.run(['health', '--run']);
-    expect(exitCode).toBe(1);
-    expect(stdout).toMatch(/^acme +accepted +accepted\nglobex +rejected +-$/m);
-    expect(stderr).toBe(
-      'A role without an access rule: denied\nMessages to the operators: 1\n3 pairs: 2 accepted, 1 rejected\n',
-    );
+    const table = /^acme +accepted +accepted\nglobex +rejected +-$/m;
+    const told =
+      'A role without an access rule: denied\nMessages to the operators: 1\n3 pairs: 2 accepted, 1 rejected\n';
+    expect(await world.run('health --run')).toEqual(ended(1, table, told));
     expect(world.messages.map(({ subject }) => subject)).toEqual([expect.stringMatching(/globex/)]);
-    expect((await world.run(['health', '--run'])).stderr).toMatch(/denied\nMessages to the operators: 0\n/);
+    expect((await world.run('health --run')).stderr).toMatch(/denied\nMessages to the operators: 0\n/);
   });
 
-  it('answers --json with what the run gave back', async () => {
-    const world = await startOperatorWorld();
-    const { exitCode, stdout } = await world.run(['health', '--run', '--json']);
-    expect(exitCode).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({ clients: 1, checked: [{}, {}], missed: [], reported: { sent: 0 } });
-  });
+  const MISSED = { missed: [{ pair: { client: 'acme', service: INSIGHTS }, reason: 'sampled' }], checked: [null, {}] };
 
-  it('shows what a run did not reach', async () => {
-    const summary = {
-      missed: [{ pair: { client: 'acme', service: INSIGHTS }, reason: 'sampled' }],
-      checked: [null, {}],
-    };
-    const control = await startLoopbackServer(answerWith(200, summary));
-    const { exitCode, stdout } = await runCommandLine(['health', '--run'], { TOKEN_BROKER_CONTROL_URL: control.url });
-    await control.close();
-    expect(exitCode).toBe(1);
-    expect(stdout).toMatch(/^acme +not-reached$/m);
-  });
-
-  it.each([
-    ['there is no local broker', '', /^error: control-unknown: /],
-    ['it is elsewhere', 'http://broker.example.com', /^error: control-unknown: /],
-  ])('says when %s', async (_, url, message) => {
-    const { exitCode, stdout, stderr } = await runCommandLine(['health', '--run'], { TOKEN_BROKER_CONTROL_URL: url });
-    expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
-    expect(stderr).toMatch(message);
-  });
-
-  it('says when it does not answer', async () => {
-    const control = await startLoopbackServer(() => undefined);
-    await control.close();
-    const { exitCode, stderr } = await runCommandLine(['health', '--run'], { TOKEN_BROKER_CONTROL_URL: control.url });
-    expect(exitCode).toBe(1);
-    expect(stderr).toMatch(/^error: control-unreachable: The local broker .* has ended\.\n/);
-  });
-
-  it('says when the run fails', async () => {
-    const control = await startLoopbackServer(answerWith(500, { message: `marked-${OLD.secret}` }));
-    const { exitCode, stderr } = await runCommandLine(['health', '--run'], { TOKEN_BROKER_CONTROL_URL: control.url });
-    await control.close();
-    expect(exitCode).toBe(1);
-    expect(stderr).toMatch(/^error: control-failed: The local broker answered 500\n/);
-    expect(stderr).not.toContain('marked');
+  it.for<readonly [string, () => Promise<string> | string, string | RegExp, RegExp]>([
+    ['what was not reached', () => answering(answerWith(200, MISSED)), /^acme +not-reached$/m, /./],
+    ['that there is no local broker', () => '', '', /^error: control-unknown: /],
+    ['that it is elsewhere', () => 'http://broker.example.com', '', /^error: control-unknown: /],
+    ['that it does not answer', () => 'http://127.0.0.1:19999', '', /^error: control-unreachable: .* has ended\.\n/],
+    ['that it fails', () => answering(answerWith(500, { message: 'marked' })), '', /^error: control-failed: .* 500\n/],
+  ])('tells %s', async ([_, start, stdout, stderr]) => {
+    const result = await runCommandLine(['health', '--run'], { TOKEN_BROKER_CONTROL_URL: await start() });
+    expect(result).toEqual(ended(1, stdout, stderr));
+    expect(result.stderr).not.toContain('marked');
   });
 });
-
-const CHECKED: readonly PairHealth[] = [
-  { client: 'acme', service: 'customer-insights', finding: 'accepted' },
-  { client: 'acme', service: 'merchant-cleansing', finding: 'unreachable' },
-  { client: 'globex', service: 'customer-insights', finding: 'rejected' },
-  { client: 'initech', service: 'merchant-cleansing', finding: 'accepted' },
-];
 
 it('a health check says the same, whichever pair answered first', () => {
-  expect(summaryOf(CHECKED)).toBe('4 pairs: 2 accepted, 1 rejected, 1 unreachable');
-  expect(summaryOf(CHECKED.toReversed())).toBe(summaryOf(CHECKED));
-  expect(healthText(CHECKED.toReversed(), false)).toBe(healthText(CHECKED, false));
+  const checks: readonly PairHealth[] = [
+    { client: 'acme', service: 'customer-insights', finding: 'accepted' },
+    { client: 'acme', service: 'merchant-cleansing', finding: 'unreachable' },
+    { client: 'globex', service: 'customer-insights', finding: 'rejected' },
+    { client: 'initech', service: 'merchant-cleansing', finding: 'accepted' },
+  ];
+  expect(summaryOf(checks)).toBe('4 pairs: 2 accepted, 1 rejected, 1 unreachable');
+  expect(summaryOf(checks.toReversed())).toBe(summaryOf(checks));
+  expect(healthText(checks.toReversed(), false)).toBe(healthText(checks, false));
 });
 
-it('a health check of nothing says so', () => {
-  expect(summaryOf([])).toBe('0 pairs');
-});
+async function answering(answer: Answer): Promise<string> {
+  const { url, close } = await startLoopbackServer(answer);
+  onTestFinished(close);
+  return url;
+}

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import type { PublishedMessage } from '../../../bin/local/aws/sns-sts.ts';
 import { startLocalBroker } from '../../../bin/local/broker.ts';
 import { LOCAL_ENVIRONMENT } from '../../../bin/local/config.ts';
@@ -9,7 +9,7 @@ import type { DynamoDB } from '../../../functions/aws/dynamodb.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
 import { createTokenFunction } from '../../../functions/token-function.ts';
 import { tableName } from '../../../lib/settings/names.ts';
-import { type Finished, runCommandLine } from './command-line.ts';
+import { type Finished, runCommandLine, withoutProgress } from './command-line.ts';
 
 export const SERVICES = ['customer-insights', 'merchant-payment-cleansing'] as const;
 
@@ -21,6 +21,9 @@ export const WRONG = { client_id: 'acme-id', secret: 'marked-wrong-secret' };
 const OPERATOR = { accessKeyId: 'AKIDOPERATOR', secretAccessKey: 'marked-operator-key' };
 const BILLING = { accessKeyId: 'AKIDBILLING', secretAccessKey: 'marked-billing-key' };
 const STRANGER = { accessKeyId: 'AKIDSTRANGER', secretAccessKey: 'marked-stranger-key' };
+
+/** A test that may ask for a `world`: a whole local broker of its own. */
+export const it = test.extend('world', startOperatorWorld);
 
 /** A whole local broker for one test. */
 export async function startOperatorWorld(): Promise<OperatorWorld> {
@@ -65,12 +68,22 @@ export async function createOperatorWorld() {
   const shell = {
     TOKEN_BROKER_URL: broker.url,
     TOKEN_BROKER_CONTROL_URL: broker.controlUrl,
+    TOKEN_BROKER_STAND_IN_URL: tokenService.url,
     AWS_ENDPOINT_URL_SECRETS_MANAGER: process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER ?? '',
     AWS_ENDPOINT_URL_DYNAMODB: process.env.AWS_ENDPOINT_URL_DYNAMODB ?? '',
     AWS_ENDPOINT_URL_CLOUDWATCH_LOGS: process.env.AWS_ENDPOINT_URL_CLOUDWATCH_LOGS ?? '',
     AWS_SESSION_TOKEN: '',
     ...keysOf(OPERATOR),
   };
+
+  /** Runs the command line in the operator's shell; no secret may ever be in its output. */
+  async function run(command: string, { input, env }: RunOptions = {}): Promise<Finished> {
+    const text = typeof input === 'string' || input === undefined ? input : JSON.stringify(input);
+    const result = await runCommandLine(command.split(' '), { ...shell, ...env }, text);
+    await broker.eventsSettled();
+    if (LEAK.test(result.stdout + result.stderr)) throw new Error('a secret was printed');
+    return { ...result, stderr: withoutProgress(result.stderr) };
+  }
 
   return {
     async close(): Promise<void> {
@@ -106,14 +119,9 @@ export async function createOperatorWorld() {
       onTestFinished(close);
       return createTokenBroker({ url, credentials: BILLING, cache: false, maxAttempts: 1 });
     },
-    /** Runs the command line in the operator's shell; no secret may ever be in its output. */
-    async run(args: readonly string[], { input, env }: RunOptions = {}): Promise<Finished> {
-      const text = typeof input === 'string' || input === undefined ? input : JSON.stringify(input);
-      const result = await runCommandLine(args, { ...shell, ...env }, text);
-      await broker.eventsSettled();
-      if (LEAK.test(result.stdout + result.stderr)) throw new Error('a secret was printed');
-      return result;
-    },
+    run,
+    /** Runs it with `--json`; gives the document that it answers. */
+    json: async (command: string, options?: RunOptions) => JSON.parse((await run(`${command} --json`, options)).stdout),
   };
 }
 
@@ -157,7 +165,7 @@ const LEAK = new RegExp(
     .join('|'),
 );
 
-interface RunOptions {
+export interface RunOptions {
   /** For standard input; an object goes as JSON. */
   readonly input?: object | string | undefined;
   readonly env?: Readonly<Record<string, string>>;

@@ -46,47 +46,35 @@ async function end(store: PairStore, pair: Pair, ending: Ending): Promise<void> 
 }
 
 describe('disabling a pair', () => {
-  it('shows in its record, and ends with enabling', async () => {
+  it('shows in its record, leaves token, latches and a lease as they are, and ends with enabling', async () => {
     const { store, admin } = await connect(PAIR);
+    await end(store, PAIR, { kind: 'publish', token: exampleToken(), holdKey: 'v1:settings' });
+    await reject(store, PAIR, await take(store, PAIR), 'v2');
+    await take(store, PAIR, START + 6_000);
+    const read = async () => {
+      const record = await store.read(PAIR, IN_TIME);
+      return { ...record, token: revealed(record.token) };
+    };
+    const before = await read();
+
     await admin.disable(PAIR);
-    expect(await store.read(PAIR, IN_TIME)).toMatchObject({ disabled: true, fence: 0 });
+    expect(await read()).toEqual({ ...before, disabled: true });
     await admin.enable(PAIR);
-    expect(await store.read(PAIR, IN_TIME)).toMatchObject({ disabled: false, fence: 0 });
-  });
-
-  it('leaves token, latches and a lease as they are', async () => {
-    const pair = { ...PAIR, client: 'kept' };
-    const { store, admin } = await connect(pair);
-    await end(store, pair, { kind: 'publish', token: exampleToken(), holdKey: 'v1:settings' });
-    await reject(store, pair, await take(store, pair), 'v2');
-    await take(store, pair, START + 6_000);
-    const before = await store.read(pair, IN_TIME);
-
-    await admin.disable(pair);
-    const after = await store.read(pair, IN_TIME);
-    expect({ ...after, token: revealed(after.token) }).toEqual({
-      ...before,
-      token: revealed(before.token),
-      disabled: true,
-    });
+    expect(await read()).toEqual({ ...before, disabled: false });
   });
 
   it('never expires while it is disabled; once enabled, it expires after 90 days without a write', async () => {
     const pair = { ...PAIR, client: 'patient' };
     const { store, admin, item } = await connect(pair);
+    await admin.enable(pair);
+    // There was nothing to enable.
+    expect(await item()).toBeUndefined();
     await take(store, pair);
     expect(await item()).toHaveProperty('forgetAt');
     await admin.disable(pair);
     expect(await item()).not.toHaveProperty('forgetAt');
     await admin.enable(pair);
     expect(await item()).toMatchObject({ forgetAt: { N: `${START / 1_000 + 90 * 86_400}` } });
-  });
-
-  it('makes no record when nothing was disabled', async () => {
-    const pair = { ...PAIR, client: 'unknown' };
-    const { admin, item } = await connect(pair);
-    await admin.enable(pair);
-    expect(await item()).toBeUndefined();
   });
 });
 
@@ -115,19 +103,14 @@ describe('clearing what stands in the way', () => {
     });
   });
 
-  it('takes away what cannot be read, too', async () => {
+  it('takes away what cannot be read, too, and writes nothing when there is none', async () => {
     const pair = { ...PAIR, client: 'malformed' };
-    const { admin, put } = await connect(pair);
+    const { admin, item, put } = await connect(pair);
+    expect(await admin.clear(pair)).toEqual({ latches: [], holds: [], pause: false });
+    expect(await item()).toBeUndefined();
     await put({ 'rejected:v1': { S: 'x' }, 'held:v1:a': { N: '1' }, pauseProblem: { NULL: true } });
     expect(await admin.clear(pair)).toEqual({ latches: ['v1'], holds: ['v1:a'], pause: true });
     expect(await admin.clear(pair)).toEqual({ latches: [], holds: [], pause: false });
-  });
-
-  it('writes nothing when there is none', async () => {
-    const pair = { ...PAIR, client: 'clean' };
-    const { admin, item } = await connect(pair);
-    expect(await admin.clear(pair)).toEqual({ latches: [], holds: [], pause: false });
-    expect(await item()).toBeUndefined();
   });
 });
 

@@ -37,6 +37,8 @@ const CALLS: readonly Call[] = [
   { good: ['sealing-key', 'rotate'], shows: /is AWSCURRENT\n/, wrong: ['sealing-key', 'rotate', 'x'] },
   { good: ['sealing-key', 'retire', '--force'], shows: /is retired\n/, wrong: ['sealing-key', 'x'] },
   { good: ['config', 'dev'], shows: /^account +111111111111 /m, wrong: ['config', 'nowhere'] },
+  { good: ['service', 'customer-insights', '--recover'], shows: /^$/, wrong: ['service', 'customer-insights'] },
+  { good: ['env', '--unset'], shows: /^unset /, wrong: ['env', 'operator', 'x'] },
   { good: ['completion', 'bash'], shows: /^_token_broker/, wrong: ['completion', 'tcsh'] },
   { good: ['client', 'delete', 'acme', '--yes'], shows: /marked for deletion/, wrong: ['client', 'delete'] },
 ];

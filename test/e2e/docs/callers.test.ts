@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { PROBLEM_ADVICE, PROBLEMS, type ProblemType } from '../../../functions/contract.ts';
 import { readContract, responseOf } from '../../support/openapi.ts';
@@ -17,10 +17,6 @@ it('docs/callers.md shows how to run every example but that of the client', () =
       .map((command) => command.replace(/^\S+ docs\/examples\//, ''))
       .toSorted(),
   ).toEqual(EXAMPLES.map((file) => `${file} acme customer-insights`));
-});
-
-it.each([...PAGE.matchAll(/\]\(([^)#]+)/g)].map(([, link = '']) => link))('docs/callers.md links to %s', (link) => {
-  expect(existsSync(new URL(link, FOLDER))).toBe(true);
 });
 
 it('docs/callers.md says of every problem what the contract says of it', () => {

@@ -1,23 +1,26 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
 import { startLocalBroker } from '../../support/local-broker.ts';
-import { blocks, commands, layout } from '../../support/readme.ts';
+import { blocks, layout } from '../../support/readme.ts';
 
 const ROOT = new URL('../../../', import.meta.url);
-const PAGES = ['development', 'performance'].map((name) => [name, readPage(name)] as const);
-const DEVELOPMENT = readPage('development');
+const DEVELOPMENT = readPage('docs/development.md');
+const PAGES = [
+  'README.md',
+  ...readdirSync(new URL('docs', ROOT))
+    .filter((file) => file.endsWith('.md'))
+    .map((file) => `docs/${file}`),
+];
 
-it.each(PAGES)('docs/%s.md links only to files that exist', (_, page) => {
-  for (const [, link = ''] of page.matchAll(/\]\(([^)#]+)/g)) {
-    expect(existsSync(new URL(link, new URL('docs/', ROOT))), link).toBe(true);
+it.each(PAGES)('%s links only to files that exist', (name) => {
+  for (const [, link = ''] of readPage(name).matchAll(/\]\(([^)#]+)/g)) {
+    if (!link.startsWith('https:')) expect(existsSync(new URL(link, new URL(name, ROOT))), link).toBe(true);
   }
 });
 
-it.each(PAGES)('docs/%s.md names only scripts that exist', (_, page) => {
-  const { scripts }: { readonly scripts: object } = JSON.parse(readFileSync(new URL('package.json', ROOT), 'utf8'));
-  const named = commands(page).flatMap((command) => /^npm run (?:--silent )?([\w:-]+)/.exec(command)?.[1] ?? []);
-  expect(named).not.toEqual([]);
+it.each(PAGES)('%s names only scripts that exist', (name) => {
+  const { scripts }: { readonly scripts: object } = JSON.parse(readPage('package.json'));
+  const named = [...readPage(name).matchAll(/npm run (?:--silent )?([\w:-]+)/g)].map(([, script = '']) => script);
   expect(Object.keys(scripts)).toEqual(expect.arrayContaining(named));
 });
 
@@ -39,5 +42,5 @@ it('docs/development.md shows a configuration that a local broker starts with', 
 });
 
 function readPage(name: string): string {
-  return readFileSync(fileURLToPath(new URL(`docs/${name}.md`, ROOT)), 'utf8');
+  return readFileSync(new URL(name, ROOT), 'utf8');
 }

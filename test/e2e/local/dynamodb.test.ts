@@ -11,7 +11,7 @@ import { startDynamoDB, startSecretsManager } from '../../support/stand-ins.ts';
 
 const ACCESS = { region: 'us-east-1', credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' } };
 
-describe('DynamoDB on this machine', () => {
+describe('the table of pairs', () => {
   it('survives a client that goes away in the middle of a request', async () => {
     const { url, dynamodb } = await start();
     const socket = connect(Number(new URL(url).port), '127.0.0.1');
@@ -24,16 +24,8 @@ describe('DynamoDB on this machine', () => {
     expect((await dynamodb.send(new ScanCommand({ TableName: 'pairs' }))).Count).toBe(0);
   });
 
-  it('shares nothing with another server', async () => {
-    const [one, two] = [await start(), await start()];
-    await ensurePairTable(one.dynamodb, 'pairs');
-    await expect(two.dynamodb.send(new ScanCommand({ TableName: 'pairs' }))).rejects.toThrow('not found');
-  });
-});
-
-describe('the table of pairs', () => {
-  it('exists as soon as one of several simultaneous attempts to create it is done', async () => {
-    const { dynamodb } = await start();
+  it('exists as soon as one of several simultaneous attempts to create it is done, on this server alone', async () => {
+    const [{ dynamodb }, other] = [await start(), await start()];
     await Promise.all([1, 2, 3].map(() => ensurePairTable(dynamodb, 'pairs')));
     const { Table } = await dynamodb.send(new DescribeTableCommand({ TableName: 'pairs' }));
     expect(Table).toMatchObject({
@@ -41,18 +33,15 @@ describe('the table of pairs', () => {
       KeySchema: [{ AttributeName: 'pair', KeyType: 'HASH' }],
       BillingModeSummary: { BillingMode: 'PAY_PER_REQUEST' },
     });
+    await expect(other.dynamodb.send(new ScanCommand({ TableName: 'pairs' }))).rejects.toThrow('not found');
   });
 
-  it('stays as it is when it exists', async () => {
+  it('stays as it is when it exists, and is not made under a name that DynamoDB does not take', async () => {
     const { dynamodb } = await start();
     await ensurePairTable(dynamodb, 'pairs');
     await dynamodb.send(new PutItemCommand({ TableName: 'pairs', Item: { pair: { S: 'acme/customer-insights' } } }));
     await ensurePairTable(dynamodb, 'pairs');
     expect((await dynamodb.send(new ScanCommand({ TableName: 'pairs' }))).Count).toBe(1);
-  });
-
-  it('is not made under a name that DynamoDB does not take', async () => {
-    const { dynamodb } = await start();
     await expect(ensurePairTable(dynamodb, '?')).rejects.toThrow('TableName');
   });
 });

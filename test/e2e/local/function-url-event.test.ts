@@ -11,6 +11,8 @@ const CALLER = {
   sessionToken: 'session-token',
 };
 
+const GET = { method: 'GET', headers: {}, body: '' };
+
 let functionUrl: FunctionUrl;
 let events: unknown[];
 
@@ -96,38 +98,29 @@ describe('the event', () => {
   });
 
   it('leaves out what a bare request does not have', async () => {
-    const event = await eventOf({ method: 'GET', url: '/', headers: {}, body: '' });
-
+    const event = await eventOf({ ...GET, url: '/' });
     expect(event).toMatchObject({ isBase64Encoded: false, requestContext: { http: { userAgent: null } } });
-    expect(event).not.toHaveProperty('body');
-    expect(event).not.toHaveProperty('cookies');
-    expect(event).not.toHaveProperty('queryStringParameters');
+    for (const absent of ['body', 'cookies', 'queryStringParameters']) expect(event).not.toHaveProperty(absent);
   });
 
   it('joins repeated headers with commas', async () => {
-    const request = { method: 'GET', url: functionUrl.url, headers: { 'x-many': 'one,two' }, body: '' };
+    const request = { ...GET, url: functionUrl.url, headers: { 'x-many': 'one,two' } };
     const headers = { ...(await signed(request)), 'x-many': ['one', 'two'] };
     await send({ ...request, headers });
     expect(events).toEqual([expect.objectContaining({ headers: expect.objectContaining({ 'x-many': 'one,two' }) })]);
   });
 
-  it('starts the query at the first question mark', async () => {
-    const event = await eventOf({ method: 'GET', url: '/path??a=b?c', headers: {}, body: '' });
-    expect(event).toMatchObject({
-      rawPath: '/path',
-      rawQueryString: '?a=b?c',
-      queryStringParameters: { '?a': 'b?c' },
-    });
-  });
-
-  it('treats names from the prototype like other names', async () => {
-    const event = await eventOf({
-      method: 'GET',
-      url: '/?constructor=1&toString=2&constructor=3',
-      headers: {},
-      body: '',
-    });
-    expect(JSON.stringify(event)).toContain('"queryStringParameters":{"constructor":"1,3","toString":"2"}');
+  it.each([
+    ['starts the query at the first question mark', '??a=b?c', '{"?a":"b?c"}'],
+    [
+      'treats names of the prototype like others',
+      '?constructor=1&toString=2&constructor=3',
+      '{"constructor":"1,3","toString":"2"}',
+    ],
+  ])('%s', async (_, query, parameters) => {
+    const event = await eventOf({ ...GET, url: `/path${query}` });
+    expect(event).toMatchObject({ rawPath: '/path', rawQueryString: query.slice(1) });
+    expect(JSON.stringify(event)).toContain(`"queryStringParameters":${parameters}`);
   });
 
   it.each([

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type FunctionUrl, startFunctionUrl } from '../../../bin/local/function-url/server.ts';
 import { send } from '../../support/requests.ts';
-import { hasSigner, type RequestToSign, runs, SIGNERS, sign, signAll } from '../../support/signers.ts';
+import { hasSigner, type RequestToSign, runs, SIGNERS, sign } from '../../support/signers.ts';
 
 const DATE = new Date('2026-11-21T06:16:00Z');
 
@@ -37,30 +37,23 @@ describe.for(SIGNERS)('a request signed by %s', (signer) => {
 
   describe.skipIf(missing)(`is judged as AWS judges it${missing}`, () => {
     it.each(['/a/../path/./x/', '/..//path', '/path/..', '//'])('let in with the path %s', async (path) => {
-      const request = { method: 'GET', url: functionUrl.url + path, headers: {}, body: '' };
-      expect(await statuses([request], PLAIN)).toEqual([200]);
+      expect(await status({ method: 'GET', url: functionUrl.url + path, headers: {}, body: '' })).toBe(200);
     });
 
-    it('let in within five minutes of its date, and refused a second later, both ways', async () => {
-      const request = { method: 'POST', url: functionUrl.url, headers: {}, body: 'x' };
-      const found: Record<number, (number | undefined)[]> = {};
-      for (const seconds of [-301, -300, 300, 301]) {
-        clock = DATE.getTime() + seconds * 1000;
-        found[seconds] = await statuses([request], PLAIN);
-      }
+    it.each([
+      [-301, 403],
+      [-300, 200],
+      [300, 200],
+      [301, 403],
+    ])('within five minutes of its date, and refused a second later: %d s', async (seconds, expected) => {
+      clock = DATE.getTime() + seconds * 1000;
+      expect(await status({ method: 'POST', url: functionUrl.url, headers: {}, body: 'x' })).toBe(expected);
       clock = DATE.getTime();
-      expect(found).toEqual({ '-301': [403], '-300': [200], 300: [200], 301: [403] });
     });
   });
 
-  async function signedRequests(requests: readonly RequestToSign[], caller: typeof PLAIN) {
-    const headers = await signAll(signer, requests, caller, DATE);
-    return requests.map((request, index) => ({ ...request, headers: headers[index] ?? {} }));
-  }
-
-  async function statuses(requests: readonly RequestToSign[], caller: typeof PLAIN) {
-    const answers = await Promise.all((await signedRequests(requests, caller)).map(send));
-    return answers.map(({ status }) => status);
+  async function status(request: RequestToSign) {
+    return (await send({ ...request, headers: await sign(signer, request, PLAIN, DATE) })).status;
   }
 });
 

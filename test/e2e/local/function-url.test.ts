@@ -1,4 +1,3 @@
-import { Agent, request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import {
@@ -23,13 +22,7 @@ afterEach(() => Promise.all(open.splice(0).map((functionUrl) => functionUrl.clos
 
 describe('a result of the function', () => {
   it.each([
-    [
-      'a full answer',
-      { statusCode: 201, headers: { 'X-Any': 7, 'Content-Type': 'text/a' }, body: 'b' },
-      201,
-      'text/a',
-      'b',
-    ],
+    ['a full answer', { statusCode: 201, headers: { 'Content-Type': 'text/a' }, body: 'b' }, 201, 'text/a', 'b'],
     ['an answer without headers', { statusCode: 403, body: '{}' }, 403, 'application/json', '{}'],
     ['an answer without a body', { statusCode: 400 }, 400, 'application/json', ''],
     ['a body that is null', { statusCode: 400, body: null }, 400, 'application/json', ''],
@@ -61,12 +54,6 @@ describe('a result of the function', () => {
 
   it.each<[string, FunctionUrlSettings['handler']]>([
     ['an error', () => Promise.reject(new Error('quite secret'))],
-    [
-      'an error before the first await',
-      () => {
-        throw new Error('quite secret');
-      },
-    ],
     ['no result in time', () => new Promise(() => {})],
     ['a status that does not exist', async () => ({ statusCode: 99 })],
     ['a status that is no number', async () => ({ statusCode: 'ok' })],
@@ -110,16 +97,12 @@ describe('Lambda throttles', () => {
     body: '{"Reason":"ReservedFunctionConcurrentInvocationLimitExceeded","Type":"User","message":"Rate Exceeded."}',
   };
 
-  it('every request while throttling is on', async () => {
+  it('every request while throttling is on, or as many as it is told', async () => {
     const functionUrl = await start();
     functionUrl.throttle(true);
     expect([await call(functionUrl), await call(functionUrl)]).toMatchObject([THROTTLED, THROTTLED]);
     functionUrl.throttle(false);
     expect(await call(functionUrl)).toMatchObject({ status: 200 });
-  });
-
-  it('as many requests as it is told', async () => {
-    const functionUrl = await start();
     functionUrl.throttle(1);
     expect([await call(functionUrl), await call(functionUrl)]).toMatchObject([THROTTLED, { status: 200 }]);
   });
@@ -158,25 +141,6 @@ describe('the server behind the Function URL', () => {
     await expect(start({ callers: [{ ...CALLER, role }] })).rejects.toThrow(`not the ARN of a role: ${role}`);
   });
 
-  it('keeps a connection for the next request', async () => {
-    const functionUrl = await start();
-    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    const ports: (number | undefined)[] = [];
-    for (const _ of [1, 2]) ports.push(await localPort(functionUrl.url, agent));
-    agent.destroy();
-    expect(ports[0]).toBe(ports[1]);
-  });
-
-  it('closes connections that are open', async () => {
-    const functionUrl = await start();
-    const socket = connect(Number(new URL(functionUrl.url).port), '127.0.0.1');
-    await new Promise((resolve) => socket.once('connect', resolve));
-    const ended = new Promise((resolve) => socket.once('close', resolve));
-    await functionUrl.close();
-    await ended;
-    await expect(ask(functionUrl.url)).rejects.toThrow('ECONNREFUSED');
-  });
-
   it('survives a client that hangs up half-way', async () => {
     const functionUrl = await start();
     const socket = connect(Number(new URL(functionUrl.url).port), '127.0.0.1');
@@ -208,14 +172,4 @@ async function call({ url }: FunctionUrl, given: { method?: string; body?: strin
 /** Unsigned: a 403 shows just as well that the server answers. */
 function ask(url: string) {
   return send({ method: 'GET', url, headers: {}, body: '' });
-}
-
-function localPort(url: string, agent: Agent): Promise<number | undefined> {
-  return new Promise((resolve, reject) => {
-    const request = httpRequest(url, { agent }, (response) => {
-      const port = response.socket.localPort;
-      response.resume().on('end', () => resolve(port));
-    });
-    request.on('error', reject).end();
-  });
 }

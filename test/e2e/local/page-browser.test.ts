@@ -77,27 +77,21 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     expect((await notes())[0]).toBe('issued');
   });
 
-  it('shows what was sent, what came back, and the same with curl', async () => {
-    const { page } = await open();
+  it('shows what was sent, what came back, and the same with curl, to be copied', async () => {
+    const { page } = await open({ permissions: ['clipboard-read', 'clipboard-write'] });
     await press(page, ACME);
     const { json } = await ask(broker(), BILLING, ACME);
 
     expect(await page.locator('#request').innerText()).toMatch(/^POST \S+\/token\n.*"client": "acme"/s);
     expect(await answerOf(page)).toContain(`"fingerprint": "${json.fingerprint}"`);
     const command = await page.locator('#curl').innerText();
+    await page.getByRole('button', { name: 'Copy' }).click();
+    await said(page, 'The command is copied.');
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(command);
     if (!runs('curl', '--aws-sigv4', 'aws:amz', '--version')) return;
     // The command signs as the caller by itself.
     const { stdout } = await promisify(execFile)('sh', ['-c', command], { env: { PATH: process.env.PATH } });
     expect(JSON.parse(stdout)).toMatchObject({ fingerprint: json.fingerprint });
-  });
-
-  it('copies the command', async () => {
-    const { page } = await open({ permissions: ['clipboard-read', 'clipboard-write'] });
-    await press(page, ACME);
-    await page.getByRole('button', { name: 'Copy' }).click();
-    await said(page, 'The command is copied.');
-
-    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(await page.locator('#curl').innerText());
   });
 
   it('neither shows nor receives a token until it is asked for', async () => {
@@ -178,20 +172,15 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     await newest.filter({ hasText: 'from memory' }).waitFor();
   });
 
-  it('shows who the chosen caller is', async () => {
+  it('shows who the chosen caller is, and beside a failure what to do about it', async () => {
     const { page } = await open();
-    await page.getByRole('radio', { name: 'reporting' }).check();
+    await page.getByRole('radio', { name: 'operator' }).check();
     await page.getByRole('button', { name: 'Who am I?' }).click();
-    await said(page, 'identified: reporting asked who it is, 200');
+    await said(page, 'identified: operator asked who it is, 200');
+    expect(await answerOf(page)).toMatch(/"role": "arn:aws:iam::111111111111:role\/operator"/);
 
-    expect(await answerOf(page)).toMatch(/"role": "arn:aws:iam::111111111111:role\/reporting".*"customer-insights"/s);
-  });
-
-  it('says beside a failure what to do about it, as the command line does', async () => {
-    const { page } = await open();
     await press(page, { client: 'initech', service: 'customer-insights' });
     await said(page, 'An operator stores the right credential in token-broker/local/initech (client put initech)');
-
     await press(page, ACME);
     expect(await page.locator('#summary').innerText()).toMatch(/^issued: .* ms$/);
   });

@@ -7,6 +7,9 @@ import { BILLING, CALL, startPageWorld, TOKEN } from './page-world.ts';
 const DENIED = { type: 'access-denied', title: 'No', detail: 'No rule.', status: 403, retryable: false };
 const ACCEPTED = { client: 'acme', service: 'customer-insights', stage: 'AWSCURRENT', finding: 'accepted' };
 
+const bad = (word: string) => ({ word, kind: 'bad' });
+const refused = (word: string) => ({ word, kind: 'refused' });
+
 const hasCurl = runs('curl', '--aws-sigv4', 'aws:amz', '--version');
 
 describe('a call of the page', () => {
@@ -27,27 +30,23 @@ describe('a call of the page', () => {
     expect(report.answer).toMatch(/^200 OK\ncontent-type: application\/json\n.*"fingerprint": "0123456789abcdef"\n}$/s);
   });
 
-  it.each([
-    ['a problem', 403, DENIED, { word: 'access-denied', kind: 'refused' }],
-    ['a failure', 503, { ...DENIED, type: 'secrets-unavailable' }, { word: 'secrets-unavailable', kind: 'bad' }],
-    ['what AWS says', 429, { message: 'Rate Exceeded.' }, { word: 'AWS answered 429', kind: 'bad' }],
-    ['what is no JSON', 502, '<html>', { word: 'AWS answered 502', kind: 'bad' }],
-  ])('shows %s as it is', async (_, statusCode, body, outcome) => {
+  it.for<readonly [string, number, unknown, object, RegExp?]>([
+    ['a problem', 403, DENIED, refused('access-denied'), /^Ask the operators of the broker|whoami/],
+    ['a failure', 503, { ...DENIED, type: 'secrets-unavailable' }, bad('secrets-unavailable'), /./],
+    ['a stop', 424, { ...DENIED, type: 'client-disabled' }, bad('client-disabled'), /client enable acme ends it\.$/],
+    ['what AWS says', 429, { message: 'Rate Exceeded.' }, bad('AWS answered 429')],
+    ['what is no JSON', 502, '<html>', bad('AWS answered 502')],
+    ['a success', 200, ACCEPTED, { word: 'accepted', kind: 'good' }],
+    ['a finding', 200, { ...ACCEPTED, finding: 'secret-malformed' }, bad('secret-malformed'), /^Store \S+\/acme anew/],
+  ])('shows %s as it is, with the advice of the command line', async ([_, statusCode, body, outcome, advice]) => {
     const { call } = await startPageWorld({ statusCode, body });
-    const report = await call();
-
-    expect(report).toMatchObject({ outcome });
-    expect(report.hidden).toBeUndefined();
-    expect(report.answer).toContain(typeof body === 'string' ? body : JSON.stringify(body, undefined, 2));
-  });
-
-  it('shows the finding of a check', async () => {
-    const { call } = await startPageWorld({ statusCode: 200, body: ACCEPTED });
     const report = await call({ operation: 'check' });
 
-    expect(report).toMatchObject({ outcome: { word: 'accepted', kind: 'good' } });
-    expect(report.answer).toContain('"finding": "accepted"');
+    expect(report).toMatchObject({ outcome });
     expect(report.request).toMatch(/^POST \S+\/check\n/);
+    expect(report.hidden).toBeUndefined();
+    expect(report.answer).toContain(typeof body === 'string' ? body : JSON.stringify(body, undefined, 2));
+    expect(report.advice).toEqual(advice && expect.stringMatching(advice));
   });
 
   it('leaves it to the broker to judge names', async () => {
@@ -71,33 +70,16 @@ describe('a call of the page', () => {
   });
 
   it.each([
-    ['a problem', 424, { ...DENIED, type: 'client-disabled' }, /^Ask the operators why; client enable acme ends it\.$/],
-    ['a finding', 200, { ...ACCEPTED, finding: 'secret-malformed' }, /^Store token-broker\/local\/acme anew/],
-    ['a success', 200, ACCEPTED, undefined],
-    ['what AWS says', 429, { message: 'Rate Exceeded.' }, undefined],
-  ])('has the advice of the command line beside %s', async (_, statusCode, body, advice) => {
-    const { call } = await startPageWorld({ statusCode, body });
-    const told = (await call({ operation: 'check' })).advice;
-
-    expect(told).toEqual(advice && expect.stringMatching(advice));
-  });
-
-  it.each([
-    ['another caller', { ...CALL, caller: 'AKIDOTHER' }],
-    ['another operation', { ...CALL, operation: 'health-run' }],
-    ['an unknown member', { ...CALL, url: 'http://example.com' }],
-    ['a missing member', { ...CALL, operation: undefined }],
-    ['no object', '[]'],
-    ['no JSON', '{'],
-  ])('is not made for %s', async (_, form) => {
+    ['another caller', { ...CALL, caller: 'AKIDOTHER' }, 400],
+    ['another operation', { ...CALL, operation: 'health-run' }, 400],
+    ['an unknown member', { ...CALL, url: 'http://example.com' }, 400],
+    ['a missing member', { ...CALL, operation: undefined }, 400],
+    ['no object', '[]', 400],
+    ['no JSON', '{', 400],
+    ['too much', 'x'.repeat(20_000), 413],
+  ])('is not made for %s', async (_, form, status) => {
     const { post, asked } = await startPageWorld();
-    expect(await post('/call', form)).toMatchObject({ status: 400 });
-    expect(asked).toEqual([]);
-  });
-
-  it('is not made when it is too long', async () => {
-    const { post, asked } = await startPageWorld();
-    expect(await post('/call', 'x'.repeat(20_000))).toMatchObject({ status: 413 });
+    expect(await post('/call', form)).toMatchObject({ status });
     expect(asked).toEqual([]);
   });
 
