@@ -59,16 +59,17 @@ function plannedChanges(
   client: string,
   options: DisableOptions,
 ): readonly string[] {
-  const { environment, service } = options;
+  const { environment, service, evenIfMissing } = options;
   const services = pairsOfClient(shell, client, options)
     .map((pair) => pair.service)
     .join(', ');
   const flag = `the flag of ${client} on ${services}, in the table ${tableName(environment)}`;
   const [name, role] = [secretName(environment, client), tokenRoleName(environment)];
+  const condition = evenIfMissing ? ', if there is one' : '';
   const [flags, secret] =
     verb === 'disable'
-      ? [`sets ${flag}`, `denies the secret ${name} to the role ${role}`]
-      : [`takes away ${flag}`, `lets the role ${role} read the secret ${name} again`];
+      ? [`sets ${flag}`, `denies the secret ${name} to the role ${role}${condition}`]
+      : [`takes away ${flag}`, `lets the role ${role} read the secret ${name} again${condition}`];
   return service === undefined ? [flags, secret] : [flags];
 }
 

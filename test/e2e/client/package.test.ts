@@ -49,7 +49,7 @@ describe('the packed client', () => {
     );
     const conditions = ['.', './testing'].flatMap((entry) => [exports[entry].import, exports[entry].require]);
     const named = conditions.flatMap((files) => Object.values<string>(files));
-    // What `require` gets is what such a TypeScript must see; the one that is installed here no longer has node10.
+    // What `require` gets is what such a TypeScript must see; why it cannot be tried is a test below.
     expect({ main, types }).toEqual({ main: exports['.'].require.default, types: exports['.'].require.types });
     expect(typesVersions).toEqual({ '*': { testing: [exports['./testing'].require.types] } });
     for (const file of [bin, ...named]) expect(statSync(join(packed.installed, file)).isFile(), file).toBe(true);
@@ -115,9 +115,10 @@ describe('the packed client', () => {
         },
       );
 
-      it('asks with the standard credentials where there is no `import()`, as in the tests of Jest', async () => {
-        const told = await packed.run(LIKE_JEST, { node, format: 'cjs', env: BILLING });
-        expect(told).toEqual({ node: version, hasLoadedChain: true, type: 'Bearer' });
+      it('works in the tests of Jest, where nothing answers `import()`, as does its fake', async () => {
+        const { exitCode, stderr } = await packed.jest(IN_JEST, { node, env: BILLING });
+        expect(stderr).toContain('Tests:       2 passed, 2 total');
+        expect(exitCode).toBe(0);
       });
 
       it('brings the commands of a caller', async () => {
@@ -179,13 +180,23 @@ describe('the types of the package', () => {
         join(packed.project, 'tsconfig.json'),
         JSON.stringify({ compilerOptions, files: files.map(([file]) => file) }),
       );
-      const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
-      const { status, stdout } = spawnSync(process.execPath, [tsc, '-p', packed.project], { encoding: 'utf8' });
+      const { status, stdout } = compile();
       expect(stdout).toBe('');
       expect(status).toBe(0);
       expect(Object.keys(examples)).toHaveLength(5);
     },
   );
+
+  it('cannot be tried with node10, which this TypeScript does not have any more', () => {
+    const compilerOptions = { ...STRICT, module: 'commonjs', moduleResolution: 'node10' };
+    writeFileSync(join(packed.project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: [] }));
+    expect(compile().stdout).toContain("error TS5108: Option 'moduleResolution=node10' has been removed");
+  });
+
+  function compile() {
+    const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+    return spawnSync(process.execPath, [tsc, '-p', packed.project], { encoding: 'utf8' });
+  }
 });
 
 describe("the client's README", () => {
@@ -202,15 +213,21 @@ function load(name: string, format: 'esm' | 'cjs'): string {
   return format === 'esm' ? `await import('${name}')` : `require('${name}')`;
 }
 
-/** The client as Jest runs it: a script with a `require` of its own, in which nothing answers `import()`. */
-const LIKE_JEST = `
-  const file = require.resolve('token-broker-client');
-  const code = require('node:fs').readFileSync(file, 'utf8');
-  const script = new (require('node:vm').Script)('(function (module, exports, require) {' + code + '})');
-  const loaded = { exports: {} };
-  script.runInThisContext()(loaded, loaded.exports, require('node:module').createRequire(file));
-  const { tokenType: type } = await loaded.exports.createTokenBroker({ url }).token(PAIR);
-  print({ type });`;
+/** A consumer's own tests: those of a script, as Jest takes them without a set-up. */
+const IN_JEST = `
+  const { createTokenBroker, TokenBrokerError } = require('token-broker-client');
+  const { createFakeBroker } = require('token-broker-client/testing');
+  const PAIR = { client: 'acme', service: 'customer-insights' };
+
+  test('a token, with the standard credentials', async () => {
+    const token = await createTokenBroker({ url: process.env.TOKEN_BROKER_URL }).token(PAIR);
+    expect(token).toMatchObject({ tokenType: 'Bearer' });
+  });
+  test('a failure of the fake', async () => {
+    const { broker, fail } = createFakeBroker();
+    fail('credential-rejected');
+    await expect(broker.token(PAIR)).rejects.toThrow(TokenBrokerError);
+  });`;
 
 const STRICT = {
   strict: true,

@@ -28,6 +28,8 @@ export interface PackedClient {
   readonly installed: string;
   /** Runs its command line in the project, for a broker as `npm start` makes it. */
   readonly command: (args: readonly string[], options: RunOptions) => Promise<Finished>;
+  /** Runs a file of tests in the project with Jest, beside the same broker. */
+  readonly jest: (tests: string, options: RunOptions) => Promise<Finished>;
   readonly close: () => Promise<void>;
 }
 
@@ -60,6 +62,16 @@ export async function installPackedClient(): Promise<PackedClient> {
   const typings = `@types/node@${versionOf('@types/node')}`;
   await npm(project, 'install', '--ignore-scripts', '--no-audit', '--no-fund', tarball, typings);
 
+  /** Runs a program of Node in the project, for a broker as `npm start` makes it. */
+  function execute(program: string, args: readonly string[], { node = '', env = {} }: RunOptions): Promise<Finished> {
+    const isolated = { HOME: folder, AWS_EC2_METADATA_DISABLED: 'true', TOKEN_BROKER_URL: broker.url, ...env };
+    return new Promise((resolve) => {
+      const child = execFile(node, [program, ...args], { cwd: project, env: isolated }, (_, stdout, stderr) =>
+        resolve({ exitCode: child.exitCode, stdout, stderr }),
+      );
+    });
+  }
+
   return {
     tarball,
     project,
@@ -72,14 +84,12 @@ export async function installPackedClient(): Promise<PackedClient> {
       return JSON.parse(stdout);
     },
     installed: join(project, 'node_modules/token-broker-client'),
-    command: (args, { node = '', env = {} }) => {
-      const isolated = { HOME: folder, AWS_EC2_METADATA_DISABLED: 'true', TOKEN_BROKER_URL: broker.url, ...env };
-      const program = join(project, 'node_modules/.bin/token-broker-client');
-      return new Promise((resolve) => {
-        const child = execFile(node, [program, ...args], { cwd: project, env: isolated }, (_, stdout, stderr) =>
-          resolve({ exitCode: child.exitCode, stdout, stderr }),
-        );
-      });
+    command: (args, options) => execute(join(project, 'node_modules/.bin/token-broker-client'), args, options),
+    jest: (tests, options) => {
+      writeFileSync(join(project, 'consumer.test.cjs'), tests);
+      const config = { rootDir: project, testMatch: ['**/consumer.test.cjs'], cacheDirectory: join(folder, 'jest') };
+      const program = fileURLToPath(import.meta.resolve('jest/bin/jest'));
+      return execute(program, ['--config', JSON.stringify(config), '--runInBand'], options);
     },
     close: async () => {
       await Promise.all([registry.close(), broker.end()]);

@@ -85,6 +85,7 @@ describe('client disable', () => {
     const { exitCode, stdout, stderr } = await world.run(`client disable globex ${IN_ADVANCE} --json`);
     expect(exitCode).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ client: 'globex', disabled: true, secret_denied: false });
+    expect(stderr).toMatch(/^- denies the secret token-broker\/local\/globex to the role \S+, if there is one$/m);
     expect(stderr).toMatch(/There is no secret token-broker\/local\/globex to deny/);
   });
 

@@ -33,6 +33,11 @@ describe('token', () => {
     expect(JSON.parse(requests[0]?.body ?? '')).toEqual({ client: 'acme', service: 'customer-insights', ...more });
   });
 
+  it('names the client in its advice also when it was an argument', async () => {
+    const { result } = await run(problem('client-disabled'), 'acme customer-insights');
+    expect(result.stderr).toContain('client enable acme ends it');
+  });
+
   it('prefers --url and --region to the environment', async () => {
     const other = { TOKEN_BROKER_URL: 'https://broker.example.com', AWS_REGION: 'ap-south-1' };
     const { requests } = await run(goodAnswer(), `${PAIR} --url URL --region eu-west-1`, other);
