@@ -15,6 +15,8 @@ function tier(name: string, include: string[], exclude: string[] = []) {
 }
 
 export default defineConfig({
+  // It warns of source maps that packages leave out.
+  logLevel: 'error',
   test: {
     globalSetup: ['test/stack/synthesise-once.ts'],
     setupFiles: ['test/support/watch-contract.ts'],
