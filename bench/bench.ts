@@ -16,7 +16,7 @@ const DOCS = fileURLToPath(new URL('../docs', import.meta.url));
 /** `npm run bench`: data on stdout, talk on stderr; exit 0 measured, whether or not goals are met, 1 failed, 2 wrong usage. */
 const program = new Command('bench')
   .description('Measures the token function as `cdk synth` bundles it, beside references. Takes at most 5 minutes.')
-  .option('--rounds <n>', 'how many cold starts of each kind', wholeNumber(1, 500), 24)
+  .option('--rounds <n>', 'how many cold starts of each kind', wholeNumber(1, 500), 48)
   .option('--hits <n>', 'how many answers from memory', wholeNumber(1, 3_000), 1_000)
   .option('--write [folder]', 'write what was measured into performance.md and charts/bench.svg there (default: docs)')
   .option('--json', 'answer in JSON', false)
