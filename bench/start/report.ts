@@ -63,7 +63,7 @@ function circumstances(samples: Samples): string {
   const { rounds, node, processors } = samples;
   const waited = waitedShare(samples);
   const basis = {
-    clock: 'by the clock',
+    clock: 'by the clock, those with a limit and answers at once by processor time',
     processor: 'by processor time, those with answers that take time by the clock',
   };
   return `${rounds.length} ${rounds.length === 1 ? 'round' : 'rounds'} with Node ${node} on ${processors} processors; threads waited for them ${(100 * waited).toFixed(0)} % of a start. Ratios are ${basis[basisOf(samples)]}.`;
