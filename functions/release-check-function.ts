@@ -28,8 +28,8 @@ interface Options {
 
 /**
  * Asks a new version of the token function before a caller does, and tells CodeDeploy whether it may have callers: the
- * version must find something about one pair of each service, whatever it is, and must refuse this function, whose role may
- * only check, a token of the same pair.
+ * version must come to a finding, good or bad, about one pair of each service, and must refuse a token of the same pair to
+ * this function, whose role may only check.
  */
 export function createReleaseCheckFunction(options: Options) {
   const { environment, url, services, credentials, write = writeLine, now = Date.now, sleep = setTimeout } = options;

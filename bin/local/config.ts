@@ -69,7 +69,7 @@ export const DEFAULT_PORT = '8788';
 export interface Ports {
   readonly port: number;
   readonly pagePort: number;
-  /** Whether the page may listen elsewhere when its port is taken: nobody has asked for this one. */
+  /** Whether the page may listen elsewhere when its port is taken: `PAGE_PORT` is not set. */
   readonly pageMayMove: boolean;
 }
 
