@@ -108,7 +108,7 @@ export const MAX_NAME_LENGTH = 64;
 
 /**
  * The members of an answer down to two objects below the outermost, the outer ones first. An array of exactly one
- * stands for its entry; longer ones are not entered, nor is an object that belongs to a refresh token.
+ * stands for its entry; longer ones are not entered, nor is an object that may belong to a refresh token.
  */
 export function listMembers(answer: unknown): readonly FoundMember[] {
   const found: FoundMember[] = [];
@@ -122,7 +122,8 @@ export function listMembers(answer: unknown): readonly FoundMember[] {
       if (found.length === MAX_MEMBERS) return found;
       const member = { path: [...level.path, name], value, around };
       found.push(member);
-      if (around.length <= MAX_DEPTH && !plainName(name).startsWith('refresh')) objects.push(member);
+      const mayBeOfRefresh = name.length > MAX_NAME_LENGTH || plainName(name).startsWith('refresh');
+      if (around.length <= MAX_DEPTH && !mayBeOfRefresh) objects.push(member);
     }
   }
   return found;

@@ -85,6 +85,11 @@ function tokens(): readonly BadAnswer[] {
       says: 'none of its members',
     },
     {
+      name: 'only a refresh token object under a name that is too long to be read',
+      body: JSON.stringify({ [`refresh-${'x'.repeat(64)}`]: { token: TOKEN } }),
+      says: 'none of its members',
+    },
+    {
       name: 'a token three levels down',
       body: JSON.stringify({ a: { b: { c: { token: TOKEN } } } }),
       says: 'none of its members',
