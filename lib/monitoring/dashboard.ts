@@ -73,26 +73,20 @@ function callerRows({ services, broker, called }: Shown): readonly Row[] {
     },
     {
       queries: [
-        {
-          title: 'Who has got no token, and why',
-          lines: [
-            'fields caller, pair, outcome',
-            "filter operation = 'token' and outcome != 'issued'",
-            'stats count(*) as requests, latest(@timestamp) as last by pair, outcome, caller',
-            'sort requests desc',
-            'limit 20',
-          ],
-        },
-        {
-          title: 'Credentials that were rejected',
-          lines: [
-            'fields pair, credentialVersion, outcome',
-            "filter CredentialRejected = 1 or outcome = 'credential-rejected' or PreviousVersionUsed = 1",
-            'stats count(*) as requests, latest(@timestamp) as last by pair, credentialVersion, outcome',
-            'sort last desc',
-            'limit 20',
-          ],
-        },
+        query(
+          'Who has got no token, and why',
+          'fields caller, pair, outcome',
+          "filter operation = 'token' and outcome != 'issued'",
+          'stats count(*) as requests, latest(@timestamp) as last by pair, outcome, caller',
+          'sort requests desc',
+        ),
+        query(
+          'Credentials that were rejected',
+          'fields pair, credentialVersion, outcome',
+          "filter CredentialRejected = 1 or outcome = 'credential-rejected' or PreviousVersionUsed = 1",
+          'stats count(*) as requests, latest(@timestamp) as last by pair, credentialVersion, outcome',
+          'sort last desc',
+        ),
       ],
     },
     {
@@ -298,4 +292,8 @@ function costRows({ called, tableName, logGroupName }: Shown): readonly Row[] {
 
 function graph(title: string, unit: string, left: readonly IMetric[], more: Partial<Graph> = {}): Graph {
   return { title, unit, left, ...more };
+}
+
+function query(title: string, ...lines: readonly string[]) {
+  return { title, lines: [...lines, 'limit 20'] };
 }

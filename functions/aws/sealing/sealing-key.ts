@@ -13,8 +13,8 @@ export interface SealingKey {
 
 /**
  * The versions of one environment's sealing key. Never throws: a key that cannot be read, or not by the
- * deadline (epoch milliseconds), is `undefined`. When Secrets Manager does not answer, a key that is known goes on to
- * serve; else the next call that needs the key asks again.
+ * deadline (epoch milliseconds), is `undefined`. When Secrets Manager does not answer, a known key
+ * still serves; without one the next call that needs the key asks again.
  */
 export interface SealingKeys {
   /** The version that is current; kept for an hour. Asked for again 10 s after a refusal. */
