@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -119,6 +119,27 @@ describe('the page about operations', () => {
   it('names no exception that it does not need', () => {
     const blocks = [...PAGE.matchAll(/^ *```sh\n(.*?)^ *```$/gms)].map(([, text = '']) => text.trim());
     for (const [exception] of EXCEPTIONS) expect(blocks).toContainEqual(expect.stringMatching(exception));
+  });
+
+  it.skipIf(!hasAws)(`shows commands about a deployed function that the AWS command line takes${note}`, () => {
+    const blocks = [...PAGE.matchAll(/^ *```sh\n +?(aws lambda (?:\S+-concurrency|delete-function).*)\n *```$/gm)];
+    expect(blocks.length).toBeGreaterThanOrEqual(4);
+    const keys = {
+      AWS_DEFAULT_REGION: 'eu-west-1',
+      AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE',
+      AWS_SECRET_ACCESS_KEY: 'example',
+    };
+    const nowhere = {
+      AWS_ENDPOINT_URL: 'http://127.0.0.1:9',
+      AWS_MAX_ATTEMPTS: '1',
+      AWS_EC2_METADATA_DISABLED: 'true',
+    };
+    const env = { PATH: process.env.PATH, TOKEN_BROKER_ENVIRONMENT: 'dev', ...keys, ...nowhere };
+    for (const [, command = ''] of blocks) {
+      const { stderr } = spawnSync('sh', ['-c', command], { env, encoding: 'utf8' });
+      // What it does not understand it does not try to send.
+      expect(stderr, command).toContain('Could not connect to the endpoint URL: "http://127.0.0.1:9/');
+    }
   });
 
   it('shows settings that are right', () => {
