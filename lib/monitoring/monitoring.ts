@@ -20,7 +20,7 @@ import type { IQueue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import type { Environment } from '../settings/environment.ts';
 import { rateSeconds } from '../settings/health.ts';
-import { functionName, tableName } from '../settings/names.ts';
+import { functionName } from '../settings/names.ts';
 import { ALARMS, type AlarmDefinition, NEW_VERSION_ALARMS, TRAIL_ALARMS } from './alarms.ts';
 import { dashboardRows, type Row } from './dashboard.ts';
 import { brokerMetrics, type CalledFunction, newVersionMetric, trailMetric } from './metrics.ts';
@@ -62,8 +62,6 @@ export class Monitoring extends Construct {
       services: Object.keys(services),
       broker,
       called,
-      tableName: tableName(name),
-      logGroupName,
       healthMinutes: rateSeconds(health.every) / 60,
     })) {
       dashboard.addWidgets(...widgetsOf(row, logGroupName));
