@@ -19,7 +19,7 @@ import type { ILogGroup } from 'aws-cdk-lib/aws-logs';
 import type { IQueue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import type { Environment } from '../settings/environment.ts';
-import { rateSeconds } from '../settings/health.ts';
+import { rateSeconds } from '../settings/environment.ts';
 import { functionName } from '../settings/names.ts';
 import { ALARMS, type AlarmDefinition, NEW_VERSION_ALARMS, TRAIL_ALARMS } from './alarms.ts';
 import { dashboardRows, type Row } from './dashboard.ts';
