@@ -2,15 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { newTrace } from '../../../functions/broker/audit.ts';
 import { parseCredential } from '../../../functions/broker/credential/credential.ts';
 import { EMPTY_RECORD, type PairRecord, type StoredToken } from '../../../functions/broker/pair/record.ts';
+import { Problem } from '../../../functions/broker/problem.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
-import type { Service } from '../../../functions/broker/service.ts';
 import { createTokenRenewer } from '../../../functions/broker/token-request/renew-token.ts';
-import { SendFailure, type SendFailureKind } from '../../../functions/broker/token-request/send.ts';
-import {
-  createTokenRequester,
-  type RequestToken,
-  type TokenExchange,
-} from '../../../functions/broker/token-request/token-request.ts';
+import type { TokenExchange } from '../../../functions/broker/token-request/token-request.ts';
 import { exchange, ISSUE_REQUEST } from '../../support/broker-world.ts';
 import { exampleService, START } from '../../support/example.ts';
 import { exampleToken } from '../../support/pair-examples.ts';
@@ -27,42 +22,37 @@ interface Changes {
   readonly answer?: TokenExchange | Error;
   readonly record?: Partial<PairRecord>;
   readonly forced?: boolean;
-  readonly service?: Partial<Service>;
+  readonly requestStartedAt?: number;
+  readonly receivedAt?: number;
 }
 
-async function renew(changes: Changes = {}) {
-  const { answer = tokenAnswer('new', 600) } = changes;
+async function renew({ answer = tokenAnswer('new', 600), record, forced = false, ...times }: Changes = {}) {
+  const { requestStartedAt = START - LATENCY_MS, receivedAt = START } = times;
   const sent: unknown[] = [];
-  const requestToken: RequestToken = async (_, { clientId, secret }, deadline) => {
-    sent.push([clientId.reveal(), secret.reveal(), deadline]);
-    if (answer instanceof Error) throw answer;
-    return { ...answer, requestStartedAt: START - LATENCY_MS, receivedAt: START };
-  };
-  const { result, trace } = await renewWith(requestToken, () => START, changes);
-  return { result, trace, sent };
-}
-
-async function renewWith(requestToken: RequestToken, now: () => number, changes: Omit<Changes, 'answer'> = {}) {
-  const service = exampleService(changes.service);
-  const { pair } = ISSUE_REQUEST;
   const trace = newTrace();
+  const service = exampleService();
+  const { pair } = ISSUE_REQUEST;
   const renewToken = createTokenRenewer({
-    requestToken,
+    requestToken: async (_, { clientId, secret }, deadline) => {
+      sent.push([clientId.reveal(), secret.reveal(), deadline]);
+      if (answer instanceof Error) throw answer;
+      return { ...answer, requestStartedAt, receivedAt };
+    },
     fingerprint: (token) => `name of ${token}`,
     random: () => 0.5,
-    now,
+    now: () => receivedAt,
   });
   const result = await renewToken({
     pair,
     service,
     version: VERSION,
     credential: parseCredential(VERSION.text, pair.service, service.basicEncoding),
-    record: { ...EMPTY_RECORD, ...changes.record },
-    forced: changes.forced ?? false,
+    record: { ...EMPTY_RECORD, ...record },
+    forced,
     deadline: START + 5_000,
     trace,
   });
-  return { result, trace };
+  return { result, trace, sent };
 }
 
 function tokenAnswer(token: string, seconds?: number): TokenExchange {
@@ -102,21 +92,12 @@ describe('a token request', () => {
     expect([...trace.warnings]).toEqual(['rejected']);
   });
 
-  it.each<[SendFailureKind, string, string]>([
-    ['too-large', 'held', 'token-response-unusable'],
-    ['encoded', 'held', 'token-response-unusable'],
-    ['connect', 'failed', 'token-endpoint-unavailable'],
-    ['tls', 'failed', 'token-endpoint-unavailable'],
-    ['stale-socket', 'failed', 'token-endpoint-unavailable'],
-    ['broken', 'failed', 'token-endpoint-unavailable'],
-    ['timeout', 'failed', 'token-endpoint-timeout'],
-    ['malformed', 'failed', 'token-endpoint-error'],
-  ])('that gets no complete answer, "%s", is %s', async (kind, outcome, type) => {
-    const { result } = await renewWith(
-      requesterOf(() => Promise.reject(new SendFailure(kind, 'CODE'))),
-      () => START,
-    );
-    expect(result).toMatchObject({ outcome, problem: { type } });
+  it.each([
+    ['held', 'token-response-unusable'],
+    ['failed', 'token-endpoint-unavailable'],
+  ] as const)('that gets no complete answer is %s with the problem %s', async (outcome, type) => {
+    const problem = new Problem(type, 'no answer');
+    expect((await renew({ answer: problem })).result).toEqual({ outcome, problem });
   });
 
   it('lets a defect of the broker through', async () => {
@@ -127,19 +108,9 @@ describe('a token request', () => {
 describe('an environment that is frozen for 20 minutes while it waits', () => {
   const FREEZE_MS = 20 * 60_000;
 
-  /** What came of an answer that is read when the environment goes on. */
-  async function afterFreeze(status: number, members: unknown, changes: Omit<Changes, 'answer'> = {}) {
-    let now = START;
-    const send = async () => {
-      now += FREEZE_MS;
-      return exchange(status, members).response;
-    };
-    const { result } = await renewWith(
-      requesterOf(send, () => now),
-      () => now,
-      changes,
-    );
-    return result;
+  async function afterFreeze(status: number, members: unknown) {
+    const receivedAt = START + FREEZE_MS;
+    return (await renew({ answer: exchange(status, members), requestStartedAt: START, receivedAt })).result;
   }
 
   it.each([
@@ -204,16 +175,3 @@ describe('a token that the service hands out again', () => {
     expect((await renew({ answer: tokenAnswer('unknown', 30) })).result.outcome).toBe('token');
   });
 });
-
-it('assumes the life time that the settings say, also after a refusal', async () => {
-  const token = exampleToken({ expirySource: 'assumed', expiresAt: START + 300 * SECOND_MS });
-  const changes = { answer: tokenAnswer('new'), record: { token }, forced: true };
-  const expiresAt = START - LATENCY_MS + 300 * SECOND_MS;
-  expect(await renewal(changes)).toMatchObject({ expirySource: 'assumed', expiresAt });
-  const other = await renewal({ ...changes, service: { assumedLifetimeSeconds: 60 } });
-  expect(other.expiresAt).toBe(START - LATENCY_MS + 60 * SECOND_MS);
-});
-
-function requesterOf(send: Parameters<typeof createTokenRequester>[0]['send'], now = () => START): RequestToken {
-  return createTokenRequester({ send, now, sleep: () => Promise.resolve(), random: () => 0 });
-}
