@@ -11,6 +11,9 @@ const MORE_OFTEN = 100;
 /** After so many turns of the event loop, code that runs in a loop has asked once more. */
 const TURNS = 1_000;
 
+/** The real ones: a test may have stopped the time. */
+const { setTimeout, clearTimeout, setImmediate } = globalThis;
+
 const killedBy = {};
 const late = new Set();
 const undecided = new Set();
@@ -23,15 +26,28 @@ const undecided = new Set();
 export default class MutantRunner extends TestRunner {
   async runTask(test) {
     const run = TestRunner.getTestFn(test);
-    if (inject('mode') !== 'dry-run') return run();
     await run();
-    await withEveryMutant(run, globalThis[inject('globalNamespace')]);
+    if (inject('mode') !== 'dry-run') return;
+    await withEveryMutant(() => runWhole(test, run), globalThis[inject('globalNamespace')]);
   }
 
   async onAfterRunFiles() {
     await super.onAfterRunFiles?.();
     if (inject('mode') !== 'dry-run') return;
     writeFileSync('mutants.json', JSON.stringify({ killedBy, late: [...late], undecided: [...undecided] }));
+  }
+}
+
+/** Runs a test with what it does when it is finished: the next mutant meets no server and no stopped time of this one. */
+async function runWhole(test, run) {
+  const before = test.onFinished ?? [];
+  test.onFinished = [];
+  try {
+    await run();
+  } finally {
+    const hooks = test.onFinished.toReversed();
+    test.onFinished = before;
+    for (const hook of hooks) await hook(test.context);
   }
 }
 
