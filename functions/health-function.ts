@@ -43,7 +43,7 @@ interface Options {
  * upon it is to be repeated; any other event is one run over all pairs, and gives what the run found out.
  */
 export function createHealthFunction(options: Options) {
-  const { environment, url, services, singleTokenServices, topicArn, probeRoleArn: roleArn, credentials } = options;
+  const { environment, url, services, singleTokenServices, topicArn, probeRoleArn, credentials } = options;
   const { tableName, intervalSeconds, write = writeLine, sleep = setTimeout } = options;
   if (!(intervalSeconds > 0)) throw new TypeError('the interval of health must be a number of seconds');
   const now = Date.now;
@@ -51,7 +51,7 @@ export function createHealthFunction(options: Options) {
   const secretsManager = new SecretsManagerClient(patient(10_000));
   const memories = createNotificationTable({ dynamodb: new DynamoDBClient(patient(1_000)), tableName, now });
   const topic = { sns: new SNSClient(patient(2_000)), topicArn };
-  const probeCredentials = createProbeCredentials({ sts: new STSClient(patient(2_000)), roleArn });
+  const probeCredentials = createProbeCredentials(new STSClient(patient(2_000)), probeRoleArn);
   const checkPair = createPairChecker(createTokenBroker({ ...ONCE, url, credentials }));
   const notify = createNotify({ environment, memories, sendMessage: createNotifier(topic), now });
   const common = { services, checkPair, notify, record: log.check, now, sleep };

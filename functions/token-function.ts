@@ -67,7 +67,7 @@ export function createTokenFunction(options: Options): TokenFunction {
     store: createPairTable({
       dynamodb,
       tableName,
-      sealer: createSealer({ environment, keys }),
+      sealer: createSealer(environment, keys),
       now,
       onUnreadable: createUnreadableLog(log),
     }),

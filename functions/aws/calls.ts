@@ -29,10 +29,14 @@ export async function withTimeLimit<Result>(
   }
 }
 
-/**
- * Makes a call that can be repeated, and once more after a broken connection or another failure that says nothing about
- * it. Nothing begins any more once the signal has come.
- */
+class OutOfTime extends Error {
+  override readonly name = 'OutOfTime';
+}
+
+/** Made once: a signal without a reason makes one with a stack each time, and every call ends a signal. */
+const OVER = new OutOfTime();
+
+/** Makes a repeatable call, and once more after a failure that says nothing about it; nothing begins after the signal. */
 export async function withRetry<Answer>(abortSignal: AbortSignal, call: () => Promise<Answer>): Promise<Answer> {
   try {
     return await call();
@@ -44,6 +48,8 @@ export async function withRetry<Answer>(abortSignal: AbortSignal, call: () => Pr
   return call();
 }
 
+const MAX_BACKOFF_MS = 50;
+
 /** Waits for the work as long as the clock says; what comes later is lost, and `undefined` is what there is. */
 export async function inTime<Result>(clockMs: number, work: Promise<Result>): Promise<Result | undefined> {
   const late = Promise.withResolvers<undefined>();
@@ -54,15 +60,6 @@ export async function inTime<Result>(clockMs: number, work: Promise<Result>): Pr
     clearTimeout(timer);
   }
 }
-
-class OutOfTime extends Error {
-  override readonly name = 'OutOfTime';
-}
-
-/** Made once: what a signal that is given no reason makes by itself takes a stack each time, and every call ends one. */
-const OVER = new OutOfTime();
-
-const MAX_BACKOFF_MS = 50;
 
 /**
  * An error's code or name and nothing else: messages and hidden members of an SDK's errors quote the answer. Names come
@@ -88,12 +85,7 @@ const TRANSIENT = new RegExp(
     'TimeTooSkewed|RequestExpired|RequestInTheFuture|InvalidSignature|SignatureDoesNotMatch)',
 );
 
-/**
- * Runs a call to the store within the time that the store is worth: without it the broker still works, so waiting for
- * it must never cost more than doing without it.
- *
- * @throws StoreUnavailable for every failure of the call, at once while the circuit is open
- */
+/** Runs a call to the store within the time that the store is worth. @throws StoreUnavailable for every failure of the call */
 export type CircuitBreaker = <Answer>(
   terms: CallTerms,
   call: (abortSignal: AbortSignal) => Promise<Answer>,
@@ -106,34 +98,27 @@ export interface CallTerms {
   readonly endsLease?: boolean;
 }
 
-interface Options {
-  /** Epoch milliseconds. */
-  readonly now: () => number;
-  readonly connectedMs?: number;
-  readonly patientMs?: number;
-}
-
 /**
- * The circuit breaker of one environment. A call has 150 ms while the store is known to be connected: it has answered
- * within the last 30 s, and the environment's first call is over. Else it has 1 s, because it may have to connect, and a
- * fleet needs the store most when it starts. After three failures in a row the circuit is open for ten seconds; then a
- * single call finds out, and has 1 s as well.
+ * The circuit breaker of one environment; waiting for the store must never cost more than doing without it. A call has
+ * 150 ms while the store is known to be connected: it has answered within the last 30 s, and the environment's first call is
+ * over. Else it has 1 s, because it may have to connect, and a fleet needs the store most when it starts. After three
+ * failures in a row the circuit is open for ten seconds; then a single call finds out, and has 1 s as well.
  */
-export function createCircuitBreaker({ now, connectedMs = 150, patientMs = 1_000 }: Options): CircuitBreaker {
+export function createCircuitBreaker(now: () => number, connectedMs = 150, patientMs = 1_000): CircuitBreaker {
   let firstCallAt: number | undefined;
   let answeredAt: number | undefined;
   let failures = 0;
+  /** When the last call failed, or began to find out whether calls still fail: no other begins beside it. */
   let failedAt: number | undefined;
-  let isProbing = false;
 
   return async ({ deadline, endsLease = false }, call) => {
     firstCallAt ??= now();
     const isProbe = failures >= MAX_FAILURES && !endsLease;
-    if (isProbe && (isProbing || isWithin(OPEN_MS, failedAt, now()))) throw unavailable('circuit-open');
+    if (isProbe && isWithin(OPEN_MS, failedAt, now())) throw unavailable('circuit-open');
     const isConnected = isWithin(KEPT_MS, answeredAt, now()) && !isWithin(FIRST_CALL_MS, firstCallAt, now());
     const timeoutMs = isConnected && !endsLease && !isProbe ? connectedMs : patientMs;
     const clockMs = deadline - now();
-    if (isProbe) isProbing = true;
+    if (isProbe) failedAt = now();
     try {
       const answer = await withTimeLimit(timeoutMs, call, clockMs);
       failures = 0;
@@ -145,8 +130,6 @@ export function createCircuitBreaker({ now, connectedMs = 150, patientMs = 1_000
         failedAt = now();
       }
       throw unavailable(causeWord(error));
-    } finally {
-      if (isProbe) isProbing = false;
     }
   };
 }

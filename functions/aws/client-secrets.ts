@@ -34,17 +34,16 @@ export function createClientList({ environment, secretsManager, timeoutMs = 60_0
       throw new Error(`The clients cannot be listed: ${causeWord(error)}`);
     });
     // The filter compares beginnings, and what it takes for one is for AWS to say.
-    const found = [...secrets]
-      .filter(([name]) => name.startsWith(prefix))
-      .map(([name, { Tags }]) => ({ client: name.slice(prefix.length), services: servicesTag(Tags) }));
-    return {
-      clients: found.filter(({ client }) => NAME_PATTERN.test(client)),
-      ignored: found.map(({ client }) => client).filter((client) => !NAME_PATTERN.test(client)),
-    };
+    const found = [...secrets].filter(([name]) => name.startsWith(prefix));
+    const all = found.map(([name, { Tags }]) => ({ client: name.slice(prefix.length), services: servicesTag(Tags) }));
+    const { clients = [], others = [] } = Object.groupBy(all, ({ client }) =>
+      NAME_PATTERN.test(client) ? 'clients' : 'others',
+    );
+    return { clients, ignored: others.map(({ client }) => client) };
   };
 
   /** By name, because a list that changes from page to page can show a secret twice. */
-  async function listSecrets(abortSignal: AbortSignal): Promise<ReadonlyMap<string, SecretListEntry>> {
+  async function listSecrets(abortSignal: AbortSignal) {
     const secrets = new Map<string, SecretListEntry>();
     const Filters = [{ Key: 'name' as const, Values: [prefix] }];
     let NextToken: string | undefined;
@@ -59,8 +58,8 @@ export function createClientList({ environment, secretsManager, timeoutMs = 60_0
 }
 
 /**
- * Looks at a client's secret from outside; `undefined` when there is none or it is planned for deletion. Other than the
- * list of secrets, this knows of a client as soon as it exists.
+ * Looks at a client's secret from outside, other than the list at its latest; `undefined` when there is none or it is
+ * planned for deletion.
  *
  * @throws Error whose message holds one word of the cause
  */
@@ -106,8 +105,8 @@ export function parseSecretEvent(event: unknown, environment: string): SecretEve
   const { name, labelUpdated, versionId } = detail.data;
   const prefix = secretName(environment, '');
   const client = name.slice(prefix.length);
-  if (labelUpdated !== 'AWSCURRENT' || !name.startsWith(prefix) || !NAME_PATTERN.test(client))
-    return { kind: 'foreign' };
+  const isOfClient = name.startsWith(prefix) && NAME_PATTERN.test(client);
+  if (labelUpdated !== 'AWSCURRENT' || !isOfClient) return { kind: 'foreign' };
   return { kind: 'promotion', client, version: versionId };
 }
 

@@ -10,11 +10,7 @@ export interface InvocationContext {
 }
 
 /** What a Function URL sends back to the caller. */
-export interface FunctionUrlResult {
-  readonly statusCode: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
+export type FunctionUrlResult = ReturnType<typeof toResult>;
 
 /**
  * Reads a Function URL event (payload 2.0). The headers hold the caller's session token: only the content type is taken
@@ -53,8 +49,8 @@ export function parseEvent(event: unknown, context: InvocationContext, now: numb
   };
 }
 
-export function toResult({ status, headers, body }: BrokerResponse): FunctionUrlResult {
-  return { statusCode: status, headers, body };
+export function toResult({ status: statusCode, headers, body }: BrokerResponse) {
+  return { statusCode, headers, body };
 }
 
 const NO_BODY = { contentType: undefined, body: undefined, caller: undefined };

@@ -26,11 +26,7 @@ export interface SecretDependencies {
 export function createSecretReader(dependencies: SecretDependencies): ReadSecret {
   return async (client, stage, deadline = Infinity) => {
     const asked = { SecretId: secretName(dependencies.environment, client), VersionStage: stage };
-    try {
-      return readAnswer(await getSecretValue(dependencies, asked, deadline), asked, stage);
-    } catch (error) {
-      return readFailure(error);
-    }
+    return getSecretValue(dependencies, asked, deadline).then((answer) => readAnswer(answer, asked), readFailure);
   };
 }
 
@@ -41,32 +37,29 @@ export function getSecretValue(
   deadline: number,
 ): Promise<GetSecretValueCommandOutput> {
   const command = new GetSecretValueCommand(asked);
-  return withTimeLimit(
-    timeoutMs,
-    (abortSignal) => withRetry(abortSignal, () => secretsManager.send(command, { abortSignal })),
-    deadline - now(),
-  );
+  const send = (abortSignal: AbortSignal) =>
+    withRetry(abortSignal, () => secretsManager.send(command, { abortSignal }));
+  return withTimeLimit(timeoutMs, send, deadline - now());
 }
 
 /** Whether an answer is about the secret, and the version of it, that was asked for; no other answer is believed. */
 export function isAbout(answer: GetSecretValueCommandOutput, asked: GetSecretValueCommandInput): boolean {
-  const { SecretId, VersionId, VersionStage } = asked;
-  if (answer.Name !== SecretId) return false;
-  return VersionStage === undefined
-    ? answer.VersionId === VersionId
-    : answer.VersionStages?.includes(VersionStage) === true;
+  const { SecretId, VersionId = answer.VersionId, VersionStage } = asked;
+  const hasStage = VersionStage === undefined || answer.VersionStages?.includes(VersionStage) === true;
+  return answer.Name === SecretId && answer.VersionId === VersionId && hasStage;
 }
 
 function readAnswer(
   answer: GetSecretValueCommandOutput,
-  asked: GetSecretValueCommandInput,
-  stage: SecretStage,
+  asked: { SecretId: string; VersionStage: SecretStage },
 ): SecretReading {
   const { VersionId: versionId, SecretString: text, SecretBinary: binary } = answer;
   const hasText = typeof text === 'string' && typeof versionId === 'string';
   if (!hasText && binary === undefined) return { outcome: 'unavailable', cause: 'an answer without a value' };
   if (!isAbout(answer, asked)) return { outcome: 'unavailable', cause: 'another secret' };
-  return hasText ? { outcome: 'found', secret: { versionId, stage, text: new Redacted(text) } } : { outcome: 'binary' };
+  return hasText
+    ? { outcome: 'found', secret: { versionId, stage: asked.VersionStage, text: new Redacted(text) } }
+    : { outcome: 'binary' };
 }
 
 /**
@@ -75,21 +68,23 @@ function readAnswer(
  */
 function readFailure(error: unknown): SecretReading {
   const cause = causeWord(error);
-  if (!(error instanceof SecretsManagerServiceException) || !isDefinitive(error) || KEY_FAILURES.has(error.name)) {
+  if (!(error instanceof SecretsManagerServiceException && isDefinitive(error)))
     return { outcome: 'unavailable', cause };
+  switch (error.name) {
+    case 'DecryptionFailure':
+    case 'KMSInvalidStateException':
+      return { outcome: 'unavailable', cause };
+    case 'ResourceNotFoundException':
+      return { outcome: 'missing' };
+    case 'InvalidRequestException':
+      return { outcome: 'deleted' };
+    default:
+      // A key that refuses differs only in its words from a secret that may not be read. Other words count as the stricter case.
+      return error.name === 'AccessDeniedException' && error.message.startsWith('Access to KMS is not allowed')
+        ? { outcome: 'unavailable', cause: 'KMSAccessDenied' }
+        : { outcome: 'denied', cause };
   }
-  if (isRefusalByKey(error)) return { outcome: 'unavailable', cause: 'KMSAccessDenied' };
-  if (error.name === 'ResourceNotFoundException') return { outcome: 'missing' };
-  if (error.name === 'InvalidRequestException') return { outcome: 'deleted' };
-  return { outcome: 'denied', cause };
 }
-
-/** The same error as for a secret that may not be read; only the words differ. Other words count as the stricter case. */
-function isRefusalByKey({ name, message }: SecretsManagerServiceException): boolean {
-  return name === 'AccessDeniedException' && message.startsWith('Access to KMS is not allowed');
-}
-
-const KEY_FAILURES: ReadonlySet<string> = new Set(['DecryptionFailure', 'KMSInvalidStateException']);
 
 /**
  * A client for the region and the endpoint of the standard variables (`AWS_REGION`, `AWS_ENDPOINT_URL_SECRETS_MANAGER`),
@@ -99,12 +94,8 @@ const KEY_FAILURES: ReadonlySet<string> = new Set(['DecryptionFailure', 'KMSInva
 export function createSecretsManagerClient(config: SecretsManagerClientConfig = {}): SecretsManagerClient {
   const { secure, plain, dropUnfit } = createAgents(Date.now);
   const requestHandler = { httpsAgent: secure, httpAgent: plain };
-  const client = new SecretsManagerClient({
-    maxAttempts: 1,
-    streamCollector: collectBody,
-    requestHandler,
-    ...config,
-  });
+  const own = { maxAttempts: 1, streamCollector: collectBody, requestHandler };
+  const client = new SecretsManagerClient({ ...own, ...config });
   client.middlewareStack.remove('loggerMiddleware');
   client.middlewareStack.add(
     (next) => (call) => {

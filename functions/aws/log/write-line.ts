@@ -8,33 +8,25 @@ import { writeSync } from 'node:fs';
  */
 export function writeLine(line: string): void {
   const bytes = Buffer.from(line);
-  const written = bytes.length <= PIPE_BUF && !isStreamBusy() ? writeAtOnce(bytes) : 0;
-  if (written < bytes.length) stream().write(bytes.subarray(written));
+  // A line must not get into the middle of one that the stream still holds.
+  const isStreamBusy = stream !== undefined && stream.writableLength > 0;
+  const written = bytes.length <= PIPE_BUF && !isStreamBusy ? writeAtOnce(bytes) : 0;
+  if (written === bytes.length) return;
+  stream ??= process.stdout;
+  stream.write(bytes.subarray(written));
 }
 
 /** What Linux writes to a pipe in one piece. */
 const PIPE_BUF = 4_096;
 
+/** Node makes it when it is first asked for, and most environments never need it. */
+let stream: typeof process.stdout | undefined;
+
 /** Gives how many bytes were written; none where the other end does not keep up, or is gone. */
 function writeAtOnce(bytes: Uint8Array): number {
   try {
-    return writeSync(STDOUT, bytes);
+    return writeSync(1, bytes);
   } catch {
     return 0;
   }
 }
-
-const STDOUT = 1;
-
-/** A line must not get into the middle of one that the stream still holds. */
-function isStreamBusy(): boolean {
-  return used !== undefined && used.writableLength > 0;
-}
-
-/** Node makes it when it is first asked for, and most environments never need it. */
-function stream(): typeof process.stdout {
-  used ??= process.stdout;
-  return used;
-}
-
-let used: typeof process.stdout | undefined;

@@ -1,35 +1,30 @@
-import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import type { Acquisition, Ending, Lease, RejectedRequest } from '../../broker/pair/store.ts';
 import type { SealedToken } from '../sealing/sealing.ts';
 import {
-  checkedAttributes,
   forgetAt,
-  heldAttribute,
-  holdValue,
+  HELD,
   type Item,
+  json,
   MAX_FENCE,
   MIN_FENCE,
   numeric,
   PAUSE_ATTRIBUTES,
   pauseAttributes,
-  rejectedAttribute,
+  REJECTED,
   rejectedEntry,
   SEAL_ATTRIBUTES,
   sealAttributes,
 } from './item.ts';
 
 /** One change of an item. Each can be repeated: a second time changes nothing more. */
-export interface Change extends Partial<Condition> {
+export interface Change {
   readonly set?: Item;
   /** Puts an entry into a set. */
   readonly add?: Item;
   readonly remove?: readonly string[];
-}
-
-interface Condition {
-  readonly condition: string;
+  readonly condition?: string;
   /** The values that the condition names. */
-  readonly values: Item;
+  readonly values?: Item;
 }
 
 /**
@@ -49,7 +44,7 @@ export function acquireChange(acquisition: Acquisition): Change {
       ...(!isCheck && { attemptedAt: numeric(now) }),
       ...(forced && !isCheck && { forcedAt: numeric(now) }),
     },
-    ...(chargedVersion !== undefined && { add: { [rejectedAttribute(chargedVersion)]: rejectedEntry(fence, now) } }),
+    ...(chargedVersion !== undefined && { add: { [REJECTED + chargedVersion]: rejectedEntry(fence, now) } }),
     // All ways side by side and no parentheses: dynalite needs 20 ms for three levels of them.
     condition: ['leaseOwner = :owner AND fence = :fence', ...(observedExpired ? seen.ways : over)].join(' OR '),
     values: {
@@ -61,7 +56,7 @@ export function acquireChange(acquisition: Acquisition): Change {
   };
 }
 
-const NUMBER_TYPE: AttributeValue = { S: 'N' };
+const NUMBER_TYPE = { S: 'N' };
 
 /** Any of these ways. They ask for the type by name, so that an attribute of another type stands in no lease's way. */
 const NO_FENCE = {
@@ -72,86 +67,24 @@ const NO_FENCE = {
 /** Or mine already. */
 const LEASE_IS_OVER = ['leaseOwner = :owner', 'NOT attribute_type(leaseUntil, :number)', 'leaseUntil <= :now'];
 
-/** Ends my lease and writes what came of it. */
-export function endChange(lease: Lease, ending: SealedEnding): Change {
-  const { set, remove = [] } = effectOf(ending);
-  return { set: { ...set, ...checkedAttributes(ending.checked) }, remove: [...LEASE, ...remove], ...underLease(lease) };
+/** Ends my lease and writes what came of it: a token that is published, sealed, or without a key that it proved its version. */
+export function endChange(lease: Lease, ending: Ending, sealed: SealedToken | undefined): Change {
+  return underLease(lease, { ...effectOf(ending, sealed), checked: ending.checked });
 }
 
-/** What a lease ends with, its token sealed. */
-export type SealedEnding =
-  | Exclude<Ending, { readonly kind: 'publish' }>
-  | (Omit<Extract<Ending, { readonly kind: 'publish' }>, 'token'> & { readonly sealed: SealedToken });
-
-/** Counts a rejected request and ends the lease, if it is mine. */
-export function rejectChange(lease: Lease, rejection: RejectedRequest): Change {
-  const { add, remove } = countChange(lease, rejection);
-  return { set: checkedAttributes(rejection.checked), add, remove: [...remove, ...LEASE], ...underLease(lease) };
-}
-
-/** Counts a rejected request and leaves the lease alone. */
-export function countChange({ fence }: Lease, { version, at, goneVersions }: RejectedRequest) {
-  const add: Item = goneVersions.includes(version) ? {} : { [rejectedAttribute(version)]: rejectedEntry(fence, at) };
-  return { add, remove: goneVersions.map(rejectedAttribute) } satisfies Change;
-}
-
-/** The change in DynamoDB's words, with the date from which on the item is garbage. */
-export function updateInput({ set, add = {}, remove = [], condition, values }: Change, now: number) {
-  const names: Record<string, string> = {};
-  const allValues: Record<string, AttributeValue> = { ...values };
-  const nameFor = (attribute: string) => {
-    const alias = `#n${Object.keys(names).length}`;
-    names[alias] = attribute;
-    return alias;
-  };
-  const valueFor = (value: AttributeValue) => {
-    const alias = `:v${Object.keys(allValues).length}`;
-    allValues[alias] = value;
-    return alias;
-  };
-  const clauses = [
-    clause('SET', Object.entries({ ...set, forgetAt: forgetAt(now) }), ([name, value]) => {
-      // An operator's stop outlives every write: TTL leaves alone what is no number.
-      const given = name === 'forgetAt' ? `if_not_exists(disabled, ${valueFor(value)})` : valueFor(value);
-      return `${nameFor(name)} = ${given}`;
-    }),
-    clause('ADD', Object.entries(add), ([name, value]) => `${nameFor(name)} ${valueFor(value)}`),
-    clause('REMOVE', remove, nameFor),
-  ];
-  return {
-    UpdateExpression: clauses.join(''),
-    ConditionExpression: condition,
-    ExpressionAttributeNames: names,
-    ExpressionAttributeValues: allValues,
-  };
-}
-
-function clause<Term>(verb: string, terms: readonly Term[], print: (term: Term) => string): string {
-  return terms.length === 0 ? '' : `${verb} ${terms.map(print).join(', ')} `;
-}
-
-function underLease({ fence, owner }: Lease): Condition {
-  return {
-    condition: 'fence = :fence AND leaseOwner = :owner',
-    values: { ':fence': numeric(fence), ':owner': { S: owner } },
-  };
-}
-
-function effectOf(ending: SealedEnding): Pick<Change, 'set' | 'remove'> {
+function effectOf(ending: Ending, sealed: SealedToken | undefined): Pick<Change, 'set' | 'remove'> {
   switch (ending.kind) {
     case 'publish': {
-      const { sealed, holdKey } = ending;
-      const proven = provenAttributes(sealed.visible.credentialVersion, holdKey);
-      return { set: sealAttributes(sealed), remove: [...PAUSE_ATTRIBUTES, ...proven] };
+      const proven = provenAttributes(ending.token.credentialVersion, ending.holdKey);
+      return sealed ? { set: sealAttributes(sealed), remove: [...PAUSE_ATTRIBUTES, ...proven] } : { remove: proven };
     }
     case 'prove':
       return { remove: provenAttributes(ending.version, ending.holdKey) };
     case 'pause':
       return { set: pauseAttributes(ending.pause) };
     case 'hold': {
-      const { key, hold, expiredKeys } = ending;
-      const expired = expiredKeys.filter((one) => one !== key);
-      return { set: { [heldAttribute(key)]: holdValue(hold) }, remove: expired.map(heldAttribute) };
+      const expired = ending.expiredKeys.filter((key) => key !== ending.key);
+      return { set: { [HELD + ending.key]: json(ending.hold) }, remove: expired.map((key) => HELD + key) };
     }
     case 'withdraw':
       return { remove: SEAL_ATTRIBUTES };
@@ -162,7 +95,57 @@ function effectOf(ending: SealedEnding): Pick<Change, 'set' | 'remove'> {
 
 /** The version has worked, so its latch and its hold end. */
 function provenAttributes(version: string, holdKey: string): readonly string[] {
-  return [rejectedAttribute(version), heldAttribute(holdKey)];
+  return [REJECTED + version, HELD + holdKey];
 }
 
-const LEASE = ['leaseOwner', 'leaseUntil'];
+/** Counts a rejected request and ends the lease, if it is mine. */
+export function rejectChange(lease: Lease, rejection: RejectedRequest): Change {
+  return underLease(lease, { ...countChange(lease, rejection), checked: rejection.checked });
+}
+
+/** Counts a rejected request and leaves the lease alone. */
+export function countChange({ fence }: Lease, { version, at, goneVersions }: RejectedRequest): Change {
+  const add = goneVersions.includes(version) ? {} : { [REJECTED + version]: rejectedEntry(fence, at) };
+  return { add, remove: goneVersions.map((gone) => REJECTED + gone) };
+}
+
+function underLease(
+  { fence, owner }: Lease,
+  { set, remove = [], checked, ...rest }: Change & Pick<Ending, 'checked'>,
+): Change {
+  return {
+    ...rest,
+    set: { ...set, ...(checked && { checked: json(checked) }) },
+    remove: [...remove, 'leaseOwner', 'leaseUntil'],
+    condition: 'fence = :fence AND leaseOwner = :owner',
+    values: { ':fence': numeric(fence), ':owner': { S: owner } },
+  };
+}
+
+/** The change in DynamoDB's words, with the date from which on the item is garbage. */
+export function updateInput({ set, add = {}, remove = [], condition, values }: Change, now: number) {
+  const names = [...Object.keys({ ...set, ...add }), ...remove];
+  const given = Object.values({ ...set, ...add });
+  const alias = (name: string) => `#${names.indexOf(name)}`;
+  const value = (name: string) => `:${names.indexOf(name)}`;
+  const terms = {
+    // An operator's stop outlives every write: TTL leaves alone what is no number.
+    SET: [
+      'forgetAt = if_not_exists(disabled, :forgetAt)',
+      ...Object.keys(set ?? {}).map((name) => `${alias(name)} = ${value(name)}`),
+    ],
+    ADD: Object.keys(add).map((name) => `${alias(name)} ${value(name)}`),
+    REMOVE: remove.map(alias),
+  };
+  const clauses = Object.entries(terms).filter(([, { length }]) => length > 0);
+  return {
+    UpdateExpression: clauses.map(([verb, list]) => `${verb} ${list.join(', ')}`).join(' '),
+    ConditionExpression: condition,
+    ExpressionAttributeNames: Object.fromEntries(names.map((name) => [alias(name), name])),
+    ExpressionAttributeValues: {
+      ...values,
+      ':forgetAt': forgetAt(now),
+      ...Object.fromEntries(given.map((one, index) => [`:${index}`, one])),
+    },
+  };
+}

@@ -12,9 +12,8 @@ export interface SealingKey {
 }
 
 /**
- * The versions of one environment's sealing key. Never throws: a key that cannot be read, or not by the
- * deadline (epoch milliseconds), is `undefined`. When Secrets Manager does not answer, a known key
- * still serves; without one the next call that needs the key asks again.
+ * The versions of one environment's sealing key. Never throws: a key that cannot be read by the deadline (epoch
+ * milliseconds) is `undefined`. While Secrets Manager does not answer, a known key still serves.
  */
 export interface SealingKeys {
   /** The version that is current; kept for an hour. Asked for again 10 s after a refusal. */
@@ -39,26 +38,21 @@ export function createSealingKeys(dependencies: SecretDependencies): SealingKeys
     const asked = { SecretId: sealingKeyName(environment), ...which };
     try {
       const answer = await getSecretValue(dependencies, asked, deadline);
-      const key = isAbout(answer, asked) && !isRetired(answer) ? keyOf(answer) : undefined;
+      const key = isAbout(answer, asked) ? keyOf(answer) : undefined;
       for (const name of [id, key?.version ?? id]) known.set(name, { key, at: now() });
       return key;
     } catch (error) {
-      const key = isDefinitive(error) ? undefined : last?.key;
-      if (isDefinitive(error)) known.set(id, { key, at: now() });
-      else if (key !== undefined) known.set(id, { key, at: now() - KEEP_MS + retryMs });
-      return key;
+      if (isDefinitive(error)) known.set(id, { key: undefined, at: now() });
+      else if (last?.key !== undefined) known.set(id, { key: last.key, at: now() - KEEP_MS + retryMs });
+      return known.get(id)?.key;
     }
   }
 }
 
-function keyOf({ VersionId: version, SecretString: text }: GetSecretValueCommandOutput): SealingKey | undefined {
+/** The key of a version, unless it is retired: the secret's own way to say so is that the version has no stage. */
+function keyOf({ VersionId: version, VersionStages: stages = [], SecretString: text }: GetSecretValueCommandOutput) {
   if (typeof version !== 'string' || typeof text !== 'string' || text.length < MIN_LENGTH) return undefined;
-  return { version, material: createSecretKey(text, 'utf8') };
-}
-
-/** The secret's own way to say that a version is no longer used: it has no stage. */
-function isRetired({ VersionStages: stages = [] }: GetSecretValueCommandOutput): boolean {
-  return stages.length === 0;
+  return stages.length > 0 ? { version, material: createSecretKey(text, 'utf8') } : undefined;
 }
 
 const KEEP_MS = 3_600_000;

@@ -4,10 +4,7 @@ import type { StoredToken } from '../../broker/pair/record.ts';
 import { Redacted } from '../../broker/redacted.ts';
 import type { SealingKey, SealingKeys } from './sealing-key.ts';
 
-/**
- * Keeps tokens from everyone who can read or write the table but may not read the environment's sealing key. No call
- * waits beyond the deadline (epoch milliseconds) for a key that has to be read.
- */
+/** Keeps tokens from all who reach the table but not the sealing key. Deadlines, for reading a key, are epoch milliseconds. */
 export interface Sealer {
   /** Whether there is a key at all; without one nothing can be sealed or opened. */
   hasKey(deadline?: number): Promise<boolean>;
@@ -35,15 +32,12 @@ interface Hidden extends Pick<StoredToken, 'scope' | 'passThrough'> {
   readonly accessToken: string;
 }
 
-interface Dependencies {
-  readonly environment: string;
-  readonly keys: SealingKeys;
-  /** A salt, never the same twice. */
-  readonly randomSalt?: () => Uint8Array;
-}
-
 /** AES-256-GCM under a key of its own for each record, derived with HKDF-SHA-256 (RFC 5869) from a random salt. */
-export function createSealer({ environment, keys, randomSalt = () => randomBytes(SALT_BYTES) }: Dependencies): Sealer {
+export function createSealer(
+  environment: string,
+  keys: SealingKeys,
+  randomSalt = () => randomBytes(SALT_BYTES),
+): Sealer {
   return {
     hasKey: async (deadline) => (await keys.current(deadline)) !== undefined,
 

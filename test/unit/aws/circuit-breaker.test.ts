@@ -10,7 +10,7 @@ let breaker: CircuitBreaker;
 beforeEach(() => {
   // Not the turns of the event loop, of which a call that is given up gets one.
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
-  breaker = createCircuitBreaker({ now: Date.now });
+  breaker = createCircuitBreaker(Date.now);
 });
 afterEach(() => {
   vi.useRealTimers();
