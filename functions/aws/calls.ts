@@ -10,7 +10,7 @@ import { isPlainWord } from '../broker/redacted.ts';
  */
 export async function withTimeLimit<Result>(
   timeoutMs: number,
-  call: (abortSignal: AbortSignal) => Promise<Result>,
+  call: Call<Result>,
   clockMs = Infinity,
 ): Promise<Result> {
   const limitMs = Math.min(timeoutMs, clockMs);
@@ -28,6 +28,8 @@ export async function withTimeLimit<Result>(
     abort.abort(OVER);
   }
 }
+
+type Call<Result> = (abortSignal: AbortSignal) => Promise<Result>;
 
 class OutOfTime extends Error {
   override readonly name = 'OutOfTime';
@@ -51,14 +53,10 @@ export async function withRetry<Answer>(abortSignal: AbortSignal, call: () => Pr
 const MAX_BACKOFF_MS = 50;
 
 /** Waits for the work as long as the clock says; what comes later is lost, and `undefined` is what there is. */
-export async function inTime<Result>(clockMs: number, work: Promise<Result>): Promise<Result | undefined> {
+export function inTime<Result>(clockMs: number, work: Promise<Result>): Promise<Result | undefined> {
   const late = Promise.withResolvers<undefined>();
   const timer = setTimeout(late.resolve, Math.max(0, clockMs), undefined);
-  try {
-    return await Promise.race([work, late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
+  return Promise.race([work, late.promise]).finally(() => clearTimeout(timer));
 }
 
 /**
@@ -85,11 +83,7 @@ const TRANSIENT = new RegExp(
     'TimeTooSkewed|RequestExpired|RequestInTheFuture|InvalidSignature|SignatureDoesNotMatch)',
 );
 
-/** Runs a call to the store within the time that the store is worth. @throws StoreUnavailable for every failure of the call */
-export type CircuitBreaker = <Answer>(
-  terms: CallTerms,
-  call: (abortSignal: AbortSignal) => Promise<Answer>,
-) => Promise<Answer>;
+export type CircuitBreaker = ReturnType<typeof createCircuitBreaker>;
 
 export interface CallTerms {
   /** Epoch milliseconds. A call that is cut off by it says nothing of the store. */
@@ -102,16 +96,17 @@ export interface CallTerms {
  * The circuit breaker of one environment; waiting for the store must never cost more than doing without it. A call has
  * 150 ms while the store is known to be connected: it has answered within the last 30 s, and the environment's first call is
  * over. Else it has 1 s, because it may have to connect, and a fleet needs the store most when it starts. After three
- * failures in a row the circuit is open for ten seconds; then a single call finds out, and has 1 s as well.
+ * failures in a row the circuit is open for ten seconds; then a single call finds out, and has 1 s as well. Every failure of
+ * a call is thrown as `StoreUnavailable`.
  */
-export function createCircuitBreaker(now: () => number, connectedMs = 150, patientMs = 1_000): CircuitBreaker {
+export function createCircuitBreaker(now: () => number, connectedMs = 150, patientMs = 1_000) {
   let firstCallAt: number | undefined;
   let answeredAt: number | undefined;
   let failures = 0;
   /** When the last call failed, or began to find out whether calls still fail: no other begins beside it. */
   let failedAt: number | undefined;
 
-  return async ({ deadline, endsLease = false }, call) => {
+  return async <Answer>({ deadline, endsLease = false }: CallTerms, call: Call<Answer>): Promise<Answer> => {
     firstCallAt ??= now();
     const isProbe = failures >= MAX_FAILURES && !endsLease;
     if (isProbe && isWithin(OPEN_MS, failedAt, now())) throw unavailable('circuit-open');
@@ -141,9 +136,7 @@ export function unavailable(cause: string): StoreUnavailable {
 
 const MAX_FAILURES = 3;
 const OPEN_MS = 10_000;
-
 /** As long as an idle connection is used again. */
 const KEPT_MS = 30_000;
-
 /** The time-out of the token function: by then its first call has ended. */
 const FIRST_CALL_MS = 15_000;

@@ -10,17 +10,15 @@ interface HookStatus {
 }
 
 /**
- * Tells CodeDeploy of the standard variables (`AWS_REGION`, `AWS_ENDPOINT_URL_CODEDEPLOY`) how a hook ended.
+ * Tells CodeDeploy how a hook ended.
  *
  * @see https://docs.aws.amazon.com/codedeploy/latest/APIReference/API_PutLifecycleEventHookExecutionStatus.html
  */
-export function createHookReporter(timeoutMs = 10_000): (status: HookStatus) => Promise<void> {
-  const call = createJsonApi(
-    { service: 'codedeploy', target: 'CodeDeploy_20141006', json: '1.1' },
-    { send: createHttpsSender(), endpoint: process.env.AWS_ENDPOINT_URL_CODEDEPLOY },
-  );
-  return async (status) => {
-    const report = (signal: AbortSignal) => call('PutLifecycleEventHookExecutionStatus', status, signal);
-    await withTimeLimit(timeoutMs, (signal) => withRetry(signal, () => report(signal)));
-  };
+export function createHookReporter(timeoutMs = 10_000) {
+  const send = createHttpsSender();
+  const call = createJsonApi('codedeploy', 'CodeDeploy_20141006', 'application/x-amz-json-1.1', { send });
+  return (status: HookStatus) =>
+    withTimeLimit(timeoutMs, (signal) =>
+      withRetry(signal, () => call('PutLifecycleEventHookExecutionStatus', status, signal)),
+    );
 }

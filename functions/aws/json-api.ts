@@ -4,14 +4,6 @@ import { SignatureV4 } from '@smithy/signature-v4';
 import { parseJsonObject } from '../broker/json.ts';
 import type { HttpsSender } from './https/sender.ts';
 
-/** An API of AWS that is asked with JSON, as `x-amz-target` names it. */
-interface Api {
-  readonly service: string;
-  /** The version of the API and of JSON that its requests name. */
-  readonly target: string;
-  readonly json: '1.0' | '1.1';
-}
-
 export interface Access {
   readonly send: HttpsSender;
   readonly region?: string | undefined;
@@ -20,21 +12,22 @@ export interface Access {
 }
 
 /**
- * Asks an API without the SDK's client, which is a fifth of a bundle, and gives the members of the answer. Each call is one
- * request, signed with the machine's time as it is: AWS sets that of Lambda. A refusal is an error with AWS's name for it,
- * in the form of the SDK's errors; no error holds anything else of an answer.
+ * Asks an API of AWS for the region and the endpoint of the standard variables (`AWS_REGION`, `AWS_ENDPOINT_URL_DYNAMODB`)
+ * without the SDK's client, which is a fifth of a bundle, and gives the members of the answer. Each call is one request,
+ * signed with the machine's time as it is: AWS sets that of Lambda. A refusal is an error with AWS's name for it, in the form
+ * of the SDK's errors; no error holds anything else of an answer.
  */
-export function createJsonApi({ service, target, json }: Api, access: Access) {
+export function createJsonApi(service: string, version: string, contentType: string, access: Access) {
   const { send, region = process.env.AWS_REGION, credentials = defaultProvider() } = access;
   if (!region) throw new Error('AWS_REGION must be set.');
-  const regional = `https://${service}.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`;
-  const url = new URL(access.endpoint || regional);
+  const { endpoint = process.env[`AWS_ENDPOINT_URL_${service.toUpperCase()}`] } = access;
+  const url = new URL(endpoint || `https://${service}.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`);
   const { protocol, hostname, pathname: path, host } = url;
   const signer = new SignatureV4({ service, region, credentials, sha256: Sha256 });
 
   return async (operation: string, input: object, signal: AbortSignal) => {
     const body = JSON.stringify(input, bytesToBase64);
-    const named = { 'content-type': `application/x-amz-json-${json}`, 'x-amz-target': `${target}.${operation}` };
+    const named = { 'content-type': contentType, 'x-amz-target': `${version}.${operation}` };
     const unsigned = { method: 'POST', protocol, hostname, path, headers: { host, ...named }, body };
     const { headers } = await signer.sign(unsigned);
     const answer = await send({ method: 'POST', url, headers, body }, { ...LIMITS, signal });

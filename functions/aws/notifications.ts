@@ -16,9 +16,7 @@ import { forgetAt, json, number, numeric, text } from './pair-table/item.ts';
 
 interface Table {
   readonly dynamodb: DynamoDBClient;
-  /** That of the pairs. */
   readonly tableName: string;
-  /** Epoch milliseconds. */
   readonly now: () => number;
   readonly timeoutMs?: number;
 }

@@ -54,12 +54,11 @@ function readAnswer(
   asked: { SecretId: string; VersionStage: SecretStage },
 ): SecretReading {
   const { VersionId: versionId, SecretString: text, SecretBinary: binary } = answer;
-  const hasText = typeof text === 'string' && typeof versionId === 'string';
-  if (!hasText && binary === undefined) return { outcome: 'unavailable', cause: 'an answer without a value' };
   if (!isAbout(answer, asked)) return { outcome: 'unavailable', cause: 'another secret' };
-  return hasText
-    ? { outcome: 'found', secret: { versionId, stage: asked.VersionStage, text: new Redacted(text) } }
-    : { outcome: 'binary' };
+  if (binary !== undefined) return { outcome: 'binary' };
+  if (typeof text !== 'string' || typeof versionId !== 'string')
+    return { outcome: 'unavailable', cause: 'an answer without a value' };
+  return { outcome: 'found', secret: { versionId, stage: asked.VersionStage, text: new Redacted(text) } };
 }
 
 /**
@@ -67,23 +66,15 @@ function readAnswer(
  * throttling and 5xx say nothing, and neither does a key that refuses: the secret itself is still there and still allowed.
  */
 function readFailure(error: unknown): SecretReading {
-  const cause = causeWord(error);
-  if (!(error instanceof SecretsManagerServiceException && isDefinitive(error)))
-    return { outcome: 'unavailable', cause };
-  switch (error.name) {
-    case 'DecryptionFailure':
-    case 'KMSInvalidStateException':
-      return { outcome: 'unavailable', cause };
-    case 'ResourceNotFoundException':
-      return { outcome: 'missing' };
-    case 'InvalidRequestException':
-      return { outcome: 'deleted' };
-    default:
-      // A key that refuses differs only in its words from a secret that may not be read. Other words count as the stricter case.
-      return error.name === 'AccessDeniedException' && error.message.startsWith('Access to KMS is not allowed')
-        ? { outcome: 'unavailable', cause: 'KMSAccessDenied' }
-        : { outcome: 'denied', cause };
-  }
+  const down = { outcome: 'unavailable', cause: causeWord(error) } as const;
+  if (!(error instanceof SecretsManagerServiceException && isDefinitive(error))) return down;
+  const { name, message } = error;
+  if (name === 'ResourceNotFoundException') return { outcome: 'missing' };
+  if (name === 'InvalidRequestException') return { outcome: 'deleted' };
+  if (name === 'DecryptionFailure' || name === 'KMSInvalidStateException') return down;
+  // A key that refuses differs only in its words from a secret that may not be read. Other words count as the stricter case.
+  const isOfKey = name === 'AccessDeniedException' && message.startsWith('Access to KMS is not allowed');
+  return isOfKey ? { ...down, cause: 'KMSAccessDenied' } : { ...down, outcome: 'denied' };
 }
 
 /**

@@ -39,7 +39,7 @@ const REQUESTS: readonly Request[] = [
     ({ token }) => ({ ...members({ client: token }), requestContext: requestContext(undefined) }),
     'access-denied',
   ],
-  ['an input that is not an event', ({ sessionToken }) => ({ rawPath: { sessionToken } }), 'access-denied'],
+  ['an input that is not an event', ({ sessionToken }) => ({ rawPath: { sessionToken } }), 'not-found'],
 ];
 
 describe.each(SPELLINGS)('with %s marks, a caller who sends a secret or a token in', (spelling) => {

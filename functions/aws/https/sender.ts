@@ -11,6 +11,12 @@ import {
 import type { TokenResponse } from '../../broker/token-response/body.ts';
 import { createAgents } from './agents.ts';
 
+interface Options {
+  /** Certificates (PEM) to trust instead of Node's own. */
+  readonly ca?: string | undefined;
+  readonly now?: () => number;
+}
+
 /** A `Send` that its caller can end: from the signal on, the request is out of time. */
 export type HttpsSender = (request: HttpRequest, limits: Limits) => Promise<TokenResponse>;
 
@@ -19,15 +25,8 @@ type Limits = SendLimits & { readonly signal?: AbortSignal };
 /**
  * Sends requests over kept connections, with one deadline over name look-up, connection, headers and body: verified TLS, plain
  * HTTP only on loopback. A redirect is an answer like any other. Errors of Node end here: their code is told, nothing else.
- * `ca`: certificates (PEM) to trust instead of Node's own. `now`: epoch milliseconds.
  */
-export function createHttpsSender({
-  ca,
-  now = Date.now,
-}: {
-  ca?: string | undefined;
-  now?: () => number;
-} = {}): HttpsSender {
+export function createHttpsSender({ ca, now = Date.now }: Options = {}): HttpsSender {
   // Said aloud, because NODE_TLS_REJECT_UNAUTHORIZED=0 would switch it off.
   const agents = createAgents(now, { ca, minVersion: 'TLSv1.2', rejectUnauthorized: true });
 
@@ -67,16 +66,31 @@ function revealed(headers: HttpRequest['headers']) {
 
 function exchange(outgoing: ClientRequest, body: string, { timeoutMs, maxBodyBytes, signal }: Limits) {
   return new Promise<TokenResponse>((resolve, reject) => {
-    const progress = watchProgress(outgoing);
+    /** The connection is ready, with TLS if any: from here on the request may have been sent. */
+    let isConnected = false;
+    /** The connection had served an earlier request and gave no byte for this one. */
+    let isSilentOnReuse = () => false;
     let head: AnswerHead | undefined;
     let interimAnswers = 0;
 
-    const runOut = () => fail(progress.connected() ? 'timeout' : 'connect', 'ETIMEDOUT');
+    const runOut = () => fail(isConnected ? 'timeout' : 'connect', 'ETIMEDOUT');
     // One timer over everything: an answer that drips in does not extend it.
     const timer = setTimeout(runOut, timeoutMs);
     signal?.addEventListener('abort', runOut);
 
-    outgoing.on('error', (error) => fail(...meaningOf(error, progress)));
+    outgoing.on('socket', (socket) => {
+      const { bytesRead } = socket;
+      isConnected = outgoing.reusedSocket;
+      if (isConnected) isSilentOnReuse = () => socket.bytesRead === bytesRead;
+      else socket.once(outgoing.protocol === 'https:' ? 'secureConnect' : 'connect', () => (isConnected = true));
+    });
+    // Only the code of an error is kept: messages are not ours to vouch for.
+    outgoing.on('error', (error) => {
+      const code = 'code' in error && typeof error.code === 'string' ? error.code : 'UNKNOWN';
+      if (!isConnected) return fail(NETWORK_CODE.test(code) ? 'connect' : 'tls', code);
+      if (code.startsWith('HPE_')) return fail(code === 'HPE_HEADER_OVERFLOW' ? 'too-large' : 'malformed', code);
+      fail(isSilentOnReuse() ? 'stale-socket' : 'broken', code);
+    });
     // What ends without an error: an answer that is cut off, a switch of protocols.
     outgoing.on('close', () => fail('broken', 'ECONNRESET'));
     outgoing.on('information', () => {
@@ -116,6 +130,9 @@ function exchange(outgoing: ClientRequest, body: string, { timeoutMs, maxBodyByt
   });
 }
 
+/** System errors (`ECONNREFUSED`, `ENOTFOUND`); what else can go wrong before a connection is ready is TLS. */
+const NETWORK_CODE = /^(?:E(?!RR|PROTO$)|ERR_SOCKET_)/;
+
 /** Each answer of 1xx costs memory; a service has no more to say before its answer than a proxy or two on the way. */
 const MAX_INTERIM_ANSWERS = 16;
 
@@ -128,39 +145,3 @@ function headOf({ statusCode, headersDistinct }: IncomingMessage): AnswerHead {
 function isEncoded({ headers }: AnswerHead): boolean {
   return !['', 'identity'].includes(headers['content-encoding']?.toLowerCase() ?? '');
 }
-
-/** How far a request got, as far as its connection tells. */
-function watchProgress(outgoing: ClientRequest) {
-  let connected = false;
-  let silentOnReuse = () => false;
-
-  outgoing.on('socket', (socket) => {
-    connected = outgoing.reusedSocket;
-    const { bytesRead } = socket;
-    if (connected) silentOnReuse = () => socket.bytesRead === bytesRead;
-    else {
-      socket.once(outgoing.protocol === 'https:' ? 'secureConnect' : 'connect', () => {
-        connected = true;
-      });
-    }
-  });
-
-  return {
-    /** The connection is ready, with TLS if any: from here on the request may have been sent. */
-    connected: () => connected,
-    /** The connection had served an earlier request and gave no byte for this one. */
-    silentOnReuse: () => silentOnReuse(),
-  };
-}
-
-/** What an error of Node means. Only its code is kept: messages are not ours to vouch for. */
-function meaningOf(error: Error, progress: ReturnType<typeof watchProgress>): [kind: SendFailureKind, code: string] {
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : 'UNKNOWN';
-  if (!progress.connected()) return [NETWORK_CODE.test(code) ? 'connect' : 'tls', code];
-  if (code === 'HPE_HEADER_OVERFLOW') return ['too-large', code];
-  if (code.startsWith('HPE_')) return ['malformed', code];
-  return [progress.silentOnReuse() ? 'stale-socket' : 'broken', code];
-}
-
-/** System errors (`ECONNREFUSED`, `ENOTFOUND`); what else can go wrong before a connection is ready is TLS. */
-const NETWORK_CODE = /^(?:E(?!RR|PROTO$)|ERR_SOCKET_)/;

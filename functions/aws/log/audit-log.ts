@@ -2,21 +2,18 @@ import type { Audit, Warning } from '../../broker/audit.ts';
 import { type Pair, pairKey } from '../../broker/pair/pair.ts';
 import { causeWord } from '../calls.ts';
 import type { Unreadable } from '../pair-table/table.ts';
-import { BY_ENVIRONMENT, BY_OUTCOME, BY_SERVICE, BY_SERVICE_AND_OUTCOME, emfLine, metrics } from './emf.ts';
+import { BY_ENVIRONMENT, BY_OUTCOME, BY_SERVICE, BY_SERVICE_AND_OUTCOME, emfLine, type Log, metrics } from './emf.ts';
 
-interface Dependencies {
-  readonly environment: string;
+interface Options extends Log {
   /** The version of the function that runs, as Lambda calls it. */
   readonly version?: string | undefined;
   /** The configured ones: what a caller makes up must not become a metric. */
   readonly services: ReadonlySet<string>;
   readonly rulesDigest?: string;
-  readonly now: () => number;
-  readonly write: (line: string) => void;
 }
 
 /** Writes each record as one JSON line with its metrics. */
-export function createAuditLog({ environment, version, services, rulesDigest, now, write }: Dependencies): Audit {
+export function createAuditLog({ environment, version, services, rulesDigest, now, write }: Options): Audit {
   return (record) => {
     const { outcome, milliseconds, caller, pair, cache, cause } = record;
     const { warnings, tokenRequests } = record.trace;
@@ -59,7 +56,7 @@ export function createAuditLog({ environment, version, services, rulesDigest, no
 }
 
 /** Writes one line each time that a shared record is found without a token that can be opened, although it holds one. */
-export function createUnreadableLog({ environment, now, write }: Dependencies) {
+export function createUnreadableLog({ environment, now, write }: Log) {
   return (outcome: Unreadable, pair: Pair): void => {
     const line = { environment, service: pair.service, outcome, UnreadableRecords: 1, pair: pairKey(pair) };
     write(emfLine(now(), UNREADABLE_METRICS, line));

@@ -1,4 +1,14 @@
-/** Metrics of a line, and the sets of its members under each of which CloudWatch keeps them. */
+/** Where the lines of an environment go. */
+export interface Log {
+  readonly environment: string;
+  readonly now: () => number;
+  readonly write: (line: string) => void;
+}
+
+/**
+ * Metrics of a line, and the sets of its members under each of which CloudWatch keeps them: an alarm cannot add up others.
+ * Never by client or caller: each combination of values is paid for.
+ */
 interface MetricSet {
   readonly by: readonly (readonly string[])[];
   readonly counts?: readonly string[];
@@ -13,9 +23,7 @@ export function metrics({ by, counts = [], milliseconds = [] }: MetricSet): stri
 }
 
 /**
- * One line of JSON that is a CloudWatch EMF document as well; to be written with `writeLine`. An alarm reads a metric under
- * exactly the dimensions that it names and cannot add up others. Never by client or caller: each combination of values is
- * paid for.
+ * One line of JSON that is a CloudWatch EMF document as well; to be written with `writeLine`.
  *
  * @see https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
  */

@@ -2,16 +2,10 @@ import type { CheckRecord, MissedPair } from '../../broker/health/check-pairs.ts
 import type { HealthRun } from '../../broker/health/run.ts';
 import { pairKey } from '../../broker/pair/pair.ts';
 import type { IgnoredEvent } from '../client-secrets.ts';
-import { BY_ENVIRONMENT, BY_OUTCOME, BY_SERVICE, BY_SERVICE_AND_OUTCOME, emfLine, metrics } from './emf.ts';
-
-interface Dependencies {
-  readonly environment: string;
-  readonly now: () => number;
-  readonly write: (line: string) => void;
-}
+import { BY_ENVIRONMENT, BY_OUTCOME, BY_SERVICE, BY_SERVICE_AND_OUTCOME, emfLine, type Log, metrics } from './emf.ts';
 
 /** Writes one line per check, of a run or upon an event, one per run and one per event that is ignored, with their metrics. */
-export function createHealthLog({ environment, now, write }: Dependencies) {
+export function createHealthLog({ environment, now, write }: Log) {
   const writeLine = (definitions: readonly string[], members: object) =>
     write(emfLine(now(), definitions, { environment, operation: 'health', ...members }));
 
@@ -72,6 +66,4 @@ const CHECK_METRICS = [
 const IGNORED_METRICS = [metrics({ by: [BY_OUTCOME], counts: ['IgnoredEvents'] })];
 
 /** A line of the log ends at 256 kB, and `PairsNotReached` tells how many there are. */
-function some(names: readonly string[]): readonly string[] {
-  return names.slice(0, 200);
-}
+const some = (names: readonly string[]) => names.slice(0, 200);

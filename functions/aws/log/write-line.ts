@@ -1,10 +1,8 @@
 import { writeSync } from 'node:fs';
 
 /**
- * Writes a line, its end included, to the standard output. What a pipe takes whole goes past the stream of
- * `process.stdout`, which is half of what a memory hit costs; that has what does not fit at once.
- *
- * Never `console.log`: what that prints is nested by Lambda's JSON log format, and no metric appears.
+ * Writes a line, its end included, to the standard output; what a pipe takes whole goes past the stream, which is half of what
+ * a memory hit costs. Never `console.log`: Lambda's JSON log format nests what that prints, and no metric appears.
  */
 export function writeLine(line: string): void {
   const bytes = Buffer.from(line);

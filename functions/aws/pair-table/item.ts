@@ -56,14 +56,11 @@ export function readSeal(item: Item): SealedToken | undefined {
     lifetimeSeenMs: number(item.lifetimeSeenMs),
     sameTokenAgain: item.refusalIsIdle?.BOOL,
   };
-  return isWhole<Omit<SealedToken, 'visible'>>(seal) && isWhole<VisibleToken>(visible)
-    ? { ...seal, visible }
-    : undefined;
+  const isWhole = hasAll<Omit<SealedToken, 'visible'>>(seal) && hasAll<VisibleToken>(visible);
+  return isWhole ? { ...seal, visible } : undefined;
 }
 
-function isWhole<Members>(
-  members: { readonly [Name in keyof Members]: Members[Name] | undefined },
-): members is Members {
+function hasAll<All>(members: { readonly [Name in keyof All]: All[Name] | undefined }): members is All {
   return !Object.values(members).includes(undefined);
 }
 
@@ -86,17 +83,6 @@ export function sealAttributes({ bytes, keyVersion, visible }: SealedToken) {
   } satisfies Item;
 }
 
-/** Their names. */
-export const SEAL_ATTRIBUTES = [
-  ...['sealedToken', 'sealingKeyVersion', 'fingerprint', 'credentialVersion', 'tokenType', 'expirySource', 'issuedAt'],
-  ...['expiresAt', 'refreshAt', 'lifetimeSeenMs', 'refusalIsIdle', 'earlyRefusals', 'assumedLifetimeMs'],
-];
-
-export function pauseAttributes({ until, step, problem }: Wait): Item {
-  return { pauseUntil: numeric(until), pauseStep: numeric(step), pauseProblem: json(problem) };
-}
-
-/** Their names. */
 export const PAUSE_ATTRIBUTES = ['pauseUntil', 'pauseStep', 'pauseProblem'];
 
 /** Each latch is a set of its own, named by its version, so that it can grow before it is read. */
@@ -110,12 +96,10 @@ export function rejectedEntry(fence: number, at: number): AttributeValue {
 /** Each hold is an attribute of its own, named by its key, so that releases with different settings never end each other's. */
 export const HELD = 'held:';
 
-/** The date from which on an item is garbage: longer than any latch matters. */
+/** The date from which on an item is garbage: after 90 days, longer than any latch matters. */
 export function forgetAt(now: number): AttributeValue {
-  return numeric(Math.ceil(now / 1_000) + KEPT_SECONDS);
+  return numeric(Math.ceil(now / 1_000) + 90 * 24 * 60 * 60);
 }
-
-const KEPT_SECONDS = 90 * 24 * 60 * 60;
 
 export function numeric(value: number): AttributeValue {
   return { N: `${value}` };
@@ -151,18 +135,13 @@ function readAll<Entry>(item: Item, prefix: string, read: (attribute: AttributeV
 
 function readRejection({ SS: entries }: AttributeValue): Rejection | undefined {
   const found = Array.isArray(entries) ? entries.flatMap((entry) => [...`${entry}`.matchAll(ENTRY)]) : [];
-  if (found.length === 0) return undefined;
   const fences = new Set(found.map(([, fence]) => Number(fence)));
-  return {
-    count: fences.size,
-    at: Math.max(...found.map(([, , time]) => Number(time))),
-    fence: Math.max(...fences),
-  };
+  const at = Math.max(...found.map(([, , time]) => Number(time)));
+  return fences.size === 0 ? undefined : { count: fences.size, at, fence: Math.max(...fences) };
 }
 
 const ENTRY = /^(-?\d+(?:\.\d+)?)@(\d+(?:\.\d+)?)$/g;
 
-/** A hold counts even when newer code gives a reason that this code does not know; so does a pause. */
 function readHold(attribute: AttributeValue): Wait | undefined {
   const { until, step, problem } = members(attribute);
   if (typeof until !== 'number' || typeof step !== 'number') return undefined;
@@ -171,17 +150,16 @@ function readHold(attribute: AttributeValue): Wait | undefined {
 
 function readPause(item: Item): Wait | undefined {
   const until = number(item.pauseUntil);
-  if (until === undefined) return undefined;
   const problem = readProblem(members(item.pauseProblem), 'token-endpoint-unavailable');
-  return { until, step: number(item.pauseStep) ?? 1, problem };
+  return until === undefined ? undefined : { until, step: number(item.pauseStep) ?? 1, problem };
 }
 
+/** A hold or a pause counts even when newer code gives a reason that this code does not know. */
 function readProblem(value: unknown, unknownType: ProblemType): StoredProblem {
   const { type, detail, shape } = membersOf(value);
-  if (!isProblemType(type) || typeof detail !== 'string') {
-    return { type: unknownType, detail: 'The last token request failed.' };
-  }
-  return isShapeReport(shape) ? { type, detail, shape } : { type, detail };
+  if (isProblemType(type) && typeof detail === 'string')
+    return { type, detail, ...(isShapeReport(shape) && { shape }) };
+  return { type: unknownType, detail: 'The last token request failed.' };
 }
 
 function isProblemType(value: unknown): value is ProblemType {

@@ -5,17 +5,16 @@ import { type CallTerms, type CircuitBreaker, createCircuitBreaker, unavailable,
 import type { DynamoDB } from '../dynamodb.ts';
 import type { Sealer } from '../sealing/sealing.ts';
 import { type Item, number, readSeal, readState } from './item.ts';
-import { acquireChange, type Change, countChange, endChange, rejectChange, updateInput } from './update.ts';
+import { acquireChange, type Change, endChange, rejectChange, underLease, updateInput } from './update.ts';
 
 interface Dependencies {
   readonly dynamodb: DynamoDB;
-  /** Holds the pairs of one environment. */
   readonly tableName: string;
   readonly sealer: Sealer;
   /** Epoch milliseconds. */
   readonly now: () => number;
   readonly breaker?: CircuitBreaker | undefined;
-  /** Called each time that a record is read without its token; for a metric. Must not throw. */
+  /** Told of each record that is read without its token; must not throw. */
   readonly onUnreadable: (reason: Unreadable, pair: Pair) => void;
 }
 
@@ -36,7 +35,7 @@ export function createPairTable({
       // Both at once: an environment's first read would otherwise wait for the sealing key as well.
       const hasKey = sealer.hasKey(deadline);
       // After a failure too: nothing of this is under way any more when it ends.
-      const item = await readItem(pair, deadline).finally(() => hasKey);
+      const item = await breaker({ deadline }, (abortSignal) => readItem(pair, abortSignal)).finally(() => hasKey);
       return toRecord(pair, item, await hasKey, deadline);
     },
 
@@ -50,8 +49,8 @@ export function createPairTable({
 
     async end(pair, lease, ending, deadline) {
       const sealed = ending.kind === 'publish' ? await sealer.seal(pair, ending.token, deadline) : undefined;
-      const terms = { deadline, endsLease: true };
-      const { item, isRepeated } = await update(pair, endChange(lease, ending, sealed), terms);
+      const change = underLease(lease, endChange(ending, sealed), ending.checked);
+      const { item, isRepeated } = await update(pair, change, { deadline, endsLease: true });
       if (ending.kind === 'publish' && sealed === undefined) throw unavailable('no-sealing-key');
       // The first call, the answer to which was lost, may have ended the lease.
       if (item === undefined && isRepeated) throw unavailable('answer-lost');
@@ -61,16 +60,15 @@ export function createPairTable({
     /** Two updates and nothing between them that matters: a lease that is no longer mine never becomes mine again. */
     async reject(pair, lease, rejection, deadline) {
       const terms = { deadline, endsLease: true };
-      const { item } = await update(pair, rejectChange(lease, rejection), terms);
-      if (item === undefined) await update(pair, countChange(lease, rejection), terms);
+      const change = rejectChange(lease, rejection);
+      const { item } = await update(pair, underLease(lease, change, rejection.checked), terms);
+      if (item === undefined) await update(pair, change, terms);
     },
   };
 
-  function readItem(pair: Pair, deadline: number): Promise<Item> {
+  async function readItem(pair: Pair, abortSignal: AbortSignal): Promise<Item> {
     const input = { ...keyOf(pair), ConsistentRead: true };
-    return breaker({ deadline }, async (abortSignal) =>
-      itemOf(pair, await withRetry(abortSignal, () => dynamodb.getItem(input, abortSignal))),
-    );
+    return itemOf(pair, await withRetry(abortSignal, () => dynamodb.getItem(input, abortSignal)));
   }
 
   /** Gives the item before the change if that is asked for, else an empty one, and `undefined` when the condition failed. */

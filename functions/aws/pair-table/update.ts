@@ -1,3 +1,4 @@
+import type { CheckedVersion } from '../../broker/pair/record.ts';
 import type { Acquisition, Ending, Lease, RejectedRequest } from '../../broker/pair/store.ts';
 import type { SealedToken } from '../sealing/sealing.ts';
 import {
@@ -9,21 +10,17 @@ import {
   MIN_FENCE,
   numeric,
   PAUSE_ATTRIBUTES,
-  pauseAttributes,
   REJECTED,
   rejectedEntry,
-  SEAL_ATTRIBUTES,
   sealAttributes,
 } from './item.ts';
 
-/** One change of an item. Each can be repeated: a second time changes nothing more. */
+/** One change of an item; `add` puts entries into sets. Each can be repeated: a second time changes nothing more. */
 export interface Change {
   readonly set?: Item;
-  /** Puts an entry into a set. */
   readonly add?: Item;
   readonly remove?: readonly string[];
   readonly condition?: string;
-  /** The values that the condition names. */
   readonly values?: Item;
 }
 
@@ -51,28 +48,22 @@ export function acquireChange(acquisition: Acquisition): Change {
       ':owner': { S: owner },
       ':fence': numeric(fence),
       ...seen.values,
-      ...(!observedExpired && { ':number': NUMBER_TYPE, ':now': numeric(now) }),
+      ...(!observedExpired && { ':number': { S: 'N' }, ':now': numeric(now) }),
     },
   };
 }
 
-const NUMBER_TYPE = { S: 'N' };
-
 /** Any of these ways. They ask for the type by name, so that an attribute of another type stands in no lease's way. */
 const NO_FENCE = {
   ways: ['NOT attribute_type(fence, :number)', 'fence < :min', 'fence > :max'],
-  values: { ':number': NUMBER_TYPE, ':min': numeric(MIN_FENCE), ':max': numeric(MAX_FENCE) },
+  values: { ':number': { S: 'N' }, ':min': numeric(MIN_FENCE), ':max': numeric(MAX_FENCE) },
 };
 
 /** Or mine already. */
 const LEASE_IS_OVER = ['leaseOwner = :owner', 'NOT attribute_type(leaseUntil, :number)', 'leaseUntil <= :now'];
 
-/** Ends my lease and writes what came of it: a token that is published, sealed, or without a key that it proved its version. */
-export function endChange(lease: Lease, ending: Ending, sealed: SealedToken | undefined): Change {
-  return underLease(lease, { ...effectOf(ending, sealed), checked: ending.checked });
-}
-
-function effectOf(ending: Ending, sealed: SealedToken | undefined): Pick<Change, 'set' | 'remove'> {
+/** What came of a lease. A token that is published comes sealed, or without a key proves only its version. */
+export function endChange(ending: Ending, sealed: SealedToken | undefined): Change {
   switch (ending.kind) {
     case 'publish': {
       const proven = provenAttributes(ending.token.credentialVersion, ending.holdKey);
@@ -80,14 +71,16 @@ function effectOf(ending: Ending, sealed: SealedToken | undefined): Pick<Change,
     }
     case 'prove':
       return { remove: provenAttributes(ending.version, ending.holdKey) };
-    case 'pause':
-      return { set: pauseAttributes(ending.pause) };
+    case 'pause': {
+      const { until, step, problem } = ending.pause;
+      return { set: { pauseUntil: numeric(until), pauseStep: numeric(step), pauseProblem: json(problem) } };
+    }
     case 'hold': {
       const expired = ending.expiredKeys.filter((key) => key !== ending.key);
       return { set: { [HELD + ending.key]: json(ending.hold) }, remove: expired.map((key) => HELD + key) };
     }
     case 'withdraw':
-      return { remove: SEAL_ATTRIBUTES };
+      return { remove: ['sealedToken'] };
     case 'release':
       return {};
   }
@@ -98,25 +91,18 @@ function provenAttributes(version: string, holdKey: string): readonly string[] {
   return [REJECTED + version, HELD + holdKey];
 }
 
-/** Counts a rejected request and ends the lease, if it is mine. */
-export function rejectChange(lease: Lease, rejection: RejectedRequest): Change {
-  return underLease(lease, { ...countChange(lease, rejection), checked: rejection.checked });
-}
-
-/** Counts a rejected request and leaves the lease alone. */
-export function countChange({ fence }: Lease, { version, at, goneVersions }: RejectedRequest): Change {
+/** Counts a rejected request. */
+export function rejectChange({ fence }: Lease, { version, at, goneVersions }: RejectedRequest): Change {
   const add = goneVersions.includes(version) ? {} : { [REJECTED + version]: rejectedEntry(fence, at) };
   return { add, remove: goneVersions.map((gone) => REJECTED + gone) };
 }
 
-function underLease(
-  { fence, owner }: Lease,
-  { set, remove = [], checked, ...rest }: Change & Pick<Ending, 'checked'>,
-): Change {
+/** The change together with the end of the lease, if that is mine, and what a check under it has found. */
+export function underLease({ fence, owner }: Lease, change: Change, checked: CheckedVersion | undefined): Change {
   return {
-    ...rest,
-    set: { ...set, ...(checked && { checked: json(checked) }) },
-    remove: [...remove, 'leaseOwner', 'leaseUntil'],
+    ...change,
+    set: { ...change.set, ...(checked && { checked: json(checked) }) },
+    remove: [...(change.remove ?? []), 'leaseOwner', 'leaseUntil'],
     condition: 'fence = :fence AND leaseOwner = :owner',
     values: { ':fence': numeric(fence), ':owner': { S: owner } },
   };
@@ -124,8 +110,8 @@ function underLease(
 
 /** The change in DynamoDB's words, with the date from which on the item is garbage. */
 export function updateInput({ set, add = {}, remove = [], condition, values }: Change, now: number) {
-  const names = [...Object.keys({ ...set, ...add }), ...remove];
-  const given = Object.values({ ...set, ...add });
+  const given = Object.entries({ ...set, ...add });
+  const names = [...given.map(([name]) => name), ...remove];
   const alias = (name: string) => `#${names.indexOf(name)}`;
   const value = (name: string) => `:${names.indexOf(name)}`;
   const terms = {
@@ -143,9 +129,8 @@ export function updateInput({ set, add = {}, remove = [], condition, values }: C
     ConditionExpression: condition,
     ExpressionAttributeNames: Object.fromEntries(names.map((name) => [alias(name), name])),
     ExpressionAttributeValues: {
-      ...values,
-      ':forgetAt': forgetAt(now),
-      ...Object.fromEntries(given.map((one, index) => [`:${index}`, one])),
+      ...Object.fromEntries(given.map(([name, one]) => [value(name), one])),
+      ...{ ...values, ':forgetAt': forgetAt(now) },
     },
   };
 }

@@ -11,28 +11,24 @@ export interface SealingKey {
   readonly material: KeyObject;
 }
 
-/**
- * The versions of one environment's sealing key. Never throws: a key that cannot be read by the deadline (epoch
- * milliseconds) is `undefined`. While Secrets Manager does not answer, a known key still serves.
- */
-export interface SealingKeys {
-  /** The version that is current; kept for an hour. Asked for again 10 s after a refusal. */
-  current(deadline?: number): Promise<SealingKey | undefined>;
-  /** The version that a record names, unless it is retired; kept for an hour. Asked for again 60 s after a refusal. */
-  named(version: string, deadline?: number): Promise<SealingKey | undefined>;
-}
+export type SealingKeys = ReturnType<typeof createSealingKeys>;
 
-/** Reads each version of the key once an hour, so that within it a new one is used and a retired one opens nothing. */
-export function createSealingKeys(dependencies: SecretDependencies): SealingKeys {
+/**
+ * Reads each version of the environment's key once an hour, so that within it a new one is used and a retired one opens
+ * nothing. Never throws: a key that cannot be read by the deadline (epoch milliseconds) is `undefined`. While Secrets Manager
+ * does not answer, a known key still serves; after a refusal it is asked again 10 s later, for a named version 60 s.
+ */
+export function createSealingKeys(dependencies: SecretDependencies) {
   const { environment, now } = dependencies;
   const known = new LruCache<{ readonly key: SealingKey | undefined; readonly at: number }>(MAX_VERSIONS);
 
   return {
-    current: (deadline) => find(CURRENT, { VersionStage: CURRENT }, 10_000, deadline),
-    named: (version, deadline) => find(version, { VersionId: version }, 60_000, deadline),
+    current: (deadline = Infinity) => find(CURRENT, { VersionStage: CURRENT }, 10_000, deadline),
+    /** The version that a record names, unless it is retired. */
+    named: (version: string, deadline = Infinity) => find(version, { VersionId: version }, 60_000, deadline),
   };
 
-  async function find(id: string, which: object, retryMs: number, deadline = Infinity) {
+  async function find(id: string, which: object, retryMs: number, deadline: number): Promise<SealingKey | undefined> {
     const last = known.get(id);
     if (isWithin(last?.key === undefined ? retryMs : KEEP_MS, last?.at, now())) return last?.key;
     const asked = { SecretId: sealingKeyName(environment), ...which };
@@ -58,6 +54,5 @@ function keyOf({ VersionId: version, VersionStages: stages = [], SecretString: t
 const KEEP_MS = 3_600_000;
 const CURRENT = 'AWSCURRENT';
 const MAX_VERSIONS = 100;
-
 /** What Secrets Manager generates is this long at least; anything shorter was put there by mistake. */
 const MIN_LENGTH = 32;
