@@ -90,7 +90,7 @@ describe('the report', () => {
     codedeploy.fail(1);
     expect(await release()).toMatchObject({ status: 'Succeeded' });
     codedeploy.fail(2);
-    await expect(release()).rejects.toThrow('CodeDeploy answered with the status 500');
+    await expect(release()).rejects.toThrow('AWS answered with the status 500');
   });
 
   it('is made upon nothing but an event of CodeDeploy', async () => {
