@@ -68,10 +68,10 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
       // Whether a token is refused is a matter of the shared record.
       const known = request.refused === undefined ? memory.trusted(pair) : undefined;
       const step = known && decide(viewOf(known), call, request, now());
-      if (step?.kind === 'answer') return step.answer;
+      if (step?.kind === 'answer') return { ...step.answer, cache: 'memory' };
       if (step?.kind === 'fail') throw step.problem;
       const flight = flightKey(request);
-      if (step?.kind === 'renew' && flights.isRunning(flight)) return step.answer;
+      if (step?.kind === 'renew' && flights.isRunning(flight)) return { ...step.answer, cache: 'memory' };
 
       return flights.run(flight, async () => {
         const acquired = await acquireToken(call, (view) => decide(view, call, request, now()));
@@ -96,7 +96,7 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
 
 /** What memory alone shows. */
 function viewOf(record: PairRecord) {
-  return { record, isMemory: true, isAlone: false, leaseIsOver: true, observedExpired: false, mayRenew: true } as const;
+  return { record, isAlone: false, leaseIsOver: true, observedExpired: false, mayRenew: true } as const;
 }
 
 /** Calls that want the same of a pair share one way to it. */

@@ -1,5 +1,5 @@
 import type { Finding, ProvenBy } from '../../contract.ts';
-import { comparePairs, type Pair, type ServiceName } from '../pair/pair.ts';
+import type { Pair, ServiceName } from '../pair/pair.ts';
 
 /** A pair of which the broker could say something. Times are epoch milliseconds. */
 export interface CheckedPair {
@@ -153,8 +153,10 @@ interface Job {
   readonly isRepetition: boolean;
 }
 
+/** By client, and those of a client by service. */
 function inOrder<Found extends { readonly pair: Pair }>(found: readonly Found[]): readonly Found[] {
-  return found.toSorted((one, other) => comparePairs(one.pair, other.pair));
+  const nameOf = ({ pair }: Found) => `${pair.client} ${pair.service}`;
+  return found.toSorted((one, other) => (nameOf(one) < nameOf(other) ? -1 : 1));
 }
 
 /** Lets everything through until ten fail in a row, and from then on every tenth, until one succeeds. */

@@ -186,7 +186,6 @@ describe('the lease of another call', () => {
       leaseIsOver: true,
       observedExpired: endMs === LEASE_MS,
       isAlone: false,
-      isMemory: false,
     });
     expect(views.slice(0, -1).every(({ leaseIsOver, observedExpired }) => !leaseIsOver && !observedExpired)).toBe(true);
   });
@@ -415,7 +414,7 @@ describe('a record whose token this environment cannot open', () => {
 
   it('serves with the own token, and its flags count', async () => {
     const { acquire, memory, views } = setUp({ record: closed });
-    memory.rememberAlone(pair, own);
+    memory.remember(pair, own);
     await acquire(() => answer('own token'));
 
     expect(views).toMatchObject([{ isAlone: false, record: { ...closed, token: own.token } }]);
@@ -434,7 +433,7 @@ describe('a record whose token this environment cannot open', () => {
 
   it('has it make a request of its own also when it has a token that does not serve, which replaces nothing', async () => {
     const { acquire, memory, shared, slept } = setUp({ record: { ...closed, closedUntil: Infinity } });
-    memory.rememberAlone(pair, own);
+    memory.remember(pair, own);
 
     expect(await acquire(() => REQUEST)).toBe(FINGERPRINT);
     expect(slept).toEqual([]);

@@ -35,7 +35,6 @@ function stepOf({ record, request, service, now = START, ...view }: Changes = {}
     {
       record: { ...PUBLISHED, ...record },
       isAlone: false,
-      isMemory: false,
       leaseIsOver: true,
       observedExpired: false,
       mayRenew: true,
@@ -79,7 +78,6 @@ const alone = (listing: SecretReading): Changes => ({ isAlone: true, versions: v
 
 it.each<[string, string, Changes]>([
   ['a living token', 'shared', {}],
-  ['a living token in memory', 'memory', { isMemory: true }],
   ['a disabled client, even with a living token', 'client-disabled', { record: { disabled: true } }],
   ['a living token during a pause', 'shared', { record: { pause: pause(SOFT + 1) }, now: SOFT }],
   ['a living token under another’s lease', 'shared', { leaseIsOver: false, now: SOFT }],

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { hardMarginMs, isBelowMinTtl, isIssuable, refreshAt } from '../../../functions/broker/pair/freshness.ts';
+import { hardMarginMs, isIssuable, refreshAt } from '../../../functions/broker/pair/freshness.ts';
 import { START } from '../../support/example.ts';
 
 const SECOND_MS = 1_000;
@@ -52,23 +52,5 @@ describe('the soft window', () => {
       expect(at).toBeGreaterThanOrEqual(START - lifetimeSeenMs / 2);
     });
     fc.assert(property, { seed: 1 });
-  });
-});
-
-describe('min_ttl', () => {
-  const life = {
-    issuedAt: START - 3_000 * SECOND_MS,
-    expiresAt: START + 600 * SECOND_MS,
-    lifetimeSeenMs: 3_600 * SECOND_MS,
-  };
-
-  it.each([
-    [600, false],
-    [601, true],
-    [3_600, true],
-    [3_601, false],
-    [0, false],
-  ])('of %i s asks for a new token: %s', (seconds, isBelow) => {
-    expect(isBelowMinTtl(life, seconds * SECOND_MS, START)).toBe(isBelow);
   });
 });

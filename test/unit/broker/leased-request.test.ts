@@ -79,7 +79,8 @@ function setUp(options: Options = {}) {
       reads.push(readSince);
       return options.readVersions?.(reads.length, readSince) ?? versionsOf('v1');
     },
-    stagedVersions: async () => options.staged,
+    withoutStage: async (_call, versions) =>
+      versions.filter((version) => options.staged && !options.staged.has(version)),
     random: () => random,
     now: () => clock.now,
   });
@@ -90,7 +91,6 @@ function setUp(options: Options = {}) {
   const view: View = {
     record: seen,
     isAlone: false,
-    isMemory: false,
     leaseIsOver: true,
     observedExpired: false,
     mayRenew: true,

@@ -31,7 +31,7 @@ describe('what an environment remembers of a pair', () => {
   it('is never trusted when it was decided alone, but known', () => {
     const { memory } = setUp();
     memory.remember(PAIR, EMPTY_RECORD, START);
-    memory.rememberAlone(PAIR, RECORD);
+    memory.remember(PAIR, RECORD);
 
     expect(memory.trusted(PAIR)).toBeUndefined();
     expect(memory.last(PAIR)).toBe(RECORD);
@@ -62,7 +62,7 @@ describe('a shared record whose token cannot be opened', () => {
     ],
   ])('%s', (_, record, now, expected) => {
     const { clock, memory } = setUp();
-    memory.rememberAlone(PAIR, RECORD);
+    memory.remember(PAIR, RECORD);
     clock.now = now;
 
     expect(memory.withOwn(PAIR, record)).toEqual(expected);
