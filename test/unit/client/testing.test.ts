@@ -39,8 +39,8 @@ it('a fake broker gives a longer living token to a client that asks for one, if 
   expect(await broker.token({ ...PAIR, minTtl: 3_600 })).toMatchObject({ accessToken: 'fake-token-2' });
 });
 
-it('a fake broker replaces a token that the service turns away, once in 30 s', async () => {
-  const { broker, revoke, accepts, advance, requests } = createFakeBroker();
+it('a fake broker replaces each token that the service turns away', async () => {
+  const { broker, revoke, accepts, requests } = createFakeBroker();
   const call = () =>
     broker.withToken(PAIR, ({ accessToken }) => {
       if (!accepts(accessToken)) throw new TokenRefused();
@@ -50,25 +50,18 @@ it('a fake broker replaces a token that the service turns away, once in 30 s', a
   revoke();
   expect(await call()).toBe('fake-token-2');
   expect(requests.at(-1)?.members).toMatchObject({ refused: expect.stringMatching(/^[0-9a-f]{16}$/) });
-  revoke();
-  await expect(call()).rejects.toThrow(TokenRefused);
-  advance(30_000);
-  expect(await call()).toBe('fake-token-3');
 });
 
 it('a fake broker lets `fetch` reach the service with what the test gives', async () => {
   const seen: (string | null)[] = [];
-  const fake = createFakeBroker({
+  const { broker } = createFakeBroker({
     services: { [PAIR.service]: ['https://insights.example.com'] },
     fetch: async (_, init) => {
-      const authorization = new Headers(init?.headers).get('authorization');
-      seen.push(authorization);
-      return new Response(null, { status: fake.accepts(authorization?.slice(7) ?? '') ? 204 : 401 });
+      const count = seen.push(new Headers(init?.headers).get('authorization'));
+      return new Response(null, { status: count === 1 ? 401 : 204 });
     },
   });
-  await fake.broker.token(PAIR);
-  fake.revoke();
-  const { status } = await fake.broker.fetch('https://insights.example.com/v1', undefined, PAIR);
+  const { status } = await broker.fetch('https://insights.example.com/v1', undefined, PAIR);
   expect({ status, seen }).toEqual({ status: 204, seen: ['Bearer fake-token-1', 'Bearer fake-token-2'] });
 });
 
