@@ -3,7 +3,7 @@ import type { defaultProvider } from '@aws-sdk/credential-provider-node';
 import { SignatureV4 } from '@smithy/signature-v4';
 import { ASSUMED_ROLE_ARN } from '../../functions/contract.ts';
 import type { Endpoint } from '../index.ts';
-import { aborted, missingProfile } from './failure.ts';
+import { aborted, emptyProfile } from './failure.ts';
 import { causeWord, membersOf, parseJson } from './reach.ts';
 import type { Shell } from './shell.ts';
 import { failed, ok, type Step, unknown } from './step.ts';
@@ -27,7 +27,7 @@ export async function findCredentials(shell: Shell): Promise<Found> {
     return { step: ok(step, `${accessKeyId}, ${kind}${end}`), credentials };
   } catch {
     // The chain's own words may quote a profile.
-    const detail = missingProfile(shell) ?? 'No source of AWS credentials gave any';
+    const detail = emptyProfile(shell) || 'No source of AWS credentials gave any';
     return { step: failed(step, 'aws-credentials-missing', detail) };
   }
 }
