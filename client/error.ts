@@ -34,9 +34,7 @@ export class TokenBrokerError extends Error {
   }
 }
 
-type Facts = Partial<
-  Pick<TokenBrokerError, 'status' | 'retryAfterSeconds' | 'advice' | 'problem' | 'caller' | 'cause'>
->;
+type Facts = Partial<Omit<TokenBrokerError, 'name' | 'message' | 'type' | 'detail'>>;
 
 /** A problem (RFC 9457) as the broker sent it; members that this version does not know are kept. */
 export interface BrokerProblem {
@@ -99,10 +97,7 @@ export const FAILURES = {
     'AWS refused the request for a reason that the client does not know',
     'Check the URL, the region and the AWS identity (`aws sts get-caller-identity`).',
   ),
-  'aws-throttled': passing(
-    'AWS throttled the request: too many at the same time',
-    'Try again in a moment; if it lasts, raise the reserved concurrency of the function.',
-  ),
+  'aws-throttled': passing('AWS throttled the request: too many at the same time', 'Try again, more slowly.'),
   'aws-function-failed': passing(
     'AWS got no answer from the function behind the Function URL',
     'Try again; if it lasts, read the log of the function.',

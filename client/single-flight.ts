@@ -42,7 +42,14 @@ export class SingleFlight<Value> {
     return within(this.#now, waiting, async ({ signal }) => {
       const flight = this.#flights.get(key) ?? this.#start(key, work, waiting);
       flight.waiting.add(waiting);
-      signal.addEventListener('abort', () => this.#leave(key, flight, waiting), { once: true });
+      const leave = () => {
+        flight.waiting.delete(waiting);
+        if (flight.waiting.size > 0) return;
+        // A caller that comes now must start anew: this work is ending.
+        this.#remove(key, flight);
+        flight.controller.abort();
+      };
+      signal.addEventListener('abort', leave, { once: true });
       return flight.outcome;
     });
   }
@@ -55,14 +62,6 @@ export class SingleFlight<Value> {
     const flight: Flight<Value> = { outcome, waiting, controller };
     this.#flights.set(key, flight);
     return flight;
-  }
-
-  #leave(key: string, flight: Flight<Value>, waiting: Waiting): void {
-    flight.waiting.delete(waiting);
-    if (flight.waiting.size > 0) return;
-    // A caller that comes now must start anew: this work is ending.
-    this.#remove(key, flight);
-    flight.controller.abort();
   }
 
   #remove(key: string, flight: Flight<Value>): void {

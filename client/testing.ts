@@ -53,19 +53,13 @@ export interface FakeRequest {
   readonly members: Readonly<Record<string, unknown>>;
 }
 
-interface Issued {
-  readonly accessToken: string;
-  readonly fingerprint: string;
-  readonly expiresAt: number;
-  /** When its predecessor was refused, if that is why it was requested. */
-  readonly forcedAt: number | undefined;
-}
-
 /** Makes a broker in memory; its tokens are `fake-token-1`, `fake-token-2` and so on. */
 export function createFakeBroker(options: FakeBrokerOptions = {}): FakeBroker {
   const { lifetimeSeconds = 3_600, caller = ANYONE, services, fetch = globalThis.fetch } = options;
   const requests: FakeRequest[] = [];
-  const current = new Map<string, Issued>();
+  /** By pair. */
+  const current = new Map<string, ReturnType<typeof issue>>();
+  /** By token, until when. */
   const accepted = new Map<string, number>();
   let clock = options.startsAt ?? Date.now();
   let failing: { readonly answer: () => Response; timesLeft: number } | undefined;
@@ -103,33 +97,29 @@ export function createFakeBroker(options: FakeBrokerOptions = {}): FakeBroker {
 
   function tokenAnswer({ client, service, min_ttl: minTtl = 0, refused }: FakeRequest['members']): Response {
     const pair = JSON.stringify([client, service]);
-    const held = current.get(pair);
-    const isRefused = held !== undefined && refused === held.fingerprint;
-    if (isRefused && held.forcedAt !== undefined && clock - held.forcedAt < FORCED_INTERVAL_MS) {
-      return problem('refused-again', Math.ceil((held.forcedAt + FORCED_INTERVAL_MS - clock) / 1_000));
-    }
-    const left = held === undefined ? 0 : (held.expiresAt - clock) / 1_000;
+    const held = current.get(pair) ?? issue();
+    const left = (held.expiresAt - clock) / 1_000;
     // As the broker: a token with less than a fifth of its life is replaced.
     const isFresh = left > lifetimeSeconds * 0.2 && (left >= Number(minTtl) || Number(minTtl) > lifetimeSeconds);
-    const token = held !== undefined && isFresh && !isRefused ? held : issue(isRefused ? clock : undefined);
-    current.set(pair, token);
+    const { accessToken, fingerprint, expiresAt } = isFresh && refused !== held.fingerprint ? held : issue();
+    current.set(pair, { accessToken, fingerprint, expiresAt });
     return Response.json({
-      access_token: token.accessToken,
+      access_token: accessToken,
       token_type: 'Bearer',
-      expires_in: Math.floor((token.expiresAt - clock) / 1_000),
-      expires_at: new Date(token.expiresAt).toISOString(),
+      expires_in: Math.floor((expiresAt - clock) / 1_000),
+      expires_at: new Date(expiresAt).toISOString(),
       expiry_source: 'response',
-      fingerprint: token.fingerprint,
+      fingerprint,
     });
   }
 
-  function issue(forcedAt: number | undefined): Issued {
+  function issue() {
     issuedTokens += 1;
     const accessToken = `fake-token-${issuedTokens}`;
     const expiresAt = clock + lifetimeSeconds * 1_000;
     accepted.set(accessToken, expiresAt);
     const fingerprint = createHash('sha256').update(accessToken).digest('hex').slice(0, 16);
-    return { accessToken, fingerprint, expiresAt, forcedAt };
+    return { accessToken, fingerprint, expiresAt };
   }
 
   return {
@@ -156,20 +146,11 @@ const ANYONE: Caller = {
   rules: [{ clients: 'all', services: 'all', operations: ['token', 'check'] }],
 };
 
-/** As the broker: one forced request per pair in this time. */
-const FORCED_INTERVAL_MS = 30_000;
-
 function problem(type: ProblemType, retryAfterSeconds: number | undefined): Response {
   const { status, title, retryable } = PROBLEMS[type];
   const detail = `The fake broker was told to fail: ${type}.`;
-  return Response.json(
-    { type, title, status, detail, retryable, request_id: 'fake-request' },
-    {
-      status,
-      headers: {
-        'content-type': 'application/problem+json',
-        ...(retryAfterSeconds !== undefined && { 'retry-after': `${retryAfterSeconds}` }),
-      },
-    },
-  );
+  const headers = new Headers({ 'content-type': 'application/problem+json' });
+  if (retryAfterSeconds !== undefined) headers.set('retry-after', `${retryAfterSeconds}`);
+  const members = { type, title, status, detail, retryable, request_id: 'fake-request' };
+  return Response.json(members, { status, headers });
 }

@@ -59,17 +59,12 @@ export async function fetchWithToken(
   const { origin } = response.url === '' ? url : new URL(response.url);
   if (response.status !== 401 || !origins?.has(origin)) return response;
 
-  const replacement = successorOf(token, getToken);
-  if (!isRepeatable(init?.body ?? request?.body)) {
-    // Reported for the next call.
-    await replacement.catch(() => undefined);
-    return response;
-  }
-  const successor = await replacement.catch(async (error: unknown) => {
-    await response.body?.cancel();
-    throw error;
+  const isRepeated = isRepeatable(init?.body ?? request?.body);
+  const successor = await successorOf(token, getToken).catch((error: unknown) => {
+    // What cannot be repeated was reported for the next call.
+    if (isRepeated) throw error;
   });
-  if (successor === undefined) return response;
+  if (successor === undefined || !isRepeated) return response;
   await response.body?.cancel();
   return send(successor);
 }

@@ -7,6 +7,12 @@ import type { Shell } from './shell.ts';
 export interface ConnectionOptions {
   readonly url?: string;
   readonly region?: string;
+  readonly json?: boolean;
+}
+
+/** What a caller's command can be told; only a command line of operators knows environments. */
+export interface CallerOptions extends ConnectionOptions {
+  readonly environment?: string;
 }
 
 /** Adds the options that say where the broker is. */

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { IssuedToken } from '../index.ts';
 import { explainFailure } from './failure.ts';
-import { addConnectionOptions, type ConnectionOptions, connect, invocation, parseName, parseWhole } from './options.ts';
+import { addConnectionOptions, type CallerOptions, connect, invocation, parseName, parseWhole } from './options.ts';
 import { printJson, printMembers, talk } from './output.ts';
 import type { Shell } from './shell.ts';
 
@@ -38,13 +38,11 @@ export function addTokenCommand(program: Command, shell: Shell): void {
     });
 }
 
-interface TokenCommandOptions extends ConnectionOptions {
-  readonly environment?: string;
+interface TokenCommandOptions extends CallerOptions {
   readonly client?: string;
   readonly service?: string;
   readonly minTtl?: number;
   readonly refused?: string;
-  readonly json?: boolean;
   readonly reveal?: boolean;
 }
 
