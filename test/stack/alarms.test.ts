@@ -60,7 +60,7 @@ describe('every alarm reads metrics that there are, with their dimensions', () =
     ['Resource', 'token-broker-test:live'],
   ];
   const newVersion = [['ExecutedVersion', '1'], ...alias];
-  const queue = deployed(synthesised).find(({ type }) => type === 'AWS::SQS::Queue')?.attributes.QueueName;
+  const queue = deployed(synthesised).find(({ type }) => type === 'AWS::SQS::Queue')?.ref;
   /** @see https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html */
   const ofAws = [
     ...['Errors', 'Throttles', 'Duration', 'Url4xxCount', 'UrlRequestCount'].map((name) => ['AWS/Lambda', name, alias]),
