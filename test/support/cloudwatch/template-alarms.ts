@@ -1,7 +1,6 @@
 import { runInNewContext } from 'node:vm';
 import { deployed } from '../../stack/deployed-stack.ts';
-import type { Deployed, TemplateText } from '../cloudformation.ts';
-import { metricKey } from './metric-points.ts';
+import type { TemplateText } from '../cloudformation.ts';
 
 /** An alarm as CloudWatch gets it: nothing in it refers to anything any more. */
 export interface Alarm {
@@ -26,20 +25,41 @@ export interface Alarm {
 export function alarmsOf(synthesised: { readonly template: TemplateText }): readonly Alarm[] {
   const alarms = deployed(synthesised).filter(({ type }) => type === 'AWS::CloudWatch::Alarm');
   return alarms.map(({ properties: { Metrics, ...alarm } }) => {
-    const stats = (Metrics ?? [{ MetricStat: { Metric: alarm, Period: alarm.Period } }]).flatMap(
-      ({ MetricStat = [] }: Deployed['properties']) => MetricStat,
-    );
-    const [periodSeconds, ...others] = new Set<number>(stats.map(({ Period }: Deployed['properties']) => Period));
+    // An alarm on one metric has its members itself.
+    const queries: readonly Query[] = Metrics ?? [{ MetricStat: { Metric: alarm, Period: alarm.Period } }];
+    const stats = queries.flatMap(({ MetricStat }) => MetricStat ?? []);
+    const [periodSeconds, ...others] = new Set(stats.map(({ Period }) => Period));
     if (periodSeconds === undefined || others.length > 0) throw new TypeError('an alarm has one period');
-    const metrics = stats.map(({ Metric }: Deployed['properties']) => keyOf(Metric));
-    const expression = Metrics?.find(({ Expression }: Deployed['properties']) => Expression)?.Expression;
-    return { ...alarm, metrics, periodSeconds, expression };
+    const metrics = stats.map(({ Metric: { Namespace, MetricName, Dimensions = [] } }) => {
+      const dimensions = Object.fromEntries(Dimensions.map(({ Name, Value }) => [Name, Value]));
+      return metricKey({ namespace: Namespace, name: MetricName, dimensions });
+    });
+    return { ...alarm, metrics, periodSeconds, expression: queries.find((query) => query.Expression)?.Expression };
   });
 }
 
-function keyOf({ Namespace, MetricName, Dimensions = [] }: Deployed['properties']): string {
-  const entries = Dimensions.map(({ Name, Value }: Deployed['properties']) => [Name, Value]);
-  return metricKey({ namespace: Namespace, name: MetricName, dimensions: Object.fromEntries(entries) });
+interface Query {
+  readonly Expression?: string;
+  readonly MetricStat?: {
+    readonly Period: number;
+    readonly Metric: {
+      readonly Namespace: string;
+      readonly MetricName: string;
+      readonly Dimensions?: readonly { readonly Name: string; readonly Value: string }[];
+    };
+  };
+}
+
+/** A metric is what its namespace, its name and exactly these dimensions make it; none of them is a part of another. */
+export function metricKey({ namespace, name, dimensions }: MetricName): string {
+  const sorted = Object.entries(dimensions).toSorted(([one], [other]) => (one < other ? -1 : 1));
+  return JSON.stringify([namespace, name, sorted]);
+}
+
+interface MetricName {
+  readonly namespace: string;
+  readonly name: string;
+  readonly dimensions: Readonly<Record<string, string>>;
 }
 
 /**
