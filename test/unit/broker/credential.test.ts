@@ -54,7 +54,7 @@ describe('the services of a client', () => {
     expect(parse(secret, service)).toEqual(expected);
   });
 
-  it.each([
+  it.each<readonly [unknown, string]>([
     ...[{ 'merchant-payment-cleansing': own }, ['merchant-payment-cleansing'], {}, [], ['customer']].map(
       (services) => [services, SERVICE] as const,
     ),
