@@ -1,12 +1,4 @@
-import { setTimeout } from 'node:timers/promises';
-import {
-  type BrokerProblem,
-  type FailureType,
-  failure,
-  isRefusedAgain,
-  problemError,
-  TokenBrokerError,
-} from './error.ts';
+import { type BrokerProblem, type FailureType, failure, isProblem, TokenBrokerError } from './error.ts';
 import { type Signing, type SigningClock, sign } from './sign.ts';
 import { type WorkLimits, within } from './single-flight.ts';
 
@@ -25,15 +17,13 @@ export interface Connection extends Signing {
   readonly random: () => number;
 }
 
-/** The broker's answer with status 200. */
+/** The broker's answer with status 200, and when the attempt that got it began: epoch milliseconds. */
 export interface Reply {
-  /** The members of the JSON object that it is; absent when it is something else. */
-  readonly members: Members | undefined;
-  /** When the attempt that was answered began: epoch milliseconds. */
+  readonly members: Members;
   readonly startedAt: number;
 }
 
-type Members = Readonly<Record<string, unknown>>;
+export type Members = Readonly<Record<string, unknown>>;
 
 /**
  * Sends members to the broker until it answers with 200. Only what may succeed a moment later is repeated, signed anew,
@@ -47,25 +37,27 @@ export async function request(
   members: object,
   { signal, deadline }: WorkLimits,
 ): Promise<Reply> {
-  const { now, maxAttempts, clock, random, sleep } = connection;
+  const { now, maxAttempts, timeoutMs, clock, random, sleep } = connection;
   const body = JSON.stringify(members);
   let hasCorrectedClock = false;
 
   for (let attempt = 1; ; attempt += 1) {
     const startedAt = now();
-    const { answer, error } = await attemptOnce(connection, path, body, signal);
-    if (error === undefined) return { members: answer.members, startedAt };
-
-    if (attempt >= maxAttempts) throw error;
-    if (!hasCorrectedClock && CLOCK_FAILURES.has(error.type)) {
-      hasCorrectedClock = clock.correct(answer?.headers.get('date'));
-      if (hasCorrectedClock) continue;
+    const limit = { signal, deadline: startedAt + timeoutMs };
+    try {
+      return { members: await within(now, limit, (limits) => send(connection, path, body, limits.signal)), startedAt };
+    } catch (error) {
+      if (!(error instanceof TokenBrokerError) || attempt >= maxAttempts) throw error;
+      if (!hasCorrectedClock && CLOCK_FAILURES.has(error.type)) {
+        hasCorrectedClock = clock.correct();
+        if (hasCorrectedClock) continue;
+      }
+      // Whether a refusal that the broker does not believe is worth another try is for the caller to decide.
+      if (!error.retryable || isProblem(error, 'refused-again')) throw error;
+      const waitMs = pauseMs(error, attempt, random());
+      if (now() + waitMs >= deadline()) throw error;
+      await sleep(waitMs, signal);
     }
-    // Whether a refusal that the broker does not believe is worth another try is for the caller to decide.
-    if (!error.retryable || isRefusedAgain(error)) throw error;
-    const waitMs = pauseMs(error, attempt, random());
-    if (now() + waitMs >= deadline()) throw error;
-    await sleep(waitMs, signal);
   }
 }
 
@@ -82,45 +74,32 @@ function pauseMs({ retryAfterSeconds = 0 }: TokenBrokerError, attempt: number, r
 const FIRST_BACKOFF_MS = 200;
 const MAX_BACKOFF_MS = 5_000;
 
-/** Ends with the signal, and leaves no timer. */
-export function sleepFor(ms: number, signal: AbortSignal): Promise<unknown> {
-  return setTimeout(ms, undefined, { signal });
-}
-
 /** What the broker, or AWS in front of it, answered. */
 interface Answer {
   readonly status: number;
   readonly headers: Headers;
+  /** Absent when the answer is no JSON object. */
   readonly members: Members | undefined;
 }
 
-type Outcome =
-  | { readonly answer: Answer; readonly error?: undefined }
-  | { readonly answer?: Answer; readonly error: TokenBrokerError };
-
-async function attemptOnce(connection: Connection, path: string, body: string, signal: AbortSignal): Promise<Outcome> {
-  const { now, timeoutMs } = connection;
-  try {
-    const limit = { signal, deadline: now() + timeoutMs };
-    const answer = await within(now, limit, (limits) => send(connection, path, body, limits.signal));
-    return answer.status === 200 ? { answer } : { answer, error: readFailure(answer) };
-  } catch (error) {
-    if (error instanceof TokenBrokerError) return { error };
-    throw error;
-  }
+async function send(connection: Connection, path: string, body: string, signal: AbortSignal): Promise<Members> {
+  const { endpoint, clock } = connection;
+  const headers = await sign(connection, path, body);
+  // A redirect is not followed: the signature is only meant for the broker.
+  const init = { method: 'POST', headers, body, redirect: 'manual', signal } as const;
+  const answer = await exchange(connection.fetch, new URL(path, endpoint.url), init);
+  clock.hear(answer.headers.get('date'));
+  if (answer.status !== 200) throw readFailure(answer);
+  if (answer.members === undefined) throw failure('unexpected-answer', 'it is not a JSON object', { status: 200 });
+  return answer.members;
 }
 
-async function send(connection: Connection, path: string, body: string, signal: AbortSignal): Promise<Answer> {
-  const { fetch, endpoint } = connection;
-  const headers = await sign(connection, path, body);
+async function exchange(fetch: Connection['fetch'], url: URL, init: RequestInit): Promise<Answer> {
   try {
-    // A redirect is not followed: the signature is only meant for the broker.
-    const init = { method: 'POST', headers, body, redirect: 'manual', signal } as const;
-    const response = await fetch(new URL(path, endpoint.url), init);
+    const response = await fetch(url, init);
     return { status: response.status, headers: response.headers, members: parseMembers(await readText(response)) };
   } catch (error) {
-    if (error instanceof TokenBrokerError) throw error;
-    throw failure('network-error', errorCode(error));
+    throw error instanceof TokenBrokerError ? error : failure('network-error', errorCode(error));
   }
 }
 
@@ -142,14 +121,10 @@ async function readText({ body, status }: Response): Promise<string> {
 function parseMembers(text: string): Members | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : undefined;
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined;
   } catch {
     return undefined;
   }
-}
-
-function isObject(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Only the code of a network failure (`ECONNREFUSED`) is told: messages may quote what was sent. */
@@ -166,7 +141,11 @@ function readFailure(answer: Answer): TokenBrokerError {
   const retryAfterSeconds = /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) : undefined;
 
   const problem = readProblem(answer);
-  if (problem !== undefined) return problemError(problem, retryAfterSeconds);
+  if (problem !== undefined) {
+    const { type, detail, retryable, request_id } = problem;
+    const request = request_id === undefined ? '' : ` (request ${request_id})`;
+    return new TokenBrokerError(type, detail + request, { status, retryable, retryAfterSeconds, problem });
+  }
   const type = answeredByAws(answer);
   if (type !== undefined) return failure(type, '', { status, retryAfterSeconds });
   return failure('unexpected-answer', `status ${status} and no problem`, { status });

@@ -71,8 +71,7 @@ export class SingleFlight<Value> {
 }
 
 /**
- * Does work for one caller as long as it waits; the work gets a signal that tells it to stop. Work that does not stop is
- * left behind, and neither a timer nor a listener stays.
+ * Does work for one caller as long as it waits, and tells it by a signal to stop; neither a timer nor a listener stays.
  *
  * @throws TokenBrokerError `aborted`, with the signal's reason as its cause, or `timeout`
  */

@@ -68,18 +68,18 @@ export function createFakeBroker(options: FakeBrokerOptions = {}): FakeBroker {
   const current = new Map<string, Issued>();
   const accepted = new Map<string, number>();
   let clock = options.startsAt ?? Date.now();
-  let failing: ({ readonly type: ProblemType } & FailOptions) | undefined;
-  let failures = 0;
+  let failing: { readonly answer: () => Response; timesLeft: number } | undefined;
   let issuedTokens = 0;
+  const advance = (ms: number) => {
+    clock += ms;
+  };
 
   const broker = createTokenBroker({
     url: URL_OF_BROKER,
     services,
     credentials: { accessKeyId: 'AKIDFAKE', secretAccessKey: 'fake' },
     now: () => clock,
-    sleep: async (ms) => {
-      clock += ms;
-    },
+    sleep: async (ms) => advance(ms),
     fetch: async (input, init) => {
       const { origin, pathname } = new URL(input instanceof Request ? input.url : input);
       if (origin !== URL_OF_BROKER) return fetch(input, init);
@@ -90,14 +90,15 @@ export function createFakeBroker(options: FakeBrokerOptions = {}): FakeBroker {
   });
 
   function answer(path: string, members: FakeRequest['members']): Response {
-    if (path === '/whoami') return json(200, caller);
-    if (failing !== undefined) {
-      const { type, retryAfterSeconds, times = Number.POSITIVE_INFINITY } = failing;
-      failures += 1;
-      if (failures >= times) failing = undefined;
-      return problem(type, retryAfterSeconds);
+    if (path === '/whoami') return Response.json(caller);
+    if (failing !== undefined && failing.timesLeft > 0) {
+      failing.timesLeft -= 1;
+      return failing.answer();
     }
-    return path === '/token' ? tokenAnswer(members) : checkAnswer(members);
+    if (path === '/token') return tokenAnswer(members);
+    const { client, service, stage } = members;
+    const found = { finding: 'accepted', version: 'fake-version', proven_by: 'request' };
+    return Response.json({ client, service, stage, ...found, checked_at: new Date(clock).toISOString() });
   }
 
   function tokenAnswer({ client, service, min_ttl: minTtl = 0, refused }: FakeRequest['members']): Response {
@@ -108,11 +109,11 @@ export function createFakeBroker(options: FakeBrokerOptions = {}): FakeBroker {
       return problem('refused-again', Math.ceil((held.forcedAt + FORCED_INTERVAL_MS - clock) / 1_000));
     }
     const left = held === undefined ? 0 : (held.expiresAt - clock) / 1_000;
-    const isFresh =
-      left > lifetimeSeconds * RENEWED_SHARE && (left >= Number(minTtl) || Number(minTtl) > lifetimeSeconds);
+    // As the broker: a token with less than a fifth of its life is replaced.
+    const isFresh = left > lifetimeSeconds * 0.2 && (left >= Number(minTtl) || Number(minTtl) > lifetimeSeconds);
     const token = held !== undefined && isFresh && !isRefused ? held : issue(isRefused ? clock : undefined);
     current.set(pair, token);
-    return json(200, {
+    return Response.json({
       access_token: token.accessToken,
       token_type: 'Bearer',
       expires_in: Math.floor((token.expiresAt - clock) / 1_000),
@@ -131,21 +132,13 @@ export function createFakeBroker(options: FakeBrokerOptions = {}): FakeBroker {
     return { accessToken, fingerprint, expiresAt, forcedAt };
   }
 
-  function checkAnswer({ client, service, stage }: FakeRequest['members']): Response {
-    const found = { finding: 'accepted', version: 'fake-version', proven_by: 'request' };
-    return json(200, { client, service, stage, ...found, checked_at: new Date(clock).toISOString() });
-  }
-
   return {
     broker,
     requests,
     now: () => clock,
-    advance: (ms) => {
-      clock += ms;
-    },
-    fail: (type, failOptions = {}) => {
-      failing = { type, ...failOptions };
-      failures = 0;
+    advance,
+    fail: (type, { retryAfterSeconds, times = Number.POSITIVE_INFINITY } = {}) => {
+      failing = { answer: () => problem(type, retryAfterSeconds), timesLeft: times };
     },
     recover: () => {
       failing = undefined;
@@ -166,22 +159,17 @@ const ANYONE: Caller = {
 /** As the broker: one forced request per pair in this time. */
 const FORCED_INTERVAL_MS = 30_000;
 
-/** As the broker: a token with less than this share of its life is replaced. */
-const RENEWED_SHARE = 0.2;
-
 function problem(type: ProblemType, retryAfterSeconds: number | undefined): Response {
   const { status, title, retryable } = PROBLEMS[type];
-  const members = { type, title, status, detail: `The fake broker was told to fail: ${type}.`, retryable };
-  return json(
-    status,
-    { ...members, request_id: 'fake-request' },
+  const detail = `The fake broker was told to fail: ${type}.`;
+  return Response.json(
+    { type, title, status, detail, retryable, request_id: 'fake-request' },
     {
-      'content-type': 'application/problem+json',
-      ...(retryAfterSeconds !== undefined && { 'retry-after': `${retryAfterSeconds}` }),
+      status,
+      headers: {
+        'content-type': 'application/problem+json',
+        ...(retryAfterSeconds !== undefined && { 'retry-after': `${retryAfterSeconds}` }),
+      },
     },
   );
-}
-
-function json(status: number, body: object, headers: Record<string, string> = { 'content-type': 'application/json' }) {
-  return new Response(JSON.stringify(body), { status, headers });
 }

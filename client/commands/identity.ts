@@ -10,10 +10,10 @@ import { failed, ok, type Step, unknown } from './step.ts';
 
 type Credentials = Awaited<ReturnType<ReturnType<typeof defaultProvider>>>;
 
+type Found = { readonly step: Step; readonly credentials?: Credentials };
+
 /** Finds the AWS credentials that a call would be signed with; none when they are missing or have expired. */
-export async function findCredentials(
-  shell: Shell,
-): Promise<{ readonly step: Step; readonly credentials?: Credentials }> {
+export async function findCredentials(shell: Shell): Promise<Found> {
   const step = 'aws-credentials';
   try {
     const find = shell.credentials ?? (await import('@aws-sdk/credential-provider-node')).defaultProvider();
@@ -27,9 +27,8 @@ export async function findCredentials(
     return { step: ok(step, `${accessKeyId}, ${kind}${end}`), credentials };
   } catch {
     // The chain's own words may quote a profile.
-    return {
-      step: failed(step, 'aws-credentials-missing', missingProfile(shell) ?? 'No source of AWS credentials gave any'),
-    };
+    const detail = missingProfile(shell) ?? 'No source of AWS credentials gave any';
+    return { step: failed(step, 'aws-credentials-missing', detail) };
   }
 }
 
@@ -67,24 +66,20 @@ export async function identify(
 }
 
 interface Question {
-  /** Its ARN, or `<name>:<alias>`; when unknown nothing can be told. */
+  /** Its ARN, or `<name>:<alias>`. */
   readonly functionName: string | undefined;
   readonly region: string;
   readonly credentials: Credentials;
-  /** Whose account it is about; when unknown nothing can be told. */
   readonly account: string | undefined;
 }
 
-/**
- * Which permission is missing when AWS says no more than `Forbidden`: AWS answers alike for each of them, so the function's
- * own policy is read, if that is allowed.
- */
+/** Which permission is missing when AWS says no more than `Forbidden`: tells it by the function's own policy, if that can be read. */
 export async function examinePermissions(shell: Shell, question: Question): Promise<Step> {
   const step = 'permissions';
   const { functionName, account } = question;
   if (account === undefined) return unknown(step, 'Whose account this is cannot be told');
   if (functionName === undefined) return unknown(step, 'Which function it is was not told (--function-arn)');
-  const policy = await readPolicy(shell, { ...question, functionName });
+  const policy = await readPolicy(shell, functionName, question);
   if (policy === undefined) return unknown(step, "The function's policy cannot be read (lambda:GetPolicy)");
 
   const statements = policy.filter((statement) => allows(statement, account));
@@ -100,10 +95,7 @@ export async function examinePermissions(shell: Shell, question: Question): Prom
 type Statement = Readonly<Record<string, unknown>>;
 
 /** The statements of the policy on the function's alias, none when it has none; `undefined` when it cannot be read. */
-async function readPolicy(
-  shell: Shell,
-  { functionName, region, credentials }: Question & { readonly functionName: string },
-): Promise<readonly Statement[] | undefined> {
+async function readPolicy(shell: Shell, functionName: string, { region, credentials }: Question) {
   const [, name = '', alias = ''] = /^(.*):([^:]*)$/.exec(functionName) ?? [];
   const { status, text } = await askAws({
     ...{ service: 'lambda', region, credentials, method: 'GET', query: { Qualifier: alias } },
@@ -146,32 +138,24 @@ export interface AwsAnswer {
 }
 
 /** One call of AWS, signed by hand: an SDK client would be too much for it. @throws CommandFailure `aborted` */
-export async function askAws({
-  url,
-  path,
-  query,
-  service,
-  region,
-  credentials,
-  ...sent
-}: AwsRequest): Promise<AwsAnswer> {
-  const { method, body } = sent;
+export async function askAws(asked: AwsRequest): Promise<AwsAnswer> {
+  const { url, path, query, service, region, credentials, method, body } = asked;
   const signer = new SignatureV4({ service, region, credentials, sha256: Sha256 });
   const { protocol, hostname, host } = url;
   const form = body === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' };
-  const headers = { host, ...form, ...sent.headers };
+  const headers = { host, ...form, ...asked.headers };
   const request = { method, protocol, hostname, path, query: { ...query }, headers, ...(body && { body }) };
   try {
     const { host: _writtenByFetch, ...signed } = (await signer.sign(request)).headers;
-    const signal = AbortSignal.any([sent.signal, AbortSignal.timeout(10_000)]);
-    const search = `${new URLSearchParams(query)}`;
-    const target = new URL(search === '' ? path : `${path}?${search}`, url);
+    const signal = AbortSignal.any([asked.signal, AbortSignal.timeout(10_000)]);
     const init = { method, headers: signed, redirect: 'manual', signal, ...(body && { body }) } as const;
+    const target = new URL(path, url);
+    target.search = `${new URLSearchParams(query)}`;
     const response = await fetch(target, init);
     const errorType = response.headers.get('x-amzn-errortype') ?? undefined;
     return { status: response.status, word: `${response.status}`, text: await response.text(), errorType };
   } catch (error) {
-    if (sent.signal.aborted) throw aborted();
+    if (asked.signal.aborted) throw aborted();
     return { status: 0, word: causeWord(error), text: '' };
   }
 }

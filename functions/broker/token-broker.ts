@@ -58,12 +58,12 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
       // Whether a token is refused is a matter of the shared record.
       const known = request.refused === undefined ? memory.trusted(pair) : undefined;
       const step = known && decide(viewOf(known), call, request, now());
-      if (step?.kind === 'answer') return step.answer;
+      if (step?.kind === 'answer') return { ...step.answer, cache: 'memory' };
       if (step?.kind === 'fail') throw step.problem;
       // Calls that want the same of a pair share one way to it.
       const flight = flightKey(request);
       const running = flights.get(flight);
-      if (running !== undefined) return step?.kind === 'renew' ? step.answer : running;
+      if (running !== undefined) return step?.kind === 'renew' ? { ...step.answer, cache: 'memory' } : running;
       const issuing = acquire(call, request).finally(() => flights.delete(flight));
       flights.set(flight, issuing);
       return issuing;
@@ -91,7 +91,7 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
 
 /** What memory alone shows. */
 function viewOf(record: PairRecord) {
-  return { record, isMemory: true, isAlone: false, leaseIsOver: true, observedExpired: false, mayRenew: true } as const;
+  return { record, isAlone: false, leaseIsOver: true, observedExpired: false, mayRenew: true } as const;
 }
 
 function flightKey({ pair, minTtlMs, refused }: IssueRequest): string {

@@ -44,8 +44,3 @@ export function newVersionMetric(alias: Alias, metricName: string, statistic: st
     statistic,
   });
 }
-
-/** A metric of the records of an environment's trail; its dimensions could only come from the records themselves. */
-export function trailMetric(environment: string, metricName: string): Metric {
-  return new Metric({ namespace: `TokenBrokerTrail/${environment}`, metricName, statistic: 'Sum' });
-}

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { authUrlFault, pathFault } from './auth-url.ts';
-import { ALWAYS, listOf, recordOf, text } from './schema.ts';
+import { listOf, recordOf, text } from './schema.ts';
 
 /** One service: how it is asked for a token and how its answer is read. Every default of a service stands here. */
 export function serviceSchema({ allowLoopback }: { readonly allowLoopback: boolean }) {
@@ -11,7 +11,7 @@ export function serviceSchema({ allowLoopback }: { readonly allowLoopback: boole
       basicEncoding: z.enum(['raw', 'form']).default('raw'),
       parameters: recordOf(parameterFault, z.string()).default({}),
       parametersIn: z.enum(['query', 'body']).default('query'),
-      headers: recordOf(headerFault, text(headerValueFault)).superRefine(noNameTwice, ALWAYS).default({}),
+      headers: recordOf(headerFault, text(headerValueFault)).default({}),
       response: responseSchema.prefault({}),
       tokenLifetimeSeconds: lifetimeSeconds.optional(),
       assumedLifetimeSeconds: lifetimeSeconds.default(300),
@@ -21,7 +21,20 @@ export function serviceSchema({ allowLoopback }: { readonly allowLoopback: boole
       attemptTimeoutMs: timeoutMs.default(3_000),
       requestTimeoutMs: timeoutMs.default(4_000),
     })
-    .superRefine(membersAgree, ALWAYS);
+    .superRefine((service, context) => {
+      const { authUrl, tokenPath, maxLifetimeSeconds } = service;
+      const fault = (member: string, message: string) => context.addIssue({ code: 'custom', path: [member], message });
+      // The whole address is easily pasted, and would ask for /auth/v1/token/auth/v1/token.
+      if (tokenPath !== '/' && authUrl.endsWith(tokenPath)) {
+        fault('authUrl', 'must not end in the tokenPath: the broker appends it');
+      }
+      for (const member of ['tokenLifetimeSeconds', 'assumedLifetimeSeconds'] as const) {
+        if ((service[member] ?? 0) > maxLifetimeSeconds) fault(member, 'must not be more than maxLifetimeSeconds');
+      }
+      if (service.attemptTimeoutMs > service.requestTimeoutMs) {
+        fault('attemptTimeoutMs', 'must not be more than requestTimeoutMs');
+      }
+    });
 }
 
 /** From what is still of use after a fifth for the margin and the longest request, to a month. */
@@ -38,49 +51,6 @@ function parameterFault(name: string): string | undefined {
     : undefined;
 }
 
-function noNameTwice(headers: Readonly<Record<string, unknown>>, context: z.core.$RefinementCtx): void {
-  const names = Object.keys(headers).map((name) => name.toLowerCase());
-  for (const [index, name] of Object.keys(headers).entries()) {
-    if (names.indexOf(name.toLowerCase()) < index) {
-      context.addIssue({ code: 'custom', path: [name], message: 'is there twice, in different case' });
-    }
-  }
-}
-
-interface Service {
-  readonly authUrl: unknown;
-  readonly tokenPath: unknown;
-  readonly tokenLifetimeSeconds?: unknown;
-  readonly assumedLifetimeSeconds: unknown;
-  readonly maxLifetimeSeconds: unknown;
-  readonly attemptTimeoutMs: unknown;
-  readonly requestTimeoutMs: unknown;
-}
-
-function membersAgree(service: Service, context: z.core.$RefinementCtx): void {
-  const fault = (member: keyof Service, message: string) =>
-    context.addIssue({ code: 'custom', path: [member], message });
-
-  // The whole address is easily pasted, and would ask for /auth/v1/token/auth/v1/token.
-  if (endsIn(service.authUrl, service.tokenPath)) {
-    fault('authUrl', 'must not end in the tokenPath: the broker appends it');
-  }
-  for (const member of ['tokenLifetimeSeconds', 'assumedLifetimeSeconds'] as const) {
-    if (exceeds(service[member], service.maxLifetimeSeconds)) fault(member, 'must not be more than maxLifetimeSeconds');
-  }
-  if (exceeds(service.attemptTimeoutMs, service.requestTimeoutMs)) {
-    fault('attemptTimeoutMs', 'must not be more than requestTimeoutMs');
-  }
-}
-
-function endsIn(url: unknown, path: unknown): boolean {
-  return typeof url === 'string' && typeof path === 'string' && path.length > 1 && url.endsWith(path);
-}
-
-function exceeds(value: unknown, limit: unknown): boolean {
-  return typeof value === 'number' && typeof limit === 'number' && value > limit;
-}
-
 /** How a service's answer is read; members are dotted paths such as `data.token`, and `$` is an answer that is all token. */
 const responseSchema = z
   .strictObject({
@@ -89,7 +59,17 @@ const responseSchema = z
     lifetimeUnit: z.enum(['seconds', 'milliseconds']).default('seconds'),
     passThrough: listOf(text(passThroughFault)).default([]),
   })
-  .superRefine(tokenStaysIn, ALWAYS);
+  .superRefine(({ tokenMember, passThrough }, context) => {
+    for (const [index, path] of passThrough.entries()) {
+      if (tokenMember === path || tokenMember?.startsWith(`${path}.`)) {
+        context.addIssue({
+          code: 'custom',
+          path: ['passThrough', index],
+          message: 'holds the token (see tokenMember)',
+        });
+      }
+    }
+  });
 
 function memberFault(path: string): string | undefined {
   const isPath = path === path.trim() && !/\p{Cc}/u.test(path) && path.split('.').every((name) => name !== '');
@@ -113,20 +93,6 @@ const OWN_MEMBERS: ReadonlySet<string> = new Set([
   'fingerprint',
   'scope',
 ]);
-
-interface Response {
-  readonly tokenMember?: unknown;
-  readonly passThrough: unknown;
-}
-
-function tokenStaysIn({ tokenMember, passThrough }: Response, context: z.core.$RefinementCtx): void {
-  if (typeof tokenMember !== 'string' || !Array.isArray(passThrough)) return;
-  for (const [index, path] of passThrough.entries()) {
-    if (`${tokenMember}.`.startsWith(`${path}.`)) {
-      context.addIssue({ code: 'custom', path: ['passThrough', index], message: 'holds the token (see tokenMember)' });
-    }
-  }
-}
 
 /** Why a service's settings cannot have a header of this name. */
 function headerFault(name: string): string | undefined {

@@ -8,7 +8,9 @@ import {
 import { Policy, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import type { Alias } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
-import { createNewVersionAlarms } from '../monitoring/monitoring.ts';
+import { NEW_VERSION_ALARMS } from '../monitoring/alarms.ts';
+import { brokerMetrics, newVersionMetric } from '../monitoring/metrics.ts';
+import { createAlarms } from '../monitoring/monitoring.ts';
 import type { Environment } from '../settings/environment.ts';
 import { ALIAS, functionName } from '../settings/names.ts';
 import type { ReleaseCheck } from './release-check.ts';
@@ -30,7 +32,11 @@ export class Canary extends Construct {
   constructor(scope: Construct, id: string, { environment, alias, percent, minutes }: CanaryProps) {
     super(scope, id);
     const name = functionName(environment.name);
-    const alarms = createNewVersionAlarms(new Construct(this, 'Alarms'), environment, alias);
+    const { version } = alias.version;
+    const alarms = createAlarms(new Construct(this, 'Alarms'), environment, NEW_VERSION_ALARMS, {
+      calls: (metricName, statistic) => newVersionMetric(alias, metricName, statistic),
+      requests: (outcome) => brokerMetrics(environment.name)('Requests', { outcome, version }),
+    });
     const { role, policy } = this.#serviceRole(name);
     this.#alias = alias;
     this.#policy = policy;

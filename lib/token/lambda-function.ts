@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { RemovalPolicy } from 'aws-cdk-lib';
-import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import {
   Architecture,
@@ -13,6 +13,7 @@ import {
 import { NodejsFunction, type NodejsFunctionProps } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
+import { allow } from '../data/allow.ts';
 import { type BundleOptions, functionBundle } from './function-bundle.ts';
 
 /** What every function of an environment has in common. */
@@ -49,12 +50,7 @@ export function createLambdaFunction(
     ...(roleName !== undefined && { roleName }),
     assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
   });
-  role.addToPrincipalPolicy(
-    new PolicyStatement({
-      actions: ['logs:CreateLogStream', 'logs:PutLogEvents'],
-      resources: [logGroup.logGroupArn],
-    }),
-  );
+  allow(role, ['logs:CreateLogStream', 'logs:PutLogEvents'], logGroup.logGroupArn);
   const lambdaFunction = new NodejsFunction(scope, 'Function', {
     ...props,
     entry: fileURLToPath(new URL(`../../functions/${entry}`, import.meta.url)),

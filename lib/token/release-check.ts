@@ -3,11 +3,11 @@ import type { IRole } from 'aws-cdk-lib/aws-iam';
 import { Alias, FunctionUrlAuthType, type IFunction, type IVersion } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
 import type { ReleaseCheckEnvironment } from '../../functions/environment.ts';
+import { allowUrlCalls } from '../data/allow.ts';
 import type { ClientSecrets } from '../data/client-secrets.ts';
 import type { Environment } from '../settings/environment.ts';
 import { NEXT_ALIAS, releaseCheckName } from '../settings/names.ts';
 import { createLambdaFunction, type Observation } from './lambda-function.ts';
-import { allowUrlCalls } from './url-calls.ts';
 
 interface ReleaseCheckProps {
   readonly environment: Pick<Environment, 'name' | 'services'>;

@@ -10,6 +10,7 @@ import {
 import type { ILogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import type { BrokerEnvironment } from '../../functions/environment.ts';
+import { allow, allowUrlCalls } from '../data/allow.ts';
 import { asTokenFunction } from '../data/client-secrets.ts';
 import type { CalledFunction } from '../monitoring/metrics.ts';
 import { callerAccounts } from '../settings/access-rules.ts';
@@ -19,7 +20,6 @@ import { Canary } from './canary.ts';
 import { SETTINGS_PATH } from './function-bundle.ts';
 import { createLambdaFunction, type Observation } from './lambda-function.ts';
 import type { ReleaseCheck } from './release-check.ts';
-import { allowUrlCalls } from './url-calls.ts';
 
 interface TokenEndpointProps {
   readonly environment: Environment;
@@ -153,25 +153,23 @@ function placeIntoVpc(
   const arn = (type: string, id: string) =>
     Stack.of(lambdaFunction).formatArn({ service: 'ec2', resource: type, resourceName: id });
   const interfaces = arn('network-interface', '*');
+  const changes = ['ec2:AssignPrivateIpAddresses', 'ec2:DeleteNetworkInterface', 'ec2:UnassignPrivateIpAddresses'];
+  const looks = ['ec2:DescribeNetworkInterfaces', 'ec2:DescribeSubnets'];
   const places = [
     ...subnetIds.map((id) => arn('subnet', id)),
     ...securityGroupIds.map((id) => arn('security-group', id)),
   ];
-  const changes = ['ec2:AssignPrivateIpAddresses', 'ec2:DeleteNetworkInterface', 'ec2:UnassignPrivateIpAddresses'];
-  const looks = ['ec2:DescribeNetworkInterfaces', 'ec2:DescribeSubnets'];
-  for (const statement of [
-    { actions: ['ec2:CreateNetworkInterface'], resources: [interfaces, ...places] },
-    { actions: changes, resources: [interfaces] },
-    // EC2 knows no narrower resource for looking.
-    { actions: looks, resources: ['*'] },
-    // The Lambda service needs these rights; the code that runs under the role must not have them.
-    {
+  for (const place of [interfaces, ...places]) allow(role, ['ec2:CreateNetworkInterface'], place);
+  allow(role, changes, interfaces);
+  // EC2 knows no narrower resource for looking.
+  allow(role, looks, '*');
+  // The Lambda service needs these rights; the code that runs under the role must not have them.
+  role.addToPrincipalPolicy(
+    new PolicyStatement({
       effect: Effect.DENY,
       actions: ['ec2:CreateNetworkInterface', ...changes, ...looks],
       resources: ['*'],
       conditions: asTokenFunction(lambdaFunction, environment),
-    },
-  ]) {
-    role.addToPrincipalPolicy(new PolicyStatement(statement));
-  }
+    }),
+  );
 }
