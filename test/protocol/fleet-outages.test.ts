@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { SecretReading } from '../../functions/broker/credential/secret.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import { exchange } from '../support/broker-world.ts';
-import { ask, fleetOf } from '../support/fleet-asks.ts';
-import type { StoreFault } from '../support/fleet-store.ts';
+import { ask, fleetOf } from '../support/fleet.ts';
+import type { StoreFault } from '../support/fleet-surroundings.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;

@@ -4,8 +4,7 @@ import { newTrace } from '../../functions/broker/audit.ts';
 import type { CheckResult } from '../../functions/broker/check-credential.ts';
 import { ISSUE_REQUEST } from '../support/broker-world.ts';
 import { BILLING } from '../support/example.ts';
-import { createFleet, type Environment } from '../support/fleet.ts';
-import { ask, fleetOf } from '../support/fleet-asks.ts';
+import { ask, createFleet, type Environment, fleetOf } from '../support/fleet.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Problem } from '../../functions/broker/problem.ts';
 import { exchange } from '../support/broker-world.ts';
-import { type Answer, ask, fleetOf } from '../support/fleet-asks.ts';
+import { type Answer, ask, fleetOf } from '../support/fleet.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { EMPTY_RECORD, type PairRecord } from '../../functions/broker/pair/record.ts';
 import { ISSUE_REQUEST } from '../support/broker-world.ts';
-import { ask, fleetOf } from '../support/fleet-asks.ts';
+import { ask, fleetOf } from '../support/fleet.ts';
 import { seededRandom } from '../support/seeded-random.ts';
 
 const SECOND_MS = 1_000;

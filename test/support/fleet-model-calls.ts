@@ -41,7 +41,7 @@ export function createCalls({ clock, hosts, judge, hasHeardRejection, stoppedMs 
       const refused = { nothing: undefined, 'the last token': lastToken, 'an unknown token': 'f'.repeat(16) }[refuses];
       const startedAt = clock.now();
       const request = { pair, minTtlMs: minTtlSeconds * 1_000, refused };
-      const asked = host.environment.issue(request, PATIENCE_MS);
+      const asked = host.environment.issue(request);
       const trace = host.environment.traces.at(-1);
       const answer = await follow(host, asked);
       if (answer instanceof Problem) {
@@ -66,7 +66,7 @@ export function createCalls({ clock, hosts, judge, hasHeardRejection, stoppedMs 
     },
 
     async check(host: Host, pair: Pair, stage: SecretStage): Promise<void> {
-      const result = await follow(host, host.environment.check({ pair, stage }, PATIENCE_MS));
+      const result = await follow(host, host.environment.check({ pair, stage }));
       note(result instanceof Problem ? `check: ${result.type}` : `${result.finding} by ${result.provenBy}`);
       if (!(result instanceof Problem) && result.finding === 'rejected') checkBlame(pair);
     },

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { FleetModel } from './fleet-model.ts';
 import { CLIENTS, PAIRS, SERVICES, type ServiceFault } from './fleet-model-world.ts';
-import type { StoreFault } from './fleet-store.ts';
+import type { StoreFault } from './fleet-surroundings.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;

@@ -9,8 +9,7 @@ import { keepLedger } from './fleet-model-ledger.ts';
 import { watchPace } from './fleet-model-pace.ts';
 import { LONGEST_CALL_MS } from './fleet-model-witness.ts';
 import { CALM, CLIENTS, createModelWorld, type HandOut, PAIRS, SERVICES } from './fleet-model-world.ts';
-import type { StoreFault } from './fleet-store.ts';
-import type { SentRequest } from './fleet-surroundings.ts';
+import type { SentRequest, StoreFault } from './fleet-surroundings.ts';
 import { seededRandom } from './seeded-random.ts';
 
 /** What goes wrong for a share of all calls to something, drawn with a seed of its own. */

@@ -369,7 +369,7 @@ describe('a malformed pending version', () => {
     });
     const text = new Redacted(JSON.stringify({ client_id: 'with:colon', secret: 's' }));
     const pending = { outcome: 'found', secret: { versionId: 'v2', stage: 'AWSPENDING', text } } as const;
-    surroundings.secretFaults = { AWSPENDING: pending };
+    surroundings.secret = (_client, stage) => (stage === 'AWSPENDING' ? pending : undefined);
 
     expect(await check('AWSPENDING')).toMatchObject({ finding: 'secret-malformed', version: 'v2', provenBy: 'secret' });
     expect(requests).toHaveLength(0);
