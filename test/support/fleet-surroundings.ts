@@ -166,7 +166,7 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
 
     requestToken({ number: from, now, sleep }: Asker): RequestToken {
       return async (asked, credential, deadline) => {
-        const version = credential.secret.reveal();
+        const version = credential.secret.reveal().replace(/^secret of /, '');
         const service = Object.keys(services).find((name) => services[name] === asked) ?? 'unknown';
         const pair = { client: credential.clientId.reveal(), service };
         const requestStartedAt = now();
