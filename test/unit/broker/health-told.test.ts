@@ -8,8 +8,8 @@ const ACME = `acme/${SERVICE}`;
 const MINUTE = 60_000;
 const about = (finding: string, client = 'acme') => `[token-broker dev] ${finding}: ${client} on ${SERVICE}`;
 const rejected = (count: number) => clientsNamed(count).map(({ client }) => found(client, 'rejected'));
-const fail = () => {
-  throw new NotificationFailure('notifier-down');
+const fail = (error: Error = new NotificationFailure('notifier-down')) => {
+  throw error;
 };
 
 /** Ten clients and acme, which is the one that changes. */
@@ -93,19 +93,14 @@ describe('what is remembered', () => {
     expect([...memories.entries().keys()]).toEqual([]);
   });
 
-  it('of something bad is since when it is so, and when it was last seen', async () => {
-    const { tell, memories } = createHealthWorld();
-    await tell([found('acme', 'rejected', START)]);
-    await tell([found('acme', 'rejected', START + 60 * MINUTE)]);
-    const entry = { condition: 'rejected', since: START, at: START + 60 * MINUTE, version: 'v1' };
-    expect(memories.entries().get(ACME)).toEqual(entry);
-  });
-
   it('is no finding that is older', async () => {
-    const { tell } = createHealthWorld();
+    const { tell, memories } = createHealthWorld();
     const look = async (finding: Finding, at: number) => (await tell([found('acme', finding, START + at)])).subjects;
     expect(await look('rejected', 4)).toEqual([about('rejected')]);
-    expect([await look('rejected', 10), await look('accepted', 5), await look('accepted', 10)]).toEqual([[], [], []]);
+    // Of something bad is remembered since when it is so, and when it was last seen.
+    await look('rejected', 10);
+    expect(memories.entries().get(ACME)).toMatchObject({ since: START + 4, at: START + 10, version: 'v1' });
+    expect([await look('accepted', 5), await look('accepted', 10)]).toEqual([[], []]);
     expect(await look('accepted', 20)).toEqual([about('accepted')]);
     expect(await look('rejected', 15)).toEqual([]);
   });
@@ -165,7 +160,7 @@ describe('a message that does not get out', () => {
   it('is sent by the next run, once', async () => {
     const { run, acmeIs, world } = createWorld();
     acmeIs('rejected');
-    world.notify = fail;
+    world.notify = () => fail();
     expect(await run()).toMatchObject({ subjects: [], reported: { sent: 0, unsent: 1, failures: ['notifier-down'] } });
     world.notify = () => undefined;
     expect(await run()).toMatchObject({ subjects: [about('rejected')], reported: { sent: 1, unsent: 0 } });
@@ -182,9 +177,8 @@ describe('a message that does not get out', () => {
   });
 
   it('costs no more than five tries when nothing gets out', async () => {
-    const { tell, world } = createHealthWorld({ notify: fail });
+    const { tell } = createHealthWorld({ notify: () => fail() });
     expect(await tell(rejected(30))).toMatchObject({ sent: 0, unsent: 30, failures: { length: 5 } });
-    world.notify = () => undefined;
   });
 
   it.each([
@@ -197,13 +191,8 @@ describe('a message that does not get out', () => {
   });
 
   it('is not what a bug is taken for', async () => {
-    const bug = new TypeError('a bug');
-    const { tell } = createHealthWorld({
-      notify: () => {
-        throw bug;
-      },
-    });
-    await expect(tell(rejected(1))).rejects.toBe(bug);
+    const notify = () => fail(new TypeError('a bug'));
+    await expect(createHealthWorld({ notify }).tell(rejected(1))).rejects.toThrow('a bug');
   });
 });
 

@@ -40,6 +40,17 @@ const PROBE = { ...keyOf('probe'), sessionToken: 'marked+probe/session' };
 export const PROBE_RULE = exampleRule({ role: PROBE.role, clients: 'all', services: 'all' });
 const TABLE = 'pairs';
 const TOPIC = 'arn:aws:sns:us-east-1:111111111111:token-broker-test';
+
+export const VARIABLES = {
+  TOKEN_BROKER_ENVIRONMENT: 'test',
+  TOKEN_BROKER_URL: 'http://127.0.0.1:1',
+  TOKEN_BROKER_TABLE: TABLE,
+  TOKEN_BROKER_SERVICES: 'customer-insights other',
+  TOKEN_BROKER_SINGLE_TOKEN_SERVICES: '-',
+  TOKEN_BROKER_TOPIC: TOPIC,
+  TOKEN_BROKER_PROBE_ROLE: PROBE.role,
+  TOKEN_BROKER_HEALTH_INTERVAL_SECONDS: '3600',
+};
 const secretOf = (client: string) => `token-broker/test/${client}`;
 
 interface Options {
@@ -117,14 +128,10 @@ export async function startHealthFunctionWorld(options: Options = {}) {
 
   const handler = createHealthFunction(
     {
-      TOKEN_BROKER_ENVIRONMENT: 'test',
+      ...VARIABLES,
       TOKEN_BROKER_URL: broker.url,
-      TOKEN_BROKER_TABLE: TABLE,
       TOKEN_BROKER_SERVICES: services.join(' '),
-      TOKEN_BROKER_SINGLE_TOKEN_SERVICES: '-',
-      TOKEN_BROKER_TOPIC: TOPIC,
       TOKEN_BROKER_PROBE_ROLE: probeRoleArn,
-      TOKEN_BROKER_HEALTH_INTERVAL_SECONDS: '3600',
     },
     { credentials: HEALTH, write: (line) => healthLines.push(line), sleep: async () => undefined },
   );

@@ -72,7 +72,7 @@ describe('priming', () => {
     'goes the whole way to a token, opens no connection and writes nothing: the answer %s',
     async (_, changes, status) => {
       const connect = vi.spyOn(Socket.prototype, 'connect');
-      const { written } = captureOutput();
+      const written = captureOutput();
       expect(await prime(settingsOf(changes))).toMatchObject({
         statusCode: status,
         headers: status === 200 ? { 'cache-status': 'token-broker; fwd=miss' } : {},
