@@ -64,14 +64,6 @@ describe('a service that is down', () => {
     expect((await run()).subjects).toEqual(subjects);
   });
 
-  it('stays down while the broker cannot say anything about it', async () => {
-    const { world, run } = createHealthWorld({ services: [SERVICE, 'other'] });
-    world.answer = ({ service }) => (service === SERVICE ? 'unreachable' : 'accepted');
-    expect((await run()).subjects).toEqual([DOWN]);
-    world.answer = ({ service }) => (service === SERVICE ? { failure: 'secrets-unavailable' } : 'accepted');
-    expect((await run()).subjects).toEqual([]);
-  });
-
   it('takes the place of messages about single clients that were out before, and of those after it', async () => {
     const { world, run } = createHealthWorld();
     world.answer = except({ [`client-1/${SERVICE}`]: 'unreachable' });

@@ -121,12 +121,14 @@ describe('a broker that does not answer', () => {
     ['no third time', 'secrets-unavailable', 9, 2, [{ reason: 'failed', failure: 'secrets-unavailable' }]],
     ['not again when it will not help', 'access-denied', 9, 1, [{ reason: 'failed', failure: 'access-denied' }]],
   ])('is asked about a pair %s', async (_what, failure, failing, asked, missed) => {
-    const { run, checks } = createHealthWorld({
+    const { run, recorded } = createHealthWorld({
       clients: clientsNamed(1),
       answer: (_, count) => (count <= failing ? { failure } : 'accepted'),
     });
     expect(await run()).toMatchObject({ missed });
-    expect(checks).toHaveLength(asked);
+    // Every answer is recorded, and how long it took.
+    const pair = { client: 'client-0', service: SERVICE };
+    expect(recorded).toMatchObject(Array(asked).fill({ pair, milliseconds: 100 }));
   });
 
   it('is only sampled after ten in a row', async () => {
@@ -135,19 +137,6 @@ describe('a broker that does not answer', () => {
     expect(await run()).toMatchObject({ missed: { length: 1_000 } });
     expect(checks.length).toBeLessThan(250);
   });
-});
-
-it('a run records every answer, and how long it took', async () => {
-  const { run, recorded } = createHealthWorld({
-    clients: [{ client: 'acme' }],
-    answer: (_, count) => (count === 1 ? { failure: 'timeout', afterMs: 700 } : { finding: 'disabled', afterMs: 30 }),
-  });
-  await run();
-  const pair = { client: 'acme', service: SERVICE };
-  expect(recorded).toMatchObject([
-    { pair, answer: { kind: 'failed', failure: 'timeout' }, milliseconds: 700 },
-    { pair, answer: { kind: 'checked', finding: 'disabled' }, milliseconds: 30 },
-  ]);
 });
 
 describe('a pair that the memory knows and the list shows no more', () => {

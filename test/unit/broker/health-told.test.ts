@@ -68,16 +68,6 @@ describe('what operators are told', () => {
     await tell([found('acme', finding, START, { version: one })]);
     expect(await tell([found('acme', finding, START + 1, { version: two })])).toMatchObject({ sent });
   });
-
-  it('is told of what an event found when the list does not show the client yet, and not again', async () => {
-    const { world, start, run, tell, clock, messages } = createHealthWorld();
-    await tell([found('acme', 'rejected')]);
-    world.answer = except({ [ACME]: 'rejected' });
-    await clock.run(start());
-    world.clients = [...world.clients, { client: 'acme' }];
-    await run();
-    expect(messages.map(({ subject }) => subject)).toEqual([about('rejected')]);
-  });
 });
 
 describe('what is remembered', () => {
@@ -196,26 +186,15 @@ describe('a message that does not get out', () => {
   });
 });
 
-describe('two runs at once', () => {
-  it.each([0, 1, 19, 25, 5_000])('send every message, and each at most twice, %i ms apart', async (lagMs) => {
-    const { start, clock, world, messages } = createWorld({ clients: clientsNamed(40) });
-    world.answer = ({ client }) => (client.endsWith('3') ? 'rejected' : 'accepted');
-    const second = clock.sleep(lagMs).then(() => start());
-    await clock.run(Promise.all([start(), second]));
-    const counts = Map.groupBy(messages, ({ subject }) => subject);
-    expect([...counts.keys()].toSorted()).toEqual(
-      ['client-13', 'client-23', 'client-3', 'client-33'].map((client) => about('rejected', client)),
-    );
-    // After a message is sent, the memory of the first run says that it is out.
-    for (const [, sent] of counts) expect(sent.length).toBeLessThanOrEqual(lagMs > MESSAGE_MS ? 1 : 2);
+it.each([0, 1, 19, 25, 5_000])('two runs send every message, and each at most twice, %i ms apart', async (lagMs) => {
+  const { start, clock, messages } = createWorld({
+    clients: clientsNamed(40),
+    answer: ({ client }) => (client.endsWith('3') ? 'rejected' : 'accepted'),
   });
-
-  it('lose no message when one of them dies before it has written its memory', async () => {
-    const { start, clock, acmeIs, memories, messages } = createWorld();
-    acmeIs('rejected');
-    void start({ ...memories.store, write: () => new Promise(() => undefined) });
-    await clock.run(start());
-    expect(messages.map(({ subject }) => subject)).toContain(about('rejected'));
-    expect([...memories.entries().keys()]).toEqual([ACME]);
-  });
+  const second = clock.sleep(lagMs).then(() => start());
+  await clock.run(Promise.all([start(), second]));
+  const counts = Map.groupBy(messages, ({ subject }) => subject);
+  expect(new Set(counts.keys())).toEqual(new Set([3, 13, 23, 33].map((n) => about('rejected', `client-${n}`))));
+  // After a message is sent, the memory of the first run says that it is out.
+  for (const [, sent] of counts) expect(sent.length).toBeLessThanOrEqual(lagMs > MESSAGE_MS ? 1 : 2);
 });
