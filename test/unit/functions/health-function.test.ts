@@ -7,7 +7,7 @@ describe('a health run', () => {
   it('proves every pair through the Function URL, once an hour, and says nothing when all is well', async () => {
     const { run, store, tokenService, sts, items } = await startHealthFunctionWorld({ services: [SERVICE, 'other'] });
     await store('acme', CREDENTIALS.acme);
-    await store('globex', CREDENTIALS.globex, SERVICE);
+    await store('globex', CREDENTIALS.renewed, SERVICE);
     for (const provenBy of ['request', 'traffic']) {
       const { checked, missed, probe, subjects } = await run();
       const told = checked.map(

@@ -15,8 +15,10 @@ const TOKEN = 'a token of acme/customer-insights';
 const EVENT = { DeploymentId: 'd-EXAMPLE', LifecycleEventHookExecutionId: 'execution-1' };
 
 describe('a new version of the token function', () => {
-  it('may have callers when one pair of each service was checked, and a token of it refused', async () => {
+  it('may have callers when one pair of each service, or one that is none, was asked and a token of it refused', async () => {
     const { store, tokenService, lines, release } = await startWorld();
+    expect(await release()).toEqual({ status: 'Succeeded', faults: [] });
+    expect(askedOf(lines.splice(0))).toEqual(['token no-such-client/customer-insights access-denied']);
     await store('acme', CREDENTIALS.acme, 'customer-insights');
     // A credential that does not work is not its fault.
     await store('globex', CREDENTIALS.wrong);
@@ -28,12 +30,6 @@ describe('a new version of the token function', () => {
       'token acme/customer-insights access-denied',
       'token globex/other access-denied',
     ]);
-  });
-
-  it('is only asked for a token where no client is stored yet', async () => {
-    const { lines, release } = await startWorld();
-    expect(await release()).toEqual({ status: 'Succeeded', faults: [] });
-    expect(askedOf(lines)).toEqual(['token no-such-client/customer-insights access-denied']);
   });
 
   it('is asked again when AWS does not let the question through at first', async () => {
