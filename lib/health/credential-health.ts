@@ -11,7 +11,7 @@ import type { ClientSecrets } from '../data/client-secrets.ts';
 import type { PairTable } from '../data/pair-table.ts';
 import type { OperatorTopic } from '../monitoring/operator-topic.ts';
 import type { Environment } from '../settings/environment.ts';
-import { rateSeconds } from '../settings/health.ts';
+import { rateSeconds } from '../settings/environment.ts';
 import { healthFunctionName } from '../settings/names.ts';
 import { createLambdaFunction, type Observation } from '../token/lambda-function.ts';
 import type { TokenEndpoint } from '../token/token-endpoint.ts';

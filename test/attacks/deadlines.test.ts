@@ -151,7 +151,7 @@ const TABLES = {
 
 /** A token of an hour that lives this long from now. */
 async function sealed(restMs: number) {
-  const sealer = createSealer({ environment: 'test', keys: keysOf(exampleKey(SEALING_KEY.version, SEALING_KEY.text)) });
+  const sealer = createSealer('test', keysOf(exampleKey(SEALING_KEY.version, SEALING_KEY.text)));
   const expiresAt = Date.now() + restMs;
   const token = exampleToken({ issuedAt: expiresAt - 3_600_000, refreshAt: expiresAt - 720_000, expiresAt });
   const publication = await sealer.seal({ client: 'acme', service: 'customer-insights' }, token);

@@ -113,7 +113,7 @@ const EVENTS: readonly Row<Path['event']>[] = [
     ({ token }) => ({ ...members({ client: token }), requestContext: requestContext(undefined) }),
     'access-denied',
   ],
-  ['an input that is not an event', ({ sessionToken }) => ({ rawPath: { sessionToken } }), 'access-denied'],
+  ['an input that is not an event', ({ sessionToken }) => ({ rawPath: { sessionToken } }), 'not-found'],
 ];
 const BILLING = 'arn:aws:sts::111111111111:assumed-role/billing/run-1';
 

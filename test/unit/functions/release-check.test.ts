@@ -94,7 +94,7 @@ it('the report is made upon an event of CodeDeploy, is repeated, and fails in th
   codedeploy.fail(1);
   expect(await release()).toMatchObject({ status: 'Succeeded' });
   codedeploy.fail(2);
-  await expect(release()).rejects.toThrow('CodeDeploy answered with the status 500');
+  await expect(release()).rejects.toThrow('AWS answered with the status 500');
 });
 
 async function startWorld(accessRules: readonly AccessRule[] = []) {
