@@ -59,18 +59,18 @@ export async function startCheckers(options: Options): Promise<LocalCheckers> {
   Object.assign(process.env, { AWS_ENDPOINT_URL_SNS: sns.url, AWS_ENDPOINT_URL_STS: sts.url });
 
   const services = Object.keys(config.services);
-  const health = createHealthFunction({
-    environment,
-    tableName,
-    url,
-    services,
-    singleTokenServices: services.filter((service) => config.services[service]?.singleActiveToken),
-    topicArn: TOPIC_ARN,
-    probeRoleArn: checkerKeys.probe.role,
-    intervalSeconds: config.provenForSeconds,
-    credentials: checkerKeys.health,
-    write,
-  });
+  const singleTokenServices = services.filter((service) => config.services[service]?.singleActiveToken);
+  const variables = {
+    TOKEN_BROKER_ENVIRONMENT: environment,
+    TOKEN_BROKER_URL: url,
+    TOKEN_BROKER_TABLE: tableName,
+    TOKEN_BROKER_SERVICES: services.join(' '),
+    TOKEN_BROKER_SINGLE_TOKEN_SERVICES: singleTokenServices.join(' '),
+    TOKEN_BROKER_TOPIC: TOPIC_ARN,
+    TOKEN_BROKER_PROBE_ROLE: checkerKeys.probe.role,
+    TOKEN_BROKER_HEALTH_INTERVAL_SECONDS: `${config.provenForSeconds}`,
+  };
+  const health = createHealthFunction(variables, { credentials: checkerKeys.health, write });
   const server = createServer((request, response) => void answerControl(request, response));
   const control = await startBeside(6, 'the schedule', async (wanted) => ({
     url: `http://127.0.0.1:${await listenNear(server, wanted)}`,

@@ -5,10 +5,6 @@ import { type IQueue, Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { allow, allowKey } from '../data/allow.ts';
 
-interface FailedEventsProps {
-  readonly key: IKey;
-}
-
 /**
  * Where Lambda puts the events that a function failed to handle for good, for an operator to read. A dead-letter queue of the
  * schedule or of the rule would stay empty: to them an event is delivered once the function has been called.
@@ -17,7 +13,7 @@ export class FailedEvents extends Construct implements IDestination {
   readonly queue: IQueue;
   readonly #key: IKey;
 
-  constructor(scope: Construct, id: string, { key }: FailedEventsProps) {
+  constructor(scope: Construct, id: string, { key }: { readonly key: IKey }) {
     super(scope, id);
     this.#key = key;
     this.queue = new Queue(this, 'Queue', {

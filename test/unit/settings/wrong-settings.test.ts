@@ -46,7 +46,6 @@ const environment: readonly Row[] = [
   ['canary/minutes', 2.5, 'canary.minutes: must be a whole number'],
   ['canary/minute', 5, 'canary.minute: is not a known member (known: percent, minutes)'],
   ['tags/environment', 'x', 'tags.environment: is a tag that the stack sets itself'],
-  ['tags/aws:x', 'x', 'tags["aws:x"]: must not be empty or begin with aws:'],
   ['tags/team', 'a,b', 'tags.team: must be at most 128 of: letters, digits, space, _ . : / = + - @'],
   ['healthConcurrency', 1, 'healthConcurrency: must be at least 2'],
   ['reservedConcurrency', '10', "reservedConcurrency: must be 'none' or a whole number, 0 to 10000"],
