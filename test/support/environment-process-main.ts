@@ -79,7 +79,7 @@ async function ask(handler: TokenFunction['handler'], body: object): Promise<Env
     ],
     body: Buffer.from(JSON.stringify(body)),
   } as const;
-  const event = functionUrlEvent(request, identity, { requestId, region: 'us-east-1', receivedAt: Date.now() });
+  const event = functionUrlEvent(request, identity, requestId);
 
   const startedAt = performance.now();
   const passedMs = () => (performance.now() - startedAt) / slowMotion.factor;

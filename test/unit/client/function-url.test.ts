@@ -82,7 +82,7 @@ describe('a client in front of a Function URL with IAM auth', () => {
   );
 
   it('gets "aws-throttled" while no concurrency is free', async () => {
-    functionUrl.throttle(true);
+    functionUrl.throttle(1);
     await expect(ask()).rejects.toMatchObject({ type: 'aws-throttled', status: 429, retryable: true });
   });
 });
