@@ -101,8 +101,13 @@ function refuseForeign(request: ReceivedRequest, port: number): HttpAnswer | und
   // As a URL writes them: without the port when it is 80.
   const own = ['127.0.0.1', 'localhost', '[::1]'].map((name) => new URL(`http://${name}:${port}`).host);
   if (!own.includes(host.toLowerCase())) return json(421, { message: `This is only for ${own.join(', ')}.` });
-  const origin = headerValue(request, 'origin') ?? `http://${host}`;
-  return origin === `http://${host}` ? undefined : json(403, { message: 'Another site may not ask for this.' });
+  const [origin, site, mode, dest] = ['origin', 'sec-fetch-site', 'sec-fetch-mode', 'sec-fetch-dest'].map((name) =>
+    headerValue(request, name),
+  );
+  // Browsers say where a request comes from; a link may stand anywhere.
+  const isFromHere = [undefined, 'none', 'same-origin'].includes(site) || (mode === 'navigate' && dest === 'document');
+  if (isFromHere && (origin ?? `http://${host}`) === `http://${host}`) return undefined;
+  return json(403, { message: 'Another site may not ask for this.' });
 }
 
 /** The values of a header, trimmed and joined by commas. */

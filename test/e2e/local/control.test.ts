@@ -20,6 +20,12 @@ it('each server of npm start that verifies no signature answers on loopback name
     for (const origin of [...origins, url.replace('http:', 'https:')]) {
       expect(await ask({ origin }), `${url}: ${origin}`).toBe(403);
     }
+    for (const site of ['cross-site', 'same-site']) {
+      expect(await ask({ 'sec-fetch-site': site, 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'script' })).toBe(403);
+      expect(await ask({ 'sec-fetch-site': site, 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' })).toBe(403);
+      const link = { 'sec-fetch-site': site, 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' };
+      expect([200, 404]).toContain(await ask(link));
+    }
     if (process.platform !== 'linux') continue;
     const elsewhere = { method: 'GET', url: url.replace('127.0.0.1', '127.0.0.2'), headers: {}, body: '' };
     await expect(send(elsewhere)).rejects.toThrow('ECONNREFUSED');
