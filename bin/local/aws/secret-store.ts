@@ -126,13 +126,10 @@ class SecretVersions {
       if (JSON.stringify(known.value) === JSON.stringify(value)) return known;
       throw new AwsError('ResourceExistsException', `ClientRequestToken ${versionId} is already in use for a version`);
     }
-    const current = this.withStage('AWSCURRENT');
     const version: StoredVersion = { versionId, value, createdAt: this.#now(), stages: new Set() };
     const isFirst = this.#versions.size === 0;
     this.#versions.set(versionId, version);
     for (const stage of isFirst ? [...stages, 'AWSCURRENT'] : stages) this.#attach(stage, version);
-    // AWS ends a rotation whose version was current and still pending when a put replaces it.
-    if (current !== undefined && !current.stages.has('AWSCURRENT')) current.stages.delete('AWSPENDING');
     return version;
   }
 

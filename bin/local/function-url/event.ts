@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { ROLE_ARN } from '../../../functions/contract.ts';
-import { headerValue, type ReceivedRequest } from '../loopback.ts';
+import type { ReceivedRequest } from '../loopback.ts';
 
 /** The account that the function is in. */
 const FUNCTION_ACCOUNT = '111111111111';
@@ -48,14 +48,14 @@ const TEXT_TYPE = /^(text\/.*|application\/(json|xml|javascript))$/;
 const CONSUMED_HEADERS = /^(authorization|connection|expect|keep-alive|te|trailer|transfer-encoding|upgrade)$/;
 
 /** A header that occurs several times is joined with commas. */
-function eventHeaders(request: ReceivedRequest): Record<string, string> {
-  const names = request.headers.map(([name]) => name.toLowerCase()).filter((name) => !CONSUMED_HEADERS.test(name));
-  return {
-    ...Object.fromEntries(names.map((name) => [name, headerValue(request, name) ?? ''])),
-    'x-forwarded-for': SOURCE_IP,
-    'x-forwarded-port': '443',
-    'x-forwarded-proto': 'https',
-  };
+function eventHeaders({ headers }: ReceivedRequest): Record<string, string> {
+  const joined = new Map<string, string>();
+  for (const [name, value] of headers.map(([sent, text]) => [sent.toLowerCase(), text] as const)) {
+    const before = joined.get(name);
+    if (!CONSUMED_HEADERS.test(name)) joined.set(name, before === undefined ? value : `${before},${value}`);
+  }
+  const forwarded = { 'x-forwarded-for': SOURCE_IP, 'x-forwarded-port': '443', 'x-forwarded-proto': 'https' };
+  return { ...Object.fromEntries(joined), ...forwarded };
 }
 
 /** How a role looks once it is assumed; `role` is `arn:aws:iam::<account>:role/<path/><name>`, and the path gets lost. */
