@@ -28,21 +28,24 @@ interface Options extends Pick<StandInOptions, 'keys'> {
 }
 
 /** Starts the health function, with stand-ins for the topic of the operators, for STS and for the schedule. */
-export async function startCheckers({ config, keys, checkerKeys, onMessage, startBeside, ...options }: Options) {
+export async function startCheckers(options: Options) {
+  const { environment, tableName, url, config, keys, checkerKeys, write, onMessage, startBeside } = options;
   const sns = await startBeside(7, 'SNS', (port) => startSns({ keys, topicArn: TOPIC_ARN, onMessage, port }));
   const sts = await startBeside(8, 'STS', (port) => startSts({ keys, roles: [checkerKeys.probe], port }));
   Object.assign(process.env, { AWS_ENDPOINT_URL_SNS: sns.url, AWS_ENDPOINT_URL_STS: sts.url });
 
   const services = Object.keys(config.services);
-  const health = createHealthFunction({
-    ...options,
-    services,
-    singleTokenServices: services.filter((service) => config.services[service]?.singleActiveToken),
-    topicArn: TOPIC_ARN,
-    probeRoleArn: checkerKeys.probe.role,
-    intervalSeconds: config.provenForSeconds,
-    credentials: checkerKeys.health,
-  });
+  const variables = {
+    TOKEN_BROKER_ENVIRONMENT: environment,
+    TOKEN_BROKER_URL: url,
+    TOKEN_BROKER_TABLE: tableName,
+    TOKEN_BROKER_SERVICES: services.join(' '),
+    TOKEN_BROKER_SINGLE_TOKEN_SERVICES: services.filter((name) => config.services[name]?.singleActiveToken).join(' '),
+    TOKEN_BROKER_TOPIC: TOPIC_ARN,
+    TOKEN_BROKER_PROBE_ROLE: checkerKeys.probe.role,
+    TOKEN_BROKER_HEALTH_INTERVAL_SECONDS: `${config.provenForSeconds}`,
+  };
+  const health = createHealthFunction(variables, { credentials: checkerKeys.health, write });
 
   /** `POST /health-run` runs the health function once and answers with its result. */
   async function answerControl({ method, path }: ReceivedRequest) {

@@ -71,14 +71,7 @@ export async function serve(respond: Respond, options: Options = {}): Promise<Lo
     if (!mayMove) throw new Error(`port ${wanted} is in use; set PORT to another one`);
     return listen(server, 0);
   });
-  return {
-    url: `http://127.0.0.1:${port}`,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  return { url: `http://127.0.0.1:${port}`, close: () => stop(server) };
 }
 
 /** Listens on 127.0.0.1 alone and tells on which port. */
@@ -89,6 +82,14 @@ export async function listen(server: Server, port: number): Promise<number> {
   const address = server.address();
   if (address === null || typeof address === 'string') throw new TypeError('the server has no port');
   return address.port;
+}
+
+/** Stops listening and ends open connections, too. */
+export function stop(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve());
+    server.closeAllConnections();
+  });
 }
 
 /**

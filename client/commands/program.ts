@@ -50,7 +50,6 @@ export async function runProgram(
     return shell.exitCode;
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    if (error.exitCode === INTERRUPTED) return INTERRUPTED;
-    return error.exitCode === 0 ? 0 : 2;
+    return error.exitCode === 0 || error.exitCode === INTERRUPTED ? error.exitCode : 2;
   }
 }

@@ -3,12 +3,11 @@ import type { IgnoredEvent } from '../../functions/aws/client-secrets.ts';
 import type { Unreadable } from '../../functions/aws/pair-table/table.ts';
 import { PROBLEMS } from '../../functions/contract.ts';
 import type { IGNORED_EVENTS, UNREADABLE } from '../../lib/monitoring/dashboard.ts';
-import { metricsOf } from '../support/cloudwatch/alarm.ts';
 import { createBrokerDay } from '../support/cloudwatch/broker-day.ts';
-import { metricKey } from '../support/cloudwatch/metric-points.ts';
-import { alarmsOf, deployed } from '../support/cloudwatch/template-alarms.ts';
+import { alarmsOf, metricKey } from '../support/cloudwatch/template-alarms.ts';
 import { functionUrlEvent } from '../support/function-url-events.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
+import { deployed } from './deployed-stack.ts';
 import { emittedMetrics } from './emitted-metrics.ts';
 import { resourcesOf, type Synthesised, synthesise } from './synthesise.ts';
 
@@ -26,7 +25,6 @@ describe('the dashboard', () => {
       '## Service merchant-payment-cleansing',
       '## Is it the broker itself?',
       '## Are the credentials proven?',
-      '## What is paid for?',
     ]);
   });
 
@@ -102,7 +100,7 @@ const UNSEEN: Readonly<Record<string, string>> = {
 };
 
 describe('what the dashboard and the alarms show', () => {
-  const shown = [...widgets.flatMap(metricsIn), ...alarmsOf(stack).flatMap(metricsOf)];
+  const shown = [...widgets.flatMap(metricsIn), ...alarmsOf(stack).flatMap(({ metrics }) => metrics)];
   const ofBroker = (keys: readonly string[]) => keys.filter((key) => key.startsWith('["TokenBroker"'));
   const emitted = emittedMetrics(Object.keys(exampleForm().services)).map(metricKey);
 
@@ -116,16 +114,12 @@ describe('what the dashboard and the alarms show', () => {
   it('is of AWS only what its own documentation has', () => {
     const ofAws = widgets.flatMap(metricsIn).filter((key) => !key.startsWith('["TokenBroker"'));
     expect([...new Set(ofAws.map((key) => `${key.slice(2, key.indexOf('","'))} ${kindOf(key)}`))].toSorted()).toEqual([
-      'AWS/DynamoDB ConsumedReadCapacityUnits by TableName',
-      'AWS/DynamoDB ConsumedWriteCapacityUnits by TableName',
       'AWS/Lambda ConcurrentExecutions by FunctionName, Resource',
       'AWS/Lambda Duration by FunctionName, Resource',
       'AWS/Lambda Errors by FunctionName, Resource',
-      'AWS/Lambda Invocations by FunctionName, Resource',
       'AWS/Lambda Throttles by FunctionName, Resource',
       'AWS/Lambda Url4xxCount by FunctionName, Resource',
       'AWS/Lambda UrlRequestCount by FunctionName, Resource',
-      'AWS/Logs IncomingBytes by LogGroupName',
     ]);
   });
 

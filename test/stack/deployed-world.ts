@@ -5,12 +5,11 @@ import { startFunctionUrl } from '../../bin/local/function-url/server.ts';
 import { startTokenService } from '../../bin/local/token-service/server.ts';
 import { sealingKeyName } from '../../functions/contract.ts';
 import type { BrokerSettings } from '../../functions/environment.ts';
-import { deployed } from '../support/cloudwatch/template-alarms.ts';
 import { startCodeDeploy } from '../support/codedeploy.ts';
 import { type LambdaProcess, startLambda } from '../support/lambda-process.ts';
 import { startDynamoDB, startSecretsManager, startSns, startSts } from '../support/stand-ins.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
-import { finder } from './deployed-stack.ts';
+import { deployed, finder } from './deployed-stack.ts';
 import { type Synthesised, synthesise } from './synthesise.ts';
 
 const ENVIRONMENT = 'test';

@@ -31,7 +31,7 @@ describe('the memory of notifications', () => {
     const entries = new Map<string, Entry>([
       ['acme/customer-insights', REJECTED],
       ['service', { condition: 'incident', since: 1, at: 2, version: undefined }],
-      ['acme/Dienst "für" alle', { condition: 'service-unknown', since: 1, at: 2, version: undefined }],
+      ['acme/Dienst "für" alle', { condition: 'disabled', since: 1, at: 2, version: undefined }],
     ]);
     const memory = { entries, revision: 1 };
     expect(await memories.write('customer-insights', memory)).toBe(true);

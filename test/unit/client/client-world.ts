@@ -1,5 +1,5 @@
 import { onTestFinished, vi } from 'vitest';
-import { createTokenBroker, type TokenBrokerOptions } from '../../../client/token-broker.ts';
+import { createTokenBroker, type TokenBrokerOptions, type TokenOptions } from '../../../client/token-broker.ts';
 import { ACCESS_TOKEN, issued } from './broker-answers.ts';
 import { type Answer, answerWith, startLoopbackServer } from './loopback-server.ts';
 
@@ -39,7 +39,20 @@ export async function startClientWorld(answer: Answer | readonly Answer[], optio
     asked: () => server.requests.map(({ body }) => JSON.parse(body)),
     /** Plays another part from now on. */
     answer: (...others: readonly Answer[]) => answers.splice(0, answers.length, ...others),
+    /** Asks for a token of the pair, and tells which of `goodAnswer` it is. */
+    nth: async (more: Partial<TokenOptions> = {}) => Number((await broker.token({ ...PAIR, ...more })).fingerprint),
   };
+}
+
+/** A client that holds the first token, and a broker that then answers so: only what comes after it counts. */
+export async function startHolding(
+  answers: readonly Answer[],
+  { lifetime, ...options }: Partial<TokenBrokerOptions> & { readonly lifetime?: number } = {},
+) {
+  const world = await startClientWorld(goodAnswer(1, lifetime), options);
+  await world.broker.token(PAIR);
+  world.answer(...answers);
+  return { ...world, asked: () => world.asked().slice(1) };
 }
 
 export const GOOD: Answer = answerWith(200, issued(NOW));
