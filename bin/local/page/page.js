@@ -30,9 +30,8 @@ find('copy').addEventListener('click', async () => {
 setInterval(look, 1_000);
 look();
 
-/** Shows what is running, what can be asked and what was asked last; nothing while the page is hidden. */
+/** Shows what is running, what can be asked and what was asked last. */
 async function look() {
-  if (document.hidden) return;
   try {
     showState(await (await fetch('/state')).json());
     showConnection('live');
@@ -73,7 +72,9 @@ function showState(told) {
   const differs = (...names) => names.some((name) => JSON.stringify(before[name]) !== JSON.stringify(told[name]));
   if (differs('requests')) find('requests').replaceChildren(...told.requests.map(requestRow));
   if (!differs('running', 'callers', 'clients', 'services')) return;
-  if (differs('callers')) {
+  /** @param {State} one */
+  const ids = (one) => one.callers.map(({ id }) => id).join();
+  if (ids(before) !== ids(told)) {
     const radios = told.callers.map(({ id, name }, index) => {
       const radio = element('input', { type: 'radio', name: 'caller', value: id, checked: index === 0 });
       return element('label', {}, radio, name);

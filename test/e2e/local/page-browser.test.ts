@@ -94,29 +94,16 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     expect(await page.locator('img').count()).toBe(0);
   });
 
-  it('lists each request as it comes, those of others and those that AWS refuses too, but not while it is hidden', async () => {
+  it('lists each request as it comes, those of others and those that AWS refuses too', async () => {
     const { page } = await open();
     const newest = page.locator('#requests tr').first();
-    const umbrella = { ...ACME, client: 'umbrella' };
-    await ask(broker(), BILLING, umbrella);
+    await ask(broker(), BILLING, { ...ACME, client: 'umbrella' });
     await newest.filter({ hasText: 'umbrella/customer-insights' }).waitFor();
     expect(await newest.innerText()).toMatch(
       /^access-denied\s+billing\s+umbrella\/customer-insights\s+\d+ ms\s+[\d:]{8}$/,
     );
     await ask(broker(), { ...BILLING, secretAccessKey: 'wrong' }, ACME);
     await newest.filter({ hasText: 'AWS answered 403' }).waitFor();
-
-    await page.evaluate(`Object.defineProperty(document, 'hidden', { value: true, configurable: true })`);
-    await page.evaluate(`new Promise((done) => setTimeout(done, 1_100))`);
-    await ask(broker(), BILLING, umbrella);
-    let isAsked = false;
-    page.once('request', () => {
-      isAsked = true;
-    });
-    await page.evaluate(`new Promise((done) => setTimeout(done, 1_500))`);
-    expect(isAsked).toBe(false);
-    await page.evaluate(`Object.defineProperty(document, 'hidden', { value: false, configurable: true })`);
-    await newest.filter({ hasText: 'umbrella/customer-insights' }).waitFor();
   });
 
   it('shows a client that was added, and one that was stopped, and comes back to a broker that was started again', async () => {
@@ -127,6 +114,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     const page = await context.newPage();
     await page.goto(pageUrl(first));
     await connected(page);
+    await page.getByRole('radio', { name: 'operator' }).check();
     const keys = { AWS_ACCESS_KEY_ID: 'AKIDLOCALOPERATOR', AWS_SECRET_ACCESS_KEY: 'local-operator-secret' };
     const shell = { ...printedVariables(first), AWS_SESSION_TOKEN: '', ...keys };
     const credential = JSON.stringify({ client_id: 'hooli-id', secret: 'good-1' });
@@ -134,7 +122,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     await page.getByRole('rowheader', { name: 'hooli' }).waitFor();
     await runCommandLine(['client', 'disable', 'acme', '--yes'], shell);
     await page.getByRole('rowheader', { name: 'acme stopped' }).waitFor();
-    await page.getByRole('radio', { name: 'operator' }).check();
+    // The caller that was chosen before is still the one who asks: no other rule allows it.
     expect(await press(page, { ...ACME, client: 'hooli' })).toBe('issued');
 
     await first.end();
