@@ -79,18 +79,6 @@ describe('a request with little time', () => {
     expect(await invoke(15_000)).toMatchObject({ status: 200 });
   });
 
-  it.each([
-    ['Secrets Manager', { secret: NEVER }, 'secrets-unavailable'],
-    ['the table', { read: NEVER }, 'token-endpoint-timeout'],
-    ['the service', { tokenEndpoint: NEVER }, 'token-endpoint-timeout'],
-  ])('tells the cause when %s is silent', async (_what, silent, type) => {
-    const { invoke, weathers } = start();
-    weathers(silent);
-    const { json, leftMs } = await invoke(1_000);
-    expect(json).toMatchObject({ type, retryable: true });
-    expect(leftMs).toBeGreaterThanOrEqual(495);
-  });
-
   it('does not make the table look broken: the next one asks it', async () => {
     const { invoke, weathers, count, pass } = start();
     expect((await invoke(15_000)).status).toBe(200);

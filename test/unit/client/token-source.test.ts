@@ -43,11 +43,6 @@ describe('a token that lives', () => {
     expect(await nth()).toBe(2);
   });
 
-  it('is requested for each call when the cache is off', async () => {
-    const { nth } = await startHolding([goodAnswer(2)], { cache: false });
-    expect(await nth()).toBe(2);
-  });
-
   it.each([
     [10, 7, 7.6],
     [60, 42, 45.6],
