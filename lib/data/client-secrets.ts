@@ -33,7 +33,16 @@ export class ClientSecrets extends Construct {
     super(scope, id);
     this.#environment = environment;
     this.namePrefix = `token-broker/${environment}/`;
-    this.key = createBrokerKey(this, { environment, keyArn });
+    this.key =
+      keyArn !== undefined
+        ? Key.fromKeyArn(this, 'Key', keyArn)
+        : new Key(this, 'Key', {
+            description: `Encrypts the client secrets token-broker/${environment}/* and what the token broker keeps`,
+            enableKeyRotation: true,
+            // The secrets outlive the stack. A creation that fails leaves no key behind: nothing was encrypted with it yet.
+            removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+            policy: keyPolicy(Stack.of(this), environment),
+          });
   }
 
   /** Lets a role read every client's secret, as the token function alone, and use the key for nothing else. */
@@ -78,21 +87,9 @@ export function asTokenFunction(scope: Construct, environment: string) {
 }
 
 /**
- * The one key of an environment. It encrypts the clients' secrets, which outlive the stack, and so does the key. Its policy
- * names no resource that a new stack would make again, so a later stack can use the key unchanged.
+ * What a key must allow for an environment; a key of one's own (`keyArn`) needs these statements too. They name no resource
+ * that a new stack would make again, so a later stack can use the key unchanged.
  */
-function createBrokerKey(scope: Construct, { environment, keyArn }: ClientSecretsProps): IKey {
-  if (keyArn !== undefined) return Key.fromKeyArn(scope, 'Key', keyArn);
-  return new Key(scope, 'Key', {
-    description: `Encrypts the client secrets token-broker/${environment}/* and what the token broker keeps`,
-    enableKeyRotation: true,
-    // A creation that fails leaves no key behind: nothing was encrypted with it yet.
-    removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
-    policy: keyPolicy(Stack.of(scope), environment),
-  });
-}
-
-/** What a key must allow for an environment; a key of one's own (`keyArn`) needs these statements too. */
 export function keyPolicy(stack: Stack, environment: string): PolicyDocument {
   const { account, region } = stack;
   const ofAccount = new AccountRootPrincipal();

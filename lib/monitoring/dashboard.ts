@@ -173,7 +173,7 @@ function serviceRows(service: string, { broker, healthMinutes: minutes }: Shown)
         ),
         graph(`${service}: how long a check takes`, 'ms', checkTime, { minutes }),
         graph(`${service}: without the shared cache or Secrets Manager`, perPeriod, [
-          ...counted(WITHOUT),
+          ...counted({ SharedCacheUnavailable: 'shared cache unavailable', SecretStale: 'last known credential' }),
           ...unreadable,
         ]),
       ],
@@ -187,8 +187,6 @@ type Labels = Readonly<Record<string, string>>;
 function lines(labels: Labels, metric: (name: string, props: { readonly label: string }) => IMetric) {
   return Object.entries(labels).map(([name, label]) => metric(name, { label }));
 }
-
-const WITHOUT: Labels = { SharedCacheUnavailable: 'shared cache unavailable', SecretStale: 'last known credential' };
 
 /** What lies behind every service: the function, and health. */
 function brokerRows({ broker, called, healthMinutes: minutes }: Shown): readonly Row[] {
@@ -215,7 +213,6 @@ function brokerRows({ broker, called, healthMinutes: minutes }: Shown): readonly
         graph('Errors and throttles of the token function', 'calls in 5 minutes', failed),
         graph('How long a call takes', 'ms', times),
         graph('Calls at a time', 'calls', [atATime]),
-        graph('Without the shared cache or Secrets Manager', 'requests in 5 minutes', counted(WITHOUT)),
       ],
     },
     {

@@ -48,8 +48,7 @@ export const environmentSchema = z.strictObject({
   reservedConcurrency: z
     .union([z.literal('none'), concurrency()], { error: "must be 'none' or a whole number, 0 to 10000" })
     .default('none'),
-  // How many runs of the health function there may be at a time: importing many secrets must not ask the services for all of
-  // their tokens at once.
+  // How many runs of health there may be at a time: an import of secrets must not ask for all of their tokens at once.
   healthConcurrency: z
     .union([z.literal('none'), z.int().min(2).max(100)], { error: "must be 'none' or a whole number, 2 to 100" })
     .default(10),
@@ -63,8 +62,7 @@ export const environmentSchema = z.strictObject({
     .default(365),
   // Whether Lambda writes a trace of each call to X-Ray.
   tracing: z.boolean().default(false),
-  // Whether CloudTrail records who invokes the token function and who changes what, and which roles may write the sealing
-  // key without an alarm.
+  // Whether CloudTrail records invocations and changes; which roles may write the sealing key without an alarm.
   trail: z
     .union([z.literal('off'), z.strictObject({ sealingKeyWriters: listOf(text(roleArnFault)).max(3).default([]) })], {
       error: "must be 'off' or an object with sealingKeyWriters",
@@ -184,15 +182,13 @@ function idsOf(prefix: string) {
 }
 
 function tagFault(name: string): string | undefined {
-  if (['application', 'environment'].includes(name)) return 'is a tag that the stack sets itself';
-  return name === '' || /^aws:/i.test(name) ? 'must not be empty or begin with aws:' : tagValueFault(name);
+  return ['application', 'environment'].includes(name) ? 'is a tag that the stack sets itself' : tagValueFault(name);
 }
 
 /** What every service takes: some take more. */
 function tagValueFault(text: string): string | undefined {
-  return /^[\w.:/=+@ -]{0,128}$/.test(text)
-    ? undefined
-    : 'must be at most 128 of: letters, digits, space, _ . : / = + - @';
+  if (/^[\w.:/=+@ -]{0,128}$/.test(text)) return undefined;
+  return 'must be at most 128 of: letters, digits, space, _ . : / = + - @';
 }
 
 function keyArnFault(arn: string): string | undefined {

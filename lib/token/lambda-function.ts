@@ -2,14 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { RemovalPolicy } from 'aws-cdk-lib';
 import { Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
-import {
-  Architecture,
-  type Function as LambdaFunction,
-  LoggingFormat,
-  Runtime,
-  SystemLogLevel,
-  Tracing,
-} from 'aws-cdk-lib/aws-lambda';
+import { Architecture, LoggingFormat, Runtime, SystemLogLevel, Tracing } from 'aws-cdk-lib/aws-lambda';
 import { NodejsFunction, type NodejsFunctionProps } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
@@ -39,7 +32,7 @@ interface Props
 export function createLambdaFunction(
   scope: Construct,
   { entry, settings, startsFast, observation, roleName, ...props }: Props,
-): RunningFunction {
+) {
   // It holds the audit lines, so it stays when the stack is destroyed; not when its creation fails.
   const logGroup = new LogGroup(scope, 'Log', {
     encryptionKey: observation.key,
@@ -72,9 +65,4 @@ export function createLambdaFunction(
     systemLogLevelV2: SystemLogLevel.WARN,
   });
   return { lambdaFunction, role };
-}
-
-interface RunningFunction {
-  readonly lambdaFunction: LambdaFunction;
-  readonly role: Role;
 }

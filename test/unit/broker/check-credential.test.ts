@@ -108,7 +108,11 @@ describe('a check, to the millisecond:', () => {
   });
   /** What a check says, in words: the times as far as they are not now. */
   const checkOf = async (record: Partial<PairRecord>, stage?: SecretStage, service = {}) => {
-    const { shared, check, requests } = setUp({ ...AT_ONCE, stages: STAGES, service });
+    const { shared, check, requests } = setUp({
+      ...AT_ONCE,
+      stages: STAGES,
+      services: { 'customer-insights': service },
+    });
     shared.change(pair, (empty) => ({ ...empty, ...record }));
     const { finding, version, provenBy, checkedAt, retryAfterSeconds, expiresAt } = await check(stage);
     expect(requests).toHaveLength(provenBy === 'request' && checkedAt === NOW ? 1 : 0);
@@ -293,7 +297,8 @@ describe('a pending version', () => {
 
   it('that is malformed is found without a request, and causes no problem for the current one', async () => {
     const { check, clock, environment, surroundings, requests } = setUp({ stages });
-    surroundings.secretFaults = { AWSPENDING: found('v2', { client_id: 'with:colon', secret: 's' }, 'AWSPENDING') };
+    const pending = found('v2', { client_id: 'with:colon', secret: 's' }, 'AWSPENDING');
+    surroundings.secret = (_client, stage) => (stage === 'AWSPENDING' ? pending : undefined);
 
     expect(await check('AWSPENDING')).toMatchObject({ finding: 'secret-malformed', version: 'v2', provenBy: 'secret' });
     expect(requests).toHaveLength(0);
