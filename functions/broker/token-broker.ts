@@ -34,7 +34,6 @@ interface Dependencies {
   readonly uniqueId: () => string;
   readonly now: () => number;
   readonly sleep: (ms: number) => Promise<void>;
-  /** From 0 to below 1. */
   readonly random: () => number;
 }
 

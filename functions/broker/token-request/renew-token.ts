@@ -32,7 +32,6 @@ export type RenewToken = (order: RenewalOrder) => Promise<Renewal>;
 interface Dependencies {
   readonly requestToken: RequestToken;
   readonly fingerprint: (token: string) => string;
-  /** From 0 to below 1. */
   readonly random: () => number;
   readonly now: () => number;
 }

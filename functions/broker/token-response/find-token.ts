@@ -65,11 +65,9 @@ function withoutScheme(value: unknown): unknown {
 function flawOf(token: unknown): string | undefined {
   if (typeof token !== 'string') return `is ${token === null ? 'null' : 'not a string'}`;
   if (token === '') return 'is empty';
-  if (token.length > MAX_TOKEN_LENGTH) return 'is longer than 64 KiB';
+  if (token.length > 65_536) return 'is longer than 64 KiB';
   return /^[\x21-\x7e]+$/.test(token) ? undefined : 'holds a space, a control character or one beyond ASCII';
 }
-
-const MAX_TOKEN_LENGTH = 65_536;
 
 /** Whether what no name calls a token is one: a JWT, or an opaque word unlike `Unauthorized` or `invalid_client`. */
 function looksLikeToken(value: unknown): boolean {

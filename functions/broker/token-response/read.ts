@@ -182,7 +182,7 @@ function nearest(around: readonly Level[], plain: string): unknown {
  */
 function readPassThrough(body: unknown, paths: readonly string[], token: string) {
   const isPassable = (name: string, value: unknown) =>
-    isFlatAndOpen(name, value, 0) && JSON.stringify(value).length <= MAX_PASSED_LENGTH && !shows(value, token);
+    isFlatAndOpen(name, value, 0) && JSON.stringify(value).length <= 4_096 && !shows(value, token);
   return paths.flatMap((path) => {
     const { value, path: names = [] } = memberAt(body, path) ?? {};
     return names.length > 0 && isPassable(names.at(-1) ?? '', value) ? [[path, value] as const] : [];
@@ -199,5 +199,4 @@ function isFlatAndOpen(name: string, value: unknown, depth: number): boolean {
 }
 
 const SECRET_NAME = /token$|^jwt|^refresh|^bearer$|^authorization$|secret|password/;
-const MAX_PASSED_LENGTH = 4_096;
 const MAX_PASSED_DEPTH = 4;
