@@ -1,9 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { EventClock } from '../../bench/fleet/event-clock.ts';
 import { goalOf } from '../../bench/fleet/goal.ts';
 import { type Outcome, outcomeOf } from '../../bench/fleet/outcome.ts';
-import { reportOf } from '../../bench/fleet/report.ts';
-import { Sandbox } from '../../bench/fleet/sandbox.ts';
 import { simulateWay, WAYS, type Way } from '../../bench/fleet/simulate-way.ts';
 import { HOUR_MS, type Scale } from '../../bench/fleet/world.ts';
 
@@ -28,29 +25,6 @@ describe('a simulated fleet', () => {
   });
 });
 
-it('an environment receives what came while it was frozen when it thaws, and nothing after a crash', async () => {
-  const clock = new EventClock(0);
-  const sandbox = new Sandbox(clock);
-  const arrived: number[] = [];
-  for (const ms of [10, 30]) sandbox.after(ms, () => arrived.push(clock.now()));
-  await clock.run(20);
-  sandbox.thaw();
-  sandbox.crash();
-  await clock.run(40);
-
-  expect(arrived).toEqual([20]);
-});
-
-it('a simulation that is stopped ends at the moment that it has reached', async () => {
-  const clock = new EventClock(0);
-  const tick = () => clock.after(1, tick);
-  tick();
-  await clock.run(1_000_000, () => clock.now() > 10_000);
-
-  expect(clock.now()).toBeGreaterThan(10_000);
-  expect(clock.now()).toBeLessThan(20_000);
-});
-
 describe('the goal of the simulation', () => {
   const counts = { pairs: 10, elapsedMs: 24 * HOUR_MS, meanUntilRefreshMs: HOUR_MS, tokenRequestsOfChecks: 7 };
 
@@ -59,13 +33,6 @@ describe('the goal of the simulation', () => {
     { tokenRequests: 250, met: false },
   ])('allows 1.01 × 10 pairs × 24 h ÷ 1 h + 7 checks: $tokenRequests', ({ tokenRequests, met }) => {
     expect(goalOf({ ...counts, tokenRequests })).toEqual({ tokenRequests, atMost: 249, met });
-  });
-
-  it('is reported with what is missing', async () => {
-    const goal = { tokenRequests: 309, atMost: 300, met: false };
-    expect(reportOf([{ ...(await simulated('broker', { hours: 1 })), goal }])).toContain(
-      '309 of at most 300: MISSED, 3.0 % above',
-    );
   });
 });
 
