@@ -27,7 +27,7 @@ export interface AuditRecord {
   readonly cause?: unknown;
 }
 
-/** Where the token came from: this environment's memory, the shared cache, or a token request. */
+/** Where a token came from: this environment's memory, the shared cache, or a token request. */
 export type CacheUse = 'memory' | 'shared' | 'none';
 
 /** What happened on the way to one answer. */
@@ -42,11 +42,10 @@ export type Warning =
   | 'shared-cache-unavailable'
   /** Secrets Manager is down: the last known version served. */
   | 'secret-stale'
-  /** A credential was rejected by its service. */
   | 'rejected'
   /** The current version is latched: its predecessor served. */
   | 'previous-version'
-  /** A service repeated the credential in its answer: that member was left out. */
+  /** A member that repeats the credential was left out. */
   | 'credential-echoed'
   /** A refused token is all that the service hands out. */
   | 'same-token-again';

@@ -18,18 +18,14 @@ export interface AccessRule {
 
 export type Operation = 'token' | 'check';
 
-/**
- * Indexes the rules by role once, so that a decision costs one look-up however many rules there are.
- *
- * @param principalOrgId the organization that every caller's account must be in, when there is one
- */
+/** @param principalOrgId the organization that every caller's account must be in, when there is one */
 export function createAuthorize(
   rules: readonly AccessRule[],
   services: ReadonlySet<ServiceName>,
   principalOrgId?: string,
 ): Authorize {
+  // Once, so that a decision costs one look-up however many rules there are.
   const rulesOfRole = Map.groupBy(rules, (rule) => roleKey(rule.role));
-
   return (caller, operation, pair) => {
     const own = rulesOf(rulesOfRole.get(callerKey(caller)) ?? [], caller, principalOrgId);
     if (!services.has(pair.service) || !own.some((rule) => covers(rule, operation, pair))) throw accessDenied();
@@ -84,10 +80,7 @@ export interface Caller {
   readonly accessKeyId?: string | undefined;
 }
 
-/**
- * Reads the ARN under which an assumed role arrives; its path is gone. Anything else (a user, the account's root, an
- * anonymous or a CloudFront identity) is no caller and gives `undefined`.
- */
+/** Reads the ARN under which an assumed role arrives; anything else (a user, a root, a service) is no caller. */
 export function parseCaller(arn: string): Caller | undefined {
   const [matched, partition = '', account = '', role = '', session = ''] = ASSUMED_ROLE_ARN.exec(arn) ?? [];
   return matched === undefined ? undefined : { partition, account, role, session };

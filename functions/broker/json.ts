@@ -8,6 +8,15 @@ export function membersOf(value: unknown): Readonly<Record<string, unknown>> {
   return isRecord(value) ? value : {};
 }
 
+/** The text that bytes are in UTF-8, without a byte order mark; `undefined` when they are none. */
+export function decodeUtf8(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
 /** What a JSON text holds, `undefined` when it is none: the error of the parser itself would quote the text. */
 export function parseJson(text: string, reviver?: Reviver): unknown {
   try {

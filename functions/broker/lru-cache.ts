@@ -15,7 +15,9 @@ export class LruCache<Value> {
 
   get(key: string): Value | undefined {
     const value = this.#entries.get(key);
-    if (value !== undefined) this.#moveToEnd(key, value);
+    if (value === undefined) return undefined;
+    this.#entries.delete(key);
+    this.#entries.set(key, value);
     return value;
   }
 
@@ -33,11 +35,6 @@ export class LruCache<Value> {
     const value = this.#entries.get(key);
     if (value !== undefined) this.#bytes -= this.#bytesOf(value);
     this.#entries.delete(key);
-  }
-
-  #moveToEnd(key: string, value: Value): void {
-    this.#entries.delete(key);
-    this.#entries.set(key, value);
   }
 }
 

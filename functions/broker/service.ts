@@ -8,9 +8,8 @@ export interface Service {
   readonly parametersIn: 'query' | 'body';
   readonly headers: Readonly<Record<string, string>>;
   readonly response: TokenResponseSettings;
-  /** The life time of a token whose answer tells none. */
+  /** The life time of a token whose answer tells none; else it is assumed. */
   readonly tokenLifetimeSeconds?: number | undefined;
-  /** The life time when neither the answer nor `tokenLifetimeSeconds` tells one. */
   readonly assumedLifetimeSeconds: number;
   readonly maxLifetimeSeconds: number;
   /** Whether a 403 is a definitive rejection of the credential. */

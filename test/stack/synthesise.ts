@@ -10,7 +10,6 @@ import { SYNTHESISED } from './synthesise-once.ts';
 
 /** What one environment becomes. */
 export interface Synthesised {
-  /** The template, byte for byte. */
   readonly text: string;
   readonly template: Template;
   readonly terminationProtection: boolean | undefined;
@@ -35,7 +34,6 @@ export interface Resource {
   readonly DependsOn?: readonly string[];
 }
 
-/** A statement of a policy, of a role or of a resource. */
 export interface Statement {
   readonly Effect: 'Allow' | 'Deny';
   readonly Principal?: unknown;

@@ -18,21 +18,12 @@ interface LambdaFunction {
   /** The files of its code asset. */
   readonly asset: Readonly<Record<string, string>>;
   /** Its resource in the template, with all references resolved. */
-  readonly properties: {
-    readonly FunctionName: string;
-    readonly Handler: string;
-    readonly MemorySize: number;
-    readonly Timeout: number;
-  };
+  readonly properties: Readonly<Record<'FunctionName' | 'Handler', string> & Record<'MemorySize' | 'Timeout', number>>;
   /** Those that the template gives it. */
   readonly variables: Readonly<Record<string, string>>;
   readonly region: string;
   /** What Lambda gives it of its role. */
-  readonly credentials: {
-    readonly accessKeyId: string;
-    readonly secretAccessKey: string;
-    readonly sessionToken: string;
-  };
+  readonly credentials: Readonly<Record<'accessKeyId' | 'secretAccessKey' | 'sessionToken', string>>;
   /** Where this machine's AWS is: `AWS_ENDPOINT_URL_…`. */
   readonly endpoints: Readonly<Record<string, string>>;
 }

@@ -1,4 +1,4 @@
-import { App } from 'aws-cdk-lib';
+import { RootConstruct } from 'constructs';
 import { type BuildResult, build } from 'esbuild';
 import { functionBundle } from '../../lib/token/function-bundle.ts';
 
@@ -11,7 +11,7 @@ export async function bundleAsStack(entry: string): Promise<BuildResult<typeof I
     format,
     minify = false,
     esbuildArgs,
-  } = functionBundle(new App(), { startsFast: true });
+  } = functionBundle(new RootConstruct(), { startsFast: true });
   return build({
     ...IN_MEMORY,
     entryPoints: [entry],

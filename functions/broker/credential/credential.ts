@@ -13,14 +13,11 @@ export interface Credential {
 }
 
 /**
- * Reads the credential for one service out of a client's secret:
- * `{ "client_id", "secret", "services"?: { "<service>": { … } } }`, where `username` may stand for `client_id` and
- * `client_secret` or `password` for `secret`. What the service's own entry has wins, what it leaves out comes from the
- * top level; `services` may also be an array of names. Other members are tolerated, because tools that rotate secrets add
- * their own.
+ * Reads the credential for one service out of a client's secret: `{ "client_id", "secret", "services"? }`. What the
+ * service's own entry in `services` has wins over the top level. Other members are those of tools that rotate secrets.
  *
- * @throws Problem `credential-malformed`, naming the member that is wrong and none of its content;
- * `credential-missing` when the secret names its services and this is none of them
+ * @throws Problem `credential-malformed`, naming the member that is wrong and none of its content; `credential-missing`
+ * when the secret names its services and this is none of them
  */
 export function parseCredential(text: Redacted, service: ServiceName, encoding: BasicEncoding): Credential {
   const secret = membersOf('', parseJson(text.reveal()));
@@ -35,11 +32,8 @@ export function parseCredential(text: Redacted, service: ServiceName, encoding: 
   const levels = [...entryOf(secret, service), secret];
   const clientId = readPart(ID_NAMES, levels);
   const password = readPart(SECRET_NAMES, levels);
-  return {
-    clientId: new Redacted(clientId),
-    secret: new Redacted(password),
-    authorization: basicAuthorization(clientId, password, encoding),
-  };
+  const authorization = basicAuthorization(clientId, password, encoding);
+  return { clientId: new Redacted(clientId), secret: new Redacted(password), authorization };
 }
 
 /** Whether a value repeats the secret, or a short one together with its client id (`shows`). */
@@ -48,10 +42,7 @@ export function repeatsCredential(value: unknown, { clientId, secret }: Credenti
   return shows(value, text, [`${id}:${text}`, `${text}:${id}`]);
 }
 
-/**
- * Whether a client's secret says that it is for the service: it does when it has no `services`, or names this one.
- * `undefined` when it cannot be read; `parseCredential` then says why.
- */
+/** Whether a client's secret is for the service; `undefined` when it cannot be read, `parseCredential` then says why. */
 export function namesService(text: Redacted, service: ServiceName): boolean | undefined {
   const secret = membersOf('', parseJson(text.reveal()));
   const services = secret && servicesOf(secret);
@@ -69,8 +60,7 @@ interface Members {
 
 /** A map, so that a service called `constructor` is not found in a secret that does not name it. */
 function membersOf(path: string, value: unknown): Members | undefined {
-  if (!isRecord(value)) return undefined;
-  return { path, values: new Map(Object.entries(value)) };
+  return isRecord(value) ? { path, values: new Map(Object.entries(value)) } : undefined;
 }
 
 /** What a secret holds for a service alone. */
@@ -121,25 +111,17 @@ function checkPart(member: string, value: unknown): string {
 
 const MAX_PART_BYTES = 4_096;
 
-/**
- * A raw client id with a colon would be split there by the service, so it is refused.
- *
- * @see RFC 7617 §2 for `raw`, RFC 6749 §2.3.1 for `form`
- */
+/** The service would split a raw client id at its colon. @see RFC 7617 §2 for `raw`, RFC 6749 §2.3.1 for `form` */
 function basicAuthorization(user: string, password: string, encoding: BasicEncoding): Redacted {
   if (encoding === 'raw' && user.includes(':')) {
-    throw malformed(
-      'the client id holds a colon, which Basic authentication cannot carry ' +
-        'unless the service expects the form encoding (basicEncoding: "form")',
-    );
+    throw malformed('the client id holds a colon, which only the form encoding can carry (basicEncoding: "form")');
   }
-  const parts = encoding === 'raw' ? [user, password] : [formEncode(user), formEncode(password)];
+  const parts = encoding === 'raw' ? [user, password] : [user, password].map(formEncode);
   // `btoa` takes bytes as characters up to U+00FF.
   const bytes = Array.from(new TextEncoder().encode(parts.join(':')), (byte) => String.fromCharCode(byte));
   return new Redacted(`Basic ${btoa(bytes.join(''))}`);
 }
 
-/** The value half of a form parameter: a space becomes `+`, all but letters, digits and `*-._` become `%XX` of UTF-8. */
 function formEncode(text: string): string {
   return new URLSearchParams({ '': text }).toString().slice('='.length);
 }

@@ -48,50 +48,39 @@ export interface StagedVersions {
  */
 export type ReadSecret = (client: ClientName, stage: SecretStage, deadline?: number) => Promise<SecretReading>;
 
-/** The problem that a caller sees when a secret could not be read; `name` is the secret's, see `secretName`. */
-export function secretProblem(reading: FailedReading, name: string, stage: SecretStage): Problem {
-  const cause = 'cause' in reading ? reading.cause : undefined;
-  const retryAfterSeconds = reading.outcome === 'unavailable' ? 1 : undefined;
-  return new Problem(PROBLEM_TYPES[reading.outcome], detailOf(reading, name, stage), { retryAfterSeconds, cause });
-}
-
 type FailedReading = Exclude<SecretReading, { outcome: 'found' }>;
 
-const PROBLEM_TYPES = {
-  missing: 'credential-missing',
-  deleted: 'credential-missing',
-  binary: 'credential-malformed',
-  denied: 'secrets-unavailable',
-  unavailable: 'secrets-unavailable',
-} as const satisfies Record<FailedReading['outcome'], ProblemType>;
-
-function detailOf({ outcome }: FailedReading, name: string, stage: SecretStage): string {
-  switch (outcome) {
-    case 'missing':
-      return `No secret "${name}" has a version ${stage}. An operator must store one with Secrets Manager under this name.`;
-    case 'deleted':
-      return `The secret "${name}" is marked for deletion. An operator must restore it, or disable the client for good.`;
-    case 'binary':
-      return `Version ${stage} of the secret "${name}" is binary. An operator must store it as text (JSON).`;
-    case 'denied':
-      return `The broker may not read the secret "${name}". Its role needs secretsmanager:GetSecretValue on it.`;
-    case 'unavailable':
-      return `Secrets Manager could not give the secret "${name}".`;
-  }
+/** The problem that a caller sees when a secret could not be read; `name` is the secret's, see `secretName`. */
+export function secretProblem(reading: FailedReading, name: string, stage: SecretStage): Problem {
+  const { outcome } = reading;
+  const [type, state] = PROBLEMS[outcome];
+  const cause = 'cause' in reading ? reading.cause : undefined;
+  const retryAfterSeconds = outcome === 'unavailable' ? 1 : undefined;
+  return new Problem(type, `The secret "${name}" (${stage}) ${state}.`, { retryAfterSeconds, cause });
 }
+
+const PROBLEMS = {
+  missing: ['credential-missing', 'is not there or has no such version: an operator must store one under this name'],
+  deleted: [
+    'credential-missing',
+    'is marked for deletion: an operator must restore it, or disable the client for good',
+  ],
+  binary: ['credential-malformed', 'is binary: an operator must store it as text (JSON)'],
+  denied: ['secrets-unavailable', 'may not be read by the broker: its role needs secretsmanager:GetSecretValue on it'],
+  unavailable: ['secrets-unavailable', 'could not be got from Secrets Manager'],
+} as const satisfies Record<FailedReading['outcome'], readonly [ProblemType, string]>;
 
 interface Dependencies {
   readonly readSecret: ReadSecret;
-  /** Epoch milliseconds. */
   readonly now: () => number;
 }
 
 /** The secrets of the clients, as this environment read them. */
 export interface SecretCache {
   /**
-   * The version with this stage: trusted for 300 s when there is one, for 5 s when there is none. While Secrets Manager is
-   * down, the last version that it gave serves for 24 h; never when it says missing, deleted or denied. A reading from
-   * before `readSince` does not count; one that `deadline` cut off says nothing of Secrets Manager and is not kept.
+   * The version with this stage: trusted for 300 s when there is one, for 5 s when there is none; while Secrets Manager is
+   * down, the last that it gave for 24 h. A reading from before `readSince` does not count, one that `deadline` cut off is
+   * not kept.
    */
   read(client: ClientName, stage: SecretStage, bounds: { readSince: number; deadline: number }): Promise<SecretReading>;
 }
@@ -101,7 +90,7 @@ export function createSecretCache({ readSecret, now }: Dependencies): SecretCach
 
   return {
     async read(client, stage, { readSince, deadline }) {
-      const key = secretKey(client, stage);
+      const key = `${client}/${stage}`;
       const before = entries.get(key);
       if (before !== undefined && before.readAt >= readSince && isWithin(before.trustMs, before.readAt, now())) {
         return before.reading;
@@ -141,10 +130,6 @@ function bytesOf({ reading }: Entry): number {
   return reading.outcome === 'found' ? 2 * reading.secret.text.reveal().length : 0;
 }
 
-function secretKey(client: ClientName, stage: SecretStage): string {
-  return `${client}/${stage}`;
-}
-
 /** Timers can be a little early. */
 const TIMER_SLACK_MS = 5;
 
@@ -152,7 +137,6 @@ const MAX_SECRETS = 1_000;
 /** A sixteenth of what the function has; 1 000 secrets of 1 kB take 2 MB. */
 const MAX_BYTES = 32 * 1_024 * 1_024;
 const FOUND_TRUST_MS = 300_000;
-/** Long enough to shield Secrets Manager from a caller in a hurry, short enough for an operator who mends it. */
 const NEGATIVE_TRUST_MS = 5_000;
 /** While Secrets Manager is down not every call waits for it. */
 const STALE_TRUST_MS = 10_000;

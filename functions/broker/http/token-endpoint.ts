@@ -35,7 +35,7 @@ interface Dependencies {
   readonly now: () => number;
 }
 
-/** Parses, issues, checks or tells who asks, answers, and writes one audit record; the only place where a problem becomes HTTP. Never throws. */
+/** Answers a request and writes one audit record; the only place where a problem becomes HTTP. Never throws. */
 export function createTokenEndpoint({ broker, accessRules, principalOrgId, audit, inTime, now }: Dependencies) {
   return async (request: BrokerRequest): Promise<BrokerResponse> => {
     const startedAt = now();
@@ -44,34 +44,44 @@ export function createTokenEndpoint({ broker, accessRules, principalOrgId, audit
     try {
       // The deadline binds all that a call begins; this also ends its wait for what another call has begun.
       const answer = await inTime(answerEnd(request.deadline) - startedAt, answerTo(request, record));
-      if (answer === undefined) throw new Problem('token-endpoint-timeout', LATE_DETAIL, { retryAfterSeconds: 1 });
+      if (answer === undefined)
+        throw new Problem('token-endpoint-timeout', 'No answer came in time.', { retryAfterSeconds: 1 });
       audit({ outcome: 'issued', ...record, milliseconds: now() - startedAt });
       return answer;
     } catch (error) {
-      const problem = error instanceof Problem ? error : new Problem('internal', INTERNAL_DETAIL, { cause: error });
+      const opaque = 'The broker failed. Tell its operators the request_id.';
+      const problem = error instanceof Problem ? error : new Problem('internal', opaque, { cause: error });
       audit({ ...record, outcome: problem.type, milliseconds: now() - startedAt, cause: problem.cause });
       return problemResponse(problem, requestId);
     }
   };
 
   async function answerTo(request: BrokerRequest, record: Draft): Promise<BrokerResponse> {
-    const { caller, method, path, query, body } = request;
+    const { caller, method, path, query, contentType, body, deadline } = request;
     if (caller === undefined) throw accessDenied();
     if (path !== '/token' && path !== '/check' && path !== '/whoami') {
       throw new Problem('not-found', 'The broker answers POST /token, POST /check and POST /whoami.');
     }
     if (method !== 'POST') throw new Problem('method-not-allowed', 'Send a POST.');
-    if (query !== '') throw new Problem('invalid-request', QUERY_DETAIL);
+    if (query !== '') {
+      throw new Problem('invalid-request', 'Query parameters are not supported: send members in the body.');
+    }
     record.operation = path === '/token' ? 'token' : path === '/check' ? 'check' : 'whoami';
     if (body === undefined) throw new Problem('invalid-request', 'The body is not valid base64.');
-    if (record.operation === 'token') return issue({ ...request, caller, body }, record);
-    if (record.operation === 'check') return check({ ...request, caller, body }, record);
-    parseWhoamiRequest(body);
-    record.outcome = 'identified';
-    return whoamiResponse(caller, rulesOf(accessRules, caller, principalOrgId));
-  }
 
-  async function issue({ caller, contentType, body, deadline }: FullRequest, record: Draft): Promise<BrokerResponse> {
+    if (record.operation === 'whoami') {
+      parseWhoamiRequest(body);
+      record.outcome = 'identified';
+      return whoamiResponse(caller, rulesOf(accessRules, caller, principalOrgId));
+    }
+    if (record.operation === 'check') {
+      const wanted = parseCheckRequest(contentType, body);
+      record.pair = wanted.pair;
+      const result = await broker.check(caller, wanted, deadline, record.trace);
+      record.outcome = result.finding;
+      record.credentialVersion = result.version;
+      return checkResponse(wanted, result, now());
+    }
     const wanted = parseIssueRequest(contentType, body);
     record.pair = wanted.pair;
     record.forced = wanted.refused !== undefined;
@@ -84,23 +94,8 @@ export function createTokenEndpoint({ broker, accessRules, principalOrgId, audit
     record.expirySource = issued.token.expirySource;
     return tokenResponse(issued, startedAt, now());
   }
-
-  async function check({ caller, contentType, body, deadline }: FullRequest, record: Draft): Promise<BrokerResponse> {
-    const wanted = parseCheckRequest(contentType, body);
-    record.pair = wanted.pair;
-    const result = await broker.check(caller, wanted, deadline, record.trace);
-    record.outcome = result.finding;
-    record.credentialVersion = result.version;
-    return checkResponse(wanted, result, now());
-  }
 }
-
-type FullRequest = BrokerRequest & { readonly caller: Caller; readonly body: string | Uint8Array };
 
 type Draft = Pick<AuditRecord, 'requestId' | 'trace'> & {
   -readonly [Member in keyof AuditRecord]?: AuditRecord[Member];
 };
-
-const LATE_DETAIL = 'No answer came in time.';
-const INTERNAL_DETAIL = 'The broker failed. Tell its operators the request_id.';
-const QUERY_DETAIL = 'Query parameters are not supported: send members in the body.';

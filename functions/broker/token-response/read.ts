@@ -6,7 +6,6 @@ import type { Service } from '../service.ts';
 import {
   type DecodedBody,
   decodeBody,
-  type FoundMember,
   type Level,
   MAX_NAME_LENGTH,
   memberAt,
@@ -15,8 +14,7 @@ import {
   type TokenResponse,
   UnusableAnswer,
 } from './body.ts';
-import { type Expiry, type RequestTimes, readExpiry } from './expiry.ts';
-import { parseHttpDate } from './expiry-value.ts';
+import { type Expiry, parseHttpDate, type RequestTimes, readExpiry } from './expiry.ts';
 import { findToken } from './find-token.ts';
 import { createPathPrinter, shapeOf } from './shape.ts';
 
@@ -40,13 +38,8 @@ export interface ServiceToken extends Expiry {
 }
 
 /**
- * Reads what a token endpoint answered to a token request with the credential: a token, the rejection of the credential, or a problem. Never throws, and no
- * value of the answer is in a problem.
- *
- * - a success: `findToken` says how the token is found, `readExpiry` how long it lives; else `token-response-unusable`, held
- * - 401, 400 `invalid_client`, and 403 when the service's settings say so: rejected
- * - 429 and 5xx: `token-endpoint-unavailable`, failed
- * - every other 4xx but 408: `token-endpoint-error`, held; everything else: `token-endpoint-error`, failed
+ * Reads what a token endpoint answered to a token request with the credential. Never throws, and no value of the answer is
+ * in a problem. A success without a usable token is held, as is every 4xx but 408 and 429; what else is no rejection has failed.
  *
  * @see RFC 6749 §5
  */
@@ -62,7 +55,7 @@ export function readTokenResponse(
   if (isRejected(status, body, service.rejectedOn403)) return { outcome: 'rejected' };
   if (status < 200 || status > 299) {
     const outcome = status >= 400 && status <= 499 && status !== 408 && status !== 429 ? 'held' : 'failed';
-    return { outcome, problem: problemOfStatus(response, oauthErrorOf(body), times.receivedAt, shape()) };
+    return { outcome, problem: problemOfStatus(response, body, times.receivedAt, shape()) };
   }
   try {
     const token = readToken(response, body, times, service, createPathPrinter(body.value, credential));
@@ -86,33 +79,33 @@ function oauthErrorOf({ value }: DecodedBody): string | undefined {
   return typeof error === 'string' && OAUTH_ERRORS.has(error) ? error : undefined;
 }
 
+const CHECK_GRANT = 'it does not give this grant to this client. Check grant_type in parameters, and parametersIn.';
+
 /** The registered errors, with what an operator should look at. */
 const OAUTH_ERRORS: ReadonlyMap<string, string | undefined> = new Map([
   ['invalid_client', undefined],
   ['invalid_request', 'a parameter is missing or wrong. Check parameters and parametersIn.'],
-  ['invalid_grant', 'it does not accept the grant. Check grant_type in parameters.'],
-  ['unsupported_grant_type', 'it does not know the grant. Check grant_type in parameters, and parametersIn.'],
-  [
-    'unauthorized_client',
-    'it does not allow this grant to this client. Check grant_type in parameters, or ask the service.',
-  ],
+  ['invalid_grant', CHECK_GRANT],
+  ['unsupported_grant_type', CHECK_GRANT],
+  ['unauthorized_client', CHECK_GRANT],
   ['invalid_scope', 'it does not give this scope. Check scope in parameters.'],
 ]);
 
 /** The problem of an answer that is neither a success nor a rejection. */
 function problemOfStatus(
   { status, headers }: TokenResponse,
-  error: string | undefined,
+  body: DecodedBody,
   receivedAt: number,
   shape: ShapeReport,
-): Problem {
+) {
+  const answered = `The token endpoint answered ${status}`;
   if (status === 429 || (status >= 500 && status <= 599)) {
     const retryAfterSeconds = parseRetryAfter(headers['retry-after'] ?? '', receivedAt);
-    const detail = `The token endpoint answered ${status}.`;
-    return new Problem('token-endpoint-unavailable', detail, { retryAfterSeconds, shape });
+    return new Problem('token-endpoint-unavailable', `${answered}.`, { retryAfterSeconds, shape });
   }
-  const answered = `The token endpoint answered ${status}${error === undefined ? '' : ` (${error})`}`;
-  return new Problem('token-endpoint-error', `${answered}: ${adviceFor(status, error)}`, { shape });
+  const error = oauthErrorOf(body);
+  const named = error === undefined ? '' : ` (${error})`;
+  return new Problem('token-endpoint-error', `${answered}${named}: ${adviceFor(status, error)}`, { shape });
 }
 
 /** The whole seconds that a `retry-after` header, seconds or an HTTP date, asks to wait, at most 300 (RFC 9110 §10.2.3). */
@@ -136,12 +129,7 @@ const STATUS_ADVICE: Readonly<Record<number, string>> = {
   403: 'it forbids the request to this client or network. If it refuses credentials that way, set rejectedOn403.',
   404: 'there is nothing at this path. Check tokenPath, and the base path in authUrl.',
   405: 'it takes no POST at this path. Check tokenPath.',
-  406: 'it has no answer of the kind that was asked for. Check accept in headers.',
-  407: 'it is a proxy that wants a log-in. Check authUrl.',
-  410: 'there is nothing at this path any more. Check tokenPath.',
   415: 'it takes parameters in another form. Check parametersIn and parameters.',
-  421: 'it is not responsible for this host. Check authUrl.',
-  422: 'it does not accept the parameters. Check parameters and parametersIn.',
 };
 
 function readToken(
@@ -166,10 +154,7 @@ function readToken(
   };
 }
 
-/**
- * The token without the members that repeat the credential: a service can write what it likes into its answer, but no
- * caller may ever receive a credential by way of it.
- */
+/** The token without the members that repeat the credential: no caller may ever receive one by way of an answer. */
 function withoutCredential(token: ServiceToken, credential: Credential) {
   if (repeatsCredential(token.accessToken.reveal(), credential)) {
     throw new UnusableAnswer('where its token should be, it repeats the credential.');
@@ -190,7 +175,7 @@ function isEmpty(value: unknown): boolean {
   return !value || value === '0' || (typeof value === 'object' && Object.keys(value).length === 0);
 }
 
-/** `Bearer` when the answer tells no type, no word or the token; case does not matter (RFC 6749 §7.1, RFC 9110 §11.1). */
+/** `Bearer` when the answer tells no type, no word or the token (RFC 6749 §7.1, RFC 9110 §11.1). */
 function readTokenType(around: readonly Level[], token: string): string {
   const type = nearest(around, 'tokentype');
   const word = typeof type === 'string' ? type.trim() : '';
@@ -213,20 +198,17 @@ function nearest(around: readonly Level[], plain: string): unknown {
 }
 
 /**
- * The members that `passThrough` names, each under the path that names it. Left out are members that the answer does
- * not have, large or deep ones, and those that hold a token: the broker hands out one token, in one place.
+ * The members that `passThrough` names, each under the path that names it. Left out are large and deep ones, and those
+ * that hold a token: the broker hands out one token, in one place.
  */
 function readPassThrough(body: unknown, paths: readonly string[], token: string): Readonly<Record<string, unknown>> {
+  const isPassable = (name: string, value: unknown) =>
+    isFlatAndOpen(name, value, 0) && JSON.stringify(value).length <= MAX_PASSED_LENGTH && !shows(value, token);
   const members = paths.flatMap((path) => {
     const member = memberAt(body, path);
-    return member !== undefined && isPassable(member, token) ? [[path, member.value] as const] : [];
+    return member !== undefined && isPassable(member.path.at(-1) ?? '', member.value) ? [[path, member.value]] : [];
   });
   return Object.fromEntries(members);
-}
-
-function isPassable({ path, value }: FoundMember, token: string): boolean {
-  if (!isFlatAndOpen(path.at(-1) ?? '', value, 0)) return false;
-  return JSON.stringify(value).length <= MAX_PASSED_LENGTH && !shows(value, token);
 }
 
 /** Not so deep that writing it as JSON could fail, and without a member that names a secret, or whose name is not read. */

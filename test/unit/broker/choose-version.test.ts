@@ -112,5 +112,5 @@ it.each<[string, string | undefined, SecretReading]>([
 ])('a client whose AWSCURRENT is %s has a credential, or the problem %s', (_, type, listing) => {
   const gone = goneProblem(staged([previous], listing), pair);
   expect(gone?.type).toBe(type);
-  if (listing === MISSING) expect(gone?.detail).toContain('"token-broker/test/acme" has a version AWSCURRENT');
+  if (listing === MISSING) expect(gone?.detail).toContain('"token-broker/test/acme" (AWSCURRENT)');
 });
