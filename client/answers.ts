@@ -4,13 +4,11 @@ import { failure, isProblem, TokenBrokerError } from './error.ts';
 import { type Connection, type Members, type Reply, request } from './request.ts';
 import type { WorkLimits } from './single-flight.ts';
 
-/** Which client's token or credential, and for which service. */
 interface Pair {
   readonly client: string;
   readonly service: string;
 }
 
-/** What the broker is asked for. */
 export interface TokenRequest extends Pair {
   /** Seconds that the token should still live: a target; `expiresAt` says what came of it. */
   readonly minTtl?: number | undefined;
@@ -18,7 +16,7 @@ export interface TokenRequest extends Pair {
   readonly refused?: string | undefined;
 }
 
-/** A token as the broker issued it. Only `accessToken` gives the token away: texts, JSON, inspection and copies do not. */
+/** A token as the broker issued it. Only `accessToken` gives it away: texts, JSON, inspection and copies do not. */
 export interface IssuedToken {
   readonly accessToken: string;
   readonly tokenType: string;
@@ -123,17 +121,23 @@ export async function askForCheck(
 export async function askForCaller(connection: Connection, limits: WorkLimits): Promise<Caller> {
   const { members } = await request(connection, '/whoami', {}, limits);
   assertForm(members, CALLER);
-  const { role, account, rules } = members;
-  return { role, account, rules };
+  return { role: members.role, account: members.account, rules: members.rules };
 }
 
 /** As `request`; the error of a refusal by the access rules tells also who was refused, and what the rules allow. */
 async function requestForPair(connection: Connection, path: string, asked: object, limits: WorkLimits): Promise<Reply> {
+  let used: ReturnType<typeof connection.credentials> | undefined;
+  const credentials = () => {
+    used = connection.credentials();
+    return used;
+  };
   try {
-    return await request(connection, path, asked, limits);
+    return await request({ ...connection, credentials }, path, asked, limits);
   } catch (error) {
     if (!isProblem(error, 'access-denied')) throw error;
-    const caller = await askForCaller({ ...connection, maxAttempts: 1 }, limits).catch(() => undefined);
+    // It is about the role that was refused, so the same credentials sign.
+    const signing = { ...connection, credentials: () => used ?? credentials(), maxAttempts: 1 };
+    const caller = await askForCaller(signing, limits).catch(() => undefined);
     if (caller === undefined) throw error;
     const rules = caller.rules.map(ruleText).join('; ');
     const may = rules === '' ? 'no access rule names it' : `its access rules allow ${rules}`;

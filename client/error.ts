@@ -8,15 +8,12 @@ export class TokenBrokerError extends Error {
   readonly type: string;
   /** What happened, without the type that `message` starts with. */
   readonly detail: string;
-  /** The HTTP status, when there was an answer. */
   readonly status: number | undefined;
   /** Whether the same request may succeed later without a person acting. */
   readonly retryable: boolean;
-  /** Whole seconds after which trying again makes sense. */
   readonly retryAfterSeconds: number | undefined;
   /** What to do about it; absent for a problem of the broker, which says it in its detail. */
   readonly advice: string | undefined;
-  /** What the broker answered, when the failure is one of its problems. */
   readonly problem: BrokerProblem | undefined;
   /** With `access-denied`: the role that signed and what its access rules allow it, when the broker could tell. */
   readonly caller: Caller | undefined;
@@ -34,9 +31,7 @@ export class TokenBrokerError extends Error {
   }
 }
 
-type Facts = Partial<
-  Pick<TokenBrokerError, 'status' | 'retryAfterSeconds' | 'advice' | 'problem' | 'caller' | 'cause'>
->;
+type Facts = Partial<Omit<TokenBrokerError, 'name' | 'message' | 'type' | 'detail'>>;
 
 /** A problem (RFC 9457) as the broker sent it; members that this version does not know are kept. */
 export interface BrokerProblem {
@@ -65,7 +60,7 @@ export type FailureType = keyof typeof FAILURES;
 const lasting = (detail: string, advice: string) => ({ retryable: false, detail, advice });
 const passing = (detail: string, advice: string) => ({ retryable: true, detail, advice });
 
-/** The failures that are not problems of the broker. `aws-…` were answered by AWS before the broker saw the request. */
+/** The failures that are not problems of the broker; `aws-…` were answered by AWS in front of it. */
 export const FAILURES = {
   'aws-forbidden': lasting(
     'AWS does not let this identity call the Function URL',
@@ -99,10 +94,7 @@ export const FAILURES = {
     'AWS refused the request for a reason that the client does not know',
     'Check the URL, the region and the AWS identity (`aws sts get-caller-identity`).',
   ),
-  'aws-throttled': passing(
-    'AWS throttled the request: too many at the same time',
-    'Try again in a moment; if it lasts, raise the reserved concurrency of the function.',
-  ),
+  'aws-throttled': passing('AWS throttled the request: too many at the same time', 'Try again, more slowly.'),
   'aws-function-failed': passing(
     'AWS got no answer from the function behind the Function URL',
     'Try again; if it lasts, read the log of the function.',

@@ -48,7 +48,7 @@ export async function request(
       return { members: await within(now, limit, (limits) => send(connection, path, body, limits.signal)), startedAt };
     } catch (error) {
       if (!(error instanceof TokenBrokerError) || attempt >= maxAttempts) throw error;
-      if (!hasCorrectedClock && CLOCK_FAILURES.has(error.type)) {
+      if (!hasCorrectedClock && CLOCK_WRONG.includes(error.type)) {
         hasCorrectedClock = clock.correct();
         if (hasCorrectedClock) continue;
       }
@@ -61,25 +61,14 @@ export async function request(
   }
 }
 
-const CLOCK_FAILURES: ReadonlySet<string> = new Set<FailureType>([
+const CLOCK_WRONG: readonly string[] = [
   'aws-signature-expired',
   'aws-signature-not-yet-current',
-]);
+] satisfies FailureType[];
 
 /** Full jitter on top of what the broker asks for, so that not all callers come back at the same moment. */
 function pauseMs({ retryAfterSeconds = 0 }: TokenBrokerError, attempt: number, random: number): number {
-  return retryAfterSeconds * 1_000 + random * Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (attempt - 1));
-}
-
-const FIRST_BACKOFF_MS = 200;
-const MAX_BACKOFF_MS = 5_000;
-
-/** What the broker, or AWS in front of it, answered. */
-interface Answer {
-  readonly status: number;
-  readonly headers: Headers;
-  /** Absent when the answer is no JSON object. */
-  readonly members: Members | undefined;
+  return retryAfterSeconds * 1_000 + random * Math.min(5_000, 200 * 2 ** (attempt - 1));
 }
 
 async function send(connection: Connection, path: string, body: string, signal: AbortSignal): Promise<Members> {
@@ -87,34 +76,21 @@ async function send(connection: Connection, path: string, body: string, signal: 
   const headers = await sign(connection, path, body);
   // A redirect is not followed: the signature is only meant for the broker.
   const init = { method: 'POST', headers, body, redirect: 'manual', signal } as const;
-  const answer = await exchange(connection.fetch, new URL(path, endpoint.url), init);
-  clock.hear(answer.headers.get('date'));
-  if (answer.status !== 200) throw readFailure(answer);
-  if (answer.members === undefined) throw failure('unexpected-answer', 'it is not a JSON object', { status: 200 });
-  return answer.members;
+  const [response, text] = await exchange(connection.fetch, new URL(path, endpoint.url), init);
+  clock.hear(response.headers.get('date'));
+  const members = parseMembers(text);
+  if (response.status !== 200) throw readFailure(response, members);
+  if (members === undefined) throw failure('unexpected-answer', 'it is not a JSON object', { status: 200 });
+  return members;
 }
 
-async function exchange(fetch: Connection['fetch'], url: URL, init: RequestInit): Promise<Answer> {
+async function exchange(fetch: Connection['fetch'], url: URL, init: RequestInit): Promise<[Response, string]> {
   try {
     const response = await fetch(url, init);
-    return { status: response.status, headers: response.headers, members: parseMembers(await readText(response)) };
+    return [response, await response.text()];
   } catch (error) {
-    throw error instanceof TokenBrokerError ? error : failure('network-error', errorCode(error));
+    throw failure('network-error', errorCode(error));
   }
-}
-
-/** Nothing that the broker sends comes near this; `fetch` inflates, so a small answer may hide a big one. */
-const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
-
-async function readText({ body, status }: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > MAX_ANSWER_BYTES) throw failure('unexpected-answer', `more than ${MAX_ANSWER_BYTES} bytes`, { status });
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }
 
 /** The members of a JSON object; `undefined` for any other text, because a parser's message would quote it. */
@@ -135,23 +111,23 @@ function errorCode(error: unknown): string {
 }
 
 /** Tells who refused and why: the broker (its problem), AWS in front of it, or a server that is neither. */
-function readFailure(answer: Answer): TokenBrokerError {
-  const { status, headers } = answer;
+function readFailure(response: Response, members: Members | undefined): TokenBrokerError {
+  const { status, headers } = response;
   const retryAfter = headers.get('retry-after') ?? '';
   const retryAfterSeconds = /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) : undefined;
 
-  const problem = readProblem(answer);
+  const problem = readProblem(response, members);
   if (problem !== undefined) {
     const { type, detail, retryable, request_id } = problem;
     const request = request_id === undefined ? '' : ` (request ${request_id})`;
     return new TokenBrokerError(type, detail + request, { status, retryable, retryAfterSeconds, problem });
   }
-  const type = answeredByAws(answer);
+  const type = answeredByAws(response, members);
   if (type !== undefined) return failure(type, '', { status, retryAfterSeconds });
   return failure('unexpected-answer', `status ${status} and no problem`, { status });
 }
 
-function readProblem({ status, headers, members }: Answer): BrokerProblem | undefined {
+function readProblem({ status, headers }: Response, members: Members | undefined): BrokerProblem | undefined {
   if (!headers.get('content-type')?.startsWith('application/problem+json') || members === undefined) return undefined;
   const { type, title, detail, retryable, request_id } = members;
   if (typeof type !== 'string' || typeof title !== 'string' || typeof detail !== 'string') return undefined;
@@ -159,7 +135,7 @@ function readProblem({ status, headers, members }: Answer): BrokerProblem | unde
   return { ...members, type, title, detail, status, retryable: retryable === true, request_id: requestId };
 }
 
-function answeredByAws({ status, headers, members }: Answer): FailureType | undefined {
+function answeredByAws({ status, headers }: Response, members: Members | undefined): FailureType | undefined {
   if (status === 429) return 'aws-throttled';
   if (status === 504) return 'aws-function-timeout';
   if (status >= 500) return 'aws-function-failed';

@@ -20,10 +20,7 @@ interface Flight<Value> {
   readonly controller: AbortController;
 }
 
-/**
- * Work that runs once per key at a time. Each caller waits as long as it wants to; the work goes on until the latest of
- * their deadlines, and ends early only when no caller waits any more.
- */
+/** Work that runs once per key at a time, until the latest deadline of its callers or until no caller waits. */
 export class SingleFlight<Value> {
   readonly #flights = new Map<string, Flight<Value>>();
   readonly #now: () => number;
@@ -42,7 +39,14 @@ export class SingleFlight<Value> {
     return within(this.#now, waiting, async ({ signal }) => {
       const flight = this.#flights.get(key) ?? this.#start(key, work, waiting);
       flight.waiting.add(waiting);
-      signal.addEventListener('abort', () => this.#leave(key, flight, waiting), { once: true });
+      const leave = () => {
+        flight.waiting.delete(waiting);
+        if (flight.waiting.size > 0) return;
+        // A caller that comes now must start anew: this work is ending.
+        this.#remove(key, flight);
+        flight.controller.abort();
+      };
+      signal.addEventListener('abort', leave, { once: true });
       return flight.outcome;
     });
   }
@@ -55,14 +59,6 @@ export class SingleFlight<Value> {
     const flight: Flight<Value> = { outcome, waiting, controller };
     this.#flights.set(key, flight);
     return flight;
-  }
-
-  #leave(key: string, flight: Flight<Value>, waiting: Waiting): void {
-    flight.waiting.delete(waiting);
-    if (flight.waiting.size > 0) return;
-    // A caller that comes now must start anew: this work is ending.
-    this.#remove(key, flight);
-    flight.controller.abort();
   }
 
   #remove(key: string, flight: Flight<Value>): void {
@@ -99,9 +95,8 @@ export function within<T>(
       signal?.removeEventListener('abort', abort);
     };
     stop.signal.addEventListener('abort', clear, { once: true });
-    work({ signal: stop.signal, deadline: () => deadline })
-      .then(resolve, reject)
-      .finally(clear);
+    const done = work({ signal: stop.signal, deadline: () => deadline }).then(resolve, reject);
+    done.finally(clear);
   });
 }
 

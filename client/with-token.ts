@@ -33,8 +33,8 @@ export async function useToken<Result>(
 type Fetch = typeof globalThis.fetch;
 
 /**
- * `fetch` with a token of the pair. After a 401 of the service itself, at one of its `origins`, the token is reported as
- * refused, and the request repeated once with its successor, when there is one and the body can be sent again; otherwise the 401 is the answer.
+ * `fetch` with a token of the pair. After a 401 of one of the service's `origins`, the token is reported as refused and
+ * the request repeated once, when there is a successor and the body can be sent again; otherwise the 401 is the answer.
  */
 export async function fetchWithToken(
   getToken: GetToken,
@@ -59,17 +59,12 @@ export async function fetchWithToken(
   const { origin } = response.url === '' ? url : new URL(response.url);
   if (response.status !== 401 || !origins?.has(origin)) return response;
 
-  const replacement = successorOf(token, getToken);
-  if (!isRepeatable(init?.body ?? request?.body)) {
-    // Reported for the next call.
-    await replacement.catch(() => undefined);
-    return response;
-  }
-  const successor = await replacement.catch(async (error: unknown) => {
-    await response.body?.cancel();
-    throw error;
+  const isRepeated = isRepeatable(init?.body ?? request?.body);
+  const successor = await successorOf(token, getToken).catch((error: unknown) => {
+    // What cannot be repeated was reported for the next call.
+    if (isRepeated) throw error;
   });
-  if (successor === undefined) return response;
+  if (successor === undefined || !isRepeated) return response;
   await response.body?.cancel();
   return send(successor);
 }

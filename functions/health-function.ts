@@ -40,8 +40,7 @@ export function createHealthFunction(variables: HealthEnvironment, options: Opti
   const secretsManager = new SecretsManagerClient(patient(10_000));
   const memories = createNotificationTable({ dynamodb: new DynamoDBClient(patient(1_000)), tableName, now });
   const topic = { sns: new SNSClient(patient(2_000)), topicArn: variables.TOKEN_BROKER_TOPIC };
-  const sts = new STSClient(patient(2_000));
-  const probeCredentials = createProbeCredentials({ sts, roleArn: variables.TOKEN_BROKER_PROBE_ROLE });
+  const probeCredentials = createProbeCredentials(new STSClient(patient(2_000)), variables.TOKEN_BROKER_PROBE_ROLE);
   const common = {
     services: variables.TOKEN_BROKER_SERVICES.split(' '),
     checkPair: createPairChecker(createTokenBroker({ ...ONCE, url, credentials })),

@@ -56,7 +56,7 @@ export function createTokenFunction(options: Options) {
   const log = { environment, version, services, rulesDigest: rulesDigest(settings), now, write };
 
   const requestToken = createTokenRequester({ send, now, sleep, random });
-  const sealer = createSealer({ environment, keys });
+  const sealer = createSealer(environment, keys);
   const broker = createTokenBroker({
     environment,
     services: settings.services,

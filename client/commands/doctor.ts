@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { createTokenBroker, type TokenBroker, TokenBrokerError } from '../index.ts';
 import { adviceFor, explainFailure } from './failure.ts';
 import { examinePermissions, findCredentials, identify } from './identity.ts';
-import { addConnectionOptions, type ConnectionOptions, parseFunctionArn, parseName } from './options.ts';
+import { addConnectionOptions, type CallerOptions, parseFunctionArn, parseName } from './options.ts';
 import { printJson, printLine, talk } from './output.ts';
 import { examineConnection, isMissing, membersOf, readAddress } from './reach.ts';
 import type { Shell } from './shell.ts';
@@ -17,12 +17,10 @@ export interface OperatorView {
 }
 
 /** What a caller tells `doctor`. */
-export interface DoctorOptions extends ConnectionOptions {
-  readonly environment?: string;
+export interface DoctorOptions extends CallerOptions {
   readonly client?: string;
   readonly service?: string;
   readonly functionArn?: string;
-  readonly json?: boolean;
 }
 
 /** `doctor`: why does my call fail? Gives the command, for the options of an operator. */

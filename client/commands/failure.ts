@@ -1,6 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { join } from 'node:path';
 import { CommanderError } from 'commander';
 import { PROBLEM_ADVICE } from '../../functions/contract.ts';
 import { TokenBrokerError } from '../index.ts';
@@ -35,7 +32,7 @@ export interface About {
   readonly client?: string | undefined;
 }
 
-/** Does a command's work; when it fails, says why and what to do, and ends with 1; after Ctrl-C with 130, as a shell expects. */
+/** Does a command's work; when that fails, says why and what to do, and ends with 1; after Ctrl-C with 130. */
 export async function explainFailure(
   shell: Shell,
   options: About & { readonly json?: boolean | undefined; readonly url?: string | undefined },
@@ -51,8 +48,8 @@ export async function explainFailure(
     const hasEnded = isOfEndedBroker(shell, failure, options.url);
     talk(shell, `error: ${hasEnded ? `${failure.type}: ${ENDED}` : failure.message}`);
     talk(shell, hasEnded ? AFTER_END : adviceFor(failure, options));
-    const profile = missingProfile(shell);
-    if (profile !== undefined && failure.type.startsWith('aws-credentials-')) talk(shell, profile);
+    const profile = emptyProfile(shell);
+    if (profile && failure.type.startsWith('aws-credentials-')) talk(shell, profile);
     const retryAfterSeconds = failure instanceof TokenBrokerError ? failure.retryAfterSeconds : undefined;
     if (retryAfterSeconds !== undefined) talk(shell, `Try again in ${retryAfterSeconds} s.`);
     shell.exitCode = 1;
@@ -70,23 +67,9 @@ const ENDED = 'The local broker that the variables of this terminal name has end
 const AFTER_END =
   'Start it again with npm start, or take its variables away: eval "$(npm run --silent token-broker -- env --unset)".';
 
-/** A sentence about the profile that the shell names and no file has. */
-export function missingProfile(shell: Shell): string | undefined {
-  const { AWS_PROFILE: profile, AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE } = shell.env;
-  if (!profile) return undefined;
-  const folder = join(homedir(), '.aws');
-  const files = [AWS_CONFIG_FILE ?? join(folder, 'config'), AWS_SHARED_CREDENTIALS_FILE ?? join(folder, 'credentials')];
-  const sections = files.flatMap((file) => [...textOf(file).matchAll(/^\s*\[\s*(?:profile\s+)?([^\]]+?)\s*\]/gm)]);
-  const isThere = sections.some(([, name]) => name?.replaceAll(/^["']|["']$/g, '') === profile);
-  return isThere ? undefined : `AWS_PROFILE is "${profile}", and neither ${files.join(' nor ')} has such a profile.`;
-}
-
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return '';
-  }
+/** A sentence about the profile that the shell names, when no credentials came of it. */
+export function emptyProfile({ env: { AWS_PROFILE: profile } }: Shell): string | undefined {
+  return profile && `AWS_PROFILE is "${profile}": check that it exists and that you are signed in to it.`;
 }
 
 type Failure = TokenBrokerError | CommandFailure;
@@ -103,7 +86,11 @@ function defect(error: unknown): CommandFailure {
   // The lines at the end that are nothing but places: a line of the message can look like one.
   const places = lines.slice(lines.findLastIndex((line) => !PLACE.test(line)) + 1).slice(0, 8);
   const word = /^\w{1,64}$/.test(name) ? name : 'unknown';
-  return new CommandFailure('internal', `The command has a defect: ${word}`, `Report where:${places.join('')}`);
+  return new CommandFailure(
+    'internal',
+    `The command has a defect: ${word}`,
+    `Report where: ${places.map((line) => line.trim()).join(' ')}`,
+  );
 }
 
 const PLACE =

@@ -7,6 +7,12 @@ import type { Shell } from './shell.ts';
 export interface ConnectionOptions {
   readonly url?: string;
   readonly region?: string;
+  readonly json?: boolean;
+}
+
+/** What a caller's command can be told; only a command line of operators knows environments. */
+export interface CallerOptions extends ConnectionOptions {
+  readonly environment?: string;
 }
 
 /** Adds the options that say where the broker is. */
@@ -63,7 +69,7 @@ export function parseWhole(unit: string, least: number, most: number): (text: st
   };
 }
 
-/** What `commander` says of wrong usage, without values: a person may type a secret in a wrong place, and errors are logged. */
+/** What `commander` says of wrong usage, without values: a person may type a secret in a wrong place. */
 export function withoutValues(error: string): string {
   return REPEATING.reduce((text, [pattern, silent]) => text.replace(pattern, silent), error);
 }

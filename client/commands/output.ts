@@ -53,22 +53,6 @@ export function talk(shell: Pick<Shell, 'stderr'>, line: string): void {
   shell.stderr.write(`${plain(line)}\n`);
 }
 
-/** Tells on stderr how far a long work is, every few seconds; short work passes in silence. */
-export function talkOfProgress(
-  shell: Pick<Shell, 'stderr'>,
-  what: string,
-  now: () => number = Date.now,
-): (done: number, total: number) => void {
-  let toldAt = now();
-  return (done, total) => {
-    if (now() - toldAt < PROGRESS_MS) return;
-    toldAt = now();
-    talk(shell, `${what}: ${done} of ${total}`);
-  };
-}
-
-const PROGRESS_MS = 3_000;
-
 /** A service's scope or a foreign server's text must not steer the terminal. */
 function plain(text: string): string {
   return text.replaceAll(/\p{Cc}|\p{Cf}/gu, '�');

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { ROLE_ARN, roleArnFault } from '../../functions/contract.ts';
 import { type CallerRule, ruleText } from '../index.ts';
 import { explainFailure } from './failure.ts';
-import { parseFunctionArn } from './options.ts';
+import { type CallerOptions, parseFunctionArn } from './options.ts';
 import { printJson, talk } from './output.ts';
 import type { Shell } from './shell.ts';
 
@@ -24,7 +24,7 @@ export function addPolicyCommand(program: Command, shell: Shell, settings?: Sett
     .option('--function-arn <arn>', "the broker's function with its alias, as its operators know it", parseFunctionArn)
     .option('--json', settings ? 'answer in JSON, with the access rules that cover the role' : 'answer in JSON')
     .action(async (role: string | undefined, _: unknown, command: Command) => {
-      const options = command.optsWithGlobals<PolicyOptions>();
+      const options = command.optsWithGlobals<CallerOptions & { readonly functionArn?: string }>();
       await explainFailure(shell, options, async () => {
         if (role === undefined) return settings?.withoutRole(command);
         const { environment, json, functionArn } = options;
@@ -41,12 +41,6 @@ export function addPolicyCommand(program: Command, shell: Shell, settings?: Sett
     });
 }
 
-interface PolicyOptions {
-  readonly environment?: string;
-  readonly functionArn?: string;
-  readonly json?: boolean;
-}
-
 /** The ARN of a role, as an option or an argument. */
 export function parseRole(text: string): string {
   const fault = roleArnFault(text);
@@ -60,13 +54,9 @@ export function parseRole(text: string): string {
  * @see https://docs.aws.amazon.com/lambda/latest/dg/urls-auth.html
  */
 function identityPolicy(Resource: string) {
-  const allow = (Sid: string, Action: string, Condition: object) => ({
-    Sid,
-    Effect: 'Allow',
-    Action,
-    Resource,
-    Condition,
-  });
+  const allow = (Sid: string, Action: string, Condition: object) => {
+    return { Sid, Effect: 'Allow', Action, Resource, Condition };
+  };
   const call = { StringEquals: { 'lambda:FunctionUrlAuthType': 'AWS_IAM' } };
   const invoke = { Bool: { 'lambda:InvokedViaFunctionUrl': 'true' } };
   return {

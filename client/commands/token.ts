@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { IssuedToken } from '../index.ts';
 import { explainFailure } from './failure.ts';
-import { addConnectionOptions, type ConnectionOptions, connect, invocation, parseName, parseWhole } from './options.ts';
+import { addConnectionOptions, type CallerOptions, connect, invocation, parseName, parseWhole } from './options.ts';
 import { printJson, printMembers, talk } from './output.ts';
 import type { Shell } from './shell.ts';
 
@@ -38,13 +38,11 @@ export function addTokenCommand(program: Command, shell: Shell): void {
     });
 }
 
-interface TokenCommandOptions extends ConnectionOptions {
-  readonly environment?: string;
+interface TokenCommandOptions extends CallerOptions {
   readonly client?: string;
   readonly service?: string;
   readonly minTtl?: number;
   readonly refused?: string;
-  readonly json?: boolean;
   readonly reveal?: boolean;
 }
 
@@ -75,9 +73,7 @@ function print(shell: Shell, token: IssuedToken, { json, reveal, minTtl = 0 }: T
 const examples = (run: string, silent = run.replace('npm run', 'npm run --silent')) => `
 Examples:
   $ ${run} token --client acme --service customer-insights
-  $ ${run} token acme customer-insights
-  $ ${silent} token --client acme --service customer-insights --json
-  $ ${silent} token --client acme --service customer-insights --json --reveal | jq -r .access_token
-  $ ${run} token --client acme --service customer-insights --refused 0123456789abcdef
+  $ ${silent} token acme customer-insights --json --reveal | jq -r .access_token
+  $ ${run} token acme customer-insights --refused 0123456789abcdef
 
 Exit code: 0 a token was issued, 1 refused or failed, 2 wrong usage.`;

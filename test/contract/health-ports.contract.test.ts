@@ -64,7 +64,7 @@ describe.skipIf(!motoIsInstalled)(`the ports of the health function, against an 
 
   it('the credentials of the probe are complete', async () => {
     const sts = new STSClient(access);
-    const read = createProbeCredentials({ sts, roleArn: 'arn:aws:iam::111111111111:role/probe' });
+    const read = createProbeCredentials(sts, 'arn:aws:iam::111111111111:role/probe');
     const { accessKeyId, secretAccessKey, sessionToken } = await read();
     for (const part of [accessKeyId, secretAccessKey, sessionToken]) expect(part).toMatch(/^\S{16,}$/);
     sts.destroy();

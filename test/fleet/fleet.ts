@@ -1,8 +1,9 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { CreateSecretCommand } from '@aws-sdk/client-secrets-manager';
-import { ensurePairTable, ensureSealingKey } from '../../bin/local/aws/dynamodb.ts';
+import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
 import { startTokenService } from '../../bin/local/token-service/server.ts';
 import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
+import { sealingKeyName } from '../../functions/contract.ts';
 import {
   type EnvironmentAnswer,
   type EnvironmentProcess,
@@ -38,7 +39,8 @@ export async function startFleet({ clients, lifetimeSeconds = 3_600, slowness = 
   const dynamodbClient = new DynamoDBClient({ endpoint: dynamodb.url, ...ACCESS });
   const secretsClient = createSecretsManagerClient({ endpoint: secretsManager.url, ...ACCESS });
   await ensurePairTable(dynamodbClient, TABLE);
-  await ensureSealingKey(secretsClient, ENVIRONMENT);
+  const key = { Name: sealingKeyName(ENVIRONMENT), SecretString: btoa('k'.repeat(48)) };
+  await secretsClient.send(new CreateSecretCommand(key));
   for (const { client, ...credential } of credentials) {
     const Name = `token-broker/${ENVIRONMENT}/${client}`;
     await secretsClient.send(new CreateSecretCommand({ Name, SecretString: JSON.stringify(credential) }));

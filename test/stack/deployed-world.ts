@@ -1,8 +1,9 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { CreateSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
-import { ensurePairTable, ensureSealingKey } from '../../bin/local/aws/dynamodb.ts';
+import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
 import { startFunctionUrl } from '../../bin/local/function-url/server.ts';
 import { startTokenService } from '../../bin/local/token-service/server.ts';
+import { sealingKeyName } from '../../functions/contract.ts';
 import type { BrokerSettings } from '../../functions/environment.ts';
 import { startCodeDeploy } from '../support/codedeploy.ts';
 import { type LambdaProcess, startLambda } from '../support/lambda-process.ts';
@@ -67,7 +68,7 @@ export async function deployWorld() {
   table.destroy();
   const secretsManager = new SecretsManagerClient({ ...asOperator, endpoint: secrets.url });
   closers.push(() => secretsManager.destroy());
-  await ensureSealingKey(secretsManager, ENVIRONMENT);
+  secrets.store.put(sealingKeyName(ENVIRONMENT), btoa('k'.repeat(48)));
   const secret = { Name: `token-broker/${ENVIRONMENT}/acme`, SecretString: JSON.stringify(CREDENTIAL) };
   await secretsManager.send(new CreateSecretCommand(secret));
 

@@ -16,8 +16,6 @@ export interface EnvironmentProcess {
 
 /** What is left out does not happen; the rest happens in this order. */
 export interface Order {
-  /** By how much the clock of the process is set forward. */
-  readonly advanceMs?: number;
   /** Which environments, by any numbers; one with a new number is made, and is cold. */
   readonly environments?: readonly number[];
   /** What each of them is asked, all at once: the body of `POST /token`. */
@@ -34,16 +32,9 @@ export interface Report {
 
 export interface EnvironmentAnswer {
   readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
   readonly body: { readonly access_token?: string; readonly expires_in?: number; readonly type?: string };
   /** From the event to the answer, in the time of the process. */
   readonly waitMs: number;
-  /** The line that the decision left in the log. */
-  readonly audit: {
-    readonly cache?: 'memory' | 'shared' | 'none';
-    readonly TokenRequests: number;
-    readonly warnings: readonly string[];
-  };
 }
 
 /** What every environment of a process is made with. */
@@ -58,9 +49,6 @@ export interface ProcessSettings {
   /** See `slowDown`. */
   readonly slowMotion: { readonly factor: number; readonly since: number };
 }
-
-/** Part of every request, as Lambda passes it on. */
-export const SESSION_TOKEN = 'marked+session/token=';
 
 /** Starts a process with these variables and nothing of this machine's AWS set-up in reach. */
 export function startEnvironmentProcess(

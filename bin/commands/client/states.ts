@@ -2,7 +2,7 @@ import { DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb';
 import { CommandFailure } from '../../../client/commands/failure.ts';
 import { talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
-import { type Item, readSeal, readState, rejectedAttribute } from '../../../functions/aws/pair-table/item.ts';
+import { type Item, REJECTED, readSeal, readState } from '../../../functions/aws/pair-table/item.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair/pair.ts';
 import { capTimes } from '../../../functions/broker/pair/record.ts';
 import { tableName } from '../../../lib/settings/names.ts';
@@ -80,7 +80,7 @@ export function stateOf(pair: Pair, item: Item, current: string | undefined, now
 
 /** A latch keeps the time of each request that was rejected. */
 function firstRejection(item: Item, version: string): number | undefined {
-  const times = item[rejectedAttribute(version)]?.SS?.map((entry) => Number(entry.split('@')[1])) ?? [];
+  const times = item[REJECTED + version]?.SS?.map((entry) => Number(entry.split('@')[1])) ?? [];
   const first = Math.min(...times);
   return Number.isFinite(first) ? first : undefined;
 }

@@ -160,7 +160,7 @@ describe('an answer', () => {
     [403, ''],
   ])('that is no JSON object is an error that does not quote it: %d %s', async (status, body) => {
     const failure = await answered(status, body);
-    expect(failure).toMatchObject({ name: 'SyntaxError', message: 'The answer of DynamoDB is no JSON object' });
+    expect(failure).toMatchObject({ name: 'SyntaxError', message: 'The answer of AWS is no JSON object' });
     expect(isDefinitive(failure)).toBe(false);
   });
 

@@ -157,28 +157,22 @@ describe('there is no caller', () => {
     expect(parse(event({ requestContext: requestContext({ lambda: IAM }) }))).toMatchObject({ caller: undefined });
   });
 
-  it.each<[string, unknown]>([
-    ['nothing', undefined],
-    ['null', null],
-    ['a text', 'event'],
-    ['an empty object', {}],
-    ['a scheduled event', { source: 'aws.scheduler', detail: {} }],
-    ['an event of API Gateway (payload 1.0)', { ...event(), rawPath: undefined, path: '/token', httpMethod: 'POST' }],
-    ['a body that is no text', event({ body: { client: 'acme' } })],
-    ['headers with several values', event({ headers: { 'content-type': ['application/json'] } })],
-    ['no headers', event({ headers: undefined })],
-  ])('for %s, and nothing of it is read', (_, input) => {
+  it.each([undefined, null, 'event', {}, { source: 'aws.scheduler', detail: {} }])('for the event %j', (input) => {
     expect(parse(input)).toEqual({
-      requestId: 'none',
-      method: '',
-      path: '',
-      query: '',
-      contentType: undefined,
-      body: undefined,
-      caller: undefined,
-      deadline: START + 14_500,
+      ...{ requestId: 'none', method: '', path: '', query: 'unknown', body: '', deadline: START + 14_500 },
+      ...{ contentType: undefined, caller: undefined, sourceIp: undefined },
     });
   });
+});
+
+it.each([
+  ['no path', { rawPath: undefined, path: '/token' }, { path: '' }],
+  ['a body that is no text', { body: { client: 'acme' } }, { body: '' }],
+  ['a header with several values', { headers: { 'content-type': ['application/json'] } }, { contentType: undefined }],
+  ['no headers', { headers: undefined }, { contentType: undefined }],
+  ['no query', { rawQueryString: undefined }, { query: 'unknown' }],
+])('reads nothing into an event with %s', (_, changes, empty) => {
+  expect(parse(event(changes))).toMatchObject(empty);
 });
 
 it('an answer goes back as Lambda expects it', () => {

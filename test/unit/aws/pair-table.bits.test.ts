@@ -14,9 +14,10 @@ const PAIR: Pair = { client: 'acme', service: 'customer-insights' };
 
 const SEALED = [
   ...['sealedToken', 'sealingKeyVersion', 'fingerprint', 'credentialVersion', 'tokenType', 'expirySource', 'issuedAt'],
-  ...['expiresAt', 'refreshAt', 'refusalIsIdle', 'lifetimeSeenMs', 'earlyRefusals', 'assumedLifetimeMs'],
+  ...['expiresAt', 'refreshAt', 'refusalIsIdle', 'lifetimeSeenMs'],
 ];
 const OPEN = [
+  ...['earlyRefusals', 'assumedLifetimeMs'],
   ...['fence', 'leaseOwner', 'leaseUntil', 'attemptedAt', 'forcedAt', 'pauseUntil', 'pauseStep', 'pauseProblem'],
   ...['rejected:v2', 'held:v2:0123456789abcdef', 'checked', 'forgetAt'],
 ];
@@ -78,7 +79,7 @@ async function start() {
       const store = createPairTable({
         dynamodb: { ...table.through, getItem: async () => altered },
         tableName: TABLE,
-        sealer: createSealer({ environment: 'dev', keys: keysOf(exampleKey()) }),
+        sealer: createSealer('dev', keysOf(exampleKey())),
         now: () => START,
         onUnreadable: (reason) => unreadable.push(reason),
       });

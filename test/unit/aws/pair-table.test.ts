@@ -201,8 +201,6 @@ describe('a token that cannot be read', () => {
     ['sealed in a format that is not known', { sealedToken: { B: Buffer.of(2, 1, 2, 3) } }],
     ['of another type', { sealedToken: { S: 'text' } }],
     ['without what it was sealed with', { fingerprint: { NULL: true } }],
-    ['of a release that counted refusals', { earlyRefusals: { N: '1' } }],
-    ['of a release that shortened life times', { assumedLifetimeMs: { N: '150000' } }],
   ])('is left alone for a minute when it is %s, and its flags count', async (_how, altered) => {
     const { store, pair, put, item, unreadable } = await connect();
     await give(store, pair);

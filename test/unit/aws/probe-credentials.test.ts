@@ -46,5 +46,5 @@ async function start(roleArn: string, timeoutMs = 10_000) {
     sts.destroy();
     await standIn.close();
   });
-  return { ...standIn, read: createProbeCredentials({ sts, roleArn, timeoutMs }) };
+  return { ...standIn, read: createProbeCredentials(sts, roleArn, timeoutMs) };
 }

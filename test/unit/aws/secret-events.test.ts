@@ -24,7 +24,8 @@ it.each([
 
 it.each([
   { ...EVENT, 'detail-type': 'AWS API Call via CloudTrail' },
-  { ...EVENT, 'detail-type': 'Scheduled Event', detail: {} },
+  { ...EVENT, 'detail-type': ['Secret Label Updated'] },
+  { source: EVENT.source },
   ...['AWSPENDING', 'AWSPREVIOUS', 'my-label'].map(labelUpdated),
   ...['token-broker/prod/acme', 'token-broker/test2/acme', 'token-broker/test', 'token-broker/test/'].map(named),
   ...['token-broker/test/acme/copy', 'token-broker/test/-acme', 'token-broker/test/acme\n'].map(named),
@@ -35,8 +36,6 @@ it.each([
 
 it.each([
   ENVELOPE,
-  { source: EVENT.source },
-  { ...EVENT, 'detail-type': ['Secret Label Updated'] },
   { ...EVENT, detail: null },
   { ...EVENT, detail: JSON.stringify(detail) },
   ...['name', 'labelUpdated', 'versionId'].map((member) => ({ ...EVENT, detail: { ...detail, [member]: undefined } })),

@@ -85,7 +85,7 @@ describe('reading the secret of a client', () => {
     ['bad-gateway', 'SyntaxError', 2],
     ['reset', 'ECONNRESET', 2],
     ['garbage', 'SyntaxError', 2],
-    ['misshapen', 'an answer without a value', 1],
+    ['misshapen', 'another secret', 1],
   ] satisfies [Fault, string, number][])(
     'takes %s for being down, after at most one repetition',
     async (fault, cause, times) => {

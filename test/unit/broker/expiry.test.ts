@@ -7,6 +7,7 @@ const TOKEN = 'tok-4f9Kq2ZxV7mN1bR8';
 const LONG = { settings: { maxLifetimeSeconds: 1e12 } };
 const HALF_AN_HOUR = 'response 1800';
 
+type Settings = NonNullable<Answer['settings']>;
 type Members = Readonly<Record<string, unknown>>;
 
 /** What tells how many seconds the token lives from the start of its request, or how the explanation begins. */
@@ -174,7 +175,7 @@ describe('of several that tell an expiry', () => {
 });
 
 describe('the settings', () => {
-  it.each<[Answer['settings'], Members, string]>([
+  it.each<[Settings, Members, string]>([
     [{ assumedLifetimeSeconds: 60 }, {}, 'assumed 60'],
     [{ tokenLifetimeSeconds: 1_800 }, {}, 'configured 1800'],
     [{ tokenLifetimeSeconds: 7_200, maxLifetimeSeconds: 3_600 }, {}, 'configured 3600'],
@@ -186,7 +187,7 @@ describe('the settings', () => {
     [{ response: { lifetimeUnit: 'milliseconds' } }, { expires: 3_600_000, expiresInMs: '3600000' }, 'response 3600'],
     [{ response: { lifetimeMember: 'lasts', lifetimeUnit: 'milliseconds' } }, { lasts: '3600000' }, 'response 3600'],
     [{ response: { lifetimeUnit: 'milliseconds' } }, { expires_in: 1_500_000_000 }, 'response 86400'],
-    ...[undefined, null, 'soon'].map((lasts): [Answer['settings'], Members, string] => [
+    ...[undefined, null, 'soon'].map((lasts): [Settings, Members, string] => [
       { response: { lifetimeMember: 'lasts' }, tokenLifetimeSeconds: 60 },
       { lasts, expires_in: 60 },
       'response.lifetimeMember names',
