@@ -204,7 +204,10 @@ export function createFleetModel() {
   /** Judges the life of a token by what the services truly handed out. */
   function judgeLife({ token }: Issue, pair: Pair, now: number, who: string): void {
     const known = tokens.get(token.accessToken.reveal());
-    if (known === undefined || pairKey(known.pair) !== pairKey(pair)) return accuse(`${who}: not this pair’s`);
+    if (known === undefined || pairKey(known.pair) !== pairKey(pair)) {
+      accuse(`${who}: not this pair’s`);
+      return;
+    }
 
     const tellings = known.tellings.filter(({ expiresAt }) => token.expiresAt <= expiresAt);
     if (tellings.length === 0) accuse(`${who}: is said to live longer than the service has said`);
