@@ -32,12 +32,6 @@ describe('npm run deploy, diff and bootstrap', () => {
     expect(requests.map(({ body }) => body)).toEqual([expect.stringContaining('Action=GetCallerIdentity')]);
   });
 
-  it('bootstrap with arguments that the CDK takes', { timeout: 60_000 }, async () => {
-    const { exitCode, stdout } = await run(['bootstrap', 'dev', '--show-template']);
-    expect(exitCode).toBe(0);
-    expect(stdout).toContain('AWS::SSM::Parameter');
-  });
-
   it.each([
     ['no environment', ['deploy']],
     ['an unknown one', ['deploy', 'toString']],

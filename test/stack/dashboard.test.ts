@@ -30,17 +30,6 @@ it('the dashboard begins with the alarms that tell the operators, and answers on
   ]);
 });
 
-it('has the same widgets for every service, with any list of services', () => {
-  const services = { other: { authUrl: 'https://auth.example.com' } };
-  const others = widgetsOf(synthesise('test', { ...exampleForm(), services, accessRules: [] }));
-  const ofService = (service: string, all = widgets) =>
-    all.flatMap(({ properties: { title = '' } }) => (title.startsWith(`${service}: `) ? title.split(': ')[1] : []));
-  expect(ofService('customer-insights')).toHaveLength(7);
-  expect(ofService('merchant-payment-cleansing')).toEqual(ofService('customer-insights'));
-  expect(ofService('other', others)).toEqual(ofService('customer-insights'));
-  expect(ofService('customer-insights', others)).toEqual([]);
-});
-
 it('has a title of its own for every graph and nothing without metrics, in rows without a gap', () => {
   const graphs = widgets.filter(({ type }) => type === 'metric');
   expect(new Set(graphs.map(({ properties }) => properties.title)).size).toBe(graphs.length);
@@ -74,14 +63,6 @@ it('shows with the alarms what the functions write, all of it but for what is li
   const seen = new Set(ofBroker.map(kindOf));
   const unseen = new Set(emitted.map(kindOf).filter((kind) => !seen.has(kind)));
   expect([...unseen].toSorted()).toEqual(UNSEEN);
-});
-
-it('shows of AWS only what its own documentation has', () => {
-  const ofAws = widgets.flatMap(metricsIn).filter((key) => !key.startsWith('["TokenBroker"'));
-  const names = ['ConcurrentExecutions', 'Duration', 'Errors', 'Throttles', 'Url4xxCount', 'UrlRequestCount'];
-  expect([...new Set(ofAws.map((key) => `${key.slice(2, key.indexOf('","'))} ${kindOf(key)}`))].toSorted()).toEqual(
-    names.map((name) => `AWS/Lambda ${name} by FunctionName, Resource`),
-  );
 });
 
 it('has an outcome for every problem there is, and every reason to read past a record or to ignore an event', () => {

@@ -158,10 +158,11 @@ function check(name: string, form: unknown, change: (stack: Stack) => unknown = 
 /** What matters of the file that the CDK writes. */
 interface Report {
   readonly pluginReports: readonly {
-    readonly violations: readonly {
-      readonly ruleName: string;
-      readonly violatingConstructs: readonly { readonly constructPath: string }[];
-    }[];
+    readonly violations: readonly { readonly ruleName: string; readonly violatingConstructs: readonly Place[] }[];
     readonly suppressedViolations?: readonly { readonly acknowledgedId: string; readonly acknowledgedAt: string }[];
   }[];
+}
+
+interface Place {
+  readonly constructPath: string;
 }

@@ -100,14 +100,6 @@ describe('what is no incident of a service', () => {
     expect((await run()).subjects).toEqual([DOWN]);
   });
 
-  it.each(['rejected', 'misconfigured', 'secret-malformed'] satisfies Finding[])(
-    'is a service on which every credential is %s',
-    async (finding) => {
-      const { run } = createHealthWorld({ clients: clientsNamed(6), answer: () => finding });
-      expect((await run()).subjects).toHaveLength(6);
-    },
-  );
-
   it('are checks that met their budget, which say nothing about the service', async () => {
     const { run } = createHealthWorld({ answer: () => ({ finding: 'throttled', provenBy: 'latch' }) });
     expect((await run()).subjects).toEqual([]);

@@ -3,20 +3,13 @@ import { parseLocalConfig } from '../../../lib/settings/local-config.ts';
 import { exampleRule, exampleService } from '../../support/example.ts';
 import { changed, exampleForm, faultsIn } from './example-form.ts';
 
-const CALLER = {
-  role: 'arn:aws:iam::111111111111:role/billing',
-  accessKeyId: 'AKIDTEST',
-  secretAccessKey: 'not-secret',
-};
+const ROLE = 'arn:aws:iam::111111111111:role/billing';
+const CALLER = { role: ROLE, accessKeyId: 'AKIDTEST', secretAccessKey: 'not-secret' };
+const credentials = { acme: { client_id: 'id-of-acme', secret: 'secret-of-acme' } };
 
 function exampleConfig() {
   const { services, accessRules } = exampleForm();
-  return {
-    services,
-    accessRules,
-    callers: [CALLER],
-    credentials: { acme: { client_id: 'id-of-acme', secret: 'secret-of-acme' } },
-  };
+  return { services, accessRules, callers: [CALLER], credentials };
 }
 
 describe('a local configuration', () => {
@@ -26,7 +19,7 @@ describe('a local configuration', () => {
       accessRules: [exampleRule()],
       provenForSeconds: 3_600,
       callers: [CALLER],
-      credentials: { acme: { client_id: 'id-of-acme', secret: 'secret-of-acme' } },
+      credentials,
     });
   });
 
@@ -44,9 +37,8 @@ describe('a local configuration', () => {
   });
 
   it('takes every form of a credential that Secrets Manager may hold', () => {
-    const credentials = {
-      acme: { username: 'a', password: 'b', services: { 'customer-insights': { client_secret: 'c' } } },
-    };
+    const services = { 'customer-insights': { client_secret: 'c' } };
+    const credentials = { acme: { username: 'a', password: 'b', services } };
     expect(parseLocalConfig({ ...exampleConfig(), credentials }).credentials).toEqual(credentials);
   });
 
@@ -60,7 +52,6 @@ describe('a local configuration', () => {
     ['accessRules/0/services', ['x'], 'accessRules[0].services[0]: is not one of the services'],
     ['callers', undefined, 'callers: is missing'],
     ['credentials', undefined, 'credentials: is missing'],
-    ['account', '1', 'account: must be 12 digits in quotes'],
     ['callers', [], 'callers: must not be empty'],
     ['callers', [CALLER, CALLER], 'callers[1]: is there twice'],
     ['callers/0/role', 'billing', 'callers[0].role: must be the ARN of an IAM role'],

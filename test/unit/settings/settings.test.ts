@@ -64,10 +64,6 @@ describe('settings', () => {
     const environment = parseEnvironment('test', changed(exampleForm(), 'health', { every }));
     expect(toBrokerSettings(environment).provenForSeconds).toBe(seconds);
   });
-
-  it('allow an environment that no role may call yet', () => {
-    expect(parseEnvironment('test', { ...exampleForm(), accessRules: [] }).accessRules).toEqual([]);
-  });
 });
 
 describe('settings and the broker agree', () => {
