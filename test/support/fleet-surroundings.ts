@@ -27,7 +27,7 @@ export interface SentRequest {
 }
 
 /** One token request as its service saw it. */
-export interface SeenRequest extends SentRequest {
+interface SeenRequest extends SentRequest {
   readonly outcome: 'token' | 'rejected' | 'failed';
 }
 
