@@ -126,11 +126,18 @@ export async function askForCaller(connection: Connection, limits: WorkLimits): 
 
 /** As `request`; the error of a refusal by the access rules tells also who was refused, and what the rules allow. */
 async function requestForPair(connection: Connection, path: string, asked: object, limits: WorkLimits): Promise<Reply> {
+  let used: ReturnType<typeof connection.credentials> | undefined;
+  const credentials = () => {
+    used = connection.credentials();
+    return used;
+  };
   try {
-    return await request(connection, path, asked, limits);
+    return await request({ ...connection, credentials }, path, asked, limits);
   } catch (error) {
     if (!isProblem(error, 'access-denied')) throw error;
-    const caller = await askForCaller({ ...connection, maxAttempts: 1 }, limits).catch(() => undefined);
+    // It is about the role that was refused, so the same credentials sign.
+    const signing = { ...connection, credentials: () => used ?? credentials(), maxAttempts: 1 };
+    const caller = await askForCaller(signing, limits).catch(() => undefined);
     if (caller === undefined) throw error;
     const rules = caller.rules.map(ruleText).join('; ');
     const may = rules === '' ? 'no access rule names it' : `its access rules allow ${rules}`;

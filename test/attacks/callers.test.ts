@@ -53,12 +53,7 @@ it('an ARN that is nearly the one of an access rule is refused, with any one cha
   }
 });
 
-interface Combination {
-  readonly role: string;
-  readonly client: string;
-  readonly service: string;
-  readonly operation: Operation;
-}
+type Combination = (typeof EVERYTHING)[number];
 
 function ruleFor({ role, client, service, operation }: Combination): AccessRule {
   const arn = `arn:aws:iam::111111111111:role/${role}`;

@@ -1,8 +1,8 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { DeleteItemCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
-import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
 import { sealingKeyName } from '../../functions/contract.ts';
 import type { Fault } from '../support/aws-faults.ts';
@@ -16,36 +16,30 @@ let table: Awaited<ReturnType<typeof startFaultyEndpoint>>;
 let secrets: Awaited<ReturnType<typeof startSecretsManager>>;
 let service: RawServer;
 let reply: Reply;
-let direct: DynamoDBClient;
+let clients = 0;
 
 beforeAll(async () => {
   dynamodb = await startDynamoDB();
   table = await startFaultyEndpoint(dynamodb.url);
   secrets = await startSecretsManager();
   service = await startRawServer({ onRequest: (socket) => reply(socket) });
-  direct = new DynamoDBClient({ endpoint: dynamodb.url, region: 'us-east-1', credentials: ACCESS });
+  const direct = new DynamoDBClient({ endpoint: dynamodb.url, region: 'us-east-1', credentials: ACCESS });
   await ensurePairTable(direct, 'pairs');
-  const version = '11111111-1111-4111-8111-111111111111';
-  const client = JSON.stringify({ client_id: 'id', secret: 'secret' });
-  secrets.store.create('token-broker/test/acme').versions.add(version, { SecretString: client });
+  direct.destroy();
   const key = 'a sealing key for tests, long enough';
-  secrets.store.create(sealingKeyName('test')).versions.add(version, { SecretString: key });
+  secrets.store.create(sealingKeyName('test')).versions.add(VERSION, { SecretString: key });
 });
 afterAll(async () => {
-  direct.destroy();
   await service.close();
   await secrets.close();
   await table.close();
   await dynamodb.close();
 });
-beforeEach(async () => {
-  await direct.send(new DeleteItemCommand({ TableName: 'pairs', Key: { pair: { S: 'acme/customer-insights' } } }));
-});
-
 const TOKEN = http(200, '{"access_token":"token-1","expires_in":3600}');
 const SILENT: Reply = () => undefined;
 /** What the broker knows on a machine so busy that the last-resort timer answers, too. */
 const TIMEOUT = 'token-endpoint-timeout';
+const VERSION = '11111111-1111-4111-8111-111111111111';
 const ACCESS = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' };
 
 it.each<[string, Fault | undefined, Fault | undefined, Reply, number, readonly (number | string)[], string?]>([
@@ -57,11 +51,14 @@ it.each<[string, Fault | undefined, Fault | undefined, Reply, number, readonly (
 ])(
   'the process of a request has nothing left to do after the answer: %s',
   async (_, ofDynamoDB, ofSecrets, ofService, remainingMs, expected, path = '/token') => {
+    const client = `client-${++clients}`;
+    const SecretString = JSON.stringify({ client_id: 'id', secret: 'secret' });
+    secrets.store.create(`token-broker/test/${client}`).versions.add(VERSION, { SecretString });
     table.failWith(ofDynamoDB);
     secrets.failWith(ofSecrets);
     reply = ofService;
     const program = fileURLToPath(new URL('deadline-process.ts', import.meta.url));
-    const child = fork(program, [`http://127.0.0.1:${service.port}`, path, String(remainingMs)], {
+    const child = fork(program, [`http://127.0.0.1:${service.port}`, path, String(remainingMs), client], {
       env: {
         ...process.env,
         AWS_REGION: 'us-east-1',

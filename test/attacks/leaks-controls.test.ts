@@ -19,7 +19,7 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
   });
 
   it('is found on every stream, on the console, in warnings of Node, in hidden members and in causes', async () => {
-    const { written } = captureOutput();
+    const written = captureOutput();
     process.stdout.write(marks.token);
     process.stderr.write(Buffer.from(marks.secret));
     writeLine(marks.clientId);

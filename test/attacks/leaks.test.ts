@@ -17,48 +17,35 @@ const REJECTED = 'credential-rejected';
 
 type Row<Value> = readonly [what: string, of: (marks: Marks, echo: string) => Value, outcome: Outcome];
 
-/** Bytes of a token endpoint. `ECHO` is everything. */
+/** Everything in the body, the reason and a header. */
+const echoed = (status: number, header: string) => (_: Marks, echo: string) =>
+  http(status, echo, `${header}: ${echo}`).replace(' X\r\n', ` ${echo}\r\n`);
+
+/** Bytes of a token endpoint. */
 const BYTES: readonly Row<string>[] = [
-  ...(
-    [
-      [401, 'www-authenticate', REJECTED],
-      [400, 'content-type', ODD],
-      [429, 'retry-after', UNAVAILABLE],
-      [307, 'location', ODD],
-      [200, 'content-type', UNUSABLE],
-      [999, 'x-echo', ODD],
-    ] as const
-  ).map(
-    ([status, header, outcome]): Row<string> => [
-      `${status} with everything in its body, its reason and ${header}`,
-      (_, echo) => http(status, echo, `${header}: ${echo}`).replace(' X\r\n', ` ${echo}\r\n`),
-      outcome,
-    ],
-  ),
+  ['401 and a challenge', echoed(401, 'www-authenticate'), REJECTED],
+  ['429 and when to come back', echoed(429, 'retry-after'), UNAVAILABLE],
+  ['307 and where to go', echoed(307, 'location'), ODD],
+  ['200 and a type', echoed(200, 'content-type'), UNUSABLE],
+  ['999', echoed(999, 'x-echo'), ODD],
   ['a page', (_, echo) => http(200, `<html><title>${echo}</title></html>`, 'content-type: text/html'), UNUSABLE],
-  ['a form', (_, echo) => http(200, `${new URLSearchParams({ echo })}`, `content-type: ${FORM}`), UNUSABLE],
   ['JSON that is cut off', (_, echo) => http(200, `{"echo":"${echo}`), UNUSABLE],
-  ['JSON that goes on', (marks, echo) => http(200, `{"access_token":"${marks.token}"}${echo}`), UNUSABLE],
   ['a text that is said to be JSON', (marks) => http(200, marks.secret), UNUSABLE],
   ['a compressed body', (_, echo) => http(200, gzipSync(echo).toString('latin1'), 'content-encoding: gzip'), UNUSABLE],
   ['bytes that are no UTF-8', (_, echo) => http(200, `${echo}\u00ff\u00fe`), UNUSABLE],
   ['a body without an end', (_, echo) => `${CHUNKED}4000\r\n${echo}`, 'token-endpoint-timeout'],
-  ['a body that is too large', (_, echo) => http(200, echo.repeat(4_000)), UNUSABLE],
   ['headers that are too large', (_, echo) => `${head(200)}x-echo: ${echo.repeat(300)}\r\n\r\n`, UNUSABLE],
   ['a malformed first line', (_, echo) => `${echo}\r\n\r\n`, ODD],
-  ['a malformed length', (_, echo) => `${head(200)}content-length: ${echo}\r\n\r\n`, ODD],
   ['a malformed chunk', (_, echo) => `${CHUNKED}${echo}\r\n`, ODD],
   ['another protocol', (_, echo) => `HTTP/1.1 101 ${echo}\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n`, UNAVAILABLE],
 ];
 const CHUNKED = `${head(200)}transfer-encoding: chunked\r\n\r\n`;
-const FORM = 'application/x-www-form-urlencoded';
 
 /** JSON of a token endpoint, by status. */
 const BODIES: readonly (readonly [status: number, ...Row<unknown>])[] = [
   [400, 'the members of an error', (_, echo) => ({ error: echo, error_description: echo, error_uri: echo }), ODD],
   [400, 'the description of a known error', (_, echo) => ({ error: 'invalid_scope', message: echo }), ODD],
   [400, 'the description of a rejection', (_, echo) => ({ error: 'invalid_client', message: echo }), REJECTED],
-  [400, 'names in an error', (marks) => ({ [marks.secret]: { [marks.token]: marks.clientId } }), ODD],
   [200, 'an error within a success', (_, echo) => ({ error: echo, access_token: echo }), UNUSABLE],
   [200, 'names of members', (marks, echo) => ({ [marks.secret]: 1, [marks.token]: 2, [echo]: 3 }), UNUSABLE],
   [200, 'the client id as a name', (marks) => ({ [marks.clientId]: { [`my-${marks.clientId}`]: 1 } }), UNUSABLE],
@@ -69,11 +56,9 @@ const BODIES: readonly (readonly [status: number, ...Row<unknown>])[] = [
     ({ secret, token }) => ({ [secret]: secret, data: { [token]: { [secret]: 1 } } }),
     UNUSABLE,
   ],
-  [200, 'a list', (marks, echo) => [marks.secret, marks.token, echo], UNUSABLE],
   [200, 'wrong types', (marks, echo) => ({ access_token: [marks.token], expires_in: echo }), UNUSABLE],
   [200, 'two tokens', (marks) => ({ access_token: marks.token, token: marks.secret }), UNUSABLE],
   [200, 'a token with NUL', (marks) => ({ access_token: `${marks.token}\u0000${marks.secret}` }), UNUSABLE],
-  [200, 'an expired token', (marks, echo) => ({ access_token: marks.token, expires_in: 0, echo }), UNUSABLE],
   [500, 'a fault of a gateway', (_, echo) => ({ fault: { faultstring: echo, detail: [echo] } }), UNAVAILABLE],
   [200, 'the secret as the token', (marks) => ({ access_token: marks.secret }), UNUSABLE],
   [200, 'a token that holds the secret', (marks) => ({ access_token: `x-${marks.secret}` }), UNUSABLE],
@@ -81,19 +66,20 @@ const BODIES: readonly (readonly [status: number, ...Row<unknown>])[] = [
 ];
 
 /** What stands beside a token. */
-const BESIDES: readonly Row<object>[] = (
+const BESIDES: readonly Row<object>[] = [
+  ['a member that the broker does not read', (_, echo) => ({ message: echo }), 'issued'],
+  ['the token in token_type', (marks) => ({ token_type: marks.token }), 'issued'],
+  ['the secret in token_type', (marks) => ({ token_type: marks.secret }), 'issued'],
+  ['everything in scope', (_, echo) => ({ scope: echo }), 'issued'],
+  ['the Basic value in scope', (marks) => ({ scope: basicOf(marks) }), 'issued'],
+  ['everything in a member to be passed on', (_, echo) => ({ instance: echo }), 'issued'],
   [
-    ['a member that the broker does not read', (_, echo) => ({ message: echo })],
-    ['a refresh token', (marks) => ({ refresh_token: marks.secret })],
-    ['the token in token_type', (marks) => ({ token_type: marks.token })],
-    ['the secret in token_type', (marks) => ({ token_type: marks.secret })],
-    ['everything in scope', (_, echo) => ({ scope: echo })],
-    ['the Basic value in scope', (marks) => ({ scope: basicOf(marks) })],
-    ['everything in a member to be passed on', (_, echo) => ({ instance: echo })],
-    ['marks below a member to be passed on', ({ token, secret }) => ({ instance: { a: [token], [secret]: secret } })],
-    ['the client id in a member to be passed on', (marks) => ({ instance: marks.clientId })],
-  ] satisfies readonly (readonly [string, Row<object>[1]])[]
-).map(([what, of]) => [what, of, 'issued']);
+    'marks below a member to be passed on',
+    ({ token, secret }) => ({ instance: { a: [token], [secret]: secret } }),
+    'issued',
+  ],
+  ['the client id in a member to be passed on', (marks) => ({ instance: marks.clientId }), 'issued'],
+];
 
 const PAIR = { client: 'acme', service: 'customer-insights' };
 const members = (body: unknown) => ({ body: JSON.stringify(body) });
@@ -105,36 +91,16 @@ const BAD = 'invalid-request';
 /** Requests of a caller that puts its secrets and tokens where they do not belong. */
 const EVENTS: readonly Row<Path['event']>[] = [
   ['refused', ({ token }) => members({ ...PAIR, refused: token }), BAD],
-  ['min_ttl', ({ token }) => members({ ...PAIR, min_ttl: token }), BAD],
-  ['client, with a line break', ({ token }) => members({ ...PAIR, client: `${token}\n` }), BAD],
   ['service, as a Basic value', (marks) => members({ ...PAIR, service: `Basic ${basicOf(marks)}` }), BAD],
   ['the name of an unknown member', ({ token, secret }) => members({ ...PAIR, [token]: 1, [secret]: secret }), BAD],
   ['a body that is no JSON', ({ token }) => ({ body: token }), BAD],
-  ['JSON that breaks off', ({ token }) => ({ body: `{"client":"acme","token":"${token}` }), BAD],
   ['a body that is no base64', ({ token }) => ({ body: `${token}!`, isBase64Encoded: true }), BAD],
-  [
-    'a form that names it twice',
-    (marks) => ({
-      ...headers({ 'content-type': FORM }, marks),
-      body: `${encodeURIComponent(marks.secret)}=1&`.repeat(2),
-    }),
-    BAD,
-  ],
   ['the query', ({ token }) => ({ rawQueryString: `access_token=${token}` }), BAD],
   ['the path', ({ token }) => ({ rawPath: `/token/${token}` }), 'not-found'],
   ['the method', ({ token }) => ({ requestContext: requestContext(signedBy(BILLING), token) }), 'method-not-allowed'],
   ['the content type', (marks) => headers({ 'content-type': marks.token }, marks), 'unsupported-media-type'],
-  [
-    'headers',
-    (marks) => headers({ authorization: basicOf(marks), cookie: marks.token, [marks.secret]: 'x' }, marks),
-    'issued',
-  ],
-  ['a body of 20 kB', ({ token }) => members({ ...PAIR, x: token.repeat(800) }), 'content-too-large'],
-  [
-    'a request without a signature',
-    ({ token }) => ({ ...members({ client: token }), requestContext: requestContext(undefined) }),
-    'access-denied',
-  ],
+  ['headers', (marks) => headers({ authorization: basicOf(marks), [marks.secret]: marks.token }, marks), 'issued'],
+  ['what is not signed', ({ token }) => ({ body: token, requestContext: requestContext(undefined) }), 'access-denied'],
   ['an input that is not an event', ({ sessionToken }) => ({ rawPath: { sessionToken } }), 'not-found'],
 ];
 const BILLING = 'arn:aws:sts::111111111111:assumed-role/billing/run-1';
@@ -144,13 +110,10 @@ const MALFORMED = 'credential-malformed';
 /** Secrets that cannot be used, or hardly. */
 const SECRETS: readonly Row<string | Uint8Array>[] = [
   ['JSON that breaks off', (marks) => credentialOf(marks.clientId, marks.secret).slice(0, -9), MALFORMED],
-  ['JSON that goes on', (marks) => `${credentialOf(marks.clientId, marks.secret)}${marks.secret}`, MALFORMED],
   ['a secret without quotes', ({ clientId, secret }) => `{"client_id":"${clientId}","secret":${secret}}`, MALFORMED],
-  ['JSON in JSON', (marks) => JSON.stringify(credentialOf(marks.clientId, marks.secret)), MALFORMED],
   ['the bare secret', ({ secret }) => secret, MALFORMED],
   ['bytes', ({ secret }) => Buffer.from(secret), MALFORMED],
   ['the secret as a name', ({ clientId, secret }) => JSON.stringify({ [clientId]: secret, [secret]: 1 }), MALFORMED],
-  ['lists', ({ clientId, secret }) => JSON.stringify({ client_id: [clientId], secret: { [secret]: 1 } }), MALFORMED],
   [
     'two secrets',
     (marks) => JSON.stringify({ client_id: 'x', secret: marks.secret, password: `${marks.secret}2` }),
@@ -194,7 +157,6 @@ const ECHOES: readonly (readonly [string, (response: ServerResponse, echo: strin
   ['breaks off', (to, echo) => to.writeHead(200, TYPE).end(`{"SecretString":"${echo}`)],
   ['hangs up', (to, echo) => to.writeHead(200, { ...TYPE, 'content-length': 9_999 }).write(echo, () => to.destroy())],
   ['answers with a page', (to, echo) => to.writeHead(502, echo, { 'content-type': 'text/html' }).end(`<html>${echo}`)],
-  ['sends elsewhere', (to, echo) => to.writeHead(301, { location: `https://example.com/?${echo}` }).end(echo)],
   [
     'answers with something else',
     (to, echo, { secret }) => {
@@ -255,7 +217,6 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
   it.each<Row<string | Uint8Array>>([
     ['too short', ({ sealingKey }) => sealingKey.slice(0, 31), 'issued'],
     ['bytes', ({ sealingKey }) => Buffer.from(sealingKey), 'issued'],
-    ['a credential', (marks) => credentialOf(marks.clientId, marks.secret), 'issued'],
   ])('a sealing key that is %s', async (_, keyOf, outcome) => {
     await world.expectSilence({ sealingKey: of(keyOf) }, outcome);
   });

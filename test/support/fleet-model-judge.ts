@@ -4,12 +4,6 @@ import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
 import type { Problem } from '../../functions/broker/problem.ts';
 import type { HandOut } from './fleet-model-world.ts';
 
-/** What the service told an environment about a token's life, by the environment's clock. */
-interface Telling {
-  readonly expiresAt: number;
-  readonly lifetimeMs: number;
-}
-
 /** The circumstances of one answer. */
 interface Circumstances {
   readonly pair: Pair;
@@ -19,11 +13,9 @@ interface Circumstances {
   readonly now: number;
   /** The environment could not reach the store. */
   readonly isAlone: boolean;
-  /**
-   * How long, when the call began, the pair had been disabled, its token withdrawn, and its credential gone; as far as the
-   * environment could know.
-   */
+  /** How long the pair had been disabled when the call began, as far as the environment could know. */
   readonly disabledMs: number;
+  /** The same for its token, and for its credential. */
   readonly withdrawnMs: number;
   readonly goneMs: number;
   /** Nothing has gone wrong yet in this story but with services. */
@@ -32,15 +24,16 @@ interface Circumstances {
 
 /** Judges every answer by what the services truly handed out. */
 export function createJudge(accuse: (of: string) => void) {
-  const tokens = new Map<string, { readonly handOut: HandOut; readonly tellings: readonly Telling[] }>();
+  /** By token: what the service told environments about its life, by their clocks. */
+  const tokens = new Map<string, { handOut: HandOut; tellings: { expiresAt: number; lifetimeMs: number }[] }>();
   let hasRepeated = false;
 
   return {
     seeHandOut(handOut: HandOut, toldMs: number, requestStartedAt: number) {
-      const before = tokens.get(handOut.text)?.tellings ?? [];
-      hasRepeated ||= before.length > 0;
+      const tellings = tokens.get(handOut.text)?.tellings ?? [];
+      hasRepeated ||= tellings.length > 0;
       const lifetimeMs = Math.min(toldMs, MAX_LIFETIME_MS);
-      const tellings = [...before, { expiresAt: requestStartedAt + lifetimeMs, lifetimeMs }];
+      tellings.push({ expiresAt: requestStartedAt + lifetimeMs, lifetimeMs });
       tokens.set(handOut.text, { handOut, tellings });
     },
 
@@ -50,8 +43,9 @@ export function createJudge(accuse: (of: string) => void) {
       const text = token.accessToken.reveal();
       const who = `environment ${environment}, ${text}`;
       const known = tokens.get(text);
-      if (known === undefined || pairKey(known.handOut.pair) !== pairKey(pair))
+      if (known === undefined || pairKey(known.handOut.pair) !== pairKey(pair)) {
         return accuse(`${who}: not this pair’s`);
+      }
 
       const tellings = known.tellings.filter(({ expiresAt }) => token.expiresAt <= expiresAt);
       if (tellings.length === 0) accuse(`${who}: is said to live longer than the service has said`);
@@ -73,9 +67,9 @@ export function createJudge(accuse: (of: string) => void) {
       }
     },
 
-    judgeProblem({ type, retryAfterSeconds }: Problem) {
+    judgeProblem({ type, retryAfterSeconds = 1 }: Problem) {
       const longest = HELD.has(type) ? 3_600 : 300;
-      const isSane = retryAfterSeconds === undefined || (retryAfterSeconds >= 1 && retryAfterSeconds <= longest);
+      const isSane = retryAfterSeconds >= 1 && retryAfterSeconds <= longest;
       if (!isSane) accuse(`${type} asks to wait ${retryAfterSeconds} s`);
     },
   };

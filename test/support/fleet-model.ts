@@ -1,22 +1,25 @@
 import type { SecretReading } from '../../functions/broker/credential/secret.ts';
+import type { Issue } from '../../functions/broker/pair/decision.ts';
 import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
 import { Problem } from '../../functions/broker/problem.ts';
-import { createFleet } from './fleet.ts';
-import { createCalls } from './fleet-model-calls.ts';
-import { createHosts, type Host } from './fleet-model-hosts.ts';
+import type { SecretStage } from '../../functions/contract.ts';
+import { createFleet, PATIENCE_MS } from './fleet.ts';
+import { createHosts, type Host, LONGEST_CALL_MS } from './fleet-model-hosts.ts';
 import { createJudge } from './fleet-model-judge.ts';
 import { keepLedger } from './fleet-model-ledger.ts';
-import { watchPace } from './fleet-model-pace.ts';
-import { LONGEST_CALL_MS } from './fleet-model-witness.ts';
 import { CALM, CLIENTS, createModelWorld, type HandOut, PAIRS, SERVICES } from './fleet-model-world.ts';
-import type { StoreFault } from './fleet-store.ts';
-import type { SentRequest } from './fleet-surroundings.ts';
+import type { SentRequest, StoreFault } from './fleet-surroundings.ts';
 import { seededRandom } from './seeded-random.ts';
 
-/** What goes wrong for a share of all calls to something, drawn with a seed of its own. */
-export interface Trouble<Fault> {
+interface Ask {
+  readonly pair: Pair;
+  readonly minTtlSeconds: number;
+  readonly refuses: 'nothing' | 'the last token' | 'an unknown token';
+}
+
+/** What goes wrong for a share (from 0 to 1) of all calls to something, drawn with a seed of its own. */
+interface Trouble<Fault> {
   readonly fault: Fault;
-  /** From 0 to 1. */
   readonly share: number;
   readonly seed: number;
 }
@@ -29,12 +32,10 @@ export function createFleetModel() {
   const { clock, shared, surroundings } = fleet;
   const world = createModelWorld(clock);
   const hosts = createHosts(fleet);
-  const { witness } = hosts;
-  const judge = createJudge(witness.accuse);
-  const ledger = keepLedger(fleet, witness);
-  const pace = watchPace(witness, fleet.services);
-  const calls = createCalls({ clock, hosts, judge, hasHeardRejection: ledger.hasHeardRejection, stoppedMs });
-
+  const { accuse } = hosts;
+  const judge = createJudge(accuse);
+  const ledger = keepLedger(fleet, hosts);
+  const lastTokens = new Map<string, string>();
   const disabledAt = new Map<string, number>();
   const handedOut = new WeakMap<object, { readonly handOut: HandOut; readonly toldMs: number }>();
   let secretsFailedAt = Number.NEGATIVE_INFINITY;
@@ -43,9 +44,8 @@ export function createFleetModel() {
   surroundings.serviceLatencyMs = ({ service }) => world.moodOf(service).latencyMs;
   surroundings.answer = (_, request) => {
     const { pair, version } = request;
-    const lease = ledger.seeRequest(request);
+    ledger.seeRequest(request, world.moodOf(pair.service).latencyMs);
     checkCredential(request);
-    if (lease !== undefined) pace.seeRequest(request, lease, world.moodOf(pair.service).latencyMs);
     const { answer, handOut, toldMs } = world.answer(pair, version);
     if (handOut !== undefined) handedOut.set(request, { handOut, toldMs });
     return answer;
@@ -53,7 +53,7 @@ export function createFleetModel() {
   surroundings.onHeard = (request, { response }) => {
     const { status, headers } = response;
     if (status === 401 || status === 400) ledger.seeRejection(request);
-    if (status === 429) pace.seeRetryAfter(request, world.secondsOf(headers['retry-after'], request.at), clock.now());
+    if (status === 429) ledger.seeRetryAfter(request, world.secondsOf(headers['retry-after'], request.at));
     const heard = handedOut.get(request);
     const skewMs = hosts.nowOf(request.from) - clock.now();
     if (heard !== undefined) judge.seeHandOut(heard.handOut, heard.toldMs, request.at + skewMs);
@@ -61,9 +61,33 @@ export function createFleetModel() {
 
   const model = {
     ...hosts,
-    ...calls,
     clock,
     world,
+
+    async ask(host: Host, { pair, minTtlSeconds, refuses }: Ask): Promise<Issue | Problem> {
+      const lastToken = lastTokens.get(pairKey(pair));
+      const refused = { nothing: undefined, 'the last token': lastToken, 'an unknown token': 'f'.repeat(16) }[refuses];
+      const startedAt = clock.now();
+      const asked = host.environment.issue({ pair, minTtlMs: minTtlSeconds * 1_000, refused });
+      const trace = host.environment.traces.at(-1);
+      const answer = await follow(host, asked);
+      if (answer instanceof Problem) {
+        if (answer.type === 'credential-rejected') checkBlame(pair);
+        return answer;
+      }
+      lastTokens.set(pairKey(pair), answer.token.fingerprint);
+      const { number: environment, now } = host.environment;
+      const isAlone = trace?.warnings.has('shared-cache-unavailable') ?? false;
+      const isUntroubled = hosts.isUntroubled();
+      const stopped = stoppedMs(host, pair, startedAt);
+      judge.judgeIssue(answer, { pair, refused, environment, now: now(), isAlone, isUntroubled, ...stopped });
+      return answer;
+    },
+
+    async check(host: Host, pair: Pair, stage: SecretStage): Promise<void> {
+      const result = await follow(host, host.environment.check({ pair, stage }));
+      if (!(result instanceof Problem) && result.finding === 'rejected') checkBlame(pair);
+    },
 
     troubleStore(trouble: Trouble<StoreFault> | undefined) {
       const random = seededRandom(trouble?.seed ?? 0);
@@ -95,19 +119,21 @@ export function createFleetModel() {
 
     /** What an operator does when the service takes the credential again. */
     retry(pair: Pair) {
-      for (const version of shared.peek(pair).rejected.keys()) ledger.forgive(pair, version);
-      pace.forgive(pair);
+      ledger.forgive(pair, shared.peek(pair).rejected.keys());
       shared.change(pair, (record) => ({ ...record, rejected: new Map(), held: new Map(), pause: undefined }));
     },
 
     /** Throws what has gone wrong so far. */
     verify() {
       ledger.settle();
-      calls.checkDeadlines();
+      for (const { host, deadline } of hosts.openCalls) {
+        const isLate = clock.now() > deadline + ANSWER_RESERVE_MS;
+        if (isLate) accuse(`environment ${host.environment.number} does not answer`);
+      }
       for (const pair of hosts.isAtRest() ? PAIRS : []) {
         const { leaseOwner, leaseUntil } = shared.peek(pair);
         const isHeld = leaseOwner !== undefined && leaseUntil > clock.now();
-        if (isHeld) witness.accuse(`no environment ends the lease of ${pairKey(pair)}`);
+        if (isHeld) accuse(`no environment ends the lease of ${pairKey(pair)}`);
       }
       if (hosts.accusations.length > 0) throw new Error(hosts.accusations.join('\n'));
     },
@@ -121,23 +147,45 @@ export function createFleetModel() {
       for (const pair of PAIRS) {
         world.setNamed(pair, true);
         model.setDisabled(pair, false);
-        world.setAccepted(pair, world.currentOf(pair.client), true);
+        world.setAccepted(pair, world.versionWith(pair.client, 'AWSCURRENT'), true);
       }
       await hosts.settle();
       await clock.advance(LONGEST_WAIT_MS);
       if (hosts.living().length === 0) hosts.start(0);
       for (const pair of PAIRS) {
-        const { rejected } = shared.peek(pair);
-        if ((rejected.get(world.currentOf(pair.client))?.count ?? 0) >= 3) continue;
+        const latch = shared.peek(pair).rejected.get(world.versionWith(pair.client, 'AWSCURRENT') ?? '');
+        if (latch !== undefined && latch.count >= 3) continue;
         for (const host of hosts.living()) {
-          const outcome = await clock.run(calls.ask(host, { pair, minTtlSeconds: 0, refuses: 'nothing' }));
-          if (outcome instanceof Problem) witness.accuse(`${pairKey(pair)} is stuck: ${outcome.message}`);
+          const outcome = await clock.run(model.ask(host, { pair, minTtlSeconds: 0, refuses: 'nothing' }));
+          if (outcome instanceof Problem) accuse(`${pairKey(pair)} is stuck: ${outcome.message}`);
         }
       }
       model.verify();
     },
   };
   return model;
+
+  /** Follows one call to its answer, a result or a problem. */
+  async function follow<Result>(host: Host, work: Promise<Result>): Promise<Result | Problem> {
+    const call = { host, deadline: clock.now() + PATIENCE_MS };
+    hosts.openCalls.add(call);
+    try {
+      return await work;
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      judge.judgeProblem(error);
+      return error;
+    } finally {
+      hosts.openCalls.delete(call);
+      const lateMs = clock.now() - call.deadline;
+      if (lateMs > ANSWER_RESERVE_MS) accuse(`an answer ${lateMs} ms late`);
+    }
+  }
+
+  /** Accuses an environment that reports a rejection which the service has not given. */
+  function checkBlame(pair: Pair): void {
+    if (!ledger.hasHeardRejection(pair)) accuse(`${pairKey(pair)} is said to be rejected`);
+  }
 
   /** A clock that has jumped cannot tell ages, and an environment that cannot ask cannot know. */
   function stoppedMs(host: Host, pair: Pair, now: number) {
@@ -152,14 +200,16 @@ export function createFleetModel() {
 
   /** A credential that is deleted, or is not for this service any more, is not sent: each call reads the secret anew. */
   function checkCredential({ from, pair, version, at }: SentRequest): void {
-    const isAlone = witness.hasStoreFailed(from, at - LONGEST_CALL_MS);
+    const isAlone = hosts.hasStoreFailed(from, at - LONGEST_CALL_MS);
     const goneMs = at - Math.max(world.goneAt(pair) ?? at, secretsFailedAt);
     const isLate = goneMs > LONGEST_CALL_MS + (isAlone ? ALONE_TRUST_MS : 0);
-    if (isLate && !witness.hasAnyClockJumped()) {
-      witness.accuse(`environment ${from} sent ${version} to ${pair.service} ${goneMs} ms after it was gone`);
+    if (isLate && !hosts.hasAnyClockJumped()) {
+      accuse(`environment ${from} sent ${version} to ${pair.service} ${goneMs} ms after it was gone`);
     }
   }
 }
+
+const ANSWER_RESERVE_MS = 500;
 
 /** An environment that is alone reads the secret at least this often. */
 const ALONE_TRUST_MS = 60_000;

@@ -14,6 +14,7 @@ interface Answer {
   /** Instead of a finding: why the broker itself has none. */
   readonly failure?: string;
   readonly provenBy?: ProvenBy;
+  readonly version?: string | undefined;
   readonly checkedAt?: number;
   /** How long the broker takes to say it. */
   readonly afterMs?: number;
@@ -47,15 +48,15 @@ export function createHealthWorld(changes: Partial<World> = {}) {
   const { now, sleep } = clock;
   const memories = createMemories();
   const messages: Message[] = [];
-  const checks: { readonly pair: Pair; readonly at: number; readonly atOnce: number }[] = [];
   const probed: { readonly pair: Pair; readonly timeoutMs: number }[] = [];
+  const checks: ((typeof probed)[number] & { readonly at: number; readonly atOnce: number })[] = [];
   const recorded: CheckRecord[] = [];
   const random = seededRandom(1);
   let underWay = 0;
 
   const checkPair: CheckPair = async (pair, timeoutMs) => {
     underWay += 1;
-    checks.push({ pair, at: now(), atOnce: underWay });
+    checks.push({ pair, timeoutMs, at: now(), atOnce: underWay });
     const answered = world.answer(pair, checks.length);
     const answer: Answer = typeof answered === 'string' ? { finding: answered } : answered;
     const { afterMs = 100, failure, finding = 'accepted', provenBy = 'request' } = answer;
@@ -63,7 +64,7 @@ export function createHealthWorld(changes: Partial<World> = {}) {
     underWay -= 1;
     if (afterMs > timeoutMs) return { kind: 'failed', failure: 'timeout', retryable: true };
     if (failure !== undefined) return { kind: 'failed', failure, retryable: failure !== 'access-denied' };
-    return { kind: 'checked', finding, provenBy, version: 'v1', checkedAt: answer.checkedAt ?? now() };
+    return { kind: 'checked', version: 'v1', checkedAt: now(), ...answer, finding, provenBy };
   };
   const sendMessage = async (message: Message): Promise<void> => {
     await sleep(MESSAGE_MS);
@@ -72,12 +73,13 @@ export function createHealthWorld(changes: Partial<World> = {}) {
   };
   const notifyWith = (store: NotificationMemories) =>
     createNotify({ environment: 'dev', memories: store, sendMessage, now });
+  const record = (one: CheckRecord) => void recorded.push(one);
+  const dependencies = { services: world.services, checkPair, record, now, sleep };
   const start = (store: NotificationMemories = memories.store) =>
     createHealthRun({
-      services: world.services,
+      ...dependencies,
       intervalMs: world.intervalMs,
       listClients: async () => ({ clients: world.clients, ignored: [] }),
-      checkPair,
       askAsProbe: async (pair, timeoutMs) => {
         probed.push({ pair, timeoutMs });
         return world.probe();
@@ -85,9 +87,6 @@ export function createHealthWorld(changes: Partial<World> = {}) {
       memories: store,
       notify: notifyWith(store),
       hasSubscriber: async () => true,
-      record: (record) => void recorded.push(record),
-      now,
-      sleep,
       random,
     })(now() + world.timeoutMs);
   const subjectsOf = async <Result extends object>(work: Promise<Result>) => {
@@ -97,7 +96,8 @@ export function createHealthWorld(changes: Partial<World> = {}) {
   };
 
   return {
-    ...{ world, clock, memories, messages, checks, probed, recorded, notifyWith, start },
+    ...{ world, clock, memories, messages, checks, probed, recorded, dependencies, start },
+    notify: notifyWith(memories.store),
     /** One run after the interval since the last one, and what it sent. */
     run: async () => {
       const result = await subjectsOf(start());

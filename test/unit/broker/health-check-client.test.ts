@@ -1,10 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createClientCheck } from '../../../functions/broker/health/check-client.ts';
-import type { CheckRecord, PairAnswer } from '../../../functions/broker/health/check-pairs.ts';
 import { NotificationFailure } from '../../../functions/broker/health/notify.ts';
-import type { Finding } from '../../../functions/contract.ts';
-import { START } from '../../support/example.ts';
-import { createHealthWorld } from '../../support/health-world.ts';
+import { createHealthWorld, type except } from '../../support/health-world.ts';
 
 const about = (finding: string, service: string) => `[token-broker dev] ${finding}: acme on ${service}`;
 
@@ -15,17 +12,13 @@ describe('the operators are told of a new version', () => {
     expect(subjects()).toEqual([about('rejected', 'one'), about('secret-missing', 'three')]);
   });
 
-  it('not on services that the tag does not list, although they are checked', async () => {
-    const { check, subjects, records } = createWorld({ one: 'accepted', two: 'rejected' }, { tag: 'three one' });
+  it.each([
+    ['the tag does not list', { tag: 'three one' }],
+    ['have lost their secret', { isGone: true }],
+  ])('not on services that %s, although they are checked', async (_what, secret) => {
+    const { check, subjects, checks } = createWorld({ one: 'accepted', two: 'rejected' }, secret);
     await check();
-    expect(records.map(({ pair }) => pair.service)).toEqual(['one', 'two']);
-    expect(subjects()).toEqual([]);
-  });
-
-  it('not when there is no secret any more, although every service is checked', async () => {
-    const { check, subjects, records } = createWorld({ one: 'secret-missing', two: 'rejected' }, { isGone: true });
-    await check();
-    expect(records).toHaveLength(2);
+    expect(checks.map(({ pair }) => pair.service)).toEqual(['one', 'two']);
     expect(subjects()).toEqual([]);
   });
 
@@ -48,98 +41,92 @@ describe('the operators are told of a new version', () => {
 });
 
 describe('an answer that tells nothing about the version of the event', () => {
-  it.each<readonly [string, PairAnswer, string]>([
-    ['is about another version', checked('accepted', 'v1'), 'another-version'],
-    ['is about no version', checked('misconfigured', undefined), 'another-version'],
-    ['is of another version, by traffic', { ...checked('accepted', 'v1'), provenBy: 'traffic' }, 'another-version'],
-    ['is that the service does not answer', checked('unreachable', 'v2'), 'unreachable'],
-    ['is that the service throttles', checked('throttled', 'v2'), 'throttled'],
-    ['is none', { kind: 'failed', failure: 'secrets-unavailable', retryable: true }, 'secrets-unavailable'],
+  it.each<readonly [string, Answer, string]>([
+    ['is about another version', { finding: 'accepted', version: 'v1' }, 'another-version'],
+    ['is about no version', { finding: 'misconfigured', version: undefined }, 'another-version'],
+    ['is of another version, by traffic', { version: 'v1', provenBy: 'traffic' }, 'another-version'],
+    ['is that the service does not answer', 'unreachable', 'unreachable'],
+    ['is that the service throttles', 'throttled', 'throttled'],
+    ['is none', { failure: 'secrets-unavailable' }, 'secrets-unavailable'],
   ])(
     'and %s is asked for once more after 5 s, then fails the event of the current version',
     async (_, answer, word) => {
-      const { check, answers, first, records, clock, secret } = createWorld({ one: 'accepted', two: 'accepted' });
-      first.set('one', answer);
-      await check();
-      expect(records.map(({ pair }) => pair.service)).toEqual(['one', 'two', 'one']);
-      expect(clock.now()).toBe(START + 5_000);
-      answers.set('one', answer);
+      const { check, answers, checks, clock, secret } = createWorld({ one: answer, two: 'accepted' });
+      const startedAt = clock.now();
       await expect(check()).rejects.toThrow(new Error(`acme: one ${word}`));
-      expect(records).toHaveLength(6);
+      expect(checks.map(({ pair, at }) => [pair.service, at - startedAt])).toEqual([
+        ['one', 0],
+        ['two', 0],
+        ['one', 5_000],
+      ]);
       secret.currentVersion = 'v3';
+      await check();
+      secret.currentVersion = 'v2';
+      answers.one = 'accepted';
       await check();
     },
   );
 
   it('is asked for no second time when there is no time left for it', async () => {
-    const { check, records } = createWorld({ one: 'unreachable' });
+    const { check, checks } = createWorld({ one: 'unreachable' });
     await expect(check(5_000)).rejects.toThrow('acme: one unreachable');
-    expect(records).toHaveLength(1);
+    expect(checks).toHaveLength(1);
   });
 });
 
 describe('an event is done', () => {
-  it.each<readonly [string, string, PairAnswer]>([
-    ['without a secret, or one that does not name the service', 'one', checked('secret-missing', undefined)],
-    ['with a client that is disabled', 'one', checked('disabled', undefined)],
-    ['where a token lives that a new one would end', 'single', { ...checked('accepted', 'v1'), provenBy: 'traffic' }],
+  it.each<readonly [string, string, Answer]>([
+    [
+      'without a secret, or one that does not name the service',
+      'one',
+      { finding: 'secret-missing', version: undefined },
+    ],
+    ['with a client that is disabled', 'one', { finding: 'disabled', version: undefined }],
+    ['where a token lives that a new one would end', 'single', { version: 'v1', provenBy: 'traffic' }],
   ])('%s', async (_what, service, answer) => {
-    const { check, answers, records } = createWorld({ [service]: 'accepted' });
-    answers.set(service, answer);
+    const { check, checks } = createWorld({ [service]: answer });
     await check();
-    expect(records).toHaveLength(1);
+    expect(checks).toHaveLength(1);
   });
 
-  it.each([
-    { ...checked('accepted', 'v1'), provenBy: 'request' },
-    { ...checked('misconfigured', 'v1'), provenBy: 'traffic' },
-  ] satisfies PairAnswer[])('but not where one token lives at a time and the answer is %j', async (answer) => {
-    const { check, answers } = createWorld({ single: 'accepted' });
-    answers.set('single', answer);
-    await expect(check()).rejects.toThrow('acme: single another-version');
+  it.each<Answer>([
+    { version: 'v1', provenBy: 'request' },
+    { finding: 'misconfigured', version: 'v1', provenBy: 'traffic' },
+  ])('but not where one token lives at a time and the answer is %j', async (answer) => {
+    await expect(createWorld({ single: answer }).check()).rejects.toThrow('acme: single another-version');
   });
 });
 
 it('gives a check no more time than there is', async () => {
-  const { check, timeouts } = createWorld({ one: 'accepted' });
+  const { check, checks } = createWorld({ one: 'accepted' });
   await check(7_000);
   await check(70_000);
-  expect(timeouts).toEqual([7_000, 20_000]);
+  expect(checks.map(({ timeoutMs }) => timeoutMs)).toEqual([7_000, 20_000]);
 });
 
-/** All services, with what a check of each finds, and every effect of the event. */
+/** All services, with what a check of each finds, and every effect of the event of version v2. */
 function createWorld(
-  findings: Readonly<Record<string, Finding>>,
+  findings: Readonly<Record<string, Answer>>,
   { tag, isGone = false }: { readonly tag?: string; readonly isGone?: boolean } = {},
 ) {
-  const answers = new Map<string, PairAnswer>(
-    Object.entries(findings).map(([service, finding]) => [service, checked(finding, 'v2')]),
-  );
-  /** Each is given once, before the others. */
-  const first = new Map<string, PairAnswer>();
-  const { clock, world, memories, messages, notifyWith } = createHealthWorld();
-  const records: CheckRecord[] = [];
-  const timeouts: number[] = [];
-  const secret = { services: tag, currentVersion: 'v2' };
-  const checkClient = createClientCheck({
+  const answers: Record<string, Answer> = { ...findings };
+  const health = createHealthWorld({
     services: Object.keys(findings),
-    singleTokenServices: ['single'],
-    describeSecret: async () => (isGone ? undefined : secret),
-    checkPair: async ({ service }, timeoutMs) => {
-      timeouts.push(timeoutMs);
-      const answer = first.get(service) ?? answers.get(service) ?? checked('accepted', 'v2');
-      first.delete(service);
-      return answer;
+    answer: ({ service }) => {
+      const answer = answers[service] ?? 'accepted';
+      return { version: 'v2', afterMs: 0, ...(typeof answer === 'string' ? { finding: answer } : answer) };
     },
-    notify: notifyWith(memories.store),
-    record: (record) => records.push(record),
-    ...clock,
   });
-  const check = (timeMs = 45_000) => clock.run(checkClient({ client: 'acme', version: 'v2' }, clock.now() + timeMs));
-  const subjects = () => messages.map(({ subject }) => subject).toSorted();
-  return { check, answers, first, subjects, records, timeouts, secret, clock, world };
+  const secret = { services: tag, currentVersion: 'v2' };
+  const { clock, dependencies, notify, messages } = health;
+  const describeSecret = async () => (isGone ? undefined : secret);
+  const checkClient = createClientCheck({ ...dependencies, singleTokenServices: ['single'], describeSecret, notify });
+  return {
+    ...health,
+    ...{ answers, secret },
+    check: (timeMs = 45_000) => clock.run(checkClient({ client: 'acme', version: 'v2' }, clock.now() + timeMs)),
+    subjects: () => messages.map(({ subject }) => subject).toSorted(),
+  };
 }
 
-function checked(finding: Finding, version: string | undefined) {
-  return { kind: 'checked', finding, version, provenBy: 'request', checkedAt: START } as const;
-}
+type Answer = Parameters<typeof except>[0][string];

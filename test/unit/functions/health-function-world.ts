@@ -1,12 +1,7 @@
 import { DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb';
-import {
-  CreateSecretCommand,
-  DeleteSecretCommand,
-  PutSecretValueCommand,
-  type PutSecretValueCommandInput,
-} from '@aws-sdk/client-secrets-manager';
+import { CreateSecretCommand, DeleteSecretCommand, PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { onTestFinished, vi } from 'vitest';
-import { ensurePairTable, ensureSealingKey } from '../../../bin/local/aws/dynamodb.ts';
+import { ensurePairTable } from '../../../bin/local/aws/dynamodb.ts';
 import type { LabelUpdate } from '../../../bin/local/aws/secret-store.ts';
 import type { PublishedMessage } from '../../../bin/local/aws/sns-sts.ts';
 import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
@@ -14,6 +9,7 @@ import { startTokenService } from '../../../bin/local/token-service/server.ts';
 import { createTokenBroker } from '../../../client/token-broker.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
 import type { AccessRule } from '../../../functions/broker/authorize.ts';
+import { sealingKeyName } from '../../../functions/contract.ts';
 import { createHealthFunction } from '../../../functions/health-function.ts';
 import { createTokenFunction } from '../../../functions/token-function.ts';
 import { exampleRule, exampleService } from '../../support/example.ts';
@@ -23,7 +19,6 @@ import { repeatAtOnce, startDynamoDB, startSecretsManager, startSns, startSts } 
 export const CREDENTIALS = {
   acme: { client_id: 'acme-id', secret: 'marked+acme/secret' },
   renewed: { client_id: 'acme-id-2', secret: 'marked+renewed/secret' },
-  globex: { client_id: 'globex-id', secret: 'marked+globex/secret' },
   wrong: { client_id: 'acme-id', secret: 'marked+wrong/secret' },
 };
 
@@ -40,6 +35,17 @@ const PROBE = { ...keyOf('probe'), sessionToken: 'marked+probe/session' };
 export const PROBE_RULE = exampleRule({ role: PROBE.role, clients: 'all', services: 'all' });
 const TABLE = 'pairs';
 const TOPIC = 'arn:aws:sns:us-east-1:111111111111:token-broker-test';
+
+export const VARIABLES = {
+  TOKEN_BROKER_ENVIRONMENT: 'test',
+  TOKEN_BROKER_URL: 'http://127.0.0.1:1',
+  TOKEN_BROKER_TABLE: TABLE,
+  TOKEN_BROKER_SERVICES: 'customer-insights other',
+  TOKEN_BROKER_SINGLE_TOKEN_SERVICES: '-',
+  TOKEN_BROKER_TOPIC: TOPIC,
+  TOKEN_BROKER_PROBE_ROLE: PROBE.role,
+  TOKEN_BROKER_HEALTH_INTERVAL_SECONDS: '3600',
+};
 const secretOf = (client: string) => `token-broker/test/${client}`;
 
 interface Options {
@@ -48,19 +54,12 @@ interface Options {
   readonly accessRules?: readonly AccessRule[];
   readonly probeMayInvoke?: boolean;
   readonly probeRoleArn?: string;
-  /** How long the broker waits for a service: what a busy machine needs, unless a service never answers. */
-  readonly patienceMs?: number;
 }
 
 /** The health function, a whole broker on loopback, and everything around the two that can be seen or go wrong. */
 export async function startHealthFunctionWorld(options: Options = {}) {
-  const {
-    services = ['customer-insights'],
-    accessRules = [],
-    probeMayInvoke = true,
-    probeRoleArn = PROBE.role,
-  } = options;
-  const { patienceMs = 6_000 } = options;
+  const { services = ['customer-insights'], accessRules = [] } = options;
+  const { probeMayInvoke = true, probeRoleArn = PROBE.role } = options;
   repeatAtOnce();
   const messages: PublishedMessage[] = [];
   const lines: string[] = [];
@@ -88,17 +87,17 @@ export async function startHealthFunctionWorld(options: Options = {}) {
   const secrets = createSecretsManagerClient();
   const table = new DynamoDBClient();
   await ensurePairTable(table, TABLE);
-  await ensureSealingKey(secrets, 'test');
+  secretsManager.store.put(sealingKeyName('test'), btoa('k'.repeat(48)));
 
-  const times = { attemptTimeoutMs: patienceMs, requestTimeoutMs: patienceMs };
+  // What a busy machine needs.
+  const times = { attemptTimeoutMs: 6_000, requestTimeoutMs: 6_000 };
+  const serviceOf = (name: string) => exampleService({ authUrl: tokenService.authUrl(name), ...times });
   const broker = await startFunctionUrl({
     handler: createTokenFunction({
       environment: 'test',
       tableName: TABLE,
       settings: {
-        services: Object.fromEntries(
-          services.map((name) => [name, exampleService({ authUrl: tokenService.authUrl(name), ...times })]),
-        ),
+        services: Object.fromEntries(services.map((name) => [name, serviceOf(name)])),
         accessRules: [exampleRule({ services: 'all' }), ...accessRules],
         provenForSeconds: 3_600,
       },
@@ -117,31 +116,24 @@ export async function startHealthFunctionWorld(options: Options = {}) {
 
   const handler = createHealthFunction(
     {
-      TOKEN_BROKER_ENVIRONMENT: 'test',
+      ...VARIABLES,
       TOKEN_BROKER_URL: broker.url,
-      TOKEN_BROKER_TABLE: TABLE,
       TOKEN_BROKER_SERVICES: services.join(' '),
-      TOKEN_BROKER_SINGLE_TOKEN_SERVICES: '-',
-      TOKEN_BROKER_TOPIC: TOPIC,
       TOKEN_BROKER_PROBE_ROLE: probeRoleArn,
-      TOKEN_BROKER_HEALTH_INTERVAL_SECONDS: '3600',
     },
     { credentials: HEALTH, write: (line) => healthLines.push(line), sleep: async () => undefined },
   );
 
   return {
     ...{ broker, tokenService, secretsManager, dynamodb, sns, sts },
-    /** What the operators were told. */
-    messages,
-    /** What the broker has written, and the health function. */
-    lines,
-    healthLines,
+    /** What the operators were told, and what the broker and the health function have written. */
+    ...{ messages, lines, healthLines },
     /** Asks for tokens as the role `billing`. */
     caller: createTokenBroker({ url: broker.url, credentials: BILLING, cache: false }),
     /** One run; gives its result, its last line, and the subjects of what it sent. */
-    run: async (remainingMs = 60_000, event: unknown = {}) => {
+    run: async (remainingMs = 60_000) => {
       const sent = messages.length;
-      const result = await handler(event, { getRemainingTimeInMillis: () => remainingMs });
+      const result = await handler({}, { getRemainingTimeInMillis: () => remainingMs });
       if (result === undefined) throw new TypeError('the event led to no run');
       const line = JSON.parse(healthLines.at(-1) ?? '{}');
       return { ...result, line, subjects: messages.slice(sent).map(({ subject = '' }) => subject) };
@@ -155,9 +147,9 @@ export async function startHealthFunctionWorld(options: Options = {}) {
       return eventOf({ name: input.Name, arn, versionId, label: 'AWSCURRENT' });
     },
     /** Puts another credential into use; gives the event that Secrets Manager sent. */
-    replace: async (client: string, credential: object, more: Partial<PutSecretValueCommandInput> = {}) => {
+    replace: async (client: string, credential: object) => {
       const SecretString = JSON.stringify(credential);
-      await secrets.send(new PutSecretValueCommand({ SecretId: secretOf(client), SecretString, ...more }));
+      await secrets.send(new PutSecretValueCommand({ SecretId: secretOf(client), SecretString }));
       return events.at(-1);
     },
     /** Plans the deletion, as AWS does when nothing else is said. */

@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
 import type { SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Service } from '../../../functions/broker/service.ts';
 import { prime } from '../../../functions/prime.ts';
 import { createTokenFunction } from '../../../functions/token-function.ts';
@@ -16,17 +16,16 @@ const settingsOf = (changes: Partial<Service> = {}) => ({
 });
 
 describe('the first reads', () => {
-  let dynamodb: Awaited<ReturnType<typeof startDynamoDB>>;
   let table: Awaited<ReturnType<typeof connectPairTable>>;
   beforeAll(async () => {
-    dynamodb = await startDynamoDB();
+    const dynamodb = await startDynamoDB();
     table = await connectPairTable(dynamodb.url);
+    return async () => {
+      await table.close();
+      await dynamodb.close();
+    };
   });
   afterEach(() => table.endpoint.failWith(undefined));
-  afterAll(async () => {
-    await table.close();
-    await dynamodb.close();
-  });
 
   function functionWith(readSecret: (input: unknown) => Promise<unknown>) {
     const secretsManager = { send: ({ input }: { readonly input: unknown }) => readSecret(input) };
@@ -72,7 +71,7 @@ describe('priming', () => {
     'goes the whole way to a token, opens no connection and writes nothing: the answer %s',
     async (_, changes, status) => {
       const connect = vi.spyOn(Socket.prototype, 'connect');
-      const { written } = captureOutput();
+      const written = captureOutput();
       expect(await prime(settingsOf(changes))).toMatchObject({
         statusCode: status,
         headers: status === 200 ? { 'cache-status': 'token-broker; fwd=miss' } : {},
