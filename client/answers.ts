@@ -4,13 +4,11 @@ import { failure, isProblem, TokenBrokerError } from './error.ts';
 import { type Connection, type Members, type Reply, request } from './request.ts';
 import type { WorkLimits } from './single-flight.ts';
 
-/** Which client's token or credential, and for which service. */
 interface Pair {
   readonly client: string;
   readonly service: string;
 }
 
-/** What the broker is asked for. */
 export interface TokenRequest extends Pair {
   /** Seconds that the token should still live: a target; `expiresAt` says what came of it. */
   readonly minTtl?: number | undefined;
@@ -18,7 +16,7 @@ export interface TokenRequest extends Pair {
   readonly refused?: string | undefined;
 }
 
-/** A token as the broker issued it. Only `accessToken` gives the token away: texts, JSON, inspection and copies do not. */
+/** A token as the broker issued it. Only `accessToken` gives it away: texts, JSON, inspection and copies do not. */
 export interface IssuedToken {
   readonly accessToken: string;
   readonly tokenType: string;
@@ -123,8 +121,7 @@ export async function askForCheck(
 export async function askForCaller(connection: Connection, limits: WorkLimits): Promise<Caller> {
   const { members } = await request(connection, '/whoami', {}, limits);
   assertForm(members, CALLER);
-  const { role, account, rules } = members;
-  return { role, account, rules };
+  return { role: members.role, account: members.account, rules: members.rules };
 }
 
 /** As `request`; the error of a refusal by the access rules tells also who was refused, and what the rules allow. */

@@ -8,15 +8,12 @@ export class TokenBrokerError extends Error {
   readonly type: string;
   /** What happened, without the type that `message` starts with. */
   readonly detail: string;
-  /** The HTTP status, when there was an answer. */
   readonly status: number | undefined;
   /** Whether the same request may succeed later without a person acting. */
   readonly retryable: boolean;
-  /** Whole seconds after which trying again makes sense. */
   readonly retryAfterSeconds: number | undefined;
   /** What to do about it; absent for a problem of the broker, which says it in its detail. */
   readonly advice: string | undefined;
-  /** What the broker answered, when the failure is one of its problems. */
   readonly problem: BrokerProblem | undefined;
   /** With `access-denied`: the role that signed and what its access rules allow it, when the broker could tell. */
   readonly caller: Caller | undefined;
@@ -63,7 +60,7 @@ export type FailureType = keyof typeof FAILURES;
 const lasting = (detail: string, advice: string) => ({ retryable: false, detail, advice });
 const passing = (detail: string, advice: string) => ({ retryable: true, detail, advice });
 
-/** The failures that are not problems of the broker. `aws-…` were answered by AWS before the broker saw the request. */
+/** The failures that are not problems of the broker; `aws-…` were answered by AWS in front of it. */
 export const FAILURES = {
   'aws-forbidden': lasting(
     'AWS does not let this identity call the Function URL',

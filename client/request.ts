@@ -48,7 +48,7 @@ export async function request(
       return { members: await within(now, limit, (limits) => send(connection, path, body, limits.signal)), startedAt };
     } catch (error) {
       if (!(error instanceof TokenBrokerError) || attempt >= maxAttempts) throw error;
-      if (!hasCorrectedClock && CLOCK_FAILURES.has(error.type)) {
+      if (!hasCorrectedClock && CLOCK_WRONG.includes(error.type)) {
         hasCorrectedClock = clock.correct();
         if (hasCorrectedClock) continue;
       }
@@ -61,10 +61,10 @@ export async function request(
   }
 }
 
-const CLOCK_FAILURES: ReadonlySet<string> = new Set<FailureType>([
+const CLOCK_WRONG: readonly string[] = [
   'aws-signature-expired',
   'aws-signature-not-yet-current',
-]);
+] satisfies FailureType[];
 
 /** Full jitter on top of what the broker asks for, so that not all callers come back at the same moment. */
 function pauseMs({ retryAfterSeconds = 0 }: TokenBrokerError, attempt: number, random: number): number {

@@ -8,11 +8,7 @@ export interface Signing {
   readonly clock: Pick<SigningClock, 'now'>;
 }
 
-/**
- * The headers, signature included, of one POST of a JSON body to the broker; the signature covers the body for every verifier.
- *
- * @throws TokenBrokerError `aws-credentials-unavailable`
- */
+/** The headers of one signed POST of JSON to the broker. @throws TokenBrokerError `aws-credentials-unavailable` */
 export async function sign(signing: Signing, path: string, body: string): Promise<Readonly<Record<string, string>>> {
   const { protocol, hostname, host } = signing.endpoint.url;
   const credentials = await readCredentials(signing.credentials);

@@ -20,10 +20,7 @@ interface Flight<Value> {
   readonly controller: AbortController;
 }
 
-/**
- * Work that runs once per key at a time. Each caller waits as long as it wants to; the work goes on until the latest of
- * their deadlines, and ends early only when no caller waits any more.
- */
+/** Work that runs once per key at a time, until the latest deadline of its callers or until no caller waits. */
 export class SingleFlight<Value> {
   readonly #flights = new Map<string, Flight<Value>>();
   readonly #now: () => number;
@@ -98,9 +95,8 @@ export function within<T>(
       signal?.removeEventListener('abort', abort);
     };
     stop.signal.addEventListener('abort', clear, { once: true });
-    work({ signal: stop.signal, deadline: () => deadline })
-      .then(resolve, reject)
-      .finally(clear);
+    const done = work({ signal: stop.signal, deadline: () => deadline }).then(resolve, reject);
+    done.finally(clear);
   });
 }
 

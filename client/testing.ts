@@ -1,12 +1,6 @@
 import { createHash } from 'node:crypto';
 import { PROBLEMS } from '../functions/contract.ts';
-import {
-  type Caller,
-  createTokenBroker,
-  type ProblemType,
-  type TokenBroker,
-  type TokenBrokerOptions,
-} from './index.ts';
+import { type Caller, createTokenBroker, type ProblemType, type TokenBroker } from './index.ts';
 
 export interface FakeBrokerOptions {
   /** When the clock starts: epoch milliseconds; the time of the machine when left out. */
@@ -16,7 +10,7 @@ export interface FakeBrokerOptions {
   /** Who asks; a role that may do everything when left out. */
   readonly caller?: Caller | undefined;
   /** As for `createTokenBroker`: the hosts whose 401 `TokenBroker.fetch` takes for a refused token. */
-  readonly services?: TokenBrokerOptions['services'];
+  readonly services?: Parameters<typeof createTokenBroker>[0]['services'];
   /** What `TokenBroker.fetch` reaches the service with; Node's own when left out. */
   readonly fetch?: typeof globalThis.fetch | undefined;
 }
@@ -33,7 +27,6 @@ export interface FakeBroker {
   readonly advance: (ms: number) => void;
   /** Answers tokens and checks with a problem: all from now on, or the next few. */
   readonly fail: (type: ProblemType, options?: FailOptions) => void;
-  /** Answers well again. */
   readonly recover: () => void;
   /** Lets the service turn away all tokens that were issued so far. */
   readonly revoke: () => void;
@@ -57,10 +50,8 @@ export interface FakeRequest {
 export function createFakeBroker(options: FakeBrokerOptions = {}): FakeBroker {
   const { lifetimeSeconds = 3_600, caller = ANYONE, services, fetch = globalThis.fetch } = options;
   const requests: FakeRequest[] = [];
-  /** By pair. */
-  const current = new Map<string, ReturnType<typeof issue>>();
-  /** By token, until when. */
-  const accepted = new Map<string, number>();
+  const heldByPair = new Map<string, ReturnType<typeof issue>>();
+  const endsByToken = new Map<string, number>();
   let clock = options.startsAt ?? Date.now();
   let failing: { readonly answer: () => Response; timesLeft: number } | undefined;
   let issuedTokens = 0;
@@ -97,12 +88,12 @@ export function createFakeBroker(options: FakeBrokerOptions = {}): FakeBroker {
 
   function tokenAnswer({ client, service, min_ttl: minTtl = 0, refused }: FakeRequest['members']): Response {
     const pair = JSON.stringify([client, service]);
-    const held = current.get(pair) ?? issue();
+    const held = heldByPair.get(pair) ?? issue();
     const left = (held.expiresAt - clock) / 1_000;
     // As the broker: a token with less than a fifth of its life is replaced.
     const isFresh = left > lifetimeSeconds * 0.2 && (left >= Number(minTtl) || Number(minTtl) > lifetimeSeconds);
     const { accessToken, fingerprint, expiresAt } = isFresh && refused !== held.fingerprint ? held : issue();
-    current.set(pair, { accessToken, fingerprint, expiresAt });
+    heldByPair.set(pair, { accessToken, fingerprint, expiresAt });
     return Response.json({
       access_token: accessToken,
       token_type: 'Bearer',
@@ -117,7 +108,7 @@ export function createFakeBroker(options: FakeBrokerOptions = {}): FakeBroker {
     issuedTokens += 1;
     const accessToken = `fake-token-${issuedTokens}`;
     const expiresAt = clock + lifetimeSeconds * 1_000;
-    accepted.set(accessToken, expiresAt);
+    endsByToken.set(accessToken, expiresAt);
     const fingerprint = createHash('sha256').update(accessToken).digest('hex').slice(0, 16);
     return { accessToken, fingerprint, expiresAt };
   }
@@ -133,8 +124,8 @@ export function createFakeBroker(options: FakeBrokerOptions = {}): FakeBroker {
     recover: () => {
       failing = undefined;
     },
-    revoke: () => accepted.clear(),
-    accepts: (accessToken) => (accepted.get(accessToken) ?? 0) > clock,
+    revoke: () => endsByToken.clear(),
+    accepts: (accessToken) => (endsByToken.get(accessToken) ?? 0) > clock,
   };
 }
 

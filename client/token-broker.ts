@@ -39,11 +39,9 @@ export interface TokenBrokerOptions {
   readonly patienceMs?: number | undefined;
   /** What requests are sent with, those of `TokenBroker.fetch` too; Node's own when left out. */
   readonly fetch?: typeof globalThis.fetch | undefined;
-  /** Epoch milliseconds; for tests, as are the next two. */
+  /** For tests: epoch milliseconds, the pause before a repetition, and a number from 0 to below 1. */
   readonly now?: (() => number) | undefined;
-  /** Waits before a repetition; ends with the signal. */
   readonly sleep?: ((ms: number, signal: AbortSignal) => Promise<unknown>) | undefined;
-  /** From 0 to below 1. */
   readonly random?: (() => number) | undefined;
 }
 
@@ -64,22 +62,17 @@ export interface CheckOptions extends CheckRequest, CallOptions {}
 export interface TokenBroker {
   /** A token of one client on one service, which lives long enough to be used. @throws TokenBrokerError */
   readonly token: (options: TokenOptions) => Promise<IssuedToken>;
-  /**
-   * Runs `use` with a token; when it throws `TokenRefused`, reports the token and runs it once more with the successor.
-   *
-   * @throws TokenBrokerError, and every error that `use` throws: of two refusals the last
-   */
+  /** Runs `use` with a token, and once more with the successor when it throws `TokenRefused`. @throws TokenBrokerError */
   readonly withToken: <Result>(
     options: UseOptions,
     use: (token: IssuedToken) => Result | Promise<Result>,
   ) => Promise<Result>;
   /**
-   * `fetch` with `Authorization: Bearer`. After a 401 of a host that `services` names, the token is reported and the request
-   * repeated once, unless the broker has no successor or the body is a stream or that of a `Request`: then the 401 is the
-   * answer. A signal in `init` ends the waiting for the token, too.
+   * `fetch` with `Authorization: Bearer`. After a 401 of a host that `services` names, the token is reported and the
+   * request repeated once, unless the broker has no successor or the body is a stream or that of a `Request`: then the
+   * 401 is the answer. A signal in `init` ends the waiting for the token, too.
    *
-   * @throws TokenBrokerError when there is no token; TypeError for a URL without TLS, and for a token that is
-   * no bearer token; every error that `fetch` throws
+   * @throws TokenBrokerError without a token; TypeError without TLS or a bearer token; what `fetch` throws
    */
   readonly fetch: (
     input: Parameters<typeof globalThis.fetch>[0],
@@ -93,8 +86,7 @@ export interface TokenBroker {
 }
 
 /**
- * The way to a token broker; make one and share it, because it remembers the tokens. It sends nothing and reads no AWS
- * credentials before its first call.
+ * The way to a token broker; make one and share it: it remembers the tokens. It sends nothing before its first call.
  *
  * @throws TypeError when `url` is missing, or `url`, `region` or `services` cannot be used
  */
@@ -121,7 +113,6 @@ export function createTokenBroker(options: TokenBrokerOptions): TokenBroker {
   };
 }
 
-/** By service. */
 function originsOf(services: NonNullable<TokenBrokerOptions['services']>): ReadonlyMap<string, ReadonlySet<string>> {
   const originOf = (url: string, service: string) => {
     if (URL.canParse(url)) return new URL(url).origin;

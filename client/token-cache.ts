@@ -16,7 +16,7 @@ interface Held {
   readonly minTtl: number;
 }
 
-/** The tokens of one process, by pair and the identity that asked. No time in it is fixed: all follow from how long each token lives. */
+/** The tokens of one process, by pair and the identity that asked; its times follow from how long each token lives. */
 export class TokenCache {
   readonly #held = new Map<string, Held>();
   readonly #connection: Pick<Connection, 'now' | 'random'>;
@@ -79,10 +79,10 @@ export class TokenCache {
 
 const MAX_ENTRIES = 1_000;
 
-/** The broker requests a longer-living token at most this often, and none when the service's tokens do not live so long. */
+/** The broker requests a longer-living token at most this often, and none when the service has none. */
 const MIN_TTL_INTERVAL_MS = 30_000;
 
-/** Not longer than the broker's own margin (30 s, or a fifth of a life): a caller within it gets a new token, not the same. */
+/** Not longer than the broker's own margin (30 s, or a fifth of a life): a caller within it gets a new token. */
 function hardMarginMs(lifetimeMs: number): number {
   return Math.min(30_000, lifetimeMs * 0.2);
 }

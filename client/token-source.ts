@@ -26,8 +26,8 @@ interface Call {
  * Hands a living token out again, and asks for one once, however many callers wait for it.
  *
  * Towards its end one caller asks for the successor while the others keep getting the token; that this fails is no
- * failure while the token lives. What the caller signs with is read for each call, unless it is the standard chain, which
- * gives one identity for the whole process. There are no timers and nothing runs when no caller waits: Lambda freezes processes.
+ * failure while the token lives. What signs is read for each call, unless it is the standard chain, which gives one
+ * identity for the process. There are no timers and nothing runs when no caller waits: Lambda freezes processes.
  */
 export function createCachingSource(connection: Connection, isStandardChain: boolean): TokenSource {
   const { now } = connection;

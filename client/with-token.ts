@@ -33,8 +33,8 @@ export async function useToken<Result>(
 type Fetch = typeof globalThis.fetch;
 
 /**
- * `fetch` with a token of the pair. After a 401 of the service itself, at one of its `origins`, the token is reported as
- * refused, and the request repeated once with its successor, when there is one and the body can be sent again; otherwise the 401 is the answer.
+ * `fetch` with a token of the pair. After a 401 of one of the service's `origins`, the token is reported as refused and
+ * the request repeated once, when there is a successor and the body can be sent again; otherwise the 401 is the answer.
  */
 export async function fetchWithToken(
   getToken: GetToken,

@@ -32,7 +32,7 @@ export interface About {
   readonly client?: string | undefined;
 }
 
-/** Does a command's work; when it fails, says why and what to do, and ends with 1; after Ctrl-C with 130, as a shell expects. */
+/** Does a command's work; when that fails, says why and what to do, and ends with 1; after Ctrl-C with 130. */
 export async function explainFailure(
   shell: Shell,
   options: About & { readonly json?: boolean | undefined; readonly url?: string | undefined },
@@ -68,8 +68,7 @@ const AFTER_END =
   'Start it again with npm start, or take its variables away: eval "$(npm run --silent token-broker -- env --unset)".';
 
 /** A sentence about the profile that the shell names, when no credentials came of it. */
-export function emptyProfile({ env }: Shell): string | undefined {
-  const { AWS_PROFILE: profile } = env;
+export function emptyProfile({ env: { AWS_PROFILE: profile } }: Shell): string | undefined {
   return profile && `AWS_PROFILE is "${profile}": check that it exists and that you are signed in to it.`;
 }
 

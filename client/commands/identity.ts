@@ -10,10 +10,8 @@ import { failed, ok, type Step, unknown } from './step.ts';
 
 type Credentials = Awaited<ReturnType<ReturnType<typeof defaultProvider>>>;
 
-type Found = { readonly step: Step; readonly credentials?: Credentials };
-
 /** Finds the AWS credentials that a call would be signed with; none when they are missing or have expired. */
-export async function findCredentials(shell: Shell): Promise<Found> {
+export async function findCredentials(shell: Shell) {
   const step = 'aws-credentials';
   try {
     const find = shell.credentials ?? (await import('@aws-sdk/credential-provider-node')).defaultProvider();
@@ -33,22 +31,19 @@ export async function findCredentials(shell: Shell): Promise<Found> {
 }
 
 /** Asks AWS whose the credentials are. */
-export async function identify(
-  shell: Shell,
-  credentials: Credentials,
-  { url, region }: Endpoint,
-): Promise<{ readonly step: Step; readonly account?: string }> {
+export async function identify(shell: Shell, credentials: Credentials, { url, region }: Endpoint) {
   const step = 'identity';
-  if (url.protocol === 'http:' && !shell.env.AWS_ENDPOINT_URL_STS) {
-    return { step: unknown(step, 'A local broker knows its callers by itself') };
-  }
+  const isLocal = url.protocol === 'http:' && !shell.env.AWS_ENDPOINT_URL_STS;
+  if (isLocal) return { step: unknown(step, 'A local broker knows its callers by itself') };
   const body = 'Action=GetCallerIdentity&Version=2011-06-15';
   const { text, word } = await askAws(shell, { service: 'sts', region, credentials, body });
   const arn = /<Arn>([!-~]{1,2048})<\/Arn>/.exec(text)?.[1];
   if (arn !== undefined) {
     const account = ASSUMED_ROLE_ARN.exec(arn)?.[2];
-    if (account === undefined) return { step: failed(step, 'caller-not-a-role', `You are ${arn}`) };
-    return { step: ok(step, `You are ${arn}`), account };
+    const words = `You are ${arn}`;
+    return account === undefined
+      ? { step: failed(step, 'caller-not-a-role', words) }
+      : { step: ok(step, words), account };
   }
   const code = /<Code>(\w{1,64})<\/Code>/.exec(text)?.[1] ?? word;
   if (/^(ExpiredToken|RequestExpired)/.test(code)) {
@@ -68,7 +63,7 @@ interface Question {
   readonly account: string | undefined;
 }
 
-/** Which permission is missing when AWS says no more than `Forbidden`: tells it by the function's own policy, if that can be read. */
+/** Which permission is missing when AWS says no more than `Forbidden`, by the function's own policy. */
 export async function examinePermissions(shell: Shell, question: Question): Promise<Step> {
   const step = 'permissions';
   const { functionName, account } = question;

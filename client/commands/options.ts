@@ -69,7 +69,7 @@ export function parseWhole(unit: string, least: number, most: number): (text: st
   };
 }
 
-/** What `commander` says of wrong usage, without values: a person may type a secret in a wrong place, and errors are logged. */
+/** What `commander` says of wrong usage, without values: a person may type a secret in a wrong place. */
 export function withoutValues(error: string): string {
   return REPEATING.reduce((text, [pattern, silent]) => text.replace(pattern, silent), error);
 }

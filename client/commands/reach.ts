@@ -3,10 +3,7 @@ import { aborted } from './failure.ts';
 import { type Cause, failed, ok, type Step } from './step.ts';
 
 /** Reads where the broker is. */
-export function readAddress(
-  url: string,
-  region: string | undefined,
-): { readonly step: Step; readonly endpoint?: Endpoint } {
+export function readAddress(url: string, region: string | undefined) {
   if (url === '') return { step: failed('url', 'url-missing', 'No URL is given') };
   try {
     const endpoint = parseEndpoint(url, region);
@@ -18,21 +15,18 @@ export function readAddress(
   }
 }
 
-/** Reaches the URL without a signature, which a Function URL refuses, and reads what that shows: what is there, and when. */
+/** Reaches the URL without a signature, which a Function URL refuses: what is there, and what time is it there? */
 export async function examineConnection({ url }: Endpoint, signal: AbortSignal): Promise<readonly Step[]> {
   const sentAt = Date.now();
+  const step = 'connection';
   const answer = await ask(url, 'GET', signal);
-  if ('code' in answer) {
-    return [failed('connection', causeOf(answer.code), `No answer from ${url.host} (${answer.code})`)];
-  }
+  if ('code' in answer) return [failed(step, causeOf(answer.code), `No answer from ${url.host} (${answer.code})`)];
   const { status, headers, text } = answer;
-  if (!headers.has('x-amzn-requestid') && !headers.has('x-amzn-errortype')) {
-    return [failed('connection', 'not-a-broker', `Something answers ${status} that is no Function URL`)];
-  }
-  if (status === 403 && membersOf(parseJson(text)).Message === null) {
-    return [failed('connection', 'function-url-unknown', 'AWS knows no function behind this URL')];
-  }
-  const connection = ok('connection', `A Function URL answers, ${status} as nothing was signed`);
+  const isAws = headers.has('x-amzn-requestid') || headers.has('x-amzn-errortype');
+  if (!isAws) return [failed(step, 'not-a-broker', `Something answers ${status} that is no Function URL`)];
+  const isUnknown = status === 403 && membersOf(parseJson(text)).Message === null;
+  if (isUnknown) return [failed(step, 'function-url-unknown', 'AWS knows no function behind this URL')];
+  const connection = ok(step, `A Function URL answers, ${status} as nothing was signed`);
   const date = Date.parse(headers.get('date') ?? '');
   return Number.isNaN(date) ? [connection] : [connection, examineClock(date, sentAt, Date.now())];
 }

@@ -35,7 +35,7 @@ export function processShell(): Shell {
 
 /** Ends this process with the exit code of a command. */
 export function endProcess(exitCode: number): void {
-  // What an interrupted command has left behind (a credential lookup) must not keep the process; nothing was printed that could be lost.
+  // What an interrupted command has left behind (a credential lookup) must not keep the process.
   if (exitCode === INTERRUPTED) process.exit(exitCode);
   process.exitCode = exitCode;
 }

@@ -1,4 +1,4 @@
-/** What `doctor` alone can find out, with what to do about it; other causes are failures of the call, and say it themselves. */
+/** What `doctor` alone can find out, with what to do about it; a failure of the call says that itself. */
 const CAUSES = {
   'url-missing': 'Give --url, or set TOKEN_BROKER_URL to the output Url of the stack.',
   'url-malformed': 'Give the Function URL as the stack prints it: https://<id>.lambda-url.<region>.on.aws/',

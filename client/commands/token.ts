@@ -73,9 +73,7 @@ function print(shell: Shell, token: IssuedToken, { json, reveal, minTtl = 0 }: T
 const examples = (run: string, silent = run.replace('npm run', 'npm run --silent')) => `
 Examples:
   $ ${run} token --client acme --service customer-insights
-  $ ${run} token acme customer-insights
-  $ ${silent} token --client acme --service customer-insights --json
-  $ ${silent} token --client acme --service customer-insights --json --reveal | jq -r .access_token
-  $ ${run} token --client acme --service customer-insights --refused 0123456789abcdef
+  $ ${silent} token acme customer-insights --json --reveal | jq -r .access_token
+  $ ${run} token acme customer-insights --refused 0123456789abcdef
 
 Exit code: 0 a token was issued, 1 refused or failed, 2 wrong usage.`;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { TokenServiceAnswer } from '../../bin/local/token-service/answer.ts';
+import type { HttpAnswer } from '../../bin/local/loopback.ts';
 import { findMark } from '../support/encodings.ts';
 import { startHealthFunctionWorld } from '../unit/functions/health-function-world.ts';
 import { echoOf, findLeaks, marksOf, SPELLINGS } from './leak-marks.ts';
@@ -13,7 +13,7 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
   const ECHO = [echoOf(marks), ...OWN_KEYS].join(' ');
   const TOKEN = JSON.stringify({ access_token: marks.token, scope: marks.token });
 
-  const ANSWERS: readonly (readonly [what: string, answer: TokenServiceAnswer])[] = [
+  const ANSWERS: readonly (readonly [what: string, answer: HttpAnswer])[] = [
     ['a token', { status: 200, body: TOKEN }],
     ['a rejection', { status: 401, headers: { 'www-authenticate': ECHO }, body: ECHO }],
     ['nothing usable', { status: 200, body: JSON.stringify({ [marks.token]: ECHO, [marks.secret]: 1 }) }],

@@ -26,13 +26,6 @@ describe('every alarm', () => {
     }
   });
 
-  it('says what it means and what to do', () => {
-    for (const { AlarmDescription } of alarms) {
-      expect(AlarmDescription).toMatch(/^[A-Z].*?\. [A-Z].*\.$/);
-      expect(AlarmDescription.length).toBeLessThanOrEqual(1_024);
-    }
-  });
-
   it('has a name in the settings, and is switched off by it', () => {
     const isOff = (_: string, index: number) => index % 2 === 1;
     const rest = alarmsOf(synthesise('test', { ...form, alarms: { off: ALARM_NAMES.filter(isOff) } }));
@@ -117,17 +110,5 @@ describe('what the alarm computes', () => {
     ['health-silent', 'silence after it', found(undefined, 1, undefined, undefined, 2), [undefined, 1, 0, 0, 2]],
   ])('%s: %s', (name, _, periods, values) => {
     expect(compute(alarmOf(name).expression ?? '', periods)).toEqual(values);
-  });
-
-  it('of traffic over five minutes or longer fills in what is missing, so that CloudWatch looks for no older value', () => {
-    const filled = named.filter(([, { expression }]) => expression === 'FILL(found, 0)').map(([name]) => name);
-    const others = named.filter(([name]) => !filled.includes(name)).map(([name]) => name);
-    const ofRuns = ['latch-active', 'service-incident', 'probe-not-denied', 'operators-unreachable'];
-    expect(others.filter((name) => !name.startsWith('new-version-') && !ofRuns.includes(name))).toEqual([
-      'client-error-surge',
-      'health-silent',
-    ]);
-    expect(alarmOf('client-error-surge')).toMatchObject({ Threshold: 25, DatapointsToAlarm: 2, EvaluationPeriods: 3 });
-    expect(alarmOf('health-silent')).toMatchObject({ Threshold: 1, ComparisonOperator: 'LessThanThreshold' });
   });
 });

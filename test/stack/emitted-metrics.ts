@@ -17,12 +17,8 @@ const WARNINGS = {
 /** Every metric that the functions of an environment write, by making their logs write lines of every kind. */
 export function emittedMetrics(services: readonly string[]) {
   const lines: string[] = [];
-  const wiring = {
-    environment: 'test',
-    services: new Set(services),
-    now: () => 0,
-    write: (line: string) => void lines.push(line),
-  };
+  const write = (line: string) => void lines.push(line);
+  const wiring = { environment: 'test', services: new Set(services), now: () => 0, write };
   const audit = createAuditLog({ ...wiring, version: '1' });
   const health = createHealthLog(wiring);
   const unreadable = createUnreadableLog(wiring);
@@ -45,18 +41,9 @@ export function emittedMetrics(services: readonly string[]) {
     for (const reason of UNREADABLE) unreadable(reason, pair);
   }
   for (const reason of IGNORED_EVENTS) health.ignored(reason);
-  health.run({
-    clients: 0,
-    checked: [],
-    missed: [],
-    ignored: [],
-    unknown: [],
-    incidents: [],
-    probe: { condition: 'denied', said: 'access-denied' },
-    reported: { sent: 0, unsent: 0, failures: [] },
-    hasSubscriber: true,
-    milliseconds: 1,
-  });
+  const nothing = { clients: 0, checked: [], missed: [], ignored: [], unknown: [], incidents: [], milliseconds: 1 };
+  const probe = { condition: 'denied', said: 'access-denied' } as const;
+  health.run({ ...nothing, probe, reported: { sent: 0, unsent: 0, failures: [] }, hasSubscriber: true });
   return lines.flatMap(metricsOf);
 }
 

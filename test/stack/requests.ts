@@ -147,31 +147,29 @@ export function requestsTo({ account, region, urlTarget: live, resources, arnOf 
   return rows;
 }
 
-/** What settings for it add: `tracing` and `vpc`. */
+/** What settings for it add: `tracing` and `vpc`. The network is for Lambda itself, not for the code that runs there. */
 export function furtherRequestsTo({ account, region, arnOf }: DeployedStack): readonly Row[] {
   const ec2 = (resource: string) => `arn:aws:ec2:${region}:${account}:${resource}`;
-  const code = { 'lambda:SourceFunctionArn': arnOf('TokenEndpoint', 'AWS::Lambda::Function') };
-  const network: readonly (readonly [action: string, resource: string, isAllowed?: false])[] = [
-    ['CreateNetworkInterface', ec2('network-interface/eni-0123456789abcdef0')],
-    ['CreateNetworkInterface', ec2('subnet/subnet-0123456789abcdef0')],
-    ['CreateNetworkInterface', ec2('security-group/sg-0123456789abcdef0')],
-    ['CreateNetworkInterface', ec2('subnet/subnet-0123456789abcdef1'), false],
-    ['DeleteNetworkInterface', ec2('network-interface/eni-0123456789abcdef0')],
-    ['AssignPrivateIpAddresses', ec2('network-interface/eni-0123456789abcdef0')],
-    ['UnassignPrivateIpAddresses', ec2('network-interface/eni-0123456789abcdef0')],
-    ['DescribeNetworkInterfaces', '*'],
-    ['DescribeSubnets', '*'],
-  ];
-  return [
-    ...['xray:PutTraceSegments', 'xray:PutTelemetryRecords'].map((action) => {
-      return { what: action, action, resource: '*', may: [TOKEN, HEALTH, CHECK] };
-    }),
-    ...network.flatMap(([name, resource, isAllowed = true]) => {
-      const [what, action] = [`${name} ${resource}`, `ec2:${name}`];
-      return [
-        { what, action, resource, may: isAllowed ? [TOKEN] : [] },
-        { what: `${what} from within the code`, action, resource, may: [], context: code },
-      ];
-    }),
-  ];
+  const withinCode = { 'lambda:SourceFunctionArn': arnOf('TokenEndpoint', 'AWS::Lambda::Function') };
+  const rows = [
+    ['xray:PutTraceSegments', '*', TOKEN, HEALTH, CHECK],
+    ['xray:PutTelemetryRecords', '*', TOKEN, HEALTH, CHECK],
+    ['ec2:CreateNetworkInterface', ec2('network-interface/eni-0123456789abcdef0'), TOKEN],
+    ['ec2:CreateNetworkInterface', ec2('subnet/subnet-0123456789abcdef0'), TOKEN],
+    ['ec2:CreateNetworkInterface', ec2('security-group/sg-0123456789abcdef0'), TOKEN],
+    ['ec2:CreateNetworkInterface', ec2('subnet/subnet-0123456789abcdef1')],
+    ['ec2:DeleteNetworkInterface', ec2('network-interface/eni-0123456789abcdef0'), TOKEN],
+    ['ec2:AssignPrivateIpAddresses', ec2('network-interface/eni-0123456789abcdef0'), TOKEN],
+    ['ec2:UnassignPrivateIpAddresses', ec2('network-interface/eni-0123456789abcdef0'), TOKEN],
+    ['ec2:DescribeNetworkInterfaces', '*', TOKEN],
+    ['ec2:DescribeSubnets', '*', TOKEN],
+  ].map(([action = '', resource = '', ...may]) => ({ what: `${action} ${resource}`, action, resource, may }));
+  const ofNetwork = rows.filter(({ action }) => action.startsWith('ec2:'));
+  const fromCode = ofNetwork.map((row) => ({
+    ...row,
+    what: `${row.what} from the code`,
+    may: [],
+    context: withinCode,
+  }));
+  return [...rows, ...fromCode];
 }

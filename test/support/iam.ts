@@ -66,11 +66,7 @@ function applies({ Principal, Action, Resource, Condition }: Statement, request:
   );
 }
 
-/**
- * How a policy's principals name the requester: itself, or only its account, which then decides by its own policies.
- *
- * @see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_principal.html
- */
+/** How a policy's principals name the requester: itself, or only its account, which then decides by its own policies. */
 function principalMatch(principal: Statement['Principal'], requester: string): 'itself' | 'account' | undefined {
   if (principal === undefined) return undefined;
   if ('Service' in principal) return principal.Service.includes(requester) ? 'itself' : undefined;

@@ -3,14 +3,11 @@ import { Provider } from 'oidc-provider';
 import { vi } from 'vitest';
 import { listen, stop } from '../../bin/local/loopback.ts';
 
+type Credential = { readonly client_id: string; readonly client_secret: string };
 export type OidcProvider = Awaited<ReturnType<typeof startOidcProvider>>;
 
-interface Options {
-  readonly clients: readonly { readonly client_id: string; readonly client_secret: string }[];
-}
-
 /** An OAuth server on loopback, at `/token`, that takes only `client_credentials` with HTTP Basic in the form dialect. */
-export async function startOidcProvider({ clients }: Options) {
+export async function startOidcProvider({ clients }: { readonly clients: readonly Credential[] }) {
   const server = createServer();
   const url = `http://127.0.0.1:${await listen(server, 0)}`;
 

@@ -50,17 +50,16 @@ export async function signAll(
   scope: SigningScope = { service: 'lambda', region: 'us-east-1' },
 ): Promise<readonly SignedHeaders[]> {
   const credentials = { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) };
+  const how = { ...scope, credentials };
   const withHost = requests.map((request) => ({
     ...request,
     headers: { ...request.headers, host: new URL(request.url).host },
   }));
-  // As in `20261121T061600Z`.
   const datetime = date.toISOString().replace(/[-:]|\.\d+/g, '');
-  if (signer === 'botocore') return signWithBotocore(withHost, { ...scope, credentials, timestamp: datetime });
+  if (signer === 'botocore') return signWithBotocore(withHost, { ...how, timestamp: datetime });
   return Promise.all(
     withHost.map(async ({ body, ...request }) => {
-      if (signer === '@smithy/signature-v4')
-        return signWithSmithy({ ...request, body }, { ...scope, credentials }, date);
+      if (signer === '@smithy/signature-v4') return signWithSmithy({ ...request, body }, how, date);
       const aws4fetch = new AwsV4Signer({ ...request, body: Buffer.from(body), ...credentials, ...scope, datetime });
       return Object.fromEntries((await aws4fetch.sign()).headers);
     }),

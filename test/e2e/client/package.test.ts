@@ -82,7 +82,7 @@ describe.for([
     const jest = fileURLToPath(import.meta.resolve('jest/bin/jest'));
     const args = [jest, '--config', JSON.stringify(config), '--runInBand'];
     const { exitCode, stderr } = await packed.run({ node, args, env: BILLING });
-    expect(stderr).toContain('Tests:       2 passed, 2 total');
+    expect(stderr).toContain('Tests:       1 passed, 1 total');
     expect(exitCode).toBe(0);
   });
 
@@ -100,9 +100,6 @@ describe.for([
     expect(token.stdout).not.toContain('access_token');
     expect(await run('whoami')).toMatchObject({ stdout: `${role}\ntoken for acme, globex, initech on all\n` });
     expect(await run(`doctor ${pair}`)).toMatchObject({ exitCode: 0, stderr: 'Nothing is wrong.\n' });
-    const refused = await run('doctor --client umbrella --service customer-insights --json');
-    expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/^access-denied: /) });
-    expect(refused.stdout).toContain(`You are ${role}; its access rules allow token for acme, globex, initech`);
     const policy = await run(`policy ${role} --function-arn ${arn}`);
     expect(JSON.parse(policy.stdout).Statement).toMatchObject([{ Resource: arn }, { Resource: arn }]);
     expect(await run(`policy ${role}`)).toMatchObject({
@@ -183,11 +180,9 @@ const IN_JEST = `
   const { createFakeBroker } = require('token-broker-client/testing');
   const PAIR = { client: 'acme', service: 'customer-insights' };
 
-  test('a token, with the standard credentials', async () => {
+  test('a token, with the standard credentials, and a failure of the fake', async () => {
     const token = await createTokenBroker({ url: process.env.TOKEN_BROKER_URL }).token(PAIR);
     expect(token).toMatchObject({ tokenType: 'Bearer' });
-  });
-  test('a failure of the fake', async () => {
     const { broker, fail } = createFakeBroker();
     fail('credential-rejected');
     await expect(broker.token(PAIR)).rejects.toThrow(TokenBrokerError);
@@ -217,19 +212,16 @@ const options: TokenBrokerOptions = { url: 'https://broker.example.com', region:
 const broker: TokenBroker = createTokenBroker(options);
 const pair = { client: 'acme', service: 'customer-insights' };
 const token: IssuedToken = await broker.token({ ...pair, ...maybe, deadline: Date.now() + 1_000 });
-const text: string = token.accessToken;
 const scope: string | undefined = token.scope;
 const length: number = await broker.withToken(pair, ({ fingerprint }) => fingerprint.length);
 const response: Response = await broker.fetch(new URL('https://example.com'), undefined, { ...pair, minTtl: 60 });
 const check: Check = await broker.check({ ...pair, stage: 'AWSPENDING' });
-const error = new TokenRefused('no', { cause: response.status });
-const caught: unknown = error;
+const caught: unknown = new TokenRefused('no', { cause: response.status });
 if (caught instanceof TokenBrokerError) caught.problem?.request_id?.toUpperCase();
 const caller: Caller = await broker.whoami();
 const fake: FakeBroker = createFakeBroker({ lifetimeSeconds: 60, caller });
 fake.fail('access-denied', { times: 1 });
-const faked: TokenBroker = fake.broker;
-void [text, scope, length, check, faked];
+void [scope, length, check, fake.broker satisfies TokenBroker];
 
 // @ts-expect-error the service is missing
 void broker.token({ client: 'acme' });

@@ -20,11 +20,9 @@ interface Program {
 export async function installPackedClient() {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'client-package-')));
   const [clone, project] = [join(folder, 'clone'), join(folder, 'project')];
+  const filter = (path: string) => !path.endsWith('client/dist');
   for (const needed of ['client', 'functions/contract.ts', 'package.json', 'tsconfig.json']) {
-    cpSync(join(ROOT, needed), join(clone, needed), {
-      recursive: true,
-      filter: (path) => !path.endsWith('client/dist'),
-    });
+    cpSync(join(ROOT, needed), join(clone, needed), { recursive: true, filter });
   }
   symlinkSync(join(ROOT, 'node_modules'), join(clone, 'node_modules'));
   const ofNpm = { cwd: join(clone, 'client'), env: { PATH: process.env.PATH, HOME: folder } };

@@ -23,7 +23,7 @@ describe('a request for a token', () => {
     expect(read({ ...PAIR, min_ttl: 0 })).toMatchObject({ minTtlMs: 0 });
   });
 
-  it.each([
+  it.each<readonly [object, string]>([
     [
       { client: 1, refused: 1, min_ttl: 0.5 },
       'client: must be a string; service: is required; min_ttl: must be a whole',
@@ -75,7 +75,7 @@ describe('a body', () => {
     expect(() => readText(`${text} `)).toThrow('content-too-large');
   });
 
-  it.each([
+  it.each<readonly [string, string]>([
     ['', 'The body is not valid JSON.'],
     ['{"client":', 'The body is not valid JSON.'],
     ['[]', 'the body must be an object.'],
@@ -113,7 +113,7 @@ describe('a request for a check', () => {
     expect(readCheck({ ...PAIR, stage })).toEqual({ pair: PAIR, stage: stage ?? 'AWSCURRENT' });
   });
 
-  it.each([
+  it.each<readonly [object, string]>([
     [{}, 'client: is required; service: is required.'],
     ...['', 'current', null].map((stage) => [{ ...PAIR, stage }, STAGE_RULE] as const),
     [{ ...PAIR, min_ttl: 60 }, 'unknown member "min_ttl".'],

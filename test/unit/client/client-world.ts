@@ -58,11 +58,8 @@ export async function startHolding(
 export const GOOD: Answer = answerWith(200, issued(NOW));
 
 /** The n-th of the tokens that a broker has given, with this much life left. */
-export function goodAnswer(n: number, expiresIn = 3_600): Answer {
-  return answerWith(
-    200,
-    issued(NOW, { access_token: tokenText(n), fingerprint: fingerprint(n), expires_in: expiresIn }),
-  );
+export function goodAnswer(n: number, expires_in = 3_600): Answer {
+  return answerWith(200, issued(NOW, { access_token: tokenText(n), fingerprint: fingerprint(n), expires_in }));
 }
 
 export function tokenText(n: number): string {
@@ -88,20 +85,13 @@ export function tooLate(ms: number, begin: Answer = () => undefined): Answer {
 }
 
 /** Answers once the returned function is called, which tells also when the request has come. */
-export function heldBack(answer: Answer): {
-  readonly answer: Answer;
-  readonly arrived: Promise<void>;
-  release(): void;
-} {
+export function heldBack(answer: Answer) {
   const arrival = Promise.withResolvers<void>();
   const permission = Promise.withResolvers<void>();
-  return {
-    answer: async (response, request) => {
-      arrival.resolve();
-      await permission.promise;
-      answer(response, request);
-    },
-    arrived: arrival.promise,
-    release: permission.resolve,
+  const held: Answer = async (...exchange) => {
+    arrival.resolve();
+    await permission.promise;
+    answer(...exchange);
   };
+  return { answer: held, arrived: arrival.promise, release: permission.resolve };
 }

@@ -1,23 +1,20 @@
 import { describe, expect, it } from 'vitest';
 import { problem } from './broker-answers.ts';
 import { fingerprint, GOOD, goodAnswer, heldBack, NOW, PAIR, startClientWorld, startHolding } from './client-world.ts';
+import type { Answer } from './loopback-server.ts';
 
 describe('callers at the same time', () => {
-  it('share one request for a pair', async () => {
-    const { broker, asked } = await startClientWorld([goodAnswer(1), goodAnswer(2)]);
-    const tokens = await Promise.all(Array.from({ length: 50 }, () => broker.token(PAIR)));
-    expect(asked()).toHaveLength(1);
-    expect(new Set(tokens).size).toBe(1);
-  });
-
-  it('share its failure, and the next caller asks again', async () => {
-    const { broker, asked, answer } = await startClientWorld(problem('credential-rejected'));
+  it.each<[string, Answer, string, number]>([
+    ['its answer, as does the next', goodAnswer(1), 'fulfilled', 1],
+    ['its failure, and the next asks again', problem('credential-rejected'), 'rejected', 2],
+  ])('share one request for a pair and %s', async (_, first, status, requests) => {
+    const { broker, asked, answer } = await startClientWorld(first);
     const outcomes = await Promise.allSettled(Array.from({ length: 50 }, () => broker.token(PAIR)));
-    expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(['rejected']));
+    expect(new Set(outcomes.map((outcome) => outcome.status))).toEqual(new Set([status]));
     expect(asked()).toHaveLength(1);
     answer(GOOD);
     await broker.token(PAIR);
-    expect(asked()).toHaveLength(2);
+    expect(asked()).toHaveLength(requests);
   });
 
   it('stop waiting each for itself: the others get their token', async () => {

@@ -1,7 +1,7 @@
 import { DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb';
 import { CreateSecretCommand, DeleteSecretCommand, PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { onTestFinished, vi } from 'vitest';
-import { ensurePairTable, ensureSealingKey } from '../../../bin/local/aws/dynamodb.ts';
+import { ensurePairTable } from '../../../bin/local/aws/dynamodb.ts';
 import type { LabelUpdate } from '../../../bin/local/aws/secret-store.ts';
 import type { PublishedMessage } from '../../../bin/local/aws/sns-sts.ts';
 import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
@@ -9,6 +9,7 @@ import { startTokenService } from '../../../bin/local/token-service/server.ts';
 import { createTokenBroker } from '../../../client/token-broker.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
 import type { AccessRule } from '../../../functions/broker/authorize.ts';
+import { sealingKeyName } from '../../../functions/contract.ts';
 import { createHealthFunction } from '../../../functions/health-function.ts';
 import { createTokenFunction } from '../../../functions/token-function.ts';
 import { exampleRule, exampleService } from '../../support/example.ts';
@@ -86,7 +87,7 @@ export async function startHealthFunctionWorld(options: Options = {}) {
   const secrets = createSecretsManagerClient();
   const table = new DynamoDBClient();
   await ensurePairTable(table, TABLE);
-  await ensureSealingKey(secrets, 'test');
+  secretsManager.store.put(sealingKeyName('test'), btoa('k'.repeat(48)));
 
   // What a busy machine needs.
   const times = { attemptTimeoutMs: 6_000, requestTimeoutMs: 6_000 };

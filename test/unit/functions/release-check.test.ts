@@ -37,7 +37,7 @@ describe('a new version of the token function', () => {
     await store('acme', CREDENTIALS.acme);
     broker.throttle(6);
     expect(await release()).toEqual({ status: 'Succeeded', faults: [] });
-    broker.throttle(true);
+    broker.throttle(Infinity);
     expect(await release()).toMatchObject({ status: 'Failed', faults: expect.arrayContaining([expect.any(String)]) });
   });
 
