@@ -33,22 +33,17 @@ export function createAuthorize(
 }
 
 /** The rules that name the caller's role, in their order; none for a role of another organization than this one. */
-export function rulesOf(
-  rules: readonly AccessRule[],
-  caller: Caller,
-  principalOrgId: string | undefined,
-): readonly AccessRule[] {
+export function rulesOf(rules: readonly AccessRule[], caller: Caller, principalOrgId?: string): readonly AccessRule[] {
   if (principalOrgId !== undefined && caller.principalOrgId !== principalOrgId) return [];
-  const isOf = ({ role, roleId = caller.roleId }: AccessRule) =>
-    roleKey(role) === callerKey(caller) && roleId === caller.roleId;
-  return rules.filter(isOf);
+  const key = callerKey(caller);
+  return rules.filter(({ role, roleId = caller.roleId }) => roleKey(role) === key && roleId === caller.roleId);
 }
 
 /** Unknown and forbidden look the same from outside, so no caller can find out which clients or services exist. */
 export function accessDenied(): Problem {
-  const denied =
-    'No access rule lets this role do this for this client on this service; POST /whoami tells what it may.';
-  return new Problem('access-denied', `${denied} Ask the operators of the broker for a rule.`);
+  const denied = 'No access rule lets this role do this for this client on this service';
+  const advice = 'POST /whoami tells what it may. Ask the operators of the broker for a rule.';
+  return new Problem('access-denied', `${denied}; ${advice}`);
 }
 
 /** A rule names a role with its path, a caller arrives without: the settings refuse two roles that differ by path only. */

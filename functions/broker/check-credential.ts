@@ -12,11 +12,9 @@ import { findingOfProblem, Problem } from './problem.ts';
 /** What a check found; times are epoch milliseconds. */
 export interface CheckResult {
   readonly finding: Finding;
-  /** The secret version that was looked at; absent when there is none. */
   readonly version?: string | undefined;
   readonly checkedAt: number;
   readonly provenBy: ProvenBy;
-  /** When the token that proves the credential ends. */
   readonly expiresAt?: number | undefined;
   /** When another check may find out more, in whole seconds. */
   readonly retryAfterSeconds?: number | undefined;
@@ -49,6 +47,7 @@ export function createCheckCredential({ acquireToken, provenForMs, now }: Depend
 /** Decides one step of a check: what record and secret tell by themselves, or that only a token request can tell. */
 function decide(view: View, call: Call, provenForMs: number, now: number): Step<CheckResult> {
   const { record, versions } = view;
+  const answer = (result: CheckResult) => ({ kind: 'answer', answer: result }) as const;
   const reading = versions?.candidates[0];
   if (versions === undefined || reading === undefined) throw new TypeError('a check needs the secret');
   if (record.disabled) return answer({ finding: 'disabled', checkedAt: now, provenBy: 'operator' });
@@ -62,7 +61,7 @@ function decide(view: View, call: Call, provenForMs: number, now: number): Step<
     return view.leaseIsOver ? { kind: 'withdraw', answer: missing } : { kind: 'wait' };
   }
   if (gone !== undefined) return { kind: 'fail', problem: gone };
-  const malformed: CheckResult = { finding: 'secret-malformed', checkedAt: now, provenBy: 'secret' };
+  const malformed = { ...missing, finding: 'secret-malformed' } as const;
   if (reading.outcome === 'binary') return answer(malformed);
   if (reading.outcome !== 'found') {
     return { kind: 'fail', problem: secretProblem(reading, versions.name, versions.stage) };
@@ -76,10 +75,6 @@ function decide(view: View, call: Call, provenForMs: number, now: number): Step<
   const known = knownFinding(record, reading.secret, call, now);
   if (known !== undefined) return answer({ ...known, version: versionId });
   return view.leaseIsOver ? { kind: 'request', forced: false } : { kind: 'wait' };
-}
-
-function answer(result: CheckResult): Step<CheckResult> {
-  return { kind: 'answer', answer: result };
 }
 
 function isMissing({ outcome }: SecretReading): boolean {

@@ -34,10 +34,7 @@ export function parseJsonObject(text: string, reviver?: Reviver): Readonly<Recor
 
 type Reviver = (name: string, value: unknown) => unknown;
 
-/**
- * The first name that an object of a JSON text has twice. `JSON.parse` takes the last one and says nothing, so two
- * readers of one text could go by different values. The text must be valid JSON.
- */
+/** The first name that an object of a valid JSON text has twice; `JSON.parse` takes the last one and says nothing. */
 export function duplicateMember(text: string): string | undefined {
   const objects: (Set<string> | undefined)[] = [];
   let last = '""';

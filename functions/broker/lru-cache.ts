@@ -6,7 +6,7 @@ export class LruCache<Value> {
   readonly #bytesOf: (value: Value) => number;
   #bytes = 0;
 
-  /** @param bytesOf may estimate, but says the same of the same value each time */
+  /** `bytesOf` may estimate, but says the same of the same value each time. */
   constructor(maxEntries: number, maxBytes = Infinity, bytesOf: (value: Value) => number = () => 0) {
     this.#maxEntries = maxEntries;
     this.#maxBytes = maxBytes;

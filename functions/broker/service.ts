@@ -1,4 +1,4 @@
-/** How one service is asked for a token and how its answer is read; every default is already filled in. */
+/** How one service is asked for a token and how its answer is read, with every default. */
 export interface Service {
   /** Scheme, host, port and an optional base path; fixed at deploy time, so no request can choose a host. */
   readonly authUrl: string;
@@ -12,7 +12,6 @@ export interface Service {
   readonly tokenLifetimeSeconds?: number | undefined;
   readonly assumedLifetimeSeconds: number;
   readonly maxLifetimeSeconds: number;
-  /** Whether a 403 is a definitive rejection of the credential. */
   readonly rejectedOn403: boolean;
   /** Whether a new token kills the old one. */
   readonly singleActiveToken: boolean;

@@ -25,18 +25,15 @@ interface Dependencies {
   readonly environment: string;
   readonly services: Readonly<Record<ServiceName, Service>>;
   readonly authorize: Authorize;
-  /** The record that all environments share. */
   readonly store: PairStore;
   readonly secrets: SecretCache;
   readonly renewToken: RenewToken;
   /** Of what a service's settings say of its token requests; releases with other settings have other holds. */
   readonly settingsDigest: (service: Service) => string;
-  /** How long a token that traffic obtained proves its credential to a check. */
   readonly provenForMs: number;
   readonly uniqueId: () => string;
   readonly now: () => number;
   readonly sleep: (ms: number) => Promise<void>;
-  /** From 0 to below 1. */
   readonly random: () => number;
 }
 

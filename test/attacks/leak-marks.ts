@@ -1,9 +1,7 @@
 import { findMark } from '../support/encodings.ts';
 
 /** Values that must never be shown, made so that a test recognises them in any place. */
-export type Marks = Readonly<Record<MarkName, string>>;
-
-type MarkName = 'clientId' | 'secret' | 'token' | 'sessionToken' | 'sealingKey';
+export type Marks = Readonly<Record<'clientId' | 'secret' | 'token' | 'sessionToken' | 'sealingKey', string>>;
 
 /** With the characters that encodings treat in their own ways, and as words, which pass where only words may. */
 export const SPELLINGS = ['odd', 'plain'] as const;

@@ -1,5 +1,5 @@
+import { randomUUID } from 'node:crypto';
 import { type AttributeValue, DeleteItemCommand, DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb';
-import { CreateSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { expect, onTestFinished } from 'vitest';
 import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
 import { createDynamoDB } from '../../functions/aws/dynamodb.ts';
@@ -49,7 +49,6 @@ export async function startLeakWorld(spelling: Spelling) {
   const dynamodb = await startFaultyEndpoint(targets.dynamodb.url);
   const secrets = await startFaultyEndpoint(targets.secrets.url);
   const table = new DynamoDBClient({ ...ACCESS, endpoint: targets.dynamodb.url });
-  const store = createSecretsManagerClient({ ...ACCESS, endpoint: targets.secrets.url });
   await ensurePairTable(table, TABLE);
   let walks = 0;
 
@@ -57,7 +56,6 @@ export async function startLeakWorld(spelling: Spelling) {
     marks,
     close: async () => {
       table.destroy();
-      store.destroy();
       await Promise.all([dynamodb, secrets, ...Object.values(targets)].map(({ close }) => close()));
     },
     /**
@@ -69,8 +67,8 @@ export async function startLeakWorld(spelling: Spelling) {
       const { reply = json(200, { access_token: marks.token, expires_in: 3_600 }), event = {} } = path;
       const written = captureOutput();
       const environment = `environment-${++walks}`;
-      await put(`token-broker/${environment}/acme`, secret);
-      await put(sealingKeyName(environment), sealingKey);
+      put(`token-broker/${environment}/acme`, secret);
+      put(sealingKeyName(environment), sealingKey);
       const authUrl = path.authUrl ?? (await startServer({ onRequest: reply })).replace('https', 'http');
       await table.send(new DeleteItemCommand({ TableName: TABLE, Key: KEY }));
       for (const front of [dynamodb, secrets]) front.failWhere(path.faultOf ?? (() => undefined));
@@ -118,9 +116,10 @@ export async function startLeakWorld(spelling: Spelling) {
     },
   };
 
-  async function put(Name: string, value: string | Uint8Array): Promise<void> {
-    const content = typeof value === 'string' ? { SecretString: value } : { SecretBinary: value };
-    await store.send(new CreateSecretCommand({ Name, ...content }));
+  function put(name: string, value: string | Uint8Array): void {
+    const SecretBinary = Buffer.from(value).toString('base64');
+    const content = typeof value === 'string' ? { SecretString: value } : { SecretBinary };
+    targets.secrets.store.create(name).versions.add(randomUUID(), content);
   }
 }
 

@@ -12,9 +12,7 @@ async function promoteDirectly(world: OperatorWorld, credential: object): Promis
 }
 
 describe('a version that is promoted directly in Secrets Manager', () => {
-  it('and is wrong costs no caller a token, and each service one request and one message to the operators', async ({
-    world,
-  }) => {
+  it('and is wrong costs no caller a token, and is one request and one message for each service', async ({ world }) => {
     const stop = await keepCalling(world);
     const before = world.tokenService.requests.length;
     await promoteDirectly(world, WRONG);
@@ -23,7 +21,7 @@ describe('a version that is promoted directly in Secrets Manager', () => {
     const refused = world.tokenService.requests.slice(before).filter(({ ok }) => !ok);
     expect(refused.map(({ service }) => service).toSorted()).toEqual(SERVICES);
     expect(world.messages).toHaveLength(SERVICES.length);
-    for (const { text } of world.messages) expect(text).toMatch(/^(?!.*marked-).*acme/s);
+    for (const { text } of world.messages) expect(text.includes('acme') && !text.includes('marked-')).toBe(true);
   });
 
   it('and is good gives its token to the callers, without a message to the operators', async ({ world }) => {

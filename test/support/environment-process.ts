@@ -7,9 +7,6 @@ import type { BrokerSettings } from '../../functions/environment.ts';
 export interface EnvironmentProcess {
   /** Carries out one order and tells the result. */
   readonly order: (order: Order) => Promise<Report>;
-  /** Stops the process where it is, as Lambda does between invocations, until it is thawed. */
-  readonly freeze: () => void;
-  readonly thaw: () => void;
   /** Ends the process at once, also in the middle of its work; open orders get no answer. */
   readonly kill: () => Promise<void>;
 }
@@ -76,8 +73,6 @@ export function startEnvironmentProcess(
       child.send(JSON.stringify({ ...order, id }));
       return report.promise;
     },
-    freeze: () => void child.kill('SIGSTOP'),
-    thaw: () => void child.kill('SIGCONT'),
     async kill() {
       child.kill('SIGKILL');
       await ended;

@@ -11,7 +11,7 @@ export const SERVICES = ['customer-insights', 'merchant-payment-cleansing'] as c
 export const PAIRS: readonly Pair[] = CLIENTS.flatMap((client) => SERVICES.map((service) => ({ client, service })));
 
 /** What a service that fails answers, or what becomes of the request. */
-export const FAULTS = {
+const FAULTS = {
   'connection refused': () => new Problem('token-endpoint-unavailable', 'connection refused'),
   silence: () => new Problem('token-endpoint-timeout', 'no answer in time'),
   '503': () => exchange(503, {}),

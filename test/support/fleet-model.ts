@@ -1,11 +1,11 @@
 import type { SecretReading } from '../../functions/broker/credential/secret.ts';
 import type { Issue } from '../../functions/broker/pair/decision.ts';
+import { hardMarginMs } from '../../functions/broker/pair/freshness.ts';
 import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import type { SecretStage } from '../../functions/contract.ts';
 import { createFleet, PATIENCE_MS } from './fleet.ts';
 import { createHosts, type Host, LONGEST_CALL_MS } from './fleet-model-hosts.ts';
-import { createJudge } from './fleet-model-judge.ts';
 import { keepLedger } from './fleet-model-ledger.ts';
 import { CALM, CLIENTS, createModelWorld, type HandOut, PAIRS, SERVICES } from './fleet-model-world.ts';
 import type { SentRequest, StoreFault } from './fleet-surroundings.ts';
@@ -24,6 +24,11 @@ interface Trouble<Fault> {
   readonly seed: number;
 }
 
+interface Telling {
+  readonly expiresAt: number;
+  readonly lifetimeMs: number;
+}
+
 export type FleetModel = ReturnType<typeof createFleetModel>;
 
 /** A fleet in a world that goes wrong in every way, watched by a witness who knows all of it. */
@@ -33,11 +38,13 @@ export function createFleetModel() {
   const world = createModelWorld(clock);
   const hosts = createHosts(fleet);
   const { accuse } = hosts;
-  const judge = createJudge(accuse);
   const ledger = keepLedger(fleet, hosts);
   const lastTokens = new Map<string, string>();
   const disabledAt = new Map<string, number>();
   const handedOut = new WeakMap<object, { readonly handOut: HandOut; readonly toldMs: number }>();
+  /** By token: what the service told environments about its life, by their clocks. */
+  const tokens = new Map<string, { pair: Pair; tellings: Telling[] }>();
+  let hasRepeated = false;
   let secretsFailedAt = Number.NEGATIVE_INFINITY;
 
   surroundings.secret = (client, stage) => world.read(client, stage);
@@ -55,8 +62,13 @@ export function createFleetModel() {
     if (status === 401 || status === 400) ledger.seeRejection(request);
     if (status === 429) ledger.seeRetryAfter(request, world.secondsOf(headers['retry-after'], request.at));
     const heard = handedOut.get(request);
+    if (heard === undefined) return;
+    const tellings = tokens.get(heard.handOut.text)?.tellings ?? [];
+    hasRepeated ||= tellings.length > 0;
+    const lifetimeMs = Math.min(heard.toldMs, MAX_LIFETIME_MS);
     const skewMs = hosts.nowOf(request.from) - clock.now();
-    if (heard !== undefined) judge.seeHandOut(heard.handOut, heard.toldMs, request.at + skewMs);
+    tellings.push({ expiresAt: request.at + skewMs + lifetimeMs, lifetimeMs });
+    tokens.set(heard.handOut.text, { pair: heard.handOut.pair, tellings });
   };
 
   const model = {
@@ -76,11 +88,11 @@ export function createFleetModel() {
         return answer;
       }
       lastTokens.set(pairKey(pair), answer.token.fingerprint);
-      const { number: environment, now } = host.environment;
+      const who = `environment ${host.environment.number}, ${answer.token.accessToken.reveal()}`;
+      judgeLife(answer, pair, host.environment.now(), who);
+      if (answer.token.fingerprint === refused && !hasRepeated) accuse(`${who}: was refused`);
       const isAlone = trace?.warnings.has('shared-cache-unavailable') ?? false;
-      const isUntroubled = hosts.isUntroubled();
-      const stopped = stoppedMs(host, pair, startedAt);
-      judge.judgeIssue(answer, { pair, refused, environment, now: now(), isAlone, isUntroubled, ...stopped });
+      judgeStops(answer, pair, host, isAlone, startedAt, who);
       return answer;
     },
 
@@ -173,7 +185,9 @@ export function createFleetModel() {
       return await work;
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
-      judge.judgeProblem(error);
+      const { type, retryAfterSeconds = 1 } = error;
+      const isSane = retryAfterSeconds >= 1 && retryAfterSeconds <= (HELD.has(type) ? 3_600 : 300);
+      if (!isSane) accuse(`${type} asks to wait ${retryAfterSeconds} s`);
       return error;
     } finally {
       hosts.openCalls.delete(call);
@@ -187,22 +201,57 @@ export function createFleetModel() {
     if (!ledger.hasHeardRejection(pair)) accuse(`${pairKey(pair)} is said to be rejected`);
   }
 
-  /** A clock that has jumped cannot tell ages, and an environment that cannot ask cannot know. */
-  function stoppedMs(host: Host, pair: Pair, now: number) {
+  /** Judges the life of a token by what the services truly handed out. */
+  function judgeLife({ token }: Issue, pair: Pair, now: number, who: string): void {
+    const known = tokens.get(token.accessToken.reveal());
+    if (known === undefined || pairKey(known.pair) !== pairKey(pair)) {
+      accuse(`${who}: not this pair’s`);
+      return;
+    }
+
+    const tellings = known.tellings.filter(({ expiresAt }) => token.expiresAt <= expiresAt);
+    if (tellings.length === 0) accuse(`${who}: is said to live longer than the service has said`);
+    // All environments know of the tellings before the one that the token was issued by; when something went wrong, a
+    // later one may pass for the whole life.
+    const isUntroubled = hosts.isUntroubled();
+    const last = known.tellings.findIndex(({ expiresAt }) => token.expiresAt <= expiresAt);
+    const counting = isUntroubled ? known.tellings.slice(0, last + 1) : tellings;
+    const lifetimes = counting.map(({ lifetimeMs }) => lifetimeMs);
+    const marginMs = hardMarginMs(isUntroubled ? Math.max(...lifetimes) : Math.min(...lifetimes));
+    const leftMs = token.expiresAt - now;
+    // The clocks of this world count in fractions, and times are told in milliseconds.
+    if (leftMs <= marginMs - 1) accuse(`${who}: issued ${leftMs} ms before its end, with a margin of ${marginMs} ms`);
+  }
+
+  /**
+   * Whether the pair had been disabled, its token withdrawn, or its credential gone for long when the call began. A clock
+   * that has jumped cannot tell ages, and an environment that cannot ask cannot know.
+   */
+  function judgeStops(
+    { cache }: Issue,
+    pair: Pair,
+    host: Host,
+    isAlone: boolean,
+    startedAt: number,
+    who: string,
+  ): void {
     const since = (at: number | undefined, failedAt: number) =>
-      at === undefined || host.hasJumped ? 0 : now - Math.max(at, failedAt);
-    return {
-      disabledMs: since(disabledAt.get(pairKey(pair)), host.storeFailedAt),
-      withdrawnMs: since(ledger.withdrawnAt(pair), host.storeFailedAt),
-      goneMs: since(world.goneAt(pair), secretsFailedAt),
-    };
+      at === undefined || host.hasJumped ? 0 : startedAt - Math.max(at, failedAt);
+    const disabledMs = since(disabledAt.get(pairKey(pair)), host.storeFailedAt);
+    const withdrawnMs = since(ledger.withdrawnAt(pair), host.storeFailedAt);
+    const goneMs = since(world.goneAt(pair), secretsFailedAt);
+    if (disabledMs > TRUST_MS) accuse(`${who}: issued ${disabledMs} ms after it was disabled`);
+    if (cache !== 'none' && withdrawnMs > TRUST_MS) accuse(`${who}: issued ${withdrawnMs} ms after it was withdrawn`);
+    if (isAlone && cache === 'memory' && goneMs > TRUST_MS) {
+      accuse(`${who}: issued alone ${goneMs} ms after its credential was gone`);
+    }
   }
 
   /** A credential that is deleted, or is not for this service any more, is not sent: each call reads the secret anew. */
   function checkCredential({ from, pair, version, at }: SentRequest): void {
     const isAlone = hosts.hasStoreFailed(from, at - LONGEST_CALL_MS);
     const goneMs = at - Math.max(world.goneAt(pair) ?? at, secretsFailedAt);
-    const isLate = goneMs > LONGEST_CALL_MS + (isAlone ? ALONE_TRUST_MS : 0);
+    const isLate = goneMs > LONGEST_CALL_MS + (isAlone ? TRUST_MS : 0);
     if (isLate && !hosts.hasAnyClockJumped()) {
       accuse(`environment ${from} sent ${version} to ${pair.service} ${goneMs} ms after it was gone`);
     }
@@ -211,8 +260,11 @@ export function createFleetModel() {
 
 const ANSWER_RESERVE_MS = 500;
 
-/** An environment that is alone reads the secret at least this often. */
-const ALONE_TRUST_MS = 60_000;
+/** How long memory is trusted, and a secret by an environment that is alone. */
+const TRUST_MS = 60_000;
+/** The problems of a hold, which lasts an hour at most; a pause lasts five minutes. */
+const HELD: ReadonlySet<string> = new Set(['token-response-unusable', 'token-endpoint-error']);
+const MAX_LIFETIME_MS = 86_400_000;
 
 /** The last chance of a version, by the worst clock. */
 const LONGEST_WAIT_MS = 3 * 60 * 60_000;

@@ -10,24 +10,13 @@ import { exchange, found } from './broker-world.ts';
 import { createReferencePairStore } from './reference-pair-store.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
-/** What goes wrong with one call to the shared store. */
-export type StoreFault =
-  /** Refused at once. */
-  | 'unavailable'
-  /** It had its effect, and its answer never came. */
-  | 'answer-lost'
-  /** The answer was lost, and the store was told again, as its client does: the effect happens twice. */
-  | 'repeated'
-  /** No answer within the time budget, and no effect. */
-  | 'hanging'
-  /** No answer within the time budget; the effect comes two seconds later. */
-  | 'late'
-  /** A read sees the record without what is sealed in it: the environment has no key. */
-  | 'no-key'
-  /** More than a whole lease passes before it has its effect. */
-  | 'delay'
-  /** The environment ends before it has any effect. */
-  | 'crash';
+/**
+ * What goes wrong with one call to the shared store. It has no effect when it is `unavailable` at once, or `hanging` beyond
+ * its time; a `late` effect comes two seconds after that. With `answer-lost` only the answer is missing, with `repeated`
+ * the effect comes twice, as its client tells it again. `no-key`: what is sealed cannot be read. `delay`: more than a whole
+ * lease passes before. `crash`: the environment ends before it.
+ */
+export type StoreFault = 'unavailable' | 'hanging' | 'late' | 'answer-lost' | 'repeated' | 'no-key' | 'delay' | 'crash';
 
 export interface SentRequest {
   readonly at: number;
@@ -38,7 +27,7 @@ export interface SentRequest {
 }
 
 /** One token request as its service saw it. */
-export interface SeenRequest extends SentRequest {
+interface SeenRequest extends SentRequest {
   readonly outcome: 'token' | 'rejected' | 'failed';
 }
 

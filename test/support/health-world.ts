@@ -32,11 +32,6 @@ interface World {
   notify: (message: Message) => void;
 }
 
-interface Asked {
-  readonly pair: Pair;
-  readonly timeoutMs: number;
-}
-
 /** The real rules of health around a broker, a memory and a notifier that are functions, on a virtual clock. */
 export function createHealthWorld(changes: Partial<World> = {}) {
   const world: World = {
@@ -53,8 +48,8 @@ export function createHealthWorld(changes: Partial<World> = {}) {
   const { now, sleep } = clock;
   const memories = createMemories();
   const messages: Message[] = [];
-  const checks: (Asked & { readonly at: number; readonly atOnce: number })[] = [];
-  const probed: Asked[] = [];
+  const probed: { readonly pair: Pair; readonly timeoutMs: number }[] = [];
+  const checks: ((typeof probed)[number] & { readonly at: number; readonly atOnce: number })[] = [];
   const recorded: CheckRecord[] = [];
   const random = seededRandom(1);
   let underWay = 0;

@@ -40,6 +40,8 @@ export interface PairWorldOptions {
   readonly renewals?: readonly (Renewal | Error | undefined)[];
   readonly onRequest?: () => void;
   readonly secret?: (stage: SecretStage, n: number) => SecretReading;
+  /** How long Secrets Manager takes. */
+  readonly secretMs?: number;
 }
 
 /** Real parts around a table, a Secrets Manager and a service that are functions; time passes while a call sleeps. */
@@ -69,7 +71,10 @@ export function createPairWorld(options: PairWorldOptions = {}) {
     },
     secrets: createSecretCache({
       now: () => clock.now,
-      readSecret: async (_client, stage) => secret(stage, readStages.push(stage)),
+      readSecret: async (_client, stage) => {
+        clock.now += options.secretMs ?? 0;
+        return secret(stage, readStages.push(stage));
+      },
     }),
     renewToken: async (order) => {
       sent.push(order);

@@ -11,27 +11,17 @@ export interface SecretVersion {
   readonly text: Redacted;
 }
 
-/** What came of reading a secret. Only `unavailable` says nothing about the secret, so only then may an older reading serve. */
+/**
+ * What came of reading a secret. Only `unavailable` (Secrets Manager is down, slow or refused by the key) says nothing
+ * about the secret, so only then may an older reading serve: a stale one. `cause` holds nothing of the answer's text.
+ */
 export type SecretReading =
-  | {
-      readonly outcome: 'found';
-      readonly secret: SecretVersion;
-      /** Secrets Manager is down, and this is the last version that it gave. */
-      readonly isStale?: true;
-    }
-  /** There is no such secret, or none of its versions has the stage. */
-  | { readonly outcome: 'missing' }
-  /** Marked for deletion; an operator can still restore it. */
-  | { readonly outcome: 'deleted' }
-  | { readonly outcome: 'binary' }
-  /** The broker may not read it. `cause` names the refusal and holds nothing of the answer's text. */
-  | { readonly outcome: 'denied'; readonly cause: string }
-  /** Secrets Manager is down, slow, throttling or unreadable, or refused by the key. `cause` as above. */
-  | { readonly outcome: 'unavailable'; readonly cause: string };
+  | { readonly outcome: 'found'; readonly secret: SecretVersion; readonly isStale?: true }
+  | { readonly outcome: 'missing' | 'deleted' | 'binary' }
+  | { readonly outcome: 'denied' | 'unavailable'; readonly cause: string };
 
 /** The versions of a client's secret that matter to one call. */
 export interface StagedVersions {
-  /** The secret's name, see `secretName`. */
   readonly name: string;
   /** That of the preferred candidate. */
   readonly stage: SecretStage;
@@ -41,11 +31,7 @@ export interface StagedVersions {
   readonly candidates: readonly SecretReading[];
 }
 
-/**
- * Reads the version of a client's secret that has the stage. Never throws: every failure is a reading.
- *
- * @param deadline epoch milliseconds; what has not come by then is `unavailable`
- */
+/** Reads the version that has the stage, by `deadline` in epoch milliseconds; every failure is a reading. */
 export type ReadSecret = (client: ClientName, stage: SecretStage, deadline?: number) => Promise<SecretReading>;
 
 type FailedReading = Exclude<SecretReading, { outcome: 'found' }>;
@@ -61,19 +47,11 @@ export function secretProblem(reading: FailedReading, name: string, stage: Secre
 
 const PROBLEMS = {
   missing: ['credential-missing', 'is not there or has no such version: an operator must store one under this name'],
-  deleted: [
-    'credential-missing',
-    'is marked for deletion: an operator must restore it, or disable the client for good',
-  ],
+  deleted: ['credential-missing', 'is marked for deletion: an operator must restore it, or disable the client'],
   binary: ['credential-malformed', 'is binary: an operator must store it as text (JSON)'],
   denied: ['secrets-unavailable', 'may not be read by the broker: its role needs secretsmanager:GetSecretValue on it'],
   unavailable: ['secrets-unavailable', 'could not be got from Secrets Manager'],
 } as const satisfies Record<FailedReading['outcome'], readonly [ProblemType, string]>;
-
-interface Dependencies {
-  readonly readSecret: ReadSecret;
-  readonly now: () => number;
-}
 
 /** The secrets of the clients, as this environment read them. */
 export interface SecretCache {
@@ -85,7 +63,7 @@ export interface SecretCache {
   read(client: ClientName, stage: SecretStage, bounds: { readSince: number; deadline: number }): Promise<SecretReading>;
 }
 
-export function createSecretCache({ readSecret, now }: Dependencies): SecretCache {
+export function createSecretCache({ readSecret, now }: { readSecret: ReadSecret; now: () => number }): SecretCache {
   const entries = new LruCache<Entry>(MAX_SECRETS, MAX_BYTES, bytesOf);
 
   return {
@@ -110,7 +88,6 @@ export function createSecretCache({ readSecret, now }: Dependencies): SecretCach
 interface Entry {
   readonly reading: SecretReading;
   readonly readAt: number;
-  /** How long the reading is not asked for again. */
   readonly trustMs: number;
   /** When Secrets Manager last said what there is. */
   readonly toldAt: number;
@@ -134,7 +111,6 @@ function bytesOf({ reading }: Entry): number {
 const TIMER_SLACK_MS = 5;
 
 const MAX_SECRETS = 1_000;
-/** A sixteenth of what the function has; 1 000 secrets of 1 kB take 2 MB. */
 const MAX_BYTES = 32 * 1_024 * 1_024;
 const FOUND_TRUST_MS = 300_000;
 const NEGATIVE_TRUST_MS = 5_000;

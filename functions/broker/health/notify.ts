@@ -77,7 +77,6 @@ export function createNotify({ environment, memories, sendMessage, now }: Depend
           .filter(({ key }) => !tried.has(key))
           .filter(({ before }) => before !== undefined || room-- > 0)
           .slice(0, now() < endsAt ? AT_ONCE : 0);
-        const sentBefore = told.size;
         await Promise.all(batch.map(send));
 
         const out = transitions.filter(({ key }) => told.has(key));
@@ -86,7 +85,6 @@ export function createNotify({ environment, memories, sendMessage, now }: Depend
         if (isSame(remembered, entries)) return;
         const isWritten = await memories.write(findings.service, { entries: remembered, revision: revision + 1 });
         if (!isWritten) overtaken += 1;
-        else if (told.size === sentBefore) return;
       }
       throw new NotificationFailure('memory-in-use');
     }

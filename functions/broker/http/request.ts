@@ -100,7 +100,7 @@ function faultOfName(name: unknown): string | undefined {
   return NAME_PATTERN.test(name) ? undefined : rule;
 }
 
-/** 16 KiB: far more than a request needs, far less than a parser could be hurt with. */
+/** Far more than a request needs, far less than a parser could be hurt with. */
 const MAX_BODY_BYTES = 16 * 1024;
 
 function readText(sent: Body): string {
@@ -133,10 +133,7 @@ function readForm(text: string): Members {
   return Object.fromEntries(members);
 }
 
-/**
- * How the name of a member that a caller chose goes back to it: one that is no word, or several, may be a token or a
- * passphrase that was sent as a whole form, and callers write our problems into their logs.
- */
+/** A name that is no word may be a token that was sent as a whole form, and callers write our problems into their logs. */
 function shownName(name: string): string {
   return /^\w+$/.test(name) && isPlainWord(name) ? `"${name}"` : 'whose name is not shown';
 }

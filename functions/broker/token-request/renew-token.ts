@@ -9,7 +9,6 @@ import type { Service } from '../service.ts';
 import { readTokenResponse, type TokenResponseReading } from '../token-response/read.ts';
 import type { RequestToken, TokenExchange } from './token-request.ts';
 
-/** What one token request brought: a token to publish, or what its answer says of the credential. */
 export type Renewal =
   | { readonly outcome: 'token'; readonly token: StoredToken }
   | Exclude<TokenResponseReading, { outcome: 'token' }>;
@@ -23,7 +22,6 @@ interface RenewalOrder {
   readonly record: PairRecord;
   /** Replaces the record's token, which the service has refused. */
   readonly forced: boolean;
-  /** Epoch milliseconds. */
   readonly deadline: number;
   readonly trace: Trace;
 }
@@ -34,7 +32,6 @@ export type RenewToken = (order: RenewalOrder) => Promise<Renewal>;
 interface Dependencies {
   readonly requestToken: RequestToken;
   readonly fingerprint: (token: string) => string;
-  /** From 0 to below 1. */
   readonly random: () => number;
   readonly now: () => number;
 }
@@ -48,7 +45,12 @@ export function createTokenRenewer({ requestToken, fingerprint, random, now }: D
       const exchange = await requestToken(service, credential, deadline);
       const renewal = read(order, exchange);
       if (renewal.outcome === 'rejected') trace.warnings.add('rejected');
-      return 'problem' in renewal && isLate(exchange, order) ? { outcome: 'failed', problem: tooLate(order) } : renewal;
+      const end = Math.min(deadline, exchange.requestStartedAt + service.attemptTimeoutMs);
+      const isLate = exchange.response.status < 300 && exchange.receivedAt > end;
+      if (renewal.outcome === 'token' || !isLate) return renewal;
+      // The environment was frozen while it waited: what is of no use now may have been a good token.
+      const late = `The answer of the service ${order.pair.service} was read long after its time-out.`;
+      return { outcome: 'failed', problem: new Problem('token-endpoint-timeout', late) };
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       return { outcome: error.type === 'token-response-unusable' ? 'held' : 'failed', problem: error };
@@ -65,14 +67,11 @@ export function createTokenRenewer({ requestToken, fingerprint, random, now }: D
     const isSame = record.token?.fingerprint === name;
     if (isSame && forced) trace.warnings.add('same-token-again');
     const { requestStartedAt: issuedAt } = times;
+    const { expiresAt } = served;
     // A token that is handed out again keeps the longest life time seen of it: a shrinking rest is no shorter life.
-    const seenMs = isSame ? record.token.lifetimeSeenMs : 0;
-    const life = {
-      issuedAt,
-      expiresAt: served.expiresAt,
-      lifetimeSeenMs: Math.max(seenMs, served.expiresAt - issuedAt),
-    };
-    if (!isIssuable(life, now())) return { outcome: 'failed', problem: tooShort(order, served.expiresAt - now()) };
+    const lifetimeSeenMs = Math.max(isSame ? record.token.lifetimeSeenMs : 0, expiresAt - issuedAt);
+    const life = { issuedAt, expiresAt, lifetimeSeenMs };
+    if (!isIssuable(life, now())) return { outcome: 'failed', problem: tooShort(order, expiresAt - now()) };
     const token: StoredToken = {
       ...served,
       ...life,
@@ -90,17 +89,4 @@ function tooShort({ pair }: RenewalOrder, restMs: number): Problem {
   const retryAfterSeconds = Math.max(1, Math.ceil(restMs / 1_000));
   const detail = `The service ${pair.service} handed out a token that ends in ${retryAfterSeconds} s, too soon to be issued.`;
   return new Problem('token-endpoint-unavailable', detail, { retryAfterSeconds });
-}
-
-/** Whether the environment was frozen while it waited: a token of no use now may have been good. Other statuses do not age. */
-function isLate({ response, ...times }: TokenExchange, { service, deadline }: RenewalOrder): boolean {
-  const end = Math.min(deadline, times.requestStartedAt + service.attemptTimeoutMs);
-  return response.status < 300 && times.receivedAt > end;
-}
-
-function tooLate({ pair }: RenewalOrder): Problem {
-  return new Problem(
-    'token-endpoint-timeout',
-    `The answer of the service ${pair.service} was read long after its time-out.`,
-  );
 }

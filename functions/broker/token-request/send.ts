@@ -29,7 +29,6 @@ export interface SendLimits {
 export class SendFailure extends Error {
   override readonly name = 'SendFailure';
   readonly kind: SendFailureKind;
-  /** An error code such as `ECONNREFUSED` or `CERT_HAS_EXPIRED`. */
   readonly code: string;
   readonly #head: TokenResponse | undefined;
 
@@ -65,7 +64,6 @@ const KINDS = {
   /** The connection broke after the request had been sent, or in the middle of the answer. */
   broken: ['token-endpoint-unavailable', 'closed the connection before its answer was complete'],
   malformed: ['token-endpoint-error', 'answered what is not HTTP; check the host and the port of authUrl'],
-  /** The headers or the body exceed the limit. */
   'too-large': ['token-response-unusable', 'sent an answer that is larger than the broker reads'],
   encoded: ['token-response-unusable', 'sent an answer with a content encoding, which the token request declined'],
 } as const satisfies Record<string, readonly [ProblemType, string]>;

@@ -5,12 +5,7 @@ import type { TokenResponse } from '../token-response/body.ts';
 import type { RequestTimes } from '../token-response/expiry.ts';
 import { type HttpRequest, problemOf, type Send, SendFailure } from './send.ts';
 
-/**
- * Sends a service's token request until it is answered, within its `requestTimeoutMs` and until `deadline`, in epoch
- * milliseconds.
- *
- * @throws Problem why there is no answer, see `problemOf`
- */
+/** Sends a service's token request until it is answered, by `deadline` in epoch milliseconds. @throws Problem why it is not */
 export type RequestToken = (service: Service, credential: Credential, deadline: number) => Promise<TokenExchange>;
 
 /** An answer, with the times of the attempt that was answered. */

@@ -83,7 +83,6 @@ export function plainName(name: string): string {
   return name.length > MAX_NAME_LENGTH ? '' : name.toLowerCase().replace(/[-_. ]/g, '');
 }
 
-/** Longer names are not read. */
 export const MAX_NAME_LENGTH = 64;
 
 /** The members of an answer down to two objects below the outermost, the outer ones first, and none of a refresh token's. */

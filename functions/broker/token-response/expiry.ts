@@ -4,12 +4,8 @@ import { type FoundToken, memberAt, type PrintPath, plainName, type TokenRespons
 
 /**
  * Reads when a token expires. Of everything that tells it the earliest counts: `lifetimeMember` when it is set, else the
- * members beside and around the token and the headers that tell an expiry; and the `exp` of a JWT, beyond which its
- * service will refuse it. When nothing tells it, the settings do. The result is cut to `maxLifetimeSeconds`.
- *
- * A length counts from the start of the request: the token may have been made at any moment since. A moment counts from
- * the answer's own `date`, because the service's clock may be off. What cannot be read is passed over only when another
- * member can, or when `tokenLifetimeSeconds` is set.
+ * members beside and around the token and the headers that tell an expiry; and the `exp` of a JWT. When nothing tells it,
+ * the settings do.
  *
  * @see RFC 6749 §5.1 (`expires_in`), RFC 7519 §4.1.4 (`exp`), RFC 9110 §6.6.1 (`date`)
  * @throws UnusableAnswer when the expiry cannot be read, or has passed
@@ -17,8 +13,14 @@ import { type FoundToken, memberAt, type PrintPath, plainName, type TokenRespons
 export function readExpiry(answer: AnsweredToken, times: RequestTimes, service: Service): Expiry {
   const { requestStartedAt, receivedAt } = times;
   const serviceDate = parseHttpDate(answer.headers.date);
+  // A length counts from the start of the request: the token may have been made at any moment since. A moment counts
+  // from the answer's own date, because the service's clock may be off.
   const clock = { requestStartedAt, offsetMs: Number.isNaN(serviceDate) ? 0 : requestStartedAt - serviceDate };
-  const claims = [...claimsOfAnswer(answer, clock, service), ...claimsOfJwt(answer.token.value, clock)];
+  const claims = claimsOfAnswer(answer, clock, service);
+  const exp = readJwt(answer.token.value)?.expiresAt;
+  if (exp !== undefined) {
+    claims.push({ where: 'its own `exp` (JWT)', expiresAt: exp + clock.offsetMs, expirySource: 'jwt' });
+  }
   const [earliest = claimOfSettings(clock, service)] = claims.sort((a, b) => a.expiresAt - b.expiresAt);
   const latest = requestStartedAt + service.maxLifetimeSeconds * SECOND_MS;
   const expiresAt = Math.floor(Math.min(earliest.expiresAt, latest));
@@ -43,14 +45,12 @@ export interface RequestTimes {
 }
 
 export interface Expiry {
-  /** Epoch milliseconds, counted from the start of the token request. */
+  /** Epoch milliseconds. */
   readonly expiresAt: number;
-  readonly expirySource: ExpirySource;
+  readonly expirySource: (typeof EXPIRY_SOURCES)[number];
 }
 
 /** What says how long the token lives: the answer, the token itself (JWT `exp`), the settings, or an assumption. */
-export type ExpirySource = (typeof EXPIRY_SOURCES)[number];
-
 export const EXPIRY_SOURCES = ['response', 'jwt', 'configured', 'assumed'] as const;
 
 /** When the token expires by one member, header or setting. */
@@ -58,7 +58,14 @@ interface ExpiryClaim extends Expiry {
   readonly where: string;
 }
 
-function claimsOfAnswer(answer: AnsweredToken, clock: Clock, service: Service): readonly ExpiryClaim[] {
+/** By which moments an answer is read; the offset turns one by the service's clock into one by this clock. */
+interface Clock {
+  readonly requestStartedAt: number;
+  readonly offsetMs: number;
+}
+
+/** What cannot be read is passed over only when another member can, or when `tokenLifetimeSeconds` is set. */
+function claimsOfAnswer(answer: AnsweredToken, clock: Clock, service: Service): ExpiryClaim[] {
   const { lifetimeMember, lifetimeUnit } = service.response;
   const told = candidatesOf(answer, lifetimeMember).flatMap(({ path, value, meaning }): readonly ExpiryClaim[] => {
     if (meaning === undefined) return [];
@@ -70,9 +77,7 @@ function claimsOfAnswer(answer: AnsweredToken, clock: Clock, service: Service): 
   const claims = told.filter(({ expiresAt }) => !Number.isNaN(expiresAt));
   if (claims.length > 0) return claims;
   if (lifetimeMember !== undefined) {
-    throw new UnusableAnswer(
-      'response.lifetimeMember names a member that is missing or tells no life time that can be read.',
-    );
+    throw new UnusableAnswer('response.lifetimeMember names a member that is missing or tells no readable life time.');
   }
   const [unreadable] = told;
   if (unreadable === undefined || service.tokenLifetimeSeconds !== undefined) return [];
@@ -89,16 +94,8 @@ function candidatesOf({ token, body, headers }: AnsweredToken, lifetimeMember: s
   const inBody = token.around.flatMap(({ path, members }) =>
     Object.entries(members).map(([name, value]) => ({ path: [...path, name], value, meaning: expiryNameOf(name) })),
   );
-  const inHeaders = Object.entries(headers).map(([name, value]) => {
-    return { path: [name], value, meaning: expiryHeaderOf(name) };
-  });
-  return [...inBody, ...inHeaders];
-}
-
-function claimsOfJwt(token: string, clock: Clock): readonly ExpiryClaim[] {
-  const expiresAt = readJwt(token)?.expiresAt;
-  if (expiresAt === undefined) return [];
-  return [{ where: 'its own `exp` (JWT)', expiresAt: expiresAt + clock.offsetMs, expirySource: 'jwt' }];
+  const ofHeader = ([name, value]: [string, string]) => ({ path: [name], value, meaning: expiryHeaderOf(name) });
+  return [...inBody, ...Object.entries(headers).map(ofHeader)];
 }
 
 function claimOfSettings({ requestStartedAt }: Clock, service: Service): ExpiryClaim {
@@ -111,22 +108,21 @@ function claimOfSettings({ requestStartedAt }: Clock, service: Service): ExpiryC
   };
 }
 
-/** What a member's name says of an expiry. */
+/** Whether a name tells a moment (`expires_at`) or a length of time (`expires_in`), and in which unit. */
 interface ExpiryMeaning {
-  /** Whether it is a moment (`expires_at`) rather than a length of time (`expires_in`). */
   readonly isMoment: boolean;
   readonly unitMs: number;
 }
 
 /**
  * What a member's name says of a token's expiry, undefined when it says nothing: `expires_in`, `ttl`, `valid_until` …,
- * in all spellings, also with the token's name before (`accessTokenExpiresAt`) or a unit behind (`expiresInMs`).
+ * in all spellings, also with the token's name before (`accessTokenExpiresAt`) or `ms` behind (`expiresInMs`).
  */
 export function expiryNameOf(name: string): ExpiryMeaning | undefined {
   const bare = plainName(name).replace(TOKEN_PREFIX, '');
-  const [, stem = bare, unit = ''] = UNIT_SUFFIX.exec(bare) ?? [];
+  const [, stem = bare, milliseconds] = UNIT_SUFFIX.exec(bare) ?? [];
   const isMoment = MOMENT.test(stem);
-  return isMoment || LENGTH.test(stem) ? { isMoment, unitMs: UNITS_MS[unit] ?? SECOND_MS } : undefined;
+  return isMoment || LENGTH.test(stem) ? { isMoment, unitMs: milliseconds === undefined ? SECOND_MS : 1 } : undefined;
 }
 
 /** The same for a response header; `expires` and `cache-control` are of the answer, not of the token (RFC 9111 §5). */
@@ -136,33 +132,16 @@ function expiryHeaderOf(header: string): ExpiryMeaning | undefined {
 }
 
 const SECOND_MS = 1_000;
-const MINUTE_MS = 60 * SECOND_MS;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
-
 const SECONDS: ExpiryMeaning = { isMoment: false, unitMs: SECOND_MS };
 
 const TOKEN_PREFIX = /^(?:(?:access|api|auth|bearer|security|session)?token|access|auth|jwt|session)/;
-const UNIT_SUFFIX = /^(.+?)(?:in)?(ms|millis|milliseconds|secs?|seconds|mins?|minutes|hours|days)$/;
-
-const UNITS_MS: Readonly<Record<string, number>> = {
-  ...{ ms: 1, millis: 1, milliseconds: 1 },
-  ...{ min: MINUTE_MS, mins: MINUTE_MS, minutes: MINUTE_MS },
-  ...{ hours: HOUR_MS, days: DAY_MS },
-};
+const UNIT_SUFFIX = /^(.+?)(?:in)?(?:(ms|millis|milliseconds)|secs?|seconds)$/;
 
 const LENGTH =
   /^(?:expir(?:es?|y|ation)(?:in|after)?|ttl|timetolive|valid(?:for|ityperiod)|life(?:time|span)|maxage|(?:time|seconds)(?:to|until)expir[ey])$/;
 
 const MOMENT =
   /^(?:expir(?:es?|y|ation)(?:at|on|date|time|datetime|timestamp|utc)|valid(?:until|till|to)|notafter|exp)$/;
-
-/** By which moments an answer is read, in epoch milliseconds. */
-interface Clock {
-  readonly requestStartedAt: number;
-  /** What turns a moment by the service's clock into one by this clock. */
-  readonly offsetMs: number;
-}
 
 /**
  * The moment of expiry that a member or header tells, in epoch milliseconds; undefined when it tells nothing (`null`,
@@ -178,7 +157,7 @@ function readExpiryValue(value: unknown, meaning: ExpiryMeaning, clock: Clock): 
   // With two digits of days it could be hours, minutes and seconds.
   const [isLength, days, hours, minutes] = /^(\d):([01]\d|2[0-3]):([0-5]\d)$/.exec(text) ?? [];
   if (isLength === undefined) return readDateTime(text) + clock.offsetMs;
-  return clock.requestStartedAt + Number(days) * DAY_MS + Number(hours) * HOUR_MS + Number(minutes) * MINUTE_MS;
+  return clock.requestStartedAt + ((Number(days) * 24 + Number(hours)) * 60 + Number(minutes)) * 60 * SECOND_MS;
 }
 
 const MAX_TEXT_LENGTH = 64;
@@ -206,9 +185,7 @@ const ISO_8601 = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z
 
 /**
  * Reads a signed JWT, undefined when the text is none; `expiresAt` is its `exp` in epoch milliseconds. The signature is
- * not verified: the token came straight from its service, and its `exp` only shortens what the broker does with it.
- *
- * @see RFC 7519 §4.1.4, RFC 7515 §7.1
+ * not verified: the token came straight from its service (RFC 7519 §4.1.4, RFC 7515 §7.1).
  */
 export function readJwt(text: string): { readonly expiresAt: number | undefined } | undefined {
   const parts = text.split('.', 4);

@@ -35,7 +35,8 @@ function searchedMember(answer: unknown, print: PrintPath): FoundMember {
     );
   }
   const candidates = listMembers(answer)
-    .flatMap(asCandidate)
+    .map((member) => ({ ...member, name: plainName(member.path.at(-1) ?? '') }))
+    .filter(({ name, value }) => TOKEN_NAMES.includes(name) && (!VAGUE_NAMES.has(name) || looksLikeToken(value)))
     .sort((a, b) => TOKEN_NAMES.indexOf(a.name) - TOKEN_NAMES.indexOf(b.name));
   const texts = candidates.filter(({ value }) => typeof value === 'string' && value !== '');
   const [token = candidates[0]] = texts;
@@ -44,33 +45,15 @@ function searchedMember(answer: unknown, print: PrintPath): FoundMember {
       'none of its members has a name that the broker knows for a token; say in response.tokenMember which one it is.',
     );
   }
-  const rival = texts.find((other) => contradicts(other, token));
+  const rival = texts.find(({ name, value }) => {
+    const comesAlong = COMPANIONS.has(name) && name !== token.name;
+    return !comesAlong && withoutScheme(value) !== withoutScheme(token.value);
+  });
   if (rival === undefined) return token;
   const members = `\`${print(token.path)}\` and \`${print(rival.path)}\``;
   throw new UnusableAnswer(
     `its members ${members} hold different values; say in response.tokenMember which one is the token.`,
   );
-}
-
-/** A member under the name by which it would hold a token. */
-interface Candidate extends FoundMember {
-  readonly name: string;
-}
-
-/** Inside of `accessToken` or `access`, a `value`, `token` or `jwtToken` is that access token. */
-function asCandidate(member: FoundMember): readonly Candidate[] {
-  const name = plainName(member.path.at(-1) ?? '');
-  const outer = plainName(member.path.slice(0, -1).findLast((step) => step !== '0') ?? '');
-  if (NAMES_WITHIN.has(name) && NAMES_AROUND.has(outer)) {
-    return [{ ...member, name: outer === 'access' ? 'accesstoken' : outer }];
-  }
-  const isTold = TOKEN_NAMES.includes(name) && (!VAGUE_NAMES.has(name) || looksLikeToken(member.value));
-  return isTold ? [{ ...member, name }] : [];
-}
-
-function contradicts(other: Candidate, token: Candidate): boolean {
-  const comesAlong = COMPANIONS.has(other.name) && other.name !== token.name;
-  return !comesAlong && withoutScheme(other.value) !== withoutScheme(token.value);
 }
 
 /** Services that mean to be helpful send `Bearer ` before the token; no token holds a space. */
@@ -82,11 +65,9 @@ function withoutScheme(value: unknown): unknown {
 function flawOf(token: unknown): string | undefined {
   if (typeof token !== 'string') return `is ${token === null ? 'null' : 'not a string'}`;
   if (token === '') return 'is empty';
-  if (token.length > MAX_TOKEN_LENGTH) return 'is longer than 64 KiB';
+  if (token.length > 65_536) return 'is longer than 64 KiB';
   return /^[\x21-\x7e]+$/.test(token) ? undefined : 'holds a space, a control character or one beyond ASCII';
 }
-
-const MAX_TOKEN_LENGTH = 65_536;
 
 /** Whether what no name calls a token is one: a JWT, or an opaque word unlike `Unauthorized` or `invalid_client`. */
 function looksLikeToken(value: unknown): boolean {
@@ -117,9 +98,3 @@ const COMPANIONS: ReadonlySet<string> = new Set(['idtoken', 'authorization', 'ac
 
 /** Words that also mean something else (`"access": "granted"`): only a value that looks like a token is taken for one. */
 const VAGUE_NAMES: ReadonlySet<string> = new Set(['access', 'authorization', 'bearer', 'session', 'ticket']);
-
-const NAMES_WITHIN: ReadonlySet<string> = new Set(['value', 'token', 'jwt', 'jwttoken', 'tokenvalue', 'tokenstring']);
-
-const NAMES_AROUND: ReadonlySet<string> = new Set([
-  ...['access', 'accesstoken', 'token', 'idtoken', 'jwt', 'bearertoken', 'authtoken', 'apitoken', 'sessiontoken'],
-]);

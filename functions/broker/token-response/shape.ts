@@ -19,7 +19,7 @@ export function shapeOf(response: TokenResponse, credential?: Credential): Shape
 const MAX_MEMBERS = 32;
 const MAX_DEPTH = 4;
 
-/** A service can write anything into this header, so only what is known is repeated. */
+/** A service can write anything into its header, so only these are repeated. */
 const KNOWN_TYPES: ReadonlySet<string> = new Set([
   ...['none', 'application/json', 'text/json', 'application/problem+json', 'application/x-www-form-urlencoded'],
   ...['text/plain', 'text/html', 'application/xhtml+xml', 'text/xml', 'application/xml', 'application/soap+xml'],
@@ -59,7 +59,9 @@ export function createPathPrinter(answer: unknown, credential: Credential | unde
     (name.length >= MIN_TEXT_LENGTH && credential.secret.reveal().includes(name)) ||
     shows(name, clientId, clientId.length >= MIN_TEXT_LENGTH ? [clientId] : []);
   const isShown = (name: string) =>
-    isKnownName(name) || (isPlainWord(name) && !texts.some((text) => name.includes(text)) && !repeats(name));
+    KNOWN_NAMES.has(plainName(name)) ||
+    expiryNameOf(name) !== undefined ||
+    (isPlainWord(name) && !texts.some((text) => name.includes(text)) && !repeats(name));
   return (path) => (path.length === 0 ? '$' : path.map((name) => (isShown(name) ? name : '*')).join('.'));
 }
 
@@ -71,7 +73,3 @@ const KNOWN_NAMES: ReadonlySet<string> = new Set([
   ...['value', 'type', 'tokentype', 'scope', 'refreshtoken', 'error', 'errors', 'errordescription', 'errorcode'],
   ...['message', 'code', ...TOKEN_NAMES],
 ]);
-
-function isKnownName(name: string): boolean {
-  return KNOWN_NAMES.has(plainName(name)) || expiryNameOf(name) !== undefined;
-}

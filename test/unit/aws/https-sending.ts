@@ -49,7 +49,7 @@ export function answer(status: number, body: string, headers = ''): string {
 
 /** Stops the time limits, until the end of the test. What is on its way over loopback arrives before time passes. */
 export function stopTime() {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
   onTestFinished(() => void vi.useRealTimers());
   return {
     pass: async (ms: number) => {

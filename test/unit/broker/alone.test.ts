@@ -90,14 +90,6 @@ describe('a store that is out of reach', () => {
     expect(tableReads).toHaveLength(1);
   });
 
-  it('is not waited for by a call that goes alone, even when it has seen a lease', async () => {
-    const reads = [LIVE, { fence: 4 }, DOWN] as const;
-    const { acquire, views } = createPairWorld({ reads, store: { acquire: SILENT } });
-
-    expect(await acquire(requestWhenFree)).toBe(FINGERPRINT);
-    expect(views.map(({ isAlone }) => isAlone)).toEqual([false, false, true]);
-  });
-
   it.each(['read', 'acquire'])('differs from a bug of the store, which is not hidden: %s', async (operation) => {
     const bug = new TypeError('not the item that was asked for');
     const call = exampleCall();
@@ -146,14 +138,6 @@ describe('a record whose token this environment cannot open', () => {
 
     expect(await acquire([REQUEST])).toBe(FINGERPRINT);
     expect(recordNow()).toMatchObject({ fence: 5, closedUntil: 0, token: { fingerprint: FINGERPRINT } });
-  });
-
-  it('is watched by no call that is alone: the lease in it is not waited for when the store goes silent', async () => {
-    const reads = [{ ...LIVE, closedUntil: Infinity }, DOWN] as const;
-    const { acquire, slept } = createPairWorld({ reads, renewals: [REJECTED] });
-    await acquire([REQUEST, answer('known')]);
-
-    expect(slept).toEqual([]);
   });
 });
 

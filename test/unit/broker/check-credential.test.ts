@@ -152,7 +152,6 @@ describe('a check, to the millisecond:', () => {
   it.each<[string, SecretStage, Partial<PairRecord>, string]>([
     ['repeats a finding', 'AWSPENDING', checked(29_999), 'misconfigured v2 by request 29999 ms ago'],
     ['sends the version again after 30 s', 'AWSPENDING', checked(30_000), 'accepted v2 by request'],
-    ['repeats AWSPREVIOUS', 'AWSPREVIOUS', checked(29_999, 'v0'), 'misconfigured v0 by request 29999 ms ago'],
     ['throttles it within 30 s of another version', 'AWSPREVIOUS', checked(28_999), 'throttled v0 by latch, 2 s'],
     ['sends it after 30 s', 'AWSPREVIOUS', checked(30_000), 'accepted v0 by request'],
     ['sends an AWSPENDING that was not checked', 'AWSPENDING', checked(1, 'v0'), 'accepted v2 by request'],
@@ -161,7 +160,6 @@ describe('a check, to the millisecond:', () => {
     ['sends it after an hour', 'AWSPENDING', latches(HOUR_MS), 'accepted v2 by request'],
     ['sends it when two were rejected', 'AWSPENDING', latches(MINUTE_MS, [2]), 'accepted v2 by request'],
     ['counts no rejections for AWSPREVIOUS', 'AWSPREVIOUS', latches(MINUTE_MS), 'accepted v0 by request'],
-    ['counts none for AWSCURRENT', 'AWSCURRENT', latches(MINUTE_MS), 'accepted v1 by request'],
     ['tells a latch before it', 'AWSPENDING', { ...checked(1), ...latched('v2', 7) }, 'rejected v2 by latch 7 ms ago'],
     ['tells a hold before it', 'AWSPENDING', { ...checked(1), ...held(1, 'v2') }, 'misconfigured v2 by pause, 1 s'],
     ['comes before a pause', 'AWSPENDING', { ...checked(1), ...pause(1) }, 'misconfigured v2 by request 1 ms ago'],

@@ -12,17 +12,13 @@ describe('the operators are told of a new version', () => {
     expect(subjects()).toEqual([about('rejected', 'one'), about('secret-missing', 'three')]);
   });
 
-  it('not on services that the tag does not list, although they are checked', async () => {
-    const { check, subjects, checks } = createWorld({ one: 'accepted', two: 'rejected' }, { tag: 'three one' });
+  it.each([
+    ['the tag does not list', { tag: 'three one' }],
+    ['have lost their secret', { isGone: true }],
+  ])('not on services that %s, although they are checked', async (_what, secret) => {
+    const { check, subjects, checks } = createWorld({ one: 'accepted', two: 'rejected' }, secret);
     await check();
     expect(checks.map(({ pair }) => pair.service)).toEqual(['one', 'two']);
-    expect(subjects()).toEqual([]);
-  });
-
-  it('not when there is no secret any more, although every service is checked', async () => {
-    const { check, subjects, checks } = createWorld({ one: 'secret-missing', two: 'rejected' }, { isGone: true });
-    await check();
-    expect(checks).toHaveLength(2);
     expect(subjects()).toEqual([]);
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { NotificationFailure, type NotificationMemories } from '../../../functions/broker/health/notify.ts';
-import type { Finding } from '../../../functions/contract.ts';
+import { FINDINGS, type Finding } from '../../../functions/contract.ts';
 import { START } from '../../support/example.ts';
 import { clientsNamed, createHealthWorld, except, found, MESSAGE_MS, SERVICE } from '../../support/health-world.ts';
 
@@ -27,23 +27,18 @@ describe('what operators are told', () => {
     expect([(await run()).subjects, (await run()).subjects, memories.writes()]).toEqual([[], [], 0]);
   });
 
-  it.each([
-    'rejected',
-    'throttled',
-    'unreachable',
-    'misconfigured',
-    'secret-missing',
-    'secret-malformed',
-    'disabled',
-  ] as const)('is that a pair is %s, once in twenty runs, and that it is accepted again', async (finding) => {
-    const { run, acmeIs, messages } = createWorld();
-    await run();
-    acmeIs(finding);
-    for (let runs = 0; runs < 20; runs += 1) await run();
-    expect(messages.map(({ subject }) => subject)).toEqual([about(finding)]);
-    acmeIs('accepted');
-    expect([(await run()).subjects, (await run()).subjects]).toEqual([[about('accepted')], []]);
-  });
+  it.each(FINDINGS.filter((finding) => finding !== 'accepted'))(
+    'is that a pair is %s, once in twenty runs, and that it is accepted again',
+    async (finding) => {
+      const { run, acmeIs, messages } = createWorld();
+      await run();
+      acmeIs(finding);
+      for (let runs = 0; runs < 20; runs += 1) await run();
+      expect(messages.map(({ subject }) => subject)).toEqual([about(finding)]);
+      acmeIs('accepted');
+      expect([(await run()).subjects, (await run()).subjects]).toEqual([[about('accepted')], []]);
+    },
+  );
 
   it('is nothing about a pair that this run did not reach', async () => {
     const { run, acmeIs, world } = createWorld();

@@ -28,14 +28,6 @@ describe('what an environment remembers of a pair', () => {
 
     expect([memory.trusted(PAIR), memory.last(PAIR)]).toEqual([trusted, RECORD]);
   });
-
-  it('is of the last thousand pairs', () => {
-    const { memory } = setUp();
-    for (let n = 0; n <= 1_000; n += 1) memory.remember({ ...PAIR, client: `client-${n}` }, RECORD, START);
-
-    const clients = ['client-0', 'client-1'];
-    expect(clients.map((client) => memory.last({ ...PAIR, client }))).toEqual([EMPTY_RECORD, RECORD]);
-  });
 });
 
 describe('a shared record whose token cannot be opened', () => {

@@ -102,14 +102,6 @@ describe('a token request', () => {
   it('lets a defect of the broker through', async () => {
     await expect(renew({ send: () => Promise.reject(new TypeError('a bug')) })).rejects.toThrow('a bug');
   });
-
-  it('assumes the life time that the settings say, also after a refusal', async () => {
-    const token = exampleToken({ expirySource: 'assumed', expiresAt: START + 300 * SECOND_MS });
-    const changes = { members: tokenFor('new'), record: { token }, forced: true };
-    expect(await renewed(changes)).toMatchObject({ expirySource: 'assumed', expiresAt: START + 300 * SECOND_MS });
-    const other = await renewed({ ...changes, service: { assumedLifetimeSeconds: 60 } });
-    expect(other.expiresAt).toBe(START + 60 * SECOND_MS);
-  });
 });
 
 describe('an environment that is frozen for 20 minutes while it waits', () => {

@@ -139,7 +139,6 @@ describe('while Secrets Manager is down', () => {
     { outcome: 'missing' },
     { outcome: 'deleted' },
     { outcome: 'denied', cause: 'AccessDeniedException' },
-    { outcome: 'binary' },
   ])('no version serves that was taken away before ($outcome)', async (reading) => {
     const { state, read } = await outage();
     state.reading = reading;

@@ -91,20 +91,18 @@ const UNUSABLE: readonly (readonly [string, Answer, string])[] = [
   ['an error in an array', { body: [{ error: 'LEAK' }] }, 'it reports an error'],
 ];
 
-const CHECK_GRANT = 'it does not give this grant to this client. Check grant_type';
-
 const ODD_STATUSES: readonly (readonly [number, Partial<Answer>, string])[] = [
   ...[300, 301, 399].map((status) => [status, {}, `${status}: a redirect, and none is followed. Correct`] as const),
-  [400, { type: 'text/html', body: '<html>LEAK</html>' }, '400: it does not understand'],
-  [400, { body: { error: 'LEAK', error_description: 'LEAK' } }, '400: it does not understand'],
+  [400, { type: 'text/html', body: '<html>LEAK</html>' }, '400: it does not accept'],
+  [400, { body: { error: 'LEAK', error_description: 'LEAK' } }, '400: it does not accept'],
   [400, { body: { error: { code: 'invalid_client' } } }, '400: '],
   [400, { type: 'text/plain', body: 'invalid_client' }, '400: '],
   [400, { type: 'text/plain', body: 'error=invalid_client' }, '400 (invalid_client): '],
-  [400, { body: { error: 'invalid_request' } }, '400 (invalid_request): a parameter is missing or wrong'],
-  [400, { body: { error: 'invalid_scope' } }, 'Check scope in parameters'],
-  [400, { body: { error: 'invalid_grant' } }, `(invalid_grant): ${CHECK_GRANT}`],
-  [400, { body: { error: 'unsupported_grant_type' } }, CHECK_GRANT],
-  [400, { body: { error: 'unauthorized_client' } }, CHECK_GRANT],
+  [400, { body: { error: 'invalid_request' } }, '400 (invalid_request): it does not accept'],
+  [400, { body: { error: 'invalid_scope' } }, '(invalid_scope): it does'],
+  [403, { body: { error: 'invalid_grant' } }, '(invalid_grant): it forbids'],
+  [400, { body: { error: 'unsupported_grant_type' } }, '(unsupported_grant_type): it'],
+  [400, { body: { error: 'unauthorized_client' } }, '(unauthorized_client): it'],
   [402, {}, '402: check authUrl'],
   [403, { body: { error: 'invalid_client' } }, 'set rejectedOn403'],
   [404, { body: LEAKED, settings: { rejectedOn403: true } }, 'Check tokenPath'],

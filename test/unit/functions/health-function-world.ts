@@ -54,13 +54,11 @@ interface Options {
   readonly accessRules?: readonly AccessRule[];
   readonly probeMayInvoke?: boolean;
   readonly probeRoleArn?: string;
-  /** How long the broker waits for a service: what a busy machine needs, unless a service never answers. */
-  readonly patienceMs?: number;
 }
 
 /** The health function, a whole broker on loopback, and everything around the two that can be seen or go wrong. */
 export async function startHealthFunctionWorld(options: Options = {}) {
-  const { services = ['customer-insights'], accessRules = [], patienceMs = 6_000 } = options;
+  const { services = ['customer-insights'], accessRules = [] } = options;
   const { probeMayInvoke = true, probeRoleArn = PROBE.role } = options;
   repeatAtOnce();
   const messages: PublishedMessage[] = [];
@@ -91,7 +89,8 @@ export async function startHealthFunctionWorld(options: Options = {}) {
   await ensurePairTable(table, TABLE);
   secretsManager.store.put(sealingKeyName('test'), btoa('k'.repeat(48)));
 
-  const times = { attemptTimeoutMs: patienceMs, requestTimeoutMs: patienceMs };
+  // What a busy machine needs.
+  const times = { attemptTimeoutMs: 6_000, requestTimeoutMs: 6_000 };
   const serviceOf = (name: string) => exampleService({ authUrl: tokenService.authUrl(name), ...times });
   const broker = await startFunctionUrl({
     handler: createTokenFunction({
@@ -127,17 +126,14 @@ export async function startHealthFunctionWorld(options: Options = {}) {
 
   return {
     ...{ broker, tokenService, secretsManager, dynamodb, sns, sts },
-    /** What the operators were told. */
-    messages,
-    /** What the broker has written, and the health function. */
-    lines,
-    healthLines,
+    /** What the operators were told, and what the broker and the health function have written. */
+    ...{ messages, lines, healthLines },
     /** Asks for tokens as the role `billing`. */
     caller: createTokenBroker({ url: broker.url, credentials: BILLING, cache: false }),
     /** One run; gives its result, its last line, and the subjects of what it sent. */
-    run: async (remainingMs = 60_000, event: unknown = {}) => {
+    run: async (remainingMs = 60_000) => {
       const sent = messages.length;
-      const result = await handler(event, { getRemainingTimeInMillis: () => remainingMs });
+      const result = await handler({}, { getRemainingTimeInMillis: () => remainingMs });
       if (result === undefined) throw new TypeError('the event led to no run');
       const line = JSON.parse(healthLines.at(-1) ?? '{}');
       return { ...result, line, subjects: messages.slice(sent).map(({ subject = '' }) => subject) };
