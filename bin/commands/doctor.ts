@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { addDoctorCommand, type DoctorOptions, type EndedCall } from '../../client/commands/doctor.ts';
+import { addDoctorCommand, type DoctorOptions } from '../../client/commands/doctor.ts';
 import { ask, isMissing } from '../../client/commands/reach.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { ok, type Step, unknown } from '../../client/commands/step.ts';
@@ -30,7 +30,7 @@ interface OperatorOptions extends DoctorOptions, ClientOptions {
   readonly operator?: boolean;
 }
 
-async function* lookFurther(shell: Shell, { options, cause }: EndedCall): AsyncGenerator<Step> {
+async function* lookFurther(shell: Shell, options: DoctorOptions, cause: string | undefined): AsyncGenerator<Step> {
   // `commander` gives them all to the command, its caller's and ours.
   const { authUrl, operator, ...given } = options as OperatorOptions;
   const { environment, client, service } = given;

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { CommandFailure, explainFailure } from '../../client/commands/failure.ts';
 import { printLine } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
-import { readPorts } from '../local/config.ts';
+import { readPort } from '../local/config.ts';
 import { exportLine, type ShellFile, shellFile, UNSET_LINE, UNSET_OTHERS } from '../local/shell.ts';
 
 /** `env`: the variables with which a terminal asks the broker of `npm start` as one of its callers. */
@@ -33,7 +33,7 @@ export function addEnvCommand(program: Command, shell: Shell): void {
 
 function portOf({ env }: Shell, command: Command): number {
   try {
-    return readPorts({ PORT: env.PORT }).port;
+    return readPort(env.PORT);
   } catch {
     return command.error('error: PORT is not the port of a local broker');
   }

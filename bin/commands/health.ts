@@ -2,7 +2,7 @@ import { styleText } from 'node:util';
 import { type Command, Option } from 'commander';
 import { explainFailure } from '../../client/commands/failure.ts';
 import { addConnectionOptions, type ConnectionOptions, connect } from '../../client/commands/options.ts';
-import { printJson, tableText, talk, talkOfProgress } from '../../client/commands/output.ts';
+import { printJson, tableText, talk } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import type { Pair } from '../../functions/broker/pair/pair.ts';
 import { FINDINGS } from '../../functions/contract.ts';
@@ -29,8 +29,7 @@ export function addHealthCommand(program: Command, shell: Shell): void {
         const look: Look = async () => {
           const clients = (await secrets.list()).filter(({ deletedAt }) => deletedAt === undefined);
           const pairs = clients.flatMap((client) => checkedPairs(shell, client, options.environment));
-          const onChecked = talkOfProgress(shell, 'Checking');
-          return { clients, checks: await checkPairs(broker, pairs, { signal: shell.signal, onChecked }) };
+          return { clients, checks: await checkPairs(broker, pairs, { signal: shell.signal }) };
         };
         await (options.watch ? watch(shell, textOf(shell, look), options) : showOnce(shell, look, secrets, options));
       });

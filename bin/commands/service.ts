@@ -4,7 +4,7 @@ import { parseName } from '../../client/commands/options.ts';
 import { talk } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { causeWord } from '../../functions/aws/calls.ts';
-import { INCIDENT_PATH, INCIDENTS } from '../local/token-service/answer.ts';
+import { INCIDENT_PATH, INCIDENTS } from '../local/token-service/incidents.ts';
 import { checkService, isLocal } from './shared/environment.ts';
 
 /** `service`: plays an incident of a service on this machine. */

@@ -1,6 +1,5 @@
 import { type Caller, parseCaller } from '../broker/authorize.ts';
-import type { BrokerResponse } from '../broker/http/response.ts';
-import type { BrokerRequest } from '../broker/http/token-endpoint.ts';
+import type { BrokerRequest, BrokerResponse } from '../broker/http/token-endpoint.ts';
 import { membersOf } from '../broker/json.ts';
 import { callDeadline } from '../broker/pair/deadlines.ts';
 

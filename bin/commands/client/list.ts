@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { explainFailure } from '../../../client/commands/failure.ts';
 import { parseName } from '../../../client/commands/options.ts';
-import { ageText, printJson, tableText, talk, talkOfProgress } from '../../../client/commands/output.ts';
+import { ageText, printJson, tableText, talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { SECRET_STAGES } from '../../../functions/contract.ts';
 import { mapConcurrently, shortVersion } from '../shared/checks.ts';
@@ -88,7 +88,7 @@ async function lookAt(
     const [dates, repeated] = await Promise.all([secrets.versionDates(secret), secrets.isTagRepeated(secret)]);
     return { ...secret, dates, repeated };
   };
-  const clients = await mapConcurrently(found, look, talkOfProgress(shell, 'Looking at the versions'));
+  const clients = await mapConcurrently(found, look);
   const states = await readStates(shell, found, options);
   const isShown = ({ service }: PairState) => options.service === undefined || service === options.service;
   return clients.map((one) => ({

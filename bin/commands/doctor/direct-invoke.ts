@@ -35,13 +35,11 @@ export async function examineDirectInvocation(
 }
 
 /** What is asked of IAM; both are `undefined` when it does not tell. */
-function createIam(shell: Shell, credentials: Parameters<typeof askAws>[0]['credentials']) {
+function createIam(shell: Shell, credentials: Parameters<typeof askAws>[1]['credentials']) {
   const ask = (members: Readonly<Record<string, string>>) =>
-    askAws({
-      ...{ service: 'iam', region: 'us-east-1', credentials, method: 'POST', path: '/', query: {} },
-      url: new URL(shell.env.AWS_ENDPOINT_URL_IAM || 'https://iam.amazonaws.com'),
+    askAws(shell, {
+      ...{ service: 'iam', region: 'us-east-1', credentials },
       body: new URLSearchParams({ ...members, Version: '2010-05-08' }).toString(),
-      signal: shell.signal,
     });
   return {
     /** The ARNs of the roles of the account, without those of AWS's own services. */

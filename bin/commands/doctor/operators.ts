@@ -1,4 +1,4 @@
-import { askAws, findCredentials, suffixOf } from '../../../client/commands/identity.ts';
+import { askAws, findCredentials } from '../../../client/commands/identity.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { failed, ok, type Step, unknown } from '../../../client/commands/step.ts';
 import type { Environment } from '../../../lib/settings/environment.ts';
@@ -15,12 +15,8 @@ export async function examineOperators(
   const { credentials } = await findCredentials(shell);
   if (credentials === undefined) return unknown(step, 'There are no AWS credentials');
   const TopicArn = arn(environment, 'sns', topicName(name));
-  const { text, word } = await askAws({
-    ...{ service: 'sns', region, credentials, method: 'POST', path: '/', query: {} },
-    url: new URL(shell.env.AWS_ENDPOINT_URL_SNS || `https://sns.${region}.amazonaws.com${suffixOf(region)}`),
-    body: new URLSearchParams({ Action: 'GetTopicAttributes', TopicArn, Version: '2010-03-31' }).toString(),
-    signal: shell.signal,
-  });
+  const body = `${new URLSearchParams({ Action: 'GetTopicAttributes', TopicArn, Version: '2010-03-31' })}`;
+  const { text, word } = await askAws(shell, { service: 'sns', region, credentials, body });
   const confirmed = /<key>SubscriptionsConfirmed<\/key>\s*<value>(\d+)<\/value>/.exec(text)?.[1];
   if (confirmed === undefined) return unknown(step, `You cannot look at the topic (sns:GetTopicAttributes, ${word})`);
   const detail = `Confirmed subscriptions of ${TopicArn}: ${confirmed}`;

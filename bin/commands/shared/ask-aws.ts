@@ -24,18 +24,13 @@ interface Question {
 /** Calls of AWS in JSON, signed by hand: for a few operations whole SDK clients would be too much. */
 export function askService(shell: Shell, region: string | undefined): AskService {
   const readCredentials = shell.credentials ?? defaultProvider();
-  const { AWS_ENDPOINT_URL_CLOUDWATCH_LOGS: logs, AWS_ENDPOINT_URL_LAMBDA: lambda } = shell.env;
-  const standIns = { logs, lambda, codedeploy: shell.env.AWS_ENDPOINT_URL_CODEDEPLOY };
-  return async (service, operation, { path = '/', query = {}, target, body, ...question }) => {
+  return async (service, operation, { target, body, ...question }) => {
     const fail = (error: unknown) => awsFailure(error, { action: `${service}:${operation}`, region });
     if (region === undefined) throw fail(new Error('Region is missing'));
-    const suffix = region.startsWith('cn-') ? '.cn' : '';
     const credentials = await readCredentials().catch((error) => Promise.reject(fail(error)));
-    const { method = body === undefined ? 'GET' : 'POST' } = question;
     const type = target === undefined ? 'application/json' : 'application/x-amz-json-1.1';
-    const answer = await askAws({
-      ...{ service, region, credentials, path, query, method, signal: shell.signal },
-      url: new URL(standIns[service] || `https://${service}.${region}.amazonaws.com${suffix}`),
+    const answer = await askAws(shell, {
+      ...{ service, region, credentials, ...question },
       ...(body && { body: JSON.stringify(body) }),
       ...(body && { headers: { 'content-type': type, ...(target && { 'x-amz-target': target }) } }),
     });

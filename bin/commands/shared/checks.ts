@@ -17,7 +17,6 @@ interface Options {
   readonly stage?: SecretStage;
   readonly signal: AbortSignal;
   /** Called after each pair. */
-  readonly onChecked?: (done: number, total: number) => void;
 }
 
 /**
@@ -28,7 +27,7 @@ interface Options {
 export function checkPairs(
   broker: TokenBroker,
   pairs: readonly Pair[],
-  { stage = 'AWSCURRENT', signal, onChecked }: Options,
+  { stage = 'AWSCURRENT', signal }: Options,
 ): Promise<readonly PairCheck[]> {
   const check = async (pair: Pair): Promise<PairCheck> => {
     try {
@@ -38,7 +37,7 @@ export function checkPairs(
       return { ...pair, stage, failure: error };
     }
   };
-  return mapConcurrently(pairs, check, onChecked);
+  return mapConcurrently(pairs, check);
 }
 
 /** The broker itself judges a pair; what refuses a request before it will refuse the next one too. */
@@ -50,17 +49,11 @@ function concernsAll({ problem, retryable }: TokenBrokerError): boolean {
 export async function mapConcurrently<Item, Result>(
   items: readonly Item[],
   work: (item: Item) => Promise<Result>,
-  onDone: (done: number, total: number) => void = () => undefined,
 ): Promise<readonly Result[]> {
   const results: Result[] = [];
   const waiting = items.entries();
-  let done = 0;
   const workOn = async () => {
-    for (const [index, item] of waiting) {
-      results[index] = await work(item);
-      done += 1;
-      onDone(done, items.length);
-    }
+    for (const [index, item] of waiting) results[index] = await work(item);
   };
   try {
     await Promise.all(Array.from({ length: AT_A_TIME }, workOn));

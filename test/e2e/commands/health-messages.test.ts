@@ -1,22 +1,17 @@
 import { expect, it } from 'vitest';
-import { messageOf } from '../../../functions/broker/health/messages.ts';
-import { everyObservation } from '../../support/health-observations.ts';
+import { FINDING_ADVICE, PROBLEM_ADVICE } from '../../../functions/contract.ts';
 import { runCommandLine } from './command-line.ts';
 
-it('offers every command and option that a message to the operators names', async () => {
-  const texts = everyObservation({ client: 'acme', service: 'customer-insights' }).map(
-    ([, observation]) => messageOf('dev', observation, undefined).text,
-  );
-  const commands = texts.flatMap((text) =>
-    [...text.matchAll(/^ {2}npm run token-broker -- (.+)$/gm)].map(([, args]) => args),
-  );
-  expect(new Set(commands).size).toBeGreaterThanOrEqual(5);
-  for (const command of new Set(commands)) {
-    const args = `${command}`.split(' ');
-    const { exitCode, stdout } = await runCommandLine([...args, '--help']);
+it('offers every command and option that an advice names', async () => {
+  const texts = [...Object.values(FINDING_ADVICE), ...Object.values(PROBLEM_ADVICE)];
+  const commands = new Set(texts.flatMap((text) => text.match(/(?<=`)(?:client|doctor|whoami)\b[^`]*/g) ?? []));
+  expect(commands.size).toBeGreaterThanOrEqual(5);
+  for (const command of commands) {
+    const words = command.split(' ');
+    const verbs = words.slice(0, words[0] === 'client' ? 2 : 1);
+    const { exitCode, stdout } = await runCommandLine([...verbs, '--help']);
     expect(exitCode).toBe(0);
-    for (const word of args.filter((arg) => arg.startsWith('--'))) expect(stdout).toContain(`  ${word} `);
-    const verbs = args.slice(0, args[0] === 'client' ? 2 : 1).join(' ');
-    expect(stdout).toMatch(new RegExp(`^Usage: token-broker ${verbs} `));
+    expect(stdout).toMatch(new RegExp(`^Usage: token-broker ${verbs.join(' ')} `));
+    for (const word of words.filter((arg) => arg.startsWith('--'))) expect(stdout).toContain(`  ${word} `);
   }
 });

@@ -22,7 +22,6 @@ function goodAnswer(members: Readonly<Record<string, unknown>> = {}): Answer {
 describe('token', () => {
   it.each([
     ['acme customer-insights', {}],
-    ['customer-insights --client acme', {}],
     ['--service customer-insights acme', {}],
     [`${PAIR} --min-ttl 600 --refused 0123456789abcdef`, { min_ttl: 600, refused: '0123456789abcdef' }],
   ])('sends what was asked for, signed as the AWS identity of the shell: %s', async (args, more) => {

@@ -32,7 +32,7 @@ describe('the memory of notifications', () => {
     expect(endpoint.calls).toMatchObject([{ operation: 'GetItem', parameters: { ConsistentRead: true } }]);
     const entries = new Map<string, Entry>([
       ['acme/customer-insights', REJECTED],
-      ['acme/Dienst "für" alle', { condition: 'service-unknown', since: 1, at: 2, version: undefined }],
+      ['acme/Dienst "für" alle', { condition: 'disabled', since: 1, at: 2, version: undefined }],
     ]);
     expect(await memories.write('customer-insights', { entries, revision: 1 })).toBe(true);
     expect(await memories.read('customer-insights')).toEqual({ entries, revision: 1 });
