@@ -82,7 +82,6 @@ describe.each(Object.entries(OPERATIONS))('%s', (_name, operate) => {
   it.each<[CallFault, string | RegExp]>([
     ['access-denied', 'AccessDeniedException'],
     ['garbage', 'SyntaxError'],
-    ['no-item', 'TypeError'],
     ['another-item', 'TypeError'],
     ['hang', /^(ETIMEDOUT|OutOfTime)$/],
     ['stall', 'OutOfTime'],
