@@ -7,8 +7,8 @@ export default defineConfig({
   test: {
     ...rules.test,
     include: ['test/unit/aws/*.test.ts', 'test/contract/pair-table.contract.test.ts'],
-    // Thousands of altered items, processes of their own, and what fails in code that asks for the active mutant.
-    exclude: ['test/unit/aws/{pair-table.bits,write-line}.test.ts'],
+    // It starts processes of its own.
+    exclude: ['test/unit/aws/write-line.test.ts'],
     // Not with moto, which takes as long for one call as all the rest for a test.
     testNamePattern: /^(?!against an independent server)/,
     // With names of modules as a stack shows them outside of vitest.

@@ -1,23 +1,10 @@
 import { createTokenEndpoint } from '../../functions/broker/http/token-endpoint.ts';
-import type { StoredToken } from '../../functions/broker/pair/record.ts';
-import { Redacted } from '../../functions/broker/redacted.ts';
 import { BILLING, START } from './example.ts';
+import { exampleToken } from './pair-examples.ts';
 
 /** Makes the token endpoint answer what docs/openapi.yaml does not describe: a token with a malformed fingerprint. */
 export async function answerUndescribed(): Promise<void> {
-  const token: StoredToken = {
-    accessToken: new Redacted('token'),
-    tokenType: 'Bearer',
-    expiresAt: START,
-    expirySource: 'response',
-    passThrough: {},
-    fingerprint: 'no-fingerprint',
-    credentialVersion: 'v1',
-    issuedAt: START,
-    lifetimeSeenMs: 0,
-    refreshAt: START,
-    sameTokenAgain: false,
-  };
+  const token = exampleToken({ fingerprint: 'no-fingerprint' });
   const endpoint = createTokenEndpoint({
     broker: {
       issue: async () => ({ token, cache: 'none' }),

@@ -1,6 +1,6 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { describe, expect, it } from 'vitest';
-import { readSeal, sealAttributes } from '../../../functions/aws/pair-table/item.ts';
+import { type Item, readSeal, sealAttributes } from '../../../functions/aws/pair-table/item.ts';
 import { createSealer, fingerprint, type SealedToken, type Sealer } from '../../../functions/aws/sealing/sealing.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import type { StoredToken } from '../../../functions/broker/pair/record.ts';
@@ -95,6 +95,29 @@ describe('opening what is not as it was sealed gives nothing', () => {
     expect(await before.open(ACME, sealed)).toMatchObject({ lifetimeSeenMs: 3_600_000 });
     expect(await after.open(ACME, await seal(exampleToken(), before))).toMatchObject({ lifetimeSeenMs: 3_600_000 });
   });
+});
+
+describe('an item of which one bit is different', async () => {
+  const { earlyRefusals: _, assumedLifetimeMs: __, ...item }: Item = sealAttributes(await seal());
+
+  it.each(Object.keys(item))('gives no token when it is in "%s"', async (name) => {
+    for (const flipped of flips(item[name])) {
+      const sealed = readSeal({ ...item, [name]: flipped });
+      expect({ flipped, token: sealed && (await sealer.open(ACME, sealed)) }).toEqual({ flipped, token: undefined });
+    }
+  });
+
+  /** The attribute with each of its bits turned, one at a time. */
+  function* flips({ BOOL, B, S, N }: AttributeValue = { BOOL: false }): Generator<AttributeValue> {
+    if (BOOL !== undefined) yield { BOOL: !BOOL };
+    const bytes = B ?? Buffer.from(S ?? N ?? '');
+    for (let bit = 0; bit < bytes.length * 8; bit++) {
+      const copy = Buffer.from(bytes);
+      copy[bit >> 3] = (copy[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+      const text = copy.toString('latin1');
+      yield B ? { B: copy } : N === undefined ? { S: text } : { N: text };
+    }
+  }
 });
 
 /**
