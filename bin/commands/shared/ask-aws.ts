@@ -1,15 +1,9 @@
 import { defaultProvider } from '@aws-sdk/credential-provider-node';
 import { aborted, CommandFailure } from '../../../client/commands/failure.ts';
-import { type AwsAnswer, askAws } from '../../../client/commands/identity.ts';
+import { askAws, suffixOf } from '../../../client/commands/identity.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { causeWord } from '../../../functions/aws/calls.ts';
 import { parseJsonObject } from '../../../functions/broker/json.ts';
-
-/** Asks AWS, and gives the members of the answer. @throws CommandFailure */
-export type AskService = (service: AskedService, operation: string, question: Question) => Promise<Members>;
-
-type AskedService = 'codedeploy' | 'lambda' | 'logs';
-type Members = Readonly<Record<string, unknown>>;
 
 interface Question {
   /** POST with a body and GET without one, when left out. */
@@ -21,39 +15,43 @@ interface Question {
   readonly body?: object;
 }
 
-/** Calls of AWS in JSON, signed by hand: for a few operations whole SDK clients would be too much. */
-export function askService(shell: Shell, region: string | undefined): AskService {
+/**
+ * Calls of AWS in JSON, signed by hand: for a few operations whole SDK clients would be too much. Gives the members of the
+ * answer. @throws CommandFailure
+ */
+export function askService(shell: Shell, region: string | undefined) {
   const readCredentials = shell.credentials ?? defaultProvider();
   const { AWS_ENDPOINT_URL_CLOUDWATCH_LOGS: logs, AWS_ENDPOINT_URL_LAMBDA: lambda } = shell.env;
   const standIns = { logs, lambda, codedeploy: shell.env.AWS_ENDPOINT_URL_CODEDEPLOY };
-  return async (service, operation, { path = '/', query = {}, target, body, ...question }) => {
-    const fail = (error: unknown) => awsFailure(error, { action: `${service}:${operation}`, region });
+  return async (
+    service: keyof typeof standIns,
+    operation: string,
+    { path = '/', query = {}, target, body, ...question }: Question,
+  ) => {
+    const fail = (error: unknown) => awsFailure(error, `${service}:${operation}`, region);
     if (region === undefined) throw fail(new Error('Region is missing'));
-    const suffix = region.startsWith('cn-') ? '.cn' : '';
     const credentials = await readCredentials().catch((error) => Promise.reject(fail(error)));
     const { method = body === undefined ? 'GET' : 'POST' } = question;
     const type = target === undefined ? 'application/json' : 'application/x-amz-json-1.1';
-    const answer = await askAws({
+    const { status, word, text, errorType } = await askAws({
       ...{ service, region, credentials, path, query, method, signal: shell.signal },
-      url: new URL(standIns[service] || `https://${service}.${region}.amazonaws.com${suffix}`),
+      url: new URL(standIns[service] || `https://${service}.${region}.amazonaws.com${suffixOf(region)}`),
       ...(body && { body: JSON.stringify(body) }),
       ...(body && { headers: { 'content-type': type, ...(target && { 'x-amz-target': target }) } }),
     });
-    const told = parseJsonObject(answer.text === '' ? '{}' : answer.text);
-    if (answer.status === 200 && told !== undefined) return told;
-    throw fail(Object.assign(new Error('refused'), { name: refusalOf(answer, told) }));
+    const told = parseJsonObject(text === '' ? '{}' : text);
+    if (status === 200 && told !== undefined) return told;
+    // What AWS calls the error, if it looks like the name of one.
+    const [name = ''] = /^[A-Z][A-Za-z]{2,60}(?=:|$)/.exec(`${told?.__type ?? errorType}`.replace(/^.*#/, '')) ?? [];
+    throw fail(Object.assign(new Error('refused'), { name: status === 0 ? word : name || `HTTP${status}` }));
   };
 }
 
-/** The name of an error of AWS, if it looks like one. */
-function refusalOf({ status, word, errorType }: AwsAnswer, answer: Members | undefined): string {
-  if (status === 0) return word;
-  const told = `${answer?.__type ?? errorType ?? ''}`.split('#').at(-1)?.split(':')[0] ?? '';
-  return /^[A-Z][A-Za-z]{2,60}$/.test(told) ? told : `HTTP${status}`;
-}
-
-/** Why AWS did not do what a command asked of it. Nothing that AWS wrote is repeated: it may quote what it was sent. */
-export function awsFailure(error: unknown, { action, region }: AskedOfAws): CommandFailure {
+/**
+ * Why AWS did not do what a command asked of it, with the permission that the call needs, such as
+ * `secretsmanager:ListSecrets`. Nothing that AWS wrote is repeated: it may quote what it was sent.
+ */
+export function awsFailure(error: unknown, action: string, region: string | undefined): CommandFailure {
   const word = causeWord(error);
   if (word === 'AbortError') return aborted();
   if (error instanceof Error && error.message === 'Region is missing') {
@@ -64,10 +62,9 @@ export function awsFailure(error: unknown, { action, region }: AskedOfAws): Comm
   return new CommandFailure(type, `${detail}: ${action}${place} (${word})`, advice);
 }
 
-interface AskedOfAws {
-  /** The permission that the call needs, such as `secretsmanager:ListSecrets`. */
-  readonly action: string;
-  readonly region: string | undefined;
+/** Whether AWS refused or failed, so that a command may go on without; Ctrl-C ends every command. */
+export function isRefused(error: unknown): error is CommandFailure {
+  return error instanceof CommandFailure && error.type !== 'aborted';
 }
 
 type Known = readonly [names: RegExp, type: string, detail: string, advice: string];
@@ -102,6 +99,12 @@ const KNOWN: readonly Known[] = [
     'aws-throttled',
     'AWS throttles the calls of this account',
     'Try again in a moment.',
+  ],
+  [
+    /^ResourceNotFound/,
+    'aws-not-found',
+    'AWS has nothing of this name',
+    'Check --environment and --region, and whether the stack is deployed.',
   ],
   [
     /^DecryptionFailure$|^EncryptionFailure$|^KMS/,

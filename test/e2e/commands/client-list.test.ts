@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished } from 'vitest';
-import { stateOf } from '../../../bin/commands/client/states.ts';
+import { stateOf } from '../../../bin/commands/client/list.ts';
 import { sealAttributes } from '../../../functions/aws/pair-table/item.ts';
 import { startSecretsManager } from '../../support/stand-ins.ts';
 import { beginCommandLine, ended, runCommandLine, SHELL_KEY, withoutProgress } from './command-line.ts';

@@ -33,7 +33,7 @@ describe('the advice on a problem', () => {
   });
 });
 
-const ASKED = { action: 'secretsmanager:ListSecrets', region: 'eu-west-1' };
+const ASKED = ['secretsmanager:ListSecrets', 'eu-west-1'] as const;
 
 describe('a failure of AWS', () => {
   it.each([
@@ -52,7 +52,7 @@ describe('a failure of AWS', () => {
     ['TimeoutError', 'aws-unavailable'],
     ['AbortError', 'aborted'],
   ])('%s is "%s"', (name, type) => {
-    const failure = awsFailure(Object.assign(new Error('marked: what AWS wrote'), { name }), ASKED);
+    const failure = awsFailure(Object.assign(new Error('marked: what AWS wrote'), { name }), ...ASKED);
     expect(failure.type).toBe(type);
     expect(failure.advice).not.toBe('');
     expect(JSON.stringify([failure.message, failure.detail, failure.advice])).not.toContain('marked');
@@ -60,11 +60,11 @@ describe('a failure of AWS', () => {
 
   it('names the service, the operation and the region that were asked', () => {
     const error = Object.assign(new Error(), { code: 'ECONNREFUSED' });
-    const { detail } = awsFailure(error, ASKED);
+    const { detail } = awsFailure(error, ...ASKED);
     expect(detail).toBe('AWS gave no usable answer: secretsmanager:ListSecrets in eu-west-1 (ECONNREFUSED)');
   });
 
   it('asks for a region when there is none', () => {
-    expect(awsFailure(new Error('Region is missing'), { ...ASKED, region: undefined }).type).toBe('aws-region-missing');
+    expect(awsFailure(new Error('Region is missing'), ASKED[0], undefined).type).toBe('aws-region-missing');
   });
 });

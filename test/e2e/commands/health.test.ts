@@ -1,7 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { CreateSecretCommand, DeleteSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, onTestFinished } from 'vitest';
-import { healthText, type PairHealth, summaryOf } from '../../../bin/commands/health.ts';
 import { startSecretsManager } from '../../support/stand-ins.ts';
 import { checked } from '../../unit/client/broker-answers.ts';
 import { type Answer, answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
@@ -148,18 +147,6 @@ describe('health --run', () => {
     expect(result).toEqual(ended(1, stdout, stderr));
     expect(result.stderr).not.toContain('marked');
   });
-});
-
-it('a health check says the same, whichever pair answered first', () => {
-  const checks: readonly PairHealth[] = [
-    { client: 'acme', service: 'customer-insights', finding: 'accepted' },
-    { client: 'acme', service: 'merchant-cleansing', finding: 'unreachable' },
-    { client: 'globex', service: 'customer-insights', finding: 'rejected' },
-    { client: 'initech', service: 'merchant-cleansing', finding: 'accepted' },
-  ];
-  expect(summaryOf(checks)).toBe('4 pairs: 2 accepted, 1 rejected, 1 unreachable');
-  expect(summaryOf(checks.toReversed())).toBe(summaryOf(checks));
-  expect(healthText(checks.toReversed(), false)).toBe(healthText(checks, false));
 });
 
 async function answering(answer: Answer): Promise<string> {

@@ -1,4 +1,4 @@
-import { DynamoDBClient, GetItemCommand, PutItemCommand } from '@aws-sdk/client-dynamodb';
+import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createPairAdmin } from '../../../bin/commands/shared/pair-changes.ts';
 import type { Item } from '../../../functions/aws/pair-table/item.ts';
@@ -19,13 +19,13 @@ beforeAll(async () => {
 afterAll(() => dynamodb.close());
 
 async function connect(pair: Pair) {
-  const { store, direct, endpoint, close } = await connectPairTable(dynamodb.url);
+  const { store, endpoint, close } = await connectPairTable(dynamodb.url);
   onTestFinished(close);
-  const admin = createPairAdmin({ dynamodb: direct, tableName: TABLE, now: () => START });
+  const direct = clientOf(dynamodb.url);
+  const admin = createPairAdmin(direct, TABLE, new AbortController().signal, () => START);
   const key = { TableName: TABLE, Key: { pair: { S: `${pair.client}/${pair.service}` } } };
-  const item = async () => (await direct.send(new GetItemCommand(key))).Item;
-  const put = (attributes: Item) =>
-    direct.send(new PutItemCommand({ TableName: TABLE, Item: { ...attributes, ...key.Key } }));
+  const item = async () => (await direct.getItem(key)).Item;
+  const put = (attributes: Item) => direct.putItem({ TableName: TABLE, Item: { ...attributes, ...key.Key } });
   return { store, admin, item, put, endpoint };
 }
 
@@ -117,13 +117,13 @@ describe('clearing what stands in the way', () => {
 it('tells when DynamoDB does not answer', async () => {
   const { endpoint } = await connect(PAIR);
   endpoint.failWith('hang');
-  const client = new DynamoDBClient({
-    endpoint: endpoint.url,
-    region: 'us-east-1',
-    credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' },
-  });
-  onTestFinished(() => client.destroy());
-  const signal = AbortSignal.timeout(50);
-  const admin = createPairAdmin({ dynamodb: client, tableName: TABLE, now: () => START, signal });
+  const admin = createPairAdmin(clientOf(endpoint.url), TABLE, AbortSignal.timeout(50));
   await expect(admin.disable(PAIR)).rejects.toMatchObject({ name: 'AbortError' });
 });
+
+function clientOf(endpoint: string): DynamoDB {
+  const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' };
+  const client = new DynamoDB({ endpoint, region: 'us-east-1', credentials });
+  onTestFinished(() => client.destroy());
+  return client;
+}
