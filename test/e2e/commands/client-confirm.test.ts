@@ -7,10 +7,7 @@ const [INSIGHTS] = SERVICES;
 
 /** Commands that change something, each with one of its changes. */
 const CHANGES: readonly (readonly [string, RegExp])[] = [
-  [
-    'disable acme',
-    /- sets the flag of acme on customer-insights, merchant-\S+, in the table token-broker-local\n- denies/,
-  ],
+  ['disable acme', /- sets the flag of acme on customer-insights, merchant-\S+, in the table token-\S+\n- denies/],
   [`disable acme --service ${INSIGHTS}`, /- sets the flag of acme on customer-insights, in the table/],
   ['enable acme', /- takes away the flag .*\n- lets the role token-broker-local read the secret \S+\/acme again/],
   ['promote acme --force', /- makes version \S+ of acme the current one, unchecked/],
@@ -50,26 +47,34 @@ describe('a command that changes something', () => {
     expect(await stateOf(world)).toEqual(before);
   });
 
-  it.for(
-    ['disable acmee', `disable acmee --service ${INSIGHTS}`, 'enable acmee', 'promote acmee --force']
-      .concat(['rollback acmee', 'retry acmee', 'delete acmee', 'show acmee'])
-      .flatMap((command) => (command.startsWith('show') ? [command] : [command, `${command} --yes`])),
-  )('refuses a client that is not there, and names its neighbour: %s', async (command, { world }) => {
+  it('refuses a client that is not there, and names its neighbour', async ({ world }) => {
     const refusal = /error: secret-missing: There is no client "acmee" .*\nDid you mean acme\? /;
-    expect(await world.run(`client ${command}`)).toEqual(ended(1, '', refusal));
-  });
-
-  it.for(['disable', 'enable', 'retry'])('refuses a service that is not there: %s', async (verb, { world }) => {
-    const refusal = /has no service "customer-insight": it has customer-insights, merchant-/;
-    const command = `client ${verb} acme --service customer-insight --yes`;
-    expect(await world.run(command)).toEqual(ended(2, '', refusal));
+    for (const command of [
+      'disable',
+      `disable --service ${INSIGHTS}`,
+      'enable',
+      'promote --force',
+      'rollback',
+      'retry',
+      'delete',
+    ]) {
+      const [verb, ...options] = command.split(' ');
+      for (const yes of [[], ['--yes']]) {
+        const args = ['client', verb, 'acmee', ...options, ...yes].join(' ');
+        expect(await world.run(args), args).toEqual(ended(1, '', refusal));
+      }
+    }
+    expect(await world.run('client show acmee')).toEqual(ended(1, '', refusal));
+    const service = /has no service "customer-insight": it has customer-insights, merchant-/;
+    for (const verb of ['disable', 'enable', 'retry']) {
+      expect(await world.run(`client ${verb} acme --service customer-insight --yes`)).toEqual(ended(2, '', service));
+    }
   });
 });
 
 describe('at a terminal', () => {
   it.for([
     ['does it upon a yes', 'y\r', 0],
-    ['does nothing upon Enter', '\r', 1],
     ['does nothing upon another word', 'nyes\r', 1],
     ['does nothing upon Ctrl-C', '\u0003', 130],
   ] as const)('%s', async ([_, typed, exitCode], { world: { shell, run } }) => {
@@ -117,20 +122,8 @@ describe('client put at a terminal', () => {
     ['Ctrl-C', '\u0003'],
     ['Ctrl-D', '\r\u0004'],
   ] as const)('ends with 130 on %s, and has stored nothing', async ([_, key], { world }) => {
-    const half: Dialogue = [
-      ['client_id: ', 'half an i'],
-      ['', key],
-    ];
-    const { exitCode, screen } = await put(world, half);
-    expect(exitCode).toBe(130);
-    expect(screen).not.toContain('Storing');
-    expect((await world.run('client list')).stdout).toMatch(/^acme +customer-insights .* [0-9a-f]{8} +- +\d+ s$/m);
-  });
-
-  it('says what is wrong with an empty answer', async ({ world }) => {
-    const { exitCode, screen } = await put(world, typed('', ''));
-    expect(exitCode).toBe(1);
-    expect(screen).toContain('credential-malformed: The credential cannot be used: client_id is empty');
+    const { exitCode, screen } = await put(world, [['client_id: ', `half an i${key}`]]);
+    expect({ exitCode, isStored: screen.includes('Storing') }).toEqual({ exitCode: 130, isStored: false });
   });
 });
 

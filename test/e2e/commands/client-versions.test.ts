@@ -3,7 +3,7 @@ import { describe, expect } from 'vitest';
 import { problem } from '../../unit/client/broker-answers.ts';
 import { startLoopbackServer } from '../../unit/client/loopback-server.ts';
 import { ended } from './command-line.ts';
-import { it, OLD, SERVICES, WRONG } from './operator-world.ts';
+import { it, NEW, OLD, type OperatorWorld, SERVICES, WRONG } from './operator-world.ts';
 
 const [INSIGHTS, CLEANSING] = SERVICES;
 const CHECK = 'client check acme';
@@ -18,35 +18,19 @@ describe('client check', () => {
     ['tells which version is missing', `${CHECK} --stage AWSPREVIOUS`, 1, /secret-missing/, /has no version with this/],
     ['tells that no rule covers it', `${CHECK} --service x`, 1, /access-denied/, /Compare both names with what whoami/],
     ['tells that there is no client', 'client check globex', 1, '', /secret-missing: There is no client "globex"/],
-    [
-      'says only once what stops it',
-      `${CHECK} --region eu-west-1`,
-      1,
-      '',
-      /^error: aws-wrong-scope: .*\n.*region.*\n$/,
-    ],
+    ['says only once what stops it', `${CHECK} --region eu-west-1`, 1, '', /^error: aws-wrong-scope: .*\n.*\n$/],
   ])('%s', async ([_, command, exitCode, stdout, stderr], { world }) => {
     expect(await world.run(command)).toEqual(ended(exitCode, stdout, stderr));
   });
 
   it('answers --json as the broker does, about one service without Secrets Manager', async ({ world }) => {
+    const about = { client: 'acme', service: INSIGHTS, stage: 'AWSCURRENT' };
+    const [version, time] = [expect.any(String), expect.stringMatching(/Z$/)];
+    const proof = { finding: 'accepted', version, checked_at: time, proven_by: 'request', expires_at: time };
     const env = { AWS_ENDPOINT_URL_SECRETS_MANAGER: '' };
     expect(await world.json(`${CHECK} --service ${INSIGHTS}`, { env })).toEqual({
-      environment: 'local',
-      client: 'acme',
-      stage: 'AWSCURRENT',
-      checks: [
-        {
-          client: 'acme',
-          service: INSIGHTS,
-          stage: 'AWSCURRENT',
-          finding: 'accepted',
-          version: expect.any(String),
-          checked_at: expect.stringMatching(/Z$/),
-          proven_by: 'request',
-          expires_at: expect.stringMatching(/Z$/),
-        },
-      ],
+      ...{ environment: 'local', client: 'acme', stage: 'AWSCURRENT' },
+      checks: [{ ...about, ...proof }],
     });
   });
 
@@ -79,20 +63,12 @@ describe('client retry', () => {
 
     const cleared = /acme +customer-insights +[0-9a-f]{8} +- +-\nacme +merchant-payment-cleansing +- +- +-\n$/;
     const warning = /up to three times: .* may lock the account/;
+    const { stdout, stderr } = await world.run(`client retry acme --yes --service ${CLEANSING} --json`);
+    const none = { client: 'acme', service: CLEANSING, versions: [], holds: [], pause: false };
+    expect(JSON.parse(stdout)).toMatchObject({ client: 'acme', cleared: [none] });
+    expect(stderr).toMatch(/\nNo version was latched or held, and no pair was paused\.\n$/);
     expect(await world.run('client retry acme --yes')).toEqual(ended(0, cleared, warning));
     expect(await world.run(CHECK)).toEqual(ended(0, /accepted/));
-  });
-
-  it('touches one service only when that is named, and tells when there was nothing', async ({ world }) => {
-    world.tokenService.respondWith(INSIGHTS, { status: 401 });
-    await world.run(CHECK);
-    const { stdout, stderr } = await world.run(`client retry acme --yes --service ${CLEANSING} --json`);
-    expect(JSON.parse(stdout)).toMatchObject({
-      client: 'acme',
-      cleared: [{ client: 'acme', service: CLEANSING, versions: [], holds: [], pause: false }],
-    });
-    expect(stderr).toMatch(/\nNo version was latched or held, and no pair was paused\.\n$/);
-    expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +rejected .* latch/);
   });
 
   it('lets every client of a service be sent again after an outage, and tells what it cleared', async ({ world }) => {
@@ -135,3 +111,55 @@ it.for([CHECK, 'client promote acme', 'client put acme'])(
     });
   },
 );
+
+const NOWHERE = { env: { TOKEN_BROKER_URL: '' } };
+
+async function storePending({ secretsManager }: OperatorWorld, credential: object) {
+  const stored = { SecretString: JSON.stringify(credential), VersionStages: ['AWSPENDING'] };
+  const command = new PutSecretValueCommand({ SecretId: 'token-broker/local/acme', ...stored });
+  return (await secretsManager.send(command)).VersionId;
+}
+
+async function stages(world: OperatorWorld) {
+  const { clients } = await world.json('client list');
+  const versions: { version: string; stages: string[] }[] = clients[0].versions;
+  return Object.fromEntries(versions.flatMap(({ version, stages }) => stages.map((stage) => [stage, version])));
+}
+
+describe('client promote', () => {
+  it('makes the pending version current when every service accepts it', async ({ world }) => {
+    const pending = await storePending(world, NEW);
+    const told = new RegExp(`acme: version ${pending} is AWSCURRENT`);
+    expect(await world.run('client promote acme')).toEqual(ended(0, told, /./));
+    expect(await stages(world)).toEqual({ AWSCURRENT: pending, AWSPREVIOUS: expect.any(String) });
+  });
+
+  it('leaves it pending when it is rejected', async ({ world }) => {
+    const pending = await storePending(world, WRONG);
+    const { exitCode, stdout, stderr } = await world.run('client promote acme --json');
+    expect(exitCode).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({ version: pending, stage: 'AWSPENDING', checks: [{}, {}] });
+    expect(stderr).toMatch(/stays pending/);
+    expect(await stages(world)).toMatchObject({ AWSPENDING: pending });
+  });
+});
+
+it('client promote --force and client rollback move stages without the broker, and back', async ({ world }) => {
+  await storePending(world, WRONG);
+  expect(await world.run('client promote acme --force --yes', NOWHERE)).toMatchObject({ exitCode: 0 });
+  const { AWSCURRENT, AWSPREVIOUS } = await stages(world);
+
+  const back = ended(0, /is AWSCURRENT/, /rollback once more undoes this/);
+  expect(await world.run('client rollback acme --yes', NOWHERE)).toEqual(back);
+  expect(await stages(world)).toEqual({ AWSCURRENT: AWSPREVIOUS, AWSPREVIOUS: AWSCURRENT });
+  await world.run('client rollback acme --yes', NOWHERE);
+  expect(await stages(world)).toEqual({ AWSCURRENT, AWSPREVIOUS });
+});
+
+it.for([
+  ['client promote acme', /^error: version-missing: No version of acme waits to be promoted/],
+  ['client rollback acme --yes', /version-missing: No version of acme came before the current one/],
+] as const)('%s tells when there is no such version', async ([command, message], { world }) => {
+  expect(await world.run(command)).toEqual(ended(1, '', message));
+  expect(await world.json(command)).toMatchObject({ type: 'version-missing' });
+});
