@@ -36,7 +36,7 @@ export async function findStoppable(
   } catch (error) {
     const isDown = isRefused(error) && (error.type === 'aws-unavailable' || error.type === 'aws-throttled');
     if (!isRefused(error) || (!isDown && !evenIfMissing)) throw error;
-    talk(shell, `Whether there is a client "${client}" is unknown: ${error.detail}.`);
+    talk(shell, `Whether there is a client "${client}" is unknown (${error.type}).`);
     return undefined;
   }
 }

@@ -1,6 +1,7 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { PassThrough, Readable, Writable, type WritableOptions } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
 import { runCommandLine as runInShell } from '../../../bin/commands/command-line.ts';
@@ -15,7 +16,7 @@ export interface Finished {
 
 /** How a command must end: an expression must be found in what it has written, a text is all of it. */
 export function ended(exitCode: number, stdout: string | RegExp, stderr: string | RegExp = ''): Finished {
-  const like = (text: string | RegExp) => (typeof text === 'string' ? text : expect.stringMatching(text));
+  const like = (told: string | RegExp) => (typeof told === 'string' ? told : expect.stringMatching(told));
   return { exitCode, stdout: like(stdout), stderr: like(stderr) };
 }
 
@@ -113,15 +114,12 @@ export function startCommandLine(args: readonly string[], env: Variables = {}) {
 
 /** Waits for the end of a started command line. */
 export async function finished(child: ChildProcessWithoutNullStreams): Promise<Finished> {
-  const output = { stdout: '', stderr: '' };
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    output.stdout += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    output.stderr += text;
-  });
-  const [exitCode] = await once(child, 'close');
-  return { exitCode, ...output };
+  const [stdout, stderr, [exitCode]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'close'),
+  ]);
+  return { exitCode, stdout, stderr };
 }
 
 /** The text of stderr without the progress lines, which appear only on a busy machine. */

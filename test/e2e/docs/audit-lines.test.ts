@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
 import { rulesDigest } from '../../../functions/environment.ts';
 import { createBrokerDay } from '../../support/cloudwatch/broker-day.ts';
 import { runQuery } from '../../support/cloudwatch/insights.ts';
@@ -31,7 +30,6 @@ async function linesOfADay() {
   return day.lines.map((line) => JSON.parse(line)).map((line) => ({ ...line, '@timestamp': line._aws.Timestamp }));
 }
 
-const _NO_SECRETS = createSecretsManagerClient({ region: 'eu-west-1' });
 const BILLING = 'aws:111111111111:billing/run-1';
 const REPORTING = 'aws:111111111111:reporting';
 
