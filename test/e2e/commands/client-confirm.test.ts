@@ -135,5 +135,9 @@ it('client delete marks the secret for deletion, and says until when it can be r
   );
   expect(await world.run('client delete acme --recovery-days 7 --yes')).toEqual(marked);
   expect((await world.run('client list')).stdout).toMatch(new RegExp(`acme .*deleted, gone on ${goneAt}`));
-  expect(await world.run('client delete acme --yes')).toEqual(ended(1, '', /secret-deleted/));
+  for (const command of ['client delete acme --yes', 'client put acme']) {
+    expect(await world.run(command)).toEqual(
+      ended(1, '', /^error: secret-deleted: .*\nRestore it first: docs\/operations\.md/),
+    );
+  }
 });

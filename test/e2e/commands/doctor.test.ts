@@ -4,7 +4,6 @@ import { DeleteSecretCommand, TagResourceCommand } from '@aws-sdk/client-secrets
 import { describe, expect, onTestFinished } from 'vitest';
 import { listen } from '../../../bin/local/loopback.ts';
 import type { Cause } from '../../../client/commands/step.ts';
-import { PROBLEMS, type ProblemType } from '../../../functions/contract.ts';
 import { createCertificateAuthority } from '../../support/certificates.ts';
 import { AWS_ANSWERS, problem } from '../../unit/client/broker-answers.ts';
 import { type Answer, answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
@@ -63,14 +62,9 @@ const FOUND: Readonly<Record<Cause, () => Promise<Situation>>> = {
 /** Situations in which the failure of the call itself is the cause: `token` explains each of them alike. */
 const FAILED = {
   'aws-wrong-scope': async () => ({ env: (await startOperatorWorld()).shell, args: ['--region', 'eu-west-1'] }),
-  'aws-credentials-unavailable': () => front({}, { AWS_ACCESS_KEY_ID: 'AKID EXAMPLE' }),
-  'aws-signature-mismatch': async () => ({
-    env: { ...(await startOperatorWorld()).shell, AWS_SECRET_ACCESS_KEY: 'x' },
-  }),
   'aws-forbidden': () => front({ call: 'aws-forbidden', policy: 'denied' }),
   'client-disabled': () => withWorld(({ run }) => run('client disable acme --yes')),
   'credential-missing': async () => ({ env: (await startOperatorWorld()).shell, args: ['--client', 'globex'] }),
-  'secrets-unavailable': () => front({ call: 'secrets-unavailable', retryAfterSeconds: 1 }),
   'token-response-unusable': () => withWorld(answering(200, '{"a":"marked-value"}')),
 } satisfies Readonly<Record<string, () => Promise<Situation>>>;
 
@@ -88,15 +82,8 @@ describe('doctor names the cause', () => {
 
 describe('doctor', () => {
   it('shows every step to a person, and that nothing is wrong', async ({ world }) => {
-    const steps = [
-      /ok {6}url {14}127\.0\.0\.1:\d+, signed for us-east-1/,
-      /ok {6}aws-credentials {2}AKIDOPERATOR, lasting ones/,
-      /ok {6}connection {7}A Function URL answers, 403.*/,
-      /ok {6}clock {12}This clock is right/,
-      /\? {7}identity {9}A local broker.*/,
-      /ok {6}call {13}A token was issued, [0-9a-f]{16}, until .*/,
-    ];
-    const all = new RegExp(`^${steps.map(({ source }) => `${source}\n`).join('')}$`);
+    const all =
+      /^ok +url .*\nok +aws-credentials +AKIDOPERATOR, .*\nok +connection .*\nok +clock .*\n\? +identity .*\nok +call +A token was issued, .*\n$/;
     expect(await world.run(DOCTOR)).toEqual(ended(0, all, 'Nothing is wrong.\n'));
   });
 
@@ -106,12 +93,10 @@ describe('doctor', () => {
   });
 
   it('looks with --operator at the services of every secret, and says when it may not', async ({ world: { run } }) => {
-    const told = (line: RegExp) => ({ exitCode: 0, stdout: expect.stringMatching(line) });
-    const good = told(/\nok {6}services {9}Every secret names the services of its tag\n$/);
-    expect(await run(`${DOCTOR} --operator`)).toMatchObject(good);
-    const { url } = await startFront({});
-    const refused = await run(`${DOCTOR} --operator`, { env: { AWS_ENDPOINT_URL_SECRETS_MANAGER: url } });
-    expect(refused).toMatchObject(told(/\n\? {7}services {9}You cannot list/));
+    const good = /\nok {6}services {9}Every secret names the services of its tag\n$/;
+    expect(await run(`${DOCTOR} --operator`)).toEqual(ended(0, good, /./));
+    const env = { AWS_ENDPOINT_URL_SECRETS_MANAGER: (await startFront({})).url };
+    expect(await run(`${DOCTOR} --operator`, { env })).toEqual(ended(0, /\n\? {7}services {9}You cannot list/, /./));
   });
 
   it.for<readonly [roles: NonNullable<Front['roles']>, line: RegExp]>([
@@ -135,15 +120,6 @@ describe('doctor', () => {
         'ContextEntries.member.1.ContextKeyValues.member.1': 'false',
       });
     }
-  });
-
-  it('says who you are, and what the broker lets you do when no rule covers the call', async ({ world }) => {
-    const identity = 'arn:aws:sts::222222222222:assumed-role/reporting/jane';
-    const { env } = await front({ call: 'access-denied', identity });
-    const { stdout } = await runCommandLine(DOCTOR.split(' '), env);
-    expect(stdout).toMatch(/identity +You are arn:aws:sts::222222222222:assumed-role\/reporting\/jane/);
-    const refused = await world.run(DOCTOR, { env: world.stranger });
-    expect(refused.stdout).toMatch(/call +.*You are arn:aws:iam::111111111111:role\/stranger; no access rule names it/);
   });
 
   it('looks at the function that it is told, and says what it may not look at', async ({ world }) => {
@@ -235,7 +211,6 @@ interface Front {
   readonly clockMs?: number;
   /** The problem, or the failure of AWS, that every signed call gets. */
   readonly call?: string;
-  readonly retryAfterSeconds?: number;
   /** An ARN, or the code of an error. */
   readonly identity?: string;
   /** What the function's policy allows the account. */
@@ -275,11 +250,8 @@ const UNSIGNED: Readonly<Record<NonNullable<Front['unsigned']>, Answer>> = {
   hang: () => undefined,
 };
 
-function answerCall({ call = 'internal', retryAfterSeconds }: Front): Answer {
-  const ofAws = AWS_ANSWERS.find(({ type }) => type === call);
-  if (ofAws !== undefined) return ofAws.answer;
-  const type = Object.keys(PROBLEMS).find((name): name is ProblemType => name === call) ?? 'internal';
-  return problem(type, retryAfterSeconds === undefined ? {} : { 'retry-after': `${retryAfterSeconds}` });
+function answerCall({ call }: Front): Answer {
+  return AWS_ANSWERS.find(({ type }) => type === call)?.answer ?? problem('secrets-unavailable');
 }
 
 function answerPolicy(policy: NonNullable<Front['policy']>): Answer {
@@ -296,16 +268,13 @@ function statement(Action: string, account: string) {
 
 function answerIdentity(response: ServerResponse, identity: string): void {
   const isArn = identity.startsWith('arn:');
-  const body = isArn
-    ? `<GetCallerIdentityResponse><GetCallerIdentityResult><Arn>${identity}</Arn></GetCallerIdentityResult></GetCallerIdentityResponse>`
-    : `<ErrorResponse><Error><Type>Sender</Type><Code>${identity}</Code><Message>…</Message></Error></ErrorResponse>`;
+  const body = isArn ? `<Arn>${identity}</Arn>` : `<Error><Code>${identity}</Code><Message>…</Message></Error>`;
   response.writeHead(isArn ? 200 : 403, { 'content-type': 'text/xml' }).end(body);
 }
 
 function answerTopic(response: ServerResponse, subscribers: number | undefined): void {
   const entry = `<entry><key>SubscriptionsConfirmed</key><value>${subscribers}</value></entry>`;
-  response.writeHead(subscribers === undefined ? 403 : 200, { 'content-type': 'text/xml' });
-  response.end(subscribers === undefined ? '' : `<Attributes>${entry}</Attributes>`);
+  response.writeHead(subscribers === undefined ? 403 : 200).end(subscribers === undefined ? '' : entry);
 }
 
 /** One role on each page; a role whose simulation is `denied` may not be asked about. */
@@ -320,8 +289,5 @@ function answerIam(response: ServerResponse, body: string, roles: NonNullable<Fr
   const isList = asked.get('Action') === 'ListRoles';
   const isRefused = isList ? names.length === 0 : decision === 'denied';
   const decisions = ['implicitDeny', decision].map((one) => `<EvalDecision>${one}</EvalDecision>`).join('');
-  response.writeHead(isRefused ? 403 : 200, { 'content-type': 'text/xml' });
-  response.end(
-    isRefused ? '<ErrorResponse><Error><Code>AccessDenied</Code></Error></ErrorResponse>' : isList ? page : decisions,
-  );
+  response.writeHead(isRefused ? 403 : 200).end(isRefused ? '<Error/>' : isList ? page : decisions);
 }
