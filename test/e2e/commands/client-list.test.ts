@@ -78,6 +78,12 @@ describe('client list', () => {
     expect(stderr).toMatch(/^globex, hooli: the secret does not name the services of its tag; client put stores both/m);
   });
 
+  it('says that it is unknown where the secret may not be read', async ({ world }) => {
+    await world.run('client put acme --services customer-insights', { input: NEW });
+    const unknown = 'acme: whether the secret names the services of its tag is unknown.\n';
+    expect(await world.run('client list', { env: world.stranger })).toEqual(ended(0, /^acme /m, unknown));
+  });
+
   it('reads every page, and shows clients of this environment only', async () => {
     const { store, run, json, calls, failWith } = await start();
     for (let client = 0; client < 101; client += 1) store(`dev/c${client}`);

@@ -1,7 +1,6 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { PassThrough, Readable, Writable, type WritableOptions } from 'node:stream';
-import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
 import { runCommandLine as runInShell } from '../../../bin/commands/command-line.ts';
@@ -114,12 +113,14 @@ export function startCommandLine(args: readonly string[], env: Variables = {}) {
 
 /** Waits for the end of a started command line. */
 export async function finished(child: ChildProcessWithoutNullStreams): Promise<Finished> {
-  const [stdout, stderr, [exitCode]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, 'close'),
-  ]);
-  return { exitCode, stdout, stderr };
+  const output = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (told: string) => {
+      output[name] += told;
+    });
+  }
+  const [exitCode] = await once(child, 'close');
+  return { exitCode, ...output };
 }
 
 /** The text of stderr without the progress lines, which appear only on a busy machine. */
