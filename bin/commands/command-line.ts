@@ -27,12 +27,10 @@ export function runCommandLine(args: readonly string[], shell: Shell): Promise<n
   });
 }
 
-type CommandFile = readonly [names: readonly [string, ...string[]], load: () => Promise<AddCommands>];
-
 type AddCommands = (parent: Command, shell: Shell) => unknown;
 
 /** The commands that one file adds; only the file of the command that is asked for is loaded. */
-const COMMANDS: readonly CommandFile[] = [
+const COMMANDS: readonly (readonly [names: readonly [string, ...string[]], load: () => Promise<AddCommands>])[] = [
   [['token'], async () => (await import('../../client/commands/token.ts')).addTokenCommand],
   [['whoami'], async () => (await import('../../client/commands/whoami.ts')).addWhoamiCommand],
   [['client list', 'client show'], async () => (await import('./client/list.ts')).addListCommands],
@@ -41,7 +39,7 @@ const COMMANDS: readonly CommandFile[] = [
   [['client promote', 'client rollback'], async () => (await import('./client/versions.ts')).addPromoteCommands],
   [['client disable', 'client enable'], async () => (await import('./client/disable.ts')).addDisableCommands],
   [['client retry'], async () => (await import('./client/retry.ts')).addRetryCommand],
-  [['client delete'], async () => (await import('./client/versions.ts')).addDeleteCommand],
+  [['client delete'], async () => (await import('./client/disable.ts')).addDeleteCommand],
   [['health'], async () => (await import('./health.ts')).addHealthCommand],
   [['doctor'], async () => (await import('./doctor.ts')).addOperatorDoctorCommand],
   [['audit'], async () => (await import('./audit.ts')).addAuditCommand],

@@ -34,10 +34,8 @@ export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
       const guardedBy = guardPolicy(settings, breakGlass);
       printJson(shell, json ? { environment, account, policy: guardedBy } : guardedBy);
       const page = 'docs/operations.md, "Guard the function". It does not bind the management account itself.';
-      talk(
-        shell,
-        `Attach it to the account ${account} as a service control policy, from the management account of the organization: ${page}`,
-      );
+      const from = 'as a service control policy, from the management account of the organization';
+      talk(shell, `Attach it to the account ${account} ${from}: ${page}`);
     },
   })
     .option('--guard', "print the service control policy that keeps the roles of the broker's account to its URL")

@@ -26,7 +26,6 @@ import {
   awsConfig,
   awsRegion,
   type ClientOptions,
-  type CommandOptions,
   checkService,
   isLocal,
   operate,
@@ -186,7 +185,7 @@ interface PairState extends Pair {
 async function readStates(
   shell: Shell,
   secrets: readonly ClientSecret[],
-  options: CommandOptions,
+  options: ListOptions,
 ): Promise<readonly PairState[] | undefined> {
   const { environment } = options;
   if (isLocal(environment) && !shell.env.AWS_ENDPOINT_URL_DYNAMODB) {

@@ -1,19 +1,13 @@
 import { type Command, Option } from 'commander';
 import { CommandFailure } from '../../../client/commands/failure.ts';
-import {
-  addConnectionOptions,
-  type ConnectionOptions,
-  connect,
-  parseName,
-  parseWhole,
-} from '../../../client/commands/options.ts';
+import { addConnectionOptions, type ConnectionOptions, connect, parseName } from '../../../client/commands/options.ts';
 import { printJson, talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
-import { SECRET_STAGES, type SecretStage, secretName } from '../../../functions/contract.ts';
+import { SECRET_STAGES, type SecretStage } from '../../../functions/contract.ts';
 import { checkMembers, checkPairs, isAccepted, type PairCheck, printChecks } from '../shared/checks.ts';
 import { provablePairs, versionWith } from '../shared/client-secret.ts';
 import { addAwsOptions, type ClientOptions, checkEndpoint, operate } from '../shared/environment.ts';
-import { findSecret, openSecrets, type Secrets, secretDeleted } from '../shared/secrets.ts';
+import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
 import { addChangeOptions, type ChangeOptions, isConfirmed } from './confirm.ts';
 
 /** `client check`: does the credential work on the client's services? */
@@ -103,35 +97,6 @@ async function findVersion(secrets: Secrets, client: string, stage: 'AWSPENDING'
   );
 }
 
-/** `client delete`: marks the secret of a client for deletion. */
-export function addDeleteCommand(parent: Command, shell: Shell): void {
-  const days = new Option('--recovery-days <days>', 'how long it can be restored').default(30);
-  addChangeOptions(addAwsOptions(parent.command('delete')))
-    .description('Mark the secret of a client for deletion; until its day comes it can be restored.')
-    .argument('<client>', 'the client', parseName)
-    .addOption(days.argParser(parseWhole('days', 7, 30)))
-    .action(
-      operate<DeleteOptions>(shell, ['SECRETS_MANAGER'], async (options, command) => {
-        const { environment, client, recoveryDays, json } = options;
-        const secrets = openSecrets(shell, options);
-        const secret = await findSecret(secrets, client);
-        if (secret.deletedAt !== undefined) throw secretDeleted();
-        const name = secretName(environment, client);
-        const changes = [`marks the secret ${name} for deletion, which can be taken back for ${recoveryDays} days`];
-        if (!(await isConfirmed(shell, changes, options, command, secret))) return;
-        const goneAt = (await secrets.delete(client, recoveryDays)).toISOString();
-        if (json) printJson(shell, { environment, client, secret: name, deleted_at: goneAt });
-        else shell.stdout.write(`${client} is marked for deletion, gone on ${goneAt.slice(0, 10)}\n`);
-        talk(shell, 'The broker stops using it with its next check, and at the latest when the token in use ends.');
-        talk(shell, `Until then this restores it: aws secretsmanager restore-secret --secret-id ${name}`);
-      }),
-    );
-}
-
-interface DeleteOptions extends ClientOptions, ChangeOptions {
-  readonly recoveryDays: number;
-}
-
 /** What became of a version. */
 interface Outcome {
   readonly version: string;
@@ -148,29 +113,19 @@ export async function conclude(
 ): Promise<void> {
   const areAccepted = checks.every((check) => isAccepted(check, version));
   const isPromoted = stage === 'AWSPENDING' && (areAccepted || options.force === true);
-  if (isPromoted) await makeCurrent(shell, secrets, options.client, version, current);
+  if (isPromoted) {
+    // Fails when another operator was faster; AWS makes the one before AWSPREVIOUS.
+    await secrets.moveStage(options.client, 'AWSCURRENT', current, version);
+    // AWS leaves it there, and it would look as if something waited to be promoted.
+    await secrets.moveStage(options.client, 'AWSPENDING', version).catch((error: unknown) => {
+      if (!(error instanceof CommandFailure)) throw error;
+      const state = `Version ${version} is current now, but still carries AWSPENDING too`;
+      talk(shell, `${state}: ${error.detail}. This does no harm.`);
+    });
+  }
   const next = NEXT[isPromoted ? 'promoted' : stage][areAccepted ? 'accepted' : 'refused'];
   printOutcome(shell, options, { version, stage: isPromoted ? 'AWSCURRENT' : stage, checks }, next);
   if (!areAccepted && !isPromoted) shell.exitCode = 1;
-}
-
-/** Puts the pending version in the place of `current`, unless another operator was faster; AWS makes that one AWSPREVIOUS. */
-async function makeCurrent(
-  shell: Shell,
-  secrets: Secrets,
-  client: string,
-  version: string,
-  current: string | undefined,
-): Promise<void> {
-  await secrets.moveStage(client, 'AWSCURRENT', current, version);
-  try {
-    // AWS leaves it there, and it would look as if something waited to be promoted.
-    await secrets.moveStage(client, 'AWSPENDING', version);
-  } catch (error) {
-    if (!(error instanceof CommandFailure)) throw error;
-    const state = `Version ${version} is current now, but still carries AWSPENDING too`;
-    talk(shell, `${state}: ${error.detail}. This does no harm.`);
-  }
 }
 
 /** Writes the outcome: data on stdout, what it means and what to do next on stderr. */

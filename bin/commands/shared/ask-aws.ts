@@ -6,19 +6,14 @@ import { causeWord } from '../../../functions/aws/calls.ts';
 import { parseJsonObject } from '../../../functions/broker/json.ts';
 
 interface Question {
-  /** POST with a body and GET without one, when left out. */
   readonly method?: 'PUT';
   readonly path?: string;
   readonly query?: Readonly<Record<string, string>>;
-  /** Names the operation, in the protocol that has no path. */
   readonly target?: string;
   readonly body?: object;
 }
 
-/**
- * Calls of AWS in JSON, signed by hand: for a few operations whole SDK clients would be too much. Gives the members of the
- * answer. @throws CommandFailure
- */
+/** Calls AWS in JSON for a few operations, for which whole SDK clients would be too much. @throws CommandFailure */
 export function askService(shell: Shell, region: string | undefined) {
   const readCredentials = shell.credentials ?? defaultProvider();
   const { AWS_ENDPOINT_URL_CLOUDWATCH_LOGS: logs, AWS_ENDPOINT_URL_LAMBDA: lambda } = shell.env;
@@ -76,12 +71,7 @@ const KNOWN: readonly Known[] = [
     'Your AWS identity may not do this',
     'Use an identity that may, or have the permission added (also kms:Decrypt and kms:GenerateDataKey on the key, for secrets).',
   ],
-  [
-    /^ExpiredToken|^RequestExpired/,
-    'aws-credentials-expired',
-    'Your AWS credentials have expired',
-    'Sign in again (for example aws sso login).',
-  ],
+  [/^ExpiredToken|^RequestExpired/, 'aws-credentials-expired', 'Your AWS credentials have expired', 'Sign in again.'],
   [
     /^UnrecognizedClient|^InvalidClientTokenId|^InvalidSignature|^SignatureDoesNotMatch|^InvalidAccessKeyId/,
     'aws-credentials-invalid',
@@ -89,29 +79,14 @@ const KNOWN: readonly Known[] = [
     'Check that AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN come from the same sign-in.',
   ],
   [
-    /^CredentialsProviderError$|^TokenProviderError$/,
+    /^(?:Credentials|Token)ProviderError$/,
     'aws-credentials-missing',
     'No usable AWS credentials were found',
     'Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in again (aws sso login).',
   ],
-  [
-    /Throttl|LimitExceeded|TooManyRequests/,
-    'aws-throttled',
-    'AWS throttles the calls of this account',
-    'Try again in a moment.',
-  ],
-  [
-    /^ResourceNotFound/,
-    'aws-not-found',
-    'AWS has nothing of this name',
-    'Check --environment and --region, and whether the stack is deployed.',
-  ],
-  [
-    /^DecryptionFailure$|^EncryptionFailure$|^KMS/,
-    'aws-key-unusable',
-    'The KMS key of the secret cannot be used',
-    'Check that the key is enabled and that your identity may use it.',
-  ],
+  [/Throttl|LimitExceeded|TooManyRequests/, 'aws-throttled', 'AWS throttles this account', 'Try again in a moment.'],
+  [/^ResourceNotFound/, 'aws-not-found', 'AWS has nothing of this name', 'Is it deployed, in this region?'],
+  [/^(?:De|En)cryptionFailure$|^KMS/, 'aws-key-unusable', 'The KMS key of the secret is unusable', 'Is it enabled?'],
 ];
 
 const UNAVAILABLE: Known = [

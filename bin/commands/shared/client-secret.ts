@@ -49,17 +49,13 @@ function maxAgeDays(environment: string): number {
 }
 
 /** The pairs of a client that are checked: on the services of its tag, without one on all of the environment. */
-export function checkedPairs(
-  shell: Shell,
-  { client, servicesTag }: ClientSecret,
-  environment: string,
-): readonly Pair[] {
+export function checkedPairs(shell: Shell, { client, servicesTag }: ClientSecret, environment: string): Pair[] {
   const configured = servicesTag === undefined ? configuredServices(shell, environment) : [];
   return servicesOf(servicesTag, configured).map((service) => ({ client, service }));
 }
 
 /** The same for one client; without a pair nothing could be proven, and all of nothing would count as accepted. */
-export function provablePairs(shell: Shell, secret: ClientSecret, environment: string): readonly Pair[] {
+export function provablePairs(shell: Shell, secret: ClientSecret, environment: string): Pair[] {
   const pairs = checkedPairs(shell, secret, environment);
   if (pairs.length > 0) return pairs;
   throw new CommandFailure(

@@ -101,11 +101,12 @@ export function awsConfig(shell: Shell, options: CommandOptions, standIn: StandI
 export function checkEndpoint(shell: Shell, { environment }: CommandOptions, standIn: StandIn, command: Command): void {
   const variable = `AWS_ENDPOINT_URL_${standIn}`;
   const isSet = Boolean(shell.env[variable]);
-  if (isSet && !isLocal(environment)) talk(shell, `${variable} is set: this is not the "${environment}" in AWS.`);
-  if (isSet || !isLocal(environment)) return;
-  command.error(
-    `error: the environment "${LOCAL_ENVIRONMENT}" is on this machine: set ${variable} as npm start prints it, or name another one with --environment`,
-  );
+  if (isSet === isLocal(environment)) return;
+  if (isSet) talk(shell, `${variable} is set: this is not the "${environment}" in AWS.`);
+  else
+    command.error(
+      `error: the environment "${LOCAL_ENVIRONMENT}" is on this machine: set ${variable} as npm start prints it, or name another one with --environment`,
+    );
 }
 
 /** Of a command whose argument is a client. */

@@ -57,12 +57,7 @@ export type PairAdmin = ReturnType<typeof createPairAdmin>;
 export const DISABLED_AT = 'disabledAt';
 
 /** Changes pair records past the lease: no attribute of a token request in progress is touched. */
-export function createPairAdmin(
-  dynamodb: DynamoDB,
-  TableName: string,
-  abortSignal: AbortSignal,
-  now: () => number = Date.now,
-) {
+export function createPairAdmin(dynamodb: DynamoDB, TableName: string, abortSignal: AbortSignal, now = Date.now) {
   const send = { abortSignal };
   const keyOf = (pair: Pair) => ({ TableName, Key: { pair: { S: pairKey(pair) } } });
 
