@@ -8,6 +8,10 @@ export default defineConfig({
     ...rules.test,
     include: ['test/unit/aws/*.test.ts', 'test/contract/pair-table.contract.test.ts'],
     // Thousands of altered items, processes of their own, and what fails in code that asks for the active mutant.
-    exclude: ['test/unit/aws/{pair-table.bits,write-line,clients,call-errors}.test.ts'],
+    exclude: ['test/unit/aws/{pair-table.bits,write-line}.test.ts'],
+    // Not with moto, which takes as long for one call as all the rest for a test.
+    testNamePattern: /^(?!against an independent server)/,
+    // With names of modules as a stack shows them outside of vitest.
+    experimental: { viteModuleRunner: true },
   },
 });

@@ -11,7 +11,7 @@ class QuickFirst extends BaseSequencer {
 }
 
 function weight({ moduleId }: TestSpecification): number {
-  const isSlow = /(fleet-\w+|health-incident|health-check-pairs|strip-credential)\.test/.test(moduleId);
+  const isSlow = /(fleet-\w+|health-(?:incident|run|told)|strip-credential)\.test/.test(moduleId);
   return statSync(moduleId).size + (isSlow ? 1e6 : 0);
 }
 

@@ -1,6 +1,5 @@
 import { App } from 'aws-cdk-lib';
-import { acknowledgements } from '../lib/checks/acknowledgements.ts';
-import { acknowledge, checkTemplates } from '../lib/checks/template-checks.ts';
+import { acknowledge, acknowledgements, checkTemplates } from '../lib/checks/template-checks.ts';
 import { environments } from '../lib/environments.ts';
 import { parseEnvironments } from '../lib/settings/environment.ts';
 import { stackName } from '../lib/settings/names.ts';

@@ -4,18 +4,18 @@ import { causeWord } from '../functions/aws/calls.ts';
 import { leakingVariables } from '../functions/environment.ts';
 import { greeting, requestLine } from './local/banner.ts';
 import { startLocalBroker } from './local/broker.ts';
-import { movedText, readPorts } from './local/config.ts';
+import { readPort } from './local/config.ts';
 import { createPageCalls } from './local/page/calls.ts';
 import { createRequestFeed } from './local/page/feed.ts';
 import { describeBroker } from './local/page/overview.ts';
 import { startPage } from './local/page/server.ts';
-import { dropShellVariables, leaveShellFile } from './local/shell.ts';
+import { leaveShellFile } from './local/shell.ts';
 
 /** Runs the whole broker on this machine until Ctrl-C. */
 async function main(): Promise<void> {
   const { config: file } = parseArguments();
-  const { port, pagePort, pageMayMove } = readPorts(process.env);
-  if (dropShellVariables()) process.stderr.write(PASTED);
+  const port = readPort(process.env.PORT);
+  if (process.env.TOKEN_BROKER_CONTROL_URL) process.stderr.write(PASTED);
   const leaking = leakingVariables(process.env);
   if (leaking.length > 0) process.stderr.write(leakWarning(leaking));
   const feed = createRequestFeed();
@@ -34,19 +34,16 @@ async function main(): Promise<void> {
     onMessage: ({ subject, text }) => process.stdout.write(notification(subject, text)),
     onEventFailure: (error) => process.stderr.write(`the health function failed upon an event: ${String(error)}\n`),
   });
-  const { url, config } = broker;
-  const calls = createPageCalls({ url, callers: config.callers });
-  const overview = () => describeBroker(broker, process.env);
-  const page = await startPage({ port: pagePort, mayMove: pageMayMove, overview, feed, calls });
+  const call = createPageCalls(broker.url, broker.config.callers);
+  const state = () => ({ ...describeBroker(broker), requests: feed.recent() });
+  const page = await broker.startBeside(1, 'the page', (wanted) => startPage({ port: wanted, state, call }));
   const takeShellFile = leaveShellFile(broker);
   const end = () => {
     takeShellFile();
-    void Promise.all([page.close(), broker.close()]).then(() => process.exit(0));
+    void broker.close().then(() => process.exit(0));
   };
   process.once('SIGINT', end).once('SIGTERM', end);
-
-  const moved = [...movedText('the page', pageMayMove ? pagePort : 0, page.url), ...broker.moved];
-  process.stdout.write(greeting(broker, page.url, moved));
+  process.stdout.write(greeting(broker, page.url));
 }
 
 const PASTED =
@@ -72,11 +69,8 @@ function parseArguments(): { readonly config?: string } {
       'after',
       `
 Environment:
-  PORT                              where the broker listens (default: 8788); its stand-ins are on the ports PORT+2 to
-                                    PORT+7, or on free ones; 0 takes free ports for everything
-  PAGE_PORT                         where its page is (default: PORT+1)
-  AWS_ENDPOINT_URL_SECRETS_MANAGER  a Secrets Manager to use instead of the stand-in; what it holds is left as it is
-  AWS_ENDPOINT_URL_DYNAMODB         a DynamoDB to use instead of the stand-in; the table is made if it is missing
+  PORT  where the broker listens (default: 8788); its page is on the port PORT+1 and its stand-ins are on the ports PORT+2
+        to PORT+8, or on free ones; 0 takes free ports for everything
 
 docs/development.md shows a configuration.`,
     )

@@ -14,15 +14,12 @@ import { SettingsError } from '../lib/settings/schema.ts';
 /** What the CDK is asked: of the stack alone, because the CDK would also bundle every stack that it is not told to leave out. */
 const COMMANDS: Readonly<Record<string, (environment: Environment) => readonly string[]>> = {
   bootstrap: ({ account, region }) => ['bootstrap', `aws://${account}/${region}`],
-  diff: (environment) => ['diff', stackName(environment.name), '--exclusively'],
-  deploy: (environment) => [
-    'deploy',
-    stackName(environment.name),
-    '--exclusively',
-    // Where the CDK cannot ask it would give up.
-    ...(process.stdin.isTTY ? [] : ['--require-approval', 'never']),
-  ],
+  diff: ({ name }) => ['diff', stackName(name), '--exclusively'],
+  // Where the CDK cannot ask it would give up.
+  deploy: ({ name }) => ['deploy', stackName(name), '--exclusively', ...(process.stdin.isTTY ? [] : UNASKED)],
 };
+
+const UNASKED = ['--require-approval', 'never'];
 
 /** How the CDK tells a difference in what `listAccess` has put into the template. */
 const ACCESS_LINE = new RegExp(`^\\[([-+~])\\] Metadata ${ACCESS_KEY}(\\S+): (.*)$`);
@@ -75,11 +72,9 @@ async function cdk(args: readonly string[]): Promise<number> {
     env: { ...process.env, ...(process.stdout.isTTY && { FORCE_COLOR: '1' }) },
   });
   const ended = once(child, 'close');
-  for (const [from, to] of [
-    [child.stdout, process.stdout],
-    [child.stderr, process.stderr],
-  ] as const) {
-    if (from !== null) createInterface(from).on('line', (line) => to.write(`${readable(line)}\n`));
+  for (const name of ['stdout', 'stderr'] as const) {
+    const from = child[name];
+    if (from !== null) createInterface(from).on('line', (line) => process[name].write(`${readable(line)}\n`));
   }
   const [code] = await ended;
   return typeof code === 'number' ? code : 1;
@@ -90,8 +85,7 @@ function readable(line: string): string {
   const [, sign, role, values = ''] = ACCESS_LINE.exec(stripVTControlCharacters(line)) ?? [];
   if (role === undefined) return line;
   const [first = '', second = ''] = values.split(/(?<=\}) to (?=\{)/);
-  const before = sign === '+' ? [] : accessOf(first);
-  const after = sign === '+' ? accessOf(first) : accessOf(second);
+  const [before, after] = sign === '+' ? [[], accessOf(first)] : [accessOf(first), accessOf(second)];
   return [
     ...after.filter((one) => !before.includes(one)).map((one) => `[+] ${role} gains ${one}`),
     ...before.filter((one) => !after.includes(one)).map((one) => `[-] ${role} loses ${one}`),
@@ -102,9 +96,8 @@ function readable(line: string): string {
 function accessOf(json: string): readonly string[] {
   return Object.entries(parseJsonObject(json) ?? {}).flatMap(([what, clients]) => {
     const [operation, place] = what.split(' on ');
-    return [clients]
-      .flat()
-      .map((client) => `${operation} for ${client === 'all' ? 'all clients' : client} on ${place}`);
+    const named = [clients].flat().map((client) => (client === 'all' ? 'all clients' : client));
+    return named.map((client) => `${operation} for ${client} on ${place}`);
   });
 }
 

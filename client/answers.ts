@@ -1,23 +1,14 @@
-import {
-  FINDINGS,
-  type Finding,
-  PROOFS,
-  type ProblemType,
-  type ProvenBy,
-  type SecretStage,
-} from '../functions/contract.ts';
-import { type Caller, parseCaller } from './caller.ts';
-import { failure, TokenBrokerError, withCaller } from './error.ts';
-import { type Connection, type Reply, request } from './request.ts';
+import { FINDINGS, type Finding, PROOFS, type ProvenBy, type SecretStage } from '../functions/contract.ts';
+import { type Caller, type CallerRule, ruleText } from './caller.ts';
+import { failure, isProblem, TokenBrokerError } from './error.ts';
+import { type Connection, type Members, type Reply, request } from './request.ts';
 import type { WorkLimits } from './single-flight.ts';
 
-/** Which client's token or credential, and for which service. */
 interface Pair {
   readonly client: string;
   readonly service: string;
 }
 
-/** What the broker is asked for. */
 export interface TokenRequest extends Pair {
   /** Seconds that the token should still live: a target; `expiresAt` says what came of it. */
   readonly minTtl?: number | undefined;
@@ -25,17 +16,11 @@ export interface TokenRequest extends Pair {
   readonly refused?: string | undefined;
 }
 
-/**
- * A token as the broker issued it. `toString`, `toJSON`, inspection and copies by spread do not give the token away:
- * only `accessToken` does.
- */
+/** A token as the broker issued it. Only `accessToken` gives it away: texts, JSON, inspection and copies do not. */
 export interface IssuedToken {
   readonly accessToken: string;
   readonly tokenType: string;
-  /**
-   * Epoch milliseconds on this machine's clock, counted from when the token was asked for: not later than the true end,
-   * however wrong this clock is.
-   */
+  /** Epoch milliseconds on this machine's clock: not later than the true end, however wrong this clock is. */
   readonly expiresAt: number;
   /** The same as the broker writes it, RFC 3339 on the broker's clock: equal in every answer about one token. */
   readonly expiresAtBroker?: string;
@@ -56,40 +41,23 @@ export async function askForToken(
 ): Promise<IssuedToken> {
   const asked = { client, service, min_ttl: minTtl, refused };
   const { members, startedAt } = await requestForPair(connection, '/token', asked, limits);
-  const {
-    access_token,
-    token_type = 'Bearer',
-    expires_in,
-    expires_at,
-    expiry_source,
-    fingerprint,
-    scope,
-    ...passThrough
-  } = objectOf(members);
-
-  if (typeof access_token !== 'string' || !/^[\x20-\x7e]+$/.test(access_token)) throw unusable('access_token');
-  if (typeof token_type !== 'string' || token_type === '') throw unusable('token_type');
-  if (!isLifetime(expires_in)) throw unusable('expires_in');
-  if (!isDateTime(expires_at)) throw unusable('expires_at');
-  if (typeof expiry_source !== 'string') throw unusable('expiry_source');
-  if (typeof fingerprint !== 'string' || !/^[0-9a-f]{16}$/.test(fingerprint)) throw unusable('fingerprint');
-  if (scope !== undefined && typeof scope !== 'string') throw unusable('scope');
-
+  assertForm(members, TOKEN);
+  const { access_token, token_type, expires_in, expires_at, expiry_source, fingerprint, scope, ...others } = members;
   return issuedToken({
     accessToken: access_token,
-    tokenType: token_type,
+    tokenType: token_type ?? 'Bearer',
     // Not `expires_at`: that is on the broker's clock, and only ours is asked later.
     expiresAt: startedAt + expires_in * 1000,
     expiresAtBroker: expires_at,
     expirySource: expiry_source,
     fingerprint,
     ...(scope !== undefined && { scope }),
-    passThrough,
+    passThrough: others,
   });
 }
 
 /** Makes a token of its members; what may be secret is hidden from code that prints or copies objects. */
-export function issuedToken({ accessToken, passThrough, expiresAtBroker, ...told }: IssuedToken): IssuedToken {
+function issuedToken({ accessToken, passThrough, expiresAtBroker, ...told }: IssuedToken): IssuedToken {
   const hidden = (value: unknown) => ({ value, enumerable: false });
   const shown = () => ({ accessToken: REDACTED, ...told });
   return Object.freeze(
@@ -136,20 +104,9 @@ export async function askForCheck(
 ): Promise<Check> {
   const asked = { client, service, stage };
   const { members, startedAt } = await requestForPair(connection, '/check', asked, limits);
-  const { finding, version, checked_at, proven_by, expires_in, ...echo } = objectOf(members);
-
   // A finding about another pair would be believed of this one.
-  if (echo.client !== client) throw unusable('client');
-  if (echo.service !== service) throw unusable('service');
-  if (echo.stage !== stage) throw unusable('stage');
-  if (!isOneOf(FINDINGS, finding)) throw unusable('finding');
-  if (version !== undefined && (typeof version !== 'string' || !/^[\x21-\x7e]{1,64}$/.test(version))) {
-    throw unusable('version');
-  }
-  if (!isDateTime(checked_at)) throw unusable('checked_at');
-  if (!isOneOf(PROOFS, proven_by)) throw unusable('proven_by');
-  if (expires_in !== undefined && !isLifetime(expires_in)) throw unusable('expires_in');
-
+  assertForm(members, { ...CHECK, client: oneOf([client]), service: oneOf([service]), stage: oneOf([stage]) });
+  const { finding, version, checked_at, proven_by, expires_in } = members;
   return {
     ...asked,
     finding,
@@ -163,37 +120,59 @@ export async function askForCheck(
 /** Asks the broker which role signs, and what its access rules allow it. @throws TokenBrokerError */
 export async function askForCaller(connection: Connection, limits: WorkLimits): Promise<Caller> {
   const { members } = await request(connection, '/whoami', {}, limits);
-  const caller = parseCaller(objectOf(members));
-  if (caller === undefined) throw unusable('role, account or rules');
-  return caller;
+  assertForm(members, CALLER);
+  return { role: members.role, account: members.account, rules: members.rules };
 }
 
 /** As `request`; the error of a refusal by the access rules tells also who was refused, and what the rules allow. */
-async function requestForPair(...[connection, ...asked]: Parameters<typeof request>): Promise<Reply> {
+async function requestForPair(connection: Connection, path: string, asked: object, limits: WorkLimits): Promise<Reply> {
   let used: ReturnType<typeof connection.credentials> | undefined;
-  const read = () => {
+  const credentials = () => {
     used = connection.credentials();
     return used;
   };
   try {
-    return await request({ ...connection, credentials: read }, ...asked);
+    return await request({ ...connection, credentials }, path, asked, limits);
   } catch (error) {
-    if (!(error instanceof TokenBrokerError) || error.type !== ('access-denied' satisfies ProblemType)) throw error;
-    const [, , limits] = asked;
+    if (!isProblem(error, 'access-denied')) throw error;
     // It is about the role that was refused, so the same credentials sign.
-    const signing = { ...connection, credentials: () => used ?? read(), maxAttempts: 1 };
+    const signing = { ...connection, credentials: () => used ?? credentials(), maxAttempts: 1 };
     const caller = await askForCaller(signing, limits).catch(() => undefined);
-    throw caller === undefined ? error : withCaller(error, caller);
+    if (caller === undefined) throw error;
+    const rules = caller.rules.map(ruleText).join('; ');
+    const may = rules === '' ? 'no access rule names it' : `its access rules allow ${rules}`;
+    throw new TokenBrokerError(error.type, `${error.detail} You are ${caller.role}; ${may}`, { ...error, caller });
   }
 }
 
-function objectOf(members: Reply['members']): NonNullable<Reply['members']> {
-  if (members === undefined) throw failure('unexpected-answer', 'it is not a JSON object', { status: 200 });
-  return members;
+type Is<T> = (value: unknown) => value is T;
+type Form = Readonly<Record<string, Is<unknown>>>;
+type Formed<F extends Form> = { readonly [Name in keyof F]: F[Name] extends Is<infer T> ? T : never };
+
+/** Reads an answer by what each member must be. @throws TokenBrokerError `unexpected-answer`, without its values */
+function assertForm<F extends Form>(members: Members, form: F): asserts members is Members & Formed<F> {
+  const wrong = Object.entries(form).find(([name, is]) => !is(members[name]))?.[0];
+  if (wrong !== undefined) throw failure('unexpected-answer', `its ${wrong} is missing or wrong`, { status: 200 });
 }
 
-function unusable(member: string): Error {
-  return failure('unexpected-answer', `its ${member} is missing or wrong`, { status: 200 });
+function text(pattern = /^/) {
+  return (value: unknown): value is string => typeof value === 'string' && pattern.test(value);
+}
+
+function oneOf<T>(values: readonly T[]) {
+  return (value: unknown): value is T => values.some((one) => one === value);
+}
+
+function optional<T>(is: Is<T>) {
+  return (value: unknown): value is T | undefined => value === undefined || is(value);
+}
+
+function listOf<T>(is: Is<T>) {
+  return (value: unknown): value is readonly T[] => Array.isArray(value) && value.every(is);
+}
+
+function isDateTime(value: unknown): value is string {
+  return typeof value === 'string' && !Number.isNaN(Date.parse(value));
 }
 
 /** More than thirty years is a mistake, and would leave the range of dates in the end. */
@@ -201,10 +180,28 @@ function isLifetime(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 1_000_000_000;
 }
 
-function isDateTime(value: unknown): value is string {
-  return typeof value === 'string' && !Number.isNaN(Date.parse(value));
+function isRule(value: unknown): value is CallerRule {
+  const { clients, services, operations }: Members = Object(value);
+  const isNames = listOf(text(/^[!-~]+$/));
+  return [clients, services].every((names) => names === 'all' || isNames(names)) && isNames(operations);
 }
 
-function isOneOf<Word extends string>(words: readonly Word[], value: unknown): value is Word {
-  return words.some((word) => word === value);
-}
+const TOKEN = {
+  access_token: text(/^[\x20-\x7e]+$/),
+  token_type: optional(text(/./)),
+  expires_in: isLifetime,
+  expires_at: isDateTime,
+  expiry_source: text(),
+  fingerprint: text(/^[0-9a-f]{16}$/),
+  scope: optional(text()),
+};
+
+const CHECK = {
+  finding: oneOf(FINDINGS),
+  version: optional(text(/^[\x21-\x7e]{1,64}$/)),
+  checked_at: isDateTime,
+  proven_by: oneOf(PROOFS),
+  expires_in: optional(isLifetime),
+};
+
+const CALLER = { role: text(/^[!-~]+$/), account: text(), rules: listOf(isRule) };

@@ -15,21 +15,6 @@ export interface CallerRule {
   readonly operations: readonly string[];
 }
 
-/** Reads the answer of `POST /whoami`; `undefined` when it is none. */
-export function parseCaller({ role, account, rules }: Readonly<Record<string, unknown>>): Caller | undefined {
-  if (typeof role !== 'string' || !/^[!-~]+$/.test(role) || typeof account !== 'string') return undefined;
-  return Array.isArray(rules) && rules.every(isRule) ? { role, account, rules } : undefined;
-}
-
-function isRule(value: unknown): value is CallerRule {
-  const { clients, services, operations }: Partial<Record<string, unknown>> = Object(value);
-  return [clients, services].every((names) => names === 'all' || isListOfNames(names)) && isListOfNames(operations);
-}
-
-function isListOfNames(value: unknown): boolean {
-  return Array.isArray(value) && value.every((name) => typeof name === 'string' && /^[!-~]+$/.test(name));
-}
-
 /** What one rule allows, in a few words: `token for acme on customer-insights`. */
 export function ruleText({ clients, services, operations }: CallerRule): string {
   const list = (names: readonly string[] | 'all') => (names === 'all' ? 'all' : names.join(', '));

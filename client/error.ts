@@ -1,55 +1,37 @@
 import type { ProblemType } from '../functions/contract.ts';
-import { type Caller, ruleText } from './caller.ts';
+import type { Caller } from './caller.ts';
 
-/**
- * Every failure of the client: a problem of the broker, a refusal by AWS, or no usable answer at all.
- *
- * No text of it holds a token or a credential: of an answer only a problem's own members are kept.
- */
+/** Every failure of the client. No text of it holds a token or a credential: of an answer only a problem is kept. */
 export class TokenBrokerError extends Error {
   override readonly name = 'TokenBrokerError';
   /** The type of the broker's problem, or a `FailureType` when the broker did not answer. */
   readonly type: string;
   /** What happened, without the type that `message` starts with. */
   readonly detail: string;
-  /** The HTTP status, when there was an answer. */
   readonly status: number | undefined;
   /** Whether the same request may succeed later without a person acting. */
   readonly retryable: boolean;
-  /** Whole seconds after which trying again makes sense. */
   readonly retryAfterSeconds: number | undefined;
   /** What to do about it; absent for a problem of the broker, which says it in its detail. */
   readonly advice: string | undefined;
-  /** What the broker answered, when the failure is one of its problems. */
   readonly problem: BrokerProblem | undefined;
   /** With `access-denied`: the role that signed and what its access rules allow it, when the broker could tell. */
   readonly caller: Caller | undefined;
 
-  constructor(type: string, detail: string, options: TokenBrokerErrorOptions) {
-    super(`${type}: ${detail}`, { cause: options.cause });
+  constructor(type: string, detail: string, facts: Pick<TokenBrokerError, 'retryable'> & Facts) {
+    super(`${type}: ${detail}`, { cause: facts.cause });
     this.type = type;
     this.detail = detail;
-    this.status = options.status;
-    this.retryable = options.retryable;
-    this.retryAfterSeconds = options.retryAfterSeconds;
-    this.advice = options.advice;
-    this.problem = options.problem;
-    this.caller = options.caller;
+    this.status = facts.status;
+    this.retryable = facts.retryable;
+    this.retryAfterSeconds = facts.retryAfterSeconds;
+    this.advice = facts.advice;
+    this.problem = facts.problem;
+    this.caller = facts.caller;
   }
 }
 
-interface AnswerFacts {
-  readonly status?: number | undefined;
-  readonly retryAfterSeconds?: number | undefined;
-  readonly cause?: unknown;
-}
-
-export interface TokenBrokerErrorOptions extends AnswerFacts {
-  readonly retryable: boolean;
-  readonly advice?: string | undefined;
-  readonly problem?: BrokerProblem | undefined;
-  readonly caller?: Caller | undefined;
-}
+type Facts = Partial<Omit<TokenBrokerError, 'name' | 'message' | 'type' | 'detail'>>;
 
 /** A problem (RFC 9457) as the broker sent it; members that this version does not know are kept. */
 export interface BrokerProblem {
@@ -62,38 +44,23 @@ export interface BrokerProblem {
   readonly [member: string]: unknown;
 }
 
-/** The error for a problem of the broker. */
-export function problemError(problem: BrokerProblem, retryAfterSeconds: number | undefined): TokenBrokerError {
-  const { type, detail, status, retryable, request_id } = problem;
-  const request = request_id === undefined ? '' : ` (request ${request_id})`;
-  return new TokenBrokerError(type, detail + request, { status, retryable, retryAfterSeconds, problem });
-}
-
-/** The same refusal, with what the broker says of the role: it may be another one than the caller takes itself for. */
-export function withCaller({ type, message, ...facts }: TokenBrokerError, caller: Caller): TokenBrokerError {
-  const rules = caller.rules.map(ruleText).join('; ');
-  const may = rules === '' ? 'no access rule names it' : `its access rules allow ${rules}`;
-  return new TokenBrokerError(type, `${facts.detail} You are ${caller.role}; ${may}`, { ...facts, caller });
-}
-
-/** Whether the broker keeps a token that it was told is refused, because it replaced the predecessor just before. */
-export function isRefusedAgain(error: unknown): boolean {
-  return error instanceof TokenBrokerError && error.type === ('refused-again' satisfies ProblemType);
+/** Whether the broker answered with a problem of this type. */
+export function isProblem(error: unknown, type: ProblemType): error is TokenBrokerError {
+  return error instanceof TokenBrokerError && error.type === type;
 }
 
 /** The error for a failure of `FAILURES`; `more` ends its sentence and must not quote what a peer sent. */
-export function failure(type: FailureType, more = '', facts: AnswerFacts = {}): TokenBrokerError {
+export function failure(type: FailureType, more = '', facts: Facts = {}): TokenBrokerError {
   const { retryable, detail, advice } = FAILURES[type];
   return new TokenBrokerError(type, more === '' ? detail : `${detail}: ${more}`, { ...facts, retryable, advice });
 }
 
 export type FailureType = keyof typeof FAILURES;
 
-const lasting = (detail: string, advice: string) => ({ retryable: false, detail, advice }) as const;
+const lasting = (detail: string, advice: string) => ({ retryable: false, detail, advice });
+const passing = (detail: string, advice: string) => ({ retryable: true, detail, advice });
 
-const passing = (detail: string, advice: string) => ({ retryable: true, detail, advice }) as const;
-
-/** The failures that are not problems of the broker. `aws-…` were answered by AWS before the broker saw the request. */
+/** The failures that are not problems of the broker; `aws-…` were answered by AWS in front of it. */
 export const FAILURES = {
   'aws-forbidden': lasting(
     'AWS does not let this identity call the Function URL',
@@ -127,10 +94,7 @@ export const FAILURES = {
     'AWS refused the request for a reason that the client does not know',
     'Check the URL, the region and the AWS identity (`aws sts get-caller-identity`).',
   ),
-  'aws-throttled': passing(
-    'AWS throttled the request: too many at the same time',
-    'Try again in a moment; if it lasts, raise the reserved concurrency of the function.',
-  ),
+  'aws-throttled': passing('AWS throttled the request: too many at the same time', 'Try again, more slowly.'),
   'aws-function-failed': passing(
     'AWS got no answer from the function behind the Function URL',
     'Try again; if it lasts, read the log of the function.',
@@ -150,4 +114,4 @@ export const FAILURES = {
   'network-error': passing('There was no answer', 'Try again; if it lasts, check the URL, the network and the proxy.'),
   timeout: passing('There was no answer in time', 'Try again, or allow more time.'),
   aborted: lasting('The caller stopped waiting', 'Call again when the token is still needed.'),
-} satisfies Record<string, { readonly retryable: boolean; readonly detail: string; readonly advice: string }>;
+} as const;

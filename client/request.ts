@@ -1,12 +1,4 @@
-import { setTimeout } from 'node:timers/promises';
-import {
-  type BrokerProblem,
-  type FailureType,
-  failure,
-  isRefusedAgain,
-  problemError,
-  TokenBrokerError,
-} from './error.ts';
+import { type BrokerProblem, type FailureType, failure, isProblem, TokenBrokerError } from './error.ts';
 import { type Signing, type SigningClock, sign } from './sign.ts';
 import { type WorkLimits, within } from './single-flight.ts';
 
@@ -25,15 +17,13 @@ export interface Connection extends Signing {
   readonly random: () => number;
 }
 
-/** The broker's answer with status 200. */
+/** The broker's answer with status 200, and when the attempt that got it began: epoch milliseconds. */
 export interface Reply {
-  /** The members of the JSON object that it is; absent when it is something else. */
-  readonly members: Members | undefined;
-  /** When the attempt that was answered began: epoch milliseconds. */
+  readonly members: Members;
   readonly startedAt: number;
 }
 
-type Members = Readonly<Record<string, unknown>>;
+export type Members = Readonly<Record<string, unknown>>;
 
 /**
  * Sends members to the broker until it answers with 200. Only what may succeed a moment later is repeated, signed anew,
@@ -47,109 +37,70 @@ export async function request(
   members: object,
   { signal, deadline }: WorkLimits,
 ): Promise<Reply> {
-  const { now, maxAttempts, clock, random, sleep } = connection;
+  const { now, maxAttempts, timeoutMs, clock, random, sleep } = connection;
   const body = JSON.stringify(members);
   let hasCorrectedClock = false;
 
   for (let attempt = 1; ; attempt += 1) {
     const startedAt = now();
-    const { answer, error } = await attemptOnce(connection, path, body, signal);
-    if (error === undefined) return { members: answer.members, startedAt };
-
-    if (attempt >= maxAttempts) throw error;
-    if (!hasCorrectedClock && CLOCK_FAILURES.has(error.type)) {
-      hasCorrectedClock = clock.correct(answer?.headers.get('date'));
-      if (hasCorrectedClock) continue;
+    const limit = { signal, deadline: startedAt + timeoutMs };
+    try {
+      return { members: await within(now, limit, (limits) => send(connection, path, body, limits.signal)), startedAt };
+    } catch (error) {
+      if (!(error instanceof TokenBrokerError) || attempt >= maxAttempts) throw error;
+      if (!hasCorrectedClock && CLOCK_WRONG.includes(error.type)) {
+        hasCorrectedClock = clock.correct();
+        if (hasCorrectedClock) continue;
+      }
+      // Whether a refusal that the broker does not believe is worth another try is for the caller to decide.
+      if (!error.retryable || isProblem(error, 'refused-again')) throw error;
+      const waitMs = pauseMs(error, attempt, random());
+      if (now() + waitMs >= deadline()) throw error;
+      await sleep(waitMs, signal);
     }
-    // Whether a refusal that the broker does not believe is worth another try is for the caller to decide.
-    if (!error.retryable || isRefusedAgain(error)) throw error;
-    const waitMs = pauseMs(error, attempt, random());
-    if (now() + waitMs >= deadline()) throw error;
-    await sleep(waitMs, signal);
   }
 }
 
-const CLOCK_FAILURES: ReadonlySet<string> = new Set<FailureType>([
+const CLOCK_WRONG: readonly string[] = [
   'aws-signature-expired',
   'aws-signature-not-yet-current',
-]);
+] satisfies FailureType[];
 
 /** Full jitter on top of what the broker asks for, so that not all callers come back at the same moment. */
 function pauseMs({ retryAfterSeconds = 0 }: TokenBrokerError, attempt: number, random: number): number {
-  return retryAfterSeconds * 1_000 + random * Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (attempt - 1));
+  return retryAfterSeconds * 1_000 + random * Math.min(5_000, 200 * 2 ** (attempt - 1));
 }
 
-const FIRST_BACKOFF_MS = 200;
-const MAX_BACKOFF_MS = 5_000;
-
-/** Ends with the signal, and leaves no timer. */
-export function sleepFor(ms: number, signal: AbortSignal): Promise<unknown> {
-  return setTimeout(ms, undefined, { signal });
-}
-
-/** What the broker, or AWS in front of it, answered. */
-interface Answer {
-  readonly status: number;
-  readonly headers: Headers;
-  readonly members: Members | undefined;
-}
-
-type Outcome =
-  | { readonly answer: Answer; readonly error?: undefined }
-  | { readonly answer?: Answer; readonly error: TokenBrokerError };
-
-async function attemptOnce(connection: Connection, path: string, body: string, signal: AbortSignal): Promise<Outcome> {
-  const { now, timeoutMs } = connection;
-  try {
-    const limit = { signal, deadline: now() + timeoutMs };
-    const answer = await within(now, limit, (limits) => send(connection, path, body, limits.signal));
-    return answer.status === 200 ? { answer } : { answer, error: readFailure(answer) };
-  } catch (error) {
-    if (error instanceof TokenBrokerError) return { error };
-    throw error;
-  }
-}
-
-async function send(connection: Connection, path: string, body: string, signal: AbortSignal): Promise<Answer> {
-  const { fetch, endpoint } = connection;
+async function send(connection: Connection, path: string, body: string, signal: AbortSignal): Promise<Members> {
+  const { endpoint, clock } = connection;
   const headers = await sign(connection, path, body);
+  // A redirect is not followed: the signature is only meant for the broker.
+  const init = { method: 'POST', headers, body, redirect: 'manual', signal } as const;
+  const [response, text] = await exchange(connection.fetch, new URL(path, endpoint.url), init);
+  clock.hear(response.headers.get('date'));
+  const members = parseMembers(text);
+  if (response.status !== 200) throw readFailure(response, members);
+  if (members === undefined) throw failure('unexpected-answer', 'it is not a JSON object', { status: 200 });
+  return members;
+}
+
+async function exchange(fetch: Connection['fetch'], url: URL, init: RequestInit): Promise<[Response, string]> {
   try {
-    // A redirect is not followed: the signature is only meant for the broker.
-    const init = { method: 'POST', headers, body, redirect: 'manual', signal } as const;
-    const response = await fetch(new URL(path, endpoint.url), init);
-    return { status: response.status, headers: response.headers, members: parseMembers(await readText(response)) };
+    const response = await fetch(url, init);
+    return [response, await response.text()];
   } catch (error) {
-    if (error instanceof TokenBrokerError) throw error;
     throw failure('network-error', errorCode(error));
   }
-}
-
-/** Nothing that the broker sends comes near this; `fetch` inflates, so a small answer may hide a big one. */
-const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
-
-async function readText({ body, status }: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > MAX_ANSWER_BYTES) throw failure('unexpected-answer', `more than ${MAX_ANSWER_BYTES} bytes`, { status });
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }
 
 /** The members of a JSON object; `undefined` for any other text, because a parser's message would quote it. */
 function parseMembers(text: string): Members | undefined {
   try {
     const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : undefined;
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined;
   } catch {
     return undefined;
   }
-}
-
-function isObject(value: unknown): value is Members {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Only the code of a network failure (`ECONNREFUSED`) is told: messages may quote what was sent. */
@@ -160,19 +111,23 @@ function errorCode(error: unknown): string {
 }
 
 /** Tells who refused and why: the broker (its problem), AWS in front of it, or a server that is neither. */
-function readFailure(answer: Answer): TokenBrokerError {
-  const { status, headers } = answer;
+function readFailure(response: Response, members: Members | undefined): TokenBrokerError {
+  const { status, headers } = response;
   const retryAfter = headers.get('retry-after') ?? '';
   const retryAfterSeconds = /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) : undefined;
 
-  const problem = readProblem(answer);
-  if (problem !== undefined) return problemError(problem, retryAfterSeconds);
-  const type = answeredByAws(answer);
+  const problem = readProblem(response, members);
+  if (problem !== undefined) {
+    const { type, detail, retryable, request_id } = problem;
+    const request = request_id === undefined ? '' : ` (request ${request_id})`;
+    return new TokenBrokerError(type, detail + request, { status, retryable, retryAfterSeconds, problem });
+  }
+  const type = answeredByAws(response, members);
   if (type !== undefined) return failure(type, '', { status, retryAfterSeconds });
   return failure('unexpected-answer', `status ${status} and no problem`, { status });
 }
 
-function readProblem({ status, headers, members }: Answer): BrokerProblem | undefined {
+function readProblem({ status, headers }: Response, members: Members | undefined): BrokerProblem | undefined {
   if (!headers.get('content-type')?.startsWith('application/problem+json') || members === undefined) return undefined;
   const { type, title, detail, retryable, request_id } = members;
   if (typeof type !== 'string' || typeof title !== 'string' || typeof detail !== 'string') return undefined;
@@ -180,7 +135,7 @@ function readProblem({ status, headers, members }: Answer): BrokerProblem | unde
   return { ...members, type, title, detail, status, retryable: retryable === true, request_id: requestId };
 }
 
-function answeredByAws({ status, headers, members }: Answer): FailureType | undefined {
+function answeredByAws({ status, headers }: Response, members: Members | undefined): FailureType | undefined {
   if (status === 429) return 'aws-throttled';
   if (status === 504) return 'aws-function-timeout';
   if (status >= 500) return 'aws-function-failed';

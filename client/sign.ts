@@ -8,31 +8,20 @@ export interface Signing {
   readonly clock: Pick<SigningClock, 'now'>;
 }
 
-/**
- * The headers, signature included, of one POST of a JSON body to the broker.
- *
- * `x-amz-content-sha256` is always among them, so that the signature covers the body for every verifier.
- *
- * @throws TokenBrokerError `aws-credentials-unavailable`
- */
+/** The headers of one signed POST of JSON to the broker. @throws TokenBrokerError `aws-credentials-unavailable` */
 export async function sign(signing: Signing, path: string, body: string): Promise<Readonly<Record<string, string>>> {
-  const { url, region } = signing.endpoint;
-  const credentials = await usableCredentials(signing.credentials);
-  const signer = new SignatureV4({ service: 'lambda', region, credentials, sha256: Sha256 });
-  const unsigned = {
-    method: 'POST',
-    protocol: url.protocol,
-    hostname: url.hostname,
-    path,
-    headers: { host: url.host, 'content-type': 'application/json', accept: ACCEPTED },
-    body,
-  };
-  const { headers } = await signer.sign(unsigned, { signingDate: new Date(signing.clock.now()) });
+  const { protocol, hostname, host } = signing.endpoint.url;
+  const credentials = await readCredentials(signing.credentials);
+  const signer = new SignatureV4({ service: 'lambda', region: signing.endpoint.region, credentials, sha256: Sha256 });
+  const accept = 'application/json, application/problem+json';
+  const unsigned = { host, 'content-type': 'application/json', accept };
+  const { headers } = await signer.sign(
+    { method: 'POST', protocol, hostname, path, headers: unsigned, body },
+    { signingDate: new Date(signing.clock.now()) },
+  );
   const { host: _writtenByFetch, ...sent } = headers;
   return sent;
 }
-
-const ACCEPTED = 'application/json, application/problem+json';
 
 /** The AWS credentials that requests are signed with; the AWS SDK's credentials have this shape. */
 export interface AwsCredentials {
@@ -44,26 +33,17 @@ export interface AwsCredentials {
 /** Gives the current AWS credentials; it is called often, so it caches and renews them itself. */
 export type ReadAwsCredentials = () => Promise<AwsCredentials>;
 
-/** `fetch` quotes a header value that it cannot send in its message: a bad session token must not get that far. */
-async function usableCredentials(read: ReadAwsCredentials) {
-  const { accessKeyId, secretAccessKey, sessionToken } = await readCredentials(read);
-  const parts = [accessKeyId, secretAccessKey, ...(sessionToken ? [sessionToken] : [])];
-  if (!parts.every((part) => typeof part === 'string' && /^[\x21-\x7e]+$/.test(part))) {
-    throw failure(
-      'aws-credentials-unavailable',
-      'a part of them is empty or holds a space or a character beyond ASCII',
-    );
+/** Reads AWS credentials that a header can carry. @throws TokenBrokerError `aws-credentials-unavailable` */
+export async function readCredentials(read: ReadAwsCredentials) {
+  const fail = (cause: unknown) => Promise.reject(failure('aws-credentials-unavailable', '', { cause }));
+  const { accessKeyId, secretAccessKey, sessionToken } = await Promise.resolve().then(read).catch(fail);
+  // `fetch` quotes a header value that it cannot send in its message: a bad session token must not get that far.
+  const isUsable = (part: unknown) => typeof part === 'string' && /^[\x21-\x7e]+$/.test(part);
+  if (![accessKeyId, secretAccessKey, sessionToken || 'none'].every(isUsable)) {
+    const what = 'a part of them is empty or holds a space or a character beyond ASCII';
+    throw failure('aws-credentials-unavailable', what);
   }
   return { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) };
-}
-
-/** @throws TokenBrokerError `aws-credentials-unavailable` */
-export async function readCredentials(read: ReadAwsCredentials): Promise<AwsCredentials> {
-  try {
-    return await read();
-  } catch (cause) {
-    throw failure('aws-credentials-unavailable', '', { cause });
-  }
 }
 
 /** The standard chain of the AWS SDK (environment, profile, SSO, container, instance), loaded when first needed. */
@@ -76,26 +56,26 @@ export function standardAwsCredentials(): ReadAwsCredentials {
 }
 
 /** The time that requests are signed with: this machine's, corrected by what AWS says about it. */
-export class SigningClock {
-  readonly #now: () => number;
-  #offsetMs = 0;
+export type SigningClock = ReturnType<typeof createSigningClock>;
 
-  /** @param now epoch milliseconds */
-  constructor(now: () => number) {
-    this.#now = now;
-  }
-
-  now(): number {
-    return this.#now() + this.#offsetMs;
-  }
-
-  /** Takes over the time of an answer's `Date` header; tells whether that makes a difference to a signature. */
-  correct(date: string | null | undefined): boolean {
-    const told = Date.parse(date ?? '');
-    if (Number.isNaN(told) || Math.abs(told - this.now()) < WORTH_CORRECTING_MS) return false;
-    this.#offsetMs = told - this.#now();
-    return true;
-  }
+/** @param now epoch milliseconds */
+export function createSigningClock(now: () => number) {
+  let offsetMs = 0;
+  let heardOffsetMs = 0;
+  return {
+    now: () => now() + offsetMs,
+    /** Notes the `Date` header of an answer. */
+    hear: (date: string | null) => {
+      const told = Date.parse(date ?? '');
+      heardOffsetMs = Number.isNaN(told) ? offsetMs : told - now();
+    },
+    /** Takes over the time that was heard last; tells whether that makes a difference to a signature. */
+    correct: () => {
+      const isWorthIt = Math.abs(heardOffsetMs - offsetMs) >= WORTH_CORRECTING_MS;
+      if (isWorthIt) offsetMs = heardOffsetMs;
+      return isWorthIt;
+    },
+  };
 }
 
 /** AWS takes signatures that are up to five minutes off. */
@@ -108,7 +88,7 @@ export interface Endpoint {
 }
 
 /** Reads the broker's address; throws a `TypeError` that says what to give instead. */
-export function parseEndpoint(text: string, region: string | undefined): Endpoint {
+export function parseEndpoint(text: string, givenRegion: string | undefined): Endpoint {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !isSafe(url)) {
     throw new TypeError('the URL of the broker must start with https:// (http:// only on loopback)');
@@ -119,7 +99,12 @@ export function parseEndpoint(text: string, region: string | undefined): Endpoin
   if (url.pathname !== '/' || url.search !== '' || url.hash !== '') {
     throw new TypeError('the URL of the broker must end after the host: no path, query or fragment');
   }
-  return { url, region: parseRegion(region ?? regionOf(url)) };
+  const region = givenRegion ?? regionOf(url);
+  if (!region) {
+    throw new TypeError('the URL does not tell the AWS region of the broker: give the region, or set AWS_REGION');
+  }
+  if (!/^[a-z0-9]+(-[a-z0-9]+)+$/.test(region)) throw new TypeError('the AWS region must look like eu-west-1');
+  return { url, region };
 }
 
 /** Whether what is sent to the URL stays secret on its way: TLS, or this machine only. */
@@ -131,21 +116,9 @@ function isLoopback({ hostname }: URL): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
 }
 
-function parseRegion(region: string | undefined): string {
-  if (region === undefined || region === '') {
-    throw new TypeError('the URL does not tell the AWS region of the broker: give the region, or set AWS_REGION');
-  }
-  if (!/^[a-z0-9]+(-[a-z0-9]+)+$/.test(region)) {
-    throw new TypeError('the AWS region must look like eu-west-1');
-  }
-  return region;
-}
-
 /** The host of a Function URL names its region; AWS_REGION says where the caller runs, which may be elsewhere. */
 function regionOf(url: URL): string | undefined {
-  if (isLoopback(url)) return LOCAL_REGION;
+  // The local broker verifies for this region, also when the developer has set another one.
+  if (isLoopback(url)) return 'us-east-1';
   return /^[^.]+\.lambda-url\.([^.]+)\.on\./.exec(url.hostname)?.[1] ?? process.env.AWS_REGION;
 }
-
-/** The local broker verifies for this region, also when the developer has set another one. */
-const LOCAL_REGION = 'us-east-1';

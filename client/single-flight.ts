@@ -20,10 +20,7 @@ interface Flight<Value> {
   readonly controller: AbortController;
 }
 
-/**
- * Work that runs once per key at a time. Each caller waits as long as it wants to; the work goes on until the latest of
- * their deadlines, and ends early only when no caller waits any more.
- */
+/** Work that runs once per key at a time, until the latest deadline of its callers or until no caller waits. */
 export class SingleFlight<Value> {
   readonly #flights = new Map<string, Flight<Value>>();
   readonly #now: () => number;
@@ -42,7 +39,14 @@ export class SingleFlight<Value> {
     return within(this.#now, waiting, async ({ signal }) => {
       const flight = this.#flights.get(key) ?? this.#start(key, work, waiting);
       flight.waiting.add(waiting);
-      signal.addEventListener('abort', () => this.#leave(key, flight, waiting), { once: true });
+      const leave = () => {
+        flight.waiting.delete(waiting);
+        if (flight.waiting.size > 0) return;
+        // A caller that comes now must start anew: this work is ending.
+        this.#remove(key, flight);
+        flight.controller.abort();
+      };
+      signal.addEventListener('abort', leave, { once: true });
       return flight.outcome;
     });
   }
@@ -57,22 +61,13 @@ export class SingleFlight<Value> {
     return flight;
   }
 
-  #leave(key: string, flight: Flight<Value>, waiting: Waiting): void {
-    flight.waiting.delete(waiting);
-    if (flight.waiting.size > 0) return;
-    // A caller that comes now must start anew: this work is ending.
-    this.#remove(key, flight);
-    flight.controller.abort();
-  }
-
   #remove(key: string, flight: Flight<Value>): void {
     if (this.#flights.get(key) === flight) this.#flights.delete(key);
   }
 }
 
 /**
- * Does work for one caller as long as it waits; the work gets a signal that tells it to stop. Work that does not stop is
- * left behind, and neither a timer nor a listener stays.
+ * Does work for one caller as long as it waits, and tells it by a signal to stop; neither a timer nor a listener stays.
  *
  * @throws TokenBrokerError `aborted`, with the signal's reason as its cause, or `timeout`
  */
@@ -100,9 +95,8 @@ export function within<T>(
       signal?.removeEventListener('abort', abort);
     };
     stop.signal.addEventListener('abort', clear, { once: true });
-    work({ signal: stop.signal, deadline: () => deadline })
-      .then(resolve, reject)
-      .finally(clear);
+    const done = work({ signal: stop.signal, deadline: () => deadline }).then(resolve, reject);
+    done.finally(clear);
   });
 }
 

@@ -1,12 +1,6 @@
 import { createHash } from 'node:crypto';
 import { PROBLEMS } from '../functions/contract.ts';
-import {
-  type Caller,
-  createTokenBroker,
-  type ProblemType,
-  type TokenBroker,
-  type TokenBrokerOptions,
-} from './index.ts';
+import { type Caller, createTokenBroker, type ProblemType, type TokenBroker } from './index.ts';
 
 export interface FakeBrokerOptions {
   /** When the clock starts: epoch milliseconds; the time of the machine when left out. */
@@ -16,7 +10,7 @@ export interface FakeBrokerOptions {
   /** Who asks; a role that may do everything when left out. */
   readonly caller?: Caller | undefined;
   /** As for `createTokenBroker`: the hosts whose 401 `TokenBroker.fetch` takes for a refused token. */
-  readonly services?: TokenBrokerOptions['services'];
+  readonly services?: Parameters<typeof createTokenBroker>[0]['services'];
   /** What `TokenBroker.fetch` reaches the service with; Node's own when left out. */
   readonly fetch?: typeof globalThis.fetch | undefined;
 }
@@ -33,7 +27,6 @@ export interface FakeBroker {
   readonly advance: (ms: number) => void;
   /** Answers tokens and checks with a problem: all from now on, or the next few. */
   readonly fail: (type: ProblemType, options?: FailOptions) => void;
-  /** Answers well again. */
   readonly recover: () => void;
   /** Lets the service turn away all tokens that were issued so far. */
   readonly revoke: () => void;
@@ -53,33 +46,25 @@ export interface FakeRequest {
   readonly members: Readonly<Record<string, unknown>>;
 }
 
-interface Issued {
-  readonly accessToken: string;
-  readonly fingerprint: string;
-  readonly expiresAt: number;
-  /** When its predecessor was refused, if that is why it was requested. */
-  readonly forcedAt: number | undefined;
-}
-
 /** Makes a broker in memory; its tokens are `fake-token-1`, `fake-token-2` and so on. */
 export function createFakeBroker(options: FakeBrokerOptions = {}): FakeBroker {
   const { lifetimeSeconds = 3_600, caller = ANYONE, services, fetch = globalThis.fetch } = options;
   const requests: FakeRequest[] = [];
-  const current = new Map<string, Issued>();
-  const accepted = new Map<string, number>();
+  const heldByPair = new Map<string, ReturnType<typeof issue>>();
+  const endsByToken = new Map<string, number>();
   let clock = options.startsAt ?? Date.now();
-  let failing: ({ readonly type: ProblemType } & FailOptions) | undefined;
-  let failures = 0;
+  let failing: { readonly answer: () => Response; timesLeft: number } | undefined;
   let issuedTokens = 0;
+  const advance = (ms: number) => {
+    clock += ms;
+  };
 
   const broker = createTokenBroker({
     url: URL_OF_BROKER,
     services,
     credentials: { accessKeyId: 'AKIDFAKE', secretAccessKey: 'fake' },
     now: () => clock,
-    sleep: async (ms) => {
-      clock += ms;
-    },
+    sleep: async (ms) => advance(ms),
     fetch: async (input, init) => {
       const { origin, pathname } = new URL(input instanceof Request ? input.url : input);
       if (origin !== URL_OF_BROKER) return fetch(input, init);
@@ -90,68 +75,57 @@ export function createFakeBroker(options: FakeBrokerOptions = {}): FakeBroker {
   });
 
   function answer(path: string, members: FakeRequest['members']): Response {
-    if (path === '/whoami') return json(200, caller);
-    if (failing !== undefined) {
-      const { type, retryAfterSeconds, times = Number.POSITIVE_INFINITY } = failing;
-      failures += 1;
-      if (failures >= times) failing = undefined;
-      return problem(type, retryAfterSeconds);
+    if (path === '/whoami') return Response.json(caller);
+    if (failing !== undefined && failing.timesLeft > 0) {
+      failing.timesLeft -= 1;
+      return failing.answer();
     }
-    return path === '/token' ? tokenAnswer(members) : checkAnswer(members);
+    if (path === '/token') return tokenAnswer(members);
+    const { client, service, stage } = members;
+    const found = { finding: 'accepted', version: 'fake-version', proven_by: 'request' };
+    return Response.json({ client, service, stage, ...found, checked_at: new Date(clock).toISOString() });
   }
 
   function tokenAnswer({ client, service, min_ttl: minTtl = 0, refused }: FakeRequest['members']): Response {
     const pair = JSON.stringify([client, service]);
-    const held = current.get(pair);
-    const isRefused = held !== undefined && refused === held.fingerprint;
-    if (isRefused && held.forcedAt !== undefined && clock - held.forcedAt < FORCED_INTERVAL_MS) {
-      return problem('refused-again', Math.ceil((held.forcedAt + FORCED_INTERVAL_MS - clock) / 1_000));
-    }
-    const left = held === undefined ? 0 : (held.expiresAt - clock) / 1_000;
-    const isFresh =
-      left > lifetimeSeconds * RENEWED_SHARE && (left >= Number(minTtl) || Number(minTtl) > lifetimeSeconds);
-    const token = held !== undefined && isFresh && !isRefused ? held : issue(isRefused ? clock : undefined);
-    current.set(pair, token);
-    return json(200, {
-      access_token: token.accessToken,
+    const held = heldByPair.get(pair) ?? issue();
+    const left = (held.expiresAt - clock) / 1_000;
+    // As the broker: a token with less than a fifth of its life is replaced.
+    const isFresh = left > lifetimeSeconds * 0.2 && (left >= Number(minTtl) || Number(minTtl) > lifetimeSeconds);
+    const { accessToken, fingerprint, expiresAt } = isFresh && refused !== held.fingerprint ? held : issue();
+    heldByPair.set(pair, { accessToken, fingerprint, expiresAt });
+    return Response.json({
+      access_token: accessToken,
       token_type: 'Bearer',
-      expires_in: Math.floor((token.expiresAt - clock) / 1_000),
-      expires_at: new Date(token.expiresAt).toISOString(),
+      expires_in: Math.floor((expiresAt - clock) / 1_000),
+      expires_at: new Date(expiresAt).toISOString(),
       expiry_source: 'response',
-      fingerprint: token.fingerprint,
+      fingerprint,
     });
   }
 
-  function issue(forcedAt: number | undefined): Issued {
+  function issue() {
     issuedTokens += 1;
     const accessToken = `fake-token-${issuedTokens}`;
     const expiresAt = clock + lifetimeSeconds * 1_000;
-    accepted.set(accessToken, expiresAt);
+    endsByToken.set(accessToken, expiresAt);
     const fingerprint = createHash('sha256').update(accessToken).digest('hex').slice(0, 16);
-    return { accessToken, fingerprint, expiresAt, forcedAt };
-  }
-
-  function checkAnswer({ client, service, stage }: FakeRequest['members']): Response {
-    const found = { finding: 'accepted', version: 'fake-version', proven_by: 'request' };
-    return json(200, { client, service, stage, ...found, checked_at: new Date(clock).toISOString() });
+    return { accessToken, fingerprint, expiresAt };
   }
 
   return {
     broker,
     requests,
     now: () => clock,
-    advance: (ms) => {
-      clock += ms;
-    },
-    fail: (type, failOptions = {}) => {
-      failing = { type, ...failOptions };
-      failures = 0;
+    advance,
+    fail: (type, { retryAfterSeconds, times = Number.POSITIVE_INFINITY } = {}) => {
+      failing = { answer: () => problem(type, retryAfterSeconds), timesLeft: times };
     },
     recover: () => {
       failing = undefined;
     },
-    revoke: () => accepted.clear(),
-    accepts: (accessToken) => (accepted.get(accessToken) ?? 0) > clock,
+    revoke: () => endsByToken.clear(),
+    accepts: (accessToken) => (endsByToken.get(accessToken) ?? 0) > clock,
   };
 }
 
@@ -163,25 +137,11 @@ const ANYONE: Caller = {
   rules: [{ clients: 'all', services: 'all', operations: ['token', 'check'] }],
 };
 
-/** As the broker: one forced request per pair in this time. */
-const FORCED_INTERVAL_MS = 30_000;
-
-/** As the broker: a token with less than this share of its life is replaced. */
-const RENEWED_SHARE = 0.2;
-
 function problem(type: ProblemType, retryAfterSeconds: number | undefined): Response {
   const { status, title, retryable } = PROBLEMS[type];
-  const members = { type, title, status, detail: `The fake broker was told to fail: ${type}.`, retryable };
-  return json(
-    status,
-    { ...members, request_id: 'fake-request' },
-    {
-      'content-type': 'application/problem+json',
-      ...(retryAfterSeconds !== undefined && { 'retry-after': `${retryAfterSeconds}` }),
-    },
-  );
-}
-
-function json(status: number, body: object, headers: Record<string, string> = { 'content-type': 'application/json' }) {
-  return new Response(JSON.stringify(body), { status, headers });
+  const detail = `The fake broker was told to fail: ${type}.`;
+  const headers = new Headers({ 'content-type': 'application/problem+json' });
+  if (retryAfterSeconds !== undefined) headers.set('retry-after', `${retryAfterSeconds}`);
+  const members = { type, title, status, detail, retryable, request_id: 'fake-request' };
+  return Response.json(members, { status, headers });
 }

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import {
   askForCaller,
   askForCheck,
@@ -7,12 +8,12 @@ import {
   type TokenRequest,
 } from './answers.ts';
 import type { Caller } from './caller.ts';
-import { type Connection, sleepFor } from './request.ts';
+import type { Connection } from './request.ts';
 import {
   type AwsCredentials,
+  createSigningClock,
   parseEndpoint,
   type ReadAwsCredentials,
-  SigningClock,
   standardAwsCredentials,
 } from './sign.ts';
 import { type Waiting, within } from './single-flight.ts';
@@ -26,10 +27,7 @@ export interface TokenBrokerOptions {
   readonly region?: string | undefined;
   /** What to sign with, asked for again and again; the standard credential chain of the AWS SDK when left out. */
   readonly credentials?: AwsCredentials | ReadAwsCredentials | undefined;
-  /**
-   * Where the APIs of each service are (`{ 'customer-insights': ['https://insights.example.com'] }`). `TokenBroker.fetch`
-   * reports a token as refused only after a 401 of one of these; a 401 of any other host says nothing of the token.
-   */
+  /** By service the URLs of its APIs: only a 401 of one of these tells `TokenBroker.fetch` that a token was refused. */
   readonly services?: Readonly<Record<string, readonly string[]>> | undefined;
   /** `false`: ask the broker for every token anew. */
   readonly cache?: boolean | undefined;
@@ -41,11 +39,9 @@ export interface TokenBrokerOptions {
   readonly patienceMs?: number | undefined;
   /** What requests are sent with, those of `TokenBroker.fetch` too; Node's own when left out. */
   readonly fetch?: typeof globalThis.fetch | undefined;
-  /** Epoch milliseconds; for tests, as are the next two. */
+  /** For tests: epoch milliseconds, the pause before a repetition, and a number from 0 to below 1. */
   readonly now?: (() => number) | undefined;
-  /** Waits before a repetition; ends with the signal. */
   readonly sleep?: ((ms: number, signal: AbortSignal) => Promise<unknown>) | undefined;
-  /** From 0 to below 1. */
   readonly random?: (() => number) | undefined;
 }
 
@@ -66,23 +62,17 @@ export interface CheckOptions extends CheckRequest, CallOptions {}
 export interface TokenBroker {
   /** A token of one client on one service, which lives long enough to be used. @throws TokenBrokerError */
   readonly token: (options: TokenOptions) => Promise<IssuedToken>;
-  /**
-   * Runs `use` with a token. When `use` throws `TokenRefused`, the token is reported and `use` runs once more with its
-   * successor; the second refusal, or the first when there is no successor, is thrown.
-   *
-   * @throws TokenBrokerError, and every error that `use` throws
-   */
+  /** Runs `use` with a token, and once more with the successor when it throws `TokenRefused`. @throws TokenBrokerError */
   readonly withToken: <Result>(
     options: UseOptions,
     use: (token: IssuedToken) => Result | Promise<Result>,
   ) => Promise<Result>;
   /**
-   * `fetch` with `Authorization: Bearer`. A 401 of a host that `services` names for the service reports the token as
-   * refused, and the request is repeated once with the successor. It is not, and the 401 is the answer, when there is no successor or when the body is a stream or that of
-   * a `Request`. A signal in `init` ends the waiting for the token, too.
+   * `fetch` with `Authorization: Bearer`. After a 401 of a host that `services` names, the token is reported and the
+   * request repeated once, unless the broker has no successor or the body is a stream or that of a `Request`: then the
+   * 401 is the answer. A signal in `init` ends the waiting for the token, too.
    *
-   * @throws TokenBrokerError when there is no token; TypeError for a URL without TLS, and for a token that is
-   * no bearer token; every error that `fetch` throws
+   * @throws TokenBrokerError without a token; TypeError without TLS or a bearer token; what `fetch` throws
    */
   readonly fetch: (
     input: Parameters<typeof globalThis.fetch>[0],
@@ -96,64 +86,58 @@ export interface TokenBroker {
 }
 
 /**
- * The way to a token broker; make one and share it, because it remembers the tokens. It sends nothing and reads no AWS
- * credentials before its first call.
+ * The way to a token broker; make one and share it: it remembers the tokens. It sends nothing before its first call.
  *
  * @throws TypeError when `url` is missing, or `url`, `region` or `services` cannot be used
  */
 export function createTokenBroker(options: TokenBrokerOptions): TokenBroker {
   const connection = connect(options);
-  const { patienceMs = 30_000 } = options;
+  const { patienceMs = 30_000, cache = true, credentials } = options;
   const { now, fetch } = connection;
-  const source =
-    options.cache === false
-      ? createUncachedSource(connection)
-      : createCachingSource(connection, options.credentials === undefined);
+  const source = cache ? createCachingSource(connection, credentials === undefined) : createUncachedSource(connection);
   const origins = originsOf(options.services ?? {});
 
   const waitingOf = ({ signal, deadline = now() + patienceMs }: CallOptions): Waiting => ({ signal, deadline });
+  // The time that a token is used for is no part of the wait for its successor.
+  const tokensOf = (request: UseOptions) => (refused?: string) => source({ ...request, refused }, waitingOf(request));
   return {
     token: async (request) => source(request, waitingOf(request)),
-    withToken: (request, use) => useToken({ source, request, waiting: () => waitingOf(request) }, use),
+    withToken: (request, use) => useToken(tokensOf(request), use),
     fetch: (input, init, request) => {
       const signal = request.signal ?? init?.signal ?? (input instanceof Request ? input.signal : undefined);
-      const waiting = () => waitingOf({ ...request, signal });
-      const own = origins.get(request.service) ?? NO_ORIGINS;
-      return fetchWithToken({ source, request, waiting }, { fetch, origins: own }, [input, init]);
+      const service = { fetch, origins: origins.get(request.service) };
+      return fetchWithToken(tokensOf({ ...request, signal }), service, [input, init]);
     },
     check: (request) => within(now, waitingOf(request), (limits) => askForCheck(connection, request, limits)),
     whoami: (options = {}) => within(now, waitingOf(options), (limits) => askForCaller(connection, limits)),
   };
 }
 
-const NO_ORIGINS: ReadonlySet<string> = new Set();
-
-/** By service. */
 function originsOf(services: NonNullable<TokenBrokerOptions['services']>): ReadonlyMap<string, ReadonlySet<string>> {
-  const entries = Object.entries(services).map(([service, urls]) => {
-    if (urls.every((url) => URL.canParse(url)))
-      return [service, new Set(urls.map((url) => new URL(url).origin))] as const;
+  const originOf = (url: string, service: string) => {
+    if (URL.canParse(url)) return new URL(url).origin;
     throw new TypeError(`services: what is named for ${service} must be URLs such as https://insights.example.com`);
-  });
-  return new Map(entries);
+  };
+  const entries = Object.entries(services);
+  return new Map(entries.map(([service, urls]) => [service, new Set(urls.map((url) => originOf(url, service)))]));
 }
 
 function connect(options: TokenBrokerOptions): Connection {
   // A caller without types finds out here, not at its first call.
-  if (!options?.url) throw new TypeError(MISSING_URL);
+  if (!options?.url) {
+    const example = '{ url: "https://<id>.lambda-url.<region>.on.aws/" }';
+    throw new TypeError(`createTokenBroker needs the url of the broker, its Function URL: ${example}`);
+  }
   const { url, region, credentials = standardAwsCredentials(), now = Date.now } = options;
   return {
     endpoint: parseEndpoint(url, region),
     credentials: typeof credentials === 'function' ? credentials : async () => credentials,
-    clock: new SigningClock(now),
+    clock: createSigningClock(now),
     now,
     fetch: options.fetch ?? globalThis.fetch,
     timeoutMs: options.timeoutMs ?? 20_000,
     maxAttempts: options.maxAttempts ?? 4,
-    sleep: options.sleep ?? sleepFor,
+    sleep: options.sleep ?? ((ms, signal) => setTimeout(ms, undefined, { signal })),
     random: options.random ?? Math.random,
   };
 }
-
-const MISSING_URL =
-  'createTokenBroker needs the url of the broker, its Function URL: { url: "https://<id>.lambda-url.<region>.on.aws/" }';

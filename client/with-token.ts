@@ -1,8 +1,6 @@
-import type { IssuedToken, TokenRequest } from './answers.ts';
-import { isRefusedAgain } from './error.ts';
+import type { IssuedToken } from './answers.ts';
+import { isProblem } from './error.ts';
 import { isSafe } from './sign.ts';
-import type { Waiting } from './single-flight.ts';
-import type { TokenSource } from './token-source.ts';
 
 /** For code that was given a token to throw when the service turns the token away. */
 export class TokenRefused extends Error {
@@ -13,26 +11,20 @@ export class TokenRefused extends Error {
   }
 }
 
-/** Where the token of a call comes from. */
-interface TokenUse {
-  readonly source: TokenSource;
-  readonly request: Omit<TokenRequest, 'refused'>;
-  /** Asked for each token: the time that the token is used for is not part of the wait. */
-  readonly waiting: () => Waiting;
-}
+/** Gives the token of a call, or the successor of the one whose fingerprint is named. @throws TokenBrokerError */
+type GetToken = (refused?: string) => Promise<IssuedToken>;
 
 /** Runs `use` with a token; when it throws `TokenRefused`, once more with the successor, if there is one. */
 export async function useToken<Result>(
-  tokenUse: TokenUse,
+  getToken: GetToken,
   use: (token: IssuedToken) => Result | Promise<Result>,
 ): Promise<Result> {
-  const { source, request, waiting } = tokenUse;
-  const token = await source(request, waiting());
+  const token = await getToken();
   try {
     return await use(token);
   } catch (error) {
     if (!(error instanceof TokenRefused)) throw error;
-    const successor = await successorOf(token, tokenUse);
+    const successor = await successorOf(token, getToken);
     if (successor === undefined) throw error;
     return use(successor);
   }
@@ -41,66 +33,57 @@ export async function useToken<Result>(
 type Fetch = typeof globalThis.fetch;
 
 /**
- * `fetch` with a token of the pair. After a 401 of the service itself, at one of its `origins`, the token is reported as
- * refused, and the request repeated once with its successor, when there is one and the body can be sent again; otherwise the 401 is the answer.
+ * `fetch` with a token of the pair. After a 401 of one of the service's `origins`, the token is reported as refused and
+ * the request repeated once, when there is a successor and the body can be sent again; otherwise the 401 is the answer.
  */
 export async function fetchWithToken(
-  tokenUse: TokenUse,
-  { fetch, origins }: { readonly fetch: Fetch; readonly origins: ReadonlySet<string> },
+  getToken: GetToken,
+  { fetch, origins }: { readonly fetch: Fetch; readonly origins: ReadonlySet<string> | undefined },
   [input, init]: Parameters<Fetch>,
 ): Promise<Response> {
-  const { source, request, waiting } = tokenUse;
-  const url = new URL(input instanceof Request ? input.url : input);
+  const request = input instanceof Request ? input : undefined;
+  const url = new URL(request?.url ?? String(input));
   // Any party that sees a token on its way can use it (RFC 6750 §5.3).
   if (!isSafe(url)) throw new TypeError('a token is only sent to https:// (http:// only on loopback)');
-  const send = (token: IssuedToken) => fetch(input, { ...init, headers: withBearer(input, init, token) });
+  const send = ({ tokenType, accessToken }: IssuedToken) => {
+    // A token of a type that its holder does not know must not be used (RFC 6749 §7.1).
+    if (tokenType.toLowerCase() !== 'bearer') throw new TypeError('the token is no bearer token: use withToken');
+    const headers = new Headers(init?.headers ?? request?.headers);
+    headers.set('authorization', `Bearer ${accessToken}`);
+    return fetch(input, { ...init, headers });
+  };
 
-  const token = await source(request, waiting());
+  const token = await getToken();
   const response = await send(token);
   // A redirect may have led to another host, and `fetch` takes no token there.
   const { origin } = response.url === '' ? url : new URL(response.url);
-  if (response.status !== 401 || !origins.has(origin)) return response;
+  if (response.status !== 401 || !origins?.has(origin)) return response;
 
-  const replacement = successorOf(token, tokenUse);
-  if (!isRepeatable(input, init)) {
-    // Reported for the next call.
-    await replacement.catch(() => undefined);
-    return response;
-  }
-  const successor = await replacement.catch(async (error: unknown) => {
-    await response.body?.cancel();
-    throw error;
+  const isRepeated = isRepeatable(init?.body ?? request?.body);
+  const successor = await successorOf(token, getToken).catch((error: unknown) => {
+    // What cannot be repeated was reported for the next call.
+    if (isRepeated) throw error;
   });
-  if (successor === undefined) return response;
+  if (successor === undefined || !isRepeated) return response;
   await response.body?.cancel();
   return send(successor);
 }
 
 /** What the broker gives in place of a refused token; `undefined` when it stands by it. @throws TokenBrokerError */
-async function successorOf(
-  { fingerprint }: IssuedToken,
-  { source, request, waiting }: TokenUse,
-): Promise<IssuedToken | undefined> {
+async function successorOf({ fingerprint }: IssuedToken, getToken: GetToken): Promise<IssuedToken | undefined> {
   try {
-    const successor = await source({ ...request, refused: fingerprint }, waiting());
+    const successor = await getToken(fingerprint);
     return successor.fingerprint === fingerprint ? undefined : successor;
   } catch (error) {
-    if (isRefusedAgain(error)) return undefined;
+    if (isProblem(error, 'refused-again')) return undefined;
     throw error;
   }
 }
 
-function withBearer(input: Parameters<Fetch>[0], init: RequestInit | undefined, token: IssuedToken): Headers {
-  // A token of a type that its holder does not know must not be used (RFC 6749 §7.1).
-  if (token.tokenType.toLowerCase() !== 'bearer') throw new TypeError('the token is no bearer token: use withToken');
-  const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : undefined));
-  headers.set('authorization', `Bearer ${token.accessToken}`);
-  return headers;
-}
-
 /** A stream is gone when it was sent, and so is the body of a `Request`, which is one. */
-function isRepeatable(input: Parameters<Fetch>[0], init: RequestInit | undefined): boolean {
-  const body = init?.body ?? (input instanceof Request ? input.body : undefined);
-  if (body === null || body === undefined || typeof body === 'string') return true;
-  return !(body instanceof ReadableStream || Symbol.asyncIterator in body);
+function isRepeatable(body: RequestInit['body']): boolean {
+  return !(
+    body instanceof ReadableStream ||
+    (typeof body === 'object' && body !== null && Symbol.asyncIterator in body)
+  );
 }

@@ -30,37 +30,30 @@ export const ASSUMED_ROLE_ARN =
   /^arn:(aws|aws-cn|aws-us-gov):sts::(\d{12}):assumed-role\/([A-Za-z0-9_+=,.@-]{1,64})\/([A-Za-z0-9_+=,.@-]{1,64})$/;
 
 /** Which version of a secret: the one in use, the one being tried before it is promoted, or the predecessor. */
+export const SECRET_STAGES = ['AWSCURRENT', 'AWSPENDING', 'AWSPREVIOUS'] as const;
 export type SecretStage = (typeof SECRET_STAGES)[number];
 
-export const SECRET_STAGES = ['AWSCURRENT', 'AWSPENDING', 'AWSPREVIOUS'] as const;
-
-/** What a check says of a pair. */
-export type Finding = (typeof FINDINGS)[number];
-
+/** What a check says of a pair; `misconfigured` is a service that answers, but with no token. */
 export const FINDINGS = [
   'accepted',
   'rejected',
-  /** The service asks for patience. */
   'throttled',
   'unreachable',
-  /** The service answers, but not with a token: a wrong path, host, parameter or response setting. */
   'misconfigured',
   'secret-missing',
   'secret-malformed',
   'disabled',
 ] as const;
+export type Finding = (typeof FINDINGS)[number];
 
 /** How a finding came about: a token request of this check, or of traffic before it, or what keeps it from being made. */
+export const PROOFS = ['request', 'traffic', 'latch', 'pause', 'secret', 'operator'] as const;
 export type ProvenBy = (typeof PROOFS)[number];
 
-export const PROOFS = ['request', 'traffic', 'latch', 'pause', 'secret', 'operator'] as const;
-
-/** What a failure that a caller sees is called. */
 export type ProblemType = keyof typeof TABLE;
 
 interface ProblemDefinition {
   readonly status: number;
-  /** Whether the same request may succeed later without an operator acting. */
   readonly retryable: boolean;
   readonly title: string;
   /** Who can end the problem. */
@@ -93,13 +86,10 @@ const TABLE = {
   internal: problem(500, 'broker', 'The broker failed'),
 } satisfies Record<string, ProblemDefinition>;
 
-/** 403: the caller was refused. 424: an operator must act. 5xx: transient. HTTP clients repeat 5xx by themselves. */
+/** 403: the caller was refused. 424: an operator must act. 5xx: transient; HTTP clients repeat it by themselves. */
 export const PROBLEMS: Readonly<Record<ProblemType, ProblemDefinition>> = TABLE;
 
-/**
- * What a person does about each problem, with the places `<environment>` and `<client>`. Apart from `PROBLEMS`, because
- * no function reads it and a bundler leaves it out.
- */
+/** What a person does about each problem. Apart from `PROBLEMS`, because no function reads it: a bundler leaves it out. */
 export const PROBLEM_ADVICE: Readonly<Record<ProblemType, string>> = {
   'invalid-request': 'Correct the member that `detail` names.',
   'access-denied':
@@ -125,7 +115,7 @@ export const PROBLEM_ADVICE: Readonly<Record<ProblemType, string>> = {
   internal: 'Try again; if it lasts, tell the operators of the broker the `request_id`.',
 };
 
-/** What an operator does about each finding of a check, with the same places. */
+/** What an operator does about each finding of a check. */
 export const FINDING_ADVICE: Readonly<Record<Exclude<Finding, 'accepted'>, string>> = {
   rejected:
     'Store the right credential with `client put <client>`; if the service has mended it on its side, `client retry <client>` lets it be sent again.',

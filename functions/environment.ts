@@ -9,7 +9,7 @@ import type { Service } from './broker/service.ts';
  */
 export type BrokerEnvironment = Filled<typeof BROKER_NAMES>;
 
-const BROKER_NAMES = [
+export const BROKER_NAMES = [
   /** Which environment's secrets this is: `token-broker/<environment>/<client>`. */
   'TOKEN_BROKER_ENVIRONMENT',
   /** The table of pairs that all instances of the function share. */
@@ -39,7 +39,7 @@ export function rulesDigest({ accessRules, principalOrgId }: Omit<BrokerSettings
 /** The environment variables of the health function. */
 export type HealthEnvironment = Filled<typeof HEALTH_NAMES>;
 
-const HEALTH_NAMES = [
+export const HEALTH_NAMES = [
   'TOKEN_BROKER_ENVIRONMENT',
   /** The Function URL of the token function. */
   'TOKEN_BROKER_URL',
@@ -60,7 +60,7 @@ const HEALTH_NAMES = [
 /** The environment variables of the release check. */
 export type ReleaseCheckEnvironment = Filled<typeof RELEASE_CHECK_NAMES>;
 
-const RELEASE_CHECK_NAMES = [
+export const RELEASE_CHECK_NAMES = [
   'TOKEN_BROKER_ENVIRONMENT',
   /** The Function URL of the version that no caller reaches yet. */
   'TOKEN_BROKER_URL',
@@ -70,19 +70,15 @@ const RELEASE_CHECK_NAMES = [
 
 type Filled<Names extends readonly string[]> = Readonly<Record<Names[number], string>>;
 
-/** Reads the token function's variables; throws at start-up, with the names, when one is missing or would leak secrets. */
-export function parseBrokerEnvironment(variables: Variables): BrokerEnvironment {
-  return parse(BROKER_NAMES, variables);
-}
-
-/** As `parseBrokerEnvironment`, for the health function. */
-export function parseHealthEnvironment(variables: Variables): HealthEnvironment {
-  return parse(HEALTH_NAMES, variables);
-}
-
-/** As `parseBrokerEnvironment`, for the release check. */
-export function parseReleaseCheckEnvironment(variables: Variables): ReleaseCheckEnvironment {
-  return parse(RELEASE_CHECK_NAMES, variables);
+/** Reads a function's variables; throws at start-up, with the names, when one is missing or would leak secrets. */
+export function parseEnvironment<Names extends readonly string[]>(names: Names, variables: Variables): Filled<Names> {
+  const missing = names.filter((name) => !variables[name]);
+  if (missing.length > 0) throw new TypeError(`The environment variables ${missing.join(', ')} must be set.`);
+  const leaking = leakingVariables(variables);
+  if (leaking.length > 0) {
+    throw new TypeError(`The environment variables ${leaking.join(', ')} must not be set: Node would write secrets.`);
+  }
+  return Object.fromEntries(names.map((name) => [name, variables[name]])) as Filled<Names>;
 }
 
 type Variables = Readonly<Record<string, string | undefined>>;
@@ -100,13 +96,3 @@ export function leakingVariables(variables: Variables): readonly string[] {
 }
 
 const EXPECTED_OPTION = /^--(?:enable-source-maps|max-(?:old|semi)-space-size=\d+)$/;
-
-function parse<Names extends readonly string[]>(names: Names, variables: Variables): Filled<Names> {
-  const missing = names.filter((name) => !variables[name]);
-  if (missing.length > 0) throw new TypeError(`The environment variables ${missing.join(', ')} must be set.`);
-  const leaking = leakingVariables(variables);
-  if (leaking.length > 0) {
-    throw new TypeError(`The environment variables ${leaking.join(', ')} must not be set: Node would write secrets.`);
-  }
-  return Object.fromEntries(names.map((name) => [name, variables[name]])) as Filled<Names>;
-}

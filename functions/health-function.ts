@@ -13,24 +13,12 @@ import { createNotificationTable, createNotifier, hasSubscriber } from './aws/no
 import { createProbeCredentials } from './aws/probe-credentials.ts';
 import { createClientCheck } from './broker/health/check-client.ts';
 import type { CheckPair } from './broker/health/check-pairs.ts';
+import type { ProbeAnswer } from './broker/health/evaluate.ts';
 import { createNotify } from './broker/health/notify.ts';
 import { type AskAsProbe, createHealthRun, type HealthRun } from './broker/health/run.ts';
-import type { ServiceName } from './broker/pair/pair.ts';
+import type { HealthEnvironment } from './environment.ts';
 
 interface Options {
-  /** Whose secrets: `token-broker/<environment>/<client>`. */
-  readonly environment: string;
-  /** The broker's Function URL. */
-  readonly url: string;
-  readonly tableName: string;
-  /** The configured ones. */
-  readonly services: readonly ServiceName[];
-  /** Those with `singleActiveToken`. */
-  readonly singleTokenServices: readonly ServiceName[];
-  readonly topicArn: string;
-  readonly probeRoleArn: string;
-  /** From one run to the next. */
-  readonly intervalSeconds: number;
   /** What the checks are signed with; the function's own when left out. */
   readonly credentials?: TokenBrokerOptions['credentials'];
   readonly write?: (line: string) => void;
@@ -42,30 +30,39 @@ interface Options {
  * Wires the adapters to the rules. An event of Secrets Manager has the client that it names checked, and a call that fails
  * upon it is to be repeated; any other event is one run over all pairs, and gives what the run found out.
  */
-export function createHealthFunction(options: Options) {
-  const { environment, url, services, singleTokenServices, topicArn, probeRoleArn: roleArn, credentials } = options;
-  const { tableName, intervalSeconds, write = writeLine, sleep = setTimeout } = options;
-  if (!(intervalSeconds > 0)) throw new TypeError('the interval of health must be a number of seconds');
+export function createHealthFunction(variables: HealthEnvironment, options: Options = {}) {
+  const { TOKEN_BROKER_ENVIRONMENT: environment, TOKEN_BROKER_URL: url, TOKEN_BROKER_TABLE: tableName } = variables;
+  const { credentials, write = writeLine, sleep = setTimeout } = options;
+  const intervalMs = Number(variables.TOKEN_BROKER_HEALTH_INTERVAL_SECONDS) * 1_000;
+  if (!(intervalMs > 0)) throw new TypeError('the interval of health must be a number of seconds');
   const now = Date.now;
   const log = createHealthLog({ environment, now, write });
   const secretsManager = new SecretsManagerClient(patient(10_000));
   const memories = createNotificationTable({ dynamodb: new DynamoDBClient(patient(1_000)), tableName, now });
-  const topic = { sns: new SNSClient(patient(2_000)), topicArn };
-  const probeCredentials = createProbeCredentials({ sts: new STSClient(patient(2_000)), roleArn });
-  const checkPair = createPairChecker(createTokenBroker({ ...ONCE, url, credentials }));
-  const notify = createNotify({ environment, memories, sendMessage: createNotifier(topic), now });
-  const common = { services, checkPair, notify, record: log.check, now, sleep };
+  const topic = { sns: new SNSClient(patient(2_000)), topicArn: variables.TOKEN_BROKER_TOPIC };
+  const probeCredentials = createProbeCredentials(new STSClient(patient(2_000)), variables.TOKEN_BROKER_PROBE_ROLE);
+  const common = {
+    services: variables.TOKEN_BROKER_SERVICES.split(' '),
+    checkPair: createPairChecker(createTokenBroker({ ...ONCE, url, credentials })),
+    notify: createNotify({ environment, memories, sendMessage: createNotifier(topic), now }),
+    record: log.check,
+    now,
+    sleep,
+  };
   const run = createHealthRun({
     ...common,
-    intervalMs: intervalSeconds * 1_000,
+    intervalMs,
     listClients: createClientList({ environment, secretsManager }),
     askAsProbe: createProbe(createTokenBroker({ ...ONCE, url, credentials: probeCredentials })),
     memories,
     hasSubscriber: () => hasSubscriber(topic),
     random: Math.random,
   });
-  const describeSecret = createSecretDescriber({ environment, secretsManager });
-  const checkClient = createClientCheck({ ...common, singleTokenServices, describeSecret });
+  const checkClient = createClientCheck({
+    ...common,
+    singleTokenServices: variables.TOKEN_BROKER_SINGLE_TOKEN_SERVICES.split(' '),
+    describeSecret: createSecretDescriber({ environment, secretsManager }),
+  });
 
   return async (event: unknown, context: InvocationContext): Promise<HealthRun | undefined> => {
     const deadline = now() + context.getRemainingTimeInMillis();
@@ -119,7 +116,7 @@ export function createProbe(broker: Pick<TokenBroker, 'token'>): AskAsProbe {
 }
 
 /** Every problem but a refusal, and but a broker that cannot say why it failed, comes after the access rules. */
-function conditionOf(error: unknown): 'denied' | 'not-denied' | 'unproven' {
+function conditionOf(error: unknown): ProbeAnswer['condition'] {
   if (!(error instanceof TokenBrokerError) || error.problem === undefined) return 'unproven';
   if (error.type === 'access-denied' && error.status === 403) return 'denied';
   return error.type === 'internal' ? 'unproven' : 'not-denied';

@@ -4,55 +4,38 @@ import type { BrokerSettings } from './environment.ts';
 import { createTokenFunction } from './token-function.ts';
 
 /**
- * Goes once through all that a first call does while the first reads are on their way, so that Node compiles it before a
- * caller waits for it and while there is a whole processor (AWS calls this priming). Ends with the reads or soon after
- * them, and never fails.
+ * Goes once through all that a first call does, so that Node compiles it before a caller waits for it and while there is a
+ * whole processor (AWS calls this priming). Never fails.
+ *
+ * It issues one token in a function of its own, which shares nothing with the real one: its AWS and its service are made
+ * up, and it writes nothing. Signing and sending are not in it, because the first reads go through them.
  */
-export async function prime(reads: Promise<void>, settings: BrokerSettings): Promise<void> {
-  let isWaiting = true;
-  const end = reads.finally(() => {
-    isWaiting = false;
-  });
-  await soon(undefined);
-  if (isWaiting) await issueMadeUpToken(settings).catch(() => undefined);
-  await end;
-}
-
-/**
- * Issues one token in a function of its own, which shares nothing with the real one: its AWS and its service are made up,
- * and it writes nothing. Signing and sending are not in it, because the first reads go through them.
- */
-export async function issueMadeUpToken({ services, provenForSeconds }: BrokerSettings): Promise<FunctionUrlResult> {
-  const [service = NAME] = Object.keys(services);
+export async function prime({ services, provenForSeconds }: BrokerSettings): Promise<FunctionUrlResult | undefined> {
+  // The first reads begin before.
+  const [service = NAME] = await soon(Object.keys(services));
   const accessRules = [{ role: ROLE, clients: [NAME], services: [service], operations: ['token'] as const }];
   const { handler } = createTokenFunction({
     environment: NAME,
     tableName: NAME,
     settings: { services, provenForSeconds, accessRules },
-    secretsManager: MADE_UP_SECRETS,
+    // All that is used of the client is `send`.
+    secretsManager: { send: ({ input }: Call) => soon(madeUpSecret(input)) } as unknown as SecretsManagerClient,
     dynamodb: { getItem: () => soon(undefined), updateItem: () => soon(undefined) },
     send: () => soon(TOKEN),
     write: () => undefined,
   });
   const event = { ...EVENT, body: JSON.stringify({ client: NAME, service }) };
-  return handler(event, { getRemainingTimeInMillis: () => TIME_MS });
+  return handler(event, { getRemainingTimeInMillis: () => TIME_MS }).catch(() => undefined);
 }
 
-/** All that is used of the client is `send`. */
-const MADE_UP_SECRETS = {
-  send: ({ input }: { readonly input: Input }) => soon(madeUpSecret(input)),
-} as unknown as SecretsManagerClient;
-
-type Input = Readonly<Record<string, unknown>>;
+interface Call {
+  readonly input: Readonly<Record<string, unknown>>;
+}
 
 /** Serves as the credential and as the sealing key. */
-function madeUpSecret({ SecretId, VersionStage }: Input): object {
-  return {
-    Name: SecretId,
-    VersionId: NAME,
-    VersionStages: [VersionStage],
-    SecretString: JSON.stringify({ client_id: NAME, secret: 'which no service would accept' }),
-  };
+function madeUpSecret({ SecretId, VersionStage }: Call['input']): object {
+  const SecretString = JSON.stringify({ client_id: NAME, secret: 'which no service would accept' });
+  return { Name: SecretId, VersionId: NAME, VersionStages: [VersionStage], SecretString };
 }
 
 /** Between two steps, what has come for the real reads is read. */
@@ -62,7 +45,6 @@ function soon<Answer>(answer: Answer): Promise<Answer> {
 
 const NAME = 'priming';
 const ROLE = 'arn:aws:iam::000000000000:role/priming';
-const ASSUMED_ROLE = 'arn:aws:sts::000000000000:assumed-role/priming/priming';
 /** An environment starts far sooner than in the ten seconds that Lambda gives it. */
 const TIME_MS = 3_000;
 
@@ -72,6 +54,7 @@ const TOKEN = {
   body: new TextEncoder().encode('{"access_token":"made-up-token","token_type":"Bearer","expires_in":3600}'),
 };
 
+const userArn = 'arn:aws:sts::000000000000:assumed-role/priming/priming';
 const EVENT = {
   rawPath: '/token',
   rawQueryString: '',
@@ -79,6 +62,6 @@ const EVENT = {
   requestContext: {
     requestId: NAME,
     http: { method: 'POST' },
-    authorizer: { iam: { accountId: '000000000000', callerId: 'priming:priming', userArn: ASSUMED_ROLE } },
+    authorizer: { iam: { accountId: '000000000000', callerId: 'priming:priming', userArn } },
   },
 };

@@ -6,18 +6,13 @@ import { createClientList } from './aws/client-secrets.ts';
 import { createHookReporter } from './aws/codedeploy.ts';
 import type { InvocationContext } from './aws/function-url.ts';
 import { writeLine } from './aws/log/write-line.ts';
-import { CHECK_TIMEOUT_MS, type PairAnswer } from './broker/health/check-pairs.ts';
+import { askUntil, CHECK_TIMEOUT_MS, type PairAnswer } from './broker/health/check-pairs.ts';
 import { pairsOf } from './broker/health/run.ts';
-import { type Pair, pairKey, type ServiceName } from './broker/pair/pair.ts';
+import { type Pair, pairKey } from './broker/pair/pair.ts';
+import type { ReleaseCheckEnvironment } from './environment.ts';
 import { createPairChecker, createProbe } from './health-function.ts';
 
 interface Options {
-  /** Whose clients: `token-broker/<environment>/<client>`. */
-  readonly environment: string;
-  /** The Function URL of the version that no caller reaches yet. */
-  readonly url: string;
-  /** The configured ones. */
-  readonly services: readonly ServiceName[];
   /** What the requests are signed with; the function's own when left out. */
   readonly credentials?: TokenBrokerOptions['credentials'];
   readonly write?: (line: string) => void;
@@ -31,8 +26,10 @@ interface Options {
  * version must come to a finding, good or bad, about one pair of each service, and must refuse a token of the same pair to
  * this function, whose role may only check.
  */
-export function createReleaseCheckFunction(options: Options) {
-  const { environment, url, services, credentials, write = writeLine, now = Date.now, sleep = setTimeout } = options;
+export function createReleaseCheckFunction(variables: ReleaseCheckEnvironment, options: Options = {}) {
+  const { TOKEN_BROKER_ENVIRONMENT: environment, TOKEN_BROKER_URL: url } = variables;
+  const { credentials, write = writeLine, now = Date.now, sleep = setTimeout } = options;
+  const services = variables.TOKEN_BROKER_SERVICES.split(' ');
   const broker = createTokenBroker({ url, credentials, cache: false, maxAttempts: 1 });
   const checkPair = createPairChecker(broker);
   const askForToken = createProbe(broker);
@@ -48,62 +45,38 @@ export function createReleaseCheckFunction(options: Options) {
     await report({ deploymentId, lifecycleEventHookExecutionId, status });
   };
 
-  /** What speaks against the version. */
+  /** What speaks against the version. A role and a URL that are new are not known to all of AWS at once. */
   async function findFaults(endsAt: number): Promise<readonly string[]> {
-    const listed = await askUntil(endsAt, () => listClients().catch(() => undefined), isDefined);
+    const listOnce = () => listClients().catch(() => undefined);
+    const listed = await askUntil((one) => one !== undefined, listOnce, { endsAt }, { now, sleep });
     if (listed === undefined) return ['the clients could not be listed'];
     const { pairs: all } = pairsOf(listed.clients, services);
     const pairs = services.flatMap((service) => all.find((pair) => pair.service === service) ?? []);
+    const madeUp = services.slice(0, 1).map((service) => ({ client: 'no-such-client', service }));
     const faults = await Promise.all([
       ...pairs.map((pair) => faultOfCheck(pair, endsAt)),
-      ...(pairs.length > 0 ? pairs : [madeUpPair()]).map((pair) => faultOfProbe(pair, endsAt)),
+      ...(pairs.length > 0 ? pairs : madeUp).map((pair) => faultOfProbe(pair, endsAt)),
     ]);
-    return faults.filter(isDefined);
+    return faults.filter((fault) => fault !== undefined);
   }
 
   async function faultOfCheck(pair: Pair, endsAt: number): Promise<string | undefined> {
-    const ask = async (timeoutMs: number) => failureOf(await checkPair(pair, timeoutMs));
-    const failure = await askUntil(endsAt, ask, (one) => one === undefined);
-    return failure && `the check of ${pairKey(pair)} ended with ${failure}`;
+    // A credential that does not work is not the fault of a version, nor that Secrets Manager cannot be read.
+    const isFine = (one: PairAnswer) => one.kind === 'checked' || one.failure === 'secrets-unavailable';
+    const answer = await askUntil(isFine, (timeoutMs) => checkPair(pair, timeoutMs), { endsAt }, { now, sleep });
+    if (answer.kind === 'checked' || isFine(answer)) return undefined;
+    return `the check of ${pairKey(pair)} ended with ${answer.failure}`;
   }
 
   async function faultOfProbe(pair: Pair, endsAt: number): Promise<string | undefined> {
     const ask = (timeoutMs: number) => askForToken(pair, timeoutMs);
-    const { condition, said } = await askUntil(endsAt, ask, (one) => one.condition !== 'unproven');
+    const { condition, said } = await askUntil((one) => one.condition !== 'unproven', ask, { endsAt }, { now, sleep });
     return condition === 'denied' ? undefined : `a token of ${pairKey(pair)} was not refused: ${said}`;
-  }
-
-  /** Asks again until an answer is final: a role and a URL that are new are not known to all of AWS at once. */
-  async function askUntil<Answer>(
-    endsAt: number,
-    ask: (timeoutMs: number) => Promise<Answer>,
-    isFinal: (answer: Answer) => boolean,
-  ): Promise<Answer> {
-    for (;;) {
-      const answer = await ask(Math.min(CHECK_TIMEOUT_MS, endsAt - now()));
-      if (isFinal(answer) || now() + PAUSE_MS >= endsAt) return answer;
-      await sleep(PAUSE_MS);
-    }
-  }
-
-  /** Where no client is stored yet. */
-  function madeUpPair(): Pair {
-    return { client: 'no-such-client', service: services[0] ?? 'none' };
   }
 }
 
 /** What an attempt and the report take after the last pause, at their worst. */
 const REPORTING_MS = CHECK_TIMEOUT_MS + 15_000;
-const PAUSE_MS = 5_000;
 
 /** @see https://docs.aws.amazon.com/codedeploy/latest/userguide/reference-appspec-file-structure-hooks.html */
 const hookSchema = z.object({ DeploymentId: z.string(), LifecycleEventHookExecutionId: z.string() });
-
-/** A credential that does not work is not the fault of a version, nor that Secrets Manager cannot be read. */
-function failureOf(answer: PairAnswer): string | undefined {
-  return answer.kind === 'failed' && answer.failure !== 'secrets-unavailable' ? answer.failure : undefined;
-}
-
-function isDefined<Value>(value: Value | undefined): value is Value {
-  return value !== undefined;
-}

@@ -37,49 +37,35 @@ interface Options {
   readonly send?: Send;
 }
 
-export interface TokenFunction {
-  readonly handler: (event: unknown, context: InvocationContext) => Promise<FunctionUrlResult>;
-  /**
-   * Makes an environment's first reads before a caller waits for them: the sealing key and a look into the table, which
-   * opens the connections to both. Ends soon and never fails: what has not come by then, the first call asks for again.
-   */
-  readonly readFirst: (timeoutMs?: number) => Promise<void>;
-}
-
 /** Wires the adapters to the rules; each call makes a broker that shares nothing with another but what AWS holds. */
-export function createTokenFunction(options: Options): TokenFunction {
+export function createTokenFunction(options: Options) {
   const { environment, tableName, settings, checkerRoles = [], version, write = writeLine } = options;
   const now = Date.now;
   const random = Math.random;
   const https = createHttpsSender();
-  const { secretsManager = createSecretsManagerClient(), dynamodb = createDynamoDB({ send: https }) } = options;
-  const { send = https } = options;
+  const {
+    secretsManager = createSecretsManagerClient(),
+    dynamodb = createDynamoDB({ send: https }),
+    send = https,
+  } = options;
   const keys = createSealingKeys({ secretsManager, environment, now });
   const services = new Set(Object.keys(settings.services));
-  const { principalOrgId } = settings;
-  const accessRules = [...settings.accessRules, ...checkerRoles.map((role) => ({ role, ...CHECKER }))];
+  const { principalOrgId, provenForSeconds } = settings;
+  const all = { clients: 'all', services: 'all', operations: ['check'] } as const;
+  const accessRules = [...settings.accessRules, ...checkerRoles.map((role) => ({ role, ...all }))];
   const log = { environment, version, services, rulesDigest: rulesDigest(settings), now, write };
 
+  const requestToken = createTokenRequester({ send, now, sleep, random });
+  const sealer = createSealer(environment, keys);
   const broker = createTokenBroker({
     environment,
     services: settings.services,
     authorize: createAuthorize(accessRules, services, principalOrgId),
-    store: createPairTable({
-      dynamodb,
-      tableName,
-      sealer: createSealer({ environment, keys }),
-      now,
-      onUnreadable: createUnreadableLog(log),
-    }),
+    store: createPairTable({ dynamodb, tableName, sealer, now, onUnreadable: createUnreadableLog(log) }),
     secrets: createSecretCache({ readSecret: createSecretReader({ environment, secretsManager, now }), now }),
-    renewToken: createTokenRenewer({
-      requestToken: createTokenRequester({ send, now, sleep, random }),
-      fingerprint,
-      random,
-      now,
-    }),
+    renewToken: createTokenRenewer({ requestToken, fingerprint, random, now }),
     settingsDigest,
-    provenForMs: settings.provenForSeconds * 1_000,
+    provenForMs: provenForSeconds * 1_000,
     uniqueId: randomUUID,
     now,
     sleep,
@@ -95,9 +81,15 @@ export function createTokenFunction(options: Options): TokenFunction {
   });
 
   return {
-    handler: async (event, context) => toResult(await endpoint(parseEvent(event, context, now()))),
-    async readFirst(timeoutMs = FIRST_READS_MS) {
-      const look = { TableName: tableName, Key: { pair: { S: NO_PAIR } } };
+    handler: async (event: unknown, context: InvocationContext): Promise<FunctionUrlResult> =>
+      toResult(await endpoint(parseEvent(event, context, now()))),
+    /**
+     * Makes an environment's first reads before a caller waits for them: the sealing key and a look into the table, which
+     * opens the connections to both. Ends soon and never fails: what has not come by then, the first call asks for again.
+     */
+    async readFirst(timeoutMs = FIRST_READS_MS): Promise<void> {
+      // The keys of pairs contain a slash, so this one is not that of a pair.
+      const look = { TableName: tableName, Key: { pair: { S: 'first-read' } } };
       await Promise.allSettled([
         withTimeLimit(timeoutMs, (abortSignal) => dynamodb.getItem(look, abortSignal)),
         withTimeLimit(timeoutMs, () => keys.current(now() + timeoutMs)),
@@ -106,12 +98,9 @@ export function createTokenFunction(options: Options): TokenFunction {
   };
 }
 
+export type TokenFunction = ReturnType<typeof createTokenFunction>;
+
 const FIRST_READS_MS = 300;
-
-/** The keys of pairs contain a slash, so this one is not that of a pair. */
-const NO_PAIR = 'first-read';
-
-const CHECKER = { clients: 'all', services: 'all', operations: ['check'] } as const;
 
 /** Of all that a token request, and the reading of its answer, depends on beside the credential. */
 function settingsDigest(service: Service): string {

@@ -10,7 +10,7 @@ import { OperatorTopic } from './monitoring/operator-topic.ts';
 import { Trail } from './monitoring/trail.ts';
 import type { Environment } from './settings/environment.ts';
 import { listAccess } from './settings/listing.ts';
-import { ReleaseCheck } from './token/release-check.ts';
+import { ReleaseCheck } from './token/canary.ts';
 import { TokenEndpoint } from './token/token-endpoint.ts';
 
 interface TokenBrokerStackProps {
@@ -80,16 +80,14 @@ export class TokenBrokerStack extends Stack {
     if (environment.trail !== 'off') new Trail(monitoring, 'Trail', { environment, key, operators });
     pairs.createAfter(failedEvents, operators, endpoint, checks, monitoring);
 
-    new CfnOutput(this, 'Url', { value: endpoint.url, description: 'Where callers send their requests' });
-    new CfnOutput(this, 'TableName', { value: tableName, description: 'Holds the state of every pair' });
-    new CfnOutput(this, 'KeyArn', { value: secrets.key.keyArn, description: 'Encrypts the client secrets' });
-    new CfnOutput(this, 'TopicArn', {
-      value: operators.topic.topicArn,
-      description: 'Tells the operators what to act on',
-    });
-    new CfnOutput(this, 'DashboardUrl', {
-      value: monitoring.dashboardUrl,
-      description: 'Shows the operators how the broker is',
-    });
+    const outputs = {
+      Url: [endpoint.url, 'Where callers send their requests'],
+      TableName: [tableName, 'Holds the state of every pair'],
+      KeyArn: [key.keyArn, 'Encrypts the client secrets'],
+      TopicArn: [operators.topic.topicArn, 'Tells the operators what to act on'],
+      DashboardUrl: [monitoring.dashboardUrl, 'Shows the operators how the broker is'],
+    } as const;
+    for (const [name, [value, description]] of Object.entries(outputs))
+      new CfnOutput(this, name, { value, description });
   }
 }

@@ -13,55 +13,32 @@ const ARROWS: Readonly<Record<string, { readonly allowed: readonly string[]; rea
   },
   'functions/broker/pair/pair.ts': {
     allowed: ['./record.ts', '../audit.ts', '../http/request.ts', '../../contract.ts'],
-    refused: [
-      'zod/mini',
-      ...['../../environment.ts', '../../token.ts', '../../aws/calls.ts', '../../../client/error.ts'],
-      ...['node:crypto', 'zod', '@smithy/signature-v4'],
-    ],
+    refused: ['../../environment.ts', '../../aws/calls.ts', '../../../client/error.ts', 'node:crypto', 'zod/mini'],
   },
   'functions/aws/function-url.ts': {
-    allowed: [
-      ...['./log/emf.ts', '../broker/problem.ts', '../broker/pair/pair.ts', '../environment.ts', '../contract.ts'],
-      ...['node:crypto', '@smithy/signature-v4'],
-    ],
+    allowed: ['./log/emf.ts', '../broker/pair/pair.ts', '../environment.ts', 'node:crypto', '@smithy/signature-v4'],
     refused: ['../token-function.ts', '../../client/error.ts', '../../lib/settings/names.ts'],
   },
   'functions/aws/log/emf.ts': {
-    allowed: [
-      ...['./audit-log.ts', '../function-url.ts', '../sealing/sealing.ts', '../../broker/pair/pair.ts'],
-      ...['../../environment.ts', '../../contract.ts', 'node:crypto'],
-    ],
+    allowed: ['./audit-log.ts', '../sealing/sealing.ts', '../../broker/pair/pair.ts', '../../contract.ts'],
     refused: ['../../token-function.ts', '../../../client/error.ts', '../../../lib/settings/names.ts'],
   },
   'functions/token.ts': {
     allowed: ['./aws/log/emf.ts', './broker/pair/pair.ts', './contract.ts', 'node:crypto'],
     refused: ['../client/error.ts', '../lib/settings/names.ts', '../bin/app.ts'],
   },
-  'functions/health.ts': {
-    allowed: ['./health-function.ts', '../client/error.ts'],
-    refused: ['../lib/settings/names.ts'],
-  },
-  'functions/health-function.ts': {
-    allowed: ['./aws/log/emf.ts', '../client/error.ts'],
-    refused: ['../lib/settings/names.ts'],
-  },
-  'functions/release-check.ts': {
-    allowed: ['./release-check-function.ts', '../client/error.ts'],
-    refused: ['../lib/settings/names.ts'],
-  },
-  'functions/release-check-function.ts': {
-    allowed: ['./health-function.ts', '../client/error.ts'],
-    refused: ['../lib/settings/names.ts'],
-  },
+  ...Object.fromEntries(
+    ['health.ts', 'health-function.ts', 'release-check.ts', 'release-check-function.ts'].map((file) => [
+      `functions/${file}`,
+      { allowed: ['./aws/log/emf.ts', '../client/error.ts'], refused: ['../lib/settings/names.ts'] },
+    ]),
+  ),
   'lib/token-broker-stack.ts': {
     allowed: ['./token/canary.ts', '../functions/environment.ts', '../functions/contract.ts', 'aws-cdk-lib'],
     refused: ['../functions/token.ts', '../functions/broker/pair/pair.ts', '../client/error.ts', '../bin/app.ts'],
   },
   'lib/token/canary.ts': {
-    allowed: [
-      ...['./lambda-function.ts', '../settings/names.ts', 'aws-cdk-lib'],
-      ...['../../functions/environment.ts', '../../functions/contract.ts'],
-    ],
+    allowed: ['./lambda-function.ts', '../settings/names.ts', 'aws-cdk-lib', '../../functions/contract.ts'],
     refused: ['../environments.ts', '../../functions/token.ts', '../../client/error.ts', '../../bin/app.ts'],
   },
   'client/error.ts': {
@@ -70,17 +47,14 @@ const ARROWS: Readonly<Record<string, { readonly allowed: readonly string[]; rea
   },
   'client/commands/token.ts': {
     allowed: ['../index.ts', './options.ts', '../../functions/contract.ts', 'commander'],
-    refused: [
-      '../token-broker.ts',
-      '../../functions/environment.ts',
-      '../../lib/settings/names.ts',
-      '../../bin/app.ts',
-    ],
+    refused: ['../token-broker.ts', '../../functions/environment.ts', '../../lib/settings/names.ts'],
   },
   'bin/commands/client.ts': {
     allowed: [
-      ...['./client/put.ts', '../app.ts', '../../lib/settings/names.ts', '../../functions/broker/pair/pair.ts'],
-      ...['../../client/index.ts', '../../client/commands/token.ts'],
+      './client/put.ts',
+      '../../lib/settings/names.ts',
+      '../../client/index.ts',
+      '../../client/commands/token.ts',
     ],
     refused: ['../../client/error.ts', '../../test/support/example.ts'],
   },

@@ -11,7 +11,7 @@ import { exampleRule, exampleService } from '../../test/support/example.ts';
 import { bundleAsStack } from '../../test/support/stack-bundle.ts';
 import { PAIR } from './exchange.ts';
 
-export type Variant = 'broker' | 'empty' | 'sdk' | 'cdk' | 'stack';
+export type Variant = 'broker' | 'calls' | 'empty' | 'sdk' | 'cdk' | 'stack';
 
 export interface Bundles {
   /** Where each variant's bundle lies. */
@@ -33,8 +33,10 @@ export async function makeBundles(folder: string, authUrl: string): Promise<Bund
   const asset = assets['token-broker-prod'] ?? {};
   for (const [name, content] of Object.entries(asset)) await writeFile(join(broker, name), content);
   const memoryHits = join(folder, 'memory-hits.mjs');
-  const { outputFiles } = await bundleAsStack(fileOf('memory-hits.ts'));
-  await writeFile(memoryHits, outputFiles[0]?.contents ?? '');
+  await bundleAsBroker('memory-hits.ts', memoryHits);
+  const calls = join(folder, 'calls');
+  await mkdir(calls);
+  await bundleAsBroker('references/calls.ts', join(calls, 'index.mjs'));
   const runtimeClient = join(folder, 'runtime-client.mjs');
   await bundle('runtime-client.ts', runtimeClient, 'esm');
   const [empty = '', sdk = '', stack = ''] = await Promise.all(
@@ -48,12 +50,18 @@ export async function makeBundles(folder: string, authUrl: string): Promise<Bund
   const services = { [PAIR.service]: exampleService({ authUrl }) };
   await writeFile(settings, JSON.stringify({ services, accessRules: [exampleRule()], provenForSeconds: 3_600 }));
   return {
-    folders: { broker, empty, sdk, stack, cdk: await bundleAsCdk('references/sdk.ts', join(folder, 'cdk')) },
+    folders: { broker, calls, empty, sdk, stack, cdk: await bundleAsCdk('references/sdk.ts', join(folder, 'cdk')) },
     runtimeClient,
     memoryHits,
     brokerBytes: Buffer.byteLength(asset['index.mjs'] ?? ''),
     settings,
   };
+}
+
+/** With what the stack gives to the bundler for the token function. */
+async function bundleAsBroker(entry: string, outfile: string): Promise<void> {
+  const { outputFiles } = await bundleAsStack(fileOf(entry));
+  await writeFile(outfile, outputFiles[0]?.contents ?? '');
 }
 
 /** With what the stack gives to the bundler, but without the stand-ins; required as CommonJS they start sooner. */

@@ -13,6 +13,7 @@ export const KINDS = {
     says: 'hit; detail=shared',
     variables: { TOKEN_BROKER_TABLE: TABLES.keeping },
   },
+  calls: { variant: 'calls' },
   sdk: { variant: 'sdk' },
   'sdk, 3 connections': { variant: 'sdk', variables: { SECRETS_MANAGER_CONNECTIONS: '1' } },
   cdk: { variant: 'cdk' },

@@ -20,7 +20,7 @@ export const EVENT = functionUrlEvent(
     body: Buffer.from(JSON.stringify(PAIR)),
   },
   assumedRoleIdentity(exampleRule().role, 'ASIAEXAMPLE'),
-  { requestId: '22222222-3333-4444-8555-666666666666', region: REGION, receivedAt: Date.UTC(2026, 0, 1) },
+  '22222222-3333-4444-8555-666666666666',
 );
 
 /** What AWS answers to the calls of a token request, with the fewest members that let it happen. */

@@ -67,12 +67,12 @@ interface Definition extends Omit<Figure, 'value' | 'byClock' | 'byProcessorTime
 }
 
 const START =
-  'Node, TLS with its certificates, and the client of Secrets Manager are most of both sides, and ours opens its connections sooner, not fewer of them';
+  'the calls alone, without a rule of the broker, take most of it, as the rows about them tell: Node, TLS with its certificates, and the client of Secrets Manager';
 const FIRST =
   'lease, token request and publishing follow one another on both sides; the broker saves what comes before';
-const INIT = '`empty` opens no connection; ours opens two over TLS, sends two requests and goes once through the rules';
-const RESIDENT = 'the code of the client of Secrets Manager, and the buffers of three connections over TLS';
-const HIT = 'code that runs once per call runs from cold caches';
+const INIT = 'the calls alone, without a rule of the broker, take most of it, as the row about them tells';
+const HIT =
+  'it reads code and data from memory that is shared with other machines, and two rows below tell how fast that was';
 const BUNDLE = 'the client of Secrets Manager is 148 kB of it, and the SDK links all of that from the client';
 
 /** The table of what is measured and how little it shall be. */
@@ -85,15 +85,21 @@ export const MEASURES: readonly Definition[] = [
     full: 0.8,
     limited: 0.45,
   }),
+  ...starts('calls-sdk', '`calls` ÷ `sdk`', 'calls', 'sdk', {}),
+  ...starts('calls-cdk', '`calls` ÷ `cdk`', 'calls', 'cdk', {}),
+  ...starts('calls-stack', '`calls` ÷ `stack`', 'calls', 'stack', {}),
   single('first-miss-sdk', 'first miss ÷ `sdk`', 0.3, FIRST, ratio(first, 'full', 'broker', 'sdk')),
   single('init', 'init with everything ÷ `empty`', 2.55, INIT, ratio(init, 'full', 'broker', 'empty')),
-  single('memory-hit-microseconds', 'memory hit in process, caches of the core evicted, in µs', 40, HIT, (samples) =>
-    median(samples.hits.afterCore),
+  single('init-calls', 'init of `calls` ÷ `empty`', undefined, INIT, ratio(init, 'full', 'calls', 'empty')),
+  single('memory-hit-microseconds', 'memory hit in process, caches of the core evicted, in µs', 40, HIT, ({ hits }) =>
+    median(hits.evicted),
   ),
-  single('memory-hit-64', 'the same after 64 MB of other data, in µs', undefined, HIT, (samples) =>
-    median(samples.hits.afterMachine),
+  single('memory-hit-warm', 'the same with warm caches, in µs', undefined, HIT, ({ hits }) => median(hits.warm)),
+  single('memory-line', 'reading one line of memory, caches evicted, in ns', undefined, HIT, ({ hits }) =>
+    median(hits.lineNanoseconds),
   ),
-  single('resident-memory', 'memory after the first token ÷ `empty`', 1.3, RESIDENT, residentMemory),
+  single('resident-memory', 'memory after the first token ÷ `empty`', 1.3, INIT, residentMemory('broker')),
+  single('resident-calls', 'memory of `calls` ÷ `empty`', undefined, INIT, residentMemory('calls')),
   single('bundle-kilobytes', 'token bundle, in kB', 215, BUNDLE, ({ bundleBytes }) => bundleBytes / 1_000),
 ];
 
@@ -151,7 +157,7 @@ function ratio(spent: Spent, series: SeriesName, kind: KindName, reference: Kind
   };
 }
 
-function residentMemory({ rounds }: Samples): number {
+function residentMemory(kind: KindName): Definition['measure'] {
   const memory = ({ residentBytes }: ColdStart) => residentBytes ?? Number.NaN;
-  return median(rounds.flatMap(({ full }) => (full ? memory(full.broker) / memory(full.empty) : [])));
+  return ({ rounds }) => median(rounds.flatMap(({ full }) => (full ? memory(full[kind]) / memory(full.empty) : [])));
 }

@@ -33,12 +33,14 @@ export interface Measured {
   readonly hits: MemoryHits;
 }
 
-/** What answers from memory took in process, in microseconds. */
+/** What answers from memory took in process. */
 export interface MemoryHits {
-  /** Before each, the caches of the core had been filled by others. */
-  readonly afterCore: readonly number[];
-  /** Also most of what all cores share, and of the page tables. */
-  readonly afterMachine: readonly number[];
+  /** In microseconds; before each, others had filled the caches of the core. */
+  readonly evicted: number[];
+  /** In microseconds, right after the one before. */
+  readonly warm: number[];
+  /** What one line of memory took to read, in nanoseconds, after others had filled the caches of the core. */
+  readonly lineNanoseconds: number[];
 }
 
 /** Measures all kinds in turn, so that the other work of the machine meets all of them. */

@@ -1,5 +1,5 @@
-// A program that answers a request from memory as often as it is told, and prints how many microseconds each answer took.
-// It has the token function's code as the stack bundles it; AWS and the service are in the process, and no line is written.
+// A program that answers a request from memory as often as it is told, and prints how long each answer took. It has the token
+// function's code as the stack bundles it; AWS and the service are in the process, and no line is written.
 
 import { countCalls } from './counted-calls.ts';
 import { EVENT } from './exchange.ts';
@@ -8,27 +8,45 @@ import type { MemoryHits } from './measure.ts';
 const count = Number(process.argv[2]);
 const { startEnvironment, calls } = countCalls();
 const { handler } = startEnvironment();
-const CACHE_LINE = 64;
-const context = { getRemainingTimeInMillis: () => 15_000 };
+const hit = () => handler(EVENT, { getRemainingTimeInMillis: () => 15_000 });
 
-await handler(EVENT, context);
+await hit();
 calls();
 // First without a look at the clock: until then Node is busy compiling code that runs often.
-for (let n = 0; n < count; n += 1) await handler(EVENT, context);
+for (let n = 0; n < count; n += 1) await hit();
 
-// Between two calls of a function, others have used the processor: twice what a core has for itself, or far more.
-const hits = { afterCore: await hitsAfter(4), afterMachine: await hitsAfter(64) } satisfies MemoryHits;
+/** Twice what a core has for itself: between two calls of a function, others have used the processor. */
+const others = new Uint8Array(4 * 1024 * 1024);
+const LINE_BYTES = 64;
+const LINES = 4_096;
+const LINE = LINE_BYTES / Uint32Array.BYTES_PER_ELEMENT;
+/** Each line holds the place of the next one, in an order that goes through all of them and that a processor cannot guess. */
+const chain = new Uint32Array(LINES * LINE);
+for (let n = 0; n < LINES; n += 1) chain[n * LINE] = ((1_229 * n + 2_531) % LINES) * LINE;
+
+const hits: MemoryHits = { evicted: [], warm: [], lineNanoseconds: [] };
+for (let n = 0; n < count; n += 1) {
+  fillCaches(n);
+  hits.evicted.push(await microseconds(hit));
+  hits.warm.push(await microseconds(hit));
+  fillCaches(n);
+  hits.lineNanoseconds.push((1_000 * (await microseconds(readChain))) / LINES);
+}
 if (calls().length > 0) throw new Error('An answer did not come from memory.');
 process.stdout.write(JSON.stringify(hits));
 
-async function hitsAfter(megabytes: number): Promise<readonly number[]> {
-  const others = new Uint8Array(megabytes * 1024 * 1024);
-  const microseconds: number[] = [];
-  for (let n = 0; n < count; n += 1) {
-    for (let byte = 0; byte < others.length; byte += CACHE_LINE) others[byte] = n;
-    const startedAt = performance.now();
-    await handler(EVENT, context);
-    microseconds.push(1_000 * (performance.now() - startedAt));
-  }
-  return microseconds;
+function fillCaches(value: number): void {
+  for (let byte = 0; byte < others.length; byte += LINE_BYTES) others[byte] = value;
+}
+
+function readChain(): void {
+  let place = 0;
+  do place = chain[place] ?? 0;
+  while (place !== 0);
+}
+
+async function microseconds(work: () => unknown): Promise<number> {
+  const startedAt = performance.now();
+  await work();
+  return 1_000 * (performance.now() - startedAt);
 }

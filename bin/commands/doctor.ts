@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { addDoctorCommand, type DoctorOptions, type EndedCall } from '../../client/commands/doctor.ts';
-import { askAws, findCredentials, suffixOf } from '../../client/commands/identity.ts';
+import { addDoctorCommand, type DoctorOptions } from '../../client/commands/doctor.ts';
+import { askAws, findCredentials } from '../../client/commands/identity.ts';
 import { ask, isMissing } from '../../client/commands/reach.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { failed, ok, type Step, unknown } from '../../client/commands/step.ts';
@@ -34,7 +34,7 @@ interface OperatorOptions extends DoctorOptions {
   readonly operator?: boolean;
 }
 
-async function* lookFurther(shell: Shell, { options, cause }: EndedCall): AsyncGenerator<Step> {
+async function* lookFurther(shell: Shell, options: DoctorOptions, cause: string | undefined): AsyncGenerator<Step> {
   // `commander` gives them all to the command, its caller's and ours.
   const { authUrl, operator, ...given } = options as OperatorOptions;
   const { environment, client, service } = given;
@@ -200,15 +200,10 @@ type Query = (members: Readonly<Record<string, string>>) => ReturnType<typeof as
 async function askQueries(shell: Shell, service: 'iam' | 'sns', { region: own }: Place): Promise<Query | undefined> {
   const { credentials } = await findCredentials(shell);
   if (credentials === undefined) return undefined;
-  const { standIn, host, region, Version } = {
-    iam: { standIn: shell.env.AWS_ENDPOINT_URL_IAM, host: 'iam', region: 'us-east-1', Version: '2010-05-08' },
-    sns: { standIn: shell.env.AWS_ENDPOINT_URL_SNS, host: `sns.${own}`, region: own, Version: '2010-03-31' },
+  const { region, Version } = {
+    iam: { region: 'us-east-1', Version: '2010-05-08' },
+    sns: { region: own, Version: '2010-03-31' },
   }[service];
   return (members) =>
-    askAws({
-      ...{ service, region, credentials, method: 'POST', path: '/', query: {} },
-      url: new URL(standIn || `https://${host}.amazonaws.com${suffixOf(region)}`),
-      body: new URLSearchParams({ ...members, Version }).toString(),
-      signal: shell.signal,
-    });
+    askAws(shell, { service, region, credentials, body: `${new URLSearchParams({ ...members, Version })}` });
 }

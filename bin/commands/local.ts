@@ -5,9 +5,9 @@ import { parseName } from '../../client/commands/options.ts';
 import { printLine, talk } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { causeWord } from '../../functions/aws/calls.ts';
-import { readPorts } from '../local/config.ts';
+import { readPort } from '../local/config.ts';
 import { exportLine, type ShellFile, shellFile, UNSET_LINE, UNSET_OTHERS } from '../local/shell.ts';
-import { INCIDENT_PATH, INCIDENTS } from '../local/token-service/answer.ts';
+import { INCIDENT_PATH, INCIDENTS } from '../local/token-service/incidents.ts';
 import { checkService, isLocal } from './shared/environment.ts';
 
 /** `env`: the variables with which a terminal asks the broker of `npm start` as one of its callers. */
@@ -37,7 +37,7 @@ export function addEnvCommand(program: Command, shell: Shell): void {
 
 function portOf({ env }: Shell, command: Command): number {
   try {
-    return readPorts({ PORT: env.PORT }).port;
+    return readPort(env.PORT);
   } catch {
     return command.error('error: PORT is not the port of a local broker');
   }

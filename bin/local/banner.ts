@@ -1,27 +1,38 @@
-import type { LocalCaller, LocalConfig } from '../../lib/settings/local-config.ts';
+import type { LocalConfig } from '../../lib/settings/local-config.ts';
 import type { LocalBroker } from './broker.ts';
 import { envCommand, exportLine, quote, roleName, shellCallers, shellVariables, UNSET_OTHERS } from './shell.ts';
 
 /** What `npm start` says when it is ready: where, and commands to copy and paste. */
-export function greeting(broker: LocalBroker, pageUrl: string, moved: readonly string[]): string {
-  const { url, config, tokenServiceUrl } = broker;
-  const lines = [
+export function greeting(broker: LocalBroker, pageUrl: string): string {
+  const { url, config, tokenServiceUrl, moved } = broker;
+  return [
     `token broker ready on ${url}`,
     `watch and try it on ${pageUrl}`,
     ...moved,
     '',
     ...callerLines(config),
-  ];
-  if (tokenServiceUrl !== undefined) lines.push('', `The services' stand-in is ${tokenServiceUrl}`);
-  const call = exampleCall(config);
-  lines.push(
+    ...(tokenServiceUrl === undefined ? [] : ['', `The services' stand-in is ${tokenServiceUrl}`]),
     '',
-    ...(call ? commandLines(broker, call) : ['No access rule names a caller, so no caller gets a token.']),
-  );
-  return [...lines, '', 'Ctrl-C ends it.', ''].join('\n');
+    ...commandLines(broker),
+    '',
+    'Ctrl-C ends it.',
+    '',
+  ].join('\n');
 }
 
-function commandLines(broker: LocalBroker, { caller, client, service }: ExampleCall): string[] {
+function callerLines({ callers, accessRules }: LocalConfig): readonly string[] {
+  const names = (list: readonly string[] | 'all') => (list === 'all' ? 'all' : list.join(', '));
+  return callers.map(({ role }) => {
+    const rules = accessRules.filter((rule) => rule.role === role);
+    const may = rules.map(({ clients, services }) => `${names(clients)} on ${names(services)}`).join('; ');
+    return `  ${roleName(role).padEnd(12)} may act for ${may === '' ? 'no client' : may}`;
+  });
+}
+
+function commandLines(broker: LocalBroker): readonly string[] {
+  const call = exampleCall(broker.config);
+  if (call === undefined) return ['No access rule names a caller, so no caller gets a token.'];
+  const { caller, client, service } = call;
   const { accessKeyId, secretAccessKey, role } = caller;
   return [
     `Ask for a token as ${roleName(role)}:`,
@@ -35,33 +46,24 @@ function commandLines(broker: LocalBroker, { caller, client, service }: ExampleC
   ];
 }
 
-function operatorLines(broker: LocalBroker, client: string): string[] {
-  const key = shellCallers(broker).get('operator');
-  if (key === undefined) return [];
-  const { role, accessKeyId, secretAccessKey } = key;
-  const commands = key === broker.brokerKey ? ['client list'] : [`client check ${client}`, 'health --run'];
+function operatorLines({ url, config }: LocalBroker, client: string): readonly string[] {
+  const operator = shellCallers(config).get('operator');
+  if (operator === undefined) return [];
+  const { role, accessKeyId, secretAccessKey } = operator;
   return [
     '',
     `Then look after the clients as ${roleName(role)}:`,
     `  ${exportLine({ AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey })}`,
-    ...commands.map((command) => `  npm run --silent token-broker -- ${command}`),
+    `  npm run --silent token-broker -- client check ${client}`,
+    '  npm run --silent token-broker -- health --run',
     '',
     'Or with the variables of any caller at once:',
-    `  ${envCommand(broker.url, 'operator')}`,
+    `  ${envCommand(url, 'operator')}`,
   ];
 }
 
-function callerLines(config: LocalConfig): string[] {
-  const names = (list: readonly string[] | 'all') => (list === 'all' ? 'all' : list.join(', '));
-  return config.callers.map(({ role }) => {
-    const rules = config.accessRules.filter((rule) => rule.role === role);
-    const may = rules.map(({ clients, services }) => `${names(clients)} on ${names(services)}`).join('; ');
-    return `  ${roleName(role).padEnd(12)} may act for ${may === '' ? 'no client' : may}`;
-  });
-}
-
 /** A caller and a pair that it may ask for, to show in an example; `undefined` when no rule names a caller. */
-function exampleCall({ callers, accessRules, services, credentials }: LocalConfig): ExampleCall | undefined {
+function exampleCall({ callers, accessRules, services, credentials }: LocalConfig) {
   for (const caller of callers) {
     const rule = accessRules.find(({ role, operations }) => role === caller.role && operations.includes('token'));
     const client = rule?.clients === 'all' ? Object.keys(credentials)[0] : rule?.clients[0];
@@ -69,12 +71,6 @@ function exampleCall({ callers, accessRules, services, credentials }: LocalConfi
     if (client !== undefined && service !== undefined) return { caller, client, service };
   }
   return undefined;
-}
-
-interface ExampleCall {
-  readonly caller: LocalCaller;
-  readonly client: string;
-  readonly service: string;
 }
 
 /** One line of a function's log as a person reads it: outcome, pair, caller, where the token came from, how long it took. */

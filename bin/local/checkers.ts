@@ -1,115 +1,69 @@
-import { randomUUID } from 'node:crypto';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createHealthFunction } from '../../functions/health-function.ts';
 import type { LocalCaller, LocalConfig } from '../../lib/settings/local-config.ts';
 import type { LabelUpdate } from './aws/secret-store.ts';
 import type { StandInOptions } from './aws/server.ts';
 import { type PublishedMessage, startSns, startSts } from './aws/sns-sts.ts';
-import { randomKey } from './config.ts';
-import { FUNCTION_ACCOUNT } from './function-url/event.ts';
-import { listenNear, refuseForeign, sendJson, stop } from './loopback.ts';
+import { json, type LoopbackServer, type ReceivedRequest, serve } from './loopback.ts';
 
-const TOPIC_ARN = `arn:aws:sns:us-east-1:${FUNCTION_ACCOUNT}:token-broker-local`;
-
-/** Keys of the stack's own roles: `health` may check every pair, `probe` nothing. */
-export interface CheckerKeys {
-  readonly health: LocalCaller;
-  readonly probe: LocalCaller;
-}
-
-/** Makes keys that the Function URL has to know beside those of the callers. */
-export function createCheckerKeys(): CheckerKeys {
-  const roleOf = (name: string) => `arn:aws:iam::${FUNCTION_ACCOUNT}:role/token-broker-${name}-local`;
-  return { health: randomKey(roleOf('health')), probe: randomKey(roleOf('probe')) };
-}
-
-export interface LocalCheckers {
-  /** Where `POST /health-run` starts what the schedule starts in AWS. */
-  readonly controlUrl: string;
-  /** What EventBridge does when Secrets Manager moves a stage. */
-  readonly labelUpdated: (update: LabelUpdate) => Promise<unknown>;
-  readonly close: () => Promise<void>;
-}
+const TOPIC_ARN = 'arn:aws:sns:us-east-1:111111111111:token-broker-local';
 
 /** Starts a server so many ports behind the broker's, where it can, and ends it with the broker. */
-export type StartBeside = <Server extends { readonly url: string; readonly close: () => Promise<void> }>(
+export type StartBeside = <Started extends LoopbackServer>(
   offset: number,
   name: string,
-  start: (wanted: number) => Promise<Server>,
-) => Promise<Server>;
+  start: (port: number) => Promise<Started>,
+) => Promise<Started>;
 
-interface Options extends StandInOptions {
+interface Options extends Pick<StandInOptions, 'keys'> {
   readonly environment: string;
   readonly tableName: string;
   /** The broker's Function URL. */
   readonly url: string;
   readonly config: LocalConfig;
-  readonly checkerKeys: CheckerKeys;
+  /** Keys of the stack's own roles: `health` may check every pair, `probe` nothing. */
+  readonly checkerKeys: { readonly health: LocalCaller; readonly probe: LocalCaller };
   readonly write: (line: string) => void;
   readonly onMessage: (message: PublishedMessage) => void;
   readonly startBeside: StartBeside;
 }
 
-/** Starts the health function, with stand-ins for the topic of the operators and for STS. */
-export async function startCheckers(options: Options): Promise<LocalCheckers> {
+/** Starts the health function, with stand-ins for the topic of the operators, for STS and for the schedule. */
+export async function startCheckers(options: Options) {
   const { environment, tableName, url, config, keys, checkerKeys, write, onMessage, startBeside } = options;
-  const startTopic = (port: number) => startSns({ keys, topicArn: TOPIC_ARN, onMessage, port });
-  const sns = await startBeside(7, 'SNS', startTopic);
-  const sts = await startSts({ keys, roles: [checkerKeys.probe] });
+  const sns = await startBeside(7, 'SNS', (port) => startSns({ keys, topicArn: TOPIC_ARN, onMessage, port }));
+  const sts = await startBeside(8, 'STS', (port) => startSts({ keys, roles: [checkerKeys.probe], port }));
   Object.assign(process.env, { AWS_ENDPOINT_URL_SNS: sns.url, AWS_ENDPOINT_URL_STS: sts.url });
 
   const services = Object.keys(config.services);
-  const health = createHealthFunction({
-    environment,
-    tableName,
-    url,
-    services,
-    singleTokenServices: services.filter((service) => config.services[service]?.singleActiveToken),
-    topicArn: TOPIC_ARN,
-    probeRoleArn: checkerKeys.probe.role,
-    intervalSeconds: config.provenForSeconds,
-    credentials: checkerKeys.health,
-    write,
-  });
-  const server = createServer((request, response) => void answerControl(request, response));
-  const control = await startBeside(6, 'the schedule', async (wanted) => ({
-    url: `http://127.0.0.1:${await listenNear(server, wanted)}`,
-    close: () => stop(server),
-  }));
+  const variables = {
+    TOKEN_BROKER_ENVIRONMENT: environment,
+    TOKEN_BROKER_URL: url,
+    TOKEN_BROKER_TABLE: tableName,
+    TOKEN_BROKER_SERVICES: services.join(' '),
+    TOKEN_BROKER_SINGLE_TOKEN_SERVICES: services.filter((name) => config.services[name]?.singleActiveToken).join(' '),
+    TOKEN_BROKER_TOPIC: TOPIC_ARN,
+    TOKEN_BROKER_PROBE_ROLE: checkerKeys.probe.role,
+    TOKEN_BROKER_HEALTH_INTERVAL_SECONDS: `${config.provenForSeconds}`,
+  };
+  const health = createHealthFunction(variables, { credentials: checkerKeys.health, write });
 
-  /** `POST /health-run` runs the health function once and answers with its result; no page of a browser can ask for it. */
-  async function answerControl(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const refused = refuseForeign(request);
-    if (refused !== undefined) return sendJson(response, refused.status, { message: refused.message });
-    if (request.method !== 'POST' || request.url !== '/health-run') {
-      return sendJson(response, 404, { message: 'POST /health-run' });
-    }
-    try {
-      sendJson(response, 200, { ...(await health({}, CONTEXT)) });
-    } catch (error) {
-      sendJson(response, 500, { message: error instanceof Error ? error.message : 'the health run failed' });
-    }
+  /** `POST /health-run` runs the health function once and answers with its result. */
+  async function answerControl({ method, path }: ReceivedRequest) {
+    if (method !== 'POST' || path !== '/health-run') return json(404, { message: 'POST /health-run' });
+    return health({}, CONTEXT).then(
+      (result) => json(200, result),
+      (error: unknown) => json(500, { message: error instanceof Error ? error.message : 'the health run failed' }),
+    );
   }
 
+  const control = await startBeside(6, 'the schedule', (port) => serve(answerControl, { port, refusesForeign: true }));
   return {
     controlUrl: control.url,
-    labelUpdated: (update) => health(labelUpdatedEvent(update), CONTEXT),
-    close: sts.close,
-  };
-}
-
-/** @see https://docs.aws.amazon.com/secretsmanager/latest/userguide/monitoring-eventbridge.html */
-function labelUpdatedEvent({ name, arn, versionId, label }: LabelUpdate) {
-  return {
-    version: '0',
-    id: randomUUID(),
-    'detail-type': 'Secret Label Updated',
-    source: 'aws.secretsmanager',
-    account: FUNCTION_ACCOUNT,
-    time: new Date().toISOString(),
-    region: 'us-east-1',
-    resources: [arn],
-    detail: { name, arn, versionId, labelUpdated: label },
+    /** What EventBridge does when Secrets Manager moves a stage. */
+    labelUpdated: ({ label, ...detail }: LabelUpdate) => {
+      const event = { source: 'aws.secretsmanager', detail: { ...detail, labelUpdated: label } };
+      return health({ ...event, 'detail-type': 'Secret Label Updated' }, CONTEXT);
+    },
   };
 }
 

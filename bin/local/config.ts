@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { LocalCaller } from '../../lib/settings/local-config.ts';
-import { MAX_PORT } from './loopback.ts';
 
-/** The local callers of `npm start`; made-up keys that only this machine's Function URL stand-in knows. */
+/** The local callers of `npm start`; made-up keys that only this machine's stand-ins know. */
 const CALLERS = [
   caller('billing', 'AKIDLOCALBILLING', 'local-billing-secret'),
   caller('reporting', 'AKIDLOCALREPORTING', 'local-reporting-secret'),
@@ -45,7 +44,8 @@ function caller(name: string, accessKeyId: string, secretAccessKey: string) {
   return { role: roleArn(name), accessKeyId, secretAccessKey };
 }
 
-function roleArn(name: string): string {
+/** The ARN of a role in the account of the stand-ins. */
+export function roleArn(name: string): string {
   return `arn:aws:iam::111111111111:role/${name}`;
 }
 
@@ -65,34 +65,8 @@ export const LOCAL_ENVIRONMENT = 'local';
 /** Where the broker listens unless `PORT` says otherwise. */
 export const DEFAULT_PORT = '8788';
 
-/** Where `npm start` listens; 0 stands for a free port. */
-export interface Ports {
-  readonly port: number;
-  readonly pagePort: number;
-  /** Whether the page may listen elsewhere when its port is taken: `PAGE_PORT` is not set. */
-  readonly pageMayMove: boolean;
-}
-
-/** Reads `PORT` and `PAGE_PORT`: without the second the page is beside the broker. */
-export function readPorts({ PORT, PAGE_PORT }: Readonly<Record<string, string | undefined>>): Ports {
-  const port = parsePort('PORT', PORT ?? DEFAULT_PORT);
-  const pagePort = PAGE_PORT === undefined ? portBeside(port, 1) : parsePort('PAGE_PORT', PAGE_PORT);
-  return { port, pagePort, pageMayMove: PAGE_PORT === undefined };
-}
-
-function parsePort(variable: string, text: string): number {
-  if (/^\d{1,5}$/.test(text) && Number(text) <= MAX_PORT) return Number(text);
-  throw new Error(`${variable} must be a port number, not "${text}"`);
-}
-
-/** Where a stand-in should listen, so that variables once pasted hold when the broker is started again. */
-export function portBeside(port: number, offset: number): number {
-  return port === 0 ? 0 : port + offset;
-}
-
-/** Says that a server listens elsewhere than on the port that was wanted. */
-export function movedText(name: string, wanted: number, url: string): readonly string[] {
-  if (wanted === 0 || url.endsWith(`:${wanted}`)) return [];
-  const reason = wanted > MAX_PORT ? `there is no port ${wanted}` : `port ${wanted} is taken`;
-  return [`The address of ${name} is ${url}, because ${reason}.`];
+/** Reads `PORT`; 0 stands for a free one. */
+export function readPort(text = DEFAULT_PORT): number {
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new Error(`PORT must be a port number, not "${text}"`);
 }

@@ -1,5 +1,5 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import type { LocalCaller } from '../../lib/settings/local-config.ts';
+import type { LocalCaller, LocalConfig } from '../../lib/settings/local-config.ts';
 import type { LocalBroker } from './broker.ts';
 import { DEFAULT_PORT, LOCAL_ENVIRONMENT } from './config.ts';
 
@@ -27,10 +27,10 @@ export function shellVariables(
   { url, config, controlUrl, tokenServiceUrl }: LocalBroker,
   { accessKeyId, secretAccessKey }: LocalCaller,
 ): ShellVariables {
-  const { AWS_REGION } = process.env;
+  const { AWS_REGION, AWS_ENDPOINT_URL_SECRETS_MANAGER, AWS_ENDPOINT_URL_DYNAMODB } = process.env;
   return {
-    AWS_ENDPOINT_URL_SECRETS_MANAGER: process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER,
-    AWS_ENDPOINT_URL_DYNAMODB: process.env.AWS_ENDPOINT_URL_DYNAMODB,
+    AWS_ENDPOINT_URL_SECRETS_MANAGER,
+    AWS_ENDPOINT_URL_DYNAMODB,
     AWS_ENDPOINT_URL_CLOUDWATCH_LOGS: process.env.AWS_ENDPOINT_URL_CLOUDWATCH_LOGS,
     TOKEN_BROKER_CONTROL_URL: controlUrl,
     TOKEN_BROKER_STAND_IN_URL: tokenServiceUrl,
@@ -44,14 +44,10 @@ export function shellVariables(
   };
 }
 
-/**
- * Whose variables there are, by the name of the role, and `operator`: a role that has the operation `check`, because with it
- * secrets are read and clients checked; without one the broker's own key reads.
- */
-export function shellCallers({ config, brokerKey }: LocalBroker): ReadonlyMap<string, LocalCaller> {
-  const { callers, accessRules } = config;
+/** Whose variables there are, by the name of the role, and `operator`: a role that has the operation `check`. */
+export function shellCallers({ callers, accessRules }: LocalConfig): ReadonlyMap<string, LocalCaller> {
   const rule = accessRules.find(({ operations }) => operations.includes('check'));
-  const operator = callers.find(({ role }) => role === rule?.role) ?? brokerKey;
+  const operator = callers.find(({ role }) => role === rule?.role);
   const named = callers.map((caller) => [roleName(caller.role), caller] as const);
   return new Map([...(operator ? [['operator', operator] as const] : []), ...named]);
 }
@@ -63,10 +59,7 @@ export function roleName(role: string): string {
 
 /** The command that sets variables; those that are `undefined` are left out. */
 export function exportLine(variables: ShellVariables): string {
-  const settings = SHELL_VARIABLES.flatMap((name) => {
-    const value = variables[name];
-    return value === undefined ? [] : [`${name}=${quote(value)}`];
-  });
+  const settings = Object.entries(variables).flatMap(([name, value]) => (value ? [`${name}=${quote(value)}`] : []));
   return `export ${settings.join(' ')}`;
 }
 
@@ -87,13 +80,6 @@ export function quote(text: string): string {
   return /^[\w.:/-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** Takes the variables of a local broker away from this process; tells whether there were any. */
-export function dropShellVariables(): boolean {
-  if (!process.env.TOKEN_BROKER_CONTROL_URL) return false;
-  for (const name of SHELL_VARIABLES) delete process.env[name];
-  return true;
-}
-
 /** What `env` reads of a broker that runs. */
 export interface ShellFile {
   readonly pid: number;
@@ -108,7 +94,7 @@ export function shellFile(port: number | string): URL {
 /** Leaves the variables for `env`, to this user of the machine alone; gives the function that takes them away again. */
 export function leaveShellFile(broker: LocalBroker): () => void {
   const file = shellFile(new URL(broker.url).port);
-  const callers = [...shellCallers(broker)].map(([name, key]) => [name, shellVariables(broker, key)]);
+  const callers = [...shellCallers(broker.config)].map(([name, key]) => [name, shellVariables(broker, key)]);
   rmSync(file, { force: true });
   mkdirSync(new URL('.', file), { recursive: true });
   const content = { pid: process.pid, callers: Object.fromEntries(callers) } satisfies ShellFile;

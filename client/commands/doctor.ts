@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { createTokenBroker, type TokenBroker, TokenBrokerError } from '../index.ts';
 import { adviceFor, explainFailure } from './failure.ts';
 import { examinePermissions, findCredentials, identify } from './identity.ts';
-import { addConnectionOptions, type ConnectionOptions, parseFunctionArn, parseName } from './options.ts';
+import { addConnectionOptions, type CallerOptions, parseFunctionArn, parseName } from './options.ts';
 import { printJson, printLine, talk } from './output.ts';
 import { examineConnection, isMissing, membersOf, readAddress } from './reach.ts';
 import type { Shell } from './shell.ts';
@@ -13,22 +13,14 @@ export interface OperatorView {
   /** The function of an environment: `<name>:<alias>`. */
   readonly functionOf: (environment: string) => string;
   /** Looks further once a call has ended, with this cause or well. */
-  readonly lookFurther: (shell: Shell, call: EndedCall) => AsyncIterable<Step>;
-}
-
-/** A call whose way was followed to its end. */
-export interface EndedCall {
-  readonly options: DoctorOptions;
-  readonly cause: string | undefined;
+  readonly lookFurther: (shell: Shell, options: DoctorOptions, cause: string | undefined) => AsyncIterable<Step>;
 }
 
 /** What a caller tells `doctor`. */
-export interface DoctorOptions extends ConnectionOptions {
-  readonly environment?: string;
+export interface DoctorOptions extends CallerOptions {
   readonly client?: string;
   readonly service?: string;
   readonly functionArn?: string;
-  readonly json?: boolean;
 }
 
 /** `doctor`: why does my call fail? Gives the command, for the options of an operator. */
@@ -52,17 +44,16 @@ export function addDoctorCommand(program: Command, shell: Shell, view?: Operator
           if (!json) printLine(shell, `${WORDS[step.outcome]}  ${step.step.padEnd(15)}  ${step.detail}`);
         };
         for await (const step of examine(shell, options, view)) tell(step);
-        const ended = { options, cause: causeIn(steps)?.cause };
-        for await (const step of view?.lookFurther(shell, ended) ?? []) tell(step);
-        conclude(shell, steps, options);
+        for await (const step of view?.lookFurther(shell, options, causeIn(steps)?.cause) ?? []) tell(step);
+        const { cause, advice } = causeIn(steps) ?? {};
+        if (json) printJson(shell, { environment: options.environment, ok: cause === undefined, cause, advice, steps });
+        talk(shell, cause === undefined ? 'Nothing is wrong.' : `${cause}: ${advice}`);
+        if (cause !== undefined) shell.exitCode = 1;
       });
     });
 }
 
-/**
- * Follows a call from this machine to the token endpoint, and stops where it fails. The cause is that of the last step
- * which has one: what is found out afterwards only makes it more exact.
- */
+/** Follows a call from this machine to the token endpoint, and stops where it fails. */
 async function* examine(shell: Shell, options: DoctorOptions, view: OperatorView | undefined): AsyncGenerator<Step> {
   const { step: address, endpoint } = readAddress(options.url ?? '', options.region);
   yield address;
@@ -96,29 +87,22 @@ async function call(shell: Shell, broker: TokenBroker, options: DoctorOptions): 
   const { environment, client, service } = options;
   try {
     if (client === undefined || service === undefined) {
-      return ok(
-        step,
-        `The broker takes your signature: you are ${(await broker.whoami({ signal: shell.signal })).role}`,
-      );
+      const { role } = await broker.whoami({ signal: shell.signal });
+      return ok(step, `The broker takes your signature: you are ${role}`);
     }
-    const token = await broker.token({ client, service, signal: shell.signal });
-    return ok(
-      step,
-      `A token was issued, ${token.fingerprint}, until ${token.expiresAtBroker ?? new Date(token.expiresAt).toISOString()}`,
-    );
+    const { fingerprint, expiresAtBroker } = await broker.token({ client, service, signal: shell.signal });
+    return ok(step, `A token was issued, ${fingerprint}, until ${expiresAtBroker}`);
   } catch (failure) {
     if (!(failure instanceof TokenBrokerError) || failure.type === 'aborted') throw failure;
     const { type, message, problem, retryAfterSeconds } = failure;
     // A broker that is older than this command answers no other question without a pair.
     if (client === undefined && type === 'not-found') return ok(step, 'The broker takes your signature and answers');
     // A broker that may not read the secret does not ask its caller to come back later.
-    if (type === 'secrets-unavailable' && retryAfterSeconds === undefined)
-      return failed(step, 'secret-denied', message);
+    const isDenied = type === 'secrets-unavailable' && retryAfterSeconds === undefined;
+    if (isDenied) return failed(step, 'secret-denied', message);
     const shape = problem?.response_shape;
-    const { status } = membersOf(shape);
-    if (type === 'token-endpoint-error' && isMissing(status)) {
-      return { ...failed(step, 'token-path-wrong', message), shape };
-    }
+    const isPathWrong = type === 'token-endpoint-error' && isMissing(membersOf(shape).status);
+    if (isPathWrong) return { ...failed(step, 'token-path-wrong', message), shape };
     const advice = adviceFor(failure, { environment, client });
     return { step, outcome: 'failed', detail: message, cause: type, advice, ...(shape !== undefined && { shape }) };
   }
@@ -126,13 +110,7 @@ async function call(shell: Shell, broker: TokenBroker, options: DoctorOptions): 
 
 const WORDS = { ok: 'ok    ', failed: 'FAILED', unknown: '?     ' } as const;
 
-function conclude(shell: Shell, steps: readonly Step[], { environment, json }: DoctorOptions): void {
-  const { cause, advice } = causeIn(steps) ?? {};
-  if (json) printJson(shell, { environment, ok: cause === undefined, cause, advice, steps });
-  talk(shell, cause === undefined ? 'Nothing is wrong.' : `${cause}: ${advice}`);
-  if (cause !== undefined) shell.exitCode = 1;
-}
-
+/** What is found out after a cause only makes it more exact. */
 function causeIn(steps: readonly Step[]): Step | undefined {
   return steps.findLast(({ cause }) => cause !== undefined);
 }

@@ -1,6 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { join } from 'node:path';
 import { CommanderError } from 'commander';
 import { PROBLEM_ADVICE } from '../../functions/contract.ts';
 import { TokenBrokerError } from '../index.ts';
@@ -29,19 +26,13 @@ export function aborted(): CommandFailure {
   return new CommandFailure('aborted', 'The command was interrupted', 'Run it again.');
 }
 
-/** What a failure is about. */
+/** What a failure is about: a command line may know no environment, and a failure concern no single client. */
 export interface About {
-  /** Left out by a command line that does not know it. */
   readonly environment?: string | undefined;
-  /** Left out when the failure is about no single client. */
   readonly client?: string | undefined;
 }
 
-/**
- * Does a command's work; when it is refused or cannot be done, says why and what to do, and the exit code is 1.
- *
- * Ctrl-C is answered with 130, as the shell expects, and with no words but those that the work itself has said.
- */
+/** Does a command's work; when that fails, says why and what to do, and ends with 1; after Ctrl-C with 130. */
 export async function explainFailure(
   shell: Shell,
   options: About & { readonly json?: boolean | undefined; readonly url?: string | undefined },
@@ -54,11 +45,11 @@ export async function explainFailure(
     const failure = isFailure(error) ? error : defect(error);
     if (failure.type === 'aborted') throw new CommanderError(INTERRUPTED, failure.type, failure.message);
     if (options.json) printJson(shell, asProblem(failure));
-    const ended = isOfEndedBroker(shell, failure, options.url);
-    talk(shell, `error: ${ended ? `${failure.type}: ${ENDED}` : failure.message}`);
-    talk(shell, ended ? AFTER_END : adviceFor(failure, options));
-    const profile = missingProfile(shell);
-    if (profile !== undefined && failure.type.startsWith('aws-credentials-')) talk(shell, profile);
+    const hasEnded = isOfEndedBroker(shell, failure, options.url);
+    talk(shell, `error: ${hasEnded ? `${failure.type}: ${ENDED}` : failure.message}`);
+    talk(shell, hasEnded ? AFTER_END : adviceFor(failure, options));
+    const profile = emptyProfile(shell);
+    if (profile && failure.type.startsWith('aws-credentials-')) talk(shell, profile);
     const retryAfterSeconds = failure instanceof TokenBrokerError ? failure.retryAfterSeconds : undefined;
     if (retryAfterSeconds !== undefined) talk(shell, `Try again in ${retryAfterSeconds} s.`);
     shell.exitCode = 1;
@@ -67,33 +58,18 @@ export async function explainFailure(
 
 /** Whether nothing listens where a terminal's variables, or `--url`, look for a broker on this machine. */
 function isOfEndedBroker({ env }: Shell, { message }: Failure, url = ''): boolean {
-  const isOfBroker = (name: string) => /^(AWS_ENDPOINT|TOKEN_BROKER)_(\w+_)?URL(_\w+)?$/.test(name);
-  const set = Object.keys(env).filter(isOfBroker);
+  const names = Object.keys(env).filter((name) => /^(AWS_ENDPOINT|TOKEN_BROKER)_(\w+_)?URL(_\w+)?$/.test(name));
   const isHere = (place = '') => /^http:\/\/(127\.0\.0\.1|localhost|\[::1\])(:|\/|$)/.test(place);
-  return message.includes('ECONNREFUSED') && [url, ...set.map((name) => env[name])].some(isHere);
+  return message.includes('ECONNREFUSED') && [url, ...names.map((name) => env[name])].some(isHere);
 }
 
 const ENDED = 'The local broker that the variables of this terminal name has ended.';
 const AFTER_END =
   'Start it again with npm start, or take its variables away: eval "$(npm run --silent token-broker -- env --unset)".';
 
-/** A sentence about the profile that the shell names and no file has. */
-export function missingProfile(shell: Shell): string | undefined {
-  const { AWS_PROFILE: profile, AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE } = shell.env;
-  if (!profile) return undefined;
-  const folder = join(homedir(), '.aws');
-  const files = [AWS_CONFIG_FILE ?? join(folder, 'config'), AWS_SHARED_CREDENTIALS_FILE ?? join(folder, 'credentials')];
-  const sections = files.flatMap((file) => [...textOf(file).matchAll(/^\s*\[\s*(?:profile\s+)?([^\]]+?)\s*\]/gm)]);
-  const isThere = sections.some(([, name]) => name?.replaceAll(/^["']|["']$/g, '') === profile);
-  return isThere ? undefined : `AWS_PROFILE is "${profile}", and neither ${files.join(' nor ')} has such a profile.`;
-}
-
-function textOf(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch {
-    return '';
-  }
+/** A sentence about the profile that the shell names, when no credentials came of it. */
+export function emptyProfile({ env: { AWS_PROFILE: profile } }: Shell): string | undefined {
+  return profile && `AWS_PROFILE is "${profile}": check that it exists and that you are signed in to it.`;
 }
 
 type Failure = TokenBrokerError | CommandFailure;
@@ -110,8 +86,11 @@ function defect(error: unknown): CommandFailure {
   // The lines at the end that are nothing but places: a line of the message can look like one.
   const places = lines.slice(lines.findLastIndex((line) => !PLACE.test(line)) + 1).slice(0, 8);
   const word = /^\w{1,64}$/.test(name) ? name : 'unknown';
-  const at = places.map((line) => line.trim()).join(' ');
-  return new CommandFailure('internal', `The command has a defect: ${word}`, `Report where: ${at}`);
+  return new CommandFailure(
+    'internal',
+    `The command has a defect: ${word}`,
+    `Report where: ${places.map((line) => line.trim()).join(' ')}`,
+  );
 }
 
 const PLACE =
@@ -126,14 +105,10 @@ export function asProblem(error: Failure): Readonly<Record<string, unknown>> {
 
 /** What to do about a failure. */
 export function adviceFor({ type, advice }: Pick<Failure, 'type' | 'advice'>, about: About): string {
-  return withNames(advice ?? (isProblem(type) ? PROBLEM_ADVICE[type] : UNKNOWN), about);
+  const known = new Map<string, string>(Object.entries(PROBLEM_ADVICE)).get(type);
+  const unknown = 'This command line does not know the problem: read its detail, or update it.';
+  return withNames(advice ?? known ?? unknown, about);
 }
-
-function isProblem(type: string): type is keyof typeof PROBLEM_ADVICE {
-  return Object.hasOwn(PROBLEM_ADVICE, type);
-}
-
-const UNKNOWN = 'This command line does not know the problem: read its detail, or update it.';
 
 /** An advice of the contract for one environment and, if there is a single one, one client. */
 export function withNames(advice: string, { environment = '<environment>', client = '<client>' }: About): string {

@@ -3,7 +3,7 @@ import type { defaultProvider } from '@aws-sdk/credential-provider-node';
 import { SignatureV4 } from '@smithy/signature-v4';
 import { ASSUMED_ROLE_ARN } from '../../functions/contract.ts';
 import type { Endpoint } from '../index.ts';
-import { aborted, missingProfile } from './failure.ts';
+import { aborted, emptyProfile } from './failure.ts';
 import { causeWord, membersOf, parseJson } from './reach.ts';
 import type { Shell } from './shell.ts';
 import { failed, ok, type Step, unknown } from './step.ts';
@@ -11,9 +11,7 @@ import { failed, ok, type Step, unknown } from './step.ts';
 type Credentials = Awaited<ReturnType<ReturnType<typeof defaultProvider>>>;
 
 /** Finds the AWS credentials that a call would be signed with; none when they are missing or have expired. */
-export async function findCredentials(
-  shell: Shell,
-): Promise<{ readonly step: Step; readonly credentials?: Credentials }> {
+export async function findCredentials(shell: Shell) {
   const step = 'aws-credentials';
   try {
     const find = shell.credentials ?? (await import('@aws-sdk/credential-provider-node')).defaultProvider();
@@ -27,34 +25,25 @@ export async function findCredentials(
     return { step: ok(step, `${accessKeyId}, ${kind}${end}`), credentials };
   } catch {
     // The chain's own words may quote a profile.
-    return {
-      step: failed(step, 'aws-credentials-missing', missingProfile(shell) ?? 'No source of AWS credentials gave any'),
-    };
+    const detail = emptyProfile(shell) || 'No source of AWS credentials gave any';
+    return { step: failed(step, 'aws-credentials-missing', detail) };
   }
 }
 
 /** Asks AWS whose the credentials are. */
-export async function identify(
-  shell: Shell,
-  credentials: Credentials,
-  { url, region }: Endpoint,
-): Promise<{ readonly step: Step; readonly account?: string }> {
+export async function identify(shell: Shell, credentials: Credentials, { url, region }: Endpoint) {
   const step = 'identity';
-  const { AWS_ENDPOINT_URL_STS: standIn } = shell.env;
-  if (url.protocol === 'http:' && !standIn) {
-    return { step: unknown(step, 'A local broker knows its callers by itself') };
-  }
-  const { text, word } = await askAws({
-    ...{ service: 'sts', region, credentials, method: 'POST', path: '/', query: {} },
-    url: new URL(standIn || `https://sts.${region}.amazonaws.com${suffixOf(region)}`),
-    body: 'Action=GetCallerIdentity&Version=2011-06-15',
-    signal: shell.signal,
-  });
+  const isLocal = url.protocol === 'http:' && !shell.env.AWS_ENDPOINT_URL_STS;
+  if (isLocal) return { step: unknown(step, 'A local broker knows its callers by itself') };
+  const body = 'Action=GetCallerIdentity&Version=2011-06-15';
+  const { text, word } = await askAws(shell, { service: 'sts', region, credentials, body });
   const arn = /<Arn>([!-~]{1,2048})<\/Arn>/.exec(text)?.[1];
   if (arn !== undefined) {
     const account = ASSUMED_ROLE_ARN.exec(arn)?.[2];
-    if (account === undefined) return { step: failed(step, 'caller-not-a-role', `You are ${arn}`) };
-    return { step: ok(step, `You are ${arn}`), account };
+    const words = `You are ${arn}`;
+    return account === undefined
+      ? { step: failed(step, 'caller-not-a-role', words) }
+      : { step: ok(step, words), account };
   }
   const code = /<Code>(\w{1,64})<\/Code>/.exec(text)?.[1] ?? word;
   if (/^(ExpiredToken|RequestExpired)/.test(code)) {
@@ -67,24 +56,20 @@ export async function identify(
 }
 
 interface Question {
-  /** Its ARN, or `<name>:<alias>`; when unknown nothing can be told. */
+  /** Its ARN, or `<name>:<alias>`. */
   readonly functionName: string | undefined;
   readonly region: string;
   readonly credentials: Credentials;
-  /** Whose account it is about; when unknown nothing can be told. */
   readonly account: string | undefined;
 }
 
-/**
- * Which permission is missing when AWS says no more than `Forbidden`: AWS answers alike for each of them, so the function's
- * own policy is read, if that is allowed.
- */
+/** Which permission is missing when AWS says no more than `Forbidden`, by the function's own policy. */
 export async function examinePermissions(shell: Shell, question: Question): Promise<Step> {
   const step = 'permissions';
   const { functionName, account } = question;
   if (account === undefined) return unknown(step, 'Whose account this is cannot be told');
   if (functionName === undefined) return unknown(step, 'Which function it is was not told (--function-arn)');
-  const policy = await readPolicy(shell, { ...question, functionName });
+  const policy = await readPolicy(shell, functionName, question);
   if (policy === undefined) return unknown(step, "The function's policy cannot be read (lambda:GetPolicy)");
 
   const statements = policy.filter((statement) => allows(statement, account));
@@ -100,39 +85,27 @@ export async function examinePermissions(shell: Shell, question: Question): Prom
 type Statement = Readonly<Record<string, unknown>>;
 
 /** The statements of the policy on the function's alias, none when it has none; `undefined` when it cannot be read. */
-async function readPolicy(
-  shell: Shell,
-  { functionName, region, credentials }: Question & { readonly functionName: string },
-): Promise<readonly Statement[] | undefined> {
+async function readPolicy(shell: Shell, functionName: string, { region, credentials }: Question) {
   const [, name = '', alias = ''] = /^(.*):([^:]*)$/.exec(functionName) ?? [];
-  const { status, text } = await askAws({
-    ...{ service: 'lambda', region, credentials, method: 'GET', query: { Qualifier: alias } },
-    url: new URL(shell.env.AWS_ENDPOINT_URL_LAMBDA || `https://lambda.${region}.amazonaws.com${suffixOf(region)}`),
-    path: `/2015-03-31/functions/${encodeURIComponent(name)}/policy`,
-    signal: shell.signal,
-  });
+  const path = `/2015-03-31/functions/${encodeURIComponent(name)}/policy`;
+  const asked = { service: 'lambda', region, credentials, path, query: { Qualifier: alias } } as const;
+  const { status, text } = await askAws(shell, asked);
   if (status === 404) return [];
   const { Statement } = membersOf(parseJson(`${membersOf(parseJson(text)).Policy}`));
   return Array.isArray(Statement) ? Statement.map(membersOf) : undefined;
 }
 
-/** What the host names of AWS end with there. */
-export function suffixOf(region: string): string {
-  return region.startsWith('cn-') ? '.cn' : '';
-}
-
 interface AwsRequest {
-  /** Besides the host; a body is a form unless they say otherwise. */
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly service: string;
+  readonly service: 'codedeploy' | 'iam' | 'lambda' | 'logs' | 'sns' | 'sts';
   readonly region: string;
   readonly credentials: Credentials;
-  readonly method: string;
-  readonly url: URL;
-  readonly path: string;
-  readonly query: Readonly<Record<string, string>>;
-  readonly body?: string;
-  readonly signal: AbortSignal;
+  /** POST with a body and GET without one, when left out. */
+  readonly method?: 'PUT' | undefined;
+  readonly path?: string;
+  readonly query?: Readonly<Record<string, string>>;
+  /** A form, unless `headers` say otherwise. */
+  readonly body?: string | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** What came of a call of AWS. */
@@ -146,32 +119,28 @@ export interface AwsAnswer {
 }
 
 /** One call of AWS, signed by hand: an SDK client would be too much for it. @throws CommandFailure `aborted` */
-export async function askAws({
-  url,
-  path,
-  query,
-  service,
-  region,
-  credentials,
-  ...sent
-}: AwsRequest): Promise<AwsAnswer> {
-  const { method, body } = sent;
-  const signer = new SignatureV4({ service, region, credentials, sha256: Sha256 });
-  const { protocol, hostname, host } = url;
+export async function askAws(shell: Shell, asked: AwsRequest): Promise<AwsAnswer> {
+  const { service, region, credentials, body, method = body === undefined ? 'GET' : 'POST', query = {} } = asked;
+  const standIn = shell.env[`AWS_ENDPOINT_URL_${service === 'logs' ? 'CLOUDWATCH_LOGS' : service.toUpperCase()}`];
+  const host = service === 'iam' ? service : `${service}.${region}`;
+  const url = new URL(
+    asked.path ?? '/',
+    standIn || `https://${host}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`,
+  );
   const form = body === undefined ? {} : { 'content-type': 'application/x-www-form-urlencoded' };
-  const headers = { host, ...form, ...sent.headers };
+  const headers = { host: url.host, ...form, ...asked.headers };
+  const { protocol, hostname, pathname: path } = url;
+  url.search = `${new URLSearchParams(query)}`;
   const request = { method, protocol, hostname, path, query: { ...query }, headers, ...(body && { body }) };
   try {
+    const signer = new SignatureV4({ service, region, credentials, sha256: Sha256 });
     const { host: _writtenByFetch, ...signed } = (await signer.sign(request)).headers;
-    const signal = AbortSignal.any([sent.signal, AbortSignal.timeout(10_000)]);
-    const search = `${new URLSearchParams(query)}`;
-    const target = new URL(search === '' ? path : `${path}?${search}`, url);
-    const init = { method, headers: signed, redirect: 'manual', signal, ...(body && { body }) } as const;
-    const response = await fetch(target, init);
+    const signal = AbortSignal.any([shell.signal, AbortSignal.timeout(10_000)]);
+    const response = await fetch(url, { method, headers: signed, redirect: 'manual', signal, ...(body && { body }) });
     const errorType = response.headers.get('x-amzn-errortype') ?? undefined;
     return { status: response.status, word: `${response.status}`, text: await response.text(), errorType };
   } catch (error) {
-    if (sent.signal.aborted) throw aborted();
+    if (shell.signal.aborted) throw aborted();
     return { status: 0, word: causeWord(error), text: '' };
   }
 }

@@ -7,6 +7,12 @@ import type { Shell } from './shell.ts';
 export interface ConnectionOptions {
   readonly url?: string;
   readonly region?: string;
+  readonly json?: boolean;
+}
+
+/** What a caller's command can be told; only a command line of operators knows environments. */
+export interface CallerOptions extends ConnectionOptions {
+  readonly environment?: string;
 }
 
 /** Adds the options that say where the broker is. */
@@ -32,10 +38,9 @@ export function connect(shell: Shell, { url = '', region }: ConnectionOptions, c
 
 /** The name of a client, a service or an environment. */
 export function parseName(text: string): string {
-  if (NAME_PATTERN.test(text)) return text;
-  throw new InvalidArgumentError(
-    'A name has letters, digits, ".", "_" and "-", at most 63, the first a letter or digit.',
-  );
+  const rule = 'A name has letters, digits, ".", "_" and "-", at most 63, the first a letter or digit.';
+  if (!NAME_PATTERN.test(text)) throw new InvalidArgumentError(rule);
+  return text;
 }
 
 /** The ARN of a function with its alias. */
@@ -64,13 +69,7 @@ export function parseWhole(unit: string, least: number, most: number): (text: st
   };
 }
 
-/** Reads an option that takes whole seconds. */
-export const parseSeconds = parseWhole.bind(undefined, 'seconds');
-
-/**
- * What `commander` says of wrong usage, without the values that were given: a person may type a secret in a wrong place
- * (`client put acme -p…`, `--services …`), and errors end up in logs.
- */
+/** What `commander` says of wrong usage, without values: a person may type a secret in a wrong place. */
 export function withoutValues(error: string): string {
   return REPEATING.reduce((text, [pattern, silent]) => text.replace(pattern, silent), error);
 }

@@ -1,7 +1,6 @@
 import type { Shell } from './shell.ts';
 
 type Out = Pick<Shell, 'stdout'>;
-type Err = Pick<Shell, 'stderr'>;
 
 /** Writes data for a program: one JSON document on stdout. */
 export function printJson(shell: Out, data: Readonly<Record<string, unknown>>): void {
@@ -44,36 +43,15 @@ export function tableText(
 export function ageText(from: number | undefined, to: number | undefined): string {
   if (from === undefined || to === undefined) return '-';
   const seconds = Math.max(0, Math.floor((to - from) / 1_000));
-  const [unit, size] = UNITS.find(([, least]) => seconds >= least) ?? ['s', 1];
+  const units = Object.entries({ d: 86_400, h: 3_600, min: 60 });
+  const [unit, size] = units.find(([, least]) => seconds >= least) ?? ['s', 1];
   return `${Math.floor(seconds / size)} ${unit}`;
 }
 
-const UNITS = [
-  ['d', 86_400],
-  ['h', 3_600],
-  ['min', 60],
-] as const;
-
 /** Writes one line for a person on stderr, where it never mixes with data. */
-export function talk(shell: Err, line: string): void {
+export function talk(shell: Pick<Shell, 'stderr'>, line: string): void {
   shell.stderr.write(`${plain(line)}\n`);
 }
-
-/** Tells on stderr how far a long work is, every few seconds; short work passes in silence. */
-export function talkOfProgress(
-  shell: Err,
-  what: string,
-  now: () => number = Date.now,
-): (done: number, total: number) => void {
-  let toldAt = now();
-  return (done, total) => {
-    if (now() - toldAt < PROGRESS_MS) return;
-    toldAt = now();
-    talk(shell, `${what}: ${done} of ${total}`);
-  };
-}
-
-const PROGRESS_MS = 3_000;
 
 /** A service's scope or a foreign server's text must not steer the terminal. */
 function plain(text: string): string {

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { ROLE_ARN, roleArnFault } from '../../functions/contract.ts';
 import { type CallerRule, ruleText } from '../index.ts';
 import { explainFailure } from './failure.ts';
-import { parseFunctionArn } from './options.ts';
+import { type CallerOptions, parseFunctionArn } from './options.ts';
 import { printJson, talk } from './output.ts';
 import type { Shell } from './shell.ts';
 
@@ -24,7 +24,7 @@ export function addPolicyCommand(program: Command, shell: Shell, settings?: Sett
     .option('--function-arn <arn>', "the broker's function with its alias, as its operators know it", parseFunctionArn)
     .option('--json', settings ? 'answer in JSON, with the access rules that cover the role' : 'answer in JSON')
     .action(async (role: string | undefined, _: unknown, command: Command) => {
-      const options = command.optsWithGlobals<PolicyOptions>();
+      const options = command.optsWithGlobals<CallerOptions & { readonly functionArn?: string }>();
       await explainFailure(shell, options, async () => {
         if (role === undefined) return settings?.withoutRole(command);
         const { environment, json, functionArn } = options;
@@ -35,18 +35,10 @@ export function addPolicyCommand(program: Command, shell: Shell, settings?: Sett
         const policy = identityPolicy(Resource);
         const rules = view?.rulesOf(role, environment ?? '');
         printJson(shell, json ? { role, environment: view && environment, policy, access_rules: rules } : policy);
-        talk(
-          shell,
-          rules ? wordsAbout(rules, environment ?? '') : 'An access rule must name the role, too: whoami tells.',
-        );
+        const without = 'An access rule must name the role, too: whoami tells.';
+        talk(shell, rules ? wordsAbout(rules, environment ?? '') : without);
       });
     });
-}
-
-interface PolicyOptions {
-  readonly environment?: string;
-  readonly functionArn?: string;
-  readonly json?: boolean;
 }
 
 /** The ARN of a role, as an option or an argument. */
@@ -62,30 +54,22 @@ export function parseRole(text: string): string {
  * @see https://docs.aws.amazon.com/lambda/latest/dg/urls-auth.html
  */
 function identityPolicy(Resource: string) {
+  const allow = (Sid: string, Action: string, Condition: object) => {
+    return { Sid, Effect: 'Allow', Action, Resource, Condition };
+  };
+  const call = { StringEquals: { 'lambda:FunctionUrlAuthType': 'AWS_IAM' } };
+  const invoke = { Bool: { 'lambda:InvokedViaFunctionUrl': 'true' } };
   return {
     Version: '2012-10-17',
     Statement: [
-      {
-        Sid: 'CallTheFunctionUrl',
-        Effect: 'Allow',
-        Action: 'lambda:InvokeFunctionUrl',
-        Resource,
-        Condition: { StringEquals: { 'lambda:FunctionUrlAuthType': 'AWS_IAM' } },
-      },
-      {
-        Sid: 'InvokeThroughTheFunctionUrl',
-        Effect: 'Allow',
-        Action: 'lambda:InvokeFunction',
-        Resource,
-        Condition: { Bool: { 'lambda:InvokedViaFunctionUrl': 'true' } },
-      },
+      allow('CallTheFunctionUrl', 'lambda:InvokeFunctionUrl', call),
+      allow('InvokeThroughTheFunctionUrl', 'lambda:InvokeFunction', invoke),
     ],
   };
 }
 
 function wordsAbout(rules: readonly CallerRule[], environment: string): string {
-  if (rules.length === 0) {
-    return `No access rule of ${environment} names this role, so the broker would refuse it: add one to lib/environments.ts and deploy.`;
-  }
+  const none = `No access rule of ${environment} names this role, so the broker would refuse it`;
+  if (rules.length === 0) return `${none}: add one to lib/environments.ts and deploy.`;
   return `The access rules of ${environment} let it: ${rules.map(ruleText).join('; ')}.`;
 }

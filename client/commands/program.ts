@@ -18,7 +18,7 @@ export function createProgram(name: string, { stdout, stderr, env }: Shell): Com
     });
 }
 
-/** The variables of the shell stand for options that were not given; `commander` itself knows those of the process alone. */
+/** The shell's variables stand for options that were not given; `commander` knows those of the process alone. */
 function readVariables(command: Command, env: Shell['env']): void {
   for (const option of command.options) {
     const { envVar = '', flags, parseArg } = option;
@@ -34,10 +34,7 @@ function readVariables(command: Command, env: Shell['env']): void {
   }
 }
 
-/**
- * Runs what the arguments name, once the commands are there. Gives the exit code: 0 done, 1 refused or failed, 2 wrong
- * usage, 130 Ctrl-C.
- */
+/** Runs what the arguments name. Gives the exit code: 0 done, 1 refused or failed, 2 wrong usage, 130 Ctrl-C. */
 export async function runProgram(
   program: Command,
   args: readonly string[],
@@ -50,7 +47,6 @@ export async function runProgram(
     return shell.exitCode;
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
-    if (error.exitCode === INTERRUPTED) return INTERRUPTED;
-    return error.exitCode === 0 ? 0 : 2;
+    return error.exitCode === 0 || error.exitCode === INTERRUPTED ? error.exitCode : 2;
   }
 }

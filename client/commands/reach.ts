@@ -3,41 +3,30 @@ import { aborted } from './failure.ts';
 import { type Cause, failed, ok, type Step } from './step.ts';
 
 /** Reads where the broker is. */
-export function readAddress(
-  url: string,
-  region: string | undefined,
-): { readonly step: Step; readonly endpoint?: Endpoint } {
+export function readAddress(url: string, region: string | undefined) {
   if (url === '') return { step: failed('url', 'url-missing', 'No URL is given') };
-  for (const [cause, known] of [
-    ['url-malformed', 'us-east-1'],
-    ['region-missing', region],
-  ] as const) {
-    try {
-      parseEndpoint(url, known);
-    } catch (error) {
-      if (!(error instanceof TypeError)) throw error;
-      return { step: failed('url', cause, error.message) };
-    }
+  try {
+    const endpoint = parseEndpoint(url, region);
+    return { step: ok('url', `${endpoint.url.host}, signed for ${endpoint.region}`), endpoint };
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    const cause = error.message.includes('region') ? 'region-missing' : 'url-malformed';
+    return { step: failed('url', cause, error.message) };
   }
-  const endpoint = parseEndpoint(url, region);
-  return { step: ok('url', `${endpoint.url.host}, signed for ${endpoint.region}`), endpoint };
 }
 
-/** Reaches the URL without a signature, which a Function URL refuses, and reads what that shows: what is there, and when. */
+/** Reaches the URL without a signature, which a Function URL refuses: what is there, and what time is it there? */
 export async function examineConnection({ url }: Endpoint, signal: AbortSignal): Promise<readonly Step[]> {
   const sentAt = Date.now();
+  const step = 'connection';
   const answer = await ask(url, 'GET', signal);
-  if ('code' in answer) {
-    return [failed('connection', causeOf(answer.code), `No answer from ${url.host} (${answer.code})`)];
-  }
+  if ('code' in answer) return [failed(step, causeOf(answer.code), `No answer from ${url.host} (${answer.code})`)];
   const { status, headers, text } = answer;
-  if (!headers.has('x-amzn-requestid') && !headers.has('x-amzn-errortype')) {
-    return [failed('connection', 'not-a-broker', `Something answers ${status} that is no Function URL`)];
-  }
-  if (status === 403 && membersOf(parseJson(text)).Message === null) {
-    return [failed('connection', 'function-url-unknown', 'AWS knows no function behind this URL')];
-  }
-  const connection = ok('connection', `A Function URL answers, ${status} as nothing was signed`);
+  const isAws = headers.has('x-amzn-requestid') || headers.has('x-amzn-errortype');
+  if (!isAws) return [failed(step, 'not-a-broker', `Something answers ${status} that is no Function URL`)];
+  const isUnknown = status === 403 && membersOf(parseJson(text)).Message === null;
+  if (isUnknown) return [failed(step, 'function-url-unknown', 'AWS knows no function behind this URL')];
+  const connection = ok(step, `A Function URL answers, ${status} as nothing was signed`);
   const date = Date.parse(headers.get('date') ?? '');
   return Number.isNaN(date) ? [connection] : [connection, examineClock(date, sentAt, Date.now())];
 }
@@ -51,54 +40,28 @@ function causeOf(code: string): Cause {
 /** The header is cut to whole seconds, and the way takes time: so much may be off without meaning anything. */
 function examineClock(date: number, sentAt: number, receivedAt: number): Step {
   const offSeconds = Math.round((date + 500 - (sentAt + receivedAt) / 2) / 1_000);
-  const words = `${Math.abs(offSeconds)} s ${offSeconds > 0 ? 'behind' : 'ahead of'} AWS`;
-  if (Math.abs(offSeconds) >= SIGNATURE_WINDOW_SECONDS) {
-    return failed('clock', offSeconds > 0 ? 'clock-behind' : 'clock-ahead', `This clock is ${words}`);
-  }
-  return ok(
-    'clock',
-    Math.abs(offSeconds) < 5 ? 'This clock is right' : `This clock is ${words}; 5 minutes are the limit`,
-  );
+  const off = Math.abs(offSeconds);
+  const words = `This clock is ${off} s ${offSeconds > 0 ? 'behind' : 'ahead of'} AWS`;
+  if (off >= 300) return failed('clock', offSeconds > 0 ? 'clock-behind' : 'clock-ahead', words);
+  return ok('clock', off < 5 ? 'This clock is right' : `${words}; 5 minutes are the limit`);
 }
-
-const SIGNATURE_WINDOW_SECONDS = 300;
 
 /** Whether a status says that there is something else, or nothing, at the path. */
 export function isMissing(status: unknown): boolean {
   return status === 404 || status === 405;
 }
 
-interface Answered {
-  readonly status: number;
-  readonly headers: Headers;
-  /** Only the beginning. */
-  readonly text: string;
-}
-
 /** A request that carries nothing: no signature, no credential, no body. Without an answer, why. */
-export async function ask(
-  url: URL,
-  method: 'GET' | 'POST',
-  signal: AbortSignal,
-): Promise<Answered | { readonly code: string }> {
-  const deadline = AbortSignal.timeout(TIMEOUT_MS);
+export async function ask(url: URL, method: 'GET' | 'POST', signal: AbortSignal) {
+  const deadline = AbortSignal.timeout(5_000);
   try {
     const response = await fetch(url, { method, redirect: 'manual', signal: AbortSignal.any([signal, deadline]) });
-    return { status: response.status, headers: response.headers, text: await beginningOf(response) };
+    return { status: response.status, headers: response.headers, text: await response.text() };
   } catch (error) {
     if (signal.aborted) throw aborted();
-    if (deadline.aborted) return { code: 'ETIMEDOUT' };
-    return { code: causeWord(error) };
+    return { code: deadline.aborted ? 'ETIMEDOUT' : causeWord(error) };
   }
 }
-
-/** The first piece of a body: what `doctor` reads of one is shorter. */
-async function beginningOf({ body }: Response): Promise<string> {
-  for await (const chunk of body ?? []) return Buffer.from(chunk).toString('utf8');
-  return '';
-}
-
-const TIMEOUT_MS = 5_000;
 
 /** One word for why there is no answer: messages may quote what was sent. */
 export function causeWord(error: unknown): string {

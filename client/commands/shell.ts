@@ -24,18 +24,18 @@ export function processShell(): Shell {
   const interrupted = new AbortController();
   process.once('SIGINT', () => interrupted.abort());
   const { stdin, stdout, stderr, env } = process;
-  for (const stream of [stdout, stderr]) stream.on('error', ignoreBrokenPipe);
+  for (const stream of [stdout, stderr]) {
+    // The reader of our output may stop early (`| head`), and then the rest has no reader.
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error;
+    });
+  }
   return { stdin, stdout, stderr, env, signal: interrupted.signal, exitCode: 0 };
-}
-
-/** The reader of our output may stop early (`| head`), and then the rest has no reader. */
-function ignoreBrokenPipe(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EPIPE') throw error;
 }
 
 /** Ends this process with the exit code of a command. */
 export function endProcess(exitCode: number): void {
-  // What an interrupted command has left behind (a credential lookup) must not keep the process; nothing was printed that could be lost.
+  // What an interrupted command has left behind (a credential lookup) must not keep the process.
   if (exitCode === INTERRUPTED) process.exit(exitCode);
   process.exitCode = exitCode;
 }

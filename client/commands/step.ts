@@ -1,38 +1,29 @@
-/** What `doctor` alone can find out, with what to do about it; other causes are failures of the call, and say it themselves. */
+/** What `doctor` alone can find out, with what to do about it; a failure of the call says that itself. */
 const CAUSES = {
   'url-missing': 'Give --url, or set TOKEN_BROKER_URL to the output Url of the stack.',
   'url-malformed': 'Give the Function URL as the stack prints it: https://<id>.lambda-url.<region>.on.aws/',
   'region-missing': "Give --region with the region of the broker's stack.",
-  'aws-credentials-missing':
-    'Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in (aws sso login); on a machine in AWS attach the role.',
+  'aws-credentials-missing': 'Set AWS_PROFILE or keys, sign in (aws sso login), or attach a role to the machine.',
   'aws-credentials-expired': 'Sign in again (for example aws sso login): temporary AWS credentials end.',
-  'aws-credentials-invalid':
-    'Check that AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN come from the same sign-in.',
+  'aws-credentials-invalid': 'Take AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN of one sign-in.',
   'caller-not-a-role': 'Assume a role: the broker knows roles only, neither users nor the root of an account.',
   'dns-failed': 'Check the URL for a typing error, and the name servers of this machine.',
   'connection-failed':
     'Check the port, firewalls and the proxy (Node takes HTTPS_PROXY only with NODE_USE_ENV_PROXY=1); a local broker is started with npm start.',
-  'tls-failed':
-    'A proxy or another host answers in place of AWS: check the URL, or let Node trust the proxy (NODE_EXTRA_CA_CERTS).',
+  'tls-failed': 'Another host answers for AWS: check the URL, or let Node trust the proxy (NODE_EXTRA_CA_CERTS).',
   'no-answer': 'Packets get lost on the way: check firewalls, the proxy and the routes out of a VPC.',
   'not-a-broker': "Check that the URL is the broker's Function URL: something else answers there.",
-  'function-url-unknown':
-    'The Function URL is no more: take the output Url of the stack, which changes with the function.',
+  'function-url-unknown': 'Take the output Url of the stack: it changes with the function.',
   'clock-behind': "Set this machine's clock forward (timedatectl shows its state): AWS takes signatures for 5 minutes.",
   'clock-ahead': "Set this machine's clock back (timedatectl shows its state): AWS takes signatures for 5 minutes.",
-  'permission-account':
-    'No access rule names a role of your account, so the function lets none of its roles in: add a rule to lib/environments.ts and deploy.',
-  'permission-invoke-function-url':
-    'The function does not give your account lambda:InvokeFunctionUrl: deploy the stack again, it writes both permissions.',
-  'permission-invoke-function':
-    'The function gives your account lambda:InvokeFunctionUrl but not the second permission, lambda:InvokeFunction with the condition lambda:InvokedViaFunctionUrl: deploy the stack again, it writes both.',
-  'permission-identity':
-    "The function lets your account in, so your role's own policy lacks one of the two permissions: attach what the command policy <role-arn> prints.",
+  'permission-account': 'No access rule names a role of your account: add one to lib/environments.ts and deploy.',
+  'permission-invoke-function-url': 'Deploy the stack again: it gives your account lambda:InvokeFunctionUrl, too.',
+  'permission-invoke-function': 'Deploy the stack again: it gives your account lambda:InvokeFunction by the URL, too.',
+  'permission-identity': "Attach what policy <role-arn> prints: your role's own policy lacks one of both permissions.",
   'secret-deleted': 'An operator must restore the secret: docs/operations.md, "Restore a deleted secret".',
   'secret-denied':
     "The broker's own role may not read the secret: the secret must be encrypted with the key of the stack (output KeyArn), the stack be deployed, and the client not be disabled (client enable).",
-  'services-not-repeated':
-    'The broker goes by the secret, health and client list by the tag: store the credential anew with client put, which writes both.',
+  'services-not-repeated': 'Store the credential anew with client put: it writes the secret and the tag.',
   'operators-unreachable':
     'Neither alarms nor messages reach an operator: have an address of `notify` confirm the e-mail of AWS, or subscribe a chat or a pager to the topic.',
   'token-path-wrong':

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { ruleText } from '../index.ts';
 import { explainFailure } from './failure.ts';
-import { addConnectionOptions, type ConnectionOptions, connect } from './options.ts';
+import { addConnectionOptions, type CallerOptions, connect } from './options.ts';
 import { printJson, printLine, talk } from './output.ts';
 import type { Shell } from './shell.ts';
 
@@ -11,7 +11,7 @@ export function addWhoamiCommand(program: Command, shell: Shell): void {
     .description('Print the role that signs your calls, and what the access rules of the broker allow it.')
     .option('--json', 'answer in JSON')
     .action(async (_: unknown, command: Command) => {
-      const options = command.optsWithGlobals<WhoamiOptions>();
+      const options = command.optsWithGlobals<CallerOptions>();
       const broker = connect(shell, options, command);
       await explainFailure(shell, options, async () => {
         const { role, account, rules } = await broker.whoami({ signal: shell.signal });
@@ -20,9 +20,4 @@ export function addWhoamiCommand(program: Command, shell: Shell): void {
         if (rules.length === 0) talk(shell, 'No access rule names this role: ask the operators of the broker for one.');
       });
     });
-}
-
-interface WhoamiOptions extends ConnectionOptions {
-  readonly environment?: string;
-  readonly json?: boolean;
 }

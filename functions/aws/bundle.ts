@@ -6,19 +6,16 @@
 export function defaultProvider() {
   return async () => {
     const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN } = process.env;
-    if (!AWS_ACCESS_KEY_ID || !AWS_SECRET_ACCESS_KEY) throw new CredentialsProviderError();
+    if (!AWS_ACCESS_KEY_ID || !AWS_SECRET_ACCESS_KEY) {
+      const error = new Error('There are no credentials in the environment.');
+      throw Object.assign(error, { name: 'CredentialsProviderError' });
+    }
     return {
       accessKeyId: AWS_ACCESS_KEY_ID,
       secretAccessKey: AWS_SECRET_ACCESS_KEY,
       ...(AWS_SESSION_TOKEN && { sessionToken: AWS_SESSION_TOKEN }),
     };
   };
-}
-
-/** Named as the one of the SDK. */
-class CredentialsProviderError extends Error {
-  override readonly name = 'CredentialsProviderError';
-  override readonly message = 'There are no credentials in the environment.';
 }
 
 /**

@@ -10,7 +10,7 @@ import { isPlainWord } from '../broker/redacted.ts';
  */
 export async function withTimeLimit<Result>(
   timeoutMs: number,
-  call: (abortSignal: AbortSignal) => Promise<Result>,
+  call: Call<Result>,
   clockMs = Infinity,
 ): Promise<Result> {
   const limitMs = Math.min(timeoutMs, clockMs);
@@ -29,10 +29,16 @@ export async function withTimeLimit<Result>(
   }
 }
 
-/**
- * Makes a call that can be repeated, and once more after a broken connection or another failure that says nothing about
- * it. Nothing begins any more once the signal has come.
- */
+type Call<Result> = (abortSignal: AbortSignal) => Promise<Result>;
+
+class OutOfTime extends Error {
+  override readonly name = 'OutOfTime';
+}
+
+/** Made once: a signal without a reason makes one with a stack each time, and every call ends a signal. */
+const OVER = new OutOfTime();
+
+/** Makes a repeatable call, and once more after a failure that says nothing about it; nothing begins after the signal. */
 export async function withRetry<Answer>(abortSignal: AbortSignal, call: () => Promise<Answer>): Promise<Answer> {
   try {
     return await call();
@@ -44,25 +50,14 @@ export async function withRetry<Answer>(abortSignal: AbortSignal, call: () => Pr
   return call();
 }
 
+const MAX_BACKOFF_MS = 50;
+
 /** Waits for the work as long as the clock says; what comes later is lost, and `undefined` is what there is. */
-export async function inTime<Result>(clockMs: number, work: Promise<Result>): Promise<Result | undefined> {
+export function inTime<Result>(clockMs: number, work: Promise<Result>): Promise<Result | undefined> {
   const late = Promise.withResolvers<undefined>();
   const timer = setTimeout(late.resolve, Math.max(0, clockMs), undefined);
-  try {
-    return await Promise.race([work, late.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
+  return Promise.race([work, late.promise]).finally(() => clearTimeout(timer));
 }
-
-class OutOfTime extends Error {
-  override readonly name = 'OutOfTime';
-}
-
-/** Made once: what a signal that is given no reason makes by itself takes a stack each time, and every call ends one. */
-const OVER = new OutOfTime();
-
-const MAX_BACKOFF_MS = 50;
 
 /**
  * An error's code or name and nothing else: messages and hidden members of an SDK's errors quote the answer. Names come
@@ -88,16 +83,7 @@ const TRANSIENT = new RegExp(
     'TimeTooSkewed|RequestExpired|RequestInTheFuture|InvalidSignature|SignatureDoesNotMatch)',
 );
 
-/**
- * Runs a call to the store within the time that the store is worth: without it the broker still works, so waiting for
- * it must never cost more than doing without it.
- *
- * @throws StoreUnavailable for every failure of the call, at once while the circuit is open
- */
-export type CircuitBreaker = <Answer>(
-  terms: CallTerms,
-  call: (abortSignal: AbortSignal) => Promise<Answer>,
-) => Promise<Answer>;
+export type CircuitBreaker = ReturnType<typeof createCircuitBreaker>;
 
 export interface CallTerms {
   /** Epoch milliseconds. A call that is cut off by it says nothing of the store. */
@@ -106,34 +92,28 @@ export interface CallTerms {
   readonly endsLease?: boolean;
 }
 
-interface Options {
-  /** Epoch milliseconds. */
-  readonly now: () => number;
-  readonly connectedMs?: number;
-  readonly patientMs?: number;
-}
-
 /**
- * The circuit breaker of one environment. A call has 150 ms while the store is known to be connected: it has answered
- * within the last 30 s, and the environment's first call is over. Else it has 1 s, because it may have to connect, and a
- * fleet needs the store most when it starts. After three failures in a row the circuit is open for ten seconds; then a
- * single call finds out, and has 1 s as well.
+ * The circuit breaker of one environment; waiting for the store must never cost more than doing without it. A call has
+ * 150 ms while the store is known to be connected: it has answered within the last 30 s, and the environment's first call is
+ * over. Else it has 1 s, because it may have to connect, and a fleet needs the store most when it starts. After three
+ * failures in a row the circuit is open for ten seconds; then a single call finds out, and has 1 s as well. Every failure of
+ * a call is thrown as `StoreUnavailable`.
  */
-export function createCircuitBreaker({ now, connectedMs = 150, patientMs = 1_000 }: Options): CircuitBreaker {
+export function createCircuitBreaker(now: () => number, connectedMs = 150, patientMs = 1_000) {
   let firstCallAt: number | undefined;
   let answeredAt: number | undefined;
   let failures = 0;
+  /** When the last call failed, or began to find out whether calls still fail: no other begins beside it. */
   let failedAt: number | undefined;
-  let isProbing = false;
 
-  return async ({ deadline, endsLease = false }, call) => {
+  return async <Answer>({ deadline, endsLease = false }: CallTerms, call: Call<Answer>): Promise<Answer> => {
     firstCallAt ??= now();
     const isProbe = failures >= MAX_FAILURES && !endsLease;
-    if (isProbe && (isProbing || isWithin(OPEN_MS, failedAt, now()))) throw unavailable('circuit-open');
+    if (isProbe && isWithin(OPEN_MS, failedAt, now())) throw unavailable('circuit-open');
     const isConnected = isWithin(KEPT_MS, answeredAt, now()) && !isWithin(FIRST_CALL_MS, firstCallAt, now());
     const timeoutMs = isConnected && !endsLease && !isProbe ? connectedMs : patientMs;
     const clockMs = deadline - now();
-    if (isProbe) isProbing = true;
+    if (isProbe) failedAt = now();
     try {
       const answer = await withTimeLimit(timeoutMs, call, clockMs);
       failures = 0;
@@ -145,8 +125,6 @@ export function createCircuitBreaker({ now, connectedMs = 150, patientMs = 1_000
         failedAt = now();
       }
       throw unavailable(causeWord(error));
-    } finally {
-      if (isProbe) isProbing = false;
     }
   };
 }
@@ -158,9 +136,7 @@ export function unavailable(cause: string): StoreUnavailable {
 
 const MAX_FAILURES = 3;
 const OPEN_MS = 10_000;
-
 /** As long as an idle connection is used again. */
 const KEPT_MS = 30_000;
-
 /** The time-out of the token function: by then its first call has ended. */
 const FIRST_CALL_MS = 15_000;

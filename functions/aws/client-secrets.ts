@@ -6,9 +6,9 @@ import {
   type SecretsManagerClient,
   type Tag,
 } from '@aws-sdk/client-secrets-manager';
-import * as z from 'zod/mini';
 import type { Promotion, SecretDescription } from '../broker/health/check-client.ts';
 import type { ClientList } from '../broker/health/run.ts';
+import { membersOf } from '../broker/json.ts';
 import type { ClientName } from '../broker/pair/pair.ts';
 import { NAME_PATTERN, secretName } from '../contract.ts';
 import { causeWord, withTimeLimit } from './calls.ts';
@@ -16,16 +16,10 @@ import { causeWord, withTimeLimit } from './calls.ts';
 interface Dependencies {
   readonly environment: string;
   readonly secretsManager: SecretsManagerClient;
-  /** Repetitions included, and for a list all pages. */
   readonly timeoutMs?: number;
 }
 
-/**
- * Lists the environment's clients, those too whose secrets are planned for deletion; reads no secret. The list may be some
- * minutes old.
- *
- * @throws Error whose message holds one word of the cause: half a list is no list
- */
+/** Lists the clients, planned for deletion or not, as they were some minutes ago at worst. @throws Error with one word of the cause */
 export function createClientList({ environment, secretsManager, timeoutMs = 60_000 }: Dependencies) {
   const prefix = secretName(environment, '');
 
@@ -34,17 +28,14 @@ export function createClientList({ environment, secretsManager, timeoutMs = 60_0
       throw new Error(`The clients cannot be listed: ${causeWord(error)}`);
     });
     // The filter compares beginnings, and what it takes for one is for AWS to say.
-    const found = [...secrets]
-      .filter(([name]) => name.startsWith(prefix))
-      .map(([name, { Tags }]) => ({ client: name.slice(prefix.length), services: servicesTag(Tags) }));
-    return {
-      clients: found.filter(({ client }) => NAME_PATTERN.test(client)),
-      ignored: found.map(({ client }) => client).filter((client) => !NAME_PATTERN.test(client)),
-    };
+    const found = [...secrets].filter(([name]) => name.startsWith(prefix));
+    const all = found.map(([name, { Tags }]) => ({ client: name.slice(prefix.length), services: servicesTag(Tags) }));
+    const clients = all.filter(({ client }) => NAME_PATTERN.test(client));
+    return { clients, ignored: all.filter((one) => !clients.includes(one)).map(({ client }) => client) };
   };
 
   /** By name, because a list that changes from page to page can show a secret twice. */
-  async function listSecrets(abortSignal: AbortSignal): Promise<ReadonlyMap<string, SecretListEntry>> {
+  async function listSecrets(abortSignal: AbortSignal) {
     const secrets = new Map<string, SecretListEntry>();
     const Filters = [{ Key: 'name' as const, Values: [prefix] }];
     let NextToken: string | undefined;
@@ -58,12 +49,7 @@ export function createClientList({ environment, secretsManager, timeoutMs = 60_0
   }
 }
 
-/**
- * Looks at a client's secret from outside; `undefined` when there is none or it is planned for deletion. Other than the
- * list of secrets, this knows of a client as soon as it exists.
- *
- * @throws Error whose message holds one word of the cause
- */
+/** Looks at a client's secret as it is now; `undefined` without one, or before its deletion. @throws Error with one word of the cause */
 export function createSecretDescriber({ environment, secretsManager, timeoutMs = 10_000 }: Dependencies) {
   return async (client: ClientName): Promise<SecretDescription | undefined> => {
     const command = new DescribeSecretCommand({ SecretId: secretName(environment, client) });
@@ -84,8 +70,8 @@ function servicesTag(tags: readonly Tag[] = []): string | undefined {
   return tags.find(({ Key }) => Key === 'services')?.Value;
 }
 
-/** What an event of Secrets Manager means: a client's secret has a new current version, or it leads to no check. */
-export type SecretEvent = ({ readonly kind: 'promotion' } & Promotion) | { readonly kind: IgnoredEvent };
+/** A client's secret has a new current version, or the event leads to no check. */
+type SecretEvent = ({ readonly kind: 'promotion' } & Promotion) | { readonly kind: IgnoredEvent };
 
 export type IgnoredEvent = 'foreign' | 'malformed';
 
@@ -96,27 +82,20 @@ export type IgnoredEvent = 'foreign' | 'malformed';
  * @see https://docs.aws.amazon.com/secretsmanager/latest/userguide/event-detail-secret-label-updated-secretsmanager.html
  */
 export function parseSecretEvent(event: unknown, environment: string): SecretEvent | undefined {
-  if (!sourceSchema.safeParse(event).success) return undefined;
-  const envelope = envelopeSchema.safeParse(event);
-  if (!envelope.success) return { kind: 'malformed' };
-  if (envelope.data['detail-type'] !== 'Secret Label Updated') return { kind: 'foreign' };
-
-  const detail = detailSchema.safeParse(envelope.data.detail);
-  if (!detail.success) return { kind: 'malformed' };
-  const { name, labelUpdated, versionId } = detail.data;
+  const { source, 'detail-type': type, detail } = membersOf(event);
+  if (source !== 'aws.secretsmanager') return undefined;
+  if (type !== 'Secret Label Updated') return { kind: 'foreign' };
+  const { name, labelUpdated, versionId: version } = membersOf(detail);
+  if (!isText(name) || !isText(labelUpdated) || !isText(version) || !VERSION_ID.test(version))
+    return { kind: 'malformed' };
   const prefix = secretName(environment, '');
   const client = name.slice(prefix.length);
-  if (labelUpdated !== 'AWSCURRENT' || !name.startsWith(prefix) || !NAME_PATTERN.test(client))
-    return { kind: 'foreign' };
-  return { kind: 'promotion', client, version: versionId };
+  const isOfClient = name.startsWith(prefix) && NAME_PATTERN.test(client);
+  return isOfClient && labelUpdated === 'AWSCURRENT' ? { kind: 'promotion', client, version } : { kind: 'foreign' };
 }
 
-const sourceSchema = z.object({ source: z.literal('aws.secretsmanager') });
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}
 
-const envelopeSchema = z.object({ 'detail-type': z.string(), detail: z.unknown() });
-
-const detailSchema = z.object({
-  name: z.string().check(z.minLength(1)),
-  labelUpdated: z.string().check(z.minLength(1)),
-  versionId: z.string().check(z.regex(/^[!-~]{1,64}$/)),
-});
+const VERSION_ID = /^[!-~]{1,64}$/;

@@ -1,7 +1,6 @@
 import { type Caller, parseCaller } from '../broker/authorize.ts';
-import type { BrokerResponse } from '../broker/http/response.ts';
-import type { BrokerRequest } from '../broker/http/token-endpoint.ts';
-import { isRecord, membersOf } from '../broker/json.ts';
+import type { BrokerRequest, BrokerResponse } from '../broker/http/token-endpoint.ts';
+import { membersOf } from '../broker/json.ts';
 import { callDeadline } from '../broker/pair/deadlines.ts';
 
 /** Lambda's context, as far as the broker needs it. */
@@ -10,55 +9,36 @@ export interface InvocationContext {
 }
 
 /** What a Function URL sends back to the caller. */
-export interface FunctionUrlResult {
-  readonly statusCode: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
+export type FunctionUrlResult = ReturnType<typeof toResult>;
 
 /**
  * Reads a Function URL event (payload 2.0). The headers hold the caller's session token: only the content type is taken
- * from them. An event of another kind gives a request without a caller, which is refused.
+ * from them. An event of another kind has no caller, and is refused.
  *
  * @see https://docs.aws.amazon.com/lambda/latest/dg/urls-invocation.html#urls-payloads
  */
 export function parseEvent(event: unknown, context: InvocationContext, now: number): BrokerRequest {
-  const deadline = callDeadline(now, context.getRemainingTimeInMillis());
-  const { rawPath, rawQueryString, headers, requestContext, body = '', isBase64Encoded = false } = membersOf(event);
+  const { rawPath, rawQueryString, headers, requestContext, body, isBase64Encoded } = membersOf(event);
   const { requestId, http, authorizer } = membersOf(requestContext);
   const { method, sourceIp } = membersOf(http);
-  const { 'content-type': contentType } = membersOf(headers);
-  if (
-    typeof rawPath !== 'string' ||
-    typeof rawQueryString !== 'string' ||
-    typeof requestId !== 'string' ||
-    typeof method !== 'string' ||
-    typeof body !== 'string' ||
-    typeof isBase64Encoded !== 'boolean' ||
-    !isRecord(headers) ||
-    (typeof contentType !== 'string' && contentType !== undefined)
-  ) {
-    return { ...NO_REQUEST, deadline };
-  }
+  const text = textOf(body) ?? '';
   return {
-    requestId,
-    method,
-    path: rawPath,
-    query: rawQueryString,
-    contentType,
-    body: isBase64Encoded ? decodeBase64(body) : body,
+    requestId: textOf(requestId) ?? 'none',
+    method: textOf(method) ?? '',
+    path: textOf(rawPath) ?? '',
+    // A query is refused, and so is what may be one.
+    query: textOf(rawQueryString) ?? 'unknown',
+    contentType: textOf(membersOf(headers)['content-type']),
+    body: isBase64Encoded === true ? decodeBase64(text) : text,
     caller: parseAuthorizer(authorizer),
     sourceIp: textOf(sourceIp),
-    deadline,
+    deadline: callDeadline(now, context.getRemainingTimeInMillis()),
   };
 }
 
-export function toResult({ status, headers, body }: BrokerResponse): FunctionUrlResult {
-  return { statusCode: status, headers, body };
+export function toResult({ status: statusCode, headers, body }: BrokerResponse) {
+  return { statusCode, headers, body };
 }
-
-const NO_BODY = { contentType: undefined, body: undefined, caller: undefined };
-const NO_REQUEST = { requestId: 'none', method: '', path: '', query: '', ...NO_BODY };
 
 function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
@@ -71,8 +51,8 @@ function parseAuthorizer(authorizer: unknown): Caller | undefined {
 
   const caller = parseCaller(userArn);
   const [roleId] = callerId.split(':', 1);
-  if (caller === undefined || caller.account !== accountId || callerId !== `${roleId}:${caller.session}`)
-    return undefined;
+  if (caller === undefined || caller.account !== accountId) return undefined;
+  if (callerId !== `${roleId}:${caller.session}`) return undefined;
   return { ...caller, roleId, principalOrgId: textOf(principalOrgId), accessKeyId: textOf(accessKey) };
 }
 

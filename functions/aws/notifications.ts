@@ -9,17 +9,15 @@ import { GetTopicAttributesCommand, PublishCommand, type SNSClient } from '@aws-
 import * as z from 'zod/mini';
 import { CONDITIONS, type Entries } from '../broker/health/evaluate.ts';
 import { NotificationFailure, type NotificationMemories, type SendMessage } from '../broker/health/notify.ts';
+import { parseJson } from '../broker/json.ts';
 import type { ServiceName } from '../broker/pair/pair.ts';
 import { causeWord, withTimeLimit } from './calls.ts';
-import { forgetAt, number, numeric, text } from './pair-table/item.ts';
+import { forgetAt, json, number, numeric, text } from './pair-table/item.ts';
 
 interface Table {
   readonly dynamodb: DynamoDBClient;
-  /** That of the pairs. */
   readonly tableName: string;
-  /** Epoch milliseconds. */
   readonly now: () => number;
-  /** For one call, repetitions included. */
   readonly timeoutMs?: number;
 }
 
@@ -31,9 +29,8 @@ export function createNotificationTable({ dynamodb, tableName, now, timeoutMs = 
   return {
     async read(service) {
       const command = new GetItemCommand({ ...keyOf(service), ConsistentRead: true });
-      const { Item: item = {} } = await limited('memory', timeoutMs, (abortSignal) =>
-        dynamodb.send(command, { abortSignal }),
-      );
+      const send = (abortSignal: AbortSignal) => dynamodb.send(command, { abortSignal });
+      const { Item: item = {} } = await limited('memory', timeoutMs, send);
       return { entries: parseEntries(text(item.entries)), revision: number(item.revision) ?? 0 };
     },
 
@@ -45,7 +42,7 @@ export function createNotificationTable({ dynamodb, tableName, now, timeoutMs = 
         ConditionExpression:
           'NOT attribute_type(revision, :number) OR revision = :before OR (revision = :revision AND writeId = :writeId)',
         ExpressionAttributeValues: {
-          ':entries': { S: printEntries(entries) },
+          ':entries': json(rowsOf(entries)),
           ':revision': numeric(revision),
           ':writeId': { S: randomUUID() },
           ':forgetAt': forgetAt(now()),
@@ -71,39 +68,24 @@ export function createNotificationTable({ dynamodb, tableName, now, timeoutMs = 
   }
 }
 
-async function limited<Answer>(
-  what: string,
-  timeoutMs: number,
-  call: (abortSignal: AbortSignal) => Promise<Answer>,
-): Promise<Answer> {
-  try {
-    return await withTimeLimit(timeoutMs, call);
-  } catch (error) {
+/** Makes one call, repetitions included. @throws NotificationFailure with one word of the cause */
+function limited<Answer>(what: string, timeoutMs: number, call: (abortSignal: AbortSignal) => Promise<Answer>) {
+  return withTimeLimit(timeoutMs, call).catch((error: unknown) => {
     throw new NotificationFailure(`${what}-${causeWord(error)}`);
-  }
+  });
 }
 
 /** One short row per entry: an item of the table holds 400 kB. */
-function printEntries(entries: Entries): string {
-  return JSON.stringify(
-    [...entries].map(([key, { condition, since, at, version }]) => [key, condition, since, at, version]),
-  );
+function rowsOf(entries: Entries) {
+  return [...entries].map(([key, { condition, since, at, version }]) => [key, condition, since, at, version]);
 }
 
 /** What cannot be read counts as not remembered: the operators are told once more, which is better than not at all. */
-function parseEntries(json = '[]'): Entries {
-  const rows = rowsSchema.safeParse(parseJson(json)).data?.filter((row) => row !== undefined) ?? [];
+function parseEntries(rows = ''): Entries {
+  const known = rowsSchema.safeParse(parseJson(rows)).data?.filter((row) => row !== undefined) ?? [];
   return new Map(
-    rows.map(([key, condition, since, at, version]) => [key, { condition, since, at, version: version ?? undefined }]),
+    known.map(([key, condition, since, at, version]) => [key, { condition, since, at, version: version ?? undefined }]),
   );
-}
-
-function parseJson(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Epoch milliseconds that are a date. */
@@ -114,11 +96,10 @@ const rowsSchema = z.array(z.catch(z.optional(rowSchema), undefined));
 interface Topic {
   readonly sns: SNSClient;
   readonly topicArn: string;
-  /** For one call, repetitions included. */
   readonly timeoutMs?: number;
 }
 
-/** Whether a message would reach an operator: whether any subscription of the topic is confirmed. @throws NotificationFailure */
+/** Whether a message would reach an operator: whether any subscription of the topic is confirmed. */
 export async function hasSubscriber({ sns, topicArn, timeoutMs = 5_000 }: Topic): Promise<boolean> {
   const command = new GetTopicAttributesCommand({ TopicArn: topicArn });
   const { Attributes } = await limited('notifier', timeoutMs, (abortSignal) => sns.send(command, { abortSignal }));

@@ -1,14 +1,8 @@
 import { AssumeRoleCommand, type STSClient } from '@aws-sdk/client-sts';
 import { withTimeLimit } from './calls.ts';
 
-interface Dependencies {
-  readonly sts: STSClient;
-  readonly roleArn: string;
-  readonly timeoutMs?: number;
-}
-
 /** The credentials of the role that the broker must refuse, fresh each time, for the shortest time that AWS allows. */
-export function createProbeCredentials({ sts, roleArn: RoleArn, timeoutMs = 5_000 }: Dependencies) {
+export function createProbeCredentials(sts: STSClient, RoleArn: string, timeoutMs = 5_000) {
   return async () => {
     const command = new AssumeRoleCommand({ RoleArn, RoleSessionName: 'token-broker-health', DurationSeconds: 900 });
     const { Credentials } = await withTimeLimit(timeoutMs, (abortSignal) => sts.send(command, { abortSignal }));

@@ -26,11 +26,7 @@ export interface SecretDependencies {
 export function createSecretReader(dependencies: SecretDependencies): ReadSecret {
   return async (client, stage, deadline = Infinity) => {
     const asked = { SecretId: secretName(dependencies.environment, client), VersionStage: stage };
-    try {
-      return readAnswer(await getSecretValue(dependencies, asked, deadline), asked, stage);
-    } catch (error) {
-      return readFailure(error);
-    }
+    return getSecretValue(dependencies, asked, deadline).then((answer) => readAnswer(answer, asked), readFailure);
   };
 }
 
@@ -41,32 +37,28 @@ export function getSecretValue(
   deadline: number,
 ): Promise<GetSecretValueCommandOutput> {
   const command = new GetSecretValueCommand(asked);
-  return withTimeLimit(
-    timeoutMs,
-    (abortSignal) => withRetry(abortSignal, () => secretsManager.send(command, { abortSignal })),
-    deadline - now(),
-  );
+  const send = (abortSignal: AbortSignal) =>
+    withRetry(abortSignal, () => secretsManager.send(command, { abortSignal }));
+  return withTimeLimit(timeoutMs, send, deadline - now());
 }
 
 /** Whether an answer is about the secret, and the version of it, that was asked for; no other answer is believed. */
 export function isAbout(answer: GetSecretValueCommandOutput, asked: GetSecretValueCommandInput): boolean {
-  const { SecretId, VersionId, VersionStage } = asked;
-  if (answer.Name !== SecretId) return false;
-  return VersionStage === undefined
-    ? answer.VersionId === VersionId
-    : answer.VersionStages?.includes(VersionStage) === true;
+  const { SecretId, VersionId = answer.VersionId, VersionStage } = asked;
+  const hasStage = VersionStage === undefined || answer.VersionStages?.includes(VersionStage) === true;
+  return answer.Name === SecretId && answer.VersionId === VersionId && hasStage;
 }
 
 function readAnswer(
   answer: GetSecretValueCommandOutput,
-  asked: GetSecretValueCommandInput,
-  stage: SecretStage,
+  asked: { SecretId: string; VersionStage: SecretStage },
 ): SecretReading {
   const { VersionId: versionId, SecretString: text, SecretBinary: binary } = answer;
-  const hasText = typeof text === 'string' && typeof versionId === 'string';
-  if (!hasText && binary === undefined) return { outcome: 'unavailable', cause: 'an answer without a value' };
   if (!isAbout(answer, asked)) return { outcome: 'unavailable', cause: 'another secret' };
-  return hasText ? { outcome: 'found', secret: { versionId, stage, text: new Redacted(text) } } : { outcome: 'binary' };
+  if (binary !== undefined) return { outcome: 'binary' };
+  if (typeof text !== 'string' || typeof versionId !== 'string')
+    return { outcome: 'unavailable', cause: 'an answer without a value' };
+  return { outcome: 'found', secret: { versionId, stage: asked.VersionStage, text: new Redacted(text) } };
 }
 
 /**
@@ -74,22 +66,16 @@ function readAnswer(
  * throttling and 5xx say nothing, and neither does a key that refuses: the secret itself is still there and still allowed.
  */
 function readFailure(error: unknown): SecretReading {
-  const cause = causeWord(error);
-  if (!(error instanceof SecretsManagerServiceException) || !isDefinitive(error) || KEY_FAILURES.has(error.name)) {
-    return { outcome: 'unavailable', cause };
-  }
-  if (isRefusalByKey(error)) return { outcome: 'unavailable', cause: 'KMSAccessDenied' };
-  if (error.name === 'ResourceNotFoundException') return { outcome: 'missing' };
-  if (error.name === 'InvalidRequestException') return { outcome: 'deleted' };
-  return { outcome: 'denied', cause };
+  const down = { outcome: 'unavailable', cause: causeWord(error) } as const;
+  if (!(error instanceof SecretsManagerServiceException && isDefinitive(error))) return down;
+  const { name, message } = error;
+  if (name === 'ResourceNotFoundException') return { outcome: 'missing' };
+  if (name === 'InvalidRequestException') return { outcome: 'deleted' };
+  if (name === 'DecryptionFailure' || name === 'KMSInvalidStateException') return down;
+  // A key that refuses differs only in its words from a secret that may not be read. Other words count as the stricter case.
+  const isOfKey = name === 'AccessDeniedException' && message.startsWith('Access to KMS is not allowed');
+  return isOfKey ? { ...down, cause: 'KMSAccessDenied' } : { ...down, outcome: 'denied' };
 }
-
-/** The same error as for a secret that may not be read; only the words differ. Other words count as the stricter case. */
-function isRefusalByKey({ name, message }: SecretsManagerServiceException): boolean {
-  return name === 'AccessDeniedException' && message.startsWith('Access to KMS is not allowed');
-}
-
-const KEY_FAILURES: ReadonlySet<string> = new Set(['DecryptionFailure', 'KMSInvalidStateException']);
 
 /**
  * A client for the region and the endpoint of the standard variables (`AWS_REGION`, `AWS_ENDPOINT_URL_SECRETS_MANAGER`),
@@ -99,12 +85,8 @@ const KEY_FAILURES: ReadonlySet<string> = new Set(['DecryptionFailure', 'KMSInva
 export function createSecretsManagerClient(config: SecretsManagerClientConfig = {}): SecretsManagerClient {
   const { secure, plain, dropUnfit } = createAgents(Date.now);
   const requestHandler = { httpsAgent: secure, httpAgent: plain };
-  const client = new SecretsManagerClient({
-    maxAttempts: 1,
-    streamCollector: collectBody,
-    requestHandler,
-    ...config,
-  });
+  const own = { maxAttempts: 1, streamCollector: collectBody, requestHandler };
+  const client = new SecretsManagerClient({ ...own, ...config });
   client.middlewareStack.remove('loggerMiddleware');
   client.middlewareStack.add(
     (next) => (call) => {

@@ -1,36 +1,30 @@
 import type { Finding, ProblemType } from '../contract.ts';
 import type { Caller, Operation } from './authorize.ts';
 import type { Pair } from './pair/pair.ts';
-import type { ExpirySource } from './token-response/expiry.ts';
+import type { Expiry } from './token-response/expiry.ts';
 
 /** One decision of the broker, denials too. Nothing in it is a secret, a token or a value of a service's answer. */
 export interface AuditRecord {
   readonly requestId: string;
-  /** Absent when the request did not get that far. */
   readonly operation?: Operation | 'whoami' | undefined;
   readonly outcome: 'issued' | 'identified' | Finding | ProblemType;
   readonly milliseconds: number;
   readonly caller?: Caller | undefined;
   readonly sourceIp?: string | undefined;
-  /** As the caller asked for it; whether such a pair exists is what `outcome` tells. */
   readonly pair?: Pair | undefined;
-  /** The caller refused a token of the pair. */
   readonly forced?: boolean | undefined;
-  /** Whole seconds; absent when the caller asked for none. */
+  /** Whole seconds. */
   readonly minTtl?: number | undefined;
   readonly cache?: CacheUse | undefined;
   readonly fingerprint?: string | undefined;
   readonly credentialVersion?: string | undefined;
-  readonly expirySource?: ExpirySource | undefined;
+  readonly expirySource?: Expiry['expirySource'] | undefined;
   readonly trace: Trace;
-  /** Why a problem happened, for the operator. */
   readonly cause?: unknown;
 }
 
-/** Where the token came from: this environment's memory, the shared cache, or a token request. */
 export type CacheUse = 'memory' | 'shared' | 'none';
 
-/** What happened on the way to one answer. */
 export interface Trace {
   tokenRequests: number;
   readonly warnings: Set<Warning>;
@@ -42,11 +36,10 @@ export type Warning =
   | 'shared-cache-unavailable'
   /** Secrets Manager is down: the last known version served. */
   | 'secret-stale'
-  /** A credential was rejected by its service. */
   | 'rejected'
   /** The current version is latched: its predecessor served. */
   | 'previous-version'
-  /** A service repeated the credential in its answer: that member was left out. */
+  /** A member that repeats the credential was left out. */
   | 'credential-echoed'
   /** A refused token is all that the service hands out. */
   | 'same-token-again';

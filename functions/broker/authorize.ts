@@ -18,18 +18,14 @@ export interface AccessRule {
 
 export type Operation = 'token' | 'check';
 
-/**
- * Indexes the rules by role once, so that a decision costs one look-up however many rules there are.
- *
- * @param principalOrgId the organization that every caller's account must be in, when there is one
- */
+/** @param principalOrgId the organization that every caller's account must be in, when there is one */
 export function createAuthorize(
   rules: readonly AccessRule[],
   services: ReadonlySet<ServiceName>,
   principalOrgId?: string,
 ): Authorize {
+  // Once, so that a decision costs one look-up however many rules there are.
   const rulesOfRole = Map.groupBy(rules, (rule) => roleKey(rule.role));
-
   return (caller, operation, pair) => {
     const own = rulesOf(rulesOfRole.get(callerKey(caller)) ?? [], caller, principalOrgId);
     if (!services.has(pair.service) || !own.some((rule) => covers(rule, operation, pair))) throw accessDenied();
@@ -37,22 +33,17 @@ export function createAuthorize(
 }
 
 /** The rules that name the caller's role, in their order; none for a role of another organization than this one. */
-export function rulesOf(
-  rules: readonly AccessRule[],
-  caller: Caller,
-  principalOrgId: string | undefined,
-): readonly AccessRule[] {
+export function rulesOf(rules: readonly AccessRule[], caller: Caller, principalOrgId?: string): readonly AccessRule[] {
   if (principalOrgId !== undefined && caller.principalOrgId !== principalOrgId) return [];
-  const isOf = ({ role, roleId = caller.roleId }: AccessRule) =>
-    roleKey(role) === callerKey(caller) && roleId === caller.roleId;
-  return rules.filter(isOf);
+  const key = callerKey(caller);
+  return rules.filter(({ role, roleId = caller.roleId }) => roleKey(role) === key && roleId === caller.roleId);
 }
 
 /** Unknown and forbidden look the same from outside, so no caller can find out which clients or services exist. */
 export function accessDenied(): Problem {
-  const denied =
-    'No access rule lets this role do this for this client on this service; POST /whoami tells what it may.';
-  return new Problem('access-denied', `${denied} Ask the operators of the broker for a rule.`);
+  const denied = 'No access rule lets this role do this for this client on this service';
+  const advice = 'POST /whoami tells what it may. Ask the operators of the broker for a rule.';
+  return new Problem('access-denied', `${denied}; ${advice}`);
 }
 
 /** A rule names a role with its path, a caller arrives without: the settings refuse two roles that differ by path only. */
@@ -84,10 +75,7 @@ export interface Caller {
   readonly accessKeyId?: string | undefined;
 }
 
-/**
- * Reads the ARN under which an assumed role arrives; its path is gone. Anything else (a user, the account's root, an
- * anonymous or a CloudFront identity) is no caller and gives `undefined`.
- */
+/** Reads the ARN under which an assumed role arrives; anything else (a user, a root, a service) is no caller. */
 export function parseCaller(arn: string): Caller | undefined {
   const [matched, partition = '', account = '', role = '', session = ''] = ASSUMED_ROLE_ARN.exec(arn) ?? [];
   return matched === undefined ? undefined : { partition, account, role, session };

@@ -12,11 +12,9 @@ import { findingOfProblem, Problem } from './problem.ts';
 /** What a check found; times are epoch milliseconds. */
 export interface CheckResult {
   readonly finding: Finding;
-  /** The secret version that was looked at; absent when there is none. */
   readonly version?: string | undefined;
   readonly checkedAt: number;
   readonly provenBy: ProvenBy;
-  /** When the token that proves the credential ends. */
   readonly expiresAt?: number | undefined;
   /** When another check may find out more, in whole seconds. */
   readonly retryAfterSeconds?: number | undefined;
@@ -26,14 +24,12 @@ interface Dependencies {
   readonly acquireToken: ReturnType<typeof createAcquireToken>;
   /** How long a token that traffic obtained proves its credential. */
   readonly provenForMs: number;
-  /** Epoch milliseconds. */
   readonly now: () => number;
 }
 
 /**
- * Finds out whether a version of a client's credential works, by the rules of every token request: the lease, the latch,
- * the hold and the pause count, and the token of the current version is published, so that a new version reaches
- * the callers. A check that finds the secret gone withdraws the living token.
+ * Finds out whether a version of a client's credential works, by the rules of every token request. The token of the
+ * current version is published; a check that finds the secret gone withdraws the living one.
  *
  * @throws Problem only when the broker itself cannot say: `secrets-unavailable`, `token-endpoint-timeout`, …
  */
@@ -51,6 +47,7 @@ export function createCheckCredential({ acquireToken, provenForMs, now }: Depend
 /** Decides one step of a check: what record and secret tell by themselves, or that only a token request can tell. */
 function decide(view: View, call: Call, provenForMs: number, now: number): Step<CheckResult> {
   const { record, versions } = view;
+  const answer = (result: CheckResult) => ({ kind: 'answer', answer: result }) as const;
   const reading = versions?.candidates[0];
   if (versions === undefined || reading === undefined) throw new TypeError('a check needs the secret');
   if (record.disabled) return answer({ finding: 'disabled', checkedAt: now, provenBy: 'operator' });
@@ -64,54 +61,40 @@ function decide(view: View, call: Call, provenForMs: number, now: number): Step<
     return view.leaseIsOver ? { kind: 'withdraw', answer: missing } : { kind: 'wait' };
   }
   if (gone !== undefined) return { kind: 'fail', problem: gone };
-  if (reading.outcome === 'binary') {
-    return answer({ finding: 'secret-malformed', checkedAt: now, provenBy: 'secret' });
-  }
+  const malformed = { ...missing, finding: 'secret-malformed' } as const;
+  if (reading.outcome === 'binary') return answer(malformed);
   if (reading.outcome !== 'found') {
     return { kind: 'fail', problem: secretProblem(reading, versions.name, versions.stage) };
   }
-  const known = knownFinding(record, reading.secret, call, provenForMs, now);
-  if (known !== undefined) return answer(known);
+  const { versionId } = reading.secret;
+  if (!isWellFormed(reading.secret, call)) return answer({ ...malformed, version: versionId });
+  const token = livingToken(record, now);
+  const isProven = token?.credentialVersion === versionId && now - token.issuedAt < provenForMs;
+  // A new token would end the one that callers are using.
+  if (token !== undefined && (isProven || call.service.singleActiveToken)) return answer(accepted(token, 'traffic'));
+  const known = knownFinding(record, reading.secret, call, now);
+  if (known !== undefined) return answer({ ...known, version: versionId });
   return view.leaseIsOver ? { kind: 'request', forced: false } : { kind: 'wait' };
-}
-
-function answer(result: CheckResult): Step<CheckResult> {
-  return { kind: 'answer', answer: result };
 }
 
 function isMissing({ outcome }: SecretReading): boolean {
   return outcome === 'missing' || outcome === 'deleted';
 }
 
-/** What is known of this version without a token request. What is known of another version says nothing about it. */
-function knownFinding(
-  record: PairRecord,
-  version: SecretVersion,
-  call: Call,
-  provenForMs: number,
-  now: number,
-): CheckResult | undefined {
+/** What keeps this version from being sent. What is known of another version says nothing about it. */
+function knownFinding(record: PairRecord, version: SecretVersion, call: Call, now: number): CheckResult | undefined {
   const { versionId } = version;
-  if (!isWellFormed(version, call)) {
-    return { finding: 'secret-malformed', version: versionId, checkedAt: now, provenBy: 'secret' };
-  }
-  const token = livingToken(record, now);
-  const isProven = token?.credentialVersion === versionId && now - token.issuedAt < provenForMs;
-  // A new token would end the one that callers are using.
-  if (token !== undefined && (isProven || call.service.singleActiveToken)) return accepted(token, 'traffic');
-
   const rejection = record.rejected.get(versionId);
   if (rejection !== undefined && isLatched(rejection, now)) {
     const provenBy = call.trace.tokenRequests > 0 ? 'request' : 'latch';
-    return { finding: 'rejected', version: versionId, checkedAt: rejection.at, provenBy };
+    return { finding: 'rejected', checkedAt: rejection.at, provenBy };
   }
   const hold = record.held.get(holdKey(versionId, call.settingsDigest));
-  if (hold !== undefined && now < hold.until) return { ...waited(hold, now), version: versionId };
+  if (hold !== undefined && now < hold.until) return waited(hold, now);
   const throttled = isTrial(call) ? trialBudget(record, version, now) : undefined;
   if (throttled !== undefined) return throttled;
   const { pause } = record;
-  if (pause === undefined || now >= pause.until) return undefined;
-  return { ...waited(pause, now), version: versionId };
+  return pause !== undefined && now < pause.until ? waited(pause, now) : undefined;
 }
 
 /** AWSPENDING and AWSPREVIOUS share one request in 30 s, but a new AWSPENDING version does not wait for its first one. */
@@ -119,19 +102,14 @@ function trialBudget(record: PairRecord, { versionId, stage }: SecretVersion, no
   const { checked } = record;
   const isRecent = checked !== undefined && now - checked.at < TRIAL_INTERVAL_MS;
   if (isRecent && checked.version === versionId) {
-    return { finding: checked.finding, version: versionId, checkedAt: checked.at, provenBy: 'request' };
+    return { finding: checked.finding, checkedAt: checked.at, provenBy: 'request' };
   }
   const isDue = !isRecent || stage === 'AWSPENDING';
   const freeAt = stage === 'AWSPENDING' ? pendingFreeAt(record, now) : 0;
   if (isDue && freeAt <= now) return undefined;
   const until = Math.max(freeAt, isDue || checked === undefined ? 0 : checked.at + TRIAL_INTERVAL_MS);
-  return {
-    finding: 'throttled',
-    version: versionId,
-    checkedAt: now,
-    provenBy: 'latch',
-    retryAfterSeconds: Math.max(1, Math.ceil((until - now) / 1_000)),
-  };
+  const retryAfterSeconds = Math.max(1, Math.ceil((until - now) / 1_000));
+  return { finding: 'throttled', checkedAt: now, provenBy: 'latch', retryAfterSeconds };
 }
 
 /** When fewer rejected requests than allowed lie within the last hour, of any version: guessing must not lock a client out. */

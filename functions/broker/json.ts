@@ -8,6 +8,15 @@ export function membersOf(value: unknown): Readonly<Record<string, unknown>> {
   return isRecord(value) ? value : {};
 }
 
+/** The text that bytes are in UTF-8, without a byte order mark; `undefined` when they are none. */
+export function decodeUtf8(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
 /** What a JSON text holds, `undefined` when it is none: the error of the parser itself would quote the text. */
 export function parseJson(text: string, reviver?: Reviver): unknown {
   try {
@@ -25,10 +34,7 @@ export function parseJsonObject(text: string, reviver?: Reviver): Readonly<Recor
 
 type Reviver = (name: string, value: unknown) => unknown;
 
-/**
- * The first name that an object of a JSON text has twice. `JSON.parse` takes the last one and says nothing, so two
- * readers of one text could go by different values. The text must be valid JSON.
- */
+/** The first name that an object of a valid JSON text has twice; `JSON.parse` takes the last one and says nothing. */
 export function duplicateMember(text: string): string | undefined {
   const objects: (Set<string> | undefined)[] = [];
   let last = '""';

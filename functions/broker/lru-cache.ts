@@ -6,7 +6,7 @@ export class LruCache<Value> {
   readonly #bytesOf: (value: Value) => number;
   #bytes = 0;
 
-  /** @param bytesOf may estimate, but says the same of the same value each time */
+  /** `bytesOf` may estimate, but says the same of the same value each time. */
   constructor(maxEntries: number, maxBytes = Infinity, bytesOf: (value: Value) => number = () => 0) {
     this.#maxEntries = maxEntries;
     this.#maxBytes = maxBytes;
@@ -15,7 +15,9 @@ export class LruCache<Value> {
 
   get(key: string): Value | undefined {
     const value = this.#entries.get(key);
-    if (value !== undefined) this.#moveToEnd(key, value);
+    if (value === undefined) return undefined;
+    this.#entries.delete(key);
+    this.#entries.set(key, value);
     return value;
   }
 
@@ -33,11 +35,6 @@ export class LruCache<Value> {
     const value = this.#entries.get(key);
     if (value !== undefined) this.#bytes -= this.#bytesOf(value);
     this.#entries.delete(key);
-  }
-
-  #moveToEnd(key: string, value: Value): void {
-    this.#entries.delete(key);
-    this.#entries.set(key, value);
   }
 }
 

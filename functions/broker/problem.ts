@@ -1,20 +1,20 @@
 import { type Finding, PROBLEMS, type ProblemType } from '../contract.ts';
 
-/**
- * A failure that a caller sees (RFC 9457). Everything else that is thrown is a bug and stays opaque.
- *
- * `detail` is for the caller and never holds a secret, a token or a value of a service's answer; `cause` is for the log.
- */
+/** A failure that a caller sees (RFC 9457); all else that is thrown is a bug and stays opaque. `cause` is for the log. */
 export class Problem extends Error {
   override readonly name = 'Problem';
   readonly type: ProblemType;
+  /** For the caller: never a secret, a token or a value of a service's answer. */
   readonly detail: string;
   /** Whole seconds after which trying again makes sense, or until when the broker answers so without a token request. */
   readonly retryAfterSeconds: number | undefined;
-  /** What the unusable answer of a service looked like: types and lengths, never a value. */
   readonly shape: ShapeReport | undefined;
 
-  constructor(type: ProblemType, detail: string, options: ProblemOptions = {}) {
+  constructor(
+    type: ProblemType,
+    detail: string,
+    options: Partial<Pick<Problem, 'retryAfterSeconds' | 'shape' | 'cause'>> = {},
+  ) {
     super(`${type}: ${detail}`, { cause: options.cause });
     this.type = type;
     this.detail = detail;
@@ -23,13 +23,7 @@ export class Problem extends Error {
   }
 }
 
-interface ProblemOptions {
-  readonly retryAfterSeconds?: number | undefined;
-  readonly shape?: ShapeReport | undefined;
-  readonly cause?: unknown;
-}
-
-/** The form of a service's answer, told without any of its values. */
+/** The form of a service's answer: types and lengths, never a value. */
 export interface ShapeReport {
   readonly status: number;
   /** The media type without parameters, `none` when the header is missing, `other` when it is not a well-known one. */

@@ -20,7 +20,7 @@ export class Redacted {
     return REDACTED;
   }
 
-  /** What Node's `util.inspect` and `console.log` show; the symbol is registered, so nothing of Node is imported. */
+  /** What Node's `console.log` shows; the symbol is registered, so nothing of Node is imported. */
   [Symbol.for('nodejs.util.inspect.custom')](): string {
     return REDACTED;
   }
@@ -45,19 +45,12 @@ export function shows(value: unknown, secret: string, parts: readonly string[] =
   return false;
 }
 
-function entriesWithNames(object: object): readonly unknown[] {
-  return Object.entries(object).flat();
-}
-
+const entriesWithNames = (object: object) => Object.entries(object).flat();
 const MIN_CONTAINED = 8;
-/** One within another. */
 const MAX_ENCODINGS = 3;
 
 /** Every text and number of a value, without the names of its members; walked without recursion, however deep it is. */
-export function textsIn(
-  value: unknown,
-  entriesOf: (object: object) => readonly unknown[] = Object.values,
-): readonly string[] {
+export function textsIn(value: unknown, entriesOf: (object: object) => unknown[] = Object.values): readonly string[] {
   const values: unknown[] = [value];
   // Grows while it is walked.
   for (const one of values) {
@@ -73,7 +66,7 @@ function decodingsOf(text: string): readonly string[] {
     text.replace(/\\(?:u[\da-fA-F]{4}|["\\/bfnrt])/g, (escaped) => JSON.parse(`"${escaped}"`)),
     percent(text),
     percent(text.replaceAll('+', ' ')),
-    ...(text.match(/[\da-f]{4,}/gi) ?? []).flatMap((run) => [fromHex(run), fromHex(run.slice(1))]),
+    ...(text.match(/[\da-f]{4,}/gi) ?? []).flatMap((run) => [0, 1].map((at) => fromHex(run.slice(at)))),
     ...(text.replace(/\r?\n/g, '').match(/[\w+/-]{4,}/g) ?? []).flatMap((run) =>
       [0, 1, 2, 3].map((at) => fromBase64(run.slice(at))),
     ),
@@ -82,20 +75,17 @@ function decodingsOf(text: string): readonly string[] {
 }
 
 function fromHex(digits: string): string {
-  return decodeUtf8((digits.match(/../g) ?? []).map((pair) => Number.parseInt(pair, 16)));
+  return decodeBytes((digits.match(/../g) ?? []).map((pair) => Number.parseInt(pair, 16)));
 }
 
 function fromBase64(run: string): string {
   const text = run.replaceAll('-', '+').replaceAll('_', '/');
   const whole = text.length % 4 === 1 ? text.slice(0, -1) : text;
-  return decodeUtf8(Array.from(atob(whole), (byte) => byte.charCodeAt(0)));
-}
-
-function decodeUtf8(bytes: readonly number[]): string {
-  return UTF_8.decode(Uint8Array.from(bytes));
+  return decodeBytes(Array.from(atob(whole), (byte) => byte.charCodeAt(0)));
 }
 
 const UTF_8 = new TextDecoder();
+const decodeBytes = (bytes: readonly number[]) => UTF_8.decode(Uint8Array.from(bytes));
 
 /**
  * Whether a text is a word that a developer chose to be read, such as `expiresIn`, `oauth2_token` or `ECONNRESET`. What a

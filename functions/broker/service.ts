@@ -1,4 +1,4 @@
-/** How one service is asked for a token and how its answer is read; every default is already filled in. */
+/** How one service is asked for a token and how its answer is read, with every default. */
 export interface Service {
   /** Scheme, host, port and an optional base path; fixed at deploy time, so no request can choose a host. */
   readonly authUrl: string;
@@ -8,12 +8,10 @@ export interface Service {
   readonly parametersIn: 'query' | 'body';
   readonly headers: Readonly<Record<string, string>>;
   readonly response: TokenResponseSettings;
-  /** The life time of a token whose answer tells none. */
+  /** The life time of a token whose answer tells none; else it is assumed. */
   readonly tokenLifetimeSeconds?: number | undefined;
-  /** The life time when neither the answer nor `tokenLifetimeSeconds` tells one. */
   readonly assumedLifetimeSeconds: number;
   readonly maxLifetimeSeconds: number;
-  /** Whether a 403 is a definitive rejection of the credential. */
   readonly rejectedOn403: boolean;
   /** Whether a new token kills the old one. */
   readonly singleActiveToken: boolean;

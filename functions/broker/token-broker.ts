@@ -12,20 +12,11 @@ import type { PairStore } from './pair/store.ts';
 import type { Service } from './service.ts';
 import type { RenewToken } from './token-request/renew-token.ts';
 
+/** Both answer by `deadline`, in epoch milliseconds, and note in `trace` what that took. */
 export interface TokenBroker {
-  /**
-   * Gives the caller a token of the pair that is not about to lapse, and notes in `trace` what that took.
-   *
-   * @param deadline epoch milliseconds
-   * @throws Problem why the caller gets no token
-   */
+  /** Gives the caller a token of the pair that is not about to lapse. @throws Problem why the caller gets none */
   issue(caller: Caller, request: IssueRequest, deadline: number, trace: Trace): Promise<Issue>;
-  /**
-   * Says whether the credential of a pair works.
-   *
-   * @param deadline epoch milliseconds
-   * @throws Problem `access-denied`, or that the broker itself cannot say
-   */
+  /** Says whether the credential of a pair works. @throws Problem `access-denied`, or that the broker cannot say */
   check(caller: Caller, request: CheckRequest, deadline: number, trace: Trace): Promise<CheckResult>;
 }
 
@@ -34,19 +25,15 @@ interface Dependencies {
   readonly environment: string;
   readonly services: Readonly<Record<ServiceName, Service>>;
   readonly authorize: Authorize;
-  /** The record that all environments share. */
   readonly store: PairStore;
   readonly secrets: SecretCache;
   readonly renewToken: RenewToken;
   /** Of what a service's settings say of its token requests; releases with other settings have other holds. */
   readonly settingsDigest: (service: Service) => string;
-  /** How long a token that traffic obtained proves its credential to a check. */
   readonly provenForMs: number;
   readonly uniqueId: () => string;
-  /** Epoch milliseconds. */
   readonly now: () => number;
   readonly sleep: (ms: number) => Promise<void>;
-  /** From 0 to below 1. */
   readonly random: () => number;
 }
 
@@ -56,7 +43,7 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
   const memory = new PairMemory(now);
   const acquireToken = createAcquireToken({ ...dependencies, memory });
   const checkCredential = createCheckCredential({ acquireToken, provenForMs, now });
-  const flights = new SingleFlight<Issue>();
+  const flights = new Map<string, Promise<Issue>>();
   const digests = new Map(Object.values(services).map((service) => [service, settingsDigest(service)]));
 
   return {
@@ -68,16 +55,15 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
       // Whether a token is refused is a matter of the shared record.
       const known = request.refused === undefined ? memory.trusted(pair) : undefined;
       const step = known && decide(viewOf(known), call, request, now());
-      if (step?.kind === 'answer') return step.answer;
+      if (step?.kind === 'answer') return { ...step.answer, cache: 'memory' };
       if (step?.kind === 'fail') throw step.problem;
+      // Calls that want the same of a pair share one way to it.
       const flight = flightKey(request);
-      if (step?.kind === 'renew' && flights.isRunning(flight)) return step.answer;
-
-      return flights.run(flight, async () => {
-        const acquired = await acquireToken(call, (view) => decide(view, call, request, now()));
-        if (acquired.kind === 'failed') throw acquired.problem;
-        return acquired.kind === 'token' ? { token: acquired.token, cache: 'none' } : acquired.answer;
-      });
+      const running = flights.get(flight);
+      if (running !== undefined) return step?.kind === 'renew' ? { ...step.answer, cache: 'memory' } : running;
+      const issuing = acquire(call, request).finally(() => flights.delete(flight));
+      flights.set(flight, issuing);
+      return issuing;
     },
 
     async check(caller, request, deadline, trace) {
@@ -85,6 +71,12 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
       return checkCredential({ ...callFor(request.pair, deadline, trace), stage: request.stage });
     },
   };
+
+  async function acquire(call: Call, request: IssueRequest): Promise<Issue> {
+    const acquired = await acquireToken(call, (view) => decide(view, call, request, now()));
+    if (acquired.kind === 'failed') throw acquired.problem;
+    return acquired.kind === 'token' ? { token: acquired.token, cache: 'none' } : acquired.answer;
+  }
 
   function callFor(pair: Pair, deadline: number, trace: Trace): Call {
     const service = services[pair.service];
@@ -96,28 +88,9 @@ export function createTokenBroker(dependencies: Dependencies): TokenBroker {
 
 /** What memory alone shows. */
 function viewOf(record: PairRecord) {
-  return { record, isMemory: true, isAlone: false, leaseIsOver: true, observedExpired: false, mayRenew: true } as const;
+  return { record, isAlone: false, leaseIsOver: true, observedExpired: false, mayRenew: true } as const;
 }
 
-/** Calls that want the same of a pair share one way to it. */
 function flightKey({ pair, minTtlMs, refused }: IssueRequest): string {
   return `${pairKey(pair)} ${minTtlMs} ${refused ?? ''}`;
-}
-
-/** Runs `work` once per key at a time; a caller that asks meanwhile shares its outcome. Nothing is kept afterwards. */
-class SingleFlight<Value> {
-  readonly #flights = new Map<string, Promise<Value>>();
-
-  isRunning(key: string): boolean {
-    return this.#flights.has(key);
-  }
-
-  run(key: string, work: () => Promise<Value>): Promise<Value> {
-    const running = this.#flights.get(key);
-    if (running !== undefined) return running;
-
-    const flight = work().finally(() => this.#flights.delete(key));
-    this.#flights.set(key, flight);
-    return flight;
-  }
 }

@@ -1,6 +1,7 @@
 import { ArnFormat, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import {
   AccountRootPrincipal,
+  type IPrincipal,
   type IRole,
   PolicyDocument,
   PolicyStatement,
@@ -9,6 +10,7 @@ import {
 import { type IKey, Key } from 'aws-cdk-lib/aws-kms';
 import { Construct } from 'constructs';
 import { functionName, topicName } from '../settings/names.ts';
+import { allow, viaService } from './allow.ts';
 
 interface ClientSecretsProps {
   readonly environment: string;
@@ -31,44 +33,36 @@ export class ClientSecrets extends Construct {
     super(scope, id);
     this.#environment = environment;
     this.namePrefix = `token-broker/${environment}/`;
-    this.key = createBrokerKey(this, { environment, keyArn });
+    this.key =
+      keyArn !== undefined
+        ? Key.fromKeyArn(this, 'Key', keyArn)
+        : new Key(this, 'Key', {
+            description: `Encrypts the client secrets token-broker/${environment}/* and what the token broker keeps`,
+            enableKeyRotation: true,
+            // The secrets outlive the stack. A creation that fails leaves no key behind: nothing was encrypted with it yet.
+            removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+            policy: keyPolicy(Stack.of(this), environment),
+          });
   }
 
-  /**
-   * Lets a role read every client's secret of this environment, as the token function alone, and use the key for nothing
-   * else.
-   */
+  /** Lets a role read every client's secret, as the token function alone, and use the key for nothing else. */
   allowReading(role: IRole): void {
-    const { region } = Stack.of(this);
-    role.addToPrincipalPolicy(
-      new PolicyStatement({
-        actions: ['secretsmanager:GetSecretValue'],
-        resources: [this.#secretArns()],
-        conditions: asTokenFunction(this, this.#environment),
-      }),
-    );
-    role.addToPrincipalPolicy(
-      new PolicyStatement({
-        actions: ['kms:Decrypt'],
-        resources: [this.key.keyArn],
-        conditions: {
-          StringEquals: { 'kms:ViaService': viaService('secretsmanager', region) },
-          ArnLike: { 'kms:EncryptionContext:SecretARN': this.#secretArns() },
-        },
-      }),
-    );
+    const secrets = this.#secretArns();
+    allow(role, ['secretsmanager:GetSecretValue'], secrets, asTokenFunction(this, this.#environment));
+    allow(role, ['kms:Decrypt'], this.key.keyArn, {
+      StringEquals: { 'kms:ViaService': viaService('secretsmanager', Stack.of(this).region) },
+      ArnLike: { 'kms:EncryptionContext:SecretARN': secrets },
+    });
   }
 
   /** Lets a role see a client's secret from outside: its tags and versions, never a value. */
   allowDescribing(role: IRole): void {
-    role.addToPrincipalPolicy(
-      new PolicyStatement({ actions: ['secretsmanager:DescribeSecret'], resources: [this.#secretArns()] }),
-    );
+    allow(role, ['secretsmanager:DescribeSecret'], this.#secretArns());
   }
 
   /** Lets a role list all secrets of the account: IAM cannot narrow a list. */
   allowListing(role: IRole): void {
-    role.addToPrincipalPolicy(new PolicyStatement({ actions: ['secretsmanager:ListSecrets'], resources: ['*'] }));
+    allow(role, ['secretsmanager:ListSecrets'], '*');
   }
 
   #secretArns(): string {
@@ -93,27 +87,13 @@ export function asTokenFunction(scope: Construct, environment: string) {
 }
 
 /**
- * The one key of an environment. It encrypts the clients' secrets, which outlive the stack, and so does the key. Its policy
- * names no resource that a new stack would make again, so a later stack can use the key unchanged.
+ * What a key must allow for an environment; a key of one's own (`keyArn`) needs these statements too. They name no resource
+ * that a new stack would make again, so a later stack can use the key unchanged.
  */
-function createBrokerKey(scope: Construct, { environment, keyArn }: ClientSecretsProps): IKey {
-  if (keyArn !== undefined) return Key.fromKeyArn(scope, 'Key', keyArn);
-  return new Key(scope, 'Key', {
-    description: `Encrypts the client secrets token-broker/${environment}/* and what the token broker keeps`,
-    enableKeyRotation: true,
-    // A creation that fails leaves no key behind: nothing was encrypted with it yet.
-    removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
-    policy: keyPolicy(Stack.of(scope), environment),
-  });
-}
-
-/** In a key's own policy `*` means this key. */
-const THIS_KEY = { resources: ['*'] };
-
-/** What a key must allow for an environment; a key of one's own (`keyArn`) needs these statements too. */
 export function keyPolicy(stack: Stack, environment: string): PolicyDocument {
   const { account, region } = stack;
-  const principals = [new AccountRootPrincipal()];
+  const ofAccount = new AccountRootPrincipal();
+  const via = (service: string) => viaService(service, region);
   const topic = stack.formatArn({ service: 'sns', resource: topicName(environment) });
   const logGroups = stack.formatArn({
     service: 'logs',
@@ -121,86 +101,66 @@ export function keyPolicy(stack: Stack, environment: string): PolicyDocument {
     resourceName: `${stack.stackName}-*`,
     arnFormat: ArnFormat.COLON_RESOURCE_NAME,
   });
+  const logs = new ServicePrincipal(`logs.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`);
   const statements = [
-    new PolicyStatement({ sid: 'AdministerByIam', principals, actions: ADMINISTRATION, ...THIS_KEY }),
+    statement('AdministerByIam', ofAccount, ADMINISTRATION),
     // IAM alone lets no principal decrypt: only through the service that holds the encrypted data.
-    new PolicyStatement({
-      sid: 'UseByIamThroughServices',
-      principals,
-      actions: [...ENVELOPE_USE],
-      ...THIS_KEY,
-      conditions: {
-        StringEquals: {
-          'kms:CallerAccount': account,
-          'kms:ViaService': ['dynamodb', 'secretsmanager', 'sns', 'sqs'].map((name) => viaService(name, region)),
-        },
+    statement('UseByIamThroughServices', ofAccount, ENVELOPE_USE, {
+      StringEquals: {
+        'kms:CallerAccount': account,
+        'kms:ViaService': ['dynamodb', 'secretsmanager', 'sns', 'sqs'].map(via),
       },
     }),
-    new PolicyStatement({
-      sid: 'LendToTheTable',
-      principals,
-      actions: ['kms:CreateGrant'],
-      ...THIS_KEY,
-      conditions: {
-        StringEquals: { 'kms:CallerAccount': account, 'kms:ViaService': viaService('dynamodb', region) },
-      },
+    statement('LendToTheTable', ofAccount, ['CreateGrant'], {
+      StringEquals: { 'kms:CallerAccount': account, 'kms:ViaService': via('dynamodb') },
     }),
     // An alarm publishes as CloudWatch, which no policy of this account's roles covers.
-    new PolicyStatement({
-      sid: 'UseForAlarms',
-      principals: [new ServicePrincipal('cloudwatch.amazonaws.com')],
-      actions: [...DATA_KEY_USE],
-      ...THIS_KEY,
-      conditions: { StringEquals: { 'aws:SourceAccount': account, 'kms:EncryptionContext:aws:sns:topicArn': topic } },
+    statement('UseForAlarms', new ServicePrincipal('cloudwatch.amazonaws.com'), DATA_KEY_USE, {
+      StringEquals: { 'aws:SourceAccount': account, 'kms:EncryptionContext:aws:sns:topicArn': topic },
     }),
-    new PolicyStatement({
-      sid: 'UseForLogs',
-      principals: [new ServicePrincipal(`logs.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`)],
-      actions: [...ENVELOPE_USE],
-      ...THIS_KEY,
-      conditions: { ArnLike: { 'kms:EncryptionContext:aws:logs:arn': logGroups } },
-    }),
+    statement('UseForLogs', logs, ENVELOPE_USE, { ArnLike: { 'kms:EncryptionContext:aws:logs:arn': logGroups } }),
   ];
   return new PolicyDocument({ statements });
 }
 
-/** The service that calls KMS for a principal, as the condition `kms:ViaService` names it. */
-export function viaService(service: string, region: string): string {
-  return `${service}.${region}.amazonaws.com`;
+/** In a key's own policy `*` means this key. */
+function statement(sid: string, principal: IPrincipal, uses: readonly string[], conditions = {}): PolicyStatement {
+  const actions = uses.map((use) => `kms:${use}`);
+  return new PolicyStatement({ sid, principals: [principal], actions, resources: ['*'], conditions });
 }
 
-const DATA_KEY_USE = ['kms:Decrypt', 'kms:GenerateDataKey'];
+const DATA_KEY_USE = ['Decrypt', 'GenerateDataKey'];
 
 const ENVELOPE_USE = [
   ...DATA_KEY_USE,
-  'kms:DescribeKey',
-  'kms:Encrypt',
-  'kms:GenerateDataKeyWithoutPlaintext',
-  'kms:ReEncryptFrom',
-  'kms:ReEncryptTo',
+  'DescribeKey',
+  'Encrypt',
+  'GenerateDataKeyWithoutPlaintext',
+  'ReEncryptFrom',
+  'ReEncryptTo',
 ];
 
 const ADMINISTRATION = [
-  'kms:CancelKeyDeletion',
-  'kms:CreateAlias',
-  'kms:DeleteAlias',
-  'kms:DescribeKey',
-  'kms:DisableKey',
-  'kms:DisableKeyRotation',
-  'kms:EnableKey',
-  'kms:EnableKeyRotation',
-  'kms:GetKeyPolicy',
-  'kms:GetKeyRotationStatus',
-  'kms:ListGrants',
-  'kms:ListKeyPolicies',
-  'kms:ListKeyRotations',
-  'kms:ListResourceTags',
-  'kms:PutKeyPolicy',
-  'kms:RevokeGrant',
-  'kms:RotateKeyOnDemand',
-  'kms:ScheduleKeyDeletion',
-  'kms:TagResource',
-  'kms:UntagResource',
-  'kms:UpdateAlias',
-  'kms:UpdateKeyDescription',
+  'CancelKeyDeletion',
+  'CreateAlias',
+  'DeleteAlias',
+  'DescribeKey',
+  'DisableKey',
+  'DisableKeyRotation',
+  'EnableKey',
+  'EnableKeyRotation',
+  'GetKeyPolicy',
+  'GetKeyRotationStatus',
+  'ListGrants',
+  'ListKeyPolicies',
+  'ListKeyRotations',
+  'ListResourceTags',
+  'PutKeyPolicy',
+  'RevokeGrant',
+  'RotateKeyOnDemand',
+  'ScheduleKeyDeletion',
+  'TagResource',
+  'UntagResource',
+  'UpdateAlias',
+  'UpdateKeyDescription',
 ];

@@ -6,7 +6,8 @@ import { CfnResourcePolicy, CfnSecret } from 'aws-cdk-lib/aws-secretsmanager';
 import { Construct, type IDependable } from 'constructs';
 import { sealingKeyName } from '../../functions/contract.ts';
 import { tableName } from '../settings/names.ts';
-import { asTokenFunction, viaService } from './client-secrets.ts';
+import { allow, allowKey } from './allow.ts';
+import { asTokenFunction } from './client-secrets.ts';
 
 interface PairTableProps {
   readonly environment: string;
@@ -62,65 +63,40 @@ export class PairTable extends Construct {
 
   /** Lets one role, and no other role of the account, open the tokens of the pairs, and read and change the pairs. */
   allowSharing(role: IRole): void {
-    role.addToPrincipalPolicy(new PolicyStatement({ actions: [...ITEM_ACTIONS], resources: [this.#tableArn] }));
+    allow(role, ITEM_ACTIONS, this.#tableArn);
     this.#allowTableKey(role);
-    role.addToPrincipalPolicy(
-      new PolicyStatement({
-        actions: ['secretsmanager:GetSecretValue'],
-        resources: [this.#sealingKeyArn],
-        conditions: asTokenFunction(this, this.#environment),
-      }),
-    );
-    this.#allowKey(role, ['kms:Decrypt'], 'secretsmanager', { 'kms:EncryptionContext:SecretARN': this.#sealingKeyArn });
+    allow(role, ['secretsmanager:GetSecretValue'], this.#sealingKeyArn, asTokenFunction(this, this.#environment));
+    allowKey(role, this.#key, ['kms:Decrypt'], 'secretsmanager', { SecretARN: this.#sealingKeyArn });
+    const denyOthers = new PolicyStatement({
+      effect: Effect.DENY,
+      principals: [new AnyPrincipal()],
+      actions: ['secretsmanager:GetSecretValue'],
+      resources: ['*'],
+      conditions: { ArnNotEquals: { 'aws:PrincipalArn': role.roleArn } },
+    });
     const policy = new CfnResourcePolicy(this, 'SealingKeyPolicy', {
       secretId: this.#sealingKeyArn,
       blockPublicPolicy: true,
-      resourcePolicy: new PolicyDocument({
-        statements: [
-          new PolicyStatement({
-            effect: Effect.DENY,
-            principals: [new AnyPrincipal()],
-            actions: ['secretsmanager:GetSecretValue'],
-            resources: ['*'],
-            conditions: { ArnNotEquals: { 'aws:PrincipalArn': role.roleArn } },
-          }),
-        ],
-      }),
+      resourcePolicy: new PolicyDocument({ statements: [denyOthers] }),
     });
     this.createAfter(policy);
   }
 
   /** Lets a role remember what the operators were told, in items beside the pairs; no pair is within its reach. */
   allowRemembering(role: IRole): void {
-    role.addToPrincipalPolicy(
-      new PolicyStatement({
-        actions: [...ITEM_ACTIONS],
-        resources: [this.#tableArn],
-        // No name of a client holds a colon, so no pair's key begins like this.
-        conditions: { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['notify:*'] } },
-      }),
-    );
+    // No name of a client holds a colon, so no pair's key begins like this.
+    const besidePairs = { 'ForAllValues:StringLike': { 'dynamodb:LeadingKeys': ['notify:*'] } };
+    allow(role, ITEM_ACTIONS, this.#tableArn, besidePairs);
     this.#allowTableKey(role);
   }
 
   #allowTableKey(role: IRole): void {
-    this.#allowKey(role, ['kms:Decrypt', 'kms:Encrypt', 'kms:GenerateDataKey'], 'dynamodb', {
-      'kms:EncryptionContext:aws:dynamodb:tableName': this.tableName,
-      'kms:EncryptionContext:aws:dynamodb:subscriberId': Stack.of(this).account,
+    allowKey(role, this.#key, ['kms:Decrypt', 'kms:Encrypt', 'kms:GenerateDataKey'], 'dynamodb', {
+      'aws:dynamodb:tableName': this.tableName,
+      'aws:dynamodb:subscriberId': Stack.of(this).account,
     });
     // A call without an encryption context.
-    this.#allowKey(role, ['kms:DescribeKey'], 'dynamodb', {});
-  }
-
-  #allowKey(role: IRole, actions: string[], service: string, context: Readonly<Record<string, string>>): void {
-    const throughService = { 'kms:ViaService': viaService(service, Stack.of(this).region) };
-    role.addToPrincipalPolicy(
-      new PolicyStatement({
-        actions,
-        resources: [this.#key.keyArn],
-        conditions: { StringEquals: { ...throughService, ...context } },
-      }),
-    );
+    allowKey(role, this.#key, ['kms:DescribeKey'], 'dynamodb');
   }
 }
 

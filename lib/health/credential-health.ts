@@ -11,7 +11,7 @@ import type { ClientSecrets } from '../data/client-secrets.ts';
 import type { PairTable } from '../data/pair-table.ts';
 import type { OperatorTopic } from '../monitoring/operator-topic.ts';
 import type { Environment } from '../settings/environment.ts';
-import { rateSeconds } from '../settings/health.ts';
+import { rateSeconds } from '../settings/environment.ts';
 import { healthFunctionName } from '../settings/names.ts';
 import { createLambdaFunction, type Observation } from '../token/lambda-function.ts';
 import type { TokenEndpoint } from '../token/token-endpoint.ts';
@@ -39,26 +39,15 @@ interface CredentialHealthProps {
 export class CredentialHealth extends Construct {
   constructor(scope: Construct, id: string, props: CredentialHealthProps) {
     super(scope, id);
-    const {
-      environment,
-      every,
-      services,
-      concurrency,
-      secrets,
-      pairs,
-      endpoint,
-      operators,
-      failedEvents,
-      observation,
-    } = props;
+    const { environment, every, services, concurrency, secrets, pairs, endpoint, operators } = props;
     const names = Object.keys(services);
+    const singleTokenNames = names.filter((service) => services[service]?.singleActiveToken);
     const variables: HealthEnvironment = {
       TOKEN_BROKER_ENVIRONMENT: environment,
       TOKEN_BROKER_URL: endpoint.url,
       TOKEN_BROKER_TABLE: pairs.tableName,
       TOKEN_BROKER_SERVICES: names.join(' '),
-      TOKEN_BROKER_SINGLE_TOKEN_SERVICES:
-        names.filter((service) => services[service]?.singleActiveToken).join(' ') || '-',
+      TOKEN_BROKER_SINGLE_TOKEN_SERVICES: singleTokenNames.join(' ') || '-',
       TOKEN_BROKER_TOPIC: operators.topic.topicArn,
       TOKEN_BROKER_PROBE_ROLE: Lazy.string({ produce: () => probe.roleArn }),
       TOKEN_BROKER_HEALTH_INTERVAL_SECONDS: `${rateSeconds(every)}`,
@@ -71,8 +60,8 @@ export class CredentialHealth extends Construct {
       memorySize: 256,
       timeout: Duration.minutes(12),
       environment: { ...variables },
-      observation,
-      onFailure: failedEvents,
+      observation: props.observation,
+      onFailure: props.failedEvents,
       // Lambda has one setting for runs and for events of secrets. An event takes a minute at most, and Lambda repeats it
       // after one and after two minutes: within ten. A run that used up its time is older than that, so the next run takes
       // its place; a run that failed at once, because it could list nothing, is repeated.
@@ -108,18 +97,14 @@ export class CredentialHealth extends Construct {
     });
     // Its first run comes at once, and would be denied without the policy of the role.
     schedule.node.addDependency(schedulerRole);
-    this.#checkUponChange(lambdaFunction, environment, secrets);
-  }
 
-  /** Starts the function when a client of this environment has a new current version. */
-  #checkUponChange(lambdaFunction: LambdaFunction, environment: string, { namePrefix }: ClientSecrets): void {
     new Rule(this, 'Rule', {
       description: `A client secret of environment ${environment} has a new current version`,
       eventPattern: {
         account: [Stack.of(this).account],
         source: ['aws.secretsmanager'],
         detailType: ['Secret Label Updated'],
-        detail: { name: Match.prefix(namePrefix), labelUpdated: ['AWSCURRENT'] },
+        detail: { name: Match.prefix(secrets.namePrefix), labelUpdated: ['AWSCURRENT'] },
       },
       // After an hour traffic or a run has found the new version.
       targets: [new EventTarget(lambdaFunction, { retryAttempts: 2, maxEventAge: Duration.hours(1) })],

@@ -1,14 +1,9 @@
-import { Duration, Stack } from 'aws-cdk-lib';
-import { PolicyStatement } from 'aws-cdk-lib/aws-iam';
+import { Duration } from 'aws-cdk-lib';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import type { DestinationConfig, IDestination, IFunction } from 'aws-cdk-lib/aws-lambda';
 import { type IQueue, Queue, QueueEncryption } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
-import { viaService } from '../data/client-secrets.ts';
-
-interface FailedEventsProps {
-  readonly key: IKey;
-}
+import { allow, allowKey } from '../data/allow.ts';
 
 /**
  * Where Lambda puts the events that a function failed to handle for good, for an operator to read. A dead-letter queue of the
@@ -18,7 +13,7 @@ export class FailedEvents extends Construct implements IDestination {
   readonly queue: IQueue;
   readonly #key: IKey;
 
-  constructor(scope: Construct, id: string, { key }: FailedEventsProps) {
+  constructor(scope: Construct, id: string, { key }: { readonly key: IKey }) {
     super(scope, id);
     this.#key = key;
     this.queue = new Queue(this, 'Queue', {
@@ -30,22 +25,9 @@ export class FailedEvents extends Construct implements IDestination {
   }
 
   /** Makes this a function's `onFailure`; Lambda writes to the queue with the rights of the function's own role. */
-  bind(_scope: Construct, { grantPrincipal }: IFunction): DestinationConfig {
-    grantPrincipal.addToPrincipalPolicy(
-      new PolicyStatement({ actions: ['sqs:SendMessage'], resources: [this.queue.queueArn] }),
-    );
-    grantPrincipal.addToPrincipalPolicy(
-      new PolicyStatement({
-        actions: ['kms:Decrypt', 'kms:GenerateDataKey'],
-        resources: [this.#key.keyArn],
-        conditions: {
-          StringEquals: {
-            'kms:ViaService': viaService('sqs', Stack.of(this).region),
-            'kms:EncryptionContext:aws:sqs:arn': this.queue.queueArn,
-          },
-        },
-      }),
-    );
+  bind(_scope: Construct, { grantPrincipal: role }: IFunction): DestinationConfig {
+    allow(role, ['sqs:SendMessage'], this.queue.queueArn);
+    allowKey(role, this.#key, ['kms:Decrypt', 'kms:GenerateDataKey'], 'sqs', { 'aws:sqs:arn': this.queue.queueArn });
     return { destination: this.queue.queueArn };
   }
 }

@@ -5,18 +5,15 @@ import type { BrokerMetric, CalledFunction } from './metrics.ts';
 /** When an alarm rings, and what its message says. */
 export interface AlarmDefinition<Watched> {
   readonly watch: (watched: Watched) => Metric;
-  /** Rings at this value. Milliseconds beyond services are added to the longest time that any service may take. */
+  /** Rings at this value, 1 by default. Milliseconds beyond services are added to the longest time that any may take. */
   readonly threshold?: number | { readonly msBeyondServices: number };
   /** The metric counts as percent of this one, when there are at least so many: a share of few requests says nothing. */
   readonly shareOf?: { readonly whole: (watched: Watched) => Metric; readonly atLeast: number };
-  /**
-   * Where the values come from: 'traffic', whenever there is some; 'run', one from each run of health; 'silence', as
-   * 'run', but the alarm rings when they stay away.
-   */
+  /** Whether there is a value whenever there is traffic, or one from each run of health; silence rings when runs stay away. */
   readonly of?: 'traffic' | 'run' | 'silence';
-  /** The period of traffic; that of a run is the time between two of them. */
+  /** The period of traffic, 5 by default; that of a run is the time between two of them. */
   readonly minutes?: number;
-  /** Rings when so many periods are bad, of so many. */
+  /** Rings when so many periods are bad, of so many; 1 of 1 by default. */
   readonly bad?: readonly [count: number, of: number];
   /** One sentence: what has happened. */
   readonly means: string;
@@ -31,10 +28,7 @@ export interface WatchedBroker {
   readonly failedEvents: IQueue;
 }
 
-/**
- * The alarms that tell the operators, by name; what is left out is 1 for a threshold and one bad period of five minutes.
- * docs/operations.md repeats what they say.
- */
+/** The alarms that tell the operators, by name; docs/operations.md repeats what they say. */
 export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = {
   // Whether callers get an answer, in time, and whether too many get one that they did not want.
   errors: {
@@ -97,14 +91,12 @@ export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = 
 
   // What the runs of health find, and that there are runs. They take different times, so one interval may see none end.
   'latch-active': {
-    watch: ({ broker }) => broker('PairsRejected', {}, { statistic: 'Maximum' }),
-    of: 'run',
+    ...ofRuns('PairsRejected'),
     means: 'Credentials are latched: their services rejected them, and they are not sent any more.',
     act: 'Find them with `client list` and follow "A rejected credential". It ends with the run of health that finds none.',
   },
   'service-incident': {
-    watch: ({ broker }) => broker('ServiceIncidents', {}, { statistic: 'Maximum' }),
-    of: 'run',
+    ...ofRuns('ServiceIncidents'),
     means: 'A service answers hardly any request.',
     act: 'Leave the credentials as they are and follow "A service incident".',
   },
@@ -116,14 +108,12 @@ export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = 
     act: 'Look at the schedule and at the log of the health function.',
   },
   'probe-not-denied': {
-    watch: ({ broker }) => broker('ProbeNotDenied', {}, { statistic: 'Maximum' }),
-    of: 'run',
+    ...ofRuns('ProbeNotDenied'),
     means: 'A role without an access rule was not refused by the broker, or could not try.',
     act: 'The message of health says which; until you know, take it for a breach and look at what was deployed last.',
   },
   'operators-unreachable': {
-    watch: ({ broker }) => broker('OperatorsUnreachable', {}, { statistic: 'Maximum' }),
-    of: 'run',
+    ...ofRuns('OperatorsUnreachable'),
     means:
       'No subscription of the topic of the operators is confirmed: neither alarms nor messages of health reach them.',
     act: 'Have each address of `notify` confirm the e-mail that AWS sent to it, or subscribe a chat or a pager to the topic.',
@@ -134,6 +124,12 @@ export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = 
     act: 'The messages of the queue say at what and why. The next run of health checks what was left; delete them when read.',
   },
 };
+
+/** The most that a run of health has found. */
+function ofRuns(metricName: string) {
+  const watch = ({ broker }: WatchedBroker) => broker(metricName, {}, { statistic: 'Maximum' });
+  return { watch, of: 'run' as const };
+}
 
 /** What the alarms of a new version look at: nothing of the version before, whose bugs must not keep out their repair. */
 export interface WatchedVersion {

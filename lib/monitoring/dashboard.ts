@@ -1,5 +1,4 @@
-import { Duration } from 'aws-cdk-lib';
-import { type IMetric, MathExpression, Metric } from 'aws-cdk-lib/aws-cloudwatch';
+import { type IMetric, MathExpression } from 'aws-cdk-lib/aws-cloudwatch';
 import { FINDINGS, PROBLEMS, type ProblemType } from '../../functions/contract.ts';
 import type { BrokerMetric, CalledFunction } from './metrics.ts';
 
@@ -25,19 +24,16 @@ interface Shown {
   readonly services: readonly string[];
   readonly broker: BrokerMetric;
   readonly called: CalledFunction;
-  readonly tableName: string;
-  readonly logGroupName: string;
   /** From one run of health to the next. */
   readonly healthMinutes: number;
 }
 
-/** What an operator who was woken looks at, from top to bottom: what callers see, each service, the broker, the bill. */
+/** What an operator who was woken looks at, from top to bottom: what callers see, each service, the broker. */
 export function dashboardRows(shown: Shown): readonly Row[] {
   return [
     ...callerRows(shown),
     ...shown.services.flatMap((service) => serviceRows(service, shown)),
     ...brokerRows(shown),
-    ...costRows(shown),
   ];
 }
 
@@ -48,15 +44,17 @@ export const UNREADABLE = ['closed', 'no-key'] as const;
 export const IGNORED_EVENTS = ['foreign', 'malformed'] as const;
 
 function callerRows({ services, broker, called }: Shown): readonly Row[] {
-  const ofUrl = (metricName: string, label?: string) =>
-    called.metric(metricName, { statistic: 'Sum', ...(label && { label }) });
-  const ofServices = (outcome: string, names: readonly string[]) =>
-    names.map((service) => broker('Requests', { service, outcome }, { label: service }));
-  const endings = (title: string, side: Side) => {
+  const ofServices = (title: string, unit: string, outcome: string, names: readonly string[]) => {
+    const left = names.map((service) => broker('Requests', { service, outcome }, { label: service }));
+    return graph(title, unit, left, { stacked: true });
+  };
+  const endings = (title: string, side: (typeof PROBLEMS)[ProblemType]['concerns']) => {
     const outcomes = Object.entries(PROBLEMS).flatMap(([type, { concerns }]) => (concerns === side ? [type] : []));
     const left = outcomes.map((outcome) => broker('Requests', { outcome }, { label: outcome }));
     return graph(title, 'requests', left, { stacked: true });
   };
+  const ofUrl = (metricName: string, props = {}) => called.metric(metricName, { statistic: 'Sum', ...props });
+  const urlCalls = [ofUrl('UrlRequestCount', { label: 'calls' }), ofUrl('Url4xxCount', { label: '4xx' })];
 
   return [
     {
@@ -65,7 +63,7 @@ function callerRows({ services, broker, called }: Shown): readonly Row[] {
     },
     {
       graphs: [
-        graph('Tokens issued, by service', 'tokens in 5 minutes', ofServices('issued', services), { stacked: true }),
+        ofServices('Tokens issued, by service', 'tokens in 5 minutes', 'issued', services),
         endings('Not issued: an operator must act (424)', 'operator'),
         endings('Not issued: the service (503, 504)', 'service'),
         endings('Not issued: the broker itself (500, 503)', 'broker'),
@@ -95,35 +93,50 @@ function callerRows({ services, broker, called }: Shown): readonly Row[] {
     },
     {
       graphs: [
-        graph('Denied, by service', 'requests', ofServices('access-denied', [...services, 'none']), { stacked: true }),
+        ofServices('Denied, by service', 'requests', 'access-denied', [...services, 'none']),
         endings('Refused (400, 403, 404, 405, 413, 415)', 'caller'),
-        graph(
-          'Calls of the URL, and those that end in a 4xx',
-          'calls',
-          [ofUrl('UrlRequestCount', 'calls'), ofUrl('Url4xxCount', '4xx')],
-          {
-            percent: new MathExpression({
-              label: '4xx, share of the calls',
-              expression: '100 * refused / calls',
-              usingMetrics: { refused: ofUrl('Url4xxCount'), calls: ofUrl('UrlRequestCount') },
-            }),
-          },
-        ),
+        graph('Calls of the URL, and those that end in a 4xx', 'calls', urlCalls, {
+          percent: share('4xx, share of the calls', 'refused / calls', {
+            refused: ofUrl('Url4xxCount'),
+            calls: ofUrl('UrlRequestCount'),
+          }),
+        }),
       ],
     },
   ];
 }
 
-/** The side that can end a problem. */
-type Side = (typeof PROBLEMS)[ProblemType]['concerns'];
+function query(title: string, ...lines: readonly string[]) {
+  return { title, lines: [...lines, 'limit 20'] };
+}
+
+function share(label: string, fraction: string, usingMetrics: Record<string, IMetric>): IMetric {
+  return new MathExpression({ label, expression: `100 * ${fraction}`, usingMetrics });
+}
+
+function graph(title: string, unit: string, left: readonly IMetric[], more: Partial<Graph> = {}): Graph {
+  return { title, unit, left, ...more };
+}
 
 /** What the tokens of a service cost it and take, and whether its clients' credentials work. */
 function serviceRows(service: string, { broker, healthMinutes: minutes }: Shown): readonly Row[] {
-  const counted = (metricName: string, label: string) => broker(metricName, { service }, { label });
-  const by = (metricName: string, outcome: string, label: string) =>
-    broker(metricName, { service, outcome }, { label });
-  const timeToToken = (statistic: string) =>
-    broker('Duration', { service, outcome: 'issued' }, { statistic, label: statistic });
+  const perPeriod = 'requests in 5 minutes';
+  const counted = (labels: Labels) => lines(labels, (name, props) => broker(name, { service }, props));
+  const by = (metricName: string, outcome: string, props: { readonly label?: string; readonly statistic?: string }) =>
+    broker(metricName, { service, outcome }, props);
+  const tokenRequests = counted({
+    TokenRequests: 'sent',
+    CredentialRejected: 'rejected',
+    SameTokenAgain: 'brought the token that was refused',
+    CredentialEchoed: 'brought the credential back',
+  });
+  const times = ['p50', 'p99'].map((statistic) => by('Duration', 'issued', { statistic, label: statistic }));
+  const findings = FINDINGS.map((finding) => by('Findings', finding, { label: finding }));
+  const failures = counted({ CheckFailures: 'no finding: the broker failed' });
+  const checkTime = [broker('CheckDuration', { service }, { statistic: 'p99', label: 'p99' })];
+  const unreadable = UNREADABLE.map((reason) =>
+    by('UnreadableRecords', reason, { label: `unreadable record: ${reason}` }),
+  );
 
   return [
     {
@@ -135,63 +148,60 @@ function serviceRows(service: string, { broker, healthMinutes: minutes }: Shown)
         graph(
           `${service}: issued, and the share from a cache`,
           'tokens in 5 minutes',
-          [by('Requests', 'issued', 'issued')],
+          [by('Requests', 'issued', { label: 'issued' })],
           {
-            percent: new MathExpression({
-              label: 'from a cache',
-              expression: '100 * hits / issued',
-              usingMetrics: {
-                hits: broker('CacheHits', { service }),
-                issued: broker('Requests', { service, outcome: 'issued' }),
-              },
+            percent: share('from a cache', 'hits / issued', {
+              hits: broker('CacheHits', { service }),
+              issued: by('Requests', 'issued', {}),
             }),
           },
         ),
-        graph(`${service}: token requests`, 'requests in 5 minutes', [
-          counted('TokenRequests', 'sent'),
-          counted('CredentialRejected', 'rejected'),
-          counted('SameTokenAgain', 'brought the token that was refused'),
-          counted('CredentialEchoed', 'brought the credential back'),
-        ]),
-        graph(`${service}: time to a token`, 'ms', ['p50', 'p99'].map(timeToToken)),
-        graph(
-          `${service}: what the checks find`,
-          'checks in the time of a run',
-          [
-            ...FINDINGS.map((finding) => by('Findings', finding, finding)),
-            counted('CheckFailures', 'no finding: the broker failed'),
-          ],
-          { minutes, stacked: true },
-        ),
+        graph(`${service}: token requests`, perPeriod, tokenRequests),
+        graph(`${service}: time to a token`, 'ms', times),
+        graph(`${service}: what the checks find`, 'checks in the time of a run', [...findings, ...failures], {
+          minutes,
+          stacked: true,
+        }),
       ],
     },
     {
       graphs: [
-        graph(`${service}: served with the credential before the current one`, 'requests in 5 minutes', [
-          counted('PreviousVersionUsed', 'requests'),
-        ]),
         graph(
-          `${service}: how long a check takes`,
-          'ms',
-          [broker('CheckDuration', { service }, { statistic: 'p99', label: 'p99' })],
-          { minutes },
+          `${service}: served with the credential before the current one`,
+          perPeriod,
+          counted({ PreviousVersionUsed: 'requests' }),
         ),
-        graph(`${service}: without the shared cache or Secrets Manager`, 'requests in 5 minutes', [
-          counted('SharedCacheUnavailable', 'shared cache unavailable'),
-          counted('SecretStale', 'last known credential'),
-          ...UNREADABLE.map((reason) => by('UnreadableRecords', reason, `unreadable record: ${reason}`)),
+        graph(`${service}: how long a check takes`, 'ms', checkTime, { minutes }),
+        graph(`${service}: without the shared cache or Secrets Manager`, perPeriod, [
+          ...counted({ SharedCacheUnavailable: 'shared cache unavailable', SecretStale: 'last known credential' }),
+          ...unreadable,
         ]),
       ],
     },
   ];
 }
 
+/** What a line is called, by its metric. */
+type Labels = Readonly<Record<string, string>>;
+
+function lines(labels: Labels, metric: (name: string, props: { readonly label: string }) => IMetric) {
+  return Object.entries(labels).map(([name, label]) => metric(name, { label }));
+}
+
 /** What lies behind every service: the function, and health. */
 function brokerRows({ broker, called, healthMinutes: minutes }: Shown): readonly Row[] {
-  const duration = (statistic: string) => called.metricDuration({ statistic, label: statistic });
-  const counted = (name: string, label: string) => broker(name, {}, { label });
-  const ofRuns = (name: string, label: string) => broker(name, {}, { label, statistic: 'Maximum' });
-  const ignored = (outcome: string) => broker('IgnoredEvents', { outcome }, { label: `event ignored: ${outcome}` });
+  const counted = (labels: Labels) => lines(labels, (name, props) => broker(name, {}, props));
+  const ofRuns = (title: string, unit: string, labels: Labels) => {
+    const left = lines(labels, (name, props) => broker(name, {}, { ...props, statistic: 'Maximum' }));
+    return graph(title, unit, left, { minutes });
+  };
+  const failed = [called.metricErrors({ label: 'errors' }), called.metricThrottles({ label: 'throttles' })];
+  const times = ['p50', 'p99', 'Maximum'].map((statistic) => called.metricDuration({ statistic, label: statistic }));
+  const atATime = called.metric('ConcurrentExecutions', { statistic: 'Maximum', label: 'at most' });
+  const ignored = IGNORED_EVENTS.map((outcome) =>
+    broker('IgnoredEvents', { outcome }, { label: `event ignored: ${outcome}` }),
+  );
+  const messages = [...counted({ Notifications: 'sent', NotificationFailures: 'not sent' }), ...ignored];
 
   return [
     {
@@ -200,18 +210,9 @@ function brokerRows({ broker, called, healthMinutes: minutes }: Shown): readonly
     },
     {
       graphs: [
-        graph('Errors and throttles of the token function', 'calls in 5 minutes', [
-          called.metricErrors({ label: 'errors' }),
-          called.metricThrottles({ label: 'throttles' }),
-        ]),
-        graph('How long a call takes', 'ms', ['p50', 'p99', 'Maximum'].map(duration)),
-        graph('Calls at a time', 'calls', [
-          called.metric('ConcurrentExecutions', { statistic: 'Maximum', label: 'at most' }),
-        ]),
-        graph('Without the shared cache or Secrets Manager', 'requests in 5 minutes', [
-          counted('SharedCacheUnavailable', 'shared cache unavailable'),
-          counted('SecretStale', 'last known credential'),
-        ]),
+        graph('Errors and throttles of the token function', 'calls in 5 minutes', failed),
+        graph('How long a call takes', 'ms', times),
+        graph('Calls at a time', 'calls', [atATime]),
       ],
     },
     {
@@ -220,80 +221,21 @@ function brokerRows({ broker, called, healthMinutes: minutes }: Shown): readonly
     },
     {
       graphs: [
-        graph(
-          'Runs of health, latched pairs and incidents',
-          'in a run',
-          [
-            ofRuns('Heartbeat', 'a run has ended'),
-            ofRuns('PairsRejected', 'latched pairs'),
-            ofRuns('ServiceIncidents', 'services in an incident'),
-            ofRuns('ProbeNotDenied', 'the probe was not refused'),
-            ofRuns('OperatorsUnreachable', 'messages reach no operator'),
-          ],
-          { minutes },
-        ),
-        graph(
-          'Pairs of a run',
-          'pairs',
-          [
-            ofRuns('PairsChecked', 'checked'),
-            ofRuns('PairsNotReached', 'not reached'),
-            ofRuns('PairsFailed', 'no finding of the broker'),
-          ],
-          { minutes },
-        ),
-        graph(
-          'Messages to the operators',
-          'messages',
-          [
-            counted('Notifications', 'sent'),
-            counted('NotificationFailures', 'not sent'),
-            ...IGNORED_EVENTS.map(ignored),
-          ],
-          { minutes },
-        ),
-        graph('How long a run takes', 'ms', [ofRuns('RunDuration', 'longest')], { minutes }),
+        ofRuns('Runs of health, latched pairs and incidents', 'in a run', {
+          Heartbeat: 'a run has ended',
+          PairsRejected: 'latched pairs',
+          ServiceIncidents: 'services in an incident',
+          ProbeNotDenied: 'the probe was not refused',
+          OperatorsUnreachable: 'messages reach no operator',
+        }),
+        ofRuns('Pairs of a run', 'pairs', {
+          PairsChecked: 'checked',
+          PairsNotReached: 'not reached',
+          PairsFailed: 'no finding of the broker',
+        }),
+        graph('Messages to the operators', 'messages', messages, { minutes }),
+        ofRuns('How long a run takes', 'ms', { RunDuration: 'longest' }),
       ],
     },
   ];
-}
-
-/** What AWS counts for the bill. */
-function costRows({ called, tableName, logGroupName }: Shown): readonly Row[] {
-  const sumOf = (namespace: string, metricName: string, dimensionsMap: Record<string, string>, label: string) =>
-    new Metric({ namespace, metricName, dimensionsMap, statistic: 'Sum', label });
-  const units = (metricName: string, label: string) =>
-    sumOf('AWS/DynamoDB', metricName, { TableName: tableName }, label);
-  const calls = called.metric('Invocations', { statistic: 'Sum', label: 'calls' });
-  const seconds = new MathExpression({
-    label: 'seconds',
-    expression: 'duration / 1000',
-    usingMetrics: { duration: called.metricDuration({ statistic: 'Sum' }) },
-    period: Duration.hours(1),
-  });
-  const table = [units('ConsumedReadCapacityUnits', 'read units'), units('ConsumedWriteCapacityUnits', 'write units')];
-  const log = sumOf('AWS/Logs', 'IncomingBytes', { LogGroupName: logGroupName }, 'bytes');
-
-  return [
-    {
-      question: 'What is paid for?',
-      hint: 'Calls and their time, reads and writes of the table, log; docs/scale.md has the prices.',
-    },
-    {
-      graphs: [
-        graph('Calls of the token function', 'calls an hour', [calls], { minutes: 60 }),
-        graph('Time that is billed', 'seconds an hour', [seconds], { minutes: 60 }),
-        graph('Table of pairs', 'units an hour', table, { minutes: 60 }),
-        graph('Log of the token function', 'bytes an hour', [log], { minutes: 60 }),
-      ],
-    },
-  ];
-}
-
-function graph(title: string, unit: string, left: readonly IMetric[], more: Partial<Graph> = {}): Graph {
-  return { title, unit, left, ...more };
-}
-
-function query(title: string, ...lines: readonly string[]) {
-  return { title, lines: [...lines, 'limit 20'] };
 }

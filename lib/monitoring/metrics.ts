@@ -4,30 +4,19 @@ import type { Alias } from 'aws-cdk-lib/aws-lambda';
 /** What callers call: the alias with the URL. Its metrics are those of all calls, whichever version answers. */
 export type CalledFunction = Pick<Alias, 'metric' | 'metricErrors' | 'metricThrottles' | 'metricDuration'>;
 
-/** A metric of the lines that the functions of one environment write. */
+/** A metric of the lines that the functions of one environment write; each exists under a few sets of dimensions only. */
 export type BrokerMetric = (
   metricName: string,
-  dimensions?: Dimensions,
+  dimensions?: { readonly service?: string; readonly outcome?: string; readonly version?: string },
   props?: Pick<MetricProps, 'label' | 'statistic'>,
 ) => Metric;
 
-/** The dimensions beside the environment; each metric exists under a few sets of them only. */
-interface Dimensions {
-  readonly service?: string;
-  readonly outcome?: string;
-  readonly version?: string;
-}
-
 /** Makes the metrics of an environment; a test compares them with what the functions write. */
 export function brokerMetrics(environment: string): BrokerMetric {
-  return (metricName, dimensions = {}, props = {}) =>
-    new Metric({
-      namespace: 'TokenBroker',
-      metricName,
-      dimensionsMap: { environment, ...dimensions },
-      statistic: 'Sum',
-      ...props,
-    });
+  return (metricName, dimensions, props) => {
+    const dimensionsMap = { environment, ...dimensions };
+    return new Metric({ namespace: 'TokenBroker', metricName, dimensionsMap, statistic: 'Sum', ...props });
+  };
 }
 
 /** A metric of the calls of the alias that its newest version has answered. */
@@ -43,9 +32,4 @@ export function newVersionMetric(alias: Alias, metricName: string, statistic: st
     },
     statistic,
   });
-}
-
-/** A metric of the records of an environment's trail; its dimensions could only come from the records themselves. */
-export function trailMetric(environment: string, metricName: string): Metric {
-  return new Metric({ namespace: `TokenBrokerTrail/${environment}`, metricName, statistic: 'Sum' });
 }

@@ -14,16 +14,15 @@ import {
   TextWidget,
   TreatMissingData,
 } from 'aws-cdk-lib/aws-cloudwatch';
-import type { Alias } from 'aws-cdk-lib/aws-lambda';
 import type { ILogGroup } from 'aws-cdk-lib/aws-logs';
 import type { IQueue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import type { Environment } from '../settings/environment.ts';
-import { rateSeconds } from '../settings/health.ts';
-import { functionName, tableName } from '../settings/names.ts';
-import { ALARMS, type AlarmDefinition, NEW_VERSION_ALARMS, TRAIL_ALARMS } from './alarms.ts';
+import { rateSeconds } from '../settings/environment.ts';
+import { functionName } from '../settings/names.ts';
+import { ALARMS, type AlarmDefinition } from './alarms.ts';
 import { dashboardRows, type Row } from './dashboard.ts';
-import { brokerMetrics, type CalledFunction, newVersionMetric, trailMetric } from './metrics.ts';
+import { brokerMetrics, type CalledFunction } from './metrics.ts';
 import type { OperatorTopic } from './operator-topic.ts';
 
 interface MonitoringProps {
@@ -62,8 +61,6 @@ export class Monitoring extends Construct {
       services: Object.keys(services),
       broker,
       called,
-      tableName: tableName(name),
-      logGroupName,
       healthMinutes: rateSeconds(health.every) / 60,
     })) {
       dashboard.addWidgets(...widgetsOf(row, logGroupName));
@@ -72,63 +69,34 @@ export class Monitoring extends Construct {
   }
 }
 
-/** What takes the newest version of an alias back while it has only a part of the traffic. */
-export function createNewVersionAlarms(scope: Construct, environment: Environment, alias: Alias): readonly Alarm[] {
-  const { version } = alias.version;
-  const broker = brokerMetrics(environment.name);
-  return createAlarms(scope, environment, NEW_VERSION_ALARMS, {
-    calls: (metricName, statistic) => newVersionMetric(alias, metricName, statistic),
-    requests: (outcome) => broker('Requests', { outcome, version }),
-  });
-}
-
-/** What tells the operators of a record that there should not be in the trail. */
-export function createTrailAlarms(scope: Construct, environment: Environment, operators: OperatorTopic): void {
-  const records = (metricName: string) => trailMetric(environment.name, metricName);
-  for (const alarm of createAlarms(scope, environment, TRAIL_ALARMS, { records })) operators.tellOf(alarm);
-}
-
-function createAlarms<Watched>(
+/** The alarms that the settings do not switch off. */
+export function createAlarms<Watched>(
   scope: Construct,
   environment: Environment,
   definitions: Readonly<Record<string, AlarmDefinition<Watched>>>,
   watched: Watched,
 ): readonly Alarm[] {
+  // What takes longer is not a service's fault.
+  const longestRequestMs = Math.max(...Object.values(environment.services).map((one) => one.requestTimeoutMs));
   return Object.entries(definitions)
     .filter(([name]) => !environment.alarms.off.includes(name))
-    .map(([name, definition]) => createAlarm(scope, name, environment, definition, watched));
+    .map(([name, definition]) => {
+      const { threshold = 1, of = 'traffic', bad: [count, periods] = [1, 1], means, act } = definition;
+      const capitalised = name.split('-').map((word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`);
+      return new Alarm(scope, capitalised.join(''), {
+        alarmName: `token-broker-${name}-${environment.name}`,
+        alarmDescription: `${means} ${act}`,
+        metric: watchedMetric(definition, watched, rateSeconds(environment.health.every)),
+        threshold: typeof threshold === 'number' ? threshold : longestRequestMs + threshold.msBeyondServices,
+        comparisonOperator:
+          ComparisonOperator[of === 'silence' ? 'LESS_THAN_THRESHOLD' : 'GREATER_THAN_OR_EQUAL_TO_THRESHOLD'],
+        evaluationPeriods: periods,
+        datapointsToAlarm: count,
+        // Where nothing happens there is no value: it says nothing about traffic, and leaves a run as the last one found it.
+        treatMissingData: of === 'traffic' ? TreatMissingData.NOT_BREACHING : TreatMissingData.IGNORE,
+      });
+    });
 }
-
-function createAlarm<Watched>(
-  scope: Construct,
-  name: string,
-  environment: Environment,
-  definition: AlarmDefinition<Watched>,
-  watched: Watched,
-): Alarm {
-  const { threshold = 1, of = 'traffic', bad: [count, periods] = [1, 1], means, act } = definition;
-  const capitalised = name.split('-').map((word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`);
-  return new Alarm(scope, capitalised.join(''), {
-    alarmName: `token-broker-${name}-${environment.name}`,
-    alarmDescription: `${means} ${act}`,
-    metric: watchedMetric(definition, watched, rateSeconds(environment.health.every)),
-    threshold: typeof threshold === 'number' ? threshold : longestRequestMs(environment) + threshold.msBeyondServices,
-    comparisonOperator:
-      of === 'silence' ? ComparisonOperator.LESS_THAN_THRESHOLD : ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
-    evaluationPeriods: periods,
-    datapointsToAlarm: count,
-    treatMissingData: MISSING[of],
-  });
-}
-
-const MISSING = {
-  // Nothing happened.
-  traffic: TreatMissingData.NOT_BREACHING,
-  // Until a run says something else it is as the last one found it; for silence there is an alarm of its own.
-  run: TreatMissingData.IGNORE,
-  // No value at all is how it begins: an alarm that has rung goes on, a new one waits for the first run.
-  silence: TreatMissingData.IGNORE,
-};
 
 function watchedMetric<Watched>(
   { watch, shareOf, of = 'traffic', minutes = 5 }: AlarmDefinition<Watched>,
@@ -153,11 +121,6 @@ function watchedMetric<Watched>(
   // Silence is what follows a run: before the first one of an environment there is none.
   const expression = of === 'silence' ? `IF(RUNNING_SUM(${filled}) > 0, ${filled}, found)` : filled;
   return new MathExpression({ expression, usingMetrics: { found: metric }, period });
-}
-
-/** The longest that any service may take for a token request: what takes longer is not a service's fault. */
-function longestRequestMs({ services }: Environment): number {
-  return Math.max(...Object.values(services).map(({ requestTimeoutMs }) => requestTimeoutMs));
 }
 
 const FULL_WIDTH = 24;

@@ -6,7 +6,7 @@ import type { IKey } from 'aws-cdk-lib/aws-kms';
 import { type ITopic, Topic } from 'aws-cdk-lib/aws-sns';
 import { EmailSubscription } from 'aws-cdk-lib/aws-sns-subscriptions';
 import { Construct } from 'constructs';
-import { viaService } from '../data/client-secrets.ts';
+import { allow, allowKey } from '../data/allow.ts';
 import { topicName } from '../settings/names.ts';
 
 interface OperatorTopicProps {
@@ -32,38 +32,7 @@ export class OperatorTopic extends Construct {
       enforceSSL: true,
     });
     for (const address of notify) this.topic.addSubscription(new EmailSubscription(address));
-    this.#allowAlarms();
-  }
-
-  /** Lets a role of this stack tell the operators something, and see whether the topic has a subscriber. */
-  allowPublishing(role: IRole): void {
-    role.addToPrincipalPolicy(
-      new PolicyStatement({ actions: ['sns:GetTopicAttributes', 'sns:Publish'], resources: [this.topic.topicArn] }),
-    );
-    role.addToPrincipalPolicy(
-      new PolicyStatement({
-        // @see https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html
-        actions: ['kms:Decrypt', 'kms:GenerateDataKey'],
-        resources: [this.#key.keyArn],
-        conditions: {
-          StringEquals: {
-            'kms:ViaService': viaService('sns', Stack.of(this).region),
-            'kms:EncryptionContext:aws:sns:topicArn': this.topic.topicArn,
-          },
-        },
-      }),
-    );
-  }
-
-  /** Tells the operators when the alarm begins and when it is over. */
-  tellOf(alarm: Alarm): void {
-    const action = new SnsAction(this.topic);
-    alarm.addAlarmAction(action);
-    alarm.addOkAction(action);
-  }
-
-  /** An alarm publishes as CloudWatch; the key's policy lets it use the key for this topic. */
-  #allowAlarms(): void {
+    // An alarm publishes as CloudWatch; the key's policy lets it use the key for this topic.
     this.topic.addToResourcePolicy(
       new PolicyStatement({
         principals: [new ServicePrincipal('cloudwatch.amazonaws.com')],
@@ -72,5 +41,20 @@ export class OperatorTopic extends Construct {
         conditions: { StringEquals: { 'aws:SourceAccount': Stack.of(this).account } },
       }),
     );
+  }
+
+  /** Lets a role of this stack tell the operators something, and see whether the topic has a subscriber. */
+  allowPublishing(role: IRole): void {
+    const { topicArn } = this.topic;
+    allow(role, ['sns:GetTopicAttributes', 'sns:Publish'], topicArn);
+    // @see https://docs.aws.amazon.com/sns/latest/dg/sns-key-management.html
+    allowKey(role, this.#key, ['kms:Decrypt', 'kms:GenerateDataKey'], 'sns', { 'aws:sns:topicArn': topicArn });
+  }
+
+  /** Tells the operators when the alarm begins and when it is over. */
+  tellOf(alarm: Alarm): void {
+    const action = new SnsAction(this.topic);
+    alarm.addAlarmAction(action);
+    alarm.addOkAction(action);
   }
 }

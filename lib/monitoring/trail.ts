@@ -1,15 +1,17 @@
-import { ArnFormat, Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
+import { Duration, RemovalPolicy, Stack } from 'aws-cdk-lib';
 import { CfnTrail } from 'aws-cdk-lib/aws-cloudtrail';
-import { type IRole, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { Metric } from 'aws-cdk-lib/aws-cloudwatch';
+import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
 import { FilterPattern, LogGroup, MetricFilter } from 'aws-cdk-lib/aws-logs';
 import { BlockPublicAccess, Bucket, BucketEncryption } from 'aws-cdk-lib/aws-s3';
 import { Construct } from 'constructs';
 import { sealingKeyName } from '../../functions/contract.ts';
+import { allow } from '../data/allow.ts';
 import type { Environment } from '../settings/environment.ts';
 import { functionName, healthFunctionName, releaseCheckName } from '../settings/names.ts';
-import { trailMetric } from './metrics.ts';
-import { createTrailAlarms } from './monitoring.ts';
+import { TRAIL_ALARMS } from './alarms.ts';
+import { createAlarms } from './monitoring.ts';
 import type { OperatorTopic } from './operator-topic.ts';
 
 interface TrailProps {
@@ -35,7 +37,11 @@ export class Trail extends Construct {
     const bucket = this.#bucket(from, retention);
     // Its name begins as the stack's, so the key lets it in.
     const log = new LogGroup(this, 'Log', { encryptionKey: key, retention, removalPolicy: RemovalPolicy.RETAIN });
-    const role = this.#logsRole(from, log.logGroupArn);
+    const role = new Role(this, 'LogsRole', {
+      description: 'Lets CloudTrail write its records to the log that the alarms read',
+      assumedBy: new ServicePrincipal('cloudtrail.amazonaws.com', { conditions: { StringEquals: from } }),
+    });
+    allow(role, ['logs:CreateLogStream', 'logs:PutLogEvents'], log.logGroupArn);
     const trail = new CfnTrail(this, 'Trail', {
       trailName,
       isLogging: true,
@@ -44,21 +50,21 @@ export class Trail extends Construct {
       s3BucketName: bucket.bucketName,
       cloudWatchLogsLogGroupArn: log.logGroupArn,
       cloudWatchLogsRoleArn: role.roleArn,
-      advancedEventSelectors: eventSelectors(stack.formatArn(functionArn(trailName))),
+      advancedEventSelectors: eventSelectors(stack.formatArn({ service: 'lambda', resource: `function:${trailName}` })),
     });
     // CloudTrail tries both at once.
     trail.node.addDependency(bucket, role);
 
+    const metricNamespace = `TokenBrokerTrail/${environment.name}`;
     for (const [metricName, pattern] of Object.entries(trailPatterns(environment))) {
-      const { namespace } = trailMetric(environment.name, metricName);
-      new MetricFilter(this, metricName, {
-        logGroup: log,
-        filterPattern: FilterPattern.literal(pattern),
-        metricNamespace: namespace,
-        metricName,
-      });
+      const filterPattern = FilterPattern.literal(pattern);
+      new MetricFilter(this, metricName, { logGroup: log, filterPattern, metricNamespace, metricName });
     }
-    createTrailAlarms(new Construct(this, 'Alarms'), environment, operators);
+    const alarms = createAlarms(new Construct(this, 'Alarms'), environment, TRAIL_ALARMS, {
+      // Its dimensions could only come from the records themselves.
+      records: (metricName) => new Metric({ namespace: metricNamespace, metricName, statistic: 'Sum' }),
+    });
+    for (const alarm of alarms) operators.tellOf(alarm);
   }
 
   /** @see https://docs.aws.amazon.com/awscloudtrail/latest/userguide/create-s3-bucket-policy-for-cloudtrail.html */
@@ -77,40 +83,21 @@ export class Trail extends Construct {
       ],
       removalPolicy: RemovalPolicy.RETAIN,
     });
-    const principals = [new ServicePrincipal('cloudtrail.amazonaws.com')];
-    bucket.addToResourcePolicy(
-      new PolicyStatement({
-        principals,
-        actions: ['s3:GetBucketAcl'],
-        resources: [bucket.bucketArn],
-        conditions: { StringEquals: from },
-      }),
-    );
-    bucket.addToResourcePolicy(
-      new PolicyStatement({
-        principals,
-        actions: ['s3:PutObject'],
-        resources: [bucket.arnForObjects(`AWSLogs/${Stack.of(this).account}/*`)],
-        conditions: { StringEquals: { ...from, 's3:x-amz-acl': 'bucket-owner-full-control' } },
-      }),
-    );
+    const allowTrail = (action: string, resource: string, conditions: Readonly<Record<string, string>> = {}) =>
+      bucket.addToResourcePolicy(
+        new PolicyStatement({
+          principals: [new ServicePrincipal('cloudtrail.amazonaws.com')],
+          actions: [action],
+          resources: [resource],
+          conditions: { StringEquals: { ...from, ...conditions } },
+        }),
+      );
+    allowTrail('s3:GetBucketAcl', bucket.bucketArn);
+    allowTrail('s3:PutObject', bucket.arnForObjects(`AWSLogs/${Stack.of(this).account}/*`), {
+      's3:x-amz-acl': 'bucket-owner-full-control',
+    });
     return bucket;
   }
-
-  #logsRole(from: Readonly<Record<string, string>>, logGroupArn: string): IRole {
-    const role = new Role(this, 'LogsRole', {
-      description: 'Lets CloudTrail write its records to the log that the alarms read',
-      assumedBy: new ServicePrincipal('cloudtrail.amazonaws.com', { conditions: { StringEquals: from } }),
-    });
-    role.addToPolicy(
-      new PolicyStatement({ actions: ['logs:CreateLogStream', 'logs:PutLogEvents'], resources: [logGroupArn] }),
-    );
-    return role;
-  }
-}
-
-function functionArn(name: string) {
-  return { service: 'lambda', resource: 'function', resourceName: name, arnFormat: ArnFormat.COLON_RESOURCE_NAME };
 }
 
 /** CloudTrail cannot narrow management events to a resource, so every change in the account is recorded. */
@@ -144,54 +131,40 @@ function eventSelectors(arn: string): CfnTrail.AdvancedEventSelectorProperty[] {
 function trailPatterns({ name, trail }: Pick<Environment, 'name' | 'trail'>): Readonly<Record<string, string>> {
   const writers = trail === 'off' ? [] : trail.sealingKeyWriters;
   const issuer = '$.userIdentity.sessionContext.sessionIssuer.arn';
-  const noWriter = either([`${issuer} NOT EXISTS`, both(writers.map((role) => `${issuer} != "${role}"`))]);
-  const named = (field: string, names: readonly string[]) =>
-    either(names.flatMap((one) => [one, `${one}:*`]).map((pattern) => `$.${field} = "*${pattern}"`));
-  const change = (service: string) => [`$.eventSource = "${service}.amazonaws.com"`, '$.readOnly IS FALSE'];
-  const notBy = (...services: readonly string[]) =>
-    services.map((service) => `$.sourceIPAddress != "${service}.amazonaws.com"`);
-  const functions = [functionName(name), healthFunctionName(name), releaseCheckName(name)];
-  return {
-    DirectInvocations: pattern([
+  const noWriter = any([`${issuer} NOT EXISTS`, all(writers.map((role) => `${issuer} != "${role}"`))]);
+  const named = (field: string, ...names: readonly string[]) =>
+    any(names.flatMap((one) => [`$.${field} = "*${one}"`, `$.${field} = "*${one}:*"`]));
+  const change = (service: string, conditions: readonly string[], ...deployers: readonly string[]) => [
+    `$.eventSource = "${service}.amazonaws.com"`,
+    '$.readOnly IS FALSE',
+    ...conditions,
+    ...['cloudformation', ...deployers].map((deployer) => `$.sourceIPAddress != "${deployer}.amazonaws.com"`),
+  ];
+  const functions = named(
+    'requestParameters.functionName',
+    functionName(name),
+    healthFunctionName(name),
+    releaseCheckName(name),
+  );
+  const sealingKey = `$.requestParameters.secretId = "*${sealingKeyName(name)}*"`;
+  const trailFields = ['requestParameters.name', 'requestParameters.trailName'];
+  const patterns = {
+    DirectInvocations: [
       '$.eventCategory = "Data"',
       '$.eventSource = "lambda.amazonaws.com"',
       '$.eventName != "InvokeFunctionUrl"',
-    ]),
-    FunctionChanges: pattern([
-      ...change('lambda'),
-      '$.eventCategory = "Management"',
-      named('requestParameters.functionName', functions),
-      ...notBy('cloudformation', 'codedeploy'),
-    ]),
-    SealingKeyWrites: pattern([
-      ...change('secretsmanager'),
-      `$.requestParameters.secretId = "*${sealingKeyName(name)}*"`,
-      ...notBy('cloudformation'),
-      ...(writers.length > 0 ? [noWriter] : []),
-    ]),
-    TrailChanges: pattern([
-      ...change('cloudtrail'),
-      either([
-        named('requestParameters.name', [functionName(name)]),
-        named('requestParameters.trailName', [functionName(name)]),
-      ]),
-      ...notBy('cloudformation'),
-    ]),
+    ],
+    FunctionChanges: change('lambda', ['$.eventCategory = "Management"', functions], 'codedeploy'),
+    SealingKeyWrites: [...change('secretsmanager', [sealingKey]), ...(writers.length > 0 ? [noWriter] : [])],
+    TrailChanges: change('cloudtrail', [any(trailFields.map((field) => named(field, functionName(name))))]),
   };
+  return Object.fromEntries(Object.entries(patterns).map(([metric, conditions]) => [metric, `{ ${all(conditions)} }`]));
 }
 
-function pattern(conditions: readonly string[]): string {
-  return `{ ${both(conditions)} }`;
+function all(conditions: readonly string[]): string {
+  return conditions.map((condition) => `(${condition})`).join(' && ');
 }
 
-function both(conditions: readonly string[]): string {
-  return joined(conditions, '&&');
-}
-
-function either(conditions: readonly string[]): string {
-  return joined(conditions, '||');
-}
-
-function joined(conditions: readonly string[], operator: '&&' | '||'): string {
-  return conditions.map((condition) => `(${condition})`).join(` ${operator} `);
+function any(conditions: readonly string[]): string {
+  return conditions.map((condition) => `(${condition})`).join(' || ');
 }

@@ -1,13 +1,9 @@
-interface Options {
-  /** Whether the token endpoint may be on this machine, with any port and with http. */
-  readonly allowLoopback: boolean;
-}
-
 /**
- * Why a service's `authUrl` is not `https://<DNS name>` with an optional base path. The text itself is judged, not
- * what a URL parser makes of it: a parser turns backslashes into slashes, drops white space and reads `0x7f.1` as 127.0.0.1.
+ * Why a service's `authUrl` is not `https://<DNS name>` with an optional base path; loopback is this machine, with any port
+ * and with http. The text itself is judged, not what a URL parser makes of it: a parser turns backslashes into slashes, drops
+ * white space and reads `0x7f.1` as 127.0.0.1.
  */
-export function authUrlFault(url: string, { allowLoopback }: Options): string | undefined {
+export function authUrlFault(url: string, { allowLoopback }: { readonly allowLoopback: boolean }): string | undefined {
   if (url === '') return `must not be empty: ${EXAMPLE}`;
   if (/[\s\p{Cc}]/u.test(url)) return 'must not hold white space or control characters';
   if (/[^!-~]/.test(url)) return 'must be ASCII: other letters can look like the ones that are meant';
@@ -15,11 +11,10 @@ export function authUrlFault(url: string, { allowLoopback }: Options): string | 
 
   const [, scheme, authority, path] = PARTS.exec(url) ?? [];
   if (scheme === undefined || authority === undefined || path === undefined) return `must be an https URL: ${EXAMPLE}`;
-  if (allowLoopback && /^https?$/.test(scheme) && LOOPBACK.test(authority)) {
-    return URL.canParse(url) ? basePathFault(path) : 'must use a port up to 65535';
-  }
-  if (scheme !== 'https') return `must be an https URL (got ${scheme}:)`;
-  return authorityFault(authority) ?? basePathFault(path);
+  const isHere = allowLoopback && /^https?$/.test(scheme) && LOOPBACK.test(authority);
+  if (isHere && !URL.canParse(url)) return 'must use a port up to 65535';
+  if (!isHere && scheme !== 'https') return `must be an https URL (got ${scheme}:)`;
+  return (isHere ? undefined : authorityFault(authority)) ?? (path === '' ? undefined : pathFault(path));
 }
 
 const EXAMPLE = 'https://auth.example.com';
@@ -33,10 +28,6 @@ function authorityFault(authority: string): string | undefined {
 
   const [, host = '', port = '443'] = /^(.*?)(?::(.*))?$/.exec(authority) ?? [];
   if (port !== '443') return 'must use port 443';
-  return hostFault(host);
-}
-
-function hostFault(host: string): string | undefined {
   if (host.endsWith('.')) return 'must not have a dot at the end of the host name';
   // A host that ends in a number is read as an IPv4 address: 127.1, 2130706433, 0177.0.0.1, 0x7f000001.
   if (/(^|\.)(\d+|0x[0-9a-f]*)$/i.test(host)) return 'must name a host, not an IP address';
@@ -47,10 +38,6 @@ function hostFault(host: string): string | undefined {
 }
 
 const HOST = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
-
-function basePathFault(path: string): string | undefined {
-  return path === '' ? undefined : pathFault(path);
-}
 
 /** Why a text is not a path that every URL parser reads alike: no escapes, no dot segments, no empty ones. */
 export function pathFault(path: string): string | undefined {

@@ -2,9 +2,8 @@ import { z } from 'zod';
 import { roleArnFault } from '../../functions/contract.ts';
 import type { BrokerSettings } from '../../functions/environment.ts';
 import { ALARM_NAMES } from '../monitoring/alarms.ts';
-import { accessRuleFaults, accessRuleSchema, callerAccountFaults } from './access-rules.ts';
-import { healthSchema, rateSeconds } from './health.ts';
-import { check, type Fault, listOf, nameFault, readable, recordOf, SettingsError, text } from './schema.ts';
+import { accessRuleFaults, accessRuleSchema, callerAccounts, MAX_CALLER_ACCOUNTS } from './access-rules.ts';
+import { check, type Fault, listOf, nameFault, recordOf, SettingsError, text } from './schema.ts';
 import { serviceSchema } from './service.ts';
 
 /** The settings of one environment, checked and with every default filled in. */
@@ -49,8 +48,7 @@ export const environmentSchema = z.strictObject({
   reservedConcurrency: z
     .union([z.literal('none'), concurrency()], { error: "must be 'none' or a whole number, 0 to 10000" })
     .default('none'),
-  // How many runs of the health function there may be at a time: importing many secrets must not ask the services for all of
-  // their tokens at once.
+  // How many runs of health there may be at a time: an import of secrets must not ask for all of their tokens at once.
   healthConcurrency: z
     .union([z.literal('none'), z.int().min(2).max(100)], { error: "must be 'none' or a whole number, 2 to 100" })
     .default(10),
@@ -64,8 +62,7 @@ export const environmentSchema = z.strictObject({
     .default(365),
   // Whether Lambda writes a trace of each call to X-Ray.
   tracing: z.boolean().default(false),
-  // Whether CloudTrail records who invokes the token function and who changes what, and which roles may write the sealing
-  // key without an alarm.
+  // Whether CloudTrail records invocations and changes; which roles may write the sealing key without an alarm.
   trail: z
     .union([z.literal('off'), z.strictObject({ sealingKeyWriters: listOf(text(roleArnFault)).max(3).default([]) })], {
       error: "must be 'off' or an object with sealingKeyWriters",
@@ -107,7 +104,13 @@ export function brokerMembers(options: { readonly allowLoopback: boolean }) {
       error: 'must have at least one service',
     }),
     accessRules: z.array(accessRuleSchema),
-    health: healthSchema.prefault({}),
+    // How often every credential is proven, and which e-mail addresses are told when one stops working.
+    health: z
+      .strictObject({
+        every: text(rateFault).default('rate(1 hour)'),
+        notify: listOf(text(emailFault)).default([]),
+      })
+      .prefault({}),
   };
 }
 
@@ -120,30 +123,25 @@ export function toBrokerSettings({ services, accessRules, principalOrgId, health
 
 type BrokerMembers = z.output<z.ZodObject<ReturnType<typeof brokerMembers>>> & Pick<BrokerSettings, 'principalOrgId'>;
 
-function readEnvironment(name: string, input: unknown): Reading {
-  const { data, faults } = check(environmentSchema, input);
-  const all = [
-    ...environmentNameFaults(name),
-    ...faults,
-    ...accessRuleFaults(input),
-    ...operationFaults(input),
-    ...(data === undefined ? [] : callerAccountFaults({ name, ...data })),
-  ];
-  return all.length === 0 && data !== undefined
-    ? { environment: { name, ...data }, faults: [] }
-    : {
-        environment: undefined,
-        faults: all.map((fault) => ({ ...fault, path: ['environments', name, ...fault.path] })),
-      };
-}
-
 interface Reading {
-  readonly environment: Environment | undefined;
+  /** Only without a fault. */
+  readonly environment?: Environment;
   readonly faults: readonly Fault[];
 }
 
+function readEnvironment(name: string, input: unknown): Reading {
+  const { data, faults } = check(environmentSchema, input);
+  const all = [
+    ...nameFaults(name),
+    ...faults,
+    ...accessRuleFaults(input),
+    ...(data === undefined ? [] : faultsBetween(data)),
+  ].map((fault) => ({ ...fault, path: ['environments', name, ...fault.path] }));
+  return all.length === 0 && data !== undefined ? { environment: { name, ...data }, faults: [] } : { faults: all };
+}
+
 /** The name becomes part of the names of secrets, the functions and the stack. */
-function environmentNameFaults(name: string): Fault[] {
+function nameFaults(name: string): readonly Fault[] {
   if (name.length > 20 || !/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)) {
     const reason = 'must be called by at most 20 lower-case letters, digits and hyphens, starting with a letter';
     return [{ path: [], reason }];
@@ -152,27 +150,26 @@ function environmentNameFaults(name: string): Fault[] {
   return name.startsWith('health-') ? [{ path: [], reason: 'must not be called health-…' }] : [];
 }
 
-/** What is wrong between the settings of concurrency, and between the key and the account and region beside it. */
-function operationFaults(settings: unknown): Fault[] {
-  const { account, region, keyArn, reservedConcurrency, provisionedConcurrency } = operation.parse(settings);
-  const { account: keyAccount = account, region: keyRegion = region } = KEY_ARN.exec(keyArn)?.groups ?? {};
+/** What is wrong between settings that are right in themselves. */
+function faultsBetween(settings: z.output<typeof environmentSchema>): readonly Fault[] {
+  const { account, region, keyArn, reservedConcurrency, provisionedConcurrency } = settings;
+  const accounts = callerAccounts(settings).length;
   return [
-    provisionedConcurrency > reservedConcurrency && {
-      path: ['provisionedConcurrency'],
-      reason: 'must not be more than reservedConcurrency',
+    accounts > MAX_CALLER_ACCOUNTS && {
+      path: ['accessRules'],
+      reason: `name ${accounts} accounts, and the policy of the function has room for ${MAX_CALLER_ACCOUNTS}`,
     },
-    keyAccount !== account && { path: ['keyArn'], reason: 'belongs to another account than the environment' },
-    keyRegion !== region && { path: ['keyArn'], reason: 'is in another region than the environment' },
+    reservedConcurrency !== 'none' &&
+      provisionedConcurrency > reservedConcurrency && {
+        path: ['provisionedConcurrency'],
+        reason: 'must not be more than reservedConcurrency',
+      },
+    keyArn?.includes(`:${region}:${account}:`) === false && {
+      path: ['keyArn'],
+      reason: 'must be in the account and the region of the environment',
+    },
   ].filter((fault) => fault !== false);
 }
-
-const operation = readable({
-  account: z.string().catch(''),
-  region: z.string().catch(''),
-  keyArn: z.string().catch(''),
-  reservedConcurrency: z.number().min(0).catch(Number.NaN),
-  provisionedConcurrency: z.number().catch(0),
-});
 
 function concurrency() {
   return z.int().min(0).max(10_000);
@@ -185,23 +182,50 @@ function idsOf(prefix: string) {
 }
 
 function tagFault(name: string): string | undefined {
-  if (['application', 'environment'].includes(name)) return 'is a tag that the stack sets itself';
-  return /^(?!aws:)[\w.:/=+@ -]{1,128}$/i.test(name)
-    ? undefined
-    : 'must be 1 to 128 of: letters, digits, space, _ . : / = + - @';
+  return ['application', 'environment'].includes(name) ? 'is a tag that the stack sets itself' : tagValueFault(name);
 }
 
 /** What every service takes: some take more. */
-function tagValueFault(value: string): string | undefined {
-  return /^[\w.:/=+@ -]{0,256}$/.test(value)
-    ? undefined
-    : 'must be at most 256 of: letters, digits, space, _ . : / = + - @';
+function tagValueFault(text: string): string | undefined {
+  if (/^[\w.:/=+@ -]{0,128}$/.test(text)) return undefined;
+  return 'must be at most 128 of: letters, digits, space, _ . : / = + - @';
 }
 
 function keyArnFault(arn: string): string | undefined {
-  if (/:alias\//.test(arn)) return 'must name the key itself, not an alias of it';
   return KEY_ARN.test(arn) ? undefined : 'must be the ARN of a KMS key: arn:aws:kms:<region>:<account>:key/<id>';
 }
 
+/** The key itself, not an alias of it. */
 const KEY_ARN =
-  /^arn:(?:aws|aws-cn|aws-us-gov):kms:(?<region>[a-z0-9-]+):(?<account>\d{12}):key\/(?:mrk-[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
+  /^arn:(?:aws|aws-cn|aws-us-gov):kms:[a-z0-9-]+:\d{12}:key\/(?:mrk-[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
+
+/** The seconds of a rate such as `rate(1 hour)`. */
+export function rateSeconds(rate: string): number {
+  const { count = '1', unit = '' } = RATE.exec(rate)?.groups ?? {};
+  return Number(count) * (UNIT_SECONDS[unit.replace(/s$/, '')] ?? Number.NaN);
+}
+
+/** @see https://docs.aws.amazon.com/scheduler/latest/UserGuide/schedule-types.html#rate-based */
+const RATE = /^rate\((?:1 (?<unit>minute|hour|day)|(?<count>[2-9]|[1-9]\d{1,3}) (?<unit>minutes|hours|days))\)$/;
+
+const UNIT_SECONDS: Readonly<Record<string, number>> = { minute: 60, hour: 3_600, day: 86_400 };
+
+function rateFault(rate: string): string | undefined {
+  const seconds = rateSeconds(rate);
+  if (Number.isNaN(seconds)) return 'must be a rate such as rate(1 hour) or rate(30 minutes)';
+  return seconds >= MIN_SECONDS && seconds <= MAX_SECONDS
+    ? undefined
+    : 'must be between rate(15 minutes) and rate(1 day)';
+}
+
+/** A run may take twelve minutes, and no two of them shall overlap. */
+const MIN_SECONDS = 900;
+/** An alarm on silence looks back on two intervals and on a week at most. */
+const MAX_SECONDS = 86_400;
+
+function emailFault(address: string): string | undefined {
+  return address.length <= 254 && EMAIL.test(address) ? undefined : 'must be an e-mail address such as ops@example.com';
+}
+
+/** What people have: no quotes, no comments, no address literals. */
+const EMAIL = /^[\w.!#$%&'*+/=?^`{|}~-]{1,64}@([A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,63}$/;

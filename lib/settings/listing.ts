@@ -51,35 +51,18 @@ function elementOf(schema: unknown): unknown {
 /** What the name of a role's access begins with in a template; `npm run diff` reads it there. */
 export const ACCESS_KEY = 'Access of ';
 
-/**
- * Who may have what, by role, then by operation and service: the code asset holds the rules, but there a change of them is
- * only another hash.
- */
-export function listAccess(
-  rules: Environment['accessRules'],
-): Readonly<Record<string, Readonly<Record<string, unknown>>>> {
-  const roles = Map.groupBy(rules, ({ role }) => `${ACCESS_KEY}${role}`);
-  return Object.fromEntries(
-    [...roles].toSorted(byName).map(([role, itsRules]) => {
-      const access = itsRules.flatMap(({ clients, services, operations }) =>
-        operations.flatMap((operation) =>
-          (services === 'all' ? ['all services'] : services).map((service) => ({
-            what: `${operation} on ${service}`,
-            clients: clients === 'all' ? ['all'] : clients,
-          })),
-        ),
-      );
-      const grouped = [...Map.groupBy(access, ({ what }) => what)].toSorted(byName);
-      return [
-        role,
-        Object.fromEntries(
-          grouped.map(([what, parts]) => [what, [...new Set(parts.flatMap((part) => part.clients))].toSorted()]),
-        ),
-      ];
-    }),
-  );
-}
-
-function byName([one]: readonly [string, unknown], [other]: readonly [string, unknown]): number {
-  return one < other ? -1 : 1;
+/** Who may have what, by role, then by operation and service: in the code asset a change of rules is only another hash. */
+export function listAccess(rules: Environment['accessRules']) {
+  const access: Record<string, Record<string, readonly string[]>> = {};
+  for (const { role, clients, services, operations } of rules) {
+    const own = access[`${ACCESS_KEY}${role}`] ?? {};
+    access[`${ACCESS_KEY}${role}`] = own;
+    for (const operation of operations) {
+      for (const service of services === 'all' ? ['all services'] : services) {
+        const what = `${operation} on ${service}`;
+        own[what] = [...new Set([...(own[what] ?? []), ...(clients === 'all' ? ['all'] : clients)])].toSorted();
+      }
+    }
+  }
+  return access;
 }

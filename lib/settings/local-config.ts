@@ -3,7 +3,7 @@ import { roleArnFault } from '../../functions/contract.ts';
 import type { BrokerSettings } from '../../functions/environment.ts';
 import { accessRuleFaults } from './access-rules.ts';
 import { brokerMembers, environmentSchema, toBrokerSettings } from './environment.ts';
-import { check, nameFault, recordOf, SettingsError, text } from './schema.ts';
+import { check, listOf, nameFault, recordOf, SettingsError, text } from './schema.ts';
 
 /** What `npm start -- --config FILE` runs with. */
 export interface LocalConfig extends BrokerSettings {
@@ -38,18 +38,6 @@ const callerSchema = z.strictObject({
   ),
 });
 
-const callersSchema = z
-  .array(callerSchema)
-  .min(1, { error: 'must not be empty' })
-  .superRefine((callers, context) => {
-    const ids = callers.map(({ accessKeyId }) => accessKeyId);
-    for (const [index, id] of ids.entries()) {
-      const first = ids.indexOf(id);
-      if (first === index) continue;
-      context.addIssue({ code: 'custom', path: [index, 'accessKeyId'], message: `belongs to callers[${first}]` });
-    }
-  });
-
 /** As in Secrets Manager: strings, and under `services` those of single services. What is missing is found when it is used. */
 const credentialSchema = z
   .object({ services: z.record(z.string(), z.record(z.string(), z.string())).optional() })
@@ -61,6 +49,6 @@ const localConfigSchema = z.strictObject({
   region: environmentSchema.shape.region.optional(),
   principalOrgId: environmentSchema.shape.principalOrgId,
   ...brokerMembers({ allowLoopback: true }),
-  callers: callersSchema,
+  callers: listOf(callerSchema, ({ accessKeyId }) => accessKeyId).min(1, { error: 'must not be empty' }),
   credentials: recordOf(nameFault, credentialSchema),
 });

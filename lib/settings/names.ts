@@ -1,22 +1,14 @@
 /** What AWS calls the parts of an environment: fixed, so that callers, operators and policies can rely on it. */
-export function stackName(environment: string): string {
-  return `TokenBroker-${environment}`;
-}
+export const stackName = (environment: string) => `TokenBroker-${environment}`;
 
 /** The function that issues tokens. */
-export function functionName(environment: string): string {
-  return `token-broker-${environment}`;
-}
+export const functionName = (environment: string) => `token-broker-${environment}`;
 
 /** The function that proves the credentials. */
-export function healthFunctionName(environment: string): string {
-  return `token-broker-health-${environment}`;
-}
+export const healthFunctionName = (environment: string) => `token-broker-health-${environment}`;
 
 /** The function that asks a new version before a caller does. */
-export function releaseCheckName(environment: string): string {
-  return `token-broker-release-check-${environment}`;
-}
+export const releaseCheckName = (environment: string) => `token-broker-release-check-${environment}`;
 
 /** The alias that has the Function URL; it names the version which is in use. */
 export const ALIAS = 'live';
@@ -25,16 +17,10 @@ export const ALIAS = 'live';
 export const NEXT_ALIAS = 'next';
 
 /** Who the token function is: what a resource policy on a client's secret names. */
-export function tokenRoleName(environment: string): string {
-  return `token-broker-${environment}`;
-}
+export const tokenRoleName = (environment: string) => `token-broker-${environment}`;
 
 /** The table of pairs; what changes its key schema must change this name too, or CloudFormation cannot replace it. */
-export function tableName(environment: string): string {
-  return `token-broker-${environment}`;
-}
+export const tableName = (environment: string) => `token-broker-${environment}`;
 
 /** The topic of the operators. */
-export function topicName(environment: string): string {
-  return `token-broker-${environment}`;
-}
+export const topicName = (environment: string) => `token-broker-${environment}`;

@@ -13,41 +13,24 @@ export function text(faultOf: FaultOf) {
 export type FaultOf = (text: string) => string | undefined;
 
 /** A list without duplicates. */
-export function listOf<Item extends z.ZodType>(item: Item) {
-  return z.array(item).superRefine(
-    (items, context) => {
-      for (const [index, value] of items.entries()) {
-        if (items.indexOf(value) < index)
-          context.addIssue({ code: 'custom', path: [index], message: 'is there twice' });
-      }
-    },
-    { when: ({ value }) => Array.isArray(value) },
-  );
+export function listOf<Item extends z.ZodType>(item: Item, keyOf: (item: z.output<Item>) => unknown = (one) => one) {
+  return z.array(item).superRefine((items, context) => {
+    const keys = items.map(keyOf);
+    for (const index of keys.keys()) {
+      if (keys.indexOf(keys[index]) < index)
+        context.addIssue({ code: 'custom', path: [index], message: 'is there twice' });
+    }
+  });
 }
 
 /** An object with any member names in which `faultOf` finds no fault. */
 export function recordOf<Value extends z.ZodType>(faultOf: FaultOf, value: Value) {
   return z.record(z.string(), value).superRefine((record, context) => {
     for (const name of Object.keys(record)) {
-      const reason = faultOf(name);
-      if (reason !== undefined) context.addIssue({ code: 'custom', path: [name], message: reason });
+      const message = faultOf(name);
+      if (message !== undefined) context.addIssue({ code: 'custom', path: [name], message });
     }
-  }, ALWAYS);
-}
-
-/**
- * Lets a check run although other members are wrong, so that an operator sees everything at once. Such a check meets
- * members of any type and declares them `unknown`.
- */
-export const ALWAYS = { when: ({ value }: { readonly value: unknown }) => isObject(value) };
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** Reads what fits of an input that may be wrong elsewhere; each member of the shape needs a `catch`. */
-export function readable<Shape extends z.ZodRawShape>(shape: Shape) {
-  return z.preprocess((input) => (isObject(input) ? input : {}), z.object(shape));
+  });
 }
 
 /** Why a text cannot name a client or a service. An access rule says `all` for all of them. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { authUrlFault, pathFault } from './auth-url.ts';
-import { ALWAYS, listOf, recordOf, text } from './schema.ts';
+import { listOf, recordOf, text } from './schema.ts';
 
 /** One service: how it is asked for a token and how its answer is read. Every default of a service stands here. */
 export function serviceSchema({ allowLoopback }: { readonly allowLoopback: boolean }) {
@@ -11,7 +11,7 @@ export function serviceSchema({ allowLoopback }: { readonly allowLoopback: boole
       basicEncoding: z.enum(['raw', 'form']).default('raw'),
       parameters: recordOf(parameterFault, z.string()).default({}),
       parametersIn: z.enum(['query', 'body']).default('query'),
-      headers: recordOf(headerFault, text(headerValueFault)).superRefine(noNameTwice, ALWAYS).default({}),
+      headers: recordOf(headerFault, text(headerValueFault)).default({}),
       response: responseSchema.prefault({}),
       tokenLifetimeSeconds: lifetimeSeconds.optional(),
       assumedLifetimeSeconds: lifetimeSeconds.default(300),
@@ -21,7 +21,20 @@ export function serviceSchema({ allowLoopback }: { readonly allowLoopback: boole
       attemptTimeoutMs: timeoutMs.default(3_000),
       requestTimeoutMs: timeoutMs.default(4_000),
     })
-    .superRefine(membersAgree, ALWAYS);
+    .superRefine((service, context) => {
+      const { authUrl, tokenPath, maxLifetimeSeconds } = service;
+      const fault = (member: string, message: string) => context.addIssue({ code: 'custom', path: [member], message });
+      // The whole address is easily pasted, and would ask for /auth/v1/token/auth/v1/token.
+      if (tokenPath !== '/' && authUrl.endsWith(tokenPath)) {
+        fault('authUrl', 'must not end in the tokenPath: the broker appends it');
+      }
+      for (const member of ['tokenLifetimeSeconds', 'assumedLifetimeSeconds'] as const) {
+        if ((service[member] ?? 0) > maxLifetimeSeconds) fault(member, 'must not be more than maxLifetimeSeconds');
+      }
+      if (service.attemptTimeoutMs > service.requestTimeoutMs) {
+        fault('attemptTimeoutMs', 'must not be more than requestTimeoutMs');
+      }
+    });
 }
 
 /** From what is still of use after a fifth for the margin and the longest request, to a month. */
@@ -38,49 +51,6 @@ function parameterFault(name: string): string | undefined {
     : undefined;
 }
 
-function noNameTwice(headers: Readonly<Record<string, unknown>>, context: z.core.$RefinementCtx): void {
-  const names = Object.keys(headers).map((name) => name.toLowerCase());
-  for (const [index, name] of Object.keys(headers).entries()) {
-    if (names.indexOf(name.toLowerCase()) < index) {
-      context.addIssue({ code: 'custom', path: [name], message: 'is there twice, in different case' });
-    }
-  }
-}
-
-interface Service {
-  readonly authUrl: unknown;
-  readonly tokenPath: unknown;
-  readonly tokenLifetimeSeconds?: unknown;
-  readonly assumedLifetimeSeconds: unknown;
-  readonly maxLifetimeSeconds: unknown;
-  readonly attemptTimeoutMs: unknown;
-  readonly requestTimeoutMs: unknown;
-}
-
-function membersAgree(service: Service, context: z.core.$RefinementCtx): void {
-  const fault = (member: keyof Service, message: string) =>
-    context.addIssue({ code: 'custom', path: [member], message });
-
-  // The whole address is easily pasted, and would ask for /auth/v1/token/auth/v1/token.
-  if (endsIn(service.authUrl, service.tokenPath)) {
-    fault('authUrl', 'must not end in the tokenPath: the broker appends it');
-  }
-  for (const member of ['tokenLifetimeSeconds', 'assumedLifetimeSeconds'] as const) {
-    if (exceeds(service[member], service.maxLifetimeSeconds)) fault(member, 'must not be more than maxLifetimeSeconds');
-  }
-  if (exceeds(service.attemptTimeoutMs, service.requestTimeoutMs)) {
-    fault('attemptTimeoutMs', 'must not be more than requestTimeoutMs');
-  }
-}
-
-function endsIn(url: unknown, path: unknown): boolean {
-  return typeof url === 'string' && typeof path === 'string' && path.length > 1 && url.endsWith(path);
-}
-
-function exceeds(value: unknown, limit: unknown): boolean {
-  return typeof value === 'number' && typeof limit === 'number' && value > limit;
-}
-
 /** How a service's answer is read; members are dotted paths such as `data.token`, and `$` is an answer that is all token. */
 const responseSchema = z
   .strictObject({
@@ -89,7 +59,17 @@ const responseSchema = z
     lifetimeUnit: z.enum(['seconds', 'milliseconds']).default('seconds'),
     passThrough: listOf(text(passThroughFault)).default([]),
   })
-  .superRefine(tokenStaysIn, ALWAYS);
+  .superRefine(({ tokenMember, passThrough }, context) => {
+    for (const [index, path] of passThrough.entries()) {
+      if (tokenMember === path || tokenMember?.startsWith(`${path}.`)) {
+        context.addIssue({
+          code: 'custom',
+          path: ['passThrough', index],
+          message: 'holds the token (see tokenMember)',
+        });
+      }
+    }
+  });
 
 function memberFault(path: string): string | undefined {
   const isPath = path === path.trim() && !/\p{Cc}/u.test(path) && path.split('.').every((name) => name !== '');
@@ -97,41 +77,19 @@ function memberFault(path: string): string | undefined {
 }
 
 function passThroughFault(path: string): string | undefined {
-  if (OWN_MEMBERS.has(path)) return 'is a member that the broker itself answers with';
+  if (OWN_MEMBERS.includes(path)) return 'is a member that the broker itself answers with';
   if (path === '$' || /token|jwt|session|secret|password|credential|assertion/i.test(path)) {
     return 'may hold a token or a secret, which must not pass';
   }
   return memberFault(path);
 }
 
-const OWN_MEMBERS: ReadonlySet<string> = new Set([
-  'access_token',
-  'token_type',
-  'expires_in',
-  'expires_at',
-  'expiry_source',
-  'fingerprint',
-  'scope',
-]);
-
-interface Response {
-  readonly tokenMember?: unknown;
-  readonly passThrough: unknown;
-}
-
-function tokenStaysIn({ tokenMember, passThrough }: Response, context: z.core.$RefinementCtx): void {
-  if (typeof tokenMember !== 'string' || !Array.isArray(passThrough)) return;
-  for (const [index, path] of passThrough.entries()) {
-    if (`${tokenMember}.`.startsWith(`${path}.`)) {
-      context.addIssue({ code: 'custom', path: ['passThrough', index], message: 'holds the token (see tokenMember)' });
-    }
-  }
-}
+const OWN_MEMBERS = ['access_token', 'token_type', 'expires_in', 'expires_at', 'expiry_source', 'fingerprint', 'scope'];
 
 /** Why a service's settings cannot have a header of this name. */
 function headerFault(name: string): string | undefined {
   if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) return 'is not a valid header name';
-  return RESERVED.has(name.toLowerCase()) ? 'is set by the broker or by HTTP itself' : undefined;
+  return BY_BROKER.test(name) || BY_HTTP.test(name) ? 'is set by the broker or by HTTP itself' : undefined;
 }
 
 /** Why a text cannot be the value of a header. */
@@ -142,21 +100,5 @@ function headerValueFault(value: string): string | undefined {
 }
 
 /** What would change who is asked, as whom, or where the request and its answer end. */
-const RESERVED: ReadonlySet<string> = new Set([
-  'accept-encoding',
-  'authorization',
-  'connection',
-  'content-encoding',
-  'content-length',
-  'content-type',
-  'cookie',
-  'expect',
-  'host',
-  'keep-alive',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
+const BY_BROKER = /^(?:accept-encoding|authorization|content-(?:encoding|length|type)|cookie|expect|host)$/i;
+const BY_HTTP = /^(?:connection|keep-alive|proxy-(?:authorization|connection)|te|trailer|transfer-encoding|upgrade)$/i;

@@ -5,13 +5,18 @@ import {
   LambdaDeploymentGroup,
   TimeBasedCanaryTrafficRouting,
 } from 'aws-cdk-lib/aws-codedeploy';
-import { Policy, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
-import type { Alias } from 'aws-cdk-lib/aws-lambda';
+import { type IRole, Policy, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { Alias, FunctionUrlAuthType, type IFunction, type IVersion } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
-import { createNewVersionAlarms } from '../monitoring/monitoring.ts';
+import type { ReleaseCheckEnvironment } from '../../functions/environment.ts';
+import { allowUrlCalls } from '../data/allow.ts';
+import type { ClientSecrets } from '../data/client-secrets.ts';
+import { NEW_VERSION_ALARMS } from '../monitoring/alarms.ts';
+import { brokerMetrics, newVersionMetric } from '../monitoring/metrics.ts';
+import { createAlarms } from '../monitoring/monitoring.ts';
 import type { Environment } from '../settings/environment.ts';
-import { ALIAS, functionName } from '../settings/names.ts';
-import type { ReleaseCheck } from './release-check.ts';
+import { ALIAS, functionName, NEXT_ALIAS, releaseCheckName } from '../settings/names.ts';
+import { createLambdaFunction, type Observation } from './lambda-function.ts';
 
 interface CanaryProps {
   readonly environment: Environment;
@@ -30,7 +35,11 @@ export class Canary extends Construct {
   constructor(scope: Construct, id: string, { environment, alias, percent, minutes }: CanaryProps) {
     super(scope, id);
     const name = functionName(environment.name);
-    const alarms = createNewVersionAlarms(new Construct(this, 'Alarms'), environment, alias);
+    const { version } = alias.version;
+    const alarms = createAlarms(new Construct(this, 'Alarms'), environment, NEW_VERSION_ALARMS, {
+      calls: (metricName, statistic) => newVersionMetric(alias, metricName, statistic),
+      requests: (outcome) => brokerMetrics(environment.name)('Requests', { outcome, version }),
+    });
     const { role, policy } = this.#serviceRole(name);
     this.#alias = alias;
     this.#policy = policy;
@@ -86,5 +95,50 @@ export class Canary extends Construct {
       ],
     });
     return { role, policy };
+  }
+}
+
+interface ReleaseCheckProps {
+  readonly environment: Pick<Environment, 'name' | 'services'>;
+  /** Of the token function, made by this deployment. */
+  readonly version: IVersion;
+  readonly secrets: ClientSecrets;
+  readonly observation: Observation;
+}
+
+/**
+ * Asks a new version of the token function before a caller does, through an alias and a URL that its own role alone may call:
+ * no role may invoke the function past a URL. Health cannot do it, because its function is updated after the callers' URL.
+ */
+export class ReleaseCheck extends Construct {
+  /** Who asks. */
+  readonly role: IRole;
+  readonly hook: IFunction;
+  /** The ARN of `hook`, written out: the function waits for the deployment group, and the group for the policy with the ARN. */
+  readonly hookArn: string;
+
+  constructor(scope: Construct, id: string, { environment, version, secrets, observation }: ReleaseCheckProps) {
+    super(scope, id);
+    const { name, services } = environment;
+    const next = new Alias(this, 'Alias', { aliasName: NEXT_ALIAS, version });
+    const variables: ReleaseCheckEnvironment = {
+      TOKEN_BROKER_ENVIRONMENT: name,
+      TOKEN_BROKER_URL: next.addFunctionUrl({ authType: FunctionUrlAuthType.AWS_IAM }).url,
+      TOKEN_BROKER_SERVICES: Object.keys(services).join(' '),
+    };
+    const { lambdaFunction, role } = createLambdaFunction(this, {
+      functionName: releaseCheckName(name),
+      description: `Asks a new version of the token function of environment ${name} before a caller does`,
+      entry: 'release-check.ts',
+      memorySize: 256,
+      timeout: Duration.minutes(2),
+      environment: { ...variables },
+      observation,
+    });
+    allowUrlCalls(role, next);
+    secrets.allowListing(role);
+    this.role = role;
+    this.hook = lambdaFunction;
+    this.hookArn = Stack.of(this).formatArn({ service: 'lambda', resource: `function:${releaseCheckName(name)}` });
   }
 }

@@ -47,10 +47,11 @@ const STAND_INS = ['@aws-sdk/credential-provider-node', 'node:http'].map(
 );
 
 function layBesideCode(file: string): ICommandHooks {
+  const copy = process.platform === 'win32' ? 'copy' : 'cp';
   return {
     beforeBundling: () => [],
     beforeInstall: () => [],
-    afterBundling: (_, directory) => [copy(file, path.join(directory, path.basename(SETTINGS_PATH)))],
+    afterBundling: (_, directory) => [`${copy} "${file}" "${path.join(directory, path.basename(SETTINGS_PATH))}"`],
   };
 }
 
@@ -62,8 +63,4 @@ function writeSettings(scope: Construct, json: string): string {
   const file = path.resolve(directory, `settings.${digest}.json`);
   writeFileSync(file, json);
   return file;
-}
-
-function copy(from: string, to: string): string {
-  return `${process.platform === 'win32' ? 'copy' : 'cp'} "${from}" "${to}"`;
 }

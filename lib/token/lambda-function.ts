@@ -1,18 +1,12 @@
 import { fileURLToPath } from 'node:url';
 import { RemovalPolicy } from 'aws-cdk-lib';
-import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import type { IKey } from 'aws-cdk-lib/aws-kms';
-import {
-  Architecture,
-  type Function as LambdaFunction,
-  LoggingFormat,
-  Runtime,
-  SystemLogLevel,
-  Tracing,
-} from 'aws-cdk-lib/aws-lambda';
+import { Architecture, LoggingFormat, Runtime, SystemLogLevel, Tracing } from 'aws-cdk-lib/aws-lambda';
 import { NodejsFunction, type NodejsFunctionProps } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs';
 import type { Construct } from 'constructs';
+import { allow } from '../data/allow.ts';
 import { type BundleOptions, functionBundle } from './function-bundle.ts';
 
 /** What every function of an environment has in common. */
@@ -38,7 +32,7 @@ interface Props
 export function createLambdaFunction(
   scope: Construct,
   { entry, settings, startsFast, observation, roleName, ...props }: Props,
-): RunningFunction {
+) {
   // It holds the audit lines, so it stays when the stack is destroyed; not when its creation fails.
   const logGroup = new LogGroup(scope, 'Log', {
     encryptionKey: observation.key,
@@ -49,12 +43,7 @@ export function createLambdaFunction(
     ...(roleName !== undefined && { roleName }),
     assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
   });
-  role.addToPrincipalPolicy(
-    new PolicyStatement({
-      actions: ['logs:CreateLogStream', 'logs:PutLogEvents'],
-      resources: [logGroup.logGroupArn],
-    }),
-  );
+  allow(role, ['logs:CreateLogStream', 'logs:PutLogEvents'], logGroup.logGroupArn);
   const lambdaFunction = new NodejsFunction(scope, 'Function', {
     ...props,
     entry: fileURLToPath(new URL(`../../functions/${entry}`, import.meta.url)),
@@ -76,9 +65,4 @@ export function createLambdaFunction(
     systemLogLevelV2: SystemLogLevel.WARN,
   });
   return { lambdaFunction, role };
-}
-
-interface RunningFunction {
-  readonly lambdaFunction: LambdaFunction;
-  readonly role: Role;
 }

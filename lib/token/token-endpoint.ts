@@ -10,16 +10,15 @@ import {
 import type { ILogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
 import type { BrokerEnvironment } from '../../functions/environment.ts';
+import { allow, allowUrlCalls } from '../data/allow.ts';
 import { asTokenFunction } from '../data/client-secrets.ts';
 import type { CalledFunction } from '../monitoring/metrics.ts';
 import { callerAccounts } from '../settings/access-rules.ts';
 import { type Environment, toBrokerSettings } from '../settings/environment.ts';
 import { ALIAS, functionName, tokenRoleName } from '../settings/names.ts';
-import { Canary } from './canary.ts';
+import { Canary, type ReleaseCheck } from './canary.ts';
 import { SETTINGS_PATH } from './function-bundle.ts';
 import { createLambdaFunction, type Observation } from './lambda-function.ts';
-import type { ReleaseCheck } from './release-check.ts';
-import { allowUrlCalls } from './url-calls.ts';
 
 interface TokenEndpointProps {
   readonly environment: Environment;
@@ -42,10 +41,9 @@ export class TokenEndpoint extends Construct {
   readonly #alias: Alias;
   readonly #checkers: IRole[] = [];
 
-  constructor(scope: Construct, id: string, props: TokenEndpointProps) {
+  constructor(scope: Construct, id: string, { environment, tableName, observation }: TokenEndpointProps) {
     super(scope, id);
-    const { environment, tableName, observation } = props;
-    const { name, canary, reservedConcurrency, provisionedConcurrency, vpc } = environment;
+    const { name, canary, reservedConcurrency, provisionedConcurrency } = environment;
     const variables: BrokerEnvironment = {
       TOKEN_BROKER_ENVIRONMENT: name,
       TOKEN_BROKER_TABLE: tableName,
@@ -70,7 +68,7 @@ export class TokenEndpoint extends Construct {
     if (reservedConcurrency !== 'none' && reservedConcurrency > 0) tellOfQuota(this, reservedConcurrency);
     this.role = role;
     this.log = lambdaFunction.logGroup;
-    if (vpc !== undefined) placeIntoVpc(lambdaFunction, role, name, vpc);
+    placeIntoVpc(lambdaFunction, role, environment);
 
     this.#alias = lambdaFunction.addAlias(
       ALIAS,
@@ -79,7 +77,21 @@ export class TokenEndpoint extends Construct {
     this.version = this.#alias.version;
     this.called = this.#alias;
     this.url = this.#alias.addFunctionUrl({ authType: FunctionUrlAuthType.AWS_IAM }).url;
-    for (const account of callerAccounts(environment)) allowCallsFrom(this.#alias, account);
+    // Its policy has room for accounts, not for every role: an account decides which of its roles may call.
+    for (const account of callerAccounts(environment)) {
+      const principal = new AccountPrincipal(account);
+      this.#alias.addPermission(`CallUrl${account}`, {
+        principal,
+        action: 'lambda:InvokeFunctionUrl',
+        functionUrlAuthType: FunctionUrlAuthType.AWS_IAM,
+      });
+      // No role may invoke the function except through its URL, because a direct event can claim any caller.
+      this.#alias.addPermission(`InvokeThroughUrl${account}`, {
+        principal,
+        action: 'lambda:InvokeFunction',
+        invokedViaFunctionUrl: true,
+      });
+    }
     if (canary !== 'off') {
       this.#canary = new Canary(this, 'Canary', { ...canary, environment, alias: this.#alias });
     }
@@ -116,34 +128,12 @@ function tellOfQuota(scope: Construct, reserved: number): void {
 const UNRESERVED = 100;
 
 /**
- * A resource policy has room for accounts, not for every role: the account decides which of its roles may call, and the
- * access rules what they get. No role may invoke the function except through its URL, because a direct event can claim any caller.
- */
-function allowCallsFrom(alias: Alias, account: string): void {
-  const principal = new AccountPrincipal(account);
-  alias.addPermission(`CallUrl${account}`, {
-    principal,
-    action: 'lambda:InvokeFunctionUrl',
-    functionUrlAuthType: FunctionUrlAuthType.AWS_IAM,
-  });
-  alias.addPermission(`InvokeThroughUrl${account}`, {
-    principal,
-    action: 'lambda:InvokeFunction',
-    invokedViaFunctionUrl: true,
-  });
-}
-
-/**
  * Moves the token function into a VPC, so that it leaves AWS by the addresses of that VPC's NAT gateways.
  *
  * @see https://docs.aws.amazon.com/lambda/latest/dg/configuration-vpc.html
  */
-function placeIntoVpc(
-  lambdaFunction: LambdaFunction,
-  role: IRole,
-  environment: string,
-  vpc: NonNullable<Environment['vpc']>,
-): void {
+function placeIntoVpc(lambdaFunction: LambdaFunction, role: IRole, { name, vpc }: Environment): void {
+  if (vpc === undefined) return;
   const { subnetIds, securityGroupIds } = vpc;
   const resource = lambdaFunction.node.defaultChild;
   if (!(resource instanceof CfnFunction)) throw new TypeError('A function is a resource of CloudFormation.');
@@ -153,25 +143,23 @@ function placeIntoVpc(
   const arn = (type: string, id: string) =>
     Stack.of(lambdaFunction).formatArn({ service: 'ec2', resource: type, resourceName: id });
   const interfaces = arn('network-interface', '*');
+  const changes = ['ec2:AssignPrivateIpAddresses', 'ec2:DeleteNetworkInterface', 'ec2:UnassignPrivateIpAddresses'];
+  const looks = ['ec2:DescribeNetworkInterfaces', 'ec2:DescribeSubnets'];
   const places = [
     ...subnetIds.map((id) => arn('subnet', id)),
     ...securityGroupIds.map((id) => arn('security-group', id)),
   ];
-  const changes = ['ec2:AssignPrivateIpAddresses', 'ec2:DeleteNetworkInterface', 'ec2:UnassignPrivateIpAddresses'];
-  const looks = ['ec2:DescribeNetworkInterfaces', 'ec2:DescribeSubnets'];
-  for (const statement of [
-    { actions: ['ec2:CreateNetworkInterface'], resources: [interfaces, ...places] },
-    { actions: changes, resources: [interfaces] },
-    // EC2 knows no narrower resource for looking.
-    { actions: looks, resources: ['*'] },
-    // The Lambda service needs these rights; the code that runs under the role must not have them.
-    {
+  for (const place of [interfaces, ...places]) allow(role, ['ec2:CreateNetworkInterface'], place);
+  allow(role, changes, interfaces);
+  // EC2 knows no narrower resource for looking.
+  allow(role, looks, '*');
+  // The Lambda service needs these rights; the code that runs under the role must not have them.
+  role.addToPrincipalPolicy(
+    new PolicyStatement({
       effect: Effect.DENY,
       actions: ['ec2:CreateNetworkInterface', ...changes, ...looks],
       resources: ['*'],
-      conditions: asTokenFunction(lambdaFunction, environment),
-    },
-  ]) {
-    role.addToPrincipalPolicy(new PolicyStatement(statement));
-  }
+      conditions: asTokenFunction(lambdaFunction, name),
+    }),
+  );
 }

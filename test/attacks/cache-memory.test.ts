@@ -11,7 +11,7 @@ it('1 500 pairs with the largest tokens and secrets stay far below the memory of
   const script = fileURLToPath(new URL('cache-memory-process.ts', import.meta.url));
   // A heap in which 1 000 of each have no room.
   const execArgv = ['--expose-gc', '--max-old-space-size=112'];
-  const child = fork(script, ['1500'], { execArgv, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
+  const child = fork(script, { execArgv, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
   const [message] = await Promise.race([once(child, 'message'), once(child, 'exit')]);
 
   expect(message).toMatchObject({ issued: 1_500 });

@@ -5,13 +5,13 @@ import { functionUrlEvent } from '../support/function-url-events.ts';
 
 // Answers one request, within the time that is left and with the AWS of its variables, and tells what that has left
 // behind. The process ends when nothing keeps it alive: anything that the request left running would.
-const [authUrl = '', path = '', remaining = ''] = process.argv.slice(2);
+const [authUrl = '', path = '', remaining = '', client = ''] = process.argv.slice(2);
 const { handler, readFirst } = createTokenFunction({
   environment: 'test',
   tableName: 'pairs',
   settings: {
     services: { 'customer-insights': exampleService({ authUrl }) },
-    accessRules: [exampleRule({ operations: ['token', 'check'] })],
+    accessRules: [exampleRule({ clients: 'all', operations: ['token', 'check'] })],
     provenForSeconds: 3_600,
   },
   write: () => undefined,
@@ -19,7 +19,7 @@ const { handler, readFirst } = createTokenFunction({
 await readFirst();
 
 const events: string[] = [];
-const event = functionUrlEvent({ client: 'acme', service: 'customer-insights' }, { rawPath: path });
+const event = functionUrlEvent({ client, service: 'customer-insights' }, { rawPath: path });
 const start = performance.now();
 // Timers fire in the order of their times, however late a busy machine lets them.
 const limit = setTimeout(() => events.push('limit'), Number(remaining));

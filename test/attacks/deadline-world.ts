@@ -1,22 +1,48 @@
-import { GetSecretValueCommand } from '@aws-sdk/client-secrets-manager';
+import { syncBuiltinESMExports } from 'node:module';
+import promises from 'node:timers/promises';
+import { GetSecretValueCommand, type SecretsManagerClientConfig } from '@aws-sdk/client-secrets-manager';
 import { expect, vi } from 'vitest';
+import { createDynamoDB } from '../../functions/aws/dynamodb.ts';
+import type { Item } from '../../functions/aws/pair-table/item.ts';
+import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
+import { type Send, SendFailure } from '../../functions/broker/token-request/send.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
 import { exampleRule, exampleService } from '../support/example.ts';
 import { functionUrlEvent } from '../support/function-url-events.ts';
 import { seededRandom } from '../support/seeded-random.ts';
-import { createSurroundings } from './deadline-surroundings.ts';
-import { letTimeGoOn, run, stopTime, turn } from './stopped-time.ts';
+
+/** How a dependency answers: after so many milliseconds, `Infinity` being never, and with what. */
+export interface Weather {
+  readonly delayMs: number;
+  readonly fails?: boolean;
+  /** Of the token endpoint. */
+  readonly status?: number;
+}
+
+export const WELL: Weather = { delayMs: 5 };
+export const NEVER: Weather = { delayMs: Number.POSITIVE_INFINITY };
+/** Everything that an invocation can wait for. */
+export const ALL_WELL = { read: WELL, acquire: WELL, write: WELL, secret: WELL, sealingKey: WELL, tokenEndpoint: WELL };
+type Name = keyof typeof ALL_WELL;
+
+export const SEALING_KEY = { version: 'key-1', text: 'a sealing key for tests, long enough' };
 
 /**
  * The whole token function on a clock that only the test moves: real rules, adapters and AWS SDK; what is behind them
  * answers as the weather says. Time is stopped until `end`.
  */
 export function startDeadlineWorld(start: number, seed = 1) {
-  stopTime(start);
+  // A turn of the event loop takes no time.
+  vi.useFakeTimers({ now: start, toNotFake: ['setImmediate', 'clearImmediate', 'nextTick', 'queueMicrotask'] });
+  // Vitest leaves `node:timers/promises` alone, of which the adapters hold a function by name.
+  promises.setTimeout = async (ms = 0, value, { signal } = {}) => {
+    await delay(ms, signal);
+    return value as never;
+  };
+  syncBuiltinESMExports();
   const random = vi.spyOn(Math, 'random').mockImplementation(seededRandom(seed));
   const surroundings = createSurroundings();
   const { state, open, began } = surroundings;
-
   const tokenFunction = createTokenFunction({
     environment: 'test',
     tableName: 'pairs',
@@ -31,16 +57,12 @@ export function startDeadlineWorld(start: number, seed = 1) {
 
   return {
     state,
-    open,
-    /** Every call that was made, in order. */
-    began,
+    /** How often it was called. */
+    count: (name: Name) => began.filter((one) => one === name).length,
     readFirst: () => run(tokenFunction.readFirst()),
-
     invoke: (...request: Parameters<typeof ask>) => run(ask(...request)),
     /** Invokes once for each, all at the same time. */
-    invokeAll: (requests: readonly Parameters<typeof ask>[]) =>
-      run(Promise.all(requests.map((request) => ask(...request)))),
-
+    invokeAll: (times: readonly number[]) => run(Promise.all(times.map((remainingMs) => ask(remainingMs)))),
     pass: (ms: number) => void vi.setSystemTime(Date.now() + ms),
 
     /** Expects that no work is under way, and that no work begins later. */
@@ -55,7 +77,9 @@ export function startDeadlineWorld(start: number, seed = 1) {
 
     end() {
       random.mockRestore();
-      letTimeGoOn();
+      vi.useRealTimers();
+      promises.setTimeout = sleep;
+      syncBuiltinESMExports();
     },
   };
 
@@ -67,6 +91,137 @@ export function startDeadlineWorld(start: number, seed = 1) {
     return { status: answer.statusCode, json: JSON.parse(answer.body), leftMs: limit - Date.now() };
   }
 }
+
+/** AWS, behind the real clients, and the service: each answers as its weather says. */
+function createSurroundings() {
+  const state = { weathers: ALL_WELL, item: undefined as Item | undefined };
+  const open = new Set<string>();
+  const began: Name[] = [];
+
+  async function lasts<Answer>(name: Name, { delayMs, fails }: Weather, answer: () => Answer, signal?: AbortSignal) {
+    const id = `${name} ${began.push(name)}`;
+    open.add(id);
+    try {
+      await delay(delayMs, signal);
+      if (fails) throw Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' });
+      return answer();
+    } finally {
+      open.delete(id);
+    }
+  }
+
+  const dynamodb = createDynamoDB({
+    ...ACCESS,
+    async send({ headers, body }, { signal }) {
+      const isRead = `${headers['x-amz-target']}`.endsWith('GetItem');
+      const { Key, ReturnValues } = JSON.parse(body);
+      const acquires = ReturnValues === 'ALL_OLD';
+      const name = isRead ? 'read' : acquires ? 'acquire' : 'write';
+      return lasts(
+        name,
+        state.weathers[name],
+        () => {
+          const item = state.item && { ...wired(state.item), ...Key };
+          const isTaken = acquires && Number(state.item?.leaseUntil?.N ?? 0) > Date.now();
+          if (isTaken)
+            return { ...answerOf({ __type: 'ConditionalCheckFailedException', Message: 'no' }), status: 400 };
+          return answerOf(isRead ? { Item: item } : acquires ? { Attributes: item } : {});
+        },
+        signal,
+      );
+    },
+  });
+
+  const requestHandler = {
+    async handle(request: { readonly body: Uint8Array }, { abortSignal }: { readonly abortSignal: AbortSignal }) {
+      const { SecretId: Name, VersionStage } = JSON.parse(new TextDecoder().decode(request.body));
+      const isKey = `${Name}`.startsWith('token-broker-keys/');
+      const SecretString = isKey ? SEALING_KEY.text : JSON.stringify({ client_id: 'id', secret: 'secret' });
+      const secret = {
+        Name,
+        VersionStages: [VersionStage],
+        VersionId: isKey ? SEALING_KEY.version : 'v1',
+        SecretString,
+      };
+      const name = isKey ? 'sealingKey' : 'secret';
+      const { body } = await lasts(name, state.weathers[name], () => answerOf(secret), abortSignal);
+      return { response: { statusCode: 200, headers: { 'content-type': 'application/x-amz-json-1.1' }, body } };
+    },
+  } as unknown as NonNullable<SecretsManagerClientConfig['requestHandler']>;
+
+  const send: Send = async (_request, { timeoutMs }) => {
+    const { delayMs, fails, status = 200 } = state.weathers.tokenEndpoint;
+    const isLate = delayMs >= timeoutMs;
+    const body = { access_token: `token-${began.length}`, expires_in: 3_600 };
+    const weather = { delayMs: Math.min(delayMs, timeoutMs), fails: isLate || fails === true };
+    return lasts('tokenEndpoint', weather, () => ({ ...answerOf(body), status })).catch(() => {
+      throw isLate ? new SendFailure('timeout', 'ETIMEDOUT') : new SendFailure('connect', 'ECONNREFUSED');
+    });
+  };
+  return {
+    state,
+    open,
+    began,
+    dynamodb,
+    secretsManager: createSecretsManagerClient({ ...ACCESS, requestHandler }),
+    send,
+  };
+}
+
+const ACCESS = { region: 'us-east-1', credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' } };
+
+function answerOf(members: object) {
+  const body = new TextEncoder().encode(JSON.stringify(members));
+  return { status: 200, headers: { 'content-type': 'application/json' }, body };
+}
+
+/** As JSON carries an item. */
+function wired(item: Item) {
+  return Object.fromEntries(
+    Object.entries(item).map(([name, { B: bytes, ...value }]) => [
+      name,
+      bytes === undefined ? value : { B: Buffer.from(bytes).toString('base64') },
+    ]),
+  );
+}
+
+/** Lets time pass until the work is done, and no further. */
+async function run<Result>(work: Promise<Result>): Promise<Result> {
+  let isDone = false;
+  const done = () => {
+    isDone = true;
+  };
+  work.then(done, done);
+  for (;;) {
+    await turn();
+    if (isDone) return work;
+    if (vi.getTimerCount() === 0) throw new Error('the work waits for something that will never happen');
+    await vi.advanceTimersToNextTimerAsync();
+  }
+}
+
+/** Lets everything run that needs no time: a file is read, although that ends when the machine has done it. */
+async function turn(): Promise<void> {
+  // The SDK looks for its configuration before its first call.
+  const isReading = () => process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq'));
+  for (let n = 0; n < 3; n = isReading() ? 0 : n + 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** `Infinity` never ends by itself. */
+function delay(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = ms === Number.POSITIVE_INFINITY ? undefined : setTimeout(resolve, ms);
+    const stop = () => {
+      clearTimeout(timer);
+      reject(Object.assign(new Error('aborted'), { name: 'AbortError' }));
+    };
+    if (signal?.aborted) stop();
+    signal?.addEventListener('abort', stop, { once: true });
+  });
+}
+
+const { setImmediate } = globalThis;
+const { setTimeout: sleep } = promises;
 
 // The AWS SDK reads its files at the first call of a process, which takes real time: too much once it is stopped.
 const { secretsManager } = createSurroundings();

@@ -5,11 +5,7 @@ import { createSealer } from '../../functions/aws/sealing/sealing.ts';
 import { START } from '../support/example.ts';
 import { exampleToken } from '../support/pair-examples.ts';
 import { exampleKey, keysOf } from '../support/pair-table.ts';
-import { NEVER, SEALING_KEY, WELL, type Weather, type Weathers } from './deadline-surroundings.ts';
-import { startDeadlineWorld } from './deadline-world.ts';
-
-/** An answer leaves at least this long before Lambda would end the invocation. */
-const MARGIN_MS = 200;
+import { ALL_WELL, NEVER, SEALING_KEY, startDeadlineWorld, WELL, type Weather } from './deadline-world.ts';
 
 let world: ReturnType<typeof startDeadlineWorld> | undefined;
 afterEach(() => end());
@@ -22,7 +18,8 @@ describe('with any dependency slow, silent or broken, and any amount of time lef
         state.weathers = weathers;
         if (history === 'starting') await readFirst();
         const answer = await invoke(remainingMs, path);
-        expect(answer.leftMs).toBeGreaterThanOrEqual(MARGIN_MS);
+        // Before Lambda would end the invocation.
+        expect(answer.leftMs).toBeGreaterThanOrEqual(200);
         expect(ANSWERS).toContain(answer.json.type ?? answer.status);
         await expectSilence();
       }),
@@ -44,15 +41,67 @@ describe('with any dependency slow, silent or broken, and any amount of time lef
   });
 });
 
+describe('a request with little time', () => {
+  const start = () => {
+    world = startDeadlineWorld(START);
+    const { state } = world;
+    const weathers = (changes: Partial<typeof ALL_WELL>) => {
+      state.weathers = { ...ALL_WELL, ...changes };
+    };
+    return { ...world, weathers };
+  };
+
+  it('is answered with its token, although that cannot be stored', async () => {
+    const { invoke, weathers } = start();
+    weathers({ tokenEndpoint: { delayMs: 2_900 }, write: NEVER });
+    expect(await invoke(3_500)).toMatchObject({ status: 200, leftMs: 300 });
+    weathers({ read: NEVER, tokenEndpoint: NEVER });
+    expect(await invoke(1_000)).toMatchObject({ status: 200 });
+  });
+
+  it('does not forget that its credential was rejected: the version is latched, in the table or else here', async () => {
+    const { invoke, weathers, count } = start();
+    weathers({ tokenEndpoint: { delayMs: 2_900, status: 401 }, write: NEVER });
+    expect((await invoke(3_500)).leftMs).toBe(300);
+    weathers({});
+    expect((await invoke(15_000)).json.type).toBe('credential-rejected');
+    expect(count('tokenEndpoint')).toBe(1);
+  });
+
+  it('makes no token request when hardly any is left, and no caller is told to pause because of it', async () => {
+    const { invoke, weathers, count } = start();
+    weathers({ acquire: { delayMs: 400 } });
+    expect((await invoke(1_000)).json.type).toBe('token-endpoint-timeout');
+    expect(count('tokenEndpoint')).toBe(0);
+    weathers({});
+    expect(await invoke(15_000)).toMatchObject({ status: 200 });
+  });
+
+  it('does not make the table look broken: the next one asks it', async () => {
+    const { invoke, weathers, count, pass } = start();
+    expect((await invoke(15_000)).status).toBe(200);
+    pass(400_000);
+    weathers({ read: NEVER, secret: { delayMs: 30 } });
+    for (let n = 0; n < 4; n += 1) await invoke(600);
+    weathers({});
+    const before = count('read');
+    await invoke(15_000);
+    expect(count('read')).toBe(before + 1);
+  });
+
+  it('is answered in time although it shares what a request with more time waits for', async () => {
+    const { invokeAll, weathers, expectSilence } = start();
+    weathers({ tokenEndpoint: NEVER });
+    const [patient, hurried] = await invokeAll([15_000, 1_000]);
+    expect(hurried).toMatchObject({ status: 504, leftMs: 250 });
+    expect(patient).toMatchObject({ status: 504, json: { detail: expect.stringContaining('auth.example.com') } });
+    await expectSilence();
+  });
+});
+
 /** All that may be answered here: everything that is asked for is well-formed and allowed. */
-const ANSWERS = [
-  200,
-  'credential-rejected',
-  'token-endpoint-unavailable',
-  'token-endpoint-timeout',
-  'secrets-unavailable',
-  'token-endpoint-error',
-];
+const OF_ENDPOINTS = ['unavailable', 'timeout', 'error'].map((word) => `token-endpoint-${word}`);
+const ANSWERS = [200, 'credential-rejected', 'secrets-unavailable', ...OF_ENDPOINTS];
 
 type History = 'starting' | 'cold' | 'memory' | 'old-memory';
 type Table = keyof typeof TABLES;
@@ -63,7 +112,7 @@ const weather: fc.Arbitrary<Weather> = fc.oneof(
   { weight: 3, arbitrary: fc.record({ delayMs: fc.nat(2_000) }) },
   { weight: 2, arbitrary: fc.record({ delayMs: fc.nat(800), fails: fc.constant(true) }) },
 );
-const weathers: fc.Arbitrary<Weathers> = fc.record({
+const weathers: fc.Arbitrary<typeof ALL_WELL> = fc.record({
   read: weather,
   acquire: weather,
   write: weather,
@@ -94,7 +143,7 @@ const TABLES = {
 
 /** A token of an hour that lives this long from now. */
 async function sealed(restMs: number) {
-  const sealer = createSealer({ environment: 'test', keys: keysOf(exampleKey(SEALING_KEY.version, SEALING_KEY.text)) });
+  const sealer = createSealer('test', keysOf(exampleKey(SEALING_KEY.version, SEALING_KEY.text)));
   const expiresAt = Date.now() + restMs;
   const token = exampleToken({ issuedAt: expiresAt - 3_600_000, refreshAt: expiresAt - 720_000, expiresAt });
   const publication = await sealer.seal({ client: 'acme', service: 'customer-insights' }, token);

@@ -1,14 +1,9 @@
 import { findMark } from '../support/encodings.ts';
 
 /** Values that must never be shown, made so that a test recognises them in any place. */
-export type Marks = Readonly<Record<MarkName, string>>;
+export type Marks = Readonly<Record<'clientId' | 'secret' | 'token' | 'sessionToken' | 'sealingKey', string>>;
 
-type MarkName = 'clientId' | 'secret' | 'token' | 'sessionToken' | 'sealingKey';
-
-/**
- * The same marks with the characters that encodings and quotations treat in their own ways, and as what passes where only
- * words may: a client id and a passphrase that people made up, and machine-made ones without any other character.
- */
+/** With the characters that encodings treat in their own ways, and as words, which pass where only words may. */
 export const SPELLINGS = ['odd', 'plain'] as const;
 
 export type Spelling = (typeof SPELLINGS)[number];

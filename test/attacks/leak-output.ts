@@ -3,19 +3,9 @@ import { syncBuiltinESMExports } from 'node:module';
 import { format, inspect } from 'node:util';
 import { onTestFinished, vi } from 'vitest';
 
-/** Everything that a process can say besides its answers. */
-export interface Output {
-  /** By where it was written. */
-  readonly written: Readonly<Record<string, string>>;
-  /** Rejections that no code handled, and warnings of Node. */
-  readonly unhandled: () => number;
-}
-
-/** Records, until the test ends, what this process writes to its streams and its console, and Node's warnings. */
-export function captureOutput(): Output {
+/** Records by place, until the test ends, what this process writes, rejections that no code handles, and Node's warnings. */
+export function captureOutput(): Readonly<Record<'stdout' | 'stderr' | 'console' | 'unhandled' | 'warnings', string>> {
   const written = { stdout: '', stderr: '', console: '', unhandled: '', warnings: '' };
-  let unhandled = 0;
-
   for (const name of ['stdout', 'stderr'] as const) {
     vi.spyOn(process[name], 'write').mockImplementation((chunk) => {
       written[name] += textOf(chunk);
@@ -36,20 +26,18 @@ export function captureOutput(): Output {
     });
   }
   const onUnhandled = (reason: unknown) => {
-    unhandled += 1;
-    written.unhandled += inspectAll(reason);
+    written.unhandled += `rejected: ${inspectAll(reason)}`;
   };
   const onWarning = (warning: Error) => {
     written.warnings += inspectAll(warning);
   };
   process.on('unhandledRejection', onUnhandled).on('warning', onWarning);
-
   onTestFinished(() => {
     process.off('unhandledRejection', onUnhandled).off('warning', onWarning);
     vi.restoreAllMocks();
     syncBuiltinESMExports();
   });
-  return { written, unhandled: () => unhandled };
+  return written;
 }
 
 /** Bytes that are no UTF-8 as Latin-1, too. */

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { type Finished, ISOLATED, runCommandLine, SHELL_KEY } from '../e2e/commands/command-line.ts';
 import { startSecretsManager } from '../support/stand-ins.ts';
 import { type Answer, answerWith, startLoopbackServer } from '../unit/client/loopback-server.ts';
-import { basicOf, echoOf, findLeaks, type Marks, marksOf, SPELLINGS, type Spelling } from './leak-marks.ts';
+import { echoOf, findLeaks, marksOf, SPELLINGS, type Spelling } from './leak-marks.ts';
 import { credentialOf } from './leak-world.ts';
 
 const PAIR = ['--client', 'acme', '--service', 'customer-insights'];
@@ -30,20 +30,20 @@ const ENDPOINTS = ['TOKEN_BROKER_URL', 'TOKEN_BROKER_CONTROL_URL'].concat(
 
 /** Servers that answer every request of a command with everything; words that people made up can stand only where words do. */
 function echoesOf(spelling: Spelling): readonly Answer[] {
-  const echoes = allEchoesOf(marksOf(spelling));
-  return spelling === 'plain' ? echoes.slice(-2) : echoes;
-}
-
-function allEchoesOf({ secret, token, sessionToken, ...rest }: Marks): readonly Answer[] {
-  const echo = `${echoOf({ secret, token, sessionToken, ...rest })} ${sessionToken}`;
+  const marks = marksOf(spelling);
+  const echo = `${echoOf(marks)} ${marks.sessionToken}`;
   const type = { 'x-amzn-errortype': 'InvalidSignatureException' };
+  const words = [
+    answerWith(400, { __type: marks.secret, message: echo }),
+    answerWith(200, { access_token: [marks.token], [marks.secret]: echo }),
+  ];
+  if (spelling === 'plain') return words;
   return [
     answerWith(502, `<html>${echo}`, { 'x-echo': echo }),
-    answerWith(302, echo, { location: `https://example.com/?${token}` }),
+    answerWith(302, echo, { location: `https://example.com/?${marks.token}` }),
     answerWith(403, { message: `The request signature we calculated … ${echo}` }, type),
     answerWith(200, `{"access_token":"${echo}`),
-    answerWith(400, { __type: secret, message: echo }),
-    answerWith(200, { access_token: [token], [secret]: echo }),
+    ...words,
   ];
 }
 
@@ -81,51 +81,30 @@ describe.each(SPELLINGS)('with %s marks, the command', (spelling) => {
 });
 
 /** What an operator types goes back to that operator, where it may be shown: only marks that are no words are none. */
-const MARKS = marksOf('odd');
+const { clientId, secret, token } = marksOf('odd');
 
-describe('the command "client put"', () => {
-  it.each([
-    ['JSON that breaks off', credentialOf(MARKS.clientId, MARKS.secret).slice(0, -9)],
-    ['a secret without quotes', `{"client_id":"x","secret":${MARKS.secret}}`],
-    ['the bare secret', MARKS.secret],
-    ['the secret as a name', JSON.stringify({ [MARKS.secret]: MARKS.clientId })],
-    ['a line break in the secret', credentialOf(MARKS.clientId, `${MARKS.secret}\n`)],
-  ])('says nothing of %s', async (_, input) => {
-    await expectSilence('odd', PUT, ENDPOINTS_NOWHERE, input);
-  });
-
-  it.each([[`--secret=${MARKS.secret}`], [MARKS.secret], [`--secret=${basicOf(MARKS)}'x'`]])(
-    'says nothing of a secret that is given as an argument: %s',
-    async (argument) => {
-      await expectSilence('odd', [...PUT, argument], ENDPOINTS_NOWHERE);
-    },
-  );
+it.each([
+  ['JSON that breaks off', credentialOf(clientId, secret).slice(0, -9)],
+  ['a secret without quotes', `{"client_id":"x","secret":${secret}}`],
+  ['the secret as a name', JSON.stringify({ [secret]: clientId })],
+  ['a line break in the secret', credentialOf(clientId, `${secret}\n`)],
+])('the command "client put" says nothing of %s', async (_, input) => {
+  await expectSilence('odd', PUT, ENDPOINTS_NOWHERE, input);
 });
 
-describe('the command line', () => {
-  it.each([
-    [[MARKS.secret]],
-    [['client', MARKS.secret]],
-    [['client', 'put', MARKS.secret]],
-    [['client', 'put', 'acme', '--services', MARKS.secret]],
-    [['client', 'put', 'acme', `-p${MARKS.clientId}`]],
-    [['client', 'put', 'acme', `--secret:${MARKS.clientId}`]],
-    [['client', 'put', 'acme', `--'=' is invalid.=${MARKS.secret}`]],
-    [['client', 'rollback', `' is invalid.\n${MARKS.secret}`]],
-    [['client', 'disable', 'acme', '--yes', '--region', MARKS.secret]],
-    [['client', 'retry', 'acme', '--yes', '--service', MARKS.secret]],
-    [['token', ...PAIR, '--min-ttl', MARKS.token]],
-    [['token', ...PAIR, '--refused', MARKS.token]],
-    [['health', '--every', MARKS.secret]],
-    [['policy', MARKS.secret]],
-    [['doctor', '--auth-url', `https://${MARKS.clientId}:${MARKS.secret}@auth.example.com`]],
-  ])('says nothing of a secret in the wrong place: %j', async (args) => {
-    await expectSilence('odd', args, ENDPOINTS_NOWHERE);
-  });
-
-  it('says nothing of a secret in the wrong variable', async () => {
-    await expectSilence('odd', ['config'], { TOKEN_BROKER_ENVIRONMENT: MARKS.secret });
-  });
+it.each([
+  [[secret]],
+  [[...PUT, secret]],
+  [[...PUT, `--secret=${secret}`]],
+  [['client', 'put', 'acme', '--services', secret]],
+  [['client', 'put', 'acme', `-p${clientId}`]],
+  [['client', 'put', 'acme', `--'=' is invalid.=${secret}`]],
+  [['client', 'rollback', `' is invalid.\n${secret}`]],
+  [['client', 'disable', 'acme', '--yes', '--region', secret]],
+  [['token', ...PAIR, '--min-ttl', token]],
+  [['doctor', '--auth-url', `https://${clientId}:${secret}@auth.example.com`]],
+])('the command line says nothing of a secret in the wrong place: %j', async (args) => {
+  await expectSilence('odd', args, ENDPOINTS_NOWHERE);
 });
 
 const ENDPOINTS_NOWHERE = Object.fromEntries(ENDPOINTS.map((name) => [name, 'http://127.0.0.1:9']));

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { writeLine } from '../../functions/aws/log/write-line.ts';
 import { encodingsOf } from '../support/encodings.ts';
 import { findLeaks, marksOf, SPELLINGS } from './leak-marks.ts';
-import { captureOutput, inspectAll } from './leak-output.ts';
+import { captureOutput } from './leak-output.ts';
 import { dumpOf } from './leak-world.ts';
 
 /** Proves the search itself: it must find every mark that is really there. */
@@ -12,58 +12,43 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
 
   it.each(Object.entries(marks))('%s is found in every encoding, inside other text', (name, mark) => {
     for (const [encoding, text] of encodingsOf(mark)) {
-      expect({ encoding, found: findLeaks({ text: `a${text}z` }, spelling).length > 0, name }).toEqual({
-        encoding,
-        found: true,
-        name,
-      });
+      expect([name, encoding, findLeaks({ text: `a${text}z` }, spelling).length > 0]).toEqual([name, encoding, true]);
     }
+    // The parser of JSON quotes a part of it.
+    for (const text of [`{"a":${mark}}`, mark]) expect(findLeaks({ text: messageOf(text) }, spelling)).not.toEqual([]);
   });
 
-  it.each(Object.entries(marks))('%s is found in what the parser of JSON quotes of it', (_, mark) => {
-    for (const text of [`{"a":${mark}}`, mark]) {
-      expect(findLeaks({ text: messageOf(() => JSON.parse(text)) }, spelling)).not.toEqual([]);
-    }
-  });
-
-  it('is found on every stream and on the console, also in hidden members', () => {
-    const { written } = captureOutput();
+  it('is found on every stream, on the console, in warnings of Node, in hidden members and in causes', async () => {
+    const written = captureOutput();
     process.stdout.write(marks.token);
     process.stderr.write(Buffer.from(marks.secret));
     writeLine(marks.clientId);
     const { console: said } = globalThis;
     said.error(Object.defineProperty(new Error('x'), '$response', { value: { body: marks.secret } }));
+    said.log(new AggregateError([new Error('x', { cause: { deep: [marks.token] } })]));
+    process.emitWarning(`x ${marks.token}`);
+    await sleep(0);
     expect(findLeaks(written, spelling)).toEqual(
       expect.arrayContaining([
         'stdout: token, plain',
         'stdout: clientId, plain',
         'stderr: secret, plain',
         'console: secret, plain',
+        'console: token, plain',
+        'warnings: token, plain',
       ]),
     );
-  });
-
-  it('is found in warnings of Node', async () => {
-    const { written } = captureOutput();
-    process.emitWarning(`x ${marks.token}`);
-    await sleep(0);
-    expect(findLeaks(written, spelling)).toContain('warnings: token, plain');
   });
 
   it.each(['utf8', 'base64', 'hex'] as const)('is found in the bytes of an item, as %s', (encoding) => {
     const B = Buffer.from(Buffer.from(`xx${marks.token}`).toString(encoding));
     expect(findLeaks({ item: dumpOf({ sealedToken: { B } }) }, spelling)).not.toEqual([]);
   });
-
-  it('is found in causes and in errors of errors', () => {
-    const error = new AggregateError([new Error('x', { cause: { deep: [marks.secret] } })]);
-    expect(findLeaks({ error: inspectAll(error) }, spelling)).toContain('error: secret, plain');
-  });
 });
 
-function messageOf(act: () => unknown): string {
+function messageOf(text: string): string {
   try {
-    return String(act());
+    return String(JSON.parse(text));
   } catch (error) {
     return String(error);
   }

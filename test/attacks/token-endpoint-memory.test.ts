@@ -8,14 +8,11 @@ import { endless, type Reply, write } from './hostile-answers.ts';
 
 const MAX_GROWTH_BYTES = 8 * 1_024 * 1_024;
 const OK = 'HTTP/1.1 200 OK\r\n';
+const CHUNK = `1000\r\n${'x'.repeat(4_096)}\r\n`;
 
 it.each<[string, Reply, RegExp]>([
   ['a body without an end', endless(`${OK}\r\n`), /too-large/],
-  [
-    'chunks without an end',
-    endless(`${OK}transfer-encoding: chunked\r\n\r\n`, `1000\r\n${'x'.repeat(4_096)}\r\n`),
-    /too-large/,
-  ],
+  ['chunks without an end', endless(`${OK}transfer-encoding: chunked\r\n\r\n`, CHUNK), /too-large/],
   ['headers without an end', endless(OK, `x: ${'y'.repeat(1_000)}\r\n`), /too-large/],
   ['one header without an end', endless(`${OK}x: `), /too-large/],
   ['interim answers without an end', endless('', 'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(100)), /too-large/],

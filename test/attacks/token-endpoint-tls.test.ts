@@ -14,11 +14,7 @@ const ANSWER = '{"access_token":"a-good-token","expires_in":3600}';
 interface Endpoint {
   readonly certificate?: Parameters<CertificateAuthority['issue']>[0];
   readonly signedBy?: 'known' | 'unknown';
-  readonly tls?: {
-    readonly maxVersion?: SecureVersion;
-    readonly minVersion?: SecureVersion;
-    readonly ciphers?: string;
-  };
+  readonly tls?: { maxVersion?: SecureVersion; minVersion?: SecureVersion; ciphers?: string };
   readonly host?: string;
 }
 

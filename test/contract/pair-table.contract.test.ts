@@ -1,4 +1,6 @@
-import { describe } from 'vitest';
+import { describe, onTestFinished } from 'vitest';
+import { type CircuitBreaker, createCircuitBreaker } from '../../functions/aws/calls.ts';
+import { START } from '../support/example.ts';
 import { motoIsInstalled, startMoto } from '../support/moto.ts';
 import { describePairStore, type StoreUnderTest } from '../support/pair-store-contract.ts';
 import { connectPairTable } from '../support/pair-table.ts';
@@ -15,10 +17,15 @@ describe.skipIf(!motoIsInstalled)(`against an independent server${noMoto}`, () =
 
 async function onServer(starting: Promise<{ readonly url: string; readonly close: () => Promise<void> }>) {
   const server = await starting;
-  const table = await connectPairTable(server.url);
+  // Each call has a circuit of its own: what fails in one test says nothing of the next.
+  const breaker: CircuitBreaker = (terms, call) => createCircuitBreaker(() => START, 0, 10_000)(terms, call);
+  const table = await connectPairTable(server.url, { breaker });
   return {
     store: table.store,
-    loseAnswers: (isLosing) => table.endpoint.failWith(isLosing ? 'lost-answer' : undefined),
+    loseAnswers: (isLosing) => {
+      table.endpoint.failWith(isLosing ? 'lost-answer' : undefined);
+      onTestFinished(() => table.endpoint.failWith(undefined));
+    },
     close: async () => {
       await table.close();
       await server.close();

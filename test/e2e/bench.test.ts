@@ -7,19 +7,14 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { KINDS } from '../../bench/start/cold-start.ts';
 import { MEASURES } from '../../bench/start/goals.ts';
 import { reportOf } from '../../bench/start/report.ts';
-import { finished } from './commands/command-line.ts';
+import { ended, finished } from './commands/command-line.ts';
 
 describe('npm run bench', () => {
-  it('says how it is used', async () => {
-    const { exitCode, stdout } = await finished(start('--help'));
-    expect(exitCode).toBe(0);
-    for (const option of ['rounds', 'hits', 'write', 'json']) expect(stdout).toContain(`--${option}`);
-  });
-
-  it('refuses a number that it cannot use', async () => {
-    const { exitCode, stdout, stderr } = await finished(start('--rounds', '0'));
-    expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
-    expect(stderr).toContain('--help shows how');
+  it.each([
+    [['--help'], 0, /--rounds.*--hits.*--write.*--json/s, ''],
+    [['--rounds', '0'], 2, '', /--help shows how/],
+  ] as const)('says how it is used: %s', async (args, exitCode, stdout, stderr) => {
+    expect(await finished(start(...args))).toEqual(ended(exitCode, stdout, stderr));
   });
 
   it('measures everything once, prints only JSON, and writes what it measured into the page and its chart', async () => {

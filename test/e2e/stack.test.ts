@@ -27,20 +27,9 @@ describe('npm run deploy, diff and bootstrap', () => {
 
   it.each(['deploy', 'diff', 'bootstrap'])('%s nothing when the account is a foreign one', async (verb) => {
     const { env, requests } = await signedInTo('333333333333');
-    const { exitCode, stdout, stderr } = await run([verb, 'dev'], env);
-    expect({ exitCode, stdout, stderr }).toEqual({
-      exitCode: 1,
-      stdout: '',
-      stderr:
-        'error: You are signed in to the account 333333333333, and dev belongs to 111111111111: nothing was done.\n',
-    });
+    const refused = 'You are signed in to the account 333333333333, and dev belongs to 111111111111: nothing was done.';
+    expect(await run([verb, 'dev'], env)).toEqual({ exitCode: 1, stdout: '', stderr: `error: ${refused}\n` });
     expect(requests.map(({ body }) => body)).toEqual([expect.stringContaining('Action=GetCallerIdentity')]);
-  });
-
-  it('bootstrap with arguments that the CDK takes', { timeout: 60_000 }, async () => {
-    const { exitCode, stdout } = await run(['bootstrap', 'dev', '--show-template']);
-    expect(exitCode).toBe(0);
-    expect(stdout).toContain('AWS::SSM::Parameter');
   });
 
   it.each([
@@ -48,11 +37,8 @@ describe('npm run deploy, diff and bootstrap', () => {
     ['an unknown one', ['deploy', 'toString']],
     ['no verb', ['destroy', 'dev']],
   ])('take %s for wrong usage', async (_, args) => {
-    const { exitCode, stderr } = await run(args);
-    expect({ exitCode, stderr }).toEqual({
-      exitCode: 2,
-      stderr: 'error: npm run bootstrap|diff|deploy -- <environment>, one of dev, staging, prod\n',
-    });
+    const usage = 'npm run bootstrap|diff|deploy -- <environment>, one of dev, staging, prod';
+    expect(await run(args)).toEqual({ exitCode: 2, stdout: '', stderr: `error: ${usage}\n` });
   });
 });
 

@@ -1,54 +1,59 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { CreateSecretCommand } from '@aws-sdk/client-secrets-manager';
-import { ensurePairTable, ensureSealingKey } from '../../bin/local/aws/dynamodb.ts';
+import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
 import { startTokenService } from '../../bin/local/token-service/server.ts';
 import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
+import { sealingKeyName } from '../../functions/contract.ts';
 import {
   type EnvironmentAnswer,
   type EnvironmentProcess,
-  type Report,
   startEnvironmentProcess,
 } from '../support/environment-process.ts';
 import { exampleRule, exampleService } from '../support/example.ts';
+import { BUNDLE, bundleAsStack } from '../support/stack-bundle.ts';
 import { startStandInProcess } from '../support/stand-in-process.ts';
-import { bundleTokenFunction } from './token-function-bundle.ts';
 
-export const SERVICE = 'customer-insights';
-export const TABLE = 'pairs';
+const SERVICE = 'customer-insights';
+const TABLE = 'pairs';
 
 interface Options {
   /** Whose credentials exist, and are accepted by the service. */
   readonly clients: readonly string[];
-  readonly lifetimeSeconds?: number;
   /** How many times slower the environments are than this machine. */
-  readonly slowness?: number;
+  readonly slowness: number;
 }
 
 export type Fleet = Awaited<ReturnType<typeof startFleet>>;
 
 /** What the processes of a fleet share, all on this machine: DynamoDB, Secrets Manager and the token service. */
-export async function startFleet({ clients, lifetimeSeconds = 3_600, slowness = 1 }: Options) {
+export async function startFleet({ clients, slowness }: Options) {
   const credentials = clients.map((client) => ({ client, client_id: `${client}-id`, secret: `${client}-secret` }));
-  const tokenService = await startTokenService({
-    credentials: { [SERVICE]: credentials },
-    lifetimeSeconds,
-  });
+  const tokenService = await startTokenService({ credentials: { [SERVICE]: credentials }, lifetimeSeconds: 3_600 });
   const dynamodb = await startStandInProcess('dynamodb');
   const secretsManager = await startStandInProcess('secrets-manager');
   const dynamodbClient = new DynamoDBClient({ endpoint: dynamodb.url, ...ACCESS });
   const secretsClient = createSecretsManagerClient({ endpoint: secretsManager.url, ...ACCESS });
   await ensurePairTable(dynamodbClient, TABLE);
-  await ensureSealingKey(secretsClient, ENVIRONMENT);
+  const key = { Name: sealingKeyName(ENVIRONMENT), SecretString: btoa('k'.repeat(48)) };
+  await secretsClient.send(new CreateSecretCommand(key));
   for (const { client, ...credential } of credentials) {
     const Name = `token-broker/${ENVIRONMENT}/${client}`;
     await secretsClient.send(new CreateSecretCommand({ Name, SecretString: JSON.stringify(credential) }));
   }
   secretsClient.destroy();
+  dynamodbClient.destroy();
 
-  const bundle = await bundleTokenFunction();
+  // As it runs in Lambda: with it, a client and its first call take half of what they take from the sources.
+  const { outputFiles } = await bundleAsStack(ENTRY);
+  const folder = await mkdtemp(path.join(tmpdir(), 'token-broker-fleet-'));
+  await writeFile(path.join(folder, BUNDLE), outputFiles[0]?.contents ?? '');
   const accessRule = exampleRule({ clients: 'all', services: 'all' });
   const settings = {
-    code: bundle.url,
+    code: pathToFileURL(path.join(folder, BUNDLE)).href,
     environment: ENVIRONMENT,
     tableName: TABLE,
     role: accessRule.role,
@@ -63,7 +68,8 @@ export async function startFleet({ clients, lifetimeSeconds = 3_600, slowness = 
 
   return {
     tokenService,
-    dynamodbClient,
+    /** How many token requests the service has got for this client. */
+    requestsOf: (of: string) => tokenService.requests.filter(({ client }) => client === of).length,
     /** Starts a process whose environments find everything here. */
     startProcess(): EnvironmentProcess {
       const own = startEnvironmentProcess(settings, {
@@ -79,8 +85,7 @@ export async function startFleet({ clients, lifetimeSeconds = 3_600, slowness = 
     },
     async close() {
       await Promise.all(started.map(({ kill }) => kill()));
-      dynamodbClient.destroy();
-      await bundle.remove();
+      await rm(folder, { recursive: true });
       await Promise.all([tokenService.close(), secretsManager.close(), dynamodb.close()]);
     },
   };
@@ -91,37 +96,14 @@ export async function askAtOnce(
   processes: readonly EnvironmentProcess[],
   environments: readonly number[],
   client: string,
-): Promise<readonly Report[]> {
+): Promise<readonly EnvironmentAnswer[]> {
   const body = { client, service: SERVICE };
   await Promise.all(processes.map(({ order }) => order({ environments })));
   const at = Date.now() + 50;
-  return Promise.all(processes.map(({ order }) => order({ environments, body, at })));
-}
-
-/** One environment asks. */
-export async function ask(
-  { order }: EnvironmentProcess,
-  environment: number,
-  { client }: { readonly client: string },
-): Promise<EnvironmentAnswer> {
-  const { answers } = await order({ environments: [environment], body: { client, service: SERVICE } });
-  const [answer] = answers;
-  if (answer === undefined) throw new Error('the process has ended');
-  return answer;
-}
-
-/** How long callers waited, in one line of the test output. */
-export function describeWaits(answers: readonly EnvironmentAnswer[]): string {
-  const waits = answers.map(({ waitMs }) => Math.round(waitMs)).sort((a, b) => a - b);
-  const quantile = (share: number) => waits[Math.ceil(waits.length * share) - 1];
-  return `waits of ${waits.length}: p50 ${quantile(0.5)} ms, p99 ${quantile(0.99)} ms, max ${quantile(1)} ms`;
-}
-
-/** Measured, not asserted: times on a shared machine are for people. */
-export function print(line: string): void {
-  process.stdout.write(`${line}\n`);
+  const reports = await Promise.all(processes.map(({ order }) => order({ environments, body, at })));
+  return reports.flatMap(({ answers }) => answers);
 }
 
 const ENVIRONMENT = 'fleet';
-
 const ACCESS = { region: 'us-east-1', credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' } };
+const ENTRY = fileURLToPath(new URL('../../functions/token-function.ts', import.meta.url));

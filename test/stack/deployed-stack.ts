@@ -1,36 +1,30 @@
 import type { EnvironmentForm } from '../../lib/settings/environment.ts';
-import { type Deployed, deploy } from '../support/cloudformation.ts';
-import { keyRequests } from '../support/iam-key-requests.ts';
-import { computeRequests, otherRequests } from '../support/iam-other-requests.ts';
-import type { Asked } from '../support/iam-requests.ts';
-import { secretRequests, tableRequests } from '../support/iam-storage-requests.ts';
+import { type Deployed, deploy, type TemplateText } from '../support/cloudformation.ts';
 import { synthesise } from './synthesise.ts';
 
 /** The stack of an environment as it is in AWS. */
-export interface DeployedStack {
-  readonly resources: readonly Deployed[];
-  /** The ARN of the one resource of the type within the construct that is called so. */
-  readonly arnOf: (construct: string, type: string) => string;
-  /** What the Function URL runs: the alias that the URL is on. */
-  readonly urlTarget: string;
-}
+export type DeployedStack = ReturnType<typeof deployStack>;
 
-export function deployStack(name: string, form: EnvironmentForm | undefined): DeployedStack {
+export function deployStack(name: string, form: EnvironmentForm | undefined) {
   if (form === undefined) throw new Error(`There is no environment ${name}.`);
   const { account, region } = form;
-  const stackName = `TokenBroker-${name}`;
-  const resources = deploy(synthesise(name, form).template, { stackName, account, region, partition: 'aws' });
+  const resources = deploy(synthesise(name, form).template, { stackName: `TokenBroker-${name}`, account, region });
   const find = finder(resources);
   const { TargetFunctionArn, Qualifier } = find('TokenEndpoint', 'AWS::Lambda::Url').properties;
   return {
+    account,
+    region,
     resources,
-    arnOf: (construct, type) => {
-      const { arn } = find(construct, type);
-      if (arn === undefined) throw new Error(`${construct} of ${type} has no ARN.`);
-      return arn;
-    },
+    /** The ARN of the one resource of the type within the construct that is called so. */
+    arnOf: (construct: string, type: string) => find(construct, type).arn ?? '',
+    /** What the Function URL runs: the alias that the URL is on. */
     urlTarget: `${TargetFunctionArn}:${Qualifier}`,
   };
+}
+
+/** The resources of a template of the tests. */
+export function deployed({ template }: { readonly template: TemplateText }): readonly Deployed[] {
+  return deploy(template, { stackName: 'TokenBroker-test', account: '111111111111', region: 'eu-west-1' });
 }
 
 /** Gives the one resource of the type within the construct that is called so. */
@@ -39,43 +33,5 @@ export function finder(resources: readonly Deployed[]) {
     const [found, ...others] = resources.filter(({ id, type: own }) => id.startsWith(construct) && own === type);
     if (found === undefined || others.length > 0) throw new Error(`${construct} has not one ${type}`);
     return found;
-  };
-}
-
-/**
- * Requests by what they are for: those that the functions make, and those that an intruder in them might try, with the log
- * of one construct as their own.
- */
-export function requestsTo(stack: DeployedStack, own: string): Readonly<Record<string, Asked>> {
-  const { resources, arnOf, urlTarget } = stack;
-  const [, , , region = '', account = ''] = urlTarget.split(':');
-  const targets = {
-    account,
-    region,
-    environment: 'test',
-    key: arnOf('ClientSecrets', 'AWS::KMS::Key'),
-    table: arnOf('PairTable', 'AWS::DynamoDB::Table'),
-    sealingKey: arnOf('PairTable', 'AWS::SecretsManager::Secret'),
-    topic: arnOf('OperatorTopic', 'AWS::SNS::Topic'),
-    queue: arnOf('FailedEvents', 'AWS::SQS::Queue'),
-    alias: urlTarget,
-    next: arnOf('ReleaseCheck', 'AWS::Lambda::Alias'),
-    deploymentGroup: arnOf('TokenEndpoint', 'AWS::CodeDeploy::DeploymentGroup'),
-    functions: {
-      releaseCheck: arnOf('ReleaseCheck', 'AWS::Lambda::Function'),
-      token: arnOf('TokenEndpoint', 'AWS::Lambda::Function'),
-      health: arnOf('CredentialHealth', 'AWS::Lambda::Function'),
-    },
-    probe: arnOf('CredentialHealthProbe', 'AWS::IAM::Role'),
-    roles: resources.filter(({ type }) => type === 'AWS::IAM::Role').flatMap(({ arn = [] }) => arn),
-    ownLog: arnOf(own, 'AWS::Logs::LogGroup'),
-    otherLog: arnOf(own === 'TokenEndpoint' ? 'CredentialHealth' : 'TokenEndpoint', 'AWS::Logs::LogGroup'),
-  };
-  return {
-    ...secretRequests(targets),
-    ...tableRequests(targets),
-    ...keyRequests(targets),
-    ...computeRequests(targets),
-    ...otherRequests(targets),
   };
 }

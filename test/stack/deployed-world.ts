@@ -1,15 +1,15 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { CreateSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
-import { ensurePairTable, ensureSealingKey } from '../../bin/local/aws/dynamodb.ts';
+import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
 import { startFunctionUrl } from '../../bin/local/function-url/server.ts';
 import { startTokenService } from '../../bin/local/token-service/server.ts';
+import { sealingKeyName } from '../../functions/contract.ts';
 import type { BrokerSettings } from '../../functions/environment.ts';
-import { deployed } from '../support/cloudwatch/template-alarms.ts';
 import { startCodeDeploy } from '../support/codedeploy.ts';
 import { type LambdaProcess, startLambda } from '../support/lambda-process.ts';
 import { startDynamoDB, startSecretsManager, startSns, startSts } from '../support/stand-ins.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
-import { finder } from './deployed-stack.ts';
+import { deployed, finder } from './deployed-stack.ts';
 import { type Synthesised, synthesise } from './synthesise.ts';
 
 const ENVIRONMENT = 'test';
@@ -46,24 +46,20 @@ export async function deployWorld() {
   const topicArn = find('OperatorTopic', 'AWS::SNS::Topic').ref;
   const functionOf = (name: keyof typeof FUNCTIONS) => find(FUNCTIONS[name], 'AWS::Lambda::Function').properties;
   const operator = roleKey(`arn:aws:iam::${account}:role/operator`);
+  const keyOf = (name: keyof typeof FUNCTIONS) => roleKey(functionOf(name).Role);
   const keys = [
-    { ...operator, mayReadSecrets: true },
-    { ...roleKey(functionOf('token').Role), mayReadSecrets: true },
-    { ...roleKey(functionOf('health').Role), mayReadSecrets: false },
-    { ...roleKey(functionOf('releaseCheck').Role), mayReadSecrets: false },
+    ...[operator, keyOf('token')].map((key) => ({ ...key, mayReadSecrets: true })),
+    ...[keyOf('health'), keyOf('releaseCheck')].map((key) => ({ ...key, mayReadSecrets: false })),
   ];
   const secrets = await started(startSecretsManager({ keys }));
   const dynamodb = await started(startDynamoDB({ keys }));
   const sns = await started(startSns({ keys, topicArn, onMessage: () => undefined }));
   const sts = await started(startSts({ keys, roles: [probe] }));
   const codedeploy = await started(startCodeDeploy({ keys }));
-  const endpoints = {
-    AWS_ENDPOINT_URL_CODEDEPLOY: codedeploy.url,
-    AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets.url,
-    AWS_ENDPOINT_URL_DYNAMODB: dynamodb.url,
-    AWS_ENDPOINT_URL_SNS: sns.url,
-    AWS_ENDPOINT_URL_STS: sts.url,
-  };
+  const urls = { CODEDEPLOY: codedeploy, SECRETS_MANAGER: secrets, DYNAMODB: dynamodb, SNS: sns, STS: sts };
+  const endpoints = Object.fromEntries(
+    Object.entries(urls).map(([name, { url }]) => [`AWS_ENDPOINT_URL_${name}`, url]),
+  );
 
   // What CloudFormation makes, and what an operator then stores.
   const asOperator = { region, credentials: operator };
@@ -72,7 +68,7 @@ export async function deployWorld() {
   table.destroy();
   const secretsManager = new SecretsManagerClient({ ...asOperator, endpoint: secrets.url });
   closers.push(() => secretsManager.destroy());
-  await ensureSealingKey(secretsManager, ENVIRONMENT);
+  secrets.store.put(sealingKeyName(ENVIRONMENT), btoa('k'.repeat(48)));
   const secret = { Name: `token-broker/${ENVIRONMENT}/acme`, SecretString: JSON.stringify(CREDENTIAL) };
   await secretsManager.send(new CreateSecretCommand(secret));
 
@@ -83,8 +79,7 @@ export async function deployWorld() {
     ...(name === 'releaseCheck' && { TOKEN_BROKER_URL: next.url }),
   });
   const start = async (name: keyof typeof FUNCTIONS, variables = variablesOf(name)): Promise<LambdaProcess> => {
-    const properties = functionOf(name);
-    const credentials = roleKey(properties.Role);
+    const [properties, credentials] = [functionOf(name), keyOf(name)];
     const asset = assets[properties.FunctionName] ?? {};
     const lambda = await startLambda({ asset, properties, variables, credentials, region, endpoints });
     closers.push(lambda.stop);
@@ -92,10 +87,9 @@ export async function deployWorld() {
   };
 
   const token = await start('token');
-  const callers = [BILLING, ADMINISTRATOR, probe, roleKey(functionOf('health').Role)];
+  const callers = [BILLING, ADMINISTRATOR, probe, keyOf('health')];
   const { url } = await started(startFunctionUrl({ handler: token.invoke, callers, port: 0 }));
-  const checker = roleKey(functionOf('releaseCheck').Role);
-  const next = await started(startFunctionUrl({ handler: token.invoke, callers: [checker], port: 0 }));
+  const next = await started(startFunctionUrl({ handler: token.invoke, callers: [keyOf('releaseCheck')], port: 0 }));
   const functions = { token, health: await start('health'), releaseCheck: await start('releaseCheck') };
 
   return {
@@ -126,14 +120,7 @@ function bundledFor(authUrl: (service: string) => string) {
 
 /** Keys that are made up from the role's name, with a mark that nothing may show. */
 function roleKey(role = '') {
-  const name = role
-    .replace(/^.*\//, '')
-    .replaceAll(/[^A-Za-z0-9]/g, '')
-    .toUpperCase();
-  return {
-    role,
-    accessKeyId: `ASIA${name}`,
-    secretAccessKey: `marked-key-${name}`,
-    sessionToken: `marked-session-${name}`,
-  };
+  const name = role.replaceAll(/^.*\/|[^A-Za-z0-9]/g, '').toUpperCase();
+  const secrets = { secretAccessKey: `marked-key-${name}`, sessionToken: `marked-session-${name}` };
+  return { role, accessKeyId: `ASIA${name}`, ...secrets };
 }

@@ -1,9 +1,9 @@
+import { z } from 'zod';
 import { createAuditLog, createUnreadableLog } from '../../functions/aws/log/audit-log.ts';
 import { createHealthLog } from '../../functions/aws/log/health-log.ts';
 import type { Warning } from '../../functions/broker/audit.ts';
 import { FINDINGS, PROBLEMS, type ProblemType } from '../../functions/contract.ts';
 import { IGNORED_EVENTS, UNREADABLE } from '../../lib/monitoring/dashboard.ts';
-import { pointsOf } from '../support/cloudwatch/metric-points.ts';
 
 const WARNINGS = {
   'shared-cache-unavailable': true,
@@ -15,14 +15,10 @@ const WARNINGS = {
 } satisfies Record<Warning, true>;
 
 /** Every metric that the functions of an environment write, by making their logs write lines of every kind. */
-export function emittedMetrics(services: readonly string[]): ReturnType<typeof pointsOf> {
+export function emittedMetrics(services: readonly string[]) {
   const lines: string[] = [];
-  const wiring = {
-    environment: 'test',
-    services: new Set(services),
-    now: () => 0,
-    write: (line: string) => void lines.push(line),
-  };
+  const write = (line: string) => void lines.push(line);
+  const wiring = { environment: 'test', services: new Set(services), now: () => 0, write };
   const audit = createAuditLog({ ...wiring, version: '1' });
   const health = createHealthLog(wiring);
   const unreadable = createUnreadableLog(wiring);
@@ -45,17 +41,35 @@ export function emittedMetrics(services: readonly string[]): ReturnType<typeof p
     for (const reason of UNREADABLE) unreadable(reason, pair);
   }
   for (const reason of IGNORED_EVENTS) health.ignored(reason);
-  health.run({
-    clients: 0,
-    checked: [],
-    missed: [],
-    ignored: [],
-    unknown: [],
-    incidents: [],
-    probe: { condition: 'denied', said: 'access-denied' },
-    reported: { sent: 0, unsent: 0, failures: [] },
-    hasSubscriber: true,
-    milliseconds: 1,
-  });
-  return pointsOf(lines);
+  const nothing = { clients: 0, checked: [], missed: [], ignored: [], unknown: [], incidents: [], milliseconds: 1 };
+  const probe = { condition: 'denied', said: 'access-denied' } as const;
+  health.run({ ...nothing, probe, reported: { sent: 0, unsent: 0, failures: [] }, hasSubscriber: true });
+  return lines.flatMap(metricsOf);
 }
+
+/** What CloudWatch takes out of a line; throws at one that is not as the embedded metric format wants it. */
+function metricsOf(line: string) {
+  const { _aws, ...members } = document.parse(JSON.parse(line));
+  return _aws.CloudWatchMetrics.flatMap(({ Namespace: namespace, Dimensions, Metrics }) =>
+    Dimensions.flatMap((names) =>
+      Metrics.map(({ Name: name }) => {
+        z.number().parse(members[name]);
+        const dimensions = Object.fromEntries(names.map((one) => [one, dimensionValue.parse(members[one])]));
+        return { namespace, name, dimensions };
+      }),
+    ),
+  );
+}
+
+const dimensionValue = z.string().min(1).max(1_024);
+
+/** @see https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html */
+const metric = z.strictObject({ Name: z.string().min(1), Unit: z.enum(['Count', 'Milliseconds']) });
+const directive = z.strictObject({
+  Namespace: z.string().min(1),
+  Dimensions: z.array(z.array(z.string()).max(30)).min(1),
+  Metrics: z.array(metric).min(1).max(100),
+});
+const document = z.looseObject({
+  _aws: z.strictObject({ Timestamp: z.int(), CloudWatchMetrics: z.array(directive) }),
+});

@@ -1,8 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { deploy } from '../support/cloudformation.ts';
-import { isAllowed, type Request } from '../support/iam.ts';
-import { type Context, conditionsHold } from '../support/iam-conditions.ts';
-import { parsePolicy } from '../support/iam-policy.ts';
+import { type Context, conditionsHold, isAllowed, parsePolicy, type Request } from '../support/iam.ts';
 
 const ROLE = 'arn:aws:iam::111111111111:role/app';
 const OTHER = 'arn:aws:iam::111111111111:role/other';
@@ -10,40 +8,26 @@ const FOREIGN = 'arn:aws:iam::222222222222:role/app';
 const ROOT = 'arn:aws:iam::111111111111:root';
 const QUEUE = 'arn:aws:sqs:eu-west-1:111111111111:jobs';
 const KEY = 'arn:aws:kms:eu-west-1:111111111111:key/0123';
+const ACTIONS: Readonly<Record<string, string>> = { [KEY]: 'kms:Decrypt', [OTHER]: 'sts:AssumeRole' };
 
 /** Every action on every resource, but for what the members change. */
 const allow = (members: object = {}) => ({ Effect: 'Allow', Action: '*', Resource: '*', ...members });
 const deny = (members: object = {}) => allow({ Effect: 'Deny', ...members });
 const to = (AWS: string, members: object = {}) => allow({ Principal: { AWS }, ...members });
-const policy = (statements: readonly object[]) =>
-  statements.length === 0 ? [] : parsePolicy({ Version: '2012-10-17', Statement: statements });
+const policy = (Statement: readonly object[]) => parsePolicy({ Version: '2012-10-17', Statement });
 
-function answer(
-  request: Request,
-  own: readonly object[],
-  resource: readonly object[],
-  organization: readonly object[] = [],
-) {
-  const policies = {
-    ofRole: () => policy(own),
-    ofResource: () => policy(resource),
-    ofOrganization: policy(organization),
-  };
+function answer(requester: string, resource: string, own: object[], ofResource: object[], organization: object[] = []) {
+  const [role, other, guard] = [own, ofResource, organization].map(policy);
+  const policies = { ofRole: () => role ?? [], ofResource: () => other ?? [], ofOrganization: guard ?? [] };
+  const request: Request = { requester, action: ACTIONS[resource] ?? 'sqs:SendMessage', resource };
   return isAllowed(policies, request);
 }
-
-const ACTIONS: Readonly<Record<string, string>> = {
-  [QUEUE]: 'sqs:SendMessage',
-  [KEY]: 'kms:Decrypt',
-  [OTHER]: 'sts:AssumeRole',
-};
 
 /** The answers are those that AWS's documentation gives, see `isAllowed`. */
 it.each<[string, boolean, string, string, object[], object[]]>([
   ['no policy at all', false, ROLE, QUEUE, [], []],
   ['its own policy', true, ROLE, QUEUE, [allow()], []],
   ['its own policy for another resource', false, ROLE, QUEUE, [allow({ Resource: `${QUEUE}2` })], []],
-  ['its own policy for another action', false, ROLE, QUEUE, [allow({ Action: 'sqs:Send' })], []],
   ['its own policy by a pattern', true, ROLE, QUEUE, [allow({ Action: 'SQS:send*' })], []],
   ['its own policy, which denies it too', false, ROLE, QUEUE, [allow(), deny()], []],
   ['the resource, to its role', true, ROLE, QUEUE, [], [to(ROLE)]],
@@ -61,10 +45,9 @@ it.each<[string, boolean, string, string, object[], object[]]>([
   ['the key, which names the role', true, ROLE, KEY, [], [to(ROLE)]],
   ['its own policy, for a role that does not trust it', false, ROLE, OTHER, [allow()], []],
   ['a role that trusts it', true, ROLE, OTHER, [], [to(ROLE)]],
-])('a request that is allowed by %s: %s', (_, allowed, arn, resource, own, ofResource) => {
-  const request = { requester: { kind: 'role', arn }, action: ACTIONS[resource] ?? '', resource } as const;
-  expect(answer(request, own, ofResource)).toBe(allowed);
-  expect(answer(request, own, ofResource, [deny()]), 'under a service control policy').toBe(false);
+])('a request that is allowed by %s: %s', (_, allowed, role, resource, own, ofResource) => {
+  expect(answer(role, resource, own, ofResource)).toBe(allowed);
+  expect(answer(role, resource, own, ofResource, [deny()]), 'under a service control policy').toBe(false);
 });
 
 it.each([
@@ -72,61 +55,40 @@ it.each([
   [{ Service: 'sns.amazonaws.com' }, false],
   [{ AWS: ROOT }, false],
 ])('a service that a resource names by %j: %s', (Principal, allowed) => {
-  const requester = { kind: 'service', name: 'events.amazonaws.com' } as const;
-  const request = { requester, action: 'sqs:SendMessage', resource: QUEUE };
-  expect(answer(request, [], [allow({ Principal })], [deny()])).toBe(allowed);
+  expect(answer('events.amazonaws.com', QUEUE, [], [allow({ Principal })], [deny()])).toBe(allowed);
 });
 
-const TOPIC = 'arn:aws:sns:eu-west-1:111111111111:a';
 it.each<[string, string[], Context[string] | undefined, boolean]>([
   ['StringEquals', ['b', 'a'], 'a', true],
-  ['StringEquals', ['A'], 'a', false],
-  ['StringEquals', ['*'], 'a', false],
+  ['StringEquals', ['A', '*'], 'a', false],
   ['StringEquals', ['a'], undefined, false],
-  ['StringEqualsIfExists', ['a'], undefined, true],
-  ['StringEqualsIfExists', ['a'], 'b', false],
-  ['StringNotEquals', ['a', 'b'], 'c', true],
-  ['StringNotEquals', ['a', 'b'], 'b', false],
-  ['StringNotEquals', ['a'], undefined, true],
-  ['StringLike', ['notify:*'], 'notify:acme', true],
-  ['StringLike', ['a.c', 'a?'], 'abc', false],
-  ['ArnEquals', [`${TOPIC}*`], `${TOPIC}b`, true],
+  ['ArnEquals', [`${QUEUE}*`], `${QUEUE}2`, true],
   ['ArnLike', ['arn:aws:*:eu-west-1:111111111111:a'], 'arn:aws:sns:a:eu-west-1:111111111111:a', false],
-  ['ArnNotEquals', [TOPIC], `${TOPIC}b`, true],
-  ['Bool', ['true'], 'true', true],
+  ['ArnNotEquals', [QUEUE], QUEUE, false],
   ['Bool', ['true'], 'false', false],
   ['Bool', ['false'], undefined, false],
+  ['BoolIfExists', ['false'], undefined, true],
   ['ForAllValues:StringLike', ['notify:*'], ['notify:a', 'acme'], false],
-  ['ForAllValues:StringLike', ['notify:*'], undefined, true],
 ])('a condition %s %j holds for %j: %s', (operator, wanted, value, holds) => {
-  const context = { 'some:key': value ?? [], other: 'a' };
-  const given = value === undefined ? { other: 'a' } : context;
+  const given = value === undefined ? { other: 'a' } : { 'some:key': value, other: 'a' };
   expect(conditionsHold({ [operator]: { 'Some:Key': wanted } }, given)).toBe(holds);
   expect(conditionsHold({ [operator]: { 'Some:Key': wanted }, StringEquals: { other: ['b'] } }, given)).toBe(false);
 });
 
-describe('what is not known', () => {
-  const asked = { requester: { kind: 'role', arn: ROLE }, action: 'sqs:SendMessage', resource: QUEUE } as const;
-  it.each<[string, () => unknown]>([
-    ['a condition operator', () => conditionsHold({ NumericLessThan: { a: ['1'] } }, { a: '0' })],
-    ['many values without a set operator', () => conditionsHold({ StringEquals: { a: ['1'] } }, { a: ['1'] })],
-    ['a policy variable', () => conditionsHold({ StringEquals: { a: ['$' + '{aws:username}'] } }, { a: '1' })],
-    ['NotAction', () => policy([{ Effect: 'Allow', NotAction: 'sqs:SendMessage', Resource: '*' }])],
-    ['NotPrincipal', () => policy([allow({ NotPrincipal: '*' })])],
-    ['another version', () => parsePolicy({ Version: '2008-10-17', Statement: [allow()] })],
-    ['a function in a policy', () => policy([allow({ Resource: { Ref: 'Queue' } })])],
-    ['another kind of principal', () => policy([allow({ Principal: { Federated: 'x' } })])],
-    ['a part of a principal’s name', () => answer(asked, [], [to('arn:aws:iam::111111111111:role/*')])],
-    ['a reference to no resource', () => resolved({ Ref: 'Jobs' })],
-    ['an attribute of no resource', () => resolved({ 'Fn::GetAtt': ['Jobs', 'Arn'] })],
-    ['another function of CloudFormation', () => resolved({ 'Fn::If': ['IsProd', 'a', 'b'] })],
-    ['a resource that is no ARN', () => answer(asked, [], [to(ROLE, { Resource: 'jobs' })])],
-  ])('throws: %s', (_, act) => {
-    expect(act).toThrow();
-  });
+it.each<[string, () => unknown]>([
+  ['a condition operator', () => conditionsHold({ NumericLessThan: { a: ['1'] } }, { a: '0' })],
+  ['a policy variable', () => conditionsHold({ StringEquals: { a: ['$' + '{aws:username}'] } }, { a: '1' })],
+  ['NotAction', () => policy([{ Effect: 'Allow', NotAction: 'sqs:SendMessage', Resource: '*' }])],
+  ['NotPrincipal', () => policy([allow({ NotPrincipal: '*' })])],
+  ['another kind of principal', () => policy([allow({ Principal: { Federated: 'x' } })])],
+  ['a part of a principal’s name', () => answer(ROLE, QUEUE, [], [to('arn:aws:iam::111111111111:role/*')])],
+  ['a reference to no resource', () => resolved({ Ref: 'Jobs' })],
+  ['another function of CloudFormation', () => resolved({ 'Fn::If': ['IsProd', 'a', 'b'] })],
+])('what is not known throws: %s', (_, act) => {
+  expect(act).toThrow();
 });
 
 function resolved(value: object): unknown {
-  const place = { stackName: 'Stack', account: '111111111111', region: 'eu-west-1', partition: 'aws' };
+  const place = { stackName: 'Stack', account: '111111111111', region: 'eu-west-1' };
   return deploy({ Resources: { Topic: { Type: 'AWS::SNS::Topic', Properties: { value } } } }, place);
 }

@@ -10,7 +10,6 @@ import { SYNTHESISED } from './synthesise-once.ts';
 
 /** What one environment becomes. */
 export interface Synthesised {
-  /** The template, byte for byte. */
   readonly text: string;
   readonly template: Template;
   readonly terminationProtection: boolean | undefined;
@@ -35,7 +34,6 @@ export interface Resource {
   readonly DependsOn?: readonly string[];
 }
 
-/** A statement of a policy, of a role or of a resource. */
 export interface Statement {
   readonly Effect: 'Allow' | 'Deny';
   readonly Principal?: unknown;
@@ -69,11 +67,7 @@ export function synthesise(name: string, form: unknown, options: Options = {}): 
 }
 
 /** As `synthesise`, but never what another test has ordered; with the flags of `cdk.json`, as the CDK's command line does it. */
-export function synthesiseAnew(
-  name: string,
-  form: unknown,
-  { bundled = false, context = {} }: Options = {},
-): Synthesised {
+export function synthesiseAnew(name: string, form: unknown, { bundled = false, context = {} }: Options): Synthesised {
   const environment = parseEnvironment(name, form);
   const outdir = mkdtempSync(path.join(tmpdir(), 'token-broker-test-'));
   try {
@@ -120,15 +114,9 @@ export function resourcesOf({ template }: Pick<Synthesised, 'template'>, type: s
 }
 
 /** The one resource of the type within the construct that is called so in the stack, with its own id. */
-export function resourceOf(
-  synthesised: Pick<Synthesised, 'template'>,
-  construct: string,
-  type: string,
-): Resource & { readonly id: string } {
-  const found = Object.entries(synthesised.template.Resources).filter(
-    ([id, resource]) => id.startsWith(construct) && resource.Type === type,
-  );
-  const [[id, resource] = ['', undefined]] = found;
-  if (resource === undefined || found.length > 1) throw new Error(`${construct} has ${found.length} of ${type}`);
-  return { ...resource, id };
+export function resourceOf({ template }: Pick<Synthesised, 'template'>, construct: string, type: string) {
+  const all = Object.entries(template.Resources).map(([id, resource]) => ({ ...resource, id }));
+  const [found, ...others] = all.filter(({ id, Type }) => id.startsWith(construct) && Type === type);
+  if (found === undefined || others.length > 0) throw new Error(`${construct} has not one ${type}`);
+  return found;
 }

@@ -96,14 +96,11 @@ type Ports = Parameters<typeof createTokenBroker>[0];
 interface Wiring extends Pick<Ports, 'services' | 'store' | 'uniqueId' | 'now' | 'sleep' | 'random'> {
   readonly readSecret: ReadSecret;
   readonly requestToken: RequestToken;
-  /** All callers may do all when left out. */
   readonly authorize?: Ports['authorize'];
-  /** The beginning of a token when left out. */
   readonly fingerprint?: (token: string) => string;
-  readonly settingsDigest?: Ports['settingsDigest'];
 }
 
-/** The rules as the token function wires them, in every world of these tests. */
+/** The rules as the token function wires them. Unless told otherwise all callers may do all; a token begins with its fingerprint. */
 export function wireBroker({ readSecret, requestToken, ...wiring }: Wiring): TokenBroker {
   const { services, now, random, fingerprint = (token) => token.padEnd(16, '0').slice(0, 16), ...ports } = wiring;
   return createTokenBroker({

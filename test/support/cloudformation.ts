@@ -1,60 +1,55 @@
-import { type Identity, identities } from './cloudformation-identities.ts';
-
-/** Where a template goes. */
-export interface Place {
-  readonly stackName: string;
-  readonly account: string;
-  readonly region: string;
-  readonly partition: string;
-}
-
 /** A template as the CDK writes it, as far as it matters here. */
 export interface TemplateText {
   readonly Resources: Readonly<Record<string, { readonly Type: string; readonly Properties?: unknown }>>;
 }
 
 /** A resource after deployment: nothing in its properties refers to anything any more. */
-export interface Deployed extends Identity {
+export interface Deployed {
   readonly id: string;
   readonly type: string;
+  /** What `Ref` gives. */
+  readonly ref: string;
+  /** Absent for a resource that no policy can name. */
+  readonly arn: string | undefined;
   // biome-ignore lint/suspicious/noExplicitAny: a resource has one of a hundred shapes, and each reader looks at one of them
   readonly properties: any;
+}
+
+interface Place {
+  readonly stackName: string;
+  readonly account: string;
+  readonly region: string;
 }
 
 /**
  * What a template becomes, without AWS: every intrinsic is resolved as CloudFormation does it. Throws for an intrinsic, a
  * type of resource or an attribute that it does not know: a guess here would be a permission that no test has examined.
  */
-export function deploy({ Resources }: TemplateText, place: Place): readonly Deployed[] {
+export function deploy({ Resources }: TemplateText, { stackName, account, region }: Place): readonly Deployed[] {
   const pseudoParameters: Readonly<Record<string, string>> = {
-    'AWS::AccountId': place.account,
-    'AWS::Partition': place.partition,
-    'AWS::Region': place.region,
-    'AWS::StackName': place.stackName,
+    'AWS::AccountId': account,
+    'AWS::Partition': 'aws',
+    'AWS::Region': region,
+    'AWS::StackName': stackName,
   };
 
-  function identify(id: string): Identity {
-    const { Type, Properties } = Resources[id] ?? { Type: 'of no resource' };
-    const identity = identities[Type];
-    if (identity === undefined) throw new Error(`What is ${id}, ${Type}?`);
-    return identity({ ...place, id, property: (name) => resolve(Object(Properties)[name]) });
+  function identify(id: string) {
+    const { Type = 'of no resource', Properties } = Resources[id] ?? {};
+    const property = (name: string) => resolve(Object(Properties)[name]);
+    const [nameProperty, form, ref] = IDENTITIES[Type] ?? [];
+    if (nameProperty === undefined) return undefined;
+    // Names that CloudFormation makes up begin as it begins them; what follows is made up here too.
+    const name = `${property(nameProperty) ?? `${stackName}-${id}-${Buffer.from(id).toString('hex').slice(-12)}`}`;
+    const known: Readonly<Record<string, string>> = { name, account, place: `${region}:${account}` };
+    const arn = form && `arn:aws:${form.replace(/<(\w+)>/g, (_, part: string) => known[part] ?? `${property(part)}`)}`;
+    return { name, arn, ref: ref === 'arn' && arn !== undefined ? arn : name };
   }
 
-  function attribute(id: string, name: string): string {
-    const value = identify(id).attributes[name];
-    if (value === undefined) throw new Error(`What is ${id}.${name}, ${Resources[id]?.Type}?`);
-    return value;
-  }
-
-  function refer(id: string): string {
-    return pseudoParameters[id] ?? identify(id).ref;
-  }
-
-  function substitute(text: string): string {
-    return text.replace(/\$\{([^!][^}]*)\}/g, (_, name: string) => {
-      const [id = '', ...path] = name.split('.');
-      return path.length === 0 ? refer(id) : attribute(id, path.join('.'));
-    });
+  function attribute(id: string, attributeName: string): string {
+    const { name, arn } = identify(id) ?? {};
+    const values: Readonly<Record<string, string | undefined>> = { Arn: arn, QueueName: name, Version: '1' };
+    const value = attributeName === 'FunctionUrl' ? `https://${id}.example.com/` : name && values[attributeName];
+    return value ?? unknown(`${id}.${attributeName}`);
   }
 
   function resolve(value: unknown): unknown {
@@ -62,25 +57,49 @@ export function deploy({ Resources }: TemplateText, place: Place): readonly Depl
     if (typeof value !== 'object' || value === null) return value;
     const entries = Object.entries(value);
     const [name = '', argument] = entries[0] ?? [];
-    if (name === 'Ref' && typeof argument === 'string') return refer(argument);
-    if (name === 'Fn::GetAtt' && isTexts(argument)) return attribute(argument[0] ?? '', argument.slice(1).join('.'));
-    if (name === 'Fn::Sub' && typeof argument === 'string') return substitute(argument);
-    if (name === 'Fn::Join' && Array.isArray(argument)) {
-      const [separator, parts] = [argument[0], resolve(argument[1])];
-      if (typeof separator === 'string' && isTexts(parts)) return parts.join(separator);
-    }
-    if (/^(Ref|Fn::.*)$/.test(name)) throw new Error(`What is ${JSON.stringify(value)}?`);
+    if (name === 'Ref') return pseudoParameters[`${argument}`] ?? identify(`${argument}`)?.ref ?? unknown(value);
+    if (name === 'Fn::GetAtt') return attribute(argument[0], argument[1]);
+    if (name === 'Fn::Join') return [resolve(argument[1])].flat().join(argument[0]);
+    if (name.startsWith('Fn::')) unknown(value);
     return Object.fromEntries(entries.map(([key, inner]) => [key, resolve(inner)]));
   }
 
-  return Object.entries(Resources).map(([id, { Type, Properties = {} }]) => ({
-    id,
-    type: Type,
-    properties: resolve(Properties),
-    ...identify(id),
-  }));
+  return Object.entries(Resources).map(([id, { Type, Properties = {} }]) => {
+    const { ref = id, arn } = identify(id) ?? {};
+    return { id, type: Type, properties: resolve(Properties), ref, arn };
+  });
 }
 
-function isTexts(value: unknown): value is string[] {
-  return Array.isArray(value) && value.every((item) => typeof item === 'string');
+function unknown(what: unknown): never {
+  throw new Error(`What is ${JSON.stringify(what)}?`);
 }
+
+/**
+ * The types of resources that others refer to: the property that names one, what its ARN is made of, and whether `Ref` is
+ * the ARN instead of the name.
+ *
+ * @see https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-template-resource-type-ref.html
+ */
+const IDENTITIES: Readonly<Record<string, readonly [name: string, arn?: string, ref?: 'arn']>> = {
+  'AWS::CloudTrail::Trail': ['TrailName', 'cloudtrail:<place>:trail/<name>'],
+  'AWS::CloudWatch::Alarm': ['AlarmName', 'cloudwatch:<place>:alarm:<name>'],
+  'AWS::CodeDeploy::Application': ['ApplicationName'],
+  'AWS::CodeDeploy::DeploymentConfig': ['DeploymentConfigName'],
+  'AWS::CodeDeploy::DeploymentGroup': [
+    'DeploymentGroupName',
+    'codedeploy:<place>:deploymentgroup:<ApplicationName>/<name>',
+  ],
+  'AWS::DynamoDB::Table': ['TableName', 'dynamodb:<place>:table/<name>'],
+  'AWS::Events::Rule': ['Name', 'events:<place>:rule/<name>'],
+  'AWS::IAM::Role': ['RoleName', 'iam::<account>:role/<name>'],
+  'AWS::KMS::Key': ['KeyId', 'kms:<place>:key/<name>'],
+  'AWS::Lambda::Alias': ['Name', 'lambda:<place>:function:<FunctionName>:<name>', 'arn'],
+  'AWS::Lambda::Function': ['FunctionName', 'lambda:<place>:function:<name>'],
+  'AWS::Lambda::Version': ['Id', 'lambda:<place>:function:<FunctionName>:1', 'arn'],
+  // With an asterisk at its end: a log group's streams are named after it.
+  'AWS::Logs::LogGroup': ['LogGroupName', 'logs:<place>:log-group:<name>:*'],
+  'AWS::S3::Bucket': ['BucketName', 's3:::<name>'],
+  'AWS::SNS::Topic': ['TopicName', 'sns:<place>:<name>', 'arn'],
+  'AWS::SQS::Queue': ['QueueName', 'sqs:<place>:<name>'],
+  'AWS::SecretsManager::Secret': ['Name', 'secretsmanager:<place>:secret:<name>-A1b2C3', 'arn'],
+};

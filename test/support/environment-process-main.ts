@@ -4,13 +4,7 @@ import { ClientRequest } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { assumedRoleIdentity, functionUrlEvent } from '../../bin/local/function-url/event.ts';
 import type { TokenFunction } from '../../functions/token-function.ts';
-import {
-  type EnvironmentAnswer,
-  type Order,
-  type ProcessSettings,
-  type Report,
-  SESSION_TOKEN,
-} from './environment-process.ts';
+import type { EnvironmentAnswer, Order, ProcessSettings, Report } from './environment-process.ts';
 import { slowDown } from './slow-motion.ts';
 
 // The program of `startEnvironmentProcess`: makes environments, asks them, and reports.
@@ -18,14 +12,10 @@ const { code, role, slowMotion, ...options }: ProcessSettings = JSON.parse(proce
 const { createTokenFunction }: typeof import('../../functions/token-function.ts') = await import(code);
 const identity = assumedRoleIdentity(role, 'AKIDEXAMPLE');
 const environments = new Map<number, TokenFunction['handler']>();
-const audits = new Map<string, EnvironmentAnswer['audit']>();
 const calls: Record<string, number> = {};
 
 const machine = { now: Date.now, sleep };
 slowDown(slowMotion.factor, slowMotion.since);
-const slowNow = Date.now;
-let aheadMs = 0;
-Date.now = () => slowNow() + aheadMs;
 
 subscribe('http.client.request.start', (message) => {
   if (typeof message !== 'object' || message === null || !('request' in message)) return;
@@ -41,8 +31,7 @@ process.on('message', async (message) => {
 });
 process.on('disconnect', () => process.exit());
 
-async function carryOut({ advanceMs = 0, environments: numbers = [], body, at }: Order): Promise<Report> {
-  aheadMs += advanceMs;
+async function carryOut({ environments: numbers = [], body, at }: Order): Promise<Report> {
   const handlers: TokenFunction['handler'][] = [];
   // One after the other: in Lambda each of them has a processor of its own while it starts.
   for (const number of numbers) handlers.push(await environmentOf(number));
@@ -55,40 +44,21 @@ async function carryOut({ advanceMs = 0, environments: numbers = [], body, at }:
 async function environmentOf(number: number): Promise<TokenFunction['handler']> {
   const known = environments.get(number);
   if (known !== undefined) return known;
-  const { handler, readFirst } = createTokenFunction({ ...options, write });
+  const { handler, readFirst } = createTokenFunction({ ...options, write: () => undefined });
   environments.set(number, handler);
   await readFirst();
   return handler;
 }
 
-function write(line: string): void {
-  process.stdout.write(line);
-  const { requestId, ...audit } = JSON.parse(line);
-  audits.set(requestId, audit);
-}
-
 async function ask(handler: TokenFunction['handler'], body: object): Promise<EnvironmentAnswer> {
-  const requestId = randomUUID();
-  const request = {
-    method: 'POST',
-    path: '/token',
-    query: '',
-    headers: [
-      ['content-type', 'application/json'],
-      ['x-amz-security-token', SESSION_TOKEN],
-    ],
-    body: Buffer.from(JSON.stringify(body)),
-  } as const;
-  const event = functionUrlEvent(request, identity, { requestId, region: 'us-east-1', receivedAt: Date.now() });
+  const headers = [['content-type', 'application/json'] as const];
+  const request = { method: 'POST', path: '/token', query: '', headers, body: Buffer.from(JSON.stringify(body)) };
+  const event = functionUrlEvent(request, identity, randomUUID());
 
   const startedAt = performance.now();
   const passedMs = () => (performance.now() - startedAt) / slowMotion.factor;
   const answer = await handler(event, { getRemainingTimeInMillis: () => TIMEOUT_MS - passedMs() });
-  const waitMs = passedMs();
-
-  const audit = audits.get(requestId);
-  if (audit === undefined) throw new Error('the decision left no line in the log');
-  return { status: answer.statusCode, headers: answer.headers, body: JSON.parse(answer.body), waitMs, audit };
+  return { status: answer.statusCode, body: JSON.parse(answer.body), waitMs: passedMs() };
 }
 
 /** The time-out of the token function. */

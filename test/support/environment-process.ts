@@ -7,17 +7,12 @@ import type { BrokerSettings } from '../../functions/environment.ts';
 export interface EnvironmentProcess {
   /** Carries out one order and tells the result. */
   readonly order: (order: Order) => Promise<Report>;
-  /** Stops the process where it is, as Lambda does between invocations, until it is thawed. */
-  readonly freeze: () => void;
-  readonly thaw: () => void;
   /** Ends the process at once, also in the middle of its work; open orders get no answer. */
   readonly kill: () => Promise<void>;
 }
 
 /** What is left out does not happen; the rest happens in this order. */
 export interface Order {
-  /** By how much the clock of the process is set forward. */
-  readonly advanceMs?: number;
   /** Which environments, by any numbers; one with a new number is made, and is cold. */
   readonly environments?: readonly number[];
   /** What each of them is asked, all at once: the body of `POST /token`. */
@@ -34,16 +29,9 @@ export interface Report {
 
 export interface EnvironmentAnswer {
   readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
   readonly body: { readonly access_token?: string; readonly expires_in?: number; readonly type?: string };
   /** From the event to the answer, in the time of the process. */
   readonly waitMs: number;
-  /** The line that the decision left in the log. */
-  readonly audit: {
-    readonly cache?: 'memory' | 'shared' | 'none';
-    readonly TokenRequests: number;
-    readonly warnings: readonly string[];
-  };
 }
 
 /** What every environment of a process is made with. */
@@ -58,9 +46,6 @@ export interface ProcessSettings {
   /** See `slowDown`. */
   readonly slowMotion: { readonly factor: number; readonly since: number };
 }
-
-/** Part of every request, as Lambda passes it on. */
-export const SESSION_TOKEN = 'marked+session/token=';
 
 /** Starts a process with these variables and nothing of this machine's AWS set-up in reach. */
 export function startEnvironmentProcess(
@@ -88,8 +73,6 @@ export function startEnvironmentProcess(
       child.send(JSON.stringify({ ...order, id }));
       return report.promise;
     },
-    freeze: () => void child.kill('SIGSTOP'),
-    thaw: () => void child.kill('SIGCONT'),
     async kill() {
       child.kill('SIGKILL');
       await ended;

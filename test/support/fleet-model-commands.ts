@@ -1,55 +1,55 @@
 import fc from 'fast-check';
 import type { FleetModel } from './fleet-model.ts';
+import type { Host } from './fleet-model-hosts.ts';
 import { CLIENTS, PAIRS, SERVICES, type ServiceFault } from './fleet-model-world.ts';
-import type { StoreFault } from './fleet-store.ts';
+import type { StoreFault } from './fleet-surroundings.ts';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
 type Command = fc.AsyncCommand<object, FleetModel>;
-type Run = (fleet: FleetModel) => Promise<void> | void;
 
-/** A step of a story; after each the fleet is asked whether all is still as it must be. */
-function step(name: string, run: Run): Command {
-  return {
+/** So many times among the steps of a story; after each the fleet is asked whether all is still as it must be. */
+function steps<Facts>(
+  times: number,
+  name: string,
+  facts: fc.Arbitrary<Facts>,
+  run: (fleet: FleetModel, facts: Facts) => unknown,
+): fc.Arbitrary<Command>[] {
+  const step = facts.map((chosen) => ({
     check: () => true,
-    async run(_, fleet) {
-      await run(fleet);
+    async run(_: object, fleet: FleetModel) {
+      await run(fleet, chosen);
       fleet.verify();
     },
-    toString: () => name,
-  };
+    toString: () => `${name} ${JSON.stringify(chosen)}`,
+  }));
+  return Array.from({ length: times }, () => step);
 }
 
-function steps<Facts>(
-  facts: fc.Arbitrary<Facts>,
-  name: string,
-  run: (facts: Facts, fleet: FleetModel) => Promise<void> | void,
-) {
-  return facts.map((chosen) => step(`${name} ${JSON.stringify(chosen)}`, (fleet) => run(chosen, fleet)));
+/** With the environment of this number, if there is any. */
+function withHost(fleet: FleetModel, index: number, run: (host: Host) => unknown): void {
+  const chosen = fleet.at(index);
+  if (chosen !== undefined) void run(chosen);
 }
 
-/** One pair has most of the story. */
-const pair = fc.oneof({ arbitrary: fc.constantFrom(...PAIRS.slice(0, 1)), weight: 3 }, fc.constantFrom(...PAIRS));
-const client = fc.oneof({ arbitrary: fc.constantFrom(...CLIENTS.slice(0, 1)), weight: 2 }, fc.constantFrom(...CLIENTS));
+const from = fc.constantFrom;
+/** One pair has most of the story, and one client. */
+const pair = fc.oneof({ arbitrary: from(...PAIRS.slice(0, 1)), weight: 3 }, from(...PAIRS));
+const client = fc.oneof({ arbitrary: from(...CLIENTS.slice(0, 1)), weight: 2 }, from(...CLIENTS));
 const host = fc.nat(4);
+const seed = fc.nat(1_000);
+const maybe = <Facts>(facts: fc.Arbitrary<Facts>) => fc.option(facts, { nil: undefined, freq: 2 });
 
 const request = fc.record({
   pair,
-  minTtlSeconds: fc.constantFrom(0, 0, 0, 8, 60, 3_000),
-  refuses: fc.constantFrom('nothing', 'nothing', 'nothing', 'the last token', 'an unknown token'),
+  minTtlSeconds: from(0, 0, 0, 8, 60, 3_000),
+  refuses: from('nothing', 'nothing', 'nothing', 'the last token', 'an unknown token'),
 } as const);
 
-const storeFault: fc.Arbitrary<StoreFault> = fc.constantFrom(
-  'unavailable',
-  'answer-lost',
-  'repeated',
-  'hanging',
-  'late',
-  'no-key',
-);
-const serviceFault: fc.Arbitrary<ServiceFault> = fc.constantFrom(
+const storeFault = from<StoreFault[]>('unavailable', 'answer-lost', 'repeated', 'hanging', 'late', 'no-key');
+const serviceFault = from<ServiceFault[]>(
   'connection refused',
   '503',
   '429 for seconds',
@@ -61,154 +61,101 @@ const serviceFault: fc.Arbitrary<ServiceFault> = fc.constantFrom(
   'not found',
   'error in a 200',
 );
-
 const mood = fc.record({
-  fault: fc.option(serviceFault, { nil: undefined, freq: 2 }),
-  latencyMs: fc.constantFrom(20, 150, 150, 900, 1_900, 3_900, 60_000),
-  lifetimeSeconds: fc.constantFrom(0, 10, 30, 60, 300, 3_600, 48 * 3_600),
+  fault: maybe(serviceFault),
+  latencyMs: from(20, 150, 150, 900, 1_900, 3_900, 60_000),
+  lifetimeSeconds: from(0, 10, 30, 60, 300, 3_600, 48 * 3_600),
   repeats: fc.boolean(),
 });
+const short = from(10, 100, SECOND_MS, 3 * SECOND_MS, 7 * SECOND_MS);
+const longer = from(
+  16 * SECOND_MS,
+  31 * SECOND_MS,
+  MINUTE_MS,
+  5 * MINUTE_MS,
+  16 * MINUTE_MS,
+  2 * HOUR_MS,
+  25 * HOUR_MS,
+);
 
 /** Everything that happens to a fleet, the frequent things more often. */
 export const COMMANDS: fc.Arbitrary<Command>[] = [
-  ...often(
-    6,
-    steps(fc.record({ host, request }), 'ask', ({ host, request }, fleet) => {
-      const chosen = fleet.at(host);
-      if (chosen !== undefined) void fleet.ask(chosen, request);
-    }),
+  steps(6, 'ask', fc.record({ host, request }), (fleet, { host, request }) =>
+    withHost(fleet, host, (chosen) => fleet.ask(chosen, request)),
   ),
-  ...often(
-    2,
-    steps(request, 'all ask at once, and are answered', async (request, fleet) => {
-      for (const each of fleet.living()) void fleet.ask(each, request);
-      await fleet.settle();
-    }),
-  ),
-  ...often(
-    3,
-    steps(fc.constantFrom(10, 100, SECOND_MS, 3 * SECOND_MS, 7 * SECOND_MS), 'wait', (ms, fleet) =>
-      fleet.clock.advance(ms),
-    ),
-  ),
-  ...often(
-    3,
-    steps(
-      fc.constantFrom(
-        16 * SECOND_MS,
-        31 * SECOND_MS,
-        MINUTE_MS,
-        5 * MINUTE_MS,
-        16 * MINUTE_MS,
-        2 * HOUR_MS,
-        25 * HOUR_MS,
-      ),
-      'wait long',
-      (ms, fleet) => fleet.clock.advance(ms),
-    ),
-  ),
-  steps(fc.constantFrom(-2_000, 0, 2_000), 'start an environment with skew', (skewMs, fleet) => {
+  steps(2, 'all ask at once, and are answered', request, (fleet, request) => {
+    for (const each of fleet.living()) void fleet.ask(each, request);
+    return fleet.settle();
+  }),
+  steps(3, 'wait', short, (fleet, ms) => fleet.clock.advance(ms)),
+  steps(3, 'wait long', longer, (fleet, ms) => fleet.clock.advance(ms)),
+  steps(1, 'start an environment with skew', from(-2_000, 0, 2_000), (fleet, skewMs) => {
     if (fleet.living().length < 5) fleet.start(skewMs);
   }),
-  steps(host, 'kill', (host, fleet) => {
-    const chosen = fleet.at(host);
-    if (chosen !== undefined) fleet.kill(chosen);
-  }),
+  steps(1, 'kill', host, (fleet, host) => withHost(fleet, host, fleet.kill)),
   steps(
-    fc.record({ host, jumpMs: fc.constantFrom(-10 * MINUTE_MS, 0, 10 * MINUTE_MS) }),
+    1,
     'set clock',
-    async ({ host, jumpMs }, fleet) => {
+    fc.record({ host, jumpMs: from(-10 * MINUTE_MS, 0, 10 * MINUTE_MS) }),
+    (fleet, { host, jumpMs }) => {
       const chosen = fleet.at(host);
-      if (chosen !== undefined) await fleet.setClock(chosen, jumpMs);
+      return chosen && fleet.setClock(chosen, jumpMs);
     },
   ),
-  ...often(
-    2,
-    steps(
-      fc.record({ service: fc.constantFrom(SERVICES[0], ...SERVICES), mood }),
-      'service',
-      ({ service, mood }, fleet) => {
-        fleet.world.setMood(service, mood);
-      },
-    ),
+  steps(2, 'service', fc.record({ service: from(SERVICES[0], ...SERVICES), mood }), (fleet, { service, mood }) =>
+    fleet.world.setMood(service, mood),
+  ),
+  steps(1, 'store', maybe(fc.record({ fault: storeFault, share: from(0.2, 0.5, 1), seed })), (fleet, trouble) =>
+    fleet.troubleStore(trouble),
   ),
   steps(
-    fc.option(fc.record({ fault: storeFault, share: fc.constantFrom(0.2, 0.5, 1), seed: fc.nat(1_000) }), {
-      nil: undefined,
-      freq: 2,
-    }),
-    'store',
-    (trouble, fleet) => fleet.troubleStore(trouble),
-  ),
-  steps(
-    fc.option(
-      fc.record({
-        fault: fc.constantFrom('unavailable', 'unavailable', 'denied'),
-        share: fc.constantFrom(0.3, 1),
-        seed: fc.nat(1_000),
-      } as const),
-      { nil: undefined, freq: 2 },
-    ),
+    1,
     'Secrets Manager',
-    (trouble, fleet) => fleet.troubleSecrets(trouble),
+    maybe(fc.record({ fault: from('unavailable', 'unavailable', 'denied'), share: from(0.3, 1), seed } as const)),
+    (fleet, trouble) => fleet.troubleSecrets(trouble),
   ),
   steps(
-    fc.record({
-      client,
-      stage: fc.constantFrom('AWSCURRENT', 'AWSCURRENT', 'AWSPENDING'),
-      isGood: fc.boolean(),
-    } as const),
+    1,
     'store a version',
-    ({ client, stage, isGood }, fleet) => {
-      fleet.world.stage(client, stage, isGood);
-    },
+    fc.record({ client, stage: from('AWSCURRENT', 'AWSCURRENT', 'AWSPENDING'), isGood: fc.boolean() } as const),
+    (fleet, { client, stage, isGood }) => fleet.world.stage(client, stage, isGood),
   ),
-  steps(client, 'promote the pending version of', (client, fleet) => fleet.world.promotePending(client)),
-  ...often(
-    2,
-    steps(
-      fc.record({ host, pair, stage: fc.constantFrom('AWSCURRENT', 'AWSPENDING', 'AWSPREVIOUS') } as const),
-      'check',
-      ({ host, pair, stage }, fleet) => {
-        const chosen = fleet.at(host);
-        if (chosen !== undefined) void fleet.check(chosen, pair, stage);
-      },
-    ),
-  ),
-  steps(client, 'roll back', (client, fleet) => fleet.world.rollBack(client)),
+  steps(1, 'promote the pending version of', client, (fleet, client) => fleet.world.promotePending(client)),
   steps(
-    fc.record({ client, isDeleted: fc.constantFrom(true, false, false, false) }),
+    2,
+    'check',
+    fc.record({ host, pair, stage: from('AWSCURRENT', 'AWSPENDING', 'AWSPREVIOUS') } as const),
+    (fleet, { host, pair, stage }) => withHost(fleet, host, (chosen) => fleet.check(chosen, pair, stage)),
+  ),
+  steps(1, 'roll back', client, (fleet, client) => fleet.world.rollBack(client)),
+  steps(
+    1,
     'delete or restore',
-    ({ client, isDeleted }, fleet) => fleet.world.setDeleted(client, isDeleted),
+    fc.record({ client, isDeleted: from(true, false, false, false) }),
+    (fleet, { client, isDeleted }) => fleet.world.setDeleted(client, isDeleted),
   ),
   steps(
-    fc.record({ pair, isNamed: fc.constantFrom(true, true, true, false) }),
+    1,
     'name the service in the secret, or leave it out',
-    ({ pair, isNamed }, fleet) => fleet.world.setNamed(pair, isNamed),
-  ),
-  ...often(
-    2,
-    steps(
-      fc.record({
-        pair,
-        stage: fc.constantFrom('AWSCURRENT', 'AWSCURRENT', 'AWSPREVIOUS'),
-        accepts: fc.constantFrom(false, false, true),
-      } as const),
-      'let the service accept',
-      ({ pair, stage, accepts }, fleet) => {
-        const version = fleet.world.versionWith(pair.client, stage);
-        if (version !== undefined) fleet.world.setAccepted(pair, version, accepts);
-      },
-    ),
+    fc.record({ pair, isNamed: from(true, true, true, false) }),
+    (fleet, { pair, isNamed }) => fleet.world.setNamed(pair, isNamed),
   ),
   steps(
-    fc.record({ pair, isDisabled: fc.constantFrom(true, false, false, false) }),
-    'disable or enable',
-    ({ pair, isDisabled }, fleet) => fleet.setDisabled(pair, isDisabled),
+    2,
+    'let the service accept',
+    fc.record({
+      pair,
+      stage: from('AWSCURRENT', 'AWSCURRENT', 'AWSPREVIOUS'),
+      accepts: from(false, false, true),
+    } as const),
+    (fleet, { pair, stage, accepts }) =>
+      fleet.world.setAccepted(pair, fleet.world.versionWith(pair.client, stage), accepts),
   ),
-  steps(pair, 'retry', (pair, fleet) => fleet.retry(pair)),
-];
-
-function often<Value>(times: number, value: Value): Value[] {
-  return Array.from({ length: times }, () => value);
-}
+  steps(
+    1,
+    'disable or enable',
+    fc.record({ pair, isDisabled: from(true, false, false, false) }),
+    (fleet, { pair, isDisabled }) => fleet.setDisabled(pair, isDisabled),
+  ),
+  steps(1, 'retry', pair, (fleet, pair) => fleet.retry(pair)),
+].flat();

@@ -1,5 +1,4 @@
 import type { createFleet, Environment } from './fleet.ts';
-import { LONGEST_CALL_MS, type Witness } from './fleet-model-witness.ts';
 
 /** One environment as the model knows it. */
 export interface Host {
@@ -10,37 +9,32 @@ export interface Host {
   storeFailedAt: number;
 }
 
-export interface OpenCall {
-  readonly host: Host;
-  readonly deadline: number;
-}
-
 export type Hosts = ReturnType<typeof createHosts>;
 
-/** The environments of a story, their open calls, and what has gone wrong with them. */
+/**
+ * The environments of a story, their open calls, and what has gone wrong with them: what may excuse an environment. The
+ * model accuses only those without an excuse.
+ */
 export function createHosts({ clock, createEnvironment }: ReturnType<typeof createFleet>) {
   const hosts: Host[] = [];
-  const openCalls = new Set<OpenCall>();
+  const openCalls = new Set<{ readonly host: Host; readonly deadline: number }>();
   const accusations: string[] = [];
   let lastTroubleAt = NEVER;
 
   const living = () => hosts.filter(({ isDead }) => !isDead);
   const hasAnyClockJumped = () => hosts.some(({ hasJumped }) => hasJumped);
 
-  const witness: Witness = {
-    accuse: (of) => void accusations.push(of),
-    hasStoreFailed: (number, since) => (hosts[number]?.storeFailedAt ?? NEVER) >= since,
-    isDead: (number) => hosts[number]?.isDead ?? true,
-    hasAnyClockJumped,
-  };
-
   return {
     openCalls,
     accusations,
-    witness,
     living,
+    accuse: (of: string) => void accusations.push(of),
+    /** A call of this environment to the store has failed since then. */
+    hasStoreFailed: (number: number, since: number) => (hosts[number]?.storeFailedAt ?? NEVER) >= since,
+    isDead: (number: number) => hosts[number]?.isDead ?? true,
+    /** A clock of the fleet has been wrong by more than the skew. */
+    hasAnyClockJumped,
     at: (index: number): Host | undefined => living()[index % Math.max(1, living().length)],
-
     /** The clock of an environment, dead or alive. */
     nowOf: (number: number): number => hosts[number]?.environment.now() ?? clock.now(),
 
@@ -82,12 +76,16 @@ export function createHosts({ clock, createEnvironment }: ReturnType<typeof crea
   /** Lets time pass in small pieces until something is so. */
   async function until(isSo: () => boolean): Promise<void> {
     for (let pieces = 0; !isSo(); pieces += 1) {
-      if (pieces > MAX_PIECES) throw new Error('calls are left without an answer');
-      await clock.advance(PIECE_MS);
+      if (pieces > 400) throw new Error('calls are left without an answer');
+      await clock.advance(100);
     }
   }
 }
 
 const NEVER = Number.NEGATIVE_INFINITY;
-const PIECE_MS = 100;
-const MAX_PIECES = 400;
+
+/** Two environments are at most this far apart. */
+export const MAX_SKEW_MS = 4_000;
+
+/** No call lasts longer, nor anything that it has left behind. */
+export const LONGEST_CALL_MS = 20_000;

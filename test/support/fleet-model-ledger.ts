@@ -1,12 +1,12 @@
+import { isIssuable } from '../../functions/broker/pair/freshness.ts';
 import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
-import { holdKey, type PairRecord } from '../../functions/broker/pair/record.ts';
+import { holdKey, type PairRecord, type Wait } from '../../functions/broker/pair/record.ts';
 import { SETTINGS_DIGEST } from './broker-world.ts';
 import type { createFleet } from './fleet.ts';
-import { isSamePair, LONGEST_CALL_MS, MAX_SKEW_MS, type Witness } from './fleet-model-witness.ts';
+import { type Hosts, LONGEST_CALL_MS, MAX_SKEW_MS } from './fleet-model-hosts.ts';
 import type { SentRequest } from './fleet-surroundings.ts';
 
-type Fleet = ReturnType<typeof createFleet>;
-export interface Lease {
+interface Lease {
   readonly owner: string;
   /** The record that it was taken of. */
   readonly before: PairRecord;
@@ -27,8 +27,8 @@ interface Rejected extends SentRequest {
   isForgiven: boolean;
 }
 
-/** Keeps the books of leases and of rejections as they truly happened: one request per lease, and the lock-out budget. */
-export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
+/** Keeps the books of leases, token requests and rejections as they truly happened: their pace, and the lock-out budget. */
+export function keepLedger({ shared, clock, owners, services }: ReturnType<typeof createFleet>, hosts: Hosts) {
   /** By pair and fence. */
   const granted = new Map<string, Lease>();
   /** By environment and pair. */
@@ -45,32 +45,27 @@ export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
   let pending: Rejected[] = [];
   /** When the token of a pair was withdrawn and not published again. */
   const withdrawnAt = new Map<string, number>();
+  /** The last request of each pair, and when its answer comes. */
+  const lastRequests = new Map<string, SentRequest & { readonly endsAt: number }>();
+  /** Until when a service has asked each pair to wait, and by which request. */
+  const askedToWait = new Map<string, { readonly until: number; readonly by: SentRequest }>();
   const { acquire, end, reject } = shared;
-  const { accuse } = witness;
+  const { accuse, hasStoreFailed, hasAnyClockJumped } = hosts;
 
   shared.acquire = async (pair, acquisition, deadline) => {
     const before = await acquire(pair, acquisition, deadline);
     if (before === undefined) return undefined;
     const { owner, forced, isCheck, chargedVersion } = acquisition;
-    const name = leaseName(pair, shared.peek(pair).fence);
+    const name = keyOf(pair, shared.peek(pair).fence);
     const holder = granted.get(name);
     if (holder?.owner === owner) return before;
     if (holder !== undefined) accuse(`two leases are ${name}`);
 
+    const taken = { owner, before, takenAt: clock.now(), forced, isCheck, chargedVersion };
     const previous = previousTimes(latest.get(pairKey(pair)));
-    const lease = {
-      owner,
-      before,
-      takenAt: clock.now(),
-      forced,
-      isCheck,
-      chargedVersion,
-      previous,
-      isUsed: false,
-      isEnded: false,
-    };
+    const lease = { ...taken, previous, isUsed: false, isEnded: false };
     granted.set(name, lease);
-    const key = leaseKey(owners.get(owner), pair);
+    const key = keyOf(pair, owners.get(owner));
     leases.set(key, [...(leases.get(key) ?? []), lease]);
     latest.set(pairKey(pair), lease);
     return before;
@@ -96,11 +91,9 @@ export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
     const own = grantedTo(pair, lease);
     if (own !== undefined) own.isEnded = true;
     const from = own && owners.get(lease.owner);
-    const mine = pending.findLast(
-      (each) => each.from === from && isSamePair(each.pair, pair) && each.version === rejection.version,
-    );
+    const mine = pending.findLast((each) => each.from === from && isOf(each, pair, rejection.version));
     if (mine !== undefined && !mine.isCounted) count(mine);
-    for (const version of rejection.goneVersions) counts.delete(countKey(pair, version));
+    for (const version of rejection.goneVersions) counts.delete(keyOf(pair, version));
   };
 
   return {
@@ -108,21 +101,29 @@ export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
 
     withdrawnAt: (pair: Pair) => withdrawnAt.get(pairKey(pair)),
 
-    /** An operator's retry. */
-    forgive: prove,
+    /** An operator's retry: the pair may be tried at once. */
+    forgive(pair: Pair, versions: Iterable<string>) {
+      for (const version of versions) prove(pair, version);
+      askedToWait.delete(pairKey(pair));
+    },
 
-    /** A token request was sent; gives the lease that it was sent under, if any. */
-    seeRequest(request: SentRequest): Lease | undefined {
+    /** A token request was sent, and will be answered after this time. */
+    seeRequest(request: SentRequest, latencyMs: number) {
       const { from, pair, version, at } = request;
       const lease = leaseFor(request);
-      if (!witness.hasStoreFailed(from, at - LONGEST_CALL_MS)) {
-        if (lease !== undefined) checkUse(lease, request);
-        else accuse(`environment ${from} sent ${version} of ${pairKey(pair)} without a lease`);
+      const isExcused = hasStoreFailed(from, at - LONGEST_CALL_MS);
+      if (lease === undefined) {
+        if (!isExcused) accuse(`environment ${from} sent ${version} of ${pairKey(pair)} without a lease`);
+        return;
       }
-      if (lease === undefined) return undefined;
+      const who = `environment ${from} (${lease.owner})`;
+      if (!isExcused) checkUse(lease, version, who);
       lease.isUsed = true;
       if (lease.chargedVersion === version) chargedRequests.add(request);
-      return lease;
+
+      const last = lastRequests.get(pairKey(pair));
+      lastRequests.set(pairKey(pair), { ...request, endsAt: at + latencyMs });
+      if (!isExcused && !hasAnyClockJumped()) checkPace(lease, request, last, who);
     },
 
     /** The environment has heard that the version is rejected. */
@@ -133,23 +134,32 @@ export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
       if (chargedRequests.has(request)) count(rejection);
     },
 
+    /** The service has sent a Retry-After, and the environment could write it to the shared record. */
+    seeRetryAfter(by: SentRequest, seconds: number) {
+      const { pair, from, at } = by;
+      const now = clock.now();
+      if (hasAnyClockJumped() || hasStoreFailed(from, at - LONGEST_CALL_MS) || now - at > SHORT_MS) return;
+      const until = now + Math.min(seconds, MAX_PAUSE_SECONDS) * 1_000 - 2 * MAX_SKEW_MS;
+      askedToWait.set(pairKey(pair), { until, by });
+    },
+
     /** Looks into the rejections that were not counted in the record although their calls are over. */
     settle() {
       const isOver = ({ at }: Rejected) => clock.now() - at > LONGEST_CALL_MS;
       const over = pending.filter(isOver);
       pending = pending.filter((each) => !isOver(each));
-      for (const each of over) if (!each.isCounted && !witness.isDead(each.from)) checkUncounted(each);
+      for (const each of over) if (!each.isCounted && !hosts.isDead(each.from)) checkUncounted(each);
     },
   };
 
   function grantedTo(pair: Pair, { owner, fence }: { readonly owner: string; readonly fence: number }) {
-    const lease = granted.get(leaseName(pair, fence));
+    const lease = granted.get(keyOf(pair, fence));
     return lease?.owner === owner ? lease : undefined;
   }
 
   /** An environment may have several calls at once. */
   function leaseFor({ from, pair, version, at }: SentRequest): Lease | undefined {
-    const key = leaseKey(from, pair);
+    const key = keyOf(pair, from);
     const open = (leases.get(key) ?? []).filter(
       ({ isUsed, isEnded, takenAt }) => !isUsed && !isEnded && at - takenAt < LONGEST_CALL_MS,
     );
@@ -159,48 +169,64 @@ export function keepLedger({ shared, clock, owners }: Fleet, witness: Witness) {
 
   /** What was rejected before does not count any more. */
   function prove(pair: Pair, version: string): void {
-    counts.delete(countKey(pair, version));
-    for (const each of [...pending, ...uncounted]) {
-      each.isForgiven ||= isSamePair(each.pair, pair) && each.version === version;
-    }
+    counts.delete(keyOf(pair, version));
+    for (const each of [...pending, ...uncounted]) each.isForgiven ||= isOf(each, pair, version);
   }
 
   function count(rejection: Rejected): void {
     rejection.isCounted = true;
-    const key = countKey(rejection.pair, rejection.version);
+    const key = keyOf(rejection.pair, rejection.version);
     const total = (counts.get(key) ?? 0) + 1;
     counts.set(key, total);
     if (total > LOCK_OUT_BUDGET) accuse(`${key} was rejected ${total} times`);
   }
 
-  function checkUse({ before, chargedVersion, owner }: Lease, { version, from }: SentRequest): void {
-    const who = `environment ${from} (${owner})`;
+  function checkUse({ before, chargedVersion }: Lease, version: string, who: string): void {
     if (before.rejected.has(version) && chargedVersion !== version) accuse(`${who} sent ${version} without a charge`);
     if (before.disabled) accuse(`${who} sent ${version} although it is disabled`);
-    if (witness.hasAnyClockJumped()) return;
-    const isLasting = (wait: { readonly until: number } | undefined) => (wait?.until ?? 0) > clock.now() + MAX_SKEW_MS;
+    if (hasAnyClockJumped()) return;
+    const isLasting = (wait: Wait | undefined) => (wait?.until ?? 0) > clock.now() + MAX_SKEW_MS;
     if (isLasting(before.pause)) accuse(`${who} sent ${version} during a pause`);
     if (isLasting(before.held.get(holdKey(version, SETTINGS_DIGEST)))) accuse(`${who} sent ${version} during its hold`);
+  }
+
+  /** How often, and when, the fleet sends token requests; for as long as all clocks and the store are well. */
+  function checkPace(
+    { before, forced, isCheck, previous, takenAt }: Lease,
+    { pair, at }: SentRequest,
+    last: (SentRequest & { readonly endsAt: number }) | undefined,
+    who: string,
+  ): void {
+    const key = pairKey(pair);
+    const wasAlone = last === undefined || hasStoreFailed(last.from, last.at - LONGEST_CALL_MS);
+    if (!wasAlone && last.endsAt - last.at <= SHORT_MS && at < last.endsAt) {
+      accuse(`${who} sent a request of ${key} while another was under way`);
+    }
+    const asked = askedToWait.get(key);
+    const isTold = asked !== undefined && !hasStoreFailed(asked.by.from, asked.by.at);
+    if (isTold && at < asked.until) accuse(`${who} sent a request of ${key} although told to wait`);
+
+    const { token } = before;
+    const isLiving = token !== undefined && isIssuable(token, takenAt + MAX_SKEW_MS);
+    if (forced && takenAt - previous.forcedAt < 30_000 - MAX_SKEW_MS) accuse(`${who} forced a request too soon`);
+    if (!isLiving || forced) return;
+    if (services[pair.service]?.singleActiveToken) accuse(`${who} ended a living token`);
+    const isQuiet = takenAt - previous.takenAt < 15_000 - MAX_SKEW_MS;
+    if (isQuiet && !isCheck) accuse(`${who} refreshed a living token too soon`);
   }
 
   /** The store was not told: only a store that failed excuses that, and then the environment latches by itself. */
   function checkUncounted(rejection: Rejected): void {
     const { from, pair, version, at } = rejection;
     const what = `${version} of ${pairKey(pair)}`;
-    if (!witness.hasStoreFailed(from, at - LONGEST_CALL_MS)) {
+    if (!hasStoreFailed(from, at - LONGEST_CALL_MS))
       accuse(`environment ${from} kept the rejection of ${what} to itself`);
+    // Calls that run at the same time cannot know of each other's.
+    const isTooSoon = ({ at: before }: Rejected) => at - before > LONGEST_CALL_MS && at - before < OWN_LATCH_MS;
+    const own = uncounted.filter((each) => !each.isForgiven && each.from === from && isOf(each, pair, version));
+    if (own.some(isTooSoon) && !hasAnyClockJumped()) {
+      accuse(`environment ${from} sent ${what} in spite of its own latch`);
     }
-    const isTooSoon = uncounted.some(
-      (other) =>
-        !other.isForgiven &&
-        other.from === from &&
-        isSamePair(other.pair, pair) &&
-        other.version === version &&
-        // Calls that run at the same time cannot know of each other's.
-        at - other.at > LONGEST_CALL_MS &&
-        at - other.at < OWN_LATCH_MS,
-    );
-    if (isTooSoon && !witness.hasAnyClockJumped()) accuse(`environment ${from} sent ${what} in spite of its own latch`);
     uncounted.push(rejection);
   }
 }
@@ -211,18 +237,18 @@ function previousTimes(lease: Lease | undefined): Lease['previous'] {
   return { takenAt: lease.takenAt, forcedAt: lease.forced ? lease.takenAt : lease.previous.forcedAt };
 }
 
+function isOf(request: SentRequest, pair: Pair, version: string): boolean {
+  return pairKey(request.pair) === pairKey(pair) && request.version === version;
+}
+
+/** A pair together with a fence, a version, or an environment. */
+function keyOf(pair: Pair, of: string | number | undefined): string {
+  return `${pairKey(pair)} ${of}`;
+}
+
 /** Rejected requests per pair and version. */
 const LOCK_OUT_BUDGET = 3;
 const OWN_LATCH_MS = 15 * 60_000 - LONGEST_CALL_MS;
-
-function leaseKey(environment: number | undefined, pair: Pair): string {
-  return `${environment} ${pairKey(pair)}`;
-}
-
-function leaseName(pair: Pair, fence: number): string {
-  return `${pairKey(pair)} ${fence}`;
-}
-
-function countKey(pair: Pair, version: string): string {
-  return `${pairKey(pair)} ${version}`;
-}
+/** Short enough for a lease to outlast it by the clock of every environment. */
+const SHORT_MS = 1_500;
+const MAX_PAUSE_SECONDS = 300;

@@ -1,27 +1,30 @@
 import type { SecretReading } from '../../functions/broker/credential/secret.ts';
 import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
 import { Problem } from '../../functions/broker/problem.ts';
-import { Redacted } from '../../functions/broker/redacted.ts';
 import type { TokenExchange } from '../../functions/broker/token-request/token-request.ts';
 import type { SecretStage } from '../../functions/contract.ts';
-import { exchange } from './broker-world.ts';
+import { exchange, found } from './broker-world.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
 export const CLIENTS = ['acme', 'globex'] as const;
 export const SERVICES = ['customer-insights', 'merchant-payment-cleansing'] as const;
 export const PAIRS: readonly Pair[] = CLIENTS.flatMap((client) => SERVICES.map((service) => ({ client, service })));
 
-export type ServiceFault =
-  | 'connection refused'
-  | '503'
-  | '429 for seconds'
-  | '429 until a date'
-  | '429 for an hour'
-  | 'silence'
-  | 'odd body'
-  | 'redirect'
-  | 'not found'
-  | 'error in a 200';
+/** What a service that fails answers, or what becomes of the request. */
+const FAULTS = {
+  'connection refused': () => new Problem('token-endpoint-unavailable', 'connection refused'),
+  silence: () => new Problem('token-endpoint-timeout', 'no answer in time'),
+  '503': () => exchange(503, {}),
+  '429 for seconds': () => exchange(429, {}, { 'retry-after': '20' }),
+  '429 until a date': (now: number) => exchange(429, {}, { 'retry-after': new Date(now + 90_000).toUTCString() }),
+  '429 for an hour': () => exchange(429, {}, { 'retry-after': '3600' }),
+  'odd body': () => exchange(200, { greeting: 'hello' }),
+  redirect: () => exchange(302, {}, { location: 'https://elsewhere.example.com' }),
+  'not found': () => exchange(404, {}),
+  'error in a 200': () => exchange(200, { error: 'invalid_client' }),
+} satisfies Record<string, (now: number) => TokenExchange | Problem>;
+
+export type ServiceFault = keyof typeof FAULTS;
 
 /** How a service behaves at the moment. */
 export interface ServiceMood {
@@ -35,22 +38,15 @@ export interface ServiceMood {
 
 /** The secret of a client: its versions count up, and each has a stage or none. */
 interface ClientSecret {
-  readonly stages: Partial<Record<SecretStage, string | undefined>>;
-  readonly versions: number;
-  readonly deletedAt: number | undefined;
-}
-
-interface Reply {
-  readonly answer: TokenExchange | Problem;
-  readonly handOut?: HandOut;
-  readonly toldMs: number;
+  stages: Partial<Record<SecretStage, string | undefined>>;
+  versions: number;
+  deletedAt: number | undefined;
 }
 
 /** A token as its service handed it out. */
 export interface HandOut {
   readonly text: string;
   readonly pair: Pair;
-  readonly version: string;
   /** By the true time. */
   readonly endsAt: number;
 }
@@ -61,30 +57,23 @@ export const CALM: ServiceMood = { fault: undefined, latencyMs: 100, lifetimeSec
 export function createModelWorld(clock: VirtualClock) {
   const secrets = new Map<string, ClientSecret>();
   const moods = new Map<string, ServiceMood>();
-  /** The versions that a service does not accept, by pair. */
-  const unwelcome = new Map<string, Set<string>>();
+  /** The versions that a service does not accept, with their pairs. */
+  const unwelcome = new Set<string>();
   /** Since when the secret of its client leaves the service of a pair out. */
   const unnamedAt = new Map<string, number>();
   const lastHandOuts = new Map<string, HandOut>();
   let tokens = 0;
 
-  for (const client of CLIENTS) {
-    secrets.set(client, { stages: { AWSCURRENT: versionName(client, 1) }, versions: 1, deletedAt: undefined });
-  }
-
-  const secretOf = (client: string): ClientSecret =>
-    secrets.get(client) ?? { stages: {}, versions: 0, deletedAt: undefined };
-  const moodOf = (service: string): ServiceMood => moods.get(service) ?? CALM;
-  const unwelcomeTo = (pair: Pair): Set<string> => {
-    const versions = unwelcome.get(pairKey(pair)) ?? new Set();
-    unwelcome.set(pairKey(pair), versions);
-    return versions;
+  const secretOf = (client: string): ClientSecret => {
+    const secret = secrets.get(client) ?? { stages: { AWSCURRENT: `${client}-1` }, versions: 1, deletedAt: undefined };
+    secrets.set(client, secret);
+    return secret;
   };
+  const moodOf = (service: string): ServiceMood => moods.get(service) ?? CALM;
 
   return {
     moodOf,
     versionWith: (client: string, stage: SecretStage) => secretOf(client).stages[stage],
-    currentOf: (client: string): string => secretOf(client).stages.AWSCURRENT ?? '',
 
     /** Since when there is no credential for the pair. */
     goneAt(pair: Pair): number | undefined {
@@ -93,43 +82,39 @@ export function createModelWorld(clock: VirtualClock) {
       return known.length === 0 ? undefined : Math.min(...known);
     },
 
-    setMood(service: string, mood: ServiceMood) {
-      moods.set(service, mood);
-    },
+    setMood: (service: string, mood: ServiceMood) => void moods.set(service, mood),
 
     /** Whether the service takes this version from now on. */
-    setAccepted(pair: Pair, version: string, accepts: boolean) {
-      if (accepts) unwelcomeTo(pair).delete(version);
-      else unwelcomeTo(pair).add(version);
+    setAccepted(pair: Pair, version: string | undefined, accepts: boolean) {
+      if (accepts) unwelcome.delete(`${pairKey(pair)} ${version}`);
+      else unwelcome.add(`${pairKey(pair)} ${version}`);
     },
 
     /** Stores a new version; services know it unless the operator has mistyped it. */
-    stage(client: string, stage: 'AWSCURRENT' | 'AWSPENDING', isGood: boolean): string {
-      const { stages, versions, ...rest } = secretOf(client);
-      const version = versionName(client, versions + 1);
-      const previous = stage === 'AWSCURRENT' ? { AWSPREVIOUS: stages.AWSCURRENT } : {};
-      secrets.set(client, { ...rest, versions: versions + 1, stages: { ...stages, ...previous, [stage]: version } });
+    stage(client: string, stage: 'AWSCURRENT' | 'AWSPENDING', isGood: boolean) {
+      const secret = secretOf(client);
+      secret.versions += 1;
+      const version = `${client}-${secret.versions}`;
+      const previous = stage === 'AWSCURRENT' ? { AWSPREVIOUS: secret.stages.AWSCURRENT } : {};
+      secret.stages = { ...secret.stages, ...previous, [stage]: version };
       for (const service of SERVICES) this.setAccepted({ client, service }, version, isGood);
-      return version;
     },
 
     promotePending(client: string) {
-      const { stages, ...rest } = secretOf(client);
-      const { AWSPENDING, AWSCURRENT } = stages;
-      if (AWSPENDING === undefined) return;
-      secrets.set(client, { ...rest, stages: { AWSCURRENT: AWSPENDING, AWSPREVIOUS: AWSCURRENT } });
+      const secret = secretOf(client);
+      const { AWSPENDING, AWSCURRENT } = secret.stages;
+      if (AWSPENDING !== undefined) secret.stages = { AWSCURRENT: AWSPENDING, AWSPREVIOUS: AWSCURRENT };
     },
 
     rollBack(client: string) {
-      const { stages, ...rest } = secretOf(client);
-      const { AWSCURRENT, AWSPREVIOUS } = stages;
-      if (AWSPREVIOUS === undefined) return;
-      secrets.set(client, { ...rest, stages: { ...stages, AWSCURRENT: AWSPREVIOUS, AWSPREVIOUS: AWSCURRENT } });
+      const secret = secretOf(client);
+      const { AWSCURRENT, AWSPREVIOUS, ...rest } = secret.stages;
+      if (AWSPREVIOUS !== undefined) secret.stages = { ...rest, AWSCURRENT: AWSPREVIOUS, AWSPREVIOUS: AWSCURRENT };
     },
 
     setDeleted(client: string, isDeleted: boolean) {
-      const { deletedAt, ...rest } = secretOf(client);
-      secrets.set(client, { ...rest, deletedAt: isDeleted ? (deletedAt ?? clock.now()) : undefined });
+      const secret = secretOf(client);
+      secret.deletedAt = isDeleted ? (secret.deletedAt ?? clock.now()) : undefined;
     },
 
     setNamed(pair: Pair, isNamed: boolean) {
@@ -144,21 +129,22 @@ export function createModelWorld(clock: VirtualClock) {
       const versionId = stages[stage];
       if (versionId === undefined) return { outcome: 'missing' };
       const services = SERVICES.filter((service) => !unnamedAt.has(pairKey({ client, service })));
-      const text = new Redacted(JSON.stringify({ client_id: client, secret: `secret of ${versionId}`, services }));
-      return { outcome: 'found', secret: { versionId, stage, text } };
+      return found(versionId, { client_id: client, secret: `secret of ${versionId}`, services }, stage);
     },
 
     /** What the service answers to a token request, the token in it, and how long that is said to live. */
-    answer(pair: Pair, version: string): Reply {
-      const mood = moodOf(pair.service);
-      if (mood.fault !== undefined) return { answer: faultyAnswer(mood.fault, clock.now()), toldMs: 0 };
-      if (unwelcomeTo(pair).has(version)) return { answer: rejection(version), toldMs: 0 };
+    answer(pair: Pair, version: string): { answer: TokenExchange | Problem; handOut?: HandOut; toldMs: number } {
+      const { fault, repeats, lifetimeSeconds } = moodOf(pair.service);
+      if (fault !== undefined) return { answer: FAULTS[fault](clock.now()), toldMs: 0 };
+      // Both ways of saying it.
+      const rejection = version.endsWith('2') ? exchange(400, { error: 'invalid_client' }) : exchange(401, {});
+      if (unwelcome.has(`${pairKey(pair)} ${version}`)) return { answer: rejection, toldMs: 0 };
 
       const last = lastHandOuts.get(pairKey(pair));
-      const isRepeated = mood.repeats && last !== undefined && last.endsAt - clock.now() >= 1_000;
-      const handOut = isRepeated ? last : newHandOut(pair, version, mood.lifetimeSeconds || UNTOLD_SECONDS);
+      const isRepeated = repeats && last !== undefined && last.endsAt - clock.now() >= 1_000;
+      const handOut = isRepeated ? last : newHandOut(pair, version, lifetimeSeconds || UNTOLD_SECONDS);
       lastHandOuts.set(pairKey(pair), handOut);
-      const isTold = mood.lifetimeSeconds > 0;
+      const isTold = lifetimeSeconds > 0;
       const seconds = isTold ? Math.floor((handOut.endsAt - clock.now()) / 1_000) : UNTOLD_SECONDS;
       const members = { access_token: handOut.text, ...(isTold && { expires_in: seconds }) };
       return { answer: exchange(200, members), handOut, toldMs: seconds * 1_000 };
@@ -175,41 +161,7 @@ export function createModelWorld(clock: VirtualClock) {
     tokens += 1;
     // Its fingerprint is its beginning.
     const text = `${tokens.toString(36).padStart(4, '0')}.${pairKey(pair)}.${version}`;
-    return { text, pair, version, endsAt: clock.now() + lifetimeSeconds * 1_000 };
-  }
-}
-
-function versionName(client: string, n: number): string {
-  return `${client}-${n}`;
-}
-
-/** Both ways of saying it. */
-function rejection(version: string): TokenExchange {
-  return version.endsWith('2') ? exchange(400, { error: 'invalid_client' }) : exchange(401, {});
-}
-
-function faultyAnswer(fault: ServiceFault, now: number): TokenExchange | Problem {
-  switch (fault) {
-    case 'connection refused':
-      return new Problem('token-endpoint-unavailable', 'connection refused');
-    case 'silence':
-      return new Problem('token-endpoint-timeout', 'no answer in time');
-    case '503':
-      return exchange(503, {});
-    case '429 for seconds':
-      return exchange(429, {}, { 'retry-after': '20' });
-    case '429 until a date':
-      return exchange(429, {}, { 'retry-after': new Date(now + 90_000).toUTCString() });
-    case '429 for an hour':
-      return exchange(429, {}, { 'retry-after': '3600' });
-    case 'odd body':
-      return exchange(200, { greeting: 'hello' });
-    case 'redirect':
-      return exchange(302, {}, { location: 'https://elsewhere.example.com' });
-    case 'not found':
-      return exchange(404, {});
-    case 'error in a 200':
-      return exchange(200, { error: 'invalid_client' });
+    return { text, pair, endsAt: clock.now() + lifetimeSeconds * 1_000 };
   }
 }
 

@@ -1,17 +1,14 @@
 import { newTrace, type Trace } from '../../functions/broker/audit.ts';
 import type { CheckResult } from '../../functions/broker/check-credential.ts';
-import type { ReadSecret } from '../../functions/broker/credential/secret.ts';
 import type { CheckRequest, IssueRequest } from '../../functions/broker/http/request.ts';
 import type { Issue } from '../../functions/broker/pair/decision.ts';
 import type { ServiceName } from '../../functions/broker/pair/pair.ts';
-import type { PairStore } from '../../functions/broker/pair/store.ts';
+import { Problem } from '../../functions/broker/problem.ts';
 import type { Service } from '../../functions/broker/service.ts';
 import type { TokenBroker } from '../../functions/broker/token-broker.ts';
-import { ISSUE_REQUEST, SETTINGS_DIGEST, wireBroker } from './broker-world.ts';
+import { ISSUE_REQUEST, wireBroker } from './broker-world.ts';
 import { BILLING, exampleService, START } from './example.ts';
-import { createStoreAccess } from './fleet-store.ts';
-import { createOutside, createSurroundings, type SeenRequest, type Surroundings } from './fleet-surroundings.ts';
-import { createReferencePairStore } from './reference-pair-store.ts';
+import { createOutside, NORMAL, type Surroundings } from './fleet-surroundings.ts';
 import { seededRandom } from './seeded-random.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
@@ -20,8 +17,8 @@ export interface Environment {
   readonly number: number;
   readonly broker: TokenBroker;
   readonly now: () => number;
-  issue(request?: Partial<IssueRequest>, deadlineMs?: number): Promise<Issue>;
-  check(request?: Partial<CheckRequest>, deadlineMs?: number): Promise<CheckResult>;
+  issue(request?: Partial<IssueRequest>): Promise<Issue>;
+  check(request?: Partial<CheckRequest>): Promise<CheckResult>;
   readonly traces: Trace[];
   /** Sets its clock this far from the true time. */
   setClock(skewMs: number): void;
@@ -32,64 +29,47 @@ export interface Environment {
 interface FixedChanges {
   /** Of everything random. */
   readonly seed?: number;
-  readonly service?: Partial<Service>;
-  /** What one of them has of its own. */
+  /** What a service has of its own. */
   readonly services?: Readonly<Record<ServiceName, Partial<Service>>>;
-}
-
-/** What one environment runs. */
-interface Release {
-  /** How far its clock is from the true time. */
-  readonly skewMs?: number;
-  /** Of what it seals. */
-  readonly format?: number;
-  readonly settingsDigest?: string;
+  readonly clock?: VirtualClock;
 }
 
 /** Environments of the real rules around one shared store, one Secrets Manager and one service, on a virtual clock. */
 export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) {
-  const { seed = 1, service: serviceChanges, services: ownChanges = {}, ...rest } = changes;
-  const service = exampleService(serviceChanges);
-  const services = Object.fromEntries(SERVICE_NAMES.map((name) => [name, { ...service, ...ownChanges[name] }]));
-  const surroundings = createSurroundings(rest);
-  const clock = new VirtualClock(START);
-  const shared = createReferencePairStore();
-  const requests: SeenRequest[] = [];
-  const counts = { secretReads: 0, storeCalls: {} as Record<string, number> };
+  const { seed = 1, services: ownChanges = {}, clock = new VirtualClock(START), ...rest } = changes;
+  const services = Object.fromEntries(SERVICE_NAMES.map((name) => [name, exampleService(ownChanges[name])]));
+  const surroundings: Surroundings = { ...NORMAL, ...rest };
+  const outside = createOutside(surroundings, services, clock);
   const random = seededRandom(seed);
-  const outside = createOutside({ surroundings, services, clock, requests });
-  const accessStore = createStoreAccess({ shared, clock, latencyMs: () => surroundings.storeLatencyMs });
   /** By the name with which a call signs its leases: the number of its environment. */
   const owners = new Map<string, number>();
   let environments = 0;
   let idle = { at: START, looks: 0 };
 
-  function createEnvironment({ skewMs = 0, format = 1, settingsDigest = SETTINGS_DIGEST }: Release = {}): Environment {
+  /** `skewMs`: how far its clock is from the true time; `format`: of what it seals. */
+  function createEnvironment({ skewMs = 0, format = 1 } = {}): Environment {
     const number = environments++;
     const state = { isDead: false, skewMs };
     const now = () => {
       noteProgress();
       return clock.now() + state.skewMs;
     };
-    const alive = async <Result>(result: Result): Promise<Result> => (state.isDead ? new Promise(() => {}) : result);
     const sleep = async (ms: number) => {
       await clock.sleep(ms);
-      await alive(undefined);
+      if (state.isDead) await new Promise(() => undefined);
     };
-    const faultOf = (operation: keyof PairStore) => {
-      counts.storeCalls[operation] = (counts.storeCalls[operation] ?? 0) + 1;
-      return surroundings.storeFault?.(operation, number);
-    };
-    const readSecret: ReadSecret = (client, stage, deadline) => {
-      counts.secretReads += 1;
-      return outside.readSecret(client, stage, deadline, { number, now, sleep });
-    };
+    const asker = { number, format, now, sleep };
     const traces: Trace[] = [];
+    const traced = () => {
+      const trace = newTrace();
+      traces.push(trace);
+      return [now() + PATIENCE_MS, trace] as const;
+    };
     const broker = wireBroker({
       services,
-      store: accessStore({ format, now, sleep, faultOf }),
-      readSecret,
-      requestToken: outside.requestToken({ number, now, sleep }),
+      store: outside.storeFor(asker),
+      readSecret: (client, stage, deadline = Infinity) => outside.readSecret(client, stage, deadline, asker),
+      requestToken: outside.requestToken(asker),
       uniqueId: () => {
         const owner = `call-${owners.size + 1}`;
         owners.set(owner, number);
@@ -98,24 +78,15 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
       now,
       sleep,
       random,
-      settingsDigest: () => settingsDigest,
     });
     return {
       number,
       broker,
       now,
       traces,
-      async issue(request = {}, deadlineMs = 14_500) {
-        const trace = newTrace();
-        traces.push(trace);
-        return broker.issue(BILLING, { ...ISSUE_REQUEST, ...request }, now() + deadlineMs, trace);
-      },
-      check(request = {}, deadlineMs = 14_500) {
-        const trace = newTrace();
-        traces.push(trace);
-        const { pair } = ISSUE_REQUEST;
-        return broker.check(BILLING, { pair, stage: 'AWSCURRENT', ...request }, now() + deadlineMs, trace);
-      },
+      issue: async (request = {}) => broker.issue(BILLING, { ...ISSUE_REQUEST, ...request }, ...traced()),
+      check: (request = {}) =>
+        broker.check(BILLING, { pair: ISSUE_REQUEST.pair, stage: 'AWSCURRENT', ...request }, ...traced()),
       setClock(skewMs) {
         state.skewMs = skewMs;
       },
@@ -131,8 +102,55 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
     if (idle.looks > MAX_LOOKS) throw new Error('the rules go round in circles');
   }
 
-  return { surroundings, clock, shared, requests, counts, service, services, owners, createEnvironment };
+  return { ...outside, surroundings, clock, services, owners, createEnvironment };
 }
+
+/** A fleet with this many environments, and what tests of its stories ask of it. */
+export function fleetOf(count: number, changes: Parameters<typeof createFleet>[0] = {}) {
+  const fleet = createFleet(changes);
+  const { clock, counts } = fleet;
+  const environments = Array.from({ length: count }, () => fleet.createEnvironment());
+  return {
+    ...fleet,
+    environments,
+    /** The shared record as it is. */
+    recordNow: () => fleet.shared.peek(ISSUE_REQUEST.pair),
+    /** What each environment answers when all are asked at once. */
+    askAll: (request?: Partial<IssueRequest>): Promise<Answer[]> =>
+      clock.run(Promise.all(environments.map((environment) => ask(environment, request)))),
+    /** What one environment answers, the first if none is given. */
+    askOne: (request?: Partial<IssueRequest>, environment = environments[0] ?? fleet.createEnvironment()) =>
+      clock.run(ask(environment, request)),
+    /** The calls to the store and to Secrets Manager that some work costs. */
+    async callsOf(work: () => Promise<unknown>) {
+      Object.assign(counts, { storeCalls: {}, secretReads: 0 });
+      await work();
+      return counts.secretReads === 0 ? counts.storeCalls : { ...counts.storeCalls, secret: counts.secretReads };
+    },
+  };
+}
+
+/** What one environment answered, and when: by its own clock, and how long that took. */
+export interface Answer {
+  readonly issue?: Issue;
+  readonly problem?: Problem;
+  readonly at: number;
+  readonly waitMs: number;
+}
+
+/** Asks one environment and returns its answer, a problem too. */
+export async function ask({ issue, now }: Environment, request?: Partial<IssueRequest>): Promise<Answer> {
+  const startedAt = now();
+  const given = await issue(request).catch((error: unknown) => {
+    if (error instanceof Problem) return error;
+    throw error;
+  });
+  const told = given instanceof Problem ? { problem: given } : { issue: given };
+  return { ...told, at: now(), waitMs: now() - startedAt };
+}
+
+/** Of one call: a Lambda invocation may last 15 s, and its answer leaves half a second before. */
+export const PATIENCE_MS = 14_500;
 
 /** Far more often than 200 environments ask what time it is at one moment. */
 const MAX_LOOKS = 100_000;

@@ -1,13 +1,8 @@
-import type { CheckRecord, PairAnswer } from '../../functions/broker/health/check-pairs.ts';
+import type { CheckedPair, CheckPair, CheckRecord } from '../../functions/broker/health/check-pairs.ts';
 import type { ProbeAnswer } from '../../functions/broker/health/evaluate.ts';
 import type { Message } from '../../functions/broker/health/messages.ts';
-import {
-  createNotify,
-  NotificationFailure,
-  type NotificationMemories,
-  type NotificationMemory,
-} from '../../functions/broker/health/notify.ts';
-import { createHealthRun, type ListedClient } from '../../functions/broker/health/run.ts';
+import { createNotify, NotificationFailure, type NotificationMemories } from '../../functions/broker/health/notify.ts';
+import { type ClientList, createHealthRun } from '../../functions/broker/health/run.ts';
 import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
 import type { Finding, ProvenBy } from '../../functions/contract.ts';
 import { START } from './example.ts';
@@ -15,9 +10,11 @@ import { seededRandom } from './seeded-random.ts';
 import { VirtualClock } from './virtual-clock.ts';
 
 interface Answer {
-  readonly finding: Finding;
+  readonly finding?: Finding;
+  /** Instead of a finding: why the broker itself has none. */
+  readonly failure?: string;
   readonly provenBy?: ProvenBy;
-  readonly version?: string;
+  readonly version?: string | undefined;
   readonly checkedAt?: number;
   /** How long the broker takes to say it. */
   readonly afterMs?: number;
@@ -25,12 +22,11 @@ interface Answer {
 
 interface World {
   services: readonly string[];
-  clients: readonly ListedClient[];
+  clients: ClientList['clients'];
   intervalMs: number;
   /** What a run may take. */
   timeoutMs: number;
-  /** A text is the word for a failure of the broker itself. */
-  answer: (pair: Pair, checks: number) => Answer | Finding | { readonly failure: string; readonly afterMs?: number };
+  answer: (pair: Pair, checks: number) => Answer | Finding;
   probe: () => ProbeAnswer;
   /** Throws when a message is not sent. */
   notify: (message: Message) => void;
@@ -44,7 +40,7 @@ export function createHealthWorld(changes: Partial<World> = {}) {
     intervalMs: 3_600_000,
     timeoutMs: 720_000,
     answer: () => 'accepted',
-    probe: () => ({ condition: 'denied', said: 'access-denied' }),
+    probe: () => DENIED,
     notify: () => undefined,
     ...changes,
   };
@@ -52,76 +48,81 @@ export function createHealthWorld(changes: Partial<World> = {}) {
   const { now, sleep } = clock;
   const memories = createMemories();
   const messages: Message[] = [];
-  const checks: { readonly pair: Pair; readonly at: number; readonly atOnce: number }[] = [];
-  const probed: Pair[] = [];
+  const probed: { readonly pair: Pair; readonly timeoutMs: number }[] = [];
+  const checks: ((typeof probed)[number] & { readonly at: number; readonly atOnce: number })[] = [];
   const recorded: CheckRecord[] = [];
   const random = seededRandom(1);
   let underWay = 0;
 
-  const checkPair = async (pair: Pair, timeoutMs: number): Promise<PairAnswer> => {
+  const checkPair: CheckPair = async (pair, timeoutMs) => {
     underWay += 1;
-    checks.push({ pair, at: now(), atOnce: underWay });
+    checks.push({ pair, timeoutMs, at: now(), atOnce: underWay });
     const answered = world.answer(pair, checks.length);
-    const answer = typeof answered === 'string' ? { finding: answered } : answered;
-    const { afterMs = 100 } = answer;
+    const answer: Answer = typeof answered === 'string' ? { finding: answered } : answered;
+    const { afterMs = 100, failure, finding = 'accepted', provenBy = 'request' } = answer;
     await sleep(Math.min(afterMs, timeoutMs));
     underWay -= 1;
     if (afterMs > timeoutMs) return { kind: 'failed', failure: 'timeout', retryable: true };
-    if ('failure' in answer) return { kind: 'failed', failure: answer.failure, retryable: true };
-    const { finding, provenBy = 'request', version = 'v1', checkedAt = now() } = answer;
-    return { kind: 'checked', finding, provenBy, version, checkedAt };
+    if (failure !== undefined) return { kind: 'failed', failure, retryable: failure !== 'access-denied' };
+    return { kind: 'checked', version: 'v1', checkedAt: now(), ...answer, finding, provenBy };
   };
   const sendMessage = async (message: Message): Promise<void> => {
-    await sleep(20);
+    await sleep(MESSAGE_MS);
     world.notify(message);
     messages.push(message);
   };
-
-  const newNotify = (store: NotificationMemories = memories.store) =>
+  const notifyWith = (store: NotificationMemories) =>
     createNotify({ environment: 'dev', memories: store, sendMessage, now });
+  const record = (one: CheckRecord) => void recorded.push(one);
+  const dependencies = { services: world.services, checkPair, record, now, sleep };
   const start = (store: NotificationMemories = memories.store) =>
     createHealthRun({
-      services: world.services,
+      ...dependencies,
       intervalMs: world.intervalMs,
       listClients: async () => ({ clients: world.clients, ignored: [] }),
-      checkPair,
-      askAsProbe: async (pair) => {
-        probed.push(pair);
+      askAsProbe: async (pair, timeoutMs) => {
+        probed.push({ pair, timeoutMs });
         return world.probe();
       },
       memories: store,
-      notify: newNotify(store),
+      notify: notifyWith(store),
       hasSubscriber: async () => true,
-      record: (record) => void recorded.push(record),
-      now,
-      sleep,
       random,
     })(now() + world.timeoutMs);
+  const subjectsOf = async <Result extends object>(work: Promise<Result>) => {
+    const before = messages.length;
+    const result = await clock.run(work);
+    return { ...result, subjects: messages.slice(before).map(({ subject }) => subject) };
+  };
 
   return {
-    world,
-    clock,
-    memories,
-    messages,
-    checks,
-    probed,
-    recorded,
-    newNotify,
-    start,
+    ...{ world, clock, memories, messages, checks, probed, recorded, dependencies, start },
+    notify: notifyWith(memories.store),
     /** One run after the interval since the last one, and what it sent. */
     run: async () => {
-      const before = messages.length;
-      const result = await clock.run(start());
+      const result = await subjectsOf(start());
       await clock.advance(world.intervalMs);
-      return { ...result, subjects: messages.slice(before).map(({ subject }) => subject) };
+      return result;
     },
+    /** Tells what an event found out about pairs, and gives what came of it. */
+    tell: (checked: readonly CheckedPair[], { store = memories.store, timeMs = 600_000 } = {}) =>
+      subjectsOf(notifyWith(store)({ kind: 'client', service: SERVICE, checked }, now() + timeMs)),
   };
 }
 
 export const SERVICE = 'customer-insights';
+export const DENIED: ProbeAnswer = { condition: 'denied', said: 'access-denied' };
+/** How long it takes to send those that are sent at once. */
+export const MESSAGE_MS = 20;
 
-export function clientsNamed(count: number): ListedClient[] {
+export function clientsNamed(count: number) {
   return Array.from({ length: count }, (_, index) => ({ client: `client-${index}` }));
+}
+
+/** A pair as a check found it. */
+export function found(client: string, finding: Finding, at = START, changes: Partial<CheckedPair> = {}): CheckedPair {
+  const pair = { client, service: SERVICE };
+  return { pair, finding, provenBy: 'request', version: 'v1', checkedAt: at, at, ...changes };
 }
 
 /** Answers for single pairs, by key; all others are accepted. */
@@ -129,34 +130,32 @@ export function except(answers: Readonly<Record<string, Answer | Finding>>): Wor
   return (pair) => answers[pairKey(pair)] ?? 'accepted';
 }
 
-/** Memories as DynamoDB keeps them: written under a condition, and after a moment. */
+/** Memories as DynamoDB keeps them: written under a condition. */
 function createMemories() {
-  const items = new Map<string | undefined, NotificationMemory>();
-  const empty: NotificationMemory = { entries: new Map(), revision: 0 };
-  const writes: NotificationMemory[] = [];
+  const items = new Map<string | undefined, Awaited<ReturnType<NotificationMemories['read']>>>();
+  const memoryOf = (service: string | undefined) => items.get(service) ?? { entries: new Map(), revision: 0 };
   let failures = 0;
+  let writes = 0;
   const failIfTold = () => {
-    if (failures <= 0) return;
-    failures -= 1;
-    throw new NotificationFailure('memory-unavailable');
+    if (failures-- > 0) throw new NotificationFailure('memory-unavailable');
   };
   const store: NotificationMemories = {
     read: async (service) => {
       failIfTold();
-      return items.get(service) ?? empty;
+      return memoryOf(service);
     },
     write: async (service, memory) => {
       failIfTold();
-      if ((items.get(service) ?? empty).revision !== memory.revision - 1) return false;
+      if (memoryOf(service).revision !== memory.revision - 1) return false;
       items.set(service, memory);
-      writes.push(memory);
+      writes += 1;
       return true;
     },
   };
   return {
     store,
-    items,
-    writes,
+    writes: () => writes,
+    entries: () => memoryOf(SERVICE).entries,
     fail: (calls: number) => {
       failures = calls;
     },

@@ -1,21 +1,15 @@
 import type { Deployed } from './cloudformation.ts';
-import type { Policies } from './iam.ts';
-import { parsePolicy, type Statement } from './iam-policy.ts';
+import { type Policies, parsePolicy, type Statement } from './iam.ts';
 
 /** The policies of a deployed stack, and those of roles that are not in it, by their ARNs. */
 export function policiesOf(stack: readonly Deployed[], others: Readonly<Record<string, unknown>> = {}): Policies {
-  const ofRoles = new Map([
-    ...Object.entries(others).map(([arn, document]) => [arn, parsePolicy(document)] as const),
-    ...stack
-      .filter(({ type }) => type === 'AWS::IAM::Role')
-      .map((role) => [role.arn, ownPolicies(role, stack)] as const),
-  ]);
   const ofResources = stack.flatMap((resource) => resourcePolicies(resource, stack));
   return {
     ofRole: (arn) => {
-      const statements = ofRoles.get(arn);
-      if (statements === undefined) throw new Error(`Who is ${arn}?`);
-      return statements;
+      const role = stack.find((one) => one.arn === arn);
+      if (role !== undefined) return ownPolicies(role, stack);
+      if (others[arn] === undefined) throw new Error(`Who is ${arn}?`);
+      return parsePolicy(others[arn]);
     },
     ofResource: (arn) => ofResources.filter(({ resource }) => resource === arn).flatMap(({ statements }) => statements),
   };
@@ -31,20 +25,20 @@ function ownPolicies({ ref, properties }: Deployed, stack: readonly Deployed[]):
 }
 
 /** Types whose policy says who may use a resource: where the policy is, and which resources it is about, if not its own. */
-const POLICIES: Readonly<Record<string, { readonly document: string; readonly about?: string }>> = {
-  'AWS::KMS::Key': { document: 'KeyPolicy' },
-  'AWS::IAM::Role': { document: 'AssumeRolePolicyDocument' },
-  'AWS::SNS::TopicPolicy': { document: 'PolicyDocument', about: 'Topics' },
-  'AWS::SQS::QueuePolicy': { document: 'PolicyDocument', about: 'Queues' },
-  'AWS::S3::BucketPolicy': { document: 'PolicyDocument', about: 'Bucket' },
-  'AWS::SecretsManager::ResourcePolicy': { document: 'ResourcePolicy', about: 'SecretId' },
+const POLICIES: Readonly<Record<string, readonly [document: string, about?: string]>> = {
+  'AWS::KMS::Key': ['KeyPolicy'],
+  'AWS::IAM::Role': ['AssumeRolePolicyDocument'],
+  'AWS::SNS::TopicPolicy': ['PolicyDocument', 'Topics'],
+  'AWS::SQS::QueuePolicy': ['PolicyDocument', 'Queues'],
+  'AWS::S3::BucketPolicy': ['PolicyDocument', 'Bucket'],
+  'AWS::SecretsManager::ResourcePolicy': ['ResourcePolicy', 'SecretId'],
 };
 
 function resourcePolicies({ id, type, arn, properties }: Deployed, stack: readonly Deployed[]) {
   if (type === 'AWS::Lambda::Permission') {
     return [{ resource: `${properties.FunctionName}`, statements: permission(properties) }];
   }
-  const { document, about } = POLICIES[type] ?? {};
+  const [document, about] = POLICIES[type] ?? [];
   if (document !== undefined) {
     const refs = about === undefined ? [] : [properties[about]].flat();
     const arns = about === undefined ? [arn] : refs.map((ref) => stack.find((one) => one.ref === ref)?.arn);
@@ -56,11 +50,7 @@ function resourcePolicies({ id, type, arn, properties }: Deployed, stack: readon
   return [];
 }
 
-/**
- * The statement that Lambda adds to a function's policy.
- *
- * @see https://docs.aws.amazon.com/lambda/latest/api/API_AddPermission.html
- */
+/** The statement that Lambda adds to a function's policy (AddPermission). */
 function permission({ Action, FunctionName, Principal, ...only }: Deployed['properties']): readonly Statement[] {
   const conditions = Object.entries(only).map(([name, value]) => {
     const [operator, key] = PERMISSION_CONDITIONS[name] ?? [];
@@ -80,6 +70,5 @@ function permission({ Action, FunctionName, Principal, ...only }: Deployed['prop
 const PERMISSION_CONDITIONS: Readonly<Record<string, readonly [operator: string, key: string]>> = {
   FunctionUrlAuthType: ['StringEquals', 'lambda:FunctionUrlAuthType'],
   InvokedViaFunctionUrl: ['Bool', 'lambda:InvokedViaFunctionUrl'],
-  SourceAccount: ['StringLike', 'aws:SourceAccount'],
   SourceArn: ['ArnLike', 'aws:SourceArn'],
 };

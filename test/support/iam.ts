@@ -1,17 +1,17 @@
-import { accountOf, arnMatches, type Context, conditionsHold, globMatches } from './iam-conditions.ts';
-import type { Statement } from './iam-policy.ts';
+import { z } from 'zod';
 
 /** One request to AWS, as IAM sees it. */
 export interface Request {
-  /** The service is one by itself, not on behalf of a role. */
-  readonly requester:
-    | { readonly kind: 'role'; readonly arn: string }
-    | { readonly kind: 'service'; readonly name: string };
+  /** The ARN of a role, or the name of a service that asks by itself. */
+  readonly requester: string;
   readonly action: string;
   /** An ARN, or `*` for an action that knows no resource. */
   readonly resource: string;
+  /** What the request tells about itself, by condition key; a list for the keys that have many values. */
   readonly context?: Context;
 }
+
+export type Context = Readonly<Record<string, string | readonly string[]>>;
 
 /** All policies that could have a say. */
 export interface Policies {
@@ -36,82 +36,144 @@ export interface Policies {
  */
 export function isAllowed(policies: Policies, request: Request): boolean {
   const { requester, action, resource } = request;
-  const guard = requester.kind === 'role' ? (policies.ofOrganization ?? []) : [];
-  const own = requester.kind === 'role' ? policies.ofRole(requester.arn) : [];
-  const ofIdentity = own.filter((statement) => applies(statement, request));
-  const ofResource = policies.ofResource(resource).filter((statement) => applies(statement, request));
-  const ofOrganization = guard.filter((statement) => applies(statement, request));
-  if ([...ofOrganization, ...ofIdentity, ...ofResource].some(({ Effect }) => Effect === 'Deny')) return false;
+  const [own, guard] = isRole(requester) ? [policies.ofRole(requester), policies.ofOrganization ?? []] : [[], []];
+  const applying = (statements: readonly Statement[]) => statements.filter((statement) => applies(statement, request));
+  const [ofIdentity, ofResource] = [applying(own), applying(policies.ofResource(resource))];
+  if ([...applying(guard), ...ofIdentity, ...ofResource].some(({ Effect }) => Effect === 'Deny')) return false;
 
-  const says = (wanted: 'itself' | 'account') =>
-    ofResource.some(({ Principal }) => principalMatch(Principal, requester) === wanted);
-  const identityAllows = ofIdentity.length > 0;
-  if (requester.kind === 'service') return says('itself');
-  if (resource !== '*' && accountOf(requester.arn) !== accountOf(resource))
-    return identityAllows && (says('itself') || says('account'));
-  if (says('itself')) return true;
-  return identityAllows && (says('account') || !decidesItself(action));
+  const named = ofResource.map(({ Principal }) => principalMatch(Principal, requester));
+  if (!isRole(requester)) return named.includes('itself');
+  if (resource !== '*' && accountOf(requester) !== accountOf(resource))
+    return ofIdentity.length > 0 && named.length > 0;
+  if (named.includes('itself')) return true;
+  // A key and a role let in only principals that their own policy allows, be it by naming their account.
+  const decidesItself = action.startsWith('kms:') || action === 'sts:AssumeRole';
+  return ofIdentity.length > 0 && (named.includes('account') || !decidesItself);
 }
 
-/** A key and a role let in only principals that their own policy allows, be it by naming their account. */
-function decidesItself(action: string): boolean {
-  return action.startsWith('kms:') || action === 'sts:AssumeRole';
+function isRole(requester: string): boolean {
+  return requester.startsWith('arn:');
 }
 
 function applies({ Principal, Action, Resource, Condition }: Statement, request: Request): boolean {
-  const { requester, action, resource, context = {} } = request;
+  const { requester, action, resource, context } = request;
   return (
     (Principal === undefined || principalMatch(Principal, requester) !== undefined) &&
     // Actions know no upper and lower case.
     Action.some((pattern) => globMatches(pattern.toLowerCase(), action.toLowerCase())) &&
     (Resource === undefined || Resource.some((pattern) => arnMatches(pattern, resource))) &&
-    conditionsHold(Condition, { ...globalContext(requester), ...context })
+    conditionsHold(Condition, { 'aws:SecureTransport': 'true', 'aws:PrincipalArn': requester, ...context })
   );
 }
 
-/**
- * How a policy's principals name the requester: itself, or only its account, which then decides by its own policies.
- *
- * @see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements_principal.html
- */
-function principalMatch(
-  principal: Statement['Principal'],
-  requester: Request['requester'],
-): 'itself' | 'account' | undefined {
+/** How a policy's principals name the requester: itself, or only its account, which then decides by its own policies. */
+function principalMatch(principal: Statement['Principal'], requester: string): 'itself' | 'account' | undefined {
   if (principal === undefined) return undefined;
-  if ('Service' in principal) {
-    return requester.kind === 'service' && principal.Service.includes(requester.name) ? 'itself' : undefined;
-  }
+  if ('Service' in principal) return principal.Service.includes(requester) ? 'itself' : undefined;
   const unknown = principal.AWS.find((name) => !PRINCIPAL.test(name));
   if (unknown !== undefined) throw new Error(`A principal ${unknown}`);
-  if (principal.AWS.includes('*')) return 'itself';
-  if (requester.kind === 'service') return undefined;
-  if (principal.AWS.includes(requester.arn)) return 'itself';
+  if (principal.AWS.includes('*') || principal.AWS.includes(requester)) return 'itself';
   const accounts = principal.AWS.map((name) => PRINCIPAL.exec(name)?.groups?.account);
-  return accounts.includes(accountOf(requester.arn)) ? 'account' : undefined;
+  return isRole(requester) && accounts.includes(accountOf(requester)) ? 'account' : undefined;
 }
 
 /** Every principal, an account by its number or its root, or one role. */
 const PRINCIPAL = /^(?:\*|(?:arn:[a-z-]+:iam::)?(?<account>\d{12})(?::root)?|arn:[a-z-]+:iam::\d{12}:role\/[^*?]+)$/;
 
-/** What AWS tells of every request. */
-function globalContext(requester: Request['requester']): Context {
-  const context = { 'aws:SecureTransport': 'true', 'aws:PrincipalIsAWSService': `${requester.kind === 'service'}` };
-  if (requester.kind === 'service') return { ...context, 'aws:PrincipalServiceName': requester.name };
-  return { ...context, 'aws:PrincipalArn': requester.arn, 'aws:PrincipalAccount': accountOf(requester.arn) };
+/**
+ * Whether a request meets every condition of a statement. Throws for an operator that it does not know.
+ *
+ * @see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_condition-logic-multiple-context-keys-or-values.html
+ */
+export function conditionsHold(conditions: Statement['Condition'], context: Context): boolean {
+  const values = new Map(Object.entries(context).map(([key, value]) => [key.toLowerCase(), value]));
+  return Object.entries(conditions).every(([operator, keys]) =>
+    Object.entries(keys).every(([key, wanted]) => {
+      const [matches, { absent = false, not = false, all = false } = {}] = OPERATORS[operator] ?? [];
+      if (matches === undefined) throw new Error(`A condition operator ${operator}`);
+      const value = values.get(key.toLowerCase());
+      if (value === undefined) return absent;
+      if (!all && typeof value !== 'string') throw new Error(`${operator} for many values`);
+      return [value].flat().every((one) => wanted.some((pattern) => matches(pattern, one)) !== not);
+    }),
+  );
 }
 
-/** What AWS checks when a Function URL is called: both must be allowed. */
-export function callUrl(role: string, functionArn: string): readonly Request[] {
-  const asked = { requester: { kind: 'role', arn: role }, resource: functionArn } as const;
-  return [
-    { ...asked, action: 'lambda:InvokeFunctionUrl', context: { 'lambda:FunctionUrlAuthType': 'AWS_IAM' } },
-    { ...asked, action: 'lambda:InvokeFunction', context: { 'lambda:InvokedViaFunctionUrl': 'true' } },
-  ];
+type Matches = (pattern: string, value: string) => boolean;
+
+/** The operators that the policies here have; `absent` is what they say of a key that the request does not have. */
+const OPERATORS: Readonly<Record<string, readonly [Matches, { absent: true; not?: true; all?: true }?]>> = {
+  StringEquals: [(pattern, value) => withoutVariable(pattern) === value],
+  // Both take wildcards.
+  ArnEquals: [arnMatches],
+  ArnLike: [arnMatches],
+  ArnNotEquals: [arnMatches, { absent: true, not: true }],
+  Bool: [(pattern, value) => pattern === value],
+  BoolIfExists: [(pattern, value) => pattern === value, { absent: true }],
+  'ForAllValues:StringLike': [globMatches, { absent: true, all: true }],
+};
+
+/** ARNs are compared part by part, so that a wildcard never reaches into the next part; the sixth is the rest. */
+function arnMatches(pattern: string, arn: string): boolean {
+  if (pattern === '*') return true;
+  if (!isRole(arn)) return false;
+  const parts = arnParts(arn);
+  return arnParts(pattern).every((part, index) => globMatches(part, parts[index] ?? ''));
 }
 
-/** What AWS checks when a function is invoked past its URL, with any event. */
-export function invoke(role: string, functionArn: string): Request {
-  const context = { 'lambda:InvokedViaFunctionUrl': 'false' };
-  return { requester: { kind: 'role', arn: role }, action: 'lambda:InvokeFunction', resource: functionArn, context };
+function accountOf(arn: string): string {
+  return arnParts(arn)[4] ?? '';
 }
+
+function arnParts(arn: string): readonly string[] {
+  const parts = arn.split(':');
+  if (parts[0] !== 'arn' || parts.length < 6) throw new Error(`Not an ARN: ${arn}`);
+  return [...parts.slice(0, 5), parts.slice(5).join(':')];
+}
+
+/** Whether `*` (any characters) and `?` (one) make a pattern into the text. */
+function globMatches(pattern: string, text: string): boolean {
+  const escaped = withoutVariable(pattern).replace(/[.+^$(){}|[\]\\]/g, '\\$&');
+  return new RegExp(`^${escaped.replaceAll('*', '.*').replaceAll('?', '.')}$`, 's').test(text);
+}
+
+function withoutVariable(pattern: string): string {
+  if (pattern.includes('${')) throw new Error(`A policy variable: ${pattern}`);
+  return pattern;
+}
+
+/** A statement of a policy, with every list in it as a list. */
+export type Statement = z.output<typeof statement>;
+
+/**
+ * Reads a policy whose intrinsics are resolved. Throws for what it does not know, `NotAction` and its like included: an
+ * element that is passed over would change what the policy means.
+ */
+export function parsePolicy(document: unknown): readonly Statement[] {
+  return policy.parse(document).Statement;
+}
+
+function oneOrMore<Item extends z.ZodType>(item: Item) {
+  return z.preprocess((value) => (Array.isArray(value) ? value : [value]), z.array(item));
+}
+
+const texts = oneOrMore(z.union([z.string(), z.boolean().transform(String)]));
+const everyPrincipal = z.literal('*').transform(() => ({ AWS: ['*'] }));
+
+const statement = z.strictObject({
+  Sid: z.string().optional(),
+  Effect: z.enum(['Allow', 'Deny']),
+  /** Absent in an identity's own policy. */
+  Principal: z.union([everyPrincipal, z.strictObject({ AWS: texts }), z.strictObject({ Service: texts })]).optional(),
+  Action: texts,
+  /** Absent in a role's trust policy. */
+  Resource: texts.optional(),
+  Condition: z.record(z.string(), z.record(z.string(), texts)).default({}),
+});
+
+const policy = z.strictObject({
+  // The older version knows no policy variables, and no stack here uses it.
+  Version: z.literal('2012-10-17'),
+  Id: z.string().optional(),
+  Statement: oneOrMore(statement),
+});

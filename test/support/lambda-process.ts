@@ -6,33 +6,18 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** A function of a template, deployed to a process of this machine. */
-export interface LambdaProcess {
-  /** Calls the handler and gives what it returned; throws what it threw. */
-  readonly invoke: (event: unknown) => Promise<unknown>;
-  /** All that it wrote. */
-  readonly written: () => string;
-  readonly stop: () => Promise<void>;
-}
+export type LambdaProcess = Awaited<ReturnType<typeof startLambda>>;
 
 interface LambdaFunction {
   /** The files of its code asset. */
   readonly asset: Readonly<Record<string, string>>;
   /** Its resource in the template, with all references resolved. */
-  readonly properties: {
-    readonly FunctionName: string;
-    readonly Handler: string;
-    readonly MemorySize: number;
-    readonly Timeout: number;
-  };
+  readonly properties: Readonly<Record<'FunctionName' | 'Handler', string> & Record<'MemorySize' | 'Timeout', number>>;
   /** Those that the template gives it. */
   readonly variables: Readonly<Record<string, string>>;
   readonly region: string;
   /** What Lambda gives it of its role. */
-  readonly credentials: {
-    readonly accessKeyId: string;
-    readonly secretAccessKey: string;
-    readonly sessionToken: string;
-  };
+  readonly credentials: Readonly<Record<'accessKeyId' | 'secretAccessKey' | 'sessionToken', string>>;
   /** Where this machine's AWS is: `AWS_ENDPOINT_URL_…`. */
   readonly endpoints: Readonly<Record<string, string>>;
 }
@@ -41,7 +26,7 @@ interface LambdaFunction {
  * Starts a function from its code asset alone, where nothing is installed, with the variables of the template, those that
  * Lambda itself sets, and no others. Throws with what the process wrote when it does not come up.
  */
-export async function startLambda(lambdaFunction: LambdaFunction): Promise<LambdaProcess> {
+export async function startLambda(lambdaFunction: LambdaFunction) {
   const { asset, properties } = lambdaFunction;
   const directory = mkdtempSync(path.join(tmpdir(), 'token-broker-test-'));
   for (const [name, content] of Object.entries(asset)) writeFileSync(path.join(directory, name), content);
@@ -70,11 +55,13 @@ export async function startLambda(lambdaFunction: LambdaFunction): Promise<Lambd
 
   await call(0);
   return {
-    invoke(event) {
+    /** Calls the handler and gives what it returned; throws what it threw. */
+    invoke(event: unknown): Promise<unknown> {
       const id = calls.size;
       child.send(JSON.stringify({ id, event, timeoutMs: properties.Timeout * 1_000 }));
       return call(id);
     },
+    /** All that it wrote. */
     written: () => chunks.join(''),
     async stop() {
       child.kill('SIGKILL');

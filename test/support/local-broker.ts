@@ -1,31 +1,17 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { SigningKey } from '../../bin/local/function-url/sigv4.ts';
+import { listen } from '../../bin/local/loopback.ts';
 import type { Pair } from '../../functions/broker/pair/pair.ts';
 import { send } from './requests.ts';
-import { type Signer, sign } from './signers.ts';
+import { sign } from './signers.ts';
 
-export interface LocalBrokerProcess {
-  readonly url: string;
-  /** What it printed up to now, the greeting first. */
-  readonly output: Output;
-  /** Presses Ctrl-C and waits for the end. */
-  readonly end: () => Promise<Ended>;
-}
-
-interface Output {
-  stdout: string;
-  stderr: string;
-}
-
-interface Ended extends Readonly<Output> {
-  readonly exitCode: number | null;
-  readonly signal: NodeJS.Signals | null;
-}
+export type LocalBrokerProcess = Awaited<ReturnType<typeof startLocalBroker>>;
 
 interface Options {
   readonly args?: readonly string[];
@@ -35,7 +21,7 @@ interface Options {
 }
 
 /** Runs what `npm start` runs as a process of its own, and waits until it says that it is ready. */
-export async function startLocalBroker(options: Options = {}): Promise<LocalBrokerProcess> {
+export async function startLocalBroker(options: Options = {}) {
   const { child, output, ended } = launch(options);
   const ready = new Promise<string>((resolve) => {
     child.stdout.on('data', () => {
@@ -44,10 +30,14 @@ export async function startLocalBroker(options: Options = {}): Promise<LocalBrok
       if (url !== undefined) resolve(url);
     });
   });
-  const url = await Promise.race([ready, ended.then(failToStart)]);
+  const failed = ended.then(({ exitCode, stderr }) => {
+    throw new Error(`The broker ended with ${exitCode} before it was ready: ${stderr}`);
+  });
   return {
-    url,
+    url: await Promise.race([ready, failed]),
+    /** What it printed up to now, the greeting first. */
     output,
+    /** Presses Ctrl-C and waits for the end. */
     end: () => {
       child.kill('SIGINT');
       return ended;
@@ -56,7 +46,7 @@ export async function startLocalBroker(options: Options = {}): Promise<LocalBrok
 }
 
 /** Runs what `npm start` runs where it ends by itself. */
-export function runLocalBroker(options: Options = {}): Promise<Ended> {
+export function runLocalBroker(options: Options = {}) {
   return launch(options).ended;
 }
 
@@ -70,13 +60,13 @@ function launch({ args = [], config, env = {} }: Options) {
   const isolated = { PORT: '0', HOME: folder, AWS_EC2_METADATA_DISABLED: 'true' };
   const child = spawn(process.execPath, [...WATCHED, PROGRAM, ...options], { env: { ...isolated, ...env } });
   running.add(child);
-  const output: Output = { stdout: '', stderr: '' };
+  const output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
     child[name].setEncoding('utf8').on('data', (text: string) => {
       output[name] += text;
     });
   }
-  const ended: Promise<Ended> = once(child, 'close').then(([exitCode, signal]) => {
+  const ended = once(child, 'close').then(([exitCode, signal]) => {
     running.delete(child);
     rmSync(folder, { recursive: true });
     return { exitCode, signal, ...output };
@@ -90,10 +80,6 @@ process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-function failToStart({ exitCode, stderr }: Ended): never {
-  throw new Error(`The broker ended with ${exitCode} before it was ready: ${stderr}`);
-}
-
 /** Ends the process upon an answer that docs/openapi.yaml does not describe. */
 const WATCHED = ['--import', new URL('./contract-preload.ts', import.meta.url).href];
 
@@ -104,47 +90,42 @@ export async function ask(
   { url }: LocalBrokerProcess,
   caller: SigningKey,
   pair: Pair,
-  signer: Signer = 'aws4fetch',
 ): Promise<{ readonly status: number | undefined; readonly json: ReturnType<typeof JSON.parse> }> {
   const headers = { 'content-type': 'application/json' };
   const request = { method: 'POST', url: `${url}/token`, headers, body: JSON.stringify(pair) };
-  const { status, body } = await send({ ...request, headers: await sign(signer, request, caller, new Date()) });
+  const { status, body } = await send({ ...request, headers: await sign('aws4fetch', request, caller, new Date()) });
   return { status, json: JSON.parse(body) };
 }
 
 /** Where the services' stand-in is, as the greeting tells it. */
-export function tokenServiceUrl({ output }: LocalBrokerProcess): string {
-  return printed(output, /^The services' stand-in is (\S+)$/m);
+export function tokenServiceUrl(broker: LocalBrokerProcess): string {
+  return printed(broker, /^The services' stand-in is (\S+)$/m);
 }
 
 /** Where the page is, as the greeting tells it. */
-export function pageUrl({ output }: LocalBrokerProcess): string {
-  return printed(output, /^watch and try it on (\S+)$/m);
-}
-
-/** The command that the greeting offers to ask with curl. */
-export function curlCommand({ output }: LocalBrokerProcess): string {
-  return printed(output, /^ {2}(curl .*)$/m);
-}
-
-/** The lines that the greeting offers for another terminal. */
-export function shellCommands({ output }: LocalBrokerProcess): string {
-  return printed(output, /^Or in another terminal .*:\n((?: {2}.*\n)+)/m);
-}
-
-/** The lines that the greeting offers after those, to look after the clients. */
-export function operatorCommands({ output }: LocalBrokerProcess): string {
-  return printed(output, /^Then look after the clients .*:\n((?: {2}.*\n)+)/m);
+export function pageUrl(broker: LocalBrokerProcess): string {
+  return printed(broker, /^watch and try it on (\S+)$/m);
 }
 
 /** The variables of the `export` line of the greeting. */
-export function printedVariables({ output }: LocalBrokerProcess): Readonly<Record<string, string>> {
-  const words = printed(output, /^ {2}export (.*)$/m).matchAll(/(\w+)=(?:'([^']*)'|(\S+))/g);
+export function printedVariables(broker: LocalBrokerProcess): Readonly<Record<string, string>> {
+  const words = printed(broker, /^ {2}export (.*)$/m).matchAll(/(\w+)=(?:'([^']*)'|(\S+))/g);
   return Object.fromEntries([...words].map(([, name = '', quoted, value = '']) => [name, quoted ?? value]));
 }
 
-function printed({ stdout }: Output, pattern: RegExp): string {
+/** What of the output is in the first group of a pattern. */
+export function printed({ output: { stdout } }: LocalBrokerProcess, pattern: RegExp): string {
   const text = pattern.exec(stdout)?.[1];
   if (text === undefined) throw new Error(`${pattern} is not in what was printed:\n${stdout}`);
   return text;
+}
+
+/** The first of so many ports that are free one behind the other, out of reach of those that the system gives away. */
+export async function freePorts(count: number): Promise<number> {
+  for (let first = 20_000 + (process.pid % 1_000) * 10; ; first += count) {
+    const tried = Array.from({ length: count }, () => createServer());
+    const got = await Promise.allSettled(tried.map((server, offset) => listen(server, first + offset)));
+    await Promise.all(tried.map((server) => new Promise((resolve) => server.close(resolve))));
+    if (got.every(({ status }) => status === 'fulfilled')) return first;
+  }
 }

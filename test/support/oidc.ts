@@ -1,28 +1,15 @@
-import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { Provider } from 'oidc-provider';
 import { vi } from 'vitest';
+import { listen, stop } from '../../bin/local/loopback.ts';
 
-export interface OidcProvider {
-  /** Its token endpoint is `/token`. */
-  readonly url: string;
-  /** The client id that a token was issued to. */
-  readonly issuedTo: (token: string) => Promise<string | undefined>;
-  readonly close: () => Promise<void>;
-}
+type Credential = { readonly client_id: string; readonly client_secret: string };
+export type OidcProvider = Awaited<ReturnType<typeof startOidcProvider>>;
 
-interface Options {
-  readonly clients: readonly { readonly client_id: string; readonly client_secret: string }[];
-}
-
-/** An OAuth server on loopback that takes only `client_credentials` with HTTP Basic in the form dialect. */
-export async function startOidcProvider({ clients }: Options): Promise<OidcProvider> {
+/** An OAuth server on loopback, at `/token`, that takes only `client_credentials` with HTTP Basic in the form dialect. */
+export async function startOidcProvider({ clients }: { readonly clients: readonly Credential[] }) {
   const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('The server has no port.');
-  const url = `http://127.0.0.1:${address.port}`;
+  const url = `http://127.0.0.1:${await listen(server, 0)}`;
 
   // It warns that its keys and its memory are for development only, as they are here.
   const warnings = vi.spyOn(console, 'warn').mockReturnValue();
@@ -42,12 +29,8 @@ export async function startOidcProvider({ clients }: Options): Promise<OidcProvi
 
   return {
     url,
-    issuedTo: async (token) => (await provider.ClientCredentials.find(token))?.clientId,
-    async close() {
-      const closed = once(server, 'close');
-      server.close();
-      server.closeAllConnections();
-      await closed;
-    },
+    /** The client id that a token was issued to. */
+    issuedTo: async (token: string) => (await provider.ClientCredentials.find(token))?.clientId,
+    close: () => stop(server),
   };
 }

@@ -1,8 +1,9 @@
 import { newTrace } from '../../functions/broker/audit.ts';
 import type { Call } from '../../functions/broker/pair/decision.ts';
-import type { StoredToken } from '../../functions/broker/pair/record.ts';
+import type { StoredToken, Wait } from '../../functions/broker/pair/record.ts';
 import type { Acquisition } from '../../functions/broker/pair/store.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
+import type { ProblemType } from '../../functions/contract.ts';
 import { exampleService, START } from './example.ts';
 
 /** A call that began at `START` and has ten seconds. */
@@ -51,6 +52,11 @@ export function oldToken(): StoredToken {
     lifetimeSeenMs: 7_200_000,
     refreshAt: START + 3_000_000,
   };
+}
+
+/** A pause or a hold. */
+export function exampleWait(until: number, type: ProblemType = 'token-endpoint-unavailable', step = 1): Wait {
+  return { until, step, problem: { type, detail: 'down' } };
 }
 
 /** A first attempt at the empty record, at `START` for six seconds. */

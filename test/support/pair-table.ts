@@ -1,7 +1,7 @@
 import { createSecretKey } from 'node:crypto';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
-import { createCircuitBreaker } from '../../functions/aws/calls.ts';
+import { type CircuitBreaker, createCircuitBreaker } from '../../functions/aws/calls.ts';
 import { createDynamoDB } from '../../functions/aws/dynamodb.ts';
 import { createHttpsSender } from '../../functions/aws/https/sender.ts';
 import { createPairTable, type Unreadable } from '../../functions/aws/pair-table/table.ts';
@@ -15,6 +15,7 @@ interface Options {
   readonly tableName?: string;
   /** Milliseconds for each call: what a busy machine needs, unless time is what a test is about. */
   readonly callMs?: number;
+  readonly breaker?: CircuitBreaker;
 }
 
 /** The pair table as one environment has it, on the DynamoDB at `endpoint`. */
@@ -27,8 +28,8 @@ function openPairTable(endpoint: string, options: Options = {}) {
   const store = createPairTable({
     dynamodb,
     tableName,
-    sealer: createSealer({ environment: 'dev', keys }),
-    breaker: createCircuitBreaker({ now, connectedMs: callMs, patientMs: callMs }),
+    sealer: createSealer('dev', keys),
+    breaker: options.breaker ?? createCircuitBreaker(now, callMs, callMs),
     now,
     onUnreadable: (reason) => unreadable.push(reason),
   });

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { Sha256 } from '@aws-crypto/sha256-js';
 import { SignatureV4 } from '@smithy/signature-v4';
@@ -27,23 +27,16 @@ export function hasSigner(signer: Signer): boolean {
 
 /** Whether a command ends well. */
 export function runs(command: string, ...args: readonly string[]): boolean {
-  try {
-    execFileSync(command, args, { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
-  }
+  return spawnSync(command, args, { stdio: 'ignore' }).status === 0;
 }
 
 /** The headers to send one request with, signed for Lambda in us-east-1 unless told otherwise. */
 export async function sign(
   signer: Signer,
   request: RequestToSign,
-  credentials: SigningKey,
-  date: Date,
-  scope: SigningScope = LAMBDA,
+  ...how: [SigningKey, Date, SigningScope?]
 ): Promise<SignedHeaders> {
-  const [headers] = await signAll(signer, [request], credentials, date, scope);
+  const [headers] = await signAll(signer, [request], ...how);
   if (headers === undefined) throw new Error(`${signer} signed nothing`);
   return headers;
 }
@@ -52,17 +45,25 @@ export async function sign(
 export async function signAll(
   signer: Signer,
   requests: readonly RequestToSign[],
-  credentials: SigningKey,
+  { accessKeyId, secretAccessKey, sessionToken }: SigningKey,
   date: Date,
-  scope: SigningScope = LAMBDA,
+  scope: SigningScope = { service: 'lambda', region: 'us-east-1' },
 ): Promise<readonly SignedHeaders[]> {
+  const credentials = { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) };
+  const how = { ...scope, credentials };
   const withHost = requests.map((request) => ({
     ...request,
     headers: { ...request.headers, host: new URL(request.url).host },
   }));
-  if (signer === 'botocore') return signWithBotocore(withHost, credentials, date, scope);
-  const signOne = signer === 'aws4fetch' ? signWithAws4fetch : signWithSmithy;
-  return Promise.all(withHost.map((request) => signOne(request, credentials, date, scope)));
+  const datetime = date.toISOString().replace(/[-:]|\.\d+/g, '');
+  if (signer === 'botocore') return signWithBotocore(withHost, { ...how, timestamp: datetime });
+  return Promise.all(
+    withHost.map(async ({ body, ...request }) => {
+      if (signer === '@smithy/signature-v4') return signWithSmithy({ ...request, body }, how, date);
+      const aws4fetch = new AwsV4Signer({ ...request, body: Buffer.from(body), ...credentials, ...scope, datetime });
+      return Object.fromEntries((await aws4fetch.sign()).headers);
+    }),
+  );
 }
 
 export interface SigningScope {
@@ -70,63 +71,22 @@ export interface SigningScope {
   readonly region: string;
 }
 
-const LAMBDA: SigningScope = { service: 'lambda', region: 'us-east-1' };
-
-function signWithBotocore(
-  requests: readonly RequestToSign[],
-  credentials: SigningKey,
-  date: Date,
-  scope: SigningScope,
-): readonly SignedHeaders[] {
-  const input = requests.map((request) => ({
-    ...request,
-    ...scope,
-    body: Buffer.from(request.body).toString('base64'),
-    credentials,
-    timestamp: basicFormat(date),
-  }));
+function signWithBotocore(requests: readonly RequestToSign[], how: object): readonly SignedHeaders[] {
+  const toSign = requests.map(({ body, ...request }) => {
+    return { ...request, ...how, body: Buffer.from(body).toString('base64') };
+  });
   const script = fileURLToPath(new URL('sign.py', import.meta.url));
-  return JSON.parse(
-    execFileSync('python3', [script], { input: JSON.stringify(input), encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 }),
-  );
-}
-
-async function signWithAws4fetch(
-  { method, url, headers, body }: RequestToSign,
-  { accessKeyId, secretAccessKey, sessionToken }: SigningKey,
-  date: Date,
-  scope: SigningScope,
-): Promise<SignedHeaders> {
-  const signed = await new AwsV4Signer({
-    method,
-    url,
-    headers: { ...headers },
-    body: Buffer.from(body),
-    accessKeyId,
-    secretAccessKey,
-    ...(sessionToken !== undefined && { sessionToken }),
-    datetime: basicFormat(date),
-    ...scope,
-  }).sign();
-  return Object.fromEntries(signed.headers);
+  const options = { input: JSON.stringify(toSign), encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 } as const;
+  return JSON.parse(execFileSync('python3', [script], options));
 }
 
 async function signWithSmithy(
   { method, url, headers, body }: RequestToSign,
-  { accessKeyId, secretAccessKey, sessionToken }: SigningKey,
-  date: Date,
-  scope: SigningScope,
+  how: Omit<ConstructorParameters<typeof SignatureV4>[0], 'sha256'>,
+  signingDate: Date,
 ): Promise<SignedHeaders> {
-  const { protocol, hostname, pathname, searchParams } = new URL(url);
-  const credentials = { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) };
-  const signer = new SignatureV4({ ...scope, credentials, sha256: Sha256 });
+  const { protocol, hostname, pathname: path, searchParams } = new URL(url);
   const query = Object.fromEntries([...searchParams.keys()].map((name) => [name, searchParams.getAll(name)]));
-  const request = { method, protocol, hostname, path: pathname, query, headers: { ...headers }, body };
-  const signed = await signer.sign(request, { signingDate: date });
-  return signed.headers;
-}
-
-/** `20261121T061600Z` */
-function basicFormat(date: Date): string {
-  return date.toISOString().replace(/[-:]|\.\d+/g, '');
+  const request = { method, protocol, hostname, path, query, headers: { ...headers }, body };
+  return (await new SignatureV4({ ...how, sha256: Sha256 }).sign(request, { signingDate })).headers;
 }

@@ -1,17 +1,12 @@
-import { App } from 'aws-cdk-lib';
+import { RootConstruct } from 'constructs';
 import { type BuildResult, build } from 'esbuild';
 import { functionBundle } from '../../lib/token/function-bundle.ts';
 
 /** Bundles a file with the options that the stack bundles the token function with. */
 export async function bundleAsStack(entry: string): Promise<BuildResult<typeof IN_MEMORY>> {
-  const {
-    externalModules = [],
-    mainFields = [],
-    target = '',
-    format,
-    minify = false,
-    esbuildArgs,
-  } = functionBundle(new App(), { startsFast: true });
+  const options = functionBundle(new RootConstruct(), { startsFast: true });
+  const { externalModules = [], mainFields = [], target = '', format, minify = false, esbuildArgs } = options;
+  const aliases = [esbuildArgs?.['--alias'] ?? []].flat();
   return build({
     ...IN_MEMORY,
     entryPoints: [entry],
@@ -24,7 +19,7 @@ export async function bundleAsStack(entry: string): Promise<BuildResult<typeof I
     target,
     minify,
     ...(format && { format }),
-    alias: Object.fromEntries([esbuildArgs?.['--alias'] ?? []].flat().map((alias) => `${alias}`.split('='))),
+    alias: Object.fromEntries(aliases.map((alias) => `${alias}`.split('='))),
   });
 }
 

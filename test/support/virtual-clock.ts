@@ -1,11 +1,20 @@
+interface Timer {
+  readonly at: number;
+  readonly order: number;
+  readonly wake: () => void;
+}
+
 /** Time that passes only when all code waits for it: hours in milliseconds, and every run the same. */
 export class VirtualClock {
   #now: number;
   #order = 0;
-  readonly #timers: { readonly at: number; readonly order: number; readonly wake: () => void }[] = [];
+  readonly #timers: Timer[] = [];
+  readonly #pickDue: (count: number) => number;
 
-  constructor(start: number) {
+  /** @param pickDue which of so many timers that are due comes next; the oldest when left out */
+  constructor(start: number, pickDue: (count: number) => number = () => 0) {
     this.#now = start;
+    this.#pickDue = pickDue;
   }
 
   readonly now = (): number => this.#now;
@@ -23,23 +32,26 @@ export class VirtualClock {
       isDone = true;
     };
     work.then(done, done);
-    for (;;) {
-      await everyPromise();
-      if (isDone) return work;
-      const next = this.#timers.shift();
-      if (next === undefined) throw new Error('the work waits for something that will never happen');
-      this.#now = Math.max(this.#now, next.at);
-      next.wake();
-    }
+    await this.settle(() => isDone);
+    if (!isDone) throw new Error('the work waits for something that will never happen');
+    return work;
   }
 
   /** Lets this much time pass. */
   async advance(ms: number): Promise<void> {
     await this.run(this.sleep(ms));
   }
-}
 
-/** Runs what is ready until nothing is: promise jobs all run before the next immediate. */
-function everyPromise(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+  /** Lets time pass until it is enough, or no code waits for it any more. */
+  async settle(isEnough = () => false): Promise<void> {
+    for (;;) {
+      // What is ready runs until nothing is: promise jobs all run before the next immediate.
+      await new Promise((resolve) => setImmediate(resolve));
+      const due = this.#timers.filter(({ at }) => at <= this.#now).length;
+      const [next] = isEnough() ? [] : this.#timers.splice(due > 1 ? this.#pickDue(due) : 0, 1);
+      if (next === undefined) return;
+      this.#now = Math.max(this.#now, next.at);
+      next.wake();
+    }
+  }
 }

@@ -14,11 +14,16 @@ vi.mock('../../functions/broker/http/token-endpoint.ts', async (importOriginal) 
 
 vi.mock('../../bin/local/loopback.ts', async (importOriginal) => {
   const original = await importOriginal<typeof wire>();
-  const send: typeof wire.send = (response, answer) => {
-    if ('x-amzn-errortype' in answer.headers) undescribed.push(...faultsOf(exchangeOf(response, answer)));
-    original.send(response, answer);
-  };
-  return { ...original, send };
+  const serve: typeof wire.serve = (respond, options) =>
+    original.serve(async (request, response) => {
+      const answer = await respond(request, response);
+      if (answer?.headers && 'x-amzn-errortype' in answer.headers) {
+        const { status, headers, body } = answer;
+        undescribed.push(...faultsOf({ ...request, status, headers, body: `${body}` }));
+      }
+      return answer;
+    }, options);
+  return { ...original, serve };
 });
 
 function expectNoneUndescribed(): void {
@@ -26,8 +31,3 @@ function expectNoneUndescribed(): void {
 }
 afterEach(expectNoneUndescribed);
 afterAll(expectNoneUndescribed);
-
-function exchangeOf({ req }: Parameters<typeof wire.send>[0], answer: Parameters<typeof wire.send>[1]) {
-  const headers = Object.fromEntries(Object.entries(answer.headers).map(([name, value]) => [name, String(value)]));
-  return { method: req.method ?? '', path: req.url ?? '', status: answer.status, headers, body: String(answer.body) };
-}

@@ -36,7 +36,7 @@ const SAMPLES: Samples = {
   node: '24.0.0',
   processors: 2,
   bundleBytes: 0,
-  hits: { afterCore: [30], afterMachine: [60] },
+  hits: { evicted: [30], warm: [10], lineNanoseconds: [20] },
   rounds: [],
 };
 

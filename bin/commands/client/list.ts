@@ -2,9 +2,9 @@ import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import type { Command } from 'commander';
 import { CommandFailure } from '../../../client/commands/failure.ts';
 import { parseName } from '../../../client/commands/options.ts';
-import { ageText, printJson, tableText, talk, talkOfProgress } from '../../../client/commands/output.ts';
+import { ageText, printJson, tableText, talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
-import { type Item, readSeal, readState, rejectedAttribute } from '../../../functions/aws/pair-table/item.ts';
+import { type Item, REJECTED, readSeal, readState } from '../../../functions/aws/pair-table/item.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair/pair.ts';
 import { capTimes } from '../../../functions/broker/pair/record.ts';
 import { SECRET_STAGES } from '../../../functions/contract.ts';
@@ -98,7 +98,7 @@ async function lookAt(
     const [dates, repeated] = await Promise.all([secrets.versionDates(secret), secrets.isTagRepeated(secret)]);
     return { ...secret, dates, repeated };
   };
-  const clients = await mapConcurrently(found, look, talkOfProgress(shell, 'Looking at the versions'));
+  const clients = await mapConcurrently(found, look);
   const states = (await readStates(shell, found, options))?.filter(
     ({ service }) => service === (options.service ?? service),
   );
@@ -228,7 +228,7 @@ export function stateOf(pair: Pair, item: Item, current: string | undefined, now
   if (disabled) return { ...told, state: 'disabled', since: Number(item[DISABLED_AT]?.N) || undefined };
   if (current !== undefined && rejected.has(current)) {
     // A latch keeps the time of each request that was rejected.
-    const times = item[rejectedAttribute(current)]?.SS?.map((entry) => Number(entry.split('@')[1])) ?? [];
+    const times = item[REJECTED + current]?.SS?.map((entry) => Number(entry.split('@')[1])) ?? [];
     const first = Math.min(...times);
     return { ...told, state: 'rejected', since: Number.isFinite(first) ? first : undefined };
   }

@@ -1,14 +1,11 @@
 import { defaultProvider } from '@aws-sdk/credential-provider-node';
 import { aborted, CommandFailure } from '../../../client/commands/failure.ts';
-import { askAws, suffixOf } from '../../../client/commands/identity.ts';
+import { askAws } from '../../../client/commands/identity.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { causeWord } from '../../../functions/aws/calls.ts';
 import { parseJsonObject } from '../../../functions/broker/json.ts';
 
-interface Question {
-  readonly method?: 'PUT';
-  readonly path?: string;
-  readonly query?: Readonly<Record<string, string>>;
+interface Question extends Partial<Pick<Parameters<typeof askAws>[1], 'method' | 'path' | 'query'>> {
   readonly target?: string;
   readonly body?: object;
 }
@@ -16,21 +13,17 @@ interface Question {
 /** Calls AWS in JSON for a few operations, for which whole SDK clients would be too much. @throws CommandFailure */
 export function askService(shell: Shell, region: string | undefined) {
   const readCredentials = shell.credentials ?? defaultProvider();
-  const { AWS_ENDPOINT_URL_CLOUDWATCH_LOGS: logs, AWS_ENDPOINT_URL_LAMBDA: lambda } = shell.env;
-  const standIns = { logs, lambda, codedeploy: shell.env.AWS_ENDPOINT_URL_CODEDEPLOY };
   return async (
-    service: keyof typeof standIns,
+    service: 'codedeploy' | 'lambda' | 'logs',
     operation: string,
-    { path = '/', query = {}, target, body, ...question }: Question,
+    { target, body, ...question }: Question,
   ) => {
     const fail = (error: unknown) => awsFailure(error, `${service}:${operation}`, region);
     if (region === undefined) throw fail(new Error('Region is missing'));
     const credentials = await readCredentials().catch((error) => Promise.reject(fail(error)));
-    const { method = body === undefined ? 'GET' : 'POST' } = question;
     const type = target === undefined ? 'application/json' : 'application/x-amz-json-1.1';
-    const { status, word, text, errorType } = await askAws({
-      ...{ service, region, credentials, path, query, method, signal: shell.signal },
-      url: new URL(standIns[service] || `https://${service}.${region}.amazonaws.com${suffixOf(region)}`),
+    const { status, word, text, errorType } = await askAws(shell, {
+      ...{ service, region, credentials, ...question },
       ...(body && { body: JSON.stringify(body) }),
       ...(body && { headers: { 'content-type': type, ...(target && { 'x-amz-target': target }) } }),
     });

@@ -1,5 +1,4 @@
-import { randomInt } from 'node:crypto';
-import { z } from 'zod';
+import { randomInt, randomUUID } from 'node:crypto';
 import { AwsError } from './server.ts';
 
 /** A secret as the stand-in for Secrets Manager keeps it. Times are epoch milliseconds. */
@@ -24,23 +23,18 @@ export interface LabelUpdate {
 }
 
 /** What a secret is created with besides its value, as CreateSecret names it. */
-export interface SecretDetails {
+interface SecretDetails {
   readonly KmsKeyId?: string | undefined;
   readonly Tags?: readonly { readonly Key: string; readonly Value: string }[];
-}
-
-interface Dependencies {
-  readonly now: () => number;
-  readonly onLabelUpdated: (update: LabelUpdate) => void;
 }
 
 /** Which secrets there are, found by name or ARN. */
 export class SecretStore {
   readonly #secrets = new Map<string, StoredSecret>();
   readonly #now: () => number;
-  readonly #onLabelUpdated: Dependencies['onLabelUpdated'];
+  readonly #onLabelUpdated: (update: LabelUpdate) => void;
 
-  constructor({ now, onLabelUpdated }: Dependencies) {
+  constructor(now: () => number, onLabelUpdated: (update: LabelUpdate) => void) {
     this.#now = now;
     this.#onLabelUpdated = onLabelUpdated;
   }
@@ -51,28 +45,24 @@ export class SecretStore {
   }
 
   create(name: string, { KmsKeyId, Tags = [] }: SecretDetails = {}): StoredSecret {
-    assertName(name);
-    const arn = newArn(name);
+    const suffix = Array.from({ length: 6 }, () => randomInt(36).toString(36)).join('');
+    const arn = `arn:aws:secretsmanager:us-east-1:111111111111:secret:${name}-${suffix}`;
     const onStageMoved = (label: string, versionId: string) => this.#onLabelUpdated({ name, arn, versionId, label });
     const versions = new SecretVersions(this.#now, onStageMoved);
-    const secret: StoredSecret = {
-      name,
-      arn,
-      versions,
-      kmsKeyId: KmsKeyId,
-      tags: new Map(Tags.map(({ Key, Value }) => [Key, Value])),
-    };
+    const tags = new Map(Tags.map(({ Key, Value }) => [Key, Value]));
+    const secret: StoredSecret = { name, arn, versions, tags, kmsKeyId: KmsKeyId };
     this.#secrets.set(name, secret);
     return secret;
   }
 
+  /** Makes a secret with this text. */
+  put(name: string, SecretString: string): void {
+    this.create(name).versions.add(randomUUID(), { SecretString });
+  }
+
   /** Also finds secrets that are marked for deletion. */
   find(secretId: string): StoredSecret | undefined {
-    if (secretId.startsWith('arn:')) {
-      return this.all().find(({ arn }) => arn === secretId);
-    }
-    assertName(secretId);
-    return this.all().find(({ name }) => name === secretId);
+    return this.all().find(({ name, arn }) => name === secretId || arn === secretId);
   }
 
   /** @throws AwsError ResourceNotFoundException */
@@ -86,10 +76,7 @@ export class SecretStore {
   getActive(secretId: string): StoredSecret {
     const secret = this.get(secretId);
     if (secret.deletion === undefined) return secret;
-    throw new AwsError(
-      'InvalidRequestException',
-      "You can't perform this operation on the secret because it was marked for deletion.",
-    );
+    throw new AwsError('InvalidRequestException', 'The secret was marked for deletion.');
   }
 
   remove({ name }: StoredSecret): void {
@@ -97,43 +84,13 @@ export class SecretStore {
   }
 }
 
-const ARN_PREFIX = 'arn:aws:secretsmanager:us-east-1:111111111111:secret:';
-const SUFFIX_CHARACTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
-
-/** An ARN that no other secret of this name has had. */
-function newArn(name: string): string {
-  const suffix = Array.from({ length: 6 }, () => SUFFIX_CHARACTERS.charAt(randomInt(SUFFIX_CHARACTERS.length)));
-  return `${ARN_PREFIX}${name}-${suffix.join('')}`;
-}
-
-function assertName(name: string): void {
-  if (/^[A-Za-z0-9/_+=.@!-]{1,512}$/.test(name)) return;
-  throw new AwsError(
-    'ValidationException',
-    'Invalid name. Must be a valid name containing alphanumeric characters, or any of the following: -/_+=.@!',
-  );
-}
-
-/** How a request names a secret: by its name or its ARN. */
-export const SecretId = z.string().min(1).max(2048);
-
-/** The members that almost every answer about a secret begins with. */
-export function identity({ arn, name }: StoredSecret) {
-  return { ARN: arn, Name: name };
-}
-
 /** One version of a secret; its value is text or base64, never both. */
 export interface StoredVersion {
   readonly versionId: string;
-  readonly value: SecretValue;
+  readonly value: { readonly SecretString: string } | { readonly SecretBinary: string };
   readonly createdAt: number;
   readonly stages: Set<string>;
 }
-
-export type SecretValue = { readonly SecretString: string } | { readonly SecretBinary: string };
-
-/** A stage other than AWSPENDING and AWSPREVIOUS went to another version. */
-type OnStageMoved = (stage: string, versionId: string) => void;
 
 /**
  * The versions of one secret and the stages they carry, moved as AWS moves them: a stage is on at most one version,
@@ -142,15 +99,16 @@ type OnStageMoved = (stage: string, versionId: string) => void;
 class SecretVersions {
   readonly #versions = new Map<string, StoredVersion>();
   readonly #now: () => number;
-  readonly #onStageMoved: OnStageMoved;
+  readonly #onStageMoved: (stage: string, versionId: string) => void;
 
-  constructor(now: () => number, onStageMoved: OnStageMoved) {
+  constructor(now: () => number, onStageMoved: (stage: string, versionId: string) => void) {
     this.#now = now;
     this.#onStageMoved = onStageMoved;
   }
 
-  all(): readonly StoredVersion[] {
-    return [...this.#versions.values()];
+  /** The versions that carry a stage; the deprecated ones are not told. */
+  staged(): readonly StoredVersion[] {
+    return [...this.#versions.values()].filter(({ stages }) => stages.size > 0);
   }
 
   get(versionId: string): StoredVersion | undefined {
@@ -158,23 +116,20 @@ class SecretVersions {
   }
 
   withStage(stage: string): StoredVersion | undefined {
-    return this.all().find(({ stages }) => stages.has(stage));
+    return this.staged().find(({ stages }) => stages.has(stage));
   }
 
   /** Adds a version, unless it is there already with the same value; a version never changes its value. */
-  add(versionId: string, value: SecretValue, stages: readonly string[] = ['AWSCURRENT']): StoredVersion {
+  add(versionId: string, value: StoredVersion['value'], stages: readonly string[] = ['AWSCURRENT']): StoredVersion {
     const known = this.#versions.get(versionId);
     if (known !== undefined) {
-      if (sameValue(known.value, value)) return known;
+      if (JSON.stringify(known.value) === JSON.stringify(value)) return known;
       throw new AwsError('ResourceExistsException', `ClientRequestToken ${versionId} is already in use for a version`);
     }
-    const current = this.withStage('AWSCURRENT');
     const version: StoredVersion = { versionId, value, createdAt: this.#now(), stages: new Set() };
     const isFirst = this.#versions.size === 0;
     this.#versions.set(versionId, version);
     for (const stage of isFirst ? [...stages, 'AWSCURRENT'] : stages) this.#attach(stage, version);
-    // AWS ends a rotation whose version was current and still pending when a put replaces it.
-    if (current !== undefined && !current.stages.has('AWSCURRENT')) current.stages.delete('AWSPENDING');
     return version;
   }
 
@@ -205,8 +160,4 @@ class SecretVersions {
     if (stage === 'AWSCURRENT') this.#attach('AWSPREVIOUS', holder);
     if (stage !== 'AWSPENDING' && stage !== 'AWSPREVIOUS') this.#onStageMoved(stage, version.versionId);
   }
-}
-
-function sameValue(one: SecretValue, other: SecretValue): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
 }

@@ -1,15 +1,7 @@
 import { z } from 'zod';
-import { assertMayRead, policyOperations } from './secret-policy.ts';
-import {
-  identity,
-  type LabelUpdate,
-  SecretId,
-  SecretStore,
-  type SecretValue,
-  type StoredSecret,
-  type StoredVersion,
-} from './secret-store.ts';
-import { AwsError, type AwsServer, operation, type StandInOptions, serveAws } from './server.ts';
+import { isRecord, parseJson } from '../../../functions/broker/json.ts';
+import { type LabelUpdate, SecretStore, type StoredSecret, type StoredVersion } from './secret-store.ts';
+import { AwsError, type AwsKey, type AwsServer, operation, type StandInOptions, serveAws } from './server.ts';
 
 export interface SecretsManagerStandIn extends AwsServer {
   readonly store: SecretStore;
@@ -28,39 +20,46 @@ interface Options extends StandInOptions {
  */
 export async function startSecretsManager(options: Options): Promise<SecretsManagerStandIn> {
   const { now = Date.now, onLabelUpdated = () => undefined, ...signatures } = options;
-  const store = new SecretStore({ now, onLabelUpdated });
+  const store = new SecretStore(now, onLabelUpdated);
   const operations = { ...valueOperations(store), ...inventoryOperations(store, now), ...policyOperations(store) };
   return { ...(await serveAws({ service: 'secretsmanager', protocol: 'json', operations, ...signatures })), store };
 }
 
+/** How a request names a secret: by its name or its ARN. */
+const SecretId = z.string().regex(/^[\w/+=.@!:-]{1,2048}$/);
+const VersionId = z.string().min(32).max(64);
+const Stage = z.string().min(1);
+const Tags = z.array(z.object({ Key: z.string(), Value: z.string() })).default([]);
+/** The token becomes the version's id; SDKs make one of their own. */
+const VALUE = { SecretString: z.string().min(1).max(65_536).optional(), ClientRequestToken: VersionId };
+
 /** Writes and reads the values of secrets and moves their stages. */
 function valueOperations(store: SecretStore) {
   return {
-    CreateSecret: operation(z.object({ Name, KmsKeyId, Tags: Tags.default([]), ...VALUE }), (input) => {
-      const versionId = input.ClientRequestToken;
-      const value = givenValue(input);
-      const known = store.find(input.Name);
-      if (known?.deletion !== undefined) {
-        throw new AwsError('InvalidRequestException', 'A secret with this name is already scheduled for deletion.');
-      }
-      if (known !== undefined && known.versions.get(versionId) === undefined) {
-        throw new AwsError('ResourceExistsException', 'A secret with this name already exists.');
-      }
-      const secret = known ?? store.create(input.Name, input);
-      const version = value && secret.versions.add(versionId, value);
-      return { ...identity(secret), VersionId: version?.versionId };
-    }),
+    CreateSecret: operation(
+      z.object({ Name: SecretId, KmsKeyId: z.string().optional(), Tags, ...VALUE }),
+      ({ Name, SecretString, ClientRequestToken: versionId, ...details }) => {
+        const known = store.find(Name);
+        if (known?.deletion !== undefined) {
+          throw new AwsError('InvalidRequestException', 'A secret with this name is already scheduled for deletion.');
+        }
+        if (known !== undefined && known.versions.get(versionId) === undefined) {
+          throw new AwsError('ResourceExistsException', 'A secret with this name already exists.');
+        }
+        const secret = known ?? store.create(Name, details);
+        if (SecretString === undefined) return identity(secret);
+        return { ...identity(secret), VersionId: secret.versions.add(versionId, { SecretString }).versionId };
+      },
+    ),
 
-    PutSecretValue: operation(z.object({ SecretId, VersionStages, ...VALUE }), (input) => {
-      const versionId = input.ClientRequestToken;
-      const value = givenValue(input);
-      if (value === undefined) {
-        throw new AwsError('InvalidRequestException', 'You must provide either SecretString or SecretBinary.');
-      }
-      const secret = store.getActive(input.SecretId);
-      const version = secret.versions.add(versionId, value, input.VersionStages);
-      return { ...identity(secret), VersionId: versionId, VersionStages: stagesOf(version) };
-    }),
+    PutSecretValue: operation(
+      z.object({ SecretId, VersionStages: z.array(Stage).optional(), ...VALUE, SecretString: z.string().min(1) }),
+      ({ SecretId: id, SecretString, ClientRequestToken: versionId, VersionStages }) => {
+        const secret = store.getActive(id);
+        const { stages } = secret.versions.add(versionId, { SecretString }, VersionStages);
+        return { ...identity(secret), VersionId: versionId, VersionStages: [...stages] };
+      },
+    ),
 
     UpdateSecretVersionStage: operation(
       z.object({
@@ -84,17 +83,10 @@ function valueOperations(store: SecretStore) {
         const version =
           versionId === undefined ? secret.versions.withStage(stage ?? 'AWSCURRENT') : secret.versions.get(versionId);
         if (version === undefined) {
-          const which = versionId === undefined ? `staging label: ${stage ?? 'AWSCURRENT'}` : `VersionId: ${versionId}`;
-          throw new AwsError(
-            'ResourceNotFoundException',
-            `Secrets Manager can't find the specified secret value for ${which}`,
-          );
+          throw new AwsError('ResourceNotFoundException', "Secrets Manager can't find the specified secret value.");
         }
         if (stage !== undefined && !version.stages.has(stage)) {
-          throw new AwsError(
-            'InvalidRequestException',
-            'You provided a VersionStage that is not associated to the provided VersionId.',
-          );
+          throw new AwsError('InvalidRequestException', 'The VersionStage is not associated to the VersionId.');
         }
         return { ...identity(secret), ...versionMembers(version), ...version.value };
       },
@@ -112,47 +104,49 @@ function inventoryOperations(store: SecretStore, now: () => number) {
 
     ListSecrets: operation(
       z.object({
-        Filters: z.array(z.object({ Key: z.literal('name'), Values: z.array(z.string()).min(1).max(10) })).default([]),
+        Filters: z.array(z.object({ Key: z.literal('name'), Values: z.array(z.string()) })).default([]),
         IncludePlannedDeletion: z.boolean().default(false),
-        ...PAGE,
+        MaxResults: z.int().min(1).max(100).default(100),
+        NextToken: z.string().regex(/^\d+$/).default('0'),
       }),
-      (input) => {
+      ({ Filters, IncludePlannedDeletion, MaxResults, NextToken }) => {
         const listed = store
           .all()
-          .filter(({ deletion }) => input.IncludePlannedDeletion || deletion === undefined)
-          .filter(({ name }) => input.Filters.every(({ Values }) => Values.some((value) => name.startsWith(value))));
-        const { items, NextToken } = page(listed, input);
-        const list = items.map((secret) => ({
-          ...description(secret),
-          SecretVersionsToStages: versionsToStages(secret),
-        }));
-        return { SecretList: list, NextToken };
+          .filter(({ deletion }) => IncludePlannedDeletion || deletion === undefined)
+          .filter(({ name }) => Filters.every(({ Values }) => Values.some((value) => name.startsWith(value))));
+        const end = Number(NextToken) + MaxResults;
+        const SecretList = listed
+          .slice(Number(NextToken), end)
+          .map((secret) => ({ ...description(secret), SecretVersionsToStages: versionsToStages(secret) }));
+        return { SecretList, NextToken: end < listed.length ? `${end}` : undefined };
       },
     ),
 
-    ListSecretVersionIds: operation(z.object({ SecretId, ...PAGE }), (input) => {
+    ListSecretVersionIds: operation(z.object({ SecretId }), (input) => {
       const secret = store.get(input.SecretId);
-      const { items, NextToken } = page(stagedVersions(secret), input);
-      return { ...identity(secret), Versions: items.map(versionMembers), NextToken };
+      return { ...identity(secret), Versions: secret.versions.staged().map(versionMembers) };
     }),
 
     TagResource: operation(z.object({ SecretId, Tags }), (input) => {
       const { tags } = store.getActive(input.SecretId);
       for (const { Key, Value } of input.Tags) tags.set(Key, Value);
-      return undefined;
+      return {};
     }),
 
-    UntagResource: operation(z.object({ SecretId, TagKeys: z.array(tagText.min(1).max(128)) }), (input) => {
+    UntagResource: operation(z.object({ SecretId, TagKeys: z.array(z.string()) }), (input) => {
       const { tags } = store.getActive(input.SecretId);
       for (const key of input.TagKeys) tags.delete(key);
-      return undefined;
+      return {};
     }),
 
-    DeleteSecret: operation(z.object({ SecretId, RecoveryWindowInDays }), (input) => {
-      const secret = store.getActive(input.SecretId);
-      secret.deletion = { goneAt: now() + input.RecoveryWindowInDays * DAY_MS };
-      return { ...identity(secret), DeletionDate: seconds(secret.deletion.goneAt) };
-    }),
+    DeleteSecret: operation(
+      z.object({ SecretId, RecoveryWindowInDays: z.int().min(7).max(30).default(30) }),
+      (input) => {
+        const secret = store.getActive(input.SecretId);
+        secret.deletion = { goneAt: now() + input.RecoveryWindowInDays * DAY_MS };
+        return { ...identity(secret), DeletionDate: secret.deletion.goneAt / 1_000 };
+      },
+    ),
 
     RestoreSecret: operation(z.object({ SecretId }), (input) => {
       const secret = store.get(input.SecretId);
@@ -162,83 +156,74 @@ function inventoryOperations(store: SecretStore, now: () => number) {
   };
 }
 
-function givenValue({ SecretString, SecretBinary }: z.output<z.ZodObject<typeof VALUE>>): SecretValue | undefined {
-  if (SecretString !== undefined && SecretBinary !== undefined) {
-    throw new AwsError('InvalidParameterException', 'A secret value is either a string or binary, not both.');
-  }
-  if (SecretString !== undefined) return { SecretString };
-  return SecretBinary === undefined ? undefined : { SecretBinary };
+/** Tells and changes the resource policy of a secret. */
+function policyOperations(store: SecretStore) {
+  const change = (id: string, policy: string | undefined) => {
+    const secret = store.getActive(id);
+    secret.policy = policy;
+    return identity(secret);
+  };
+  return {
+    GetResourcePolicy: operation(z.object({ SecretId }), (input) => {
+      const secret = store.get(input.SecretId);
+      return { ...identity(secret), ResourcePolicy: secret.policy };
+    }),
+    PutResourcePolicy: operation(z.object({ SecretId, ResourcePolicy: z.string() }), (input) => {
+      if (statementsOf(input.ResourcePolicy).length > 0) return change(input.SecretId, input.ResourcePolicy);
+      throw new AwsError('MalformedPolicyDocumentException', 'This resource policy contains invalid Json');
+    }),
+    DeleteResourcePolicy: operation(z.object({ SecretId }), (input) => change(input.SecretId, undefined)),
+  };
 }
 
-/** What DescribeSecret and ListSecrets both tell; members without a value are left out. */
+/** Keeps a value from a role that may read none, and from one that the secret's policy denies it by name. */
+function assertMayRead(secret: StoredSecret, { role, mayReadSecrets }: AwsKey): void {
+  if (mayReadSecrets && !isDenied(secret, role)) return;
+  const reason = mayReadSecrets ? ' with an explicit deny in a resource-based policy' : '';
+  const message = `User: ${role} is not authorized to perform: secretsmanager:GetSecretValue${reason}`;
+  throw new AwsError('AccessDeniedException', message);
+}
+
+/** Whether the secret's policy denies its value to a role by name: of IAM's language only this form is understood. */
+export function isDenied({ policy = '' }: StoredSecret, role: string): boolean {
+  return statementsOf(policy).some(
+    ({ Effect, Principal, Action, Condition }) =>
+      Effect === 'Deny' &&
+      Principal === '*' &&
+      Action === 'secretsmanager:GetSecretValue' &&
+      isRecord(Condition) &&
+      isRecord(Condition.ArnEquals) &&
+      Condition.ArnEquals['aws:PrincipalArn'] === role,
+  );
+}
+
+function statementsOf(policy: string): readonly Readonly<Record<string, unknown>>[] {
+  const document = parseJson(policy);
+  return isRecord(document) ? [document.Statement].flat().filter(isRecord) : [];
+}
+
+/** The members that almost every answer about a secret begins with. */
+function identity({ arn, name }: StoredSecret) {
+  return { ARN: arn, Name: name };
+}
+
+/** What DescribeSecret and ListSecrets both tell; members without a value are left out. AWS writes dates as epoch seconds. */
 function description(secret: StoredSecret) {
   return {
     ...identity(secret),
     KmsKeyId: secret.kmsKeyId,
-    DeletedDate: secret.deletion && seconds(secret.deletion.goneAt),
+    DeletedDate: secret.deletion && secret.deletion.goneAt / 1_000,
     Tags: secret.tags.size > 0 ? [...secret.tags].map(([Key, Value]) => ({ Key, Value })) : undefined,
   };
 }
 
-function versionMembers(version: StoredVersion) {
-  const { versionId, createdAt } = version;
-  return { VersionId: versionId, VersionStages: stagesOf(version), CreatedDate: seconds(createdAt) };
+function versionMembers({ versionId, stages, createdAt }: StoredVersion) {
+  return { VersionId: versionId, VersionStages: [...stages], CreatedDate: createdAt / 1_000 };
 }
 
-function versionsToStages(secret: StoredSecret) {
-  const staged = stagedVersions(secret);
-  if (staged.length === 0) return undefined;
-  return Object.fromEntries(staged.map((version) => [version.versionId, stagesOf(version)]));
-}
-
-/** The versions that carry a stage; the deprecated ones are not told. */
-function stagedVersions({ versions }: StoredSecret): readonly StoredVersion[] {
-  return versions.all().filter(({ stages }) => stages.size > 0);
-}
-
-function stagesOf({ stages }: StoredVersion): readonly string[] {
-  return [...stages].sort();
-}
-
-/** AWS writes dates as epoch seconds. */
-function seconds(epochMs: number): number {
-  return epochMs / 1_000;
+function versionsToStages({ versions }: StoredSecret) {
+  const staged = versions.staged().map(({ versionId, stages }) => [versionId, [...stages]]);
+  return staged.length === 0 ? undefined : Object.fromEntries(staged);
 }
 
 const DAY_MS = 24 * 60 * 60_000;
-
-/** One page of a list, and the token of the next page if there is one. */
-function page<Item>(items: readonly Item[], { MaxResults, NextToken: token }: z.output<z.ZodObject<typeof PAGE>>) {
-  const start = token === undefined ? 0 : Number(/^page-at-(\d{1,9})$/.exec(token)?.[1]);
-  if (Number.isNaN(start)) throw new AwsError('InvalidNextTokenException', 'The NextToken is not valid.');
-  const end = start + MaxResults;
-  return { items: items.slice(start, end), NextToken: end < items.length ? `page-at-${end}` : undefined };
-}
-
-const Name = z.string().min(1).max(512);
-const KmsKeyId = z.string().max(2048).optional();
-const VersionId = z.string().min(32).max(64);
-const RecoveryWindowInDays = z.int().min(7).max(30).default(30);
-const Stage = z.string().min(1).max(256);
-const VersionStages = z.array(Stage).min(1).max(20).optional();
-const tagText = z.string().regex(/^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$/u);
-const Tags = z.array(z.object({ Key: tagText.min(1).max(128), Value: tagText.max(256).default('') })).max(50);
-const PAGE = {
-  MaxResults: z.int().min(1).max(100).default(100),
-  NextToken: z.string().min(1).max(4096).optional(),
-};
-const MAX_SECRET_BYTES = 65_536;
-const VALUE = {
-  SecretString: z
-    .string()
-    .min(1)
-    .refine((text) => Buffer.byteLength(text) <= MAX_SECRET_BYTES)
-    .optional(),
-  SecretBinary: z
-    .base64()
-    .min(1)
-    .refine((text) => Buffer.byteLength(text, 'base64') <= MAX_SECRET_BYTES)
-    .optional(),
-  /** Becomes the version's id; SDKs make one of their own. */
-  ClientRequestToken: VersionId,
-};

@@ -38,12 +38,16 @@ export async function verifySigV4<Key extends SigningKey>(
   verifier: Verifier<Key>,
 ): Promise<Key> {
   const authorization = parseAuthorization(headerValue(request, 'authorization') ?? '');
-  const signedAt = parseDate(headerValue(request, 'x-amz-date') ?? headerValue(request, 'date'));
+  const time = headerValue(request, 'x-amz-date') ?? '';
+  const signedAt = new Date(time.replace(BASIC_FORMAT, '$1-$2-$3T$4:$5:$6Z'));
+  if (!BASIC_FORMAT.test(time) || Number.isNaN(signedAt.getTime())) {
+    throw new SigV4Refusal('IncompleteSignatureException', "Date must be in ISO-8601 'basic format'.");
+  }
   const key = verifier.keys.find(({ accessKeyId }) => accessKeyId === authorization.accessKeyId);
   if (key === undefined || !sameText(headerValue(request, 'x-amz-security-token') ?? '', key.sessionToken ?? '')) {
     throw new SigV4Refusal('UnrecognizedClientException', 'The security token included in the request is invalid.');
   }
-  checkScope(authorization, signedAt, verifier);
+  checkScope(authorization, verifier);
   checkSignedHeaders(request, authorization.signedHeaders);
   checkAge(signedAt, verifier);
   const expected = await new Resigner(authorization, key).resign(request, authorization.signedHeaders, signedAt);
@@ -51,96 +55,54 @@ export async function verifySigV4<Key extends SigningKey>(
   return key;
 }
 
+const BASIC_FORMAT = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/;
+
 const MISMATCH =
   'The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key and signing method. Consult the service documentation for details.';
 
 /** What the `authorization` header says. */
-interface Authorization {
-  readonly accessKeyId: string;
-  readonly date: string;
-  readonly region: string;
-  readonly service: string;
-  readonly terminator: string;
-  readonly signedHeaders: readonly string[];
-  readonly signature: string;
-}
+type Authorization = ReturnType<typeof parseAuthorization>;
 
-function parseAuthorization(text: string): Authorization {
-  const list = text.startsWith(`${ALGORITHM_IDENTIFIER} `) ? text.slice(ALGORITHM_IDENTIFIER.length) : '';
-  const parameters = new Map(list.split(',').map((parameter) => splitOnce(parameter.trim(), '=')));
-  const required = (name: string) => parameters.get(name) ?? '';
-  const missing = ['Credential', 'Signature', 'SignedHeaders'].filter((name) => required(name) === '');
-  if (missing.length > 0) {
-    const sentences = missing.map((name) => `Authorization header requires '${name}' parameter.`).join(' ');
-    const hash = createHash('sha256').update(text).digest('base64');
-    throw incomplete(`${sentences} (Hashed with SHA-256 and encoded with Base64) Authorization=${hash}`);
+function parseAuthorization(text: string) {
+  const [, accessKeyId = '', date = '', region = '', service = '', signedHeaders = '', signature = ''] =
+    AUTHORIZATION.exec(text) ?? [];
+  if (signature === '') {
+    const message = "Authorization header requires 'Credential', 'SignedHeaders' and 'Signature' parameters.";
+    throw new SigV4Refusal('IncompleteSignatureException', message);
   }
-  const [accessKeyId, date, region, service, terminator, ...others] = required('Credential').split('/');
-  if (!accessKeyId || !date || !region || !service || !terminator || others.length > 0) {
-    throw incomplete('Credential must have exactly 5 slash-delimited elements, e.g. keyid/date/region/service/term.');
+  return { accessKeyId, date, region, service, signedHeaders: signedHeaders.split(';'), signature };
+}
+
+/** In the order in which every signer writes it. */
+const AUTHORIZATION =
+  /^AWS4-HMAC-SHA256 Credential=([^/,]+)\/(\d{8})\/([^/,]+)\/([^/,]+)\/aws4_request, *SignedHeaders=([^,]+), *Signature=([^,]+)$/;
+
+function checkScope<Key extends SigningKey>({ region, service }: Authorization, verifier: Verifier<Key>): void {
+  if (region !== (verifier.region ?? region)) {
+    throw invalidSignature(`Credential should be scoped to a valid region, not '${region}'. `);
   }
-  const signedHeaders = required('SignedHeaders').split(';');
-  return { accessKeyId, date, region, service, terminator, signedHeaders, signature: required('Signature') };
-}
-
-function splitOnce(text: string, separator: string): readonly [string, string] {
-  const at = text.indexOf(separator);
-  return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + separator.length)];
-}
-
-/** `x-amz-date` is in the basic format of ISO 8601; a `date` header may also be an HTTP date. */
-function parseDate(text: string | undefined): Date {
-  if (text === undefined) {
-    throw incomplete("Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header.");
+  if (service !== verifier.service) {
+    throw invalidSignature(`Credential should be scoped to correct service: '${verifier.service}'. `);
   }
-  const date = new Date(text.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z'));
-  const isDate = !Number.isNaN(date.getTime());
-  if (isDate && [basicFormat(date), date.toUTCString()].includes(text.replace(/ [+-]0000$/, ' GMT'))) return date;
-  throw incomplete(`Date must be in ISO-8601 'basic format'. Got '${text}'. See http://en.wikipedia.org/wiki/ISO_8601`);
 }
-
-/** AWS names every mistake of the scope at once. */
-function checkScope<Key extends SigningKey>(scope: Authorization, signedAt: Date, verifier: Verifier<Key>): void {
-  const { date, region, service, terminator } = scope;
-  const time = basicFormat(signedAt);
-  const day = time.slice(0, 8);
-  const mistakes = [
-    region !== (verifier.region ?? region) && `Credential should be scoped to a valid region, not '${region}'. `,
-    service !== verifier.service && `Credential should be scoped to correct service: '${verifier.service}'. `,
-    terminator !== TERMINATOR &&
-      `Credential should be scoped with a valid terminator: '${TERMINATOR}', not '${terminator}'. `,
-    date !== day &&
-      `Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date from HTTP: '${date}' != '${day}', from '${time}'. `,
-  ].filter((mistake) => mistake !== false);
-  if (mistakes.length > 0) throw invalidSignature(mistakes.join(''));
-}
-
-const TERMINATOR = 'aws4_request';
 
 /** An `x-amz-*` header that is not signed could have been added on the way. */
 function checkSignedHeaders({ headers }: ReceivedRequest, signedHeaders: readonly string[]): void {
-  if (!signedHeaders.includes('host')) {
-    throw invalidSignature("'Host' or ':authority' must be a 'SignedHeader' in the AWS Authorization.");
-  }
   const names = headers.map(([name]) => name.toLowerCase()).filter((name) => name.startsWith('x-amz-'));
-  const unsigned = names.find((name) => !signedHeaders.includes(name));
+  const unsigned = ['host', ...names].find((name) => !signedHeaders.includes(name));
   if (unsigned) throw invalidSignature(`'${unsigned}' must be a 'SignedHeader' in the AWS Authorization.`);
 }
 
 function checkAge<Key extends SigningKey>(signedAt: Date, { now }: Verifier<Key>): void {
-  if (now === undefined) return;
-  const [signed, received] = [basicFormat(signedAt), basicFormat(new Date(now()))];
-  const oldest = basicFormat(new Date(now() - WINDOW_MS));
-  const newest = basicFormat(new Date(now() + WINDOW_MS));
-  if (signed < oldest) {
-    throw invalidSignature(`Signature expired: ${signed} is now earlier than ${oldest} (${received} - 5 min.)`);
-  }
-  if (signed > newest) {
-    throw invalidSignature(`Signature not yet current: ${signed} is still later than ${newest} (${received} + 5 min.)`);
+  // To the second, as the date is written.
+  const age = now === undefined ? 0 : Math.floor(now() / 1_000) - signedAt.getTime() / 1_000;
+  if (age > WINDOW_SECONDS) throw invalidSignature(`Signature expired: ${basicFormat(signedAt)} is too early (5 min.)`);
+  if (age < -WINDOW_SECONDS) {
+    throw invalidSignature(`Signature not yet current: ${basicFormat(signedAt)} is too late (5 min.)`);
   }
 }
 
-const WINDOW_MS = 5 * 60_000;
+const WINDOW_SECONDS = 5 * 60;
 
 /**
  * Signs a received request again. `SignatureV4.sign` would choose headers and write dates of its own: what it builds is
@@ -184,11 +146,11 @@ const NOWHERE = { protocol: 'http:', hostname: '' } as const;
 function parseQuery(query: string): Record<string, string[]> {
   const values = new Map<string, string[]>();
   for (const parameter of query.split('&').filter((text) => text !== '')) {
-    const [name, value] = splitOnce(utf8(parameter).replaceAll('+', ' '), '=');
+    const [name = '', ...value] = utf8(parameter).replaceAll('+', ' ').split('=');
     const decoded = decodeURIComponent(name);
     // The library leaves both out of what it signs: a parameter of such a name could be changed on the way.
     if (/^(x-amz-signature|__proto__)$/i.test(decoded)) throw new URIError('not covered by a signature');
-    values.set(decoded, [...(values.get(decoded) ?? []), decodeURIComponent(value)]);
+    values.set(decoded, [...(values.get(decoded) ?? []), decodeURIComponent(value.join('='))]);
   }
   return Object.fromEntries(values);
 }
@@ -203,11 +165,6 @@ function utf8(characters: string): string {
 /** `20261121T061600Z` */
 function basicFormat(date: Date): string {
   return `${date.toISOString().slice(0, 19).replaceAll(/[-:]/g, '')}Z`;
-}
-
-/** What is there cannot be read. */
-function incomplete(message: string): SigV4Refusal {
-  return new SigV4Refusal('IncompleteSignatureException', message);
 }
 
 /** It can be read, but does not prove who sent it. */

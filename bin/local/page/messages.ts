@@ -1,19 +1,18 @@
 /** What the page and the server behind it tell each other in JSON: types alone, so that the page's script has them too. */
 
-type PageOperation = 'token' | 'check' | 'whoami';
-
-/** What `GET /events` begins with, and tells anew when it changes: what is running, and what can be asked. */
-export interface Overview {
+/** `GET /state`: what is running, what can be asked, and what was asked last. */
+export interface State {
   readonly running: readonly Part[];
   readonly callers: readonly PageCaller[];
   readonly clients: readonly PageClient[];
   readonly services: readonly Part[];
+  /** Newest first. */
+  readonly requests: readonly SeenRequest[];
 }
 
 export interface Part {
   readonly name: string;
   readonly url: string;
-  readonly detail: string;
 }
 
 export interface PageClient {
@@ -31,48 +30,6 @@ interface PageCaller {
   readonly allowed: readonly string[];
 }
 
-/** `POST /call`: what to ask the broker, and as whom. The broker judges the members, wrong ones too; `whoami` has none. */
-export interface CallForm {
-  readonly caller: string;
-  readonly operation: PageOperation;
-  readonly client?: string | undefined;
-  readonly service?: string | undefined;
-  readonly min_ttl?: number | undefined;
-  readonly refused?: string | undefined;
-}
-
-/** What became of a call; nothing in it is a token, a key or a signature. */
-export interface CallReport {
-  readonly outcome: Outcome;
-  /** What follows the outcome in a sentence. */
-  readonly summary: string;
-  /** What to do about a failure. */
-  readonly advice?: string | undefined;
-  /** As they went over the wire, with the body's members on lines of their own. */
-  readonly request: string;
-  readonly answer: string;
-  readonly curl: string;
-  /** For `POST /reveal`; absent when nothing of the answer is hidden. */
-  readonly hidden?: string | undefined;
-  /** Of the token that was issued. */
-  readonly fingerprint?: string | undefined;
-}
-
-/** `POST /reveal`: which hidden answer to show. */
-export interface RevealForm {
-  readonly hidden: string;
-}
-
-export interface RevealedAnswer {
-  readonly answer: string;
-}
-
-/** Any answer that is no 200. */
-export interface Refusal {
-  readonly message: string;
-}
-
-/** What `GET /events` goes on with, in lists and oldest first: the last ones, then each that comes. */
 export interface SeenRequest {
   /** Epoch milliseconds. */
   readonly at: number;
@@ -90,4 +47,36 @@ export interface Outcome {
   /** `issued`, a finding, the type of a problem, or what AWS answered. */
   readonly word: string;
   readonly kind: 'good' | 'refused' | 'bad';
+}
+
+/** `POST /call`: what to ask the broker, and as whom. The broker judges the members, wrong ones too; `whoami` has none. */
+export interface CallForm {
+  readonly caller: string;
+  readonly operation: 'token' | 'check' | 'whoami';
+  readonly client?: string | undefined;
+  readonly service?: string | undefined;
+  readonly min_ttl?: number | undefined;
+  readonly refused?: string | undefined;
+  /** Shows the token of the answer, too. */
+  readonly reveal?: boolean | undefined;
+}
+
+/** What became of a call; nothing in it is a key or a signature, nor a token unless the form says so. */
+export interface CallReport {
+  readonly outcome: Outcome;
+  /** What follows the outcome in a sentence. */
+  readonly summary: string;
+  /** What to do about a failure. */
+  readonly advice?: string | undefined;
+  /** As they went over the wire, with the body's members on lines of their own. */
+  readonly request: string;
+  readonly answer: string;
+  readonly curl: string;
+  /** Of the token that was issued. */
+  readonly fingerprint?: string | undefined;
+}
+
+/** Any answer that is no 200. */
+export interface Refusal {
+  readonly message: string;
 }

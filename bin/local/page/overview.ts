@@ -4,31 +4,31 @@ import { Problem } from '../../../functions/broker/problem.ts';
 import type { LocalBroker } from '../broker.ts';
 import { assumedRoleIdentity } from '../function-url/event.ts';
 import { roleName } from '../shell.ts';
-import type { Overview, PageClient, Part } from './messages.ts';
+import type { PageClient, State } from './messages.ts';
 
 /** What the page shows of a running broker: names and addresses, none of the keys, headers and parameters beside them. */
-export function describeBroker(broker: LocalBroker, variables: NodeJS.ProcessEnv): Overview {
-  const { config } = broker;
-  const clients = clientsOf(broker);
+export function describeBroker({ config, running, clients: stored }: Described): Omit<State, 'requests'> {
+  const clients = clientsOf(config, stored());
   const services = Object.entries(config.services).map(([name, { authUrl, tokenPath }]) => ({
     name,
     url: `${authUrl}${tokenPath}`,
-    detail: '',
   }));
   const pairs = clients.flatMap(({ name: client }) => services.map((service) => ({ client, service: service.name })));
   const authorize = createAuthorize(config.accessRules, new Set(services.map(({ name }) => name)));
 
   const callers = config.callers.map(({ role, accessKeyId }) => {
     const caller = parseCaller(assumedRoleIdentity(role, accessKeyId).userArn);
-    const may = (operation: (typeof OPERATIONS)[number]) =>
-      pairs.filter((pair) => caller && isAllowed(() => authorize(caller, operation, pair)));
-    const allowed = OPERATIONS.flatMap((operation) => may(operation).map((pair) => `${operation} ${pairKey(pair)}`));
+    const allowed = (['token', 'check'] as const).flatMap((operation) =>
+      pairs
+        .filter((pair) => caller && isAllowed(() => authorize(caller, operation, pair)))
+        .map((pair) => `${operation} ${pairKey(pair)}`),
+    );
     return { id: accessKeyId, name: roleName(role), role, allowed };
   });
-  return { running: runningParts(broker, variables), callers, clients, services };
+  return { running, callers, clients, services };
 }
 
-const OPERATIONS = ['token', 'check'] as const;
+type Described = Pick<LocalBroker, 'config' | 'running' | 'clients'>;
 
 function isAllowed(authorize: () => void): boolean {
   try {
@@ -40,28 +40,9 @@ function isAllowed(authorize: () => void): boolean {
   }
 }
 
-/** Those that have a secret, are in the configuration, or are named by a rule; a Secrets Manager elsewhere may hold more. */
-function clientsOf({ config: { credentials, accessRules }, clients: stored }: LocalBroker): readonly PageClient[] {
-  const named = accessRules.flatMap(({ clients }) => (clients === 'all' ? [] : clients));
-  const byName = new Map([...Object.keys(credentials), ...named].map((name) => [name, { name }]));
-  for (const client of stored()) byName.set(client.name, client);
-  return [...byName.keys()].toSorted().flatMap((name) => byName.get(name) ?? []);
-}
-
-function runningParts(
-  { url, controlUrl, tokenServiceUrl, standIns }: LocalBroker,
-  { AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets = '', AWS_ENDPOINT_URL_DYNAMODB: table = '' }: NodeJS.ProcessEnv,
-): readonly Part[] {
-  // The origin alone: an address in a variable may hold a password.
-  const endpoint = (place: string) => ({
-    detail: standIns.includes(place) ? 'stand-in' : 'yours',
-    url: URL.canParse(place) ? new URL(place).origin : '',
-  });
-  return [
-    { name: 'Broker', detail: 'the real function behind a stand-in of its Function URL', url },
-    ...(tokenServiceUrl ? [{ name: 'Services', detail: 'stand-in', url: tokenServiceUrl }] : []),
-    { name: 'Secrets Manager', ...endpoint(secrets) },
-    { name: 'DynamoDB', ...endpoint(table) },
-    { name: 'Schedule', detail: 'POST /health-run checks every client', url: controlUrl },
-  ];
+/** Those that have a secret, and those that a rule alone names. */
+function clientsOf({ accessRules }: Described['config'], stored: readonly PageClient[]): readonly PageClient[] {
+  const named = accessRules.flatMap(({ clients }) => (clients === 'all' ? [] : clients)).map((name) => ({ name }));
+  const byName = new Map<string, PageClient>([...named, ...stored].map((client) => [client.name, client]));
+  return [...byName.values()].toSorted((one, other) => (one.name < other.name ? -1 : 1));
 }

@@ -1,11 +1,10 @@
-/** @import { CallForm, CallReport, Outcome, Overview, RevealedAnswer, SeenRequest } from './messages.ts' */
+/** @import { CallForm, CallReport, Outcome, SeenRequest, State } from './messages.ts' */
 
 // All that is shown comes in as text and stays text: nothing here writes HTML.
 
 const ask = /** @type {HTMLFormElement} */ (find('ask'));
-/** @type {Overview} */
-let overview = { running: [], callers: [], clients: [], services: [] };
-let events = /** @type {EventSource | undefined} */ (undefined);
+/** @type {State} */
+let state = { running: [], callers: [], clients: [], services: [], requests: [] };
 let asked = /** @type {CallForm | undefined} */ (undefined);
 let shown = /** @type {{ form: CallForm, report: CallReport } | undefined} */ (undefined);
 /** What each call came to the last time, by `keyOf`. @type {Map<string, Outcome>} */
@@ -18,7 +17,9 @@ ask.addEventListener('submit', (event) => {
   call(formOf(value('client'), value('service')));
 });
 find('whoami').addEventListener('click', () => call({ caller: value('caller'), operation: 'whoami' }));
-find('reveal').addEventListener('click', () => (find('reveal').ariaPressed === 'true' ? showAnswer() : reveal()));
+find('reveal').addEventListener('click', () => {
+  if (shown) call({ ...shown.form, reveal: !shown.form.reveal });
+});
 find('refuse').addEventListener('click', () => {
   if (shown) call({ ...shown.form, min_ttl: undefined, refused: shown.report.fingerprint });
 });
@@ -26,31 +27,24 @@ find('copy').addEventListener('click', async () => {
   await navigator.clipboard.writeText(shown?.report.curl ?? '');
   say('The command is copied.');
 });
-find('pause').addEventListener('change', connect);
-// A browser opens six connections to one place: hidden pages must not hold them all.
-document.addEventListener('visibilitychange', connect);
-connect();
+setInterval(look, 1_000);
+look();
 
-/** Listens to the broker unless told not to. */
-function connect() {
-  events?.close();
-  if (document.hidden || /** @type {HTMLInputElement} */ (find('pause')).checked) return showConnection('paused');
-  showConnection('connecting');
-  events = new EventSource('/events');
-  // Each connection tells all of the last requests once more.
-  events.addEventListener('open', () => find('requests').replaceChildren());
-  events.addEventListener('overview', ({ data }) => showOverview(JSON.parse(data)));
-  events.addEventListener('error', () => showConnection('not running'));
-  events.addEventListener('message', ({ data }) => {
-    for (const request of JSON.parse(data)) find('requests').prepend(requestRow(request));
-    while (find('requests').childElementCount > 30) find('requests').lastElementChild?.remove();
-  });
+/** Shows what is running, what can be asked and what was asked last. */
+async function look() {
+  try {
+    showState(await (await fetch('/state')).json());
+    showConnection('live');
+  } catch {
+    showConnection('not running');
+  }
 }
 
-/** @param {'connecting' | 'live' | 'paused' | 'not running'} state */
-function showConnection(state) {
-  find('connection').textContent = state;
-  find('connection').className = state.replace(' ', '-');
+/** @param {'live' | 'not running'} word */
+function showConnection(word) {
+  if (find('connection').textContent === word) return;
+  find('connection').textContent = word;
+  find('connection').className = word.replace(' ', '-');
 }
 
 /** @param {SeenRequest} request */
@@ -70,35 +64,40 @@ function mark({ word, kind }) {
   return element('span', { className: `outcome ${kind}` }, word);
 }
 
-/** Upon each connection, perhaps to another broker, and when clients were added or stopped. @param {Overview} told */
-function showOverview(told) {
-  showConnection('live');
-  const isSame = JSON.stringify(told.running) === JSON.stringify(overview.running);
-  overview = told;
-  if (isSame) return showPairs();
-  outcomes.clear();
-  const radios = overview.callers.map(({ id, name }, index) => {
-    const radio = element('input', { type: 'radio', name: 'caller', value: id, checked: index === 0 });
-    return element('label', {}, radio, name);
-  });
-  find('callers').replaceChildren(...radios);
-  find('running').replaceChildren(...overview.running.flatMap(entry));
-  find('services').replaceChildren(...overview.services.flatMap(entry));
+/** @param {State} told */
+function showState(told) {
+  const before = state;
+  state = told;
+  /** @param {...keyof State} names */
+  const differs = (...names) => names.some((name) => JSON.stringify(before[name]) !== JSON.stringify(told[name]));
+  if (differs('requests')) find('requests').replaceChildren(...told.requests.map(requestRow));
+  if (!differs('running', 'callers', 'clients', 'services')) return;
+  /** @param {State} one */
+  const ids = (one) => one.callers.map(({ id }) => id).join();
+  if (ids(before) !== ids(told)) {
+    const radios = told.callers.map(({ id, name }, index) => {
+      const radio = element('input', { type: 'radio', name: 'caller', value: id, checked: index === 0 });
+      return element('label', {}, radio, name);
+    });
+    find('callers').replaceChildren(...radios);
+  }
+  find('running').replaceChildren(...told.running.flatMap(entry));
+  find('services').replaceChildren(...told.services.flatMap(entry));
   showPairs();
 }
 
-/** @param {Overview['running'][number]} part */
-function entry({ name, url, detail }) {
-  return [element('dt', {}, name), element('dd', {}, element('code', {}, url), element('small', {}, detail))];
+/** @param {State['running'][number]} part */
+function entry({ name, url }) {
+  return [element('dt', {}, name), element('dd', {}, element('code', {}, url))];
 }
 
 /** Shows what the chosen caller may ask for, and what came of it. */
 function showPairs() {
-  const caller = overview.callers.find(({ id }) => id === value('caller'));
-  const services = overview.services.map(({ name }) => name);
+  const caller = state.callers.find(({ id }) => id === value('caller'));
+  const services = state.services.map(({ name }) => name);
   const heads = ['Client', ...services].map((name) => element('th', { scope: 'col' }, name));
-  const rows = overview.clients.map(({ name, state = '' }) => {
-    const head = element('th', { scope: 'row' }, name, element('small', { className: 'refused' }, state));
+  const rows = state.clients.map(({ name, state: stopped = '' }) => {
+    const head = element('th', { scope: 'row' }, name, element('small', { className: 'refused' }, stopped));
     return element('tr', {}, head, ...services.map((service) => pairCell(name, service, caller)));
   });
   find('pair-heads').replaceChildren(element('tr', {}, ...heads));
@@ -107,7 +106,7 @@ function showPairs() {
   find('min-ttl').hidden = value('operation') !== 'token';
 }
 
-/** @param {string} client @param {string} service @param {Overview['callers'][number] | undefined} caller */
+/** @param {string} client @param {string} service @param {State['callers'][number] | undefined} caller */
 function pairCell(client, service, caller) {
   const form = formOf(client, service);
   const button = element('button', { type: 'button', ariaLabel: `Ask for ${client} on ${service}` }, 'Ask');
@@ -122,7 +121,7 @@ function pairCell(client, service, caller) {
 async function call(form) {
   asked = form;
   say('Asking …');
-  const report = /** @type {CallReport | undefined} */ (await post('/call', form));
+  const report = await post(form);
   if (report === undefined) return;
   outcomes.set(keyOf(form), report.outcome);
   document.getElementById(keyOf(form))?.replaceChildren(mark(report.outcome));
@@ -131,34 +130,20 @@ async function call(form) {
   shown = { form, report };
   find('curl').textContent = report.curl;
   find('request').textContent = report.request;
+  find('answer').textContent = report.answer;
+  find('reveal').ariaPressed = `${form.reveal ?? false}`;
+  find('token-actions').hidden = report.fingerprint === undefined;
   find('report').hidden = false;
-  showAnswer();
   say(mark(report.outcome), report.summary, element('span', {}, report.advice ?? ''));
   // There the answer is below what leads to it: as in page.css.
   if (matchMedia('(width < 60rem)').matches) find('answer-title').scrollIntoView();
 }
 
-/** Without its token. */
-function showAnswer() {
-  find('reveal').ariaPressed = 'false';
-  find('answer').textContent = shown?.report.answer ?? '';
-  find('token-actions').hidden = shown?.report.hidden === undefined;
-}
-
-/** Only now the token comes to the page. */
-async function reveal() {
-  const before = shown;
-  const revealed = /** @type {RevealedAnswer | undefined} */ (await post('/reveal', { hidden: before?.report.hidden }));
-  if (revealed === undefined || before !== shown) return;
-  find('reveal').ariaPressed = 'true';
-  find('answer').textContent = revealed.answer;
-}
-
-/** Says what went wrong instead of failing. @param {string} path @param {object} form @returns {Promise<unknown>} */
-async function post(path, form) {
+/** Says what went wrong instead of failing. @param {CallForm} form @returns {Promise<CallReport | undefined>} */
+async function post(form) {
   const headers = { 'content-type': 'application/json' };
   try {
-    const response = await fetch(path, { method: 'POST', headers, body: JSON.stringify(form) });
+    const response = await fetch('/call', { method: 'POST', headers, body: JSON.stringify(form) });
     const answer = await response.json();
     return response.ok ? answer : say(answer.message);
   } catch {
@@ -183,7 +168,7 @@ function value(name) {
   return `${new FormData(ask).get(name) ?? ''}`;
 }
 
-/** @param {(Node | string)[]} words */
+/** @param {(Node | string)[]} words @returns {undefined} */
 function say(...words) {
   find('summary').replaceChildren(...words);
 }

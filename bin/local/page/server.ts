@@ -1,89 +1,50 @@
 import { readFile } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { z } from 'zod';
-import { FOREIGN, listen, listenNear, type Refused, receive, refuseForeign, sendJson, stop } from '../loopback.ts';
-import type { PageCalls } from './calls.ts';
-import type { RequestFeed } from './feed.ts';
-import type { CallForm, Overview, Refusal, RevealedAnswer, RevealForm, SeenRequest } from './messages.ts';
-
-export interface Page {
-  readonly url: string;
-  /** Ends open connections, too. */
-  readonly close: () => Promise<void>;
-}
+import { parseJson } from '../../../functions/broker/json.ts';
+import { type HttpAnswer, headerValue, json, type LoopbackServer, type ReceivedRequest, serve } from '../loopback.ts';
+import type { PageCall } from './calls.ts';
+import type { CallReport, Refusal, State } from './messages.ts';
 
 interface Options {
-  /** 0 takes a free one. */
+  /** A free one when it is taken. */
   readonly port: number;
-  /** Whether a free one will do when it is taken. */
-  readonly mayMove: boolean;
-  readonly overview: () => Overview;
-  readonly feed: RequestFeed;
-  readonly calls: PageCalls;
+  readonly state: () => State;
+  readonly call: PageCall;
 }
 
 /** Serves the page of `npm start` on 127.0.0.1, to a browser on this machine and to no other site that it looks at. */
-export async function startPage({ port, mayMove, overview, feed, calls }: Options): Promise<Page> {
-  const server = createServer((request, response) => {
-    respond(request, response).catch(() => response.destroy());
-  });
-  const boundPort = mayMove ? await listenNear(server, port) : await listen(server, port, 'PAGE_PORT');
-
-  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
-    const refused = refuseForeign(request) ?? refuseForm(request);
-    if (refused !== undefined) return refusal(response, refused.status, refused.message);
-    if (request.method === 'GET') return answerGet(request.url ?? '', response);
-    if (request.method === 'POST') return answerPost(request, response);
-    response.setHeader('allow', 'GET, POST');
-    refusal(response, 405, 'Send a GET or a POST.');
+export function startPage({ port, state, call }: Options): Promise<LoopbackServer> {
+  async function respond(request: ReceivedRequest): Promise<HttpAnswer> {
+    const { method, path } = request;
+    if (method === 'GET' && path === '/state') return json(200, state());
+    if (method === 'POST' && path === '/call') return answerCall(request);
+    const file = method === 'GET' ? FILES.get(path) : undefined;
+    if (file === undefined) return refusal(404, 'There is nothing here.');
+    // Read anew, so that an edit shows on the next load.
+    const body = await readFile(new URL(file.name, import.meta.url));
+    return { status: 200, headers: { 'content-type': file.type }, body };
   }
 
-  async function answerGet(path: string, response: ServerResponse): Promise<void> {
-    if (path === '/events') return streamEvents(response, overview, feed);
-    const file = await readPageFile(path);
-    if (file === undefined) return refusal(response, 404, 'There is nothing here.');
-    response.writeHead(200, { 'content-type': file.type }).end(file.content);
-  }
-
-  async function answerPost(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { path, body } = await receive(request, MAX_BODY_BYTES);
-    if (body.length > MAX_BODY_BYTES) return refusal(response, 413, 'Send less.');
-    if (path === '/call') return answerCall(parse(callForm, body), response);
-    if (path === '/reveal') return answerReveal(parse(revealForm, body), response);
-    refusal(response, 404, 'There is nothing here.');
-  }
-
-  async function answerCall(form: CallForm | undefined, response: ServerResponse): Promise<void> {
-    if (form === undefined) return refusal(response, 400, 'This is not a call.');
+  /** The call comes from the page itself, and as no form of another site can send it without being asked first. */
+  async function answerCall(request: ReceivedRequest): Promise<HttpAnswer> {
+    if (headerValue(request, 'origin') === undefined) return refusal(403, 'Another site may not ask for this.');
+    if (headerValue(request, 'content-type') !== 'application/json') return refusal(415, 'Send application/json.');
+    const form = callForm.safeParse(parseJson(Buffer.from(request.body).toString('utf8')));
+    if (!form.success) return refusal(400, 'This is not a call.');
     try {
-      const report = await calls.call(form);
-      if (report === undefined) return refusal(response, 400, 'There is no such caller.');
-      sendJson(response, 200, report);
+      const report = await call(form.data);
+      if (report === undefined) return refusal(400, 'There is no such caller.');
+      return json(200, report satisfies CallReport);
     } catch {
-      refusal(response, 502, 'The broker gave no answer.');
+      return refusal(502, 'The broker gave no answer.');
     }
   }
 
-  function answerReveal(form: RevealForm | undefined, response: ServerResponse): void {
-    const revealed = form && calls.reveal(form.hidden);
-    if (revealed === undefined) refusal(response, 404, 'This answer is not kept any longer: ask again.');
-    else sendJson(response, 200, { answer: revealed } satisfies RevealedAnswer);
-  }
-
-  return {
-    url: `http://127.0.0.1:${boundPort}`,
-    close: () => stop(server),
+  const withHeaders = async (request: ReceivedRequest): Promise<HttpAnswer> => {
+    const { status, headers, body } = await respond(request);
+    return { status, headers: { ...HEADERS, ...headers }, body };
   };
-}
-
-/** A POST comes from the page itself, and as no form of another site can send it without being asked first. */
-function refuseForm({ method, headers }: IncomingMessage): Refused | undefined {
-  if (method !== 'POST') return undefined;
-  if (headers.origin === undefined) return FOREIGN;
-  return headers['content-type'] === 'application/json'
-    ? undefined
-    : { status: 415, message: 'Send application/json.' };
+  return serve(withHeaders, { port, refusesForeign: true, maxBodyBytes: 16 * 1024 });
 }
 
 /** Nothing but the page's own files may run or be shown, nothing is kept, and no other site may frame it or learn of it. */
@@ -99,8 +60,6 @@ const HEADERS = {
   'x-frame-options': 'DENY',
 };
 
-const MAX_BODY_BYTES = 16 * 1024;
-
 const text = z.string().max(1_000);
 
 const callForm = z.strictObject({
@@ -110,31 +69,11 @@ const callForm = z.strictObject({
   service: text.optional(),
   min_ttl: z.number().optional(),
   refused: text.optional(),
+  reveal: z.boolean().optional(),
 });
 
-const revealForm = z.strictObject({ hidden: text });
-
-function parse<Form>(schema: z.ZodType<Form>, body: Uint8Array): Form | undefined {
-  try {
-    return schema.parse(JSON.parse(Buffer.from(body).toString('utf8')));
-  } catch {
-    return undefined;
-  }
-}
-
-function refusal(response: ServerResponse, status: number, message: string): void {
-  sendJson(response, status, { message } satisfies Refusal);
-}
-
-interface PageFile {
-  readonly type: string;
-  readonly content: Buffer;
-}
-
-/** The file that is shown at a path, if there is one; read anew, so that an edit shows on the next load. */
-async function readPageFile(path: string): Promise<PageFile | undefined> {
-  const file = FILES.get(path);
-  return file && { type: file.type, content: await readFile(new URL(file.name, import.meta.url)) };
+function refusal(status: number, message: string): HttpAnswer {
+  return json(status, { message } satisfies Refusal);
 }
 
 /** What the page is made of: nothing else is ever read from the disk. */
@@ -144,37 +83,3 @@ const FILES = new Map([
   ['/page.js', { name: 'page.js', type: 'text/javascript; charset=utf-8' }],
   ['/icon.svg', { name: 'icon.svg', type: 'image/svg+xml' }],
 ]);
-
-/** Server-sent events: what is running and the last requests at once, then what changes, until the page goes away. */
-function streamEvents(response: ServerResponse, overview: () => Overview, feed: RequestFeed): void {
-  let told = '';
-  const tell = () => {
-    const now = JSON.stringify(overview());
-    if (now !== told) response.write(`event: overview\ndata: ${now}\n\n`);
-    told = now;
-  };
-  const send = (requests: readonly SeenRequest[]) => response.write(`data: ${JSON.stringify(requests)}\n\n`);
-
-  response.writeHead(200, { 'content-type': 'text/event-stream' });
-  response.write(`retry: ${RETRY_MS}\n`);
-  tell();
-  const timer = setInterval(tell, LOOK_MS);
-  send(feed.recent());
-  const unsubscribe = feed.subscribe((request) => {
-    // What a page that has stopped reading is sent would pile up; once it is cut off, it connects again.
-    if (response.writableLength > MAX_UNREAD_BYTES) response.destroy();
-    else send([request]);
-  });
-  response.once('close', () => {
-    clearInterval(timer);
-    unsubscribe();
-  });
-}
-
-/** How soon a page tries again when `npm start` was ended. */
-const RETRY_MS = 1_000;
-
-/** How soon a page shows what an operator has changed. */
-const LOOK_MS = 1_000;
-
-const MAX_UNREAD_BYTES = 256 * 1024;

@@ -1,99 +1,71 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import { type ClientName, type Pair, pairKey, type ServiceName } from '../../../functions/broker/pair/pair.ts';
-import { listenNear, refuseForeign, stop } from '../loopback.ts';
-import {
-  give,
-  INCIDENT_PATH,
-  INCIDENTS,
-  type Incident,
-  incidentOf,
-  json,
-  problem,
-  type TokenServiceAnswer,
-  type TokenServiceFault,
-} from './answer.ts';
+import { type HttpAnswer, headerValue, json, type LoopbackServer, type ReceivedRequest, serve } from '../loopback.ts';
+import { INCIDENT_PATH, INCIDENTS, type Incident, type TokenServiceFault } from './incidents.ts';
 import { type AcceptedCredential, createTokenIssuer } from './issuer.ts';
 
 /**
  * Stands in for the token endpoints of all services on 127.0.0.1, each below its own name:
  * `POST /<service>/auth/v1/token` checks the Basic credential and issues a token, which `GET /<service>/v1/whoami`
- * accepts. `POST /<service>/incident/<name>` plays an incident, for no page of a browser.
+ * accepts. `POST /<service>/incident/<name>` plays an incident.
  */
 export async function startTokenService(options: TokenServiceOptions): Promise<TokenService> {
-  const { credentials, acceptedSecret, now = Date.now, lifetimeSeconds = 3_600 } = options;
+  const { credentials, acceptedSecret, port, now = Date.now, lifetimeSeconds = 3_600 } = options;
   const issuer = createTokenIssuer({ credentials, acceptedSecret, lifetimeSeconds, now });
   const requests: TokenRequestRecord[] = [];
-  const answers = new Targeted<TokenServiceAnswer>();
+  const answers = new Targeted<HttpAnswer>();
   const faults = new Targeted<TokenServiceFault>();
   const latencies = new Targeted<number>();
 
-  const server = createServer((request, response) => {
-    // A client that hangs up half-way gets no answer.
-    respond(request, response).catch(() => response.destroy());
-  });
-  const port = await listenNear(server, options.port);
-  const url = `http://127.0.0.1:${port}`;
-
-  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    request.resume();
-    const [, service = '', ...rest] = new URL(request.url ?? '', url).pathname.split('/');
-    const path = Object.hasOwn(credentials, service) ? rest.join('/') : '';
-    const expected = METHODS.get(path);
-    const incident = incidentOf(path);
-
-    if (expected === undefined) give(response, problem(404, 'not_found'));
-    else if (request.method !== expected) give(response, problem(405, 'method_not_allowed', { allow: expected }));
-    else if (path === TOKEN_PATH) await answerTokenRequest(service, request, response);
-    else if (incident !== undefined) give(response, play(service, incident, request));
-    else give(response, whoAmI(service, request));
-  }
-
-  async function answerTokenRequest(service: ServiceName, { headers }: IncomingMessage, response: ServerResponse) {
-    const { client, ok } = issuer.authenticate(service, headers.authorization);
-    requests.push({ service, client, at: now(), ok });
-
-    const latencyMs = latencies.find(service, client) ?? 0;
-    if (latencyMs > 0) await setTimeout(latencyMs, undefined, { ref: false });
-    const issue = () => (client !== undefined && ok ? issued(service, client) : REJECTED);
-    give(response, answers.find(service, client) ?? issue(), faults.find(service, client));
-  }
-
-  /** The two shapes that the world of such services knows best. */
-  function issued(service: ServiceName, client: ClientName): TokenServiceAnswer {
-    const token = issuer.issue({ service, client });
-    return json(
-      200,
-      service === 'merchant-payment-cleansing'
-        ? { token, expiresIn: lifetimeSeconds }
-        : { access_token: token, token_type: 'Bearer', expires_in: lifetimeSeconds },
-    );
-  }
-
-  function whoAmI(service: ServiceName, { headers }: IncomingMessage): TokenServiceAnswer {
-    const client = issuer.ownerOf(service, headers.authorization);
-    if (client === undefined) return problem(401, 'invalid_token', { 'www-authenticate': 'Bearer' });
-    return json(200, { service, client });
-  }
-
-  function play(service: ServiceName, incident: Incident, request: IncomingMessage): TokenServiceAnswer {
-    const refused = refuseForeign(request);
-    if (refused !== undefined) return problem(refused.status, refused.message);
+  async function respond(request: ReceivedRequest, response: ServerResponse): Promise<HttpAnswer | undefined> {
+    const [, service = '', ...path] = request.path.split('/');
+    if (!Object.hasOwn(credentials, service)) return NOT_FOUND;
+    const order = `${request.method} ${path.join('/')}`;
+    const authorization = headerValue(request, 'authorization');
+    if (order === 'POST auth/v1/token') return answerTokenRequest(service, authorization, response);
+    if (order === 'GET v1/whoami') return whoAmI(service, authorization);
+    const incident = PLAYABLE.get(order);
+    if (incident === undefined) return NOT_FOUND;
     answers.set(service, incident.answer);
     faults.set(service, incident.fault);
     latencies.set(service, incident.latencyMs);
     return { status: 204 };
   }
 
+  function whoAmI(service: ServiceName, authorization: string | undefined): HttpAnswer {
+    const client = issuer.ownerOf(service, authorization);
+    return client === undefined ? json(401, { error: 'invalid_token' }) : json(200, { service, client });
+  }
+
+  async function answerTokenRequest(service: ServiceName, authorization: string | undefined, response: ServerResponse) {
+    const { client, ok } = issuer.authenticate(service, authorization);
+    requests.push({ service, client, at: now(), ok });
+
+    const latencyMs = latencies.find(service, client) ?? 0;
+    if (latencyMs > 0) await setTimeout(latencyMs, undefined, { ref: false });
+    const fault = faults.find(service, client);
+    if (fault === 'reset') response.socket?.resetAndDestroy();
+    if (fault !== undefined) return undefined;
+    return answers.find(service, client) ?? (client !== undefined && ok ? issued(service, client) : REJECTED);
+  }
+
+  /** The two shapes that the world of such services knows best. */
+  function issued(service: ServiceName, client: ClientName): HttpAnswer {
+    const token = issuer.issue({ service, client });
+    if (service === 'merchant-payment-cleansing') return json(200, { token, expiresIn: lifetimeSeconds });
+    return json(200, { access_token: token, token_type: 'Bearer', expires_in: lifetimeSeconds });
+  }
+
+  const server = await serve(respond, { port, refusesForeign: true });
   return {
-    url,
-    authUrl: (service) => `${url}/${service}`,
+    ...server,
+    authUrl: (service) => `${server.url}/${service}`,
     requests,
     issued: issuer.issued,
     respondWith: (target, answer) => answers.set(target, answer),
     fault: (fault, target) => faults.set(target, fault),
     latency: (ms, target) => latencies.set(target, ms),
-    close: () => stop(server),
   };
 }
 
@@ -109,18 +81,16 @@ export interface TokenServiceOptions {
   readonly now?: () => number;
 }
 
-export interface TokenService {
-  readonly url: string;
+export interface TokenService extends LoopbackServer {
   readonly authUrl: (service: ServiceName) => string;
   /** All token requests that arrived, failed ones too. */
   readonly requests: readonly TokenRequestRecord[];
   /** Whether the token was issued here. */
   readonly issued: (token: string) => boolean;
   /** Gives this answer to every token request, with any credential; `undefined` ends it, as below. */
-  readonly respondWith: (target: Target, answer: TokenServiceAnswer | undefined) => void;
+  readonly respondWith: (target: Target, answer: HttpAnswer | undefined) => void;
   readonly fault: (fault: TokenServiceFault | undefined, target?: Target) => void;
   readonly latency: (ms: number | undefined, target?: Target) => void;
-  readonly close: () => Promise<void>;
 }
 
 interface TokenRequestRecord {
@@ -133,36 +103,32 @@ interface TokenRequestRecord {
   readonly ok: boolean;
 }
 
-const TOKEN_PATH = 'auth/v1/token';
-const WHOAMI_PATH = 'v1/whoami';
-const METHODS = new Map<string, string>([
-  [TOKEN_PATH, 'POST'],
-  [WHOAMI_PATH, 'GET'],
-  ...Object.keys(INCIDENTS).map((name) => [INCIDENT_PATH + name, 'POST'] as const),
-]);
+const PLAYABLE = new Map<string, Incident>(
+  Object.entries(INCIDENTS).map(([name, incident]) => [`POST ${INCIDENT_PATH}${name}`, incident]),
+);
 
-const REJECTED = problem(401, 'invalid_client', { 'www-authenticate': 'Basic realm="token service", charset="UTF-8"' });
+const NOT_FOUND = json(404, { error: 'not_found' });
+const REJECTED = json(401, { error: 'invalid_client' }, { 'www-authenticate': 'Basic realm="token service"' });
 
 /** What a setting of the token service is for: one pair, one service, or everything when left out. */
 type Target = Pair | ServiceName | undefined;
 
 /** One value for each target; the narrowest target counts. */
 class Targeted<T> {
-  readonly #values = new Map<string, T>();
+  readonly #values = new Map<string, T | undefined>();
 
   /** `undefined` takes the target's value away. */
   set(target: Target, value: T | undefined): void {
-    if (value === undefined) this.#values.delete(targetKey(target));
-    else this.#values.set(targetKey(target), value);
+    this.#values.set(targetKey(target), value);
   }
 
   find(service: ServiceName, client: ClientName | undefined): T | undefined {
-    const ofPair = client === undefined ? undefined : this.#values.get(targetKey({ service, client }));
-    return ofPair ?? this.#values.get(targetKey(service)) ?? this.#values.get(targetKey(undefined));
+    const ofPair = client === undefined ? undefined : this.#values.get(pairKey({ service, client }));
+    return ofPair ?? this.#values.get(service) ?? this.#values.get('');
   }
 }
 
-/** A service's name cannot be taken for everything, nor a pair's key for a service: a name has no slash and a letter. */
-function targetKey(target: Target): string {
-  return typeof target === 'object' ? pairKey(target) : (target ?? '');
+/** A name has no slash and a letter: neither everything nor a pair can be taken for a service. */
+function targetKey(target: Target = ''): string {
+  return typeof target === 'object' ? pairKey(target) : target;
 }

@@ -2,21 +2,14 @@ import http from 'node:http';
 import https from 'node:https';
 import type { Socket } from 'node:net';
 
-export interface Agents {
-  readonly secure: https.Agent;
-  readonly plain: http.Agent;
-  /** Closes the idle connections that must not serve again; to be called before each request. */
-  readonly dropUnfit: () => void;
-}
-
 /**
  * Agents that keep a connection between requests, idle for at most 30 s. The age is measured on the clock: a frozen
- * environment runs no timers and wakes up with connections long dead. `now`: epoch milliseconds.
+ * environment runs no timers and wakes up with connections long dead. `now`: epoch milliseconds. `dropUnfit` closes the idle
+ * connections that must not serve again; to be called before each request.
  */
-export function createAgents(now: () => number, tls: https.AgentOptions = {}): Agents {
+export function createAgents(now: () => number, tls: https.AgentOptions = {}) {
   const idle = new WeakMap<Socket, { readonly since: number; readonly bytesRead: number }>();
-  const secure = new https.Agent({ ...POOL, ...tls });
-  const plain = new http.Agent(POOL);
+  const [secure, plain] = [new https.Agent({ ...POOL, ...tls }), new http.Agent(POOL)];
 
   for (const agent of [secure, plain]) {
     const keepSocketAlive = agent.keepSocketAlive.bind(agent);

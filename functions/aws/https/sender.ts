@@ -1,23 +1,26 @@
 import http, { type ClientRequest, type IncomingMessage, type RequestOptions } from 'node:http';
 import https from 'node:https';
 import { isIP } from 'node:net';
-import { type AnswerHead, type HttpRequest, SendFailure, type SendLimits } from '../../broker/token-request/send.ts';
+import {
+  type AnswerHead,
+  type HttpRequest,
+  SendFailure,
+  type SendFailureKind,
+  type SendLimits,
+} from '../../broker/token-request/send.ts';
 import type { TokenResponse } from '../../broker/token-response/body.ts';
-import { type Agents, createAgents } from './agents.ts';
+import { createAgents } from './agents.ts';
 
 interface Options {
   /** Certificates (PEM) to trust instead of Node's own. */
   readonly ca?: string | undefined;
-  /** Epoch milliseconds. */
-  readonly now?: (() => number) | undefined;
+  readonly now?: () => number;
 }
 
 /** A `Send` that its caller can end: from the signal on, the request is out of time. */
 export type HttpsSender = (request: HttpRequest, limits: Limits) => Promise<TokenResponse>;
 
-interface Limits extends SendLimits {
-  readonly signal?: AbortSignal;
-}
+type Limits = SendLimits & { readonly signal?: AbortSignal };
 
 /**
  * Sends requests over kept connections, with one deadline over name look-up, connection, headers and body: verified TLS, plain
@@ -33,18 +36,16 @@ export function createHttpsSender({ ca, now = Date.now }: Options = {}): HttpsSe
     await turnOfTheLoop();
     agents.dropUnfit();
     if (limits.signal?.aborted) throw new SendFailure('connect', 'ETIMEDOUT');
-    const outgoing = open(url, { method, headers: revealed(headers), maxHeaderSize: MAX_HEADER_BYTES }, agents);
-    return exchange(outgoing, body, limits);
+    const options = { method, headers: revealed(headers), maxHeaderSize: 16_384 };
+    return exchange(open(url, options, agents), body, limits);
   };
 }
-
-const MAX_HEADER_BYTES = 16_384;
 
 function turnOfTheLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-function open(url: URL, options: RequestOptions, { secure, plain }: Agents): ClientRequest {
+function open(url: URL, options: RequestOptions, { secure, plain }: ReturnType<typeof createAgents>): ClientRequest {
   const { protocol, hostname } = url;
   // Node would take the name from a `host` header; an IP address has none.
   const servername = isIP(hostname.replace(/^\[(.*)\]$/, '$1')) === 0 ? { servername: hostname } : {};
@@ -63,36 +64,49 @@ function revealed(headers: HttpRequest['headers']) {
   );
 }
 
-function exchange(outgoing: ClientRequest, body: string, limits: Limits): Promise<TokenResponse> {
-  const { timeoutMs, maxBodyBytes, signal } = limits;
-  return new Promise((resolve, reject) => {
-    const progress = watchProgress(outgoing);
+function exchange(outgoing: ClientRequest, body: string, { timeoutMs, maxBodyBytes, signal }: Limits) {
+  return new Promise<TokenResponse>((resolve, reject) => {
+    /** The connection is ready, with TLS if any: from here on the request may have been sent. */
+    let isConnected = false;
+    /** The connection had served an earlier request and gave no byte for this one. */
+    let isSilentOnReuse = () => false;
     let head: AnswerHead | undefined;
-    let settled = false;
+    let interimAnswers = 0;
 
-    const runOut = () => fail(new SendFailure(progress.connected() ? 'timeout' : 'connect', 'ETIMEDOUT', head));
+    const runOut = () => fail(isConnected ? 'timeout' : 'connect', 'ETIMEDOUT');
     // One timer over everything: an answer that drips in does not extend it.
     const timer = setTimeout(runOut, timeoutMs);
     signal?.addEventListener('abort', runOut);
 
-    outgoing.on('error', (error) => fail(errorFailure(error, progress, head)));
+    outgoing.on('socket', (socket) => {
+      const { bytesRead } = socket;
+      isConnected = outgoing.reusedSocket;
+      if (isConnected) isSilentOnReuse = () => socket.bytesRead === bytesRead;
+      else socket.once(outgoing.protocol === 'https:' ? 'secureConnect' : 'connect', () => (isConnected = true));
+    });
+    // Only the code of an error is kept: messages are not ours to vouch for.
+    outgoing.on('error', (error) => {
+      const code = 'code' in error && typeof error.code === 'string' ? error.code : 'UNKNOWN';
+      if (!isConnected) return fail(NETWORK_CODE.test(code) ? 'connect' : 'tls', code);
+      if (code.startsWith('HPE_')) return fail(code === 'HPE_HEADER_OVERFLOW' ? 'too-large' : 'malformed', code);
+      fail(isSilentOnReuse() ? 'stale-socket' : 'broken', code);
+    });
     // What ends without an error: an answer that is cut off, a switch of protocols.
-    outgoing.on('close', () => fail(new SendFailure('broken', 'ECONNRESET', head)));
-    let interimAnswers = 0;
+    outgoing.on('close', () => fail('broken', 'ECONNRESET'));
     outgoing.on('information', () => {
       interimAnswers += 1;
-      if (interimAnswers > MAX_INTERIM_ANSWERS) fail(new SendFailure('too-large', 'TOO_MANY_INTERIM_ANSWERS'));
+      if (interimAnswers > MAX_INTERIM_ANSWERS) fail('too-large', 'TOO_MANY_INTERIM_ANSWERS');
     });
     outgoing.on('response', (incoming) => {
       const answer = headOf(incoming);
       head = answer;
-      if (isEncoded(answer)) return fail(new SendFailure('encoded', 'CONTENT_ENCODING', answer));
+      if (isEncoded(answer)) return fail('encoded', 'CONTENT_ENCODING');
 
       const chunks: Buffer[] = [];
       let size = 0;
       incoming.on('data', (chunk: Buffer) => {
         size += chunk.length;
-        if (size > maxBodyBytes) return fail(new SendFailure('too-large', 'BODY_TOO_LARGE', answer));
+        if (size > maxBodyBytes) return fail('too-large', 'BODY_TOO_LARGE');
         chunks.push(chunk);
       });
       incoming.on('end', () => {
@@ -102,20 +116,22 @@ function exchange(outgoing: ClientRequest, body: string, limits: Limits): Promis
     });
     outgoing.end(body);
 
-    function fail(failure: SendFailure): void {
-      if (settled) return;
+    /** What comes after the end changes nothing any more. */
+    function fail(kind: SendFailureKind, code: string): void {
       settle();
       outgoing.destroy();
-      reject(failure);
+      reject(new SendFailure(kind, code, head));
     }
 
     function settle(): void {
-      settled = true;
       clearTimeout(timer);
       signal?.removeEventListener('abort', runOut);
     }
   });
 }
+
+/** System errors (`ECONNREFUSED`, `ENOTFOUND`); what else can go wrong before a connection is ready is TLS. */
+const NETWORK_CODE = /^(?:E(?!RR|PROTO$)|ERR_SOCKET_)/;
 
 /** Each answer of 1xx costs memory; a service has no more to say before its answer than a proxy or two on the way. */
 const MAX_INTERIM_ANSWERS = 16;
@@ -129,41 +145,3 @@ function headOf({ statusCode, headersDistinct }: IncomingMessage): AnswerHead {
 function isEncoded({ headers }: AnswerHead): boolean {
   return !['', 'identity'].includes(headers['content-encoding']?.toLowerCase() ?? '');
 }
-
-/** How far a request got, as far as its connection tells. */
-interface Progress {
-  /** The connection is ready, with TLS if any: from here on the request may have been sent. */
-  readonly connected: () => boolean;
-  /** The connection had served an earlier request and gave no byte for this one. */
-  readonly silentOnReuse: () => boolean;
-}
-
-function watchProgress(outgoing: ClientRequest): Progress {
-  let connected = false;
-  let silentOnReuse = () => false;
-
-  outgoing.on('socket', (socket) => {
-    connected = outgoing.reusedSocket;
-    const { bytesRead } = socket;
-    if (connected) silentOnReuse = () => socket.bytesRead === bytesRead;
-    else {
-      socket.once(outgoing.protocol === 'https:' ? 'secureConnect' : 'connect', () => {
-        connected = true;
-      });
-    }
-  });
-
-  return { connected: () => connected, silentOnReuse: () => silentOnReuse() };
-}
-
-/** What an error of Node means. Only its code is kept: messages are not ours to vouch for. */
-export function errorFailure(error: Error, progress: Progress, head: AnswerHead | undefined): SendFailure {
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : 'UNKNOWN';
-  if (!progress.connected()) return new SendFailure(NETWORK_CODE.test(code) ? 'connect' : 'tls', code);
-  if (code === 'HPE_HEADER_OVERFLOW') return new SendFailure('too-large', code);
-  if (code.startsWith('HPE_')) return new SendFailure('malformed', code, head);
-  return new SendFailure(progress.silentOnReuse() ? 'stale-socket' : 'broken', code, head);
-}
-
-/** System errors (`ECONNREFUSED`, `ENOTFOUND`); what else can go wrong before a connection is ready is TLS. */
-const NETWORK_CODE = /^(?:E(?!RR|PROTO$)|ERR_SOCKET_)/;

@@ -1,23 +1,19 @@
 import type { Audit, Warning } from '../../broker/audit.ts';
-import type { Pair } from '../../broker/pair/pair.ts';
+import { type Pair, pairKey } from '../../broker/pair/pair.ts';
 import { causeWord } from '../calls.ts';
 import type { Unreadable } from '../pair-table/table.ts';
-import { BY_ENVIRONMENT, BY_OUTCOME, BY_SERVICE, BY_SERVICE_AND_OUTCOME, emfLine, type MetricSet } from './emf.ts';
+import { BY_ENVIRONMENT, BY_OUTCOME, BY_SERVICE, BY_SERVICE_AND_OUTCOME, emfLine, type Log, metrics } from './emf.ts';
 
-interface Dependencies {
-  readonly environment: string;
+interface Options extends Log {
   /** The version of the function that runs, as Lambda calls it. */
   readonly version?: string | undefined;
-  /** Service names are a metric dimension only when they are configured: what a caller makes up must not become a metric. */
+  /** The configured ones: what a caller makes up must not become a metric. */
   readonly services: ReadonlySet<string>;
-  /** Of the access rules that are in force (`rulesDigest`). */
   readonly rulesDigest?: string;
-  readonly now: () => number;
-  readonly write: (line: string) => void;
 }
 
 /** Writes each record as one JSON line with its metrics. */
-export function createAuditLog({ environment, version, services, rulesDigest, now, write }: Dependencies): Audit {
+export function createAuditLog({ environment, version, services, rulesDigest, now, write }: Options): Audit {
   return (record) => {
     const { outcome, milliseconds, caller, pair, cache, cause } = record;
     const { warnings, tokenRequests } = record.trace;
@@ -36,7 +32,7 @@ export function createAuditLog({ environment, version, services, rulesDigest, no
       roleId: caller?.roleId,
       accessKeyId: caller?.accessKeyId,
       sourceIp: record.sourceIp,
-      pair: pair && `${pair.client}/${pair.service}`,
+      pair: pair && pairKey(pair),
       forced: record.forced || undefined,
       minTtl: record.minTtl || undefined,
       cache,
@@ -53,34 +49,28 @@ export function createAuditLog({ environment, version, services, rulesDigest, no
     if (warnings.size === 0 && !isBug) return write(emfLine(now(), METRICS, line));
 
     const counts = [...warnings].map((warning) => WARNING_METRICS[warning]);
-    const warned = counts.length === 0 ? [] : [{ by: [BY_ENVIRONMENT, BY_SERVICE], counts }];
-    const sets = [...METRICS, ...(isBug ? BUG_METRICS : []), ...warned];
-    write(emfLine(now(), sets, { ...line, ...Object.fromEntries(counts.map((name) => [name, 1])) }));
+    const warned = metrics({ by: [BY_ENVIRONMENT, BY_SERVICE], counts });
+    const definitions = [...METRICS, ...(isBug ? [BUG_METRICS] : []), ...(counts.length > 0 ? [warned] : [])];
+    write(emfLine(now(), definitions, { ...line, ...Object.fromEntries(counts.map((name) => [name, 1])) }));
   };
 }
 
 /** Writes one line each time that a shared record is found without a token that can be opened, although it holds one. */
-export function createUnreadableLog({ environment, now, write }: Dependencies) {
-  return (reason: Unreadable, pair: Pair): void => {
-    const line = {
-      environment,
-      service: pair.service,
-      outcome: reason,
-      UnreadableRecords: 1,
-      pair: `${pair.client}/${pair.service}`,
-    };
+export function createUnreadableLog({ environment, now, write }: Log) {
+  return (outcome: Unreadable, pair: Pair): void => {
+    const line = { environment, service: pair.service, outcome, UnreadableRecords: 1, pair: pairKey(pair) };
     write(emfLine(now(), UNREADABLE_METRICS, line));
   };
 }
 
-const METRICS: readonly MetricSet[] = [
-  { by: [BY_OUTCOME, BY_SERVICE_AND_OUTCOME], counts: ['Requests'] },
-  { by: [BY_SERVICE_AND_OUTCOME], milliseconds: ['Duration'] },
-  { by: [BY_SERVICE], counts: ['CacheHits', 'TokenRequests'] },
+const METRICS = [
+  metrics({ by: [BY_OUTCOME, BY_SERVICE_AND_OUTCOME], counts: ['Requests'] }),
+  metrics({ by: [BY_SERVICE_AND_OUTCOME], milliseconds: ['Duration'] }),
+  metrics({ by: [BY_SERVICE], counts: ['CacheHits', 'TokenRequests'] }),
 ];
 
 /** Of a new version while only some of the requests go there: its bugs, and not its predecessor's, take it back. */
-const BUG_METRICS: readonly MetricSet[] = [{ by: [[...BY_OUTCOME, 'version']], counts: ['Requests'] }];
+const BUG_METRICS = metrics({ by: [[...BY_OUTCOME, 'version']], counts: ['Requests'] });
 
 /** What an operator is told by an alarm rather than by reading lines. */
 const WARNING_METRICS = {
@@ -92,12 +82,9 @@ const WARNING_METRICS = {
   'same-token-again': 'SameTokenAgain',
 } as const satisfies Record<Warning, string>;
 
-const UNREADABLE_METRICS: readonly MetricSet[] = [{ by: [BY_SERVICE_AND_OUTCOME], counts: ['UnreadableRecords'] }];
+const UNREADABLE_METRICS = [metrics({ by: [BY_SERVICE_AND_OUTCOME], counts: ['UnreadableRecords'] })];
 
-/**
- * Where something unexpected was thrown, and nothing of what it says: messages quote what the code stumbled over. Never
- * throws, of any type.
- */
+/** Where something unexpected was thrown, and nothing of what it says: messages quote what the code stumbled over. Never throws. */
 export function bugPlace(thrown: unknown): { readonly name: string; readonly at: readonly string[] } {
   try {
     if (!(thrown instanceof Error)) return { name: typeof thrown, at: [] };

@@ -1,41 +1,36 @@
-/** Metrics of one line, and the sets of its members under each of which CloudWatch keeps them. */
-export interface MetricSet {
+/** Where the lines of an environment go. */
+export interface Log {
+  readonly environment: string;
+  readonly now: () => number;
+  readonly write: (line: string) => void;
+}
+
+/**
+ * Metrics of a line, and the sets of its members under each of which CloudWatch keeps them: an alarm cannot add up others.
+ * Never by client or caller: each combination of values is paid for.
+ */
+interface MetricSet {
   readonly by: readonly (readonly string[])[];
   readonly counts?: readonly string[];
   readonly milliseconds?: readonly string[];
 }
 
+/** The definition of metrics, as text: most lines have the same, and it is most of the line. */
+export function metrics({ by, counts = [], milliseconds = [] }: MetricSet): string {
+  const ofUnit = (Unit: string, names: readonly string[]) => names.map((Name) => ({ Name, Unit }));
+  const Metrics = [...ofUnit('Count', counts), ...ofUnit('Milliseconds', milliseconds)];
+  return JSON.stringify({ Namespace: 'TokenBroker', Dimensions: by, Metrics });
+}
+
 /**
- * One line of JSON that is a CloudWatch EMF document as well; to be written with `writeLine`. An alarm reads a metric under
- * exactly the dimensions that it names and cannot add up others. Never by client or caller: each combination of values is
- * paid for.
+ * One line of JSON that is a CloudWatch EMF document as well; to be written with `writeLine`.
  *
  * @see https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
  */
-export function emfLine(timestamp: number, sets: readonly MetricSet[], members: object): string {
-  const metrics = `{"Timestamp":${timestamp},"CloudWatchMetrics":${definitionsOf(sets)}}`;
-  return `{"_aws":${metrics},${JSON.stringify(members).slice(1)}\n`;
+export function emfLine(timestamp: number, definitions: readonly string[], members: object): string {
+  const document = `{"Timestamp":${timestamp},"CloudWatchMetrics":[${definitions}]}`;
+  return `{"_aws":${document},${JSON.stringify(members).slice(1)}\n`;
 }
-
-/** Most lines have the same sets, and they are most of the line: their text is made once. */
-function definitionsOf(sets: readonly MetricSet[]): string {
-  const known = DEFINITIONS.get(sets);
-  if (known !== undefined) return known;
-  const definitions = JSON.stringify(
-    sets.map(({ by, counts = [], milliseconds = [] }) => ({
-      Namespace: 'TokenBroker',
-      Dimensions: by,
-      Metrics: [
-        ...counts.map((Name) => ({ Name, Unit: 'Count' })),
-        ...milliseconds.map((Name) => ({ Name, Unit: 'Milliseconds' })),
-      ],
-    })),
-  );
-  DEFINITIONS.set(sets, definitions);
-  return definitions;
-}
-
-const DEFINITIONS = new WeakMap<readonly MetricSet[], string>();
 
 export const BY_ENVIRONMENT = ['environment'];
 export const BY_SERVICE = ['environment', 'service'];

@@ -2,18 +2,12 @@ import type { CheckRecord, MissedPair } from '../../broker/health/check-pairs.ts
 import type { HealthRun } from '../../broker/health/run.ts';
 import { pairKey } from '../../broker/pair/pair.ts';
 import type { IgnoredEvent } from '../client-secrets.ts';
-import { BY_ENVIRONMENT, BY_OUTCOME, BY_SERVICE, BY_SERVICE_AND_OUTCOME, emfLine, type MetricSet } from './emf.ts';
-
-interface Dependencies {
-  readonly environment: string;
-  readonly now: () => number;
-  readonly write: (line: string) => void;
-}
+import { BY_ENVIRONMENT, BY_OUTCOME, BY_SERVICE, BY_SERVICE_AND_OUTCOME, emfLine, type Log, metrics } from './emf.ts';
 
 /** Writes one line per check, of a run or upon an event, one per run and one per event that is ignored, with their metrics. */
-export function createHealthLog({ environment, now, write }: Dependencies) {
-  const writeLine = (sets: readonly MetricSet[], members: object) =>
-    write(emfLine(now(), sets, { environment, operation: 'health', ...members }));
+export function createHealthLog({ environment, now, write }: Log) {
+  const writeLine = (definitions: readonly string[], members: object) =>
+    write(emfLine(now(), definitions, { environment, operation: 'health', ...members }));
 
   return {
     check({ pair, answer, milliseconds, promoted }: CheckRecord): void {
@@ -31,6 +25,8 @@ export function createHealthLog({ environment, now, write }: Dependencies) {
 
     run(run: HealthRun): void {
       const { clients, checked, missed, ignored, unknown, incidents, probe, reported, milliseconds } = run;
+      const missedFor = (why: MissedPair['reason']) =>
+        some(missed.filter(({ reason }) => reason === why).map(({ pair }) => pairKey(pair)));
       const counts = {
         Heartbeat: 1,
         PairsChecked: checked.length,
@@ -43,20 +39,16 @@ export function createHealthLog({ environment, now, write }: Dependencies) {
         ProbeNotDenied: probe.condition === 'denied' ? 0 : 1,
         OperatorsUnreachable: run.hasSubscriber ? 0 : 1,
       };
-      writeLine([{ by: [BY_ENVIRONMENT], counts: Object.keys(counts), milliseconds: ['RunDuration'] }], {
+      writeLine([metrics({ by: [BY_ENVIRONMENT], counts: Object.keys(counts), milliseconds: ['RunDuration'] })], {
         outcome: missed.length === 0 ? 'complete' : 'incomplete',
         ...counts,
         RunDuration: milliseconds,
         clients,
         probe: probe.said,
         incidents,
-        notReached: {
-          outOfTime: notReached(missed, 'out-of-time'),
-          sampled: notReached(missed, 'sampled'),
-          failed: notReached(missed, 'failed'),
-        },
-        unknownServices: unknown.slice(0, MAX_NAMES).map(pairKey),
-        ignoredSecrets: ignored.slice(0, MAX_NAMES),
+        notReached: { outOfTime: missedFor('out-of-time'), sampled: missedFor('sampled'), failed: missedFor('failed') },
+        unknownServices: some(unknown.map(pairKey)),
+        ignoredSecrets: some(ignored),
         failures: [...new Set(reported.failures)],
       });
     },
@@ -67,17 +59,11 @@ export function createHealthLog({ environment, now, write }: Dependencies) {
   };
 }
 
-const CHECK_METRICS: readonly MetricSet[] = [
-  { by: [BY_SERVICE_AND_OUTCOME], counts: ['Findings'] },
-  { by: [BY_SERVICE], counts: ['CheckFailures'], milliseconds: ['CheckDuration'] },
+const CHECK_METRICS = [
+  metrics({ by: [BY_SERVICE_AND_OUTCOME], counts: ['Findings'] }),
+  metrics({ by: [BY_SERVICE], counts: ['CheckFailures'], milliseconds: ['CheckDuration'] }),
 ];
-
-const IGNORED_METRICS: readonly MetricSet[] = [{ by: [BY_OUTCOME], counts: ['IgnoredEvents'] }];
-
-function notReached(missed: readonly MissedPair[], reason: MissedPair['reason']): readonly string[] {
-  const pairs = missed.filter((pair) => pair.reason === reason);
-  return pairs.slice(0, MAX_NAMES).map(({ pair }) => pairKey(pair));
-}
+const IGNORED_METRICS = [metrics({ by: [BY_OUTCOME], counts: ['IgnoredEvents'] })];
 
 /** A line of the log ends at 256 kB, and `PairsNotReached` tells how many there are. */
-const MAX_NAMES = 200;
+const some = (names: readonly string[]) => names.slice(0, 200);

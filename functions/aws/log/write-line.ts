@@ -1,40 +1,30 @@
 import { writeSync } from 'node:fs';
 
 /**
- * Writes a line, its end included, to the standard output. What a pipe takes whole goes past the stream of
- * `process.stdout`, which is half of what a memory hit costs; that has what does not fit at once.
- *
- * Never `console.log`: what that prints is nested by Lambda's JSON log format, and no metric appears.
+ * Writes a line, its end included, to the standard output; what a pipe takes whole goes past the stream, which is half of what
+ * a memory hit costs. Never `console.log`: Lambda's JSON log format nests what that prints, and no metric appears.
  */
 export function writeLine(line: string): void {
   const bytes = Buffer.from(line);
-  const written = bytes.length <= PIPE_BUF && !isStreamBusy() ? writeAtOnce(bytes) : 0;
-  if (written < bytes.length) stream().write(bytes.subarray(written));
+  // A line must not get into the middle of one that the stream still holds.
+  const isStreamBusy = stream !== undefined && stream.writableLength > 0;
+  const written = bytes.length <= PIPE_BUF && !isStreamBusy ? writeAtOnce(bytes) : 0;
+  if (written === bytes.length) return;
+  stream ??= process.stdout;
+  stream.write(bytes.subarray(written));
 }
 
 /** What Linux writes to a pipe in one piece. */
 const PIPE_BUF = 4_096;
 
+/** Node makes it when it is first asked for, and most environments never need it. */
+let stream: typeof process.stdout | undefined;
+
 /** Gives how many bytes were written; none where the other end does not keep up, or is gone. */
 function writeAtOnce(bytes: Uint8Array): number {
   try {
-    return writeSync(STDOUT, bytes);
+    return writeSync(1, bytes);
   } catch {
     return 0;
   }
 }
-
-const STDOUT = 1;
-
-/** A line must not get into the middle of one that the stream still holds. */
-function isStreamBusy(): boolean {
-  return used !== undefined && used.writableLength > 0;
-}
-
-/** Node makes it when it is first asked for, and most environments never need it. */
-function stream(): typeof process.stdout {
-  used ??= process.stdout;
-  return used;
-}
-
-let used: typeof process.stdout | undefined;

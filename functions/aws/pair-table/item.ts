@@ -44,70 +44,48 @@ export const MAX_FENCE = 2 ** 52;
 
 /** The sealed token of an item, all or nothing: the seal holds only together with every visible value. */
 export function readSeal(item: Item): SealedToken | undefined {
-  const bytes = item.sealedToken?.B;
-  const keyVersion = text(item.sealingKeyVersion);
-  const visible = readVisible(item);
-  const isWhole = bytes instanceof Uint8Array && keyVersion !== undefined && visible !== undefined;
-  return isWhole ? { bytes, keyVersion, visible } : undefined;
+  const seal = { bytes: item.sealedToken?.B, keyVersion: text(item.sealingKeyVersion) };
+  const visible = {
+    fingerprint: text(item.fingerprint),
+    credentialVersion: text(item.credentialVersion),
+    tokenType: text(item.tokenType),
+    expirySource: EXPIRY_SOURCES.find((source) => source === item.expirySource?.S),
+    issuedAt: number(item.issuedAt),
+    expiresAt: number(item.expiresAt),
+    refreshAt: number(item.refreshAt),
+    lifetimeSeenMs: number(item.lifetimeSeenMs),
+    sameTokenAgain: item.refusalIsIdle?.BOOL,
+  };
+  const isWhole = hasAll<Omit<SealedToken, 'visible'>>(seal) && hasAll<VisibleToken>(visible);
+  return isWhole ? { ...seal, visible } : undefined;
 }
 
-function readVisible(item: Item): VisibleToken | undefined {
-  const texts = readWhole(VISIBLE_TEXTS, (name) => text(item[name]));
-  const numbers = readWhole(VISIBLE_NUMBERS, (name) => number(item[name]));
-  const expirySource = EXPIRY_SOURCES.find((source) => source === texts?.expirySource);
-  const sameTokenAgain = item[SAME_TOKEN_AGAIN]?.BOOL;
-  if (RETIRED.some((name) => number(item[name]) !== 0)) return undefined;
-  if (!texts || !numbers || expirySource === undefined || typeof sameTokenAgain !== 'boolean') return undefined;
-  return { ...texts, ...numbers, expirySource, sameTokenAgain };
+function hasAll<All>(members: { readonly [Name in keyof All]: All[Name] | undefined }): members is All {
+  return !Object.values(members).includes(undefined);
 }
 
-function readWhole<Name extends string, Value>(names: readonly Name[], read: (name: Name) => Value | undefined) {
-  const entries = names.map((name) => [name, read(name)] as const);
-  const isWhole = entries.every(([, value]) => value !== undefined);
-  return isWhole ? (Object.fromEntries(entries) as Readonly<Record<Name, Value>>) : undefined;
-}
-
-/** The attributes of a sealed token. */
-export function sealAttributes({ bytes, keyVersion, visible }: SealedToken): Item {
+/** The attributes of a sealed token; `refusalIsIdle`, and the two that are always 0, are what the release before reads. */
+export function sealAttributes({ bytes, keyVersion, visible }: SealedToken) {
   return {
     sealedToken: { B: bytes },
     sealingKeyVersion: { S: keyVersion },
-    ...Object.fromEntries(VISIBLE_TEXTS.map((name) => [name, { S: visible[name] }])),
-    ...Object.fromEntries(VISIBLE_NUMBERS.map((name) => [name, numeric(visible[name])])),
-    [SAME_TOKEN_AGAIN]: { BOOL: visible.sameTokenAgain },
-    ...Object.fromEntries(RETIRED.map((name) => [name, numeric(0)])),
-  };
+    fingerprint: { S: visible.fingerprint },
+    credentialVersion: { S: visible.credentialVersion },
+    tokenType: { S: visible.tokenType },
+    expirySource: { S: visible.expirySource },
+    issuedAt: numeric(visible.issuedAt),
+    expiresAt: numeric(visible.expiresAt),
+    refreshAt: numeric(visible.refreshAt),
+    lifetimeSeenMs: numeric(visible.lifetimeSeenMs),
+    refusalIsIdle: { BOOL: visible.sameTokenAgain },
+    earlyRefusals: numeric(0),
+    assumedLifetimeMs: numeric(0),
+  } satisfies Item;
 }
 
-const VISIBLE_TEXTS = ['fingerprint', 'credentialVersion', 'tokenType', 'expirySource'] as const;
-const VISIBLE_NUMBERS = ['issuedAt', 'expiresAt', 'refreshAt', 'lifetimeSeenMs'] as const;
-
-/** This name, and the two attributes that are always 0, are what the release before this one reads. */
-const SAME_TOKEN_AGAIN = 'refusalIsIdle';
-const RETIRED = ['earlyRefusals', 'assumedLifetimeMs'];
-
-/** Their names. */
-export const SEAL_ATTRIBUTES = [
-  'sealedToken',
-  'sealingKeyVersion',
-  ...VISIBLE_TEXTS,
-  ...VISIBLE_NUMBERS,
-  SAME_TOKEN_AGAIN,
-  ...RETIRED,
-];
-
-export function pauseAttributes({ until, step, problem }: Wait): Item {
-  return { pauseUntil: numeric(until), pauseStep: numeric(step), pauseProblem: { S: JSON.stringify(problem) } };
-}
-
-/** Their names. */
 export const PAUSE_ATTRIBUTES = ['pauseUntil', 'pauseStep', 'pauseProblem'];
 
-/** Each latch is a set of its own, so that it can grow before it is read. */
-export function rejectedAttribute(version: string): string {
-  return `${REJECTED}${version}`;
-}
-
+/** Each latch is a set of its own, named by its version, so that it can grow before it is read. */
 export const REJECTED = 'rejected:';
 
 /** One rejected request; it counts once per fence, however often it is added. */
@@ -115,32 +93,20 @@ export function rejectedEntry(fence: number, at: number): AttributeValue {
   return { SS: [`${fence}@${at}`] };
 }
 
-/** Each hold is an attribute of its own, so that two releases with different settings never end each other's. */
-export function heldAttribute(key: string): string {
-  return `${HELD}${key}`;
-}
-
+/** Each hold is an attribute of its own, named by its key, so that releases with different settings never end each other's. */
 export const HELD = 'held:';
 
-export function holdValue({ until, step, problem }: Wait): AttributeValue {
-  return { S: JSON.stringify({ until, step, problem }) };
-}
-
-export function checkedAttributes(checked: CheckedVersion | undefined): Item {
-  if (checked === undefined) return {};
-  const { version, at, finding } = checked;
-  return { checked: { S: JSON.stringify({ version, at, finding }) } };
-}
-
-/** The date from which on an item is garbage: longer than any latch matters. */
+/** The date from which on an item is garbage: after 90 days, longer than any latch matters. */
 export function forgetAt(now: number): AttributeValue {
-  return numeric(Math.ceil(now / 1_000) + KEPT_SECONDS);
+  return numeric(Math.ceil(now / 1_000) + 90 * 24 * 60 * 60);
 }
-
-const KEPT_SECONDS = 90 * 24 * 60 * 60;
 
 export function numeric(value: number): AttributeValue {
   return { N: `${value}` };
+}
+
+export function json(value: object): AttributeValue {
+  return { S: JSON.stringify(value) };
 }
 
 /** The text of an attribute; `undefined` when it is missing or of another type. */
@@ -160,28 +126,23 @@ function members(attribute: AttributeValue | undefined): Readonly<Record<string,
 }
 
 /** The attributes whose names begin like this, by the rest of their names. */
-function readAll<Entry>(item: Item, prefix: string, read: (attribute?: AttributeValue) => Entry | undefined) {
-  const entries = new Map<string, Entry>();
-  for (const name of Object.keys(item)) {
-    const entry = name.startsWith(prefix) ? read(item[name]) : undefined;
-    if (entry !== undefined) entries.set(name.slice(prefix.length), entry);
-  }
-  return entries;
+function readAll<Entry>(item: Item, prefix: string, read: (attribute: AttributeValue) => Entry | undefined) {
+  const entries = Object.entries(item).map(
+    ([name, attribute]) => [name, name.startsWith(prefix) && read(attribute)] as const,
+  );
+  return new Map(entries.flatMap(([name, entry]) => (entry ? [[name.slice(prefix.length), entry] as const] : [])));
 }
 
-function readRejection(attribute?: AttributeValue): Rejection | undefined {
-  const entries: unknown = attribute?.SS;
-  if (!Array.isArray(entries)) return undefined;
-  const found = entries.map((entry) => ENTRY.exec(`${entry}`)).filter((match) => match !== null);
+function readRejection({ SS: entries }: AttributeValue): Rejection | undefined {
+  const found = Array.isArray(entries) ? entries.flatMap((entry) => [...`${entry}`.matchAll(ENTRY)]) : [];
   const fences = new Set(found.map(([, fence]) => Number(fence)));
-  const at = Math.max(0, ...found.map(([, , time]) => Number(time)));
+  const at = Math.max(...found.map(([, , time]) => Number(time)));
   return fences.size === 0 ? undefined : { count: fences.size, at, fence: Math.max(...fences) };
 }
 
-const ENTRY = /^(-?\d+(?:\.\d+)?)@(\d+(?:\.\d+)?)$/;
+const ENTRY = /^(-?\d+(?:\.\d+)?)@(\d+(?:\.\d+)?)$/g;
 
-/** A hold counts even when newer code gives a reason that this code does not know; so does a pause. */
-function readHold(attribute?: AttributeValue): Wait | undefined {
+function readHold(attribute: AttributeValue): Wait | undefined {
   const { until, step, problem } = members(attribute);
   if (typeof until !== 'number' || typeof step !== 'number') return undefined;
   return { until, step, problem: readProblem(problem, 'token-endpoint-error') };
@@ -189,17 +150,16 @@ function readHold(attribute?: AttributeValue): Wait | undefined {
 
 function readPause(item: Item): Wait | undefined {
   const until = number(item.pauseUntil);
-  if (until === undefined) return undefined;
   const problem = readProblem(members(item.pauseProblem), 'token-endpoint-unavailable');
-  return { until, step: number(item.pauseStep) ?? 1, problem };
+  return until === undefined ? undefined : { until, step: number(item.pauseStep) ?? 1, problem };
 }
 
+/** A hold or a pause counts even when newer code gives a reason that this code does not know. */
 function readProblem(value: unknown, unknownType: ProblemType): StoredProblem {
   const { type, detail, shape } = membersOf(value);
-  if (!isProblemType(type) || typeof detail !== 'string') {
-    return { type: unknownType, detail: 'The last token request failed.' };
-  }
-  return isShapeReport(shape) ? { type, detail, shape } : { type, detail };
+  if (isProblemType(type) && typeof detail === 'string')
+    return { type, detail, ...(isShapeReport(shape) && { shape }) };
+  return { type: unknownType, detail: 'The last token request failed.' };
 }
 
 function isProblemType(value: unknown): value is ProblemType {

@@ -1,36 +1,24 @@
 import { type Pair, pairKey } from '../../broker/pair/pair.ts';
 import { type PairRecord, pastTime } from '../../broker/pair/record.ts';
-import type { Lease, PairStore } from '../../broker/pair/store.ts';
+import type { PairStore } from '../../broker/pair/store.ts';
 import { type CallTerms, type CircuitBreaker, createCircuitBreaker, unavailable, withRetry } from '../calls.ts';
 import type { DynamoDB } from '../dynamodb.ts';
 import type { Sealer } from '../sealing/sealing.ts';
 import { type Item, number, readSeal, readState } from './item.ts';
-import {
-  acquireChange,
-  type Change,
-  countChange,
-  endChange,
-  rejectChange,
-  type SealedEnding,
-  updateInput,
-} from './update.ts';
+import { acquireChange, type Change, endChange, rejectChange, underLease, updateInput } from './update.ts';
 
 interface Dependencies {
   readonly dynamodb: DynamoDB;
-  /** Holds the pairs of one environment. */
   readonly tableName: string;
   readonly sealer: Sealer;
   /** Epoch milliseconds. */
   readonly now: () => number;
   readonly breaker?: CircuitBreaker | undefined;
-  /** Called each time that a record is read without its token; for a metric. Must not throw. */
+  /** Told of each record that is read without its token; must not throw. */
   readonly onUnreadable: (reason: Unreadable, pair: Pair) => void;
 }
 
-/**
- * Why a stored token could not be used. `closed`: it was altered, swapped, or sealed with another key or format.
- * `no-key`: there is no sealing key, so none can be stored either.
- */
+/** Why a stored token could not be used: it was altered, swapped, or sealed with another key or format; or there is no key. */
 export type Unreadable = 'closed' | 'no-key';
 
 /** The store of pair records on DynamoDB: one item per pair, one call per operation. */
@@ -39,7 +27,7 @@ export function createPairTable({
   tableName,
   sealer,
   now,
-  breaker = createCircuitBreaker({ now }),
+  breaker = createCircuitBreaker(now),
   onUnreadable,
 }: Dependencies): PairStore {
   return {
@@ -47,7 +35,7 @@ export function createPairTable({
       // Both at once: an environment's first read would otherwise wait for the sealing key as well.
       const hasKey = sealer.hasKey(deadline);
       // After a failure too: nothing of this is under way any more when it ends.
-      const item = await readItem(pair, deadline).finally(() => hasKey);
+      const item = await breaker({ deadline }, (abortSignal) => readItem(pair, abortSignal)).finally(() => hasKey);
       return toRecord(pair, item, await hasKey, deadline);
     },
 
@@ -60,50 +48,40 @@ export function createPairTable({
     },
 
     async end(pair, lease, ending, deadline) {
-      if (ending.kind !== 'publish') return endLease(pair, lease, ending, deadline);
-      const { token, ...rest } = ending;
-      const sealed = await sealer.seal(pair, token, deadline);
-      if (sealed !== undefined) return endLease(pair, lease, { ...rest, sealed }, deadline);
-      await endLease(pair, lease, { ...rest, kind: 'prove', version: token.credentialVersion }, deadline);
-      throw unavailable('no-sealing-key');
+      const sealed = ending.kind === 'publish' ? await sealer.seal(pair, ending.token, deadline) : undefined;
+      const change = underLease(lease, endChange(ending, sealed), ending.checked);
+      const { item, isRepeated } = await update(pair, change, { deadline, endsLease: true });
+      if (ending.kind === 'publish' && sealed === undefined) throw unavailable('no-sealing-key');
+      // The first call, the answer to which was lost, may have ended the lease.
+      if (item === undefined && isRepeated) throw unavailable('answer-lost');
+      return item !== undefined;
     },
 
     /** Two updates and nothing between them that matters: a lease that is no longer mine never becomes mine again. */
     async reject(pair, lease, rejection, deadline) {
       const terms = { deadline, endsLease: true };
-      const { item } = await update(pair, rejectChange(lease, rejection), terms);
-      if (item === undefined) await update(pair, countChange(lease, rejection), terms);
+      const change = rejectChange(lease, rejection);
+      const { item } = await update(pair, underLease(lease, change, rejection.checked), terms);
+      if (item === undefined) await update(pair, change, terms);
     },
   };
 
-  async function endLease(pair: Pair, lease: Lease, ending: SealedEnding, deadline: number): Promise<boolean> {
-    const { item, isRepeated } = await update(pair, endChange(lease, ending), { deadline, endsLease: true });
-    // The first call, the answer to which was lost, may have ended the lease.
-    if (item === undefined && isRepeated) throw unavailable('answer-lost');
-    return item !== undefined;
-  }
-
-  function readItem(pair: Pair, deadline: number): Promise<Item> {
+  async function readItem(pair: Pair, abortSignal: AbortSignal): Promise<Item> {
     const input = { ...keyOf(pair), ConsistentRead: true };
-    return breaker({ deadline }, async (abortSignal) =>
-      itemOf(pair, await withRetry(abortSignal, () => dynamodb.getItem(input, abortSignal))),
-    );
+    return itemOf(pair, await withRetry(abortSignal, () => dynamodb.getItem(input, abortSignal)));
   }
 
-  /**
-   * Gives the item before the change if that is asked for, else an empty one, and `undefined` when the condition failed. It
-   * is repeated when the first call failed in a way that says nothing about it.
-   */
+  /** Gives the item before the change if that is asked for, else an empty one, and `undefined` when the condition failed. */
   async function update(pair: Pair, change: Change, terms: CallTerms, ReturnValues: 'ALL_OLD' | 'NONE' = 'NONE') {
     const input = { ...keyOf(pair), ...updateInput(change, now()), ReturnValues };
     let calls = 0;
+    const call = (abortSignal: AbortSignal) => {
+      calls += 1;
+      return dynamodb.updateItem(input, abortSignal);
+    };
     const item = await breaker(terms, async (abortSignal) => {
       try {
-        const before = await withRetry(abortSignal, () => {
-          calls += 1;
-          return dynamodb.updateItem(input, abortSignal);
-        });
-        return itemOf(pair, before);
+        return itemOf(pair, await withRetry(abortSignal, () => call(abortSignal)));
       } catch (error) {
         if (error instanceof Error && error.name === 'ConditionalCheckFailedException') return undefined;
         throw error;

@@ -1,35 +1,27 @@
-import type { AttributeValue } from '@aws-sdk/client-dynamodb';
+import type { CheckedVersion } from '../../broker/pair/record.ts';
 import type { Acquisition, Ending, Lease, RejectedRequest } from '../../broker/pair/store.ts';
 import type { SealedToken } from '../sealing/sealing.ts';
 import {
-  checkedAttributes,
   forgetAt,
-  heldAttribute,
-  holdValue,
+  HELD,
   type Item,
+  json,
   MAX_FENCE,
   MIN_FENCE,
   numeric,
   PAUSE_ATTRIBUTES,
-  pauseAttributes,
-  rejectedAttribute,
+  REJECTED,
   rejectedEntry,
-  SEAL_ATTRIBUTES,
   sealAttributes,
 } from './item.ts';
 
-/** One change of an item. Each can be repeated: a second time changes nothing more. */
-export interface Change extends Partial<Condition> {
+/** One change of an item; `add` puts entries into sets. Each can be repeated: a second time changes nothing more. */
+export interface Change {
   readonly set?: Item;
-  /** Puts an entry into a set. */
   readonly add?: Item;
   readonly remove?: readonly string[];
-}
-
-interface Condition {
-  readonly condition: string;
-  /** The values that the condition names. */
-  readonly values: Item;
+  readonly condition?: string;
+  readonly values?: Item;
 }
 
 /**
@@ -49,112 +41,46 @@ export function acquireChange(acquisition: Acquisition): Change {
       ...(!isCheck && { attemptedAt: numeric(now) }),
       ...(forced && !isCheck && { forcedAt: numeric(now) }),
     },
-    ...(chargedVersion !== undefined && { add: { [rejectedAttribute(chargedVersion)]: rejectedEntry(fence, now) } }),
+    ...(chargedVersion !== undefined && { add: { [REJECTED + chargedVersion]: rejectedEntry(fence, now) } }),
     // All ways side by side and no parentheses: dynalite needs 20 ms for three levels of them.
     condition: ['leaseOwner = :owner AND fence = :fence', ...(observedExpired ? seen.ways : over)].join(' OR '),
     values: {
       ':owner': { S: owner },
       ':fence': numeric(fence),
       ...seen.values,
-      ...(!observedExpired && { ':number': NUMBER_TYPE, ':now': numeric(now) }),
+      ...(!observedExpired && { ':number': { S: 'N' }, ':now': numeric(now) }),
     },
   };
 }
 
-const NUMBER_TYPE: AttributeValue = { S: 'N' };
-
 /** Any of these ways. They ask for the type by name, so that an attribute of another type stands in no lease's way. */
 const NO_FENCE = {
   ways: ['NOT attribute_type(fence, :number)', 'fence < :min', 'fence > :max'],
-  values: { ':number': NUMBER_TYPE, ':min': numeric(MIN_FENCE), ':max': numeric(MAX_FENCE) },
+  values: { ':number': { S: 'N' }, ':min': numeric(MIN_FENCE), ':max': numeric(MAX_FENCE) },
 };
 
 /** Or mine already. */
 const LEASE_IS_OVER = ['leaseOwner = :owner', 'NOT attribute_type(leaseUntil, :number)', 'leaseUntil <= :now'];
 
-/** Ends my lease and writes what came of it. */
-export function endChange(lease: Lease, ending: SealedEnding): Change {
-  const { set, remove = [] } = effectOf(ending);
-  return { set: { ...set, ...checkedAttributes(ending.checked) }, remove: [...LEASE, ...remove], ...underLease(lease) };
-}
-
-/** What a lease ends with, its token sealed. */
-export type SealedEnding =
-  | Exclude<Ending, { readonly kind: 'publish' }>
-  | (Omit<Extract<Ending, { readonly kind: 'publish' }>, 'token'> & { readonly sealed: SealedToken });
-
-/** Counts a rejected request and ends the lease, if it is mine. */
-export function rejectChange(lease: Lease, rejection: RejectedRequest): Change {
-  const { add, remove } = countChange(lease, rejection);
-  return { set: checkedAttributes(rejection.checked), add, remove: [...remove, ...LEASE], ...underLease(lease) };
-}
-
-/** Counts a rejected request and leaves the lease alone. */
-export function countChange({ fence }: Lease, { version, at, goneVersions }: RejectedRequest) {
-  const add: Item = goneVersions.includes(version) ? {} : { [rejectedAttribute(version)]: rejectedEntry(fence, at) };
-  return { add, remove: goneVersions.map(rejectedAttribute) } satisfies Change;
-}
-
-/** The change in DynamoDB's words, with the date from which on the item is garbage. */
-export function updateInput({ set, add = {}, remove = [], condition, values }: Change, now: number) {
-  const names: Record<string, string> = {};
-  const allValues: Record<string, AttributeValue> = { ...values };
-  const nameFor = (attribute: string) => {
-    const alias = `#n${Object.keys(names).length}`;
-    names[alias] = attribute;
-    return alias;
-  };
-  const valueFor = (value: AttributeValue) => {
-    const alias = `:v${Object.keys(allValues).length}`;
-    allValues[alias] = value;
-    return alias;
-  };
-  const clauses = [
-    clause('SET', Object.entries({ ...set, forgetAt: forgetAt(now) }), ([name, value]) => {
-      // An operator's stop outlives every write: TTL leaves alone what is no number.
-      const given = name === 'forgetAt' ? `if_not_exists(disabled, ${valueFor(value)})` : valueFor(value);
-      return `${nameFor(name)} = ${given}`;
-    }),
-    clause('ADD', Object.entries(add), ([name, value]) => `${nameFor(name)} ${valueFor(value)}`),
-    clause('REMOVE', remove, nameFor),
-  ];
-  return {
-    UpdateExpression: clauses.join(''),
-    ConditionExpression: condition,
-    ExpressionAttributeNames: names,
-    ExpressionAttributeValues: allValues,
-  };
-}
-
-function clause<Term>(verb: string, terms: readonly Term[], print: (term: Term) => string): string {
-  return terms.length === 0 ? '' : `${verb} ${terms.map(print).join(', ')} `;
-}
-
-function underLease({ fence, owner }: Lease): Condition {
-  return {
-    condition: 'fence = :fence AND leaseOwner = :owner',
-    values: { ':fence': numeric(fence), ':owner': { S: owner } },
-  };
-}
-
-function effectOf(ending: SealedEnding): Pick<Change, 'set' | 'remove'> {
+/** What came of a lease. A token that is published comes sealed, or without a key proves only its version. */
+export function endChange(ending: Ending, sealed: SealedToken | undefined): Change {
   switch (ending.kind) {
     case 'publish': {
-      const { sealed, holdKey } = ending;
-      const proven = provenAttributes(sealed.visible.credentialVersion, holdKey);
-      return { set: sealAttributes(sealed), remove: [...PAUSE_ATTRIBUTES, ...proven] };
+      const proven = provenAttributes(ending.token.credentialVersion, ending.holdKey);
+      return sealed ? { set: sealAttributes(sealed), remove: [...PAUSE_ATTRIBUTES, ...proven] } : { remove: proven };
     }
     case 'prove':
       return { remove: provenAttributes(ending.version, ending.holdKey) };
-    case 'pause':
-      return { set: pauseAttributes(ending.pause) };
+    case 'pause': {
+      const { until, step, problem } = ending.pause;
+      return { set: { pauseUntil: numeric(until), pauseStep: numeric(step), pauseProblem: json(problem) } };
+    }
     case 'hold': {
-      const { key, hold, expiredKeys } = ending;
-      const expired = expiredKeys.filter((one) => one !== key);
-      return { set: { [heldAttribute(key)]: holdValue(hold) }, remove: expired.map(heldAttribute) };
+      const expired = ending.expiredKeys.filter((key) => key !== ending.key);
+      return { set: { [HELD + ending.key]: json(ending.hold) }, remove: expired.map((key) => HELD + key) };
     }
     case 'withdraw':
-      return { remove: SEAL_ATTRIBUTES };
+      return { remove: ['sealedToken'] };
     case 'release':
       return {};
   }
@@ -162,7 +88,49 @@ function effectOf(ending: SealedEnding): Pick<Change, 'set' | 'remove'> {
 
 /** The version has worked, so its latch and its hold end. */
 function provenAttributes(version: string, holdKey: string): readonly string[] {
-  return [rejectedAttribute(version), heldAttribute(holdKey)];
+  return [REJECTED + version, HELD + holdKey];
 }
 
-const LEASE = ['leaseOwner', 'leaseUntil'];
+/** Counts a rejected request. */
+export function rejectChange({ fence }: Lease, { version, at, goneVersions }: RejectedRequest): Change {
+  const add = goneVersions.includes(version) ? {} : { [REJECTED + version]: rejectedEntry(fence, at) };
+  return { add, remove: goneVersions.map((gone) => REJECTED + gone) };
+}
+
+/** The change together with the end of the lease, if that is mine, and what a check under it has found. */
+export function underLease({ fence, owner }: Lease, change: Change, checked: CheckedVersion | undefined): Change {
+  return {
+    ...change,
+    set: { ...change.set, ...(checked && { checked: json(checked) }) },
+    remove: [...(change.remove ?? []), 'leaseOwner', 'leaseUntil'],
+    condition: 'fence = :fence AND leaseOwner = :owner',
+    values: { ':fence': numeric(fence), ':owner': { S: owner } },
+  };
+}
+
+/** The change in DynamoDB's words, with the date from which on the item is garbage. */
+export function updateInput({ set, add = {}, remove = [], condition, values }: Change, now: number) {
+  const given = Object.entries({ ...set, ...add });
+  const names = [...given.map(([name]) => name), ...remove];
+  const alias = (name: string) => `#${names.indexOf(name)}`;
+  const value = (name: string) => `:${names.indexOf(name)}`;
+  const terms = {
+    // An operator's stop outlives every write: TTL leaves alone what is no number.
+    SET: [
+      'forgetAt = if_not_exists(disabled, :forgetAt)',
+      ...Object.keys(set ?? {}).map((name) => `${alias(name)} = ${value(name)}`),
+    ],
+    ADD: Object.keys(add).map((name) => `${alias(name)} ${value(name)}`),
+    REMOVE: remove.map(alias),
+  };
+  const clauses = Object.entries(terms).filter(([, { length }]) => length > 0);
+  return {
+    UpdateExpression: clauses.map(([verb, list]) => `${verb} ${list.join(', ')}`).join(' '),
+    ConditionExpression: condition,
+    ExpressionAttributeNames: Object.fromEntries(names.map((name) => [alias(name), name])),
+    ExpressionAttributeValues: {
+      ...Object.fromEntries(given.map(([name, one]) => [value(name), one])),
+      ...{ ...values, ':forgetAt': forgetAt(now) },
+    },
+  };
+}

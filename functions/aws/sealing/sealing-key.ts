@@ -11,59 +11,48 @@ export interface SealingKey {
   readonly material: KeyObject;
 }
 
-/**
- * The versions of one environment's sealing key. Never throws: a key that cannot be read, or not by the
- * deadline (epoch milliseconds), is `undefined`. When Secrets Manager does not answer, a known key
- * still serves; without one the next call that needs the key asks again.
- */
-export interface SealingKeys {
-  /** The version that is current; kept for an hour. Asked for again 10 s after a refusal. */
-  current(deadline?: number): Promise<SealingKey | undefined>;
-  /** The version that a record names, unless it is retired; kept for an hour. Asked for again 60 s after a refusal. */
-  named(version: string, deadline?: number): Promise<SealingKey | undefined>;
-}
+export type SealingKeys = ReturnType<typeof createSealingKeys>;
 
-/** Reads each version of the key once an hour, so that within it a new one is used and a retired one opens nothing. */
-export function createSealingKeys(dependencies: SecretDependencies): SealingKeys {
+/**
+ * Reads each version of the environment's key once an hour, so that within it a new one is used and a retired one opens
+ * nothing. Never throws: a key that cannot be read by the deadline (epoch milliseconds) is `undefined`. While Secrets Manager
+ * does not answer, a known key still serves; after a refusal it is asked again 10 s later, for a named version 60 s.
+ */
+export function createSealingKeys(dependencies: SecretDependencies) {
   const { environment, now } = dependencies;
   const known = new LruCache<{ readonly key: SealingKey | undefined; readonly at: number }>(MAX_VERSIONS);
 
   return {
-    current: (deadline) => find(CURRENT, { VersionStage: CURRENT }, 10_000, deadline),
-    named: (version, deadline) => find(version, { VersionId: version }, 60_000, deadline),
+    current: (deadline = Infinity) => find(CURRENT, { VersionStage: CURRENT }, 10_000, deadline),
+    /** The version that a record names, unless it is retired. */
+    named: (version: string, deadline = Infinity) => find(version, { VersionId: version }, 60_000, deadline),
   };
 
-  async function find(id: string, which: object, retryMs: number, deadline = Infinity) {
+  async function find(id: string, which: object, retryMs: number, deadline: number): Promise<SealingKey | undefined> {
     const last = known.get(id);
     if (isWithin(last?.key === undefined ? retryMs : KEEP_MS, last?.at, now())) return last?.key;
     const asked = { SecretId: sealingKeyName(environment), ...which };
     try {
       const answer = await getSecretValue(dependencies, asked, deadline);
-      const key = isAbout(answer, asked) && !isRetired(answer) ? keyOf(answer) : undefined;
+      const key = isAbout(answer, asked) ? keyOf(answer) : undefined;
       for (const name of [id, key?.version ?? id]) known.set(name, { key, at: now() });
       return key;
     } catch (error) {
-      const key = isDefinitive(error) ? undefined : last?.key;
-      if (isDefinitive(error)) known.set(id, { key, at: now() });
-      else if (key !== undefined) known.set(id, { key, at: now() - KEEP_MS + retryMs });
-      return key;
+      if (isDefinitive(error)) known.set(id, { key: undefined, at: now() });
+      else if (last?.key !== undefined) known.set(id, { key: last.key, at: now() - KEEP_MS + retryMs });
+      return known.get(id)?.key;
     }
   }
 }
 
-function keyOf({ VersionId: version, SecretString: text }: GetSecretValueCommandOutput): SealingKey | undefined {
+/** The key of a version, unless it is retired: the secret's own way to say so is that the version has no stage. */
+function keyOf({ VersionId: version, VersionStages: stages = [], SecretString: text }: GetSecretValueCommandOutput) {
   if (typeof version !== 'string' || typeof text !== 'string' || text.length < MIN_LENGTH) return undefined;
-  return { version, material: createSecretKey(text, 'utf8') };
-}
-
-/** The secret's own way to say that a version is no longer used: it has no stage. */
-function isRetired({ VersionStages: stages = [] }: GetSecretValueCommandOutput): boolean {
-  return stages.length === 0;
+  return stages.length > 0 ? { version, material: createSecretKey(text, 'utf8') } : undefined;
 }
 
 const KEEP_MS = 3_600_000;
 const CURRENT = 'AWSCURRENT';
 const MAX_VERSIONS = 100;
-
 /** What Secrets Manager generates is this long at least; anything shorter was put there by mistake. */
 const MIN_LENGTH = 32;

@@ -4,22 +4,6 @@ import type { StoredToken } from '../../broker/pair/record.ts';
 import { Redacted } from '../../broker/redacted.ts';
 import type { SealingKey, SealingKeys } from './sealing-key.ts';
 
-/**
- * Keeps tokens from everyone who can read or write the table but may not read the environment's sealing key. No call
- * waits beyond the deadline (epoch milliseconds) for a key that has to be read.
- */
-export interface Sealer {
-  /** Whether there is a key at all; without one nothing can be sealed or opened. */
-  hasKey(deadline?: number): Promise<boolean>;
-  /** `undefined` when there is no key. */
-  seal(pair: Pair, token: StoredToken, deadline?: number): Promise<SealedToken | undefined>;
-  /**
-   * Gives only what was sealed in this environment, for this pair, with exactly these visible values, with a key that I
-   * know, in a format that I know; else `undefined`.
-   */
-  open(pair: Pair, sealed: SealedToken, deadline?: number): Promise<StoredToken | undefined>;
-}
-
 export interface SealedToken {
   /** Format (1 byte), salt (32), ciphertext, tag (16). */
   readonly bytes: Uint8Array;
@@ -35,19 +19,17 @@ interface Hidden extends Pick<StoredToken, 'scope' | 'passThrough'> {
   readonly accessToken: string;
 }
 
-interface Dependencies {
-  readonly environment: string;
-  readonly keys: SealingKeys;
-  /** A salt, never the same twice. */
-  readonly randomSalt?: () => Uint8Array;
-}
-
-/** AES-256-GCM under a key of its own for each record, derived with HKDF-SHA-256 (RFC 5869) from a random salt. */
-export function createSealer({ environment, keys, randomSalt = () => randomBytes(SALT_BYTES) }: Dependencies): Sealer {
+/**
+ * Keeps tokens from all who reach the table but not the sealing key: AES-256-GCM under a key of its own for each record,
+ * derived with HKDF-SHA-256 (RFC 5869) from a random salt. Deadlines, for reading a key, are epoch milliseconds.
+ */
+export function createSealer(environment: string, keys: SealingKeys, randomSalt = () => randomBytes(SALT_BYTES)) {
   return {
-    hasKey: async (deadline) => (await keys.current(deadline)) !== undefined,
+    /** Whether there is a key at all; without one nothing can be sealed or opened. */
+    hasKey: async (deadline?: number) => (await keys.current(deadline)) !== undefined,
 
-    async seal(pair, token, deadline) {
+    /** `undefined` when there is no key. */
+    async seal(pair: Pair, token: StoredToken, deadline?: number): Promise<SealedToken | undefined> {
       const key = await keys.current(deadline);
       if (key === undefined) return undefined;
 
@@ -62,7 +44,12 @@ export function createSealer({ environment, keys, randomSalt = () => randomBytes
       return { bytes, keyVersion: key.version, visible };
     },
 
-    async open(pair, { bytes, keyVersion, visible }, deadline) {
+    /** `undefined` unless a key that I know sealed it in this environment, for this pair, with exactly these visible values. */
+    async open(
+      pair: Pair,
+      { bytes, keyVersion, visible }: SealedToken,
+      deadline?: number,
+    ): Promise<StoredToken | undefined> {
       if (bytes[0] !== FORMAT || bytes.length < SALT_END + TAG_BYTES) return undefined;
       const key = await keys.named(keyVersion, deadline);
       if (key === undefined) return undefined;
@@ -81,6 +68,8 @@ export function createSealer({ environment, keys, randomSalt = () => randomBytes
     },
   };
 }
+
+export type Sealer = ReturnType<typeof createSealer>;
 
 /** The first 16 hexadecimal digits of the token's SHA-256: tells tokens apart in logs and requests, reveals none. */
 export function fingerprint(token: string): string {

@@ -11,27 +11,17 @@ export interface SecretVersion {
   readonly text: Redacted;
 }
 
-/** What came of reading a secret. Only `unavailable` says nothing about the secret, so only then may an older reading serve. */
+/**
+ * What came of reading a secret. Only `unavailable` (Secrets Manager is down, slow or refused by the key) says nothing
+ * about the secret, so only then may an older reading serve: a stale one. `cause` holds nothing of the answer's text.
+ */
 export type SecretReading =
-  | {
-      readonly outcome: 'found';
-      readonly secret: SecretVersion;
-      /** Secrets Manager is down, and this is the last version that it gave. */
-      readonly isStale?: true;
-    }
-  /** There is no such secret, or none of its versions has the stage. */
-  | { readonly outcome: 'missing' }
-  /** Marked for deletion; an operator can still restore it. */
-  | { readonly outcome: 'deleted' }
-  | { readonly outcome: 'binary' }
-  /** The broker may not read it. `cause` names the refusal and holds nothing of the answer's text. */
-  | { readonly outcome: 'denied'; readonly cause: string }
-  /** Secrets Manager is down, slow, throttling or unreadable, or refused by the key. `cause` as above. */
-  | { readonly outcome: 'unavailable'; readonly cause: string };
+  | { readonly outcome: 'found'; readonly secret: SecretVersion; readonly isStale?: true }
+  | { readonly outcome: 'missing' | 'deleted' | 'binary' }
+  | { readonly outcome: 'denied' | 'unavailable'; readonly cause: string };
 
 /** The versions of a client's secret that matter to one call. */
 export interface StagedVersions {
-  /** The secret's name, see `secretName`. */
   readonly name: string;
   /** That of the preferred candidate. */
   readonly stage: SecretStage;
@@ -41,67 +31,44 @@ export interface StagedVersions {
   readonly candidates: readonly SecretReading[];
 }
 
-/**
- * Reads the version of a client's secret that has the stage. Never throws: every failure is a reading.
- *
- * @param deadline epoch milliseconds; what has not come by then is `unavailable`
- */
+/** Reads the version that has the stage, by `deadline` in epoch milliseconds; every failure is a reading. */
 export type ReadSecret = (client: ClientName, stage: SecretStage, deadline?: number) => Promise<SecretReading>;
-
-/** The problem that a caller sees when a secret could not be read; `name` is the secret's, see `secretName`. */
-export function secretProblem(reading: FailedReading, name: string, stage: SecretStage): Problem {
-  const cause = 'cause' in reading ? reading.cause : undefined;
-  const retryAfterSeconds = reading.outcome === 'unavailable' ? 1 : undefined;
-  return new Problem(PROBLEM_TYPES[reading.outcome], detailOf(reading, name, stage), { retryAfterSeconds, cause });
-}
 
 type FailedReading = Exclude<SecretReading, { outcome: 'found' }>;
 
-const PROBLEM_TYPES = {
-  missing: 'credential-missing',
-  deleted: 'credential-missing',
-  binary: 'credential-malformed',
-  denied: 'secrets-unavailable',
-  unavailable: 'secrets-unavailable',
-} as const satisfies Record<FailedReading['outcome'], ProblemType>;
-
-function detailOf({ outcome }: FailedReading, name: string, stage: SecretStage): string {
-  switch (outcome) {
-    case 'missing':
-      return `No secret "${name}" has a version ${stage}. An operator must store one with Secrets Manager under this name.`;
-    case 'deleted':
-      return `The secret "${name}" is marked for deletion. An operator must restore it, or disable the client for good.`;
-    case 'binary':
-      return `Version ${stage} of the secret "${name}" is binary. An operator must store it as text (JSON).`;
-    case 'denied':
-      return `The broker may not read the secret "${name}". Its role needs secretsmanager:GetSecretValue on it.`;
-    case 'unavailable':
-      return `Secrets Manager could not give the secret "${name}".`;
-  }
+/** The problem that a caller sees when a secret could not be read; `name` is the secret's, see `secretName`. */
+export function secretProblem(reading: FailedReading, name: string, stage: SecretStage): Problem {
+  const { outcome } = reading;
+  const [type, state] = PROBLEMS[outcome];
+  const cause = 'cause' in reading ? reading.cause : undefined;
+  const retryAfterSeconds = outcome === 'unavailable' ? 1 : undefined;
+  return new Problem(type, `The secret "${name}" (${stage}) ${state}.`, { retryAfterSeconds, cause });
 }
 
-interface Dependencies {
-  readonly readSecret: ReadSecret;
-  /** Epoch milliseconds. */
-  readonly now: () => number;
-}
+const PROBLEMS = {
+  missing: ['credential-missing', 'is not there or has no such version: an operator must store one under this name'],
+  deleted: ['credential-missing', 'is marked for deletion: an operator must restore it, or disable the client'],
+  binary: ['credential-malformed', 'is binary: an operator must store it as text (JSON)'],
+  denied: ['secrets-unavailable', 'may not be read by the broker: its role needs secretsmanager:GetSecretValue on it'],
+  unavailable: ['secrets-unavailable', 'could not be got from Secrets Manager'],
+} as const satisfies Record<FailedReading['outcome'], readonly [ProblemType, string]>;
 
 /** The secrets of the clients, as this environment read them. */
 export interface SecretCache {
   /**
-   * The version with this stage: trusted for 300 s when there is one, for 5 s when there is none. While Secrets Manager is
-   * down, the last version that it gave serves for 24 h; never when it says missing, deleted or denied. A reading from
-   * before `readSince` does not count; one that `deadline` cut off says nothing of Secrets Manager and is not kept.
+   * The version with this stage: trusted for 300 s when there is one, for 5 s when there is none; while Secrets Manager is
+   * down, the last that it gave for 24 h. A reading from before `readSince` does not count, one that `deadline` cut off is
+   * not kept.
    */
   read(client: ClientName, stage: SecretStage, bounds: { readSince: number; deadline: number }): Promise<SecretReading>;
 }
 
-export function createSecretCache({ readSecret, now }: Dependencies): SecretCache {
+export function createSecretCache({ readSecret, now }: { readSecret: ReadSecret; now: () => number }): SecretCache {
   const entries = new LruCache<Entry>(MAX_SECRETS, MAX_BYTES, bytesOf);
 
   return {
     async read(client, stage, { readSince, deadline }) {
-      const key = secretKey(client, stage);
+      const key = `${client}/${stage}`;
       const before = entries.get(key);
       if (before !== undefined && before.readAt >= readSince && isWithin(before.trustMs, before.readAt, now())) {
         return before.reading;
@@ -121,7 +88,6 @@ export function createSecretCache({ readSecret, now }: Dependencies): SecretCach
 interface Entry {
   readonly reading: SecretReading;
   readonly readAt: number;
-  /** How long the reading is not asked for again. */
   readonly trustMs: number;
   /** When Secrets Manager last said what there is. */
   readonly toldAt: number;
@@ -141,18 +107,12 @@ function bytesOf({ reading }: Entry): number {
   return reading.outcome === 'found' ? 2 * reading.secret.text.reveal().length : 0;
 }
 
-function secretKey(client: ClientName, stage: SecretStage): string {
-  return `${client}/${stage}`;
-}
-
 /** Timers can be a little early. */
 const TIMER_SLACK_MS = 5;
 
 const MAX_SECRETS = 1_000;
-/** A sixteenth of what the function has; 1 000 secrets of 1 kB take 2 MB. */
 const MAX_BYTES = 32 * 1_024 * 1_024;
 const FOUND_TRUST_MS = 300_000;
-/** Long enough to shield Secrets Manager from a caller in a hurry, short enough for an operator who mends it. */
 const NEGATIVE_TRUST_MS = 5_000;
 /** While Secrets Manager is down not every call waits for it. */
 const STALE_TRUST_MS = 10_000;

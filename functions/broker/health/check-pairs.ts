@@ -1,5 +1,5 @@
 import type { Finding, ProvenBy } from '../../contract.ts';
-import { comparePairs, type Pair, type ServiceName } from '../pair/pair.ts';
+import type { Pair } from '../pair/pair.ts';
 
 /** A pair of which the broker could say something. Times are epoch milliseconds. */
 export interface CheckedPair {
@@ -37,7 +37,6 @@ export interface CheckRecord {
   readonly promoted?: string | undefined;
 }
 
-/** The pairs are in the same order whichever were checked first. */
 export interface Checks {
   readonly checked: readonly CheckedPair[];
   readonly missed: readonly MissedPair[];
@@ -63,77 +62,83 @@ export async function checkPairs(
   dependencies: CheckDependencies,
 ): Promise<Checks> {
   const { now, sleep } = dependencies;
+  const tickets = new Map(pairs.map((pair) => [pair, random()]));
   // A run that ends early does not always miss the same pairs.
-  const queue: Job[] = pairs
-    .map((pair) => ({ pair, isRepetition: false, ticket: random() }))
-    .toSorted((one, other) => one.ticket - other.ticket);
+  const queue = pairs.toSorted((one, other) => (tickets.get(one) ?? 0) - (tickets.get(other) ?? 0));
+  const repeated = new Set<Pair>();
   const checked: CheckedPair[] = [];
   const missed: MissedPair[] = [];
-  const broker = new FailureSampler<Job>();
-  const services = new Map<ServiceName, FailureSampler<Job>>();
+  const broker = new FailureSampler();
+  const services = new Map(pairs.map(({ service }) => [service, new FailureSampler()]));
   let nextStartAt = now();
 
   await Promise.all(Array.from({ length: AT_ONCE }, work));
-  const leftOut = [broker, ...services.values()].flatMap((sampler) => sampler.leftOut);
-  missed.push(...leftOut.map(({ pair }) => ({ pair, reason: 'sampled' as const })));
-  return { checked: inOrder(checked), missed: inOrder(missed) };
+  return { checked, missed };
 
   async function work(): Promise<void> {
-    for (let job = queue.shift(); job !== undefined; job = queue.shift()) {
-      if (samplerOf(job.pair).leavesOut(job) || broker.leavesOut(job)) continue;
-      await startTime();
-      if (now() < endsAt) await check(job);
-      else missed.push({ pair: job.pair, reason: 'out-of-time' });
+    for (let pair = queue.shift(); pair !== undefined; pair = queue.shift()) {
+      if (services.get(pair.service)?.leavesOut() || broker.leavesOut()) {
+        missed.push({ pair, reason: 'sampled' });
+        continue;
+      }
+      // What is left is always spread evenly over the time that is left: a run that is late catches up without a burst.
+      const startAt = Math.max(now(), nextStartAt);
+      nextStartAt = startAt + Math.min(MAX_GAP_MS, Math.max(0, windowEndsAt - startAt) / (queue.length + 1));
+      await sleep(startAt - now());
+      if (now() < endsAt) await check(pair);
+      else missed.push({ pair, reason: 'out-of-time' });
     }
   }
 
-  /** What is left is always spread evenly over the time that is left: a run that is late catches up without a burst. */
-  async function startTime(): Promise<void> {
-    const startAt = Math.max(now(), nextStartAt);
-    nextStartAt = startAt + Math.min(MAX_GAP_MS, Math.max(0, windowEndsAt - startAt) / (queue.length + 1));
-    await sleep(startAt - now());
-  }
-
-  async function check({ pair, isRepetition }: Job): Promise<void> {
-    const { answer } = await checkOnce(pair, endsAt, dependencies);
+  async function check(pair: Pair): Promise<void> {
+    const { answer } = await checkOnce(pair, endsAt - now(), dependencies);
     if (answer.kind === 'checked') {
-      const service = samplerOf(pair);
       checked.push({ ...answer, pair, at: now() });
       broker.note(false);
-      if (wasAsked(answer)) service.note(isSilent(answer.finding));
-      queue.push(...broker.takeBack(), ...service.takeBack());
+      if (wasAsked(answer)) services.get(pair.service)?.note(isSilent(answer.finding));
     } else if (now() >= endsAt) {
       missed.push({ pair, reason: 'out-of-time' });
     } else {
       broker.note(true);
-      if (answer.retryable && !isRepetition) queue.push({ pair, isRepetition: true });
-      else missed.push({ pair, reason: 'failed', failure: answer.failure });
+      if (!answer.retryable || repeated.has(pair)) missed.push({ pair, reason: 'failed', failure: answer.failure });
+      else queue.push(pair);
+      repeated.add(pair);
     }
-  }
-
-  function samplerOf({ service }: Pair): FailureSampler<Job> {
-    const sampler = services.get(service) ?? new FailureSampler<Job>();
-    services.set(service, sampler);
-    return sampler;
   }
 }
 
-/** Checks one pair in the time that is left, and records the answer. */
+/** Checks one pair, and records the answer. */
 export async function checkOnce(
   pair: Pair,
-  endsAt: number,
+  timeoutMs: number,
   { checkPair, record, now }: CheckDependencies,
   promoted?: string,
 ): Promise<CheckRecord> {
   const startedAt = now();
-  const answer = await checkPair(pair, Math.min(CHECK_TIMEOUT_MS, endsAt - startedAt));
+  const answer = await checkPair(pair, Math.min(CHECK_TIMEOUT_MS, timeoutMs));
   const result = { pair, answer, milliseconds: now() - startedAt, promoted };
   record(result);
   return result;
 }
 
+/** Asks until an answer is final, 5 s apart, at most so many times, and never after `endsAt`, epoch milliseconds. */
+export async function askUntil<Answer>(
+  isFinal: (answer: Answer) => boolean,
+  ask: (timeoutMs: number) => Promise<Answer>,
+  { endsAt, attempts = Number.POSITIVE_INFINITY }: { readonly endsAt: number; readonly attempts?: number },
+  { now, sleep }: Pick<CheckDependencies, 'now' | 'sleep'>,
+): Promise<Answer> {
+  for (let attempt = 1; ; attempt += 1) {
+    const answer = await ask(Math.min(CHECK_TIMEOUT_MS, endsAt - now()));
+    if (isFinal(answer) || attempt === attempts || now() + PAUSE_MS >= endsAt) return answer;
+    await sleep(PAUSE_MS);
+  }
+}
+
 /** Longer than the broker's function can take. */
 export const CHECK_TIMEOUT_MS = 20_000;
+/** Longer than a read of a secret can be behind, and short enough for the callers. */
+const PAUSE_MS = 5_000;
 
 /**
  * Whether the service itself was asked lately. A token of earlier traffic says nothing about how the service is now, and
@@ -148,37 +153,19 @@ export function isSilent(finding: string): boolean {
   return finding === 'throttled' || finding === 'unreachable';
 }
 
-interface Job {
-  readonly pair: Pair;
-  readonly isRepetition: boolean;
-}
-
-function inOrder<Found extends { readonly pair: Pair }>(found: readonly Found[]): readonly Found[] {
-  return found.toSorted((one, other) => comparePairs(one.pair, other.pair));
-}
-
 /** Lets everything through until ten fail in a row, and from then on every tenth, until one succeeds. */
-class FailureSampler<Item> {
-  readonly leftOut: Item[] = [];
+class FailureSampler {
   #failuresInARow = 0;
   #passedOver = 0;
 
-  /** Whether this one is left out. It is kept until it is taken back. */
-  leavesOut(item: Item): boolean {
+  leavesOut(): boolean {
     if (this.#failuresInARow < ENOUGH_FAILURES) return false;
     this.#passedOver = (this.#passedOver + 1) % SAMPLED;
-    if (this.#passedOver === 0) return false;
-    this.leftOut.push(item);
-    return true;
+    return this.#passedOver !== 0;
   }
 
   note(hasFailed: boolean): void {
     this.#failuresInARow = hasFailed ? this.#failuresInARow + 1 : 0;
-  }
-
-  /** Those that need not be left out any longer. */
-  takeBack(): readonly Item[] {
-    return this.#failuresInARow < ENOUGH_FAILURES ? this.leftOut.splice(0) : [];
   }
 }
 

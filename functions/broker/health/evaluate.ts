@@ -5,27 +5,19 @@ import { type CheckedPair, type Checks, isSilent, wasAsked } from './check-pairs
 /** What was found out, and the service in whose memory it belongs. */
 export type Findings = RunFindings | ClientFindings;
 
-interface Told {
-  /** What a message says after everything else. */
-  readonly postscript?: string;
-  /** The message is out: this is only remembered. */
-  readonly isTold?: boolean;
-}
-
-/** What a run found out, as far as it is about one service; without one: about the broker, the probe and unknown services. */
-interface RunFindings extends Told {
+/** What a run found out, as far as it is about one service; without one: about the broker and the probe. */
+interface RunFindings {
   readonly kind: 'run';
   readonly service: ServiceName | undefined;
   readonly checks: Checks;
-  /** The pairs that the list of clients shows, and those that it shows of services that are not configured. */
+  /** The pairs that the list of clients shows. */
   readonly listed: readonly Pair[];
-  readonly unknown: readonly Pair[];
   readonly probe: ProbeAnswer;
   readonly at: number;
 }
 
 /** What an event found out about a client on one service, from which nothing follows for the service. */
-interface ClientFindings extends Told {
+interface ClientFindings {
   readonly kind: 'client';
   readonly service: ServiceName;
   readonly checked: readonly CheckedPair[];
@@ -40,17 +32,10 @@ export interface ProbeAnswer {
 
 /** What a look at something told. Times are epoch milliseconds. */
 export type Observation =
-  | PairObservation
+  | (Look & { readonly kind: 'pair'; readonly pair: Pair; readonly condition: Finding })
   | (Look & { readonly kind: 'service'; readonly service: ServiceName; readonly condition: 'incident' | 'answering' })
   | (Look & { readonly kind: 'broker'; readonly condition: 'incident' | 'answering' })
   | (Look & { readonly kind: 'probe'; readonly condition: ProbeAnswer['condition'] });
-
-export interface PairObservation extends Look {
-  readonly kind: 'pair';
-  readonly pair: Pair;
-  /** `service-unknown`: the service is not configured. */
-  readonly condition: (typeof OF_PAIRS)[number];
-}
 
 interface Look {
   /** Since when it is so, as far as the look can tell. */
@@ -62,14 +47,11 @@ interface Look {
   readonly detail?: string | undefined;
 }
 
-export type Condition = (typeof CONDITIONS)[number];
-
-const OF_PAIRS = [...FINDINGS, 'service-unknown'] as const;
-export const CONDITIONS = [...OF_PAIRS, 'incident', 'answering', 'denied', 'not-denied', 'unproven'] as const;
+export const CONDITIONS = [...FINDINGS, 'incident', 'answering', 'denied', 'not-denied', 'unproven'] as const;
 
 /** What is remembered of a look. One at something that is as it should be is remembered only for a while. */
 export interface Entry {
-  readonly condition: Condition;
+  readonly condition: (typeof CONDITIONS)[number];
   readonly since: number;
   /** Of the latest look. */
   readonly at: number;
@@ -79,19 +61,19 @@ export interface Entry {
 /** By the key of what was looked at: that of a pair, or the kind. */
 export type Entries = ReadonlyMap<string, Entry>;
 
-/** What findings come to, and the keys of entries that are of no interest any longer; no message tells of those. */
+/** What findings come to, and the entries that are still of interest; no message tells of the others. */
 export interface Evaluation {
   readonly observations: readonly Observation[];
-  readonly forgotten: ReadonlySet<string>;
+  readonly kept: Entries;
 }
 
 /** What findings come to, given what is remembered of earlier ones. */
 export function evaluate(findings: Findings, entries: Entries): Evaluation {
-  if (findings.kind === 'run') {
-    const { service } = findings;
-    return service === undefined ? evaluateOverall(findings, entries) : evaluateService(service, findings, entries);
+  if (findings.kind === 'client') {
+    return { observations: observePairs(findings.checked, openIncident(entries) !== undefined), kept: entries };
   }
-  return { observations: observePairs(findings.checked, openIncident(entries) !== undefined), forgotten: new Set() };
+  const { service } = findings;
+  return service === undefined ? evaluateOverall(findings, entries) : evaluateService(service, findings, entries);
 }
 
 /** Whether a run by itself is enough for an incident of the service to begin. */
@@ -100,7 +82,7 @@ export function hasIncident(service: ServiceName, { checked }: Checks): boolean 
 }
 
 /** Whether there is nothing to do about it. */
-export function isGood(condition: Condition): boolean {
+export function isGood({ condition }: Pick<Entry, 'condition'>): boolean {
   return condition === 'accepted' || condition === 'answering' || condition === 'denied';
 }
 
@@ -113,35 +95,24 @@ export function isGood(condition: Condition): boolean {
  */
 function evaluateService(service: ServiceName, { listed, checks, at }: RunFindings, entries: Entries): Evaluation {
   const checked = checks.checked.filter(({ pair }) => pair.service === service);
-  const missed = checks.missed.filter(({ pair }) => pair.service === service).length;
   const open = openIncident(entries);
   const isIncident = open === undefined ? hasBegun(checked) : !hasEnded(checked, open);
-  const incident: Observation = {
-    kind: 'service',
-    service,
-    condition: isIncident ? 'incident' : 'answering',
-    since: isIncident ? Math.min(at, ...silentOnes(checked).map(({ checkedAt }) => checkedAt)) : at,
-    at,
-    detail: describe(checked, missed),
-  };
+  const condition = isIncident ? 'incident' : 'answering';
+  const detail = `Of ${checked.filter(wasAsked).length} pairs that were asked, ${silentOnes(checked).length} got no answer.`;
 
   // Of a client that there is no more there is nothing to tell: the check has withdrawn its token.
   const listedKeys = new Set(listed.map(pairKey));
   const isGone = ({ pair, finding }: CheckedPair) =>
     (finding === 'secret-missing' || finding === 'disabled') && !listedKeys.has(pairKey(pair));
-  const { gone = [], there = [] } = Object.groupBy(checked, (one) => (isGone(one) ? 'gone' : 'there'));
-  const goneKeys = new Set(gone.map(({ pair }) => pairKey(pair)));
-  const forgotten = [...entries].filter(
-    ([key, entry]) => (isIncident && isSilent(entry.condition)) || (goneKeys.has(key) && at - entry.at > LIST_LAG_MS),
-  );
+  const goneKeys = new Set(checked.filter(isGone).map(({ pair }) => pairKey(pair)));
+  const there = checked.filter((pair) => !isGone(pair));
   return {
-    observations: [incident, ...observePairs(there, isIncident)],
-    forgotten: new Set(forgotten.map(([key]) => key)),
+    observations: [{ kind: 'service', service, condition, since: at, at, detail }, ...observePairs(there, isIncident)],
+    kept: new Map(
+      [...entries].filter(([key, { condition }]) => !goneKeys.has(key) && !(isIncident && isSilent(condition))),
+    ),
   };
 }
-
-/** A client that is new may have been looked at upon an event before the list shows it. */
-const LIST_LAG_MS = 10 * 60_000;
 
 function openIncident(entries: Entries): Entry | undefined {
   const entry = entries.get('service');
@@ -167,45 +138,28 @@ function silentOnes(checked: readonly CheckedPair[]): readonly CheckedPair[] {
   return checked.filter((pair) => wasAsked(pair) && isSilent(pair.finding));
 }
 
-function describe(checked: readonly CheckedPair[], missed: number): string {
-  const asked = checked.filter(wasAsked);
-  const count = (finding: Finding) => asked.filter((pair) => pair.finding === finding).length;
-  const silent = `unreachable: ${count('unreachable')}, throttled: ${count('throttled')}`;
-  return `Pairs that were asked: ${asked.length} (${silent}). Pairs that were not reached: ${missed}.`;
-}
-
 function observePairs(checked: readonly CheckedPair[], isIncident: boolean): readonly Observation[] {
   return checked
     .filter((pair) => !isSilent(pair.finding) || (!isIncident && wasAsked(pair)))
-    .map(({ pair, finding: condition, checkedAt, at, version }) => {
-      // The broker's clock may be ahead of ours.
-      return { kind: 'pair', pair, condition, since: Math.min(checkedAt, at), at, version };
-    });
+    .map((look) => ({ ...look, kind: 'pair', condition: look.finding, since: look.checkedAt }));
 }
 
-function evaluateOverall({ checks, unknown, probe, at }: RunFindings, entries: Entries): Evaluation {
+function evaluateOverall({ checks, probe: { condition, said }, at }: RunFindings, entries: Entries): Evaluation {
   const look = { since: at, at };
   const broker = observeBroker(checks);
-  const { condition, said } = probe;
+  const observations: Observation[] = broker === undefined ? [] : [{ kind: 'broker', ...look, ...broker }];
   // When no request gets an answer of the broker, one message says so.
-  const isSameTrouble = broker?.condition === 'incident' && condition === 'unproven';
-  const observations: readonly (Observation | undefined)[] = [
-    broker && { kind: 'broker', ...look, ...broker },
-    isSameTrouble ? undefined : { kind: 'probe', ...look, condition, detail: `The answer was: ${said}.` },
-    ...unknown.map((pair) => ({ kind: 'pair', ...look, pair, condition: 'service-unknown' }) as const),
-  ];
-  const known = new Set(['broker', 'probe', ...unknown.map(pairKey)]);
-  return {
-    observations: observations.filter((observation) => observation !== undefined),
-    forgotten: new Set([...entries.keys()].filter((key) => !known.has(key))),
-  };
+  if (broker?.condition !== 'incident' || condition !== 'unproven') {
+    observations.push({ kind: 'probe', ...look, condition, detail: `The answer was: ${said}.` });
+  }
+  return { observations, kept: entries };
 }
 
 /** The broker is in trouble when it had something to say about no pair at all; `undefined` when it was not asked. */
 function observeBroker({ checked, missed }: Checks) {
   if (checked.length > 0) return { condition: 'answering' } as const;
-  const counts = Map.groupBy(missed.flatMap(({ failure }) => failure ?? []).toSorted(), (failure) => failure);
-  if (counts.size === 0) return undefined;
-  const words = [...counts].map(([failure, { length }]) => `${failure} (${length})`);
-  return { condition: 'incident', detail: `No check brought a finding: ${words.join(', ')}.` } as const;
+  const failures = missed.flatMap(({ failure }) => failure ?? []);
+  if (failures.length === 0) return undefined;
+  const words = [...new Set(failures)].toSorted().join(', ');
+  return { condition: 'incident', detail: `No check brought a finding: ${words}.` } as const;
 }

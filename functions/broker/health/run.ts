@@ -1,5 +1,5 @@
 import { type ClientName, type Pair, pairKey, type ServiceName } from '../pair/pair.ts';
-import { CHECK_TIMEOUT_MS, type CheckDependencies, type Checks, checkPairs } from './check-pairs.ts';
+import { askUntil, type CheckDependencies, type Checks, checkPairs } from './check-pairs.ts';
 import { hasIncident, type ProbeAnswer } from './evaluate.ts';
 import type { NotificationMemories, Notified, Notify } from './notify.ts';
 
@@ -21,15 +21,9 @@ export interface HealthRun extends Checks {
 
 /** What there is under the clients' prefix; `ignored` are the names that cannot be those of clients. */
 export interface ClientList {
-  readonly clients: readonly ListedClient[];
+  /** As the list of secrets shows them, with their tag `services`; a secret may be planned for deletion. */
+  readonly clients: readonly { readonly client: ClientName; readonly services?: string | undefined }[];
   readonly ignored: readonly string[];
-}
-
-/** A client as the list of secrets shows it; its secret may be planned for deletion. */
-export interface ListedClient {
-  readonly client: ClientName;
-  /** The tag `services`; absent when the secret has none. */
-  readonly services?: string | undefined;
 }
 
 /** Asks the broker for a token as the role that must be refused. Never throws, and ends within the time it is given. */
@@ -55,29 +49,42 @@ interface Dependencies extends CheckDependencies {
  * the deadline, epoch milliseconds, and before the next run begins; what it did not reach by then is in `missed`.
  */
 export function createHealthRun(dependencies: Dependencies) {
-  const { services, intervalMs, listClients, memories, notify, now, random } = dependencies;
+  const { services, intervalMs, listClients, askAsProbe, memories, notify, now, random } = dependencies;
 
   return async (deadline: number): Promise<HealthRun> => {
     const startedAt = now();
-    const { windowEndsAt, checksEndAt, reportsEndAt } = timesOf(startedAt, Math.min(deadline, startedAt + intervalMs));
+    // Most of the time is for the checks; messages and the last writes have what they need at their worst.
+    const totalMs = Math.max(0, Math.min(deadline - startedAt, intervalMs));
+    const reportsEndAt = startedAt + totalMs - Math.min(WRITING_MS, totalMs / 5);
+    const endsAt = reportsEndAt - Math.min(REPORTING_MS, totalMs / 5);
+    const windowEndsAt = startedAt + Math.min(WINDOW_MS, (endsAt - startedAt) * 0.8);
+
     const [{ clients, ignored }, known] = await Promise.all([listClients(), rememberedPairs()]);
     const { pairs: listed, unknown } = pairsOf(clients, services);
     const pairs = new Map([...listed, ...known].map((pair) => [pairKey(pair), pair]));
     const [checks, probe, hasSubscriber] = await Promise.all([
-      checkPairs([...pairs.values()], { windowEndsAt, endsAt: checksEndAt }, random, dependencies),
-      probeAccess(probePair(listed), checksEndAt, dependencies),
+      checkPairs([...pairs.values()], { windowEndsAt, endsAt }, random, dependencies),
+      askUntil<ProbeAnswer>(
+        ({ condition }) => condition !== 'unproven',
+        (timeoutMs) => askAsProbe(probePair(listed), timeoutMs),
+        { endsAt, attempts: 3 },
+        dependencies,
+      ),
       dependencies.hasSubscriber().catch(() => false),
     ]);
 
-    const findings = { kind: 'run', checks, listed, unknown, probe, at: now() } as const;
+    const findings = { kind: 'run', checks, listed, probe, at: now() } as const;
     const notified = await Promise.all(
       [...services, undefined].map((service) => notify({ ...findings, service }, reportsEndAt)),
     );
+    const reported = notified.reduce((one, other) => ({
+      sent: one.sent + other.sent,
+      unsent: one.unsent + other.unsent,
+      failures: [...one.failures, ...other.failures],
+    }));
     const incidents = services.filter((service) => hasIncident(service, checks));
-    const reported = totalOf(notified);
-    const milliseconds = now() - startedAt;
     const found = { clients: clients.length, ignored, unknown, incidents, probe };
-    return { ...checks, ...found, reported, hasSubscriber, milliseconds };
+    return { ...checks, ...found, reported, hasSubscriber, milliseconds: now() - startedAt };
   };
 
   /** Clients that the list shows no more: a check takes the token of a secret that is gone out of use. */
@@ -98,30 +105,13 @@ export function createHealthRun(dependencies: Dependencies) {
   }
 }
 
-/** What several notifications come to together. */
-function totalOf(all: readonly Notified[]): Notified {
-  return {
-    sent: all.reduce((sum, { sent }) => sum + sent, 0),
-    unsent: all.reduce((sum, { unsent }) => sum + unsent, 0),
-    failures: all.flatMap(({ failures }) => failures),
-  };
-}
-
-/** Most of the time is for the checks; messages and the last writes have what they need at their worst. */
-function timesOf(startedAt: number, endsAt: number) {
-  const totalMs = Math.max(0, endsAt - startedAt);
-  const reportsEndAt = endsAt - Math.min(WRITING_MS, totalMs / 5);
-  const checksEndAt = reportsEndAt - Math.min(REPORTING_MS, totalMs / 5);
-  return { reportsEndAt, checksEndAt, windowEndsAt: startedAt + Math.min(WINDOW_MS, (checksEndAt - startedAt) * 0.8) };
-}
-
 /** Leaves room below ten minutes for a thousand pairs on services that need their time. */
 const WINDOW_MS = 8 * 60_000;
 const REPORTING_MS = 30_000;
 const WRITING_MS = 16_000;
 
 /** Every pair that the list shows; `unknown` are those whose service is not among the configured ones. */
-export function pairsOf(clients: readonly ListedClient[], configured: readonly ServiceName[]) {
+export function pairsOf(clients: ClientList['clients'], configured: readonly ServiceName[]) {
   const all = clients.flatMap(({ client, services }): Pair[] =>
     servicesOf(services, configured).map((service) => ({ client, service })),
   );
@@ -136,20 +126,3 @@ export function servicesOf(tag: string | undefined, configured: readonly Service
   if (tag === undefined) return configured;
   return [...new Set(tag.split(/\s/).filter((name) => name !== ''))];
 }
-
-/** Proves that a role without an access rule is refused; what proves nothing is tried again before it is told. */
-export async function probeAccess(
-  pair: Pair,
-  endsAt: number,
-  { askAsProbe, now, sleep }: Pick<Dependencies, 'askAsProbe' | 'now' | 'sleep'>,
-): Promise<ProbeAnswer> {
-  for (let attempt = 1; ; attempt += 1) {
-    const answer = await askAsProbe(pair, Math.max(1, Math.min(CHECK_TIMEOUT_MS, endsAt - now())));
-    const isLast = attempt === MAX_PROBES || now() + BETWEEN_PROBES_MS >= endsAt;
-    if (answer.condition !== 'unproven' || isLast) return answer;
-    await sleep(BETWEEN_PROBES_MS);
-  }
-}
-
-const MAX_PROBES = 3;
-const BETWEEN_PROBES_MS = 5_000;

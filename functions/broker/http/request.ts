@@ -1,8 +1,9 @@
 import { NAME_PATTERN, SECRET_STAGES, type SecretStage } from '../../contract.ts';
-import { duplicateMember, isRecord, parseJson } from '../json.ts';
+import { decodeUtf8, duplicateMember, isRecord, parseJson } from '../json.ts';
 import type { Pair } from '../pair/pair.ts';
 import { Problem } from '../problem.ts';
 import { isPlainWord } from '../redacted.ts';
+import { mediaTypeOf } from '../token-response/body.ts';
 
 /** What a caller asks for with `POST /token`. */
 export interface IssueRequest {
@@ -19,139 +20,124 @@ export interface CheckRequest {
   readonly stage: SecretStage;
 }
 
+type Body = string | Uint8Array;
+
 /** Reads the body of `POST /token`; throws the problem that names every wrong member and why, and no value. */
-export function parseIssueRequest(contentType: string | undefined, body: string | Uint8Array): IssueRequest {
-  const members = parseMembers(contentType, body);
-  const faults: string[] = [];
-  const pair = pairOf(members, faults);
-  const minTtlMs = minTtlOf(members, faults) * 1_000;
-  const refused = refusedOf(members, faults);
-  refuseWrong(members, ['client', 'service', 'min_ttl', 'refused'], faults);
-  return { pair, minTtlMs, refused };
+export function parseIssueRequest(contentType: string | undefined, body: Body): IssueRequest {
+  const members = parseMembers(contentType, body, ['client', 'service', 'min_ttl', 'refused']);
+  const { min_ttl: seconds = 0, refused } = members;
+  const minTtlMs = Number(seconds) * 1_000;
+  return { pair: pairOf(members), minTtlMs, refused: refused === undefined ? undefined : String(refused) };
 }
 
 /** Reads the body of `POST /check` like that of `POST /token`. */
-export function parseCheckRequest(contentType: string | undefined, body: string | Uint8Array): CheckRequest {
-  const members = parseMembers(contentType, body);
-  const faults: string[] = [];
-  const pair = pairOf(members, faults);
-  const stage = stageOf(members, faults);
-  refuseWrong(members, ['client', 'service', 'stage'], faults);
-  return { pair, stage };
+export function parseCheckRequest(contentType: string | undefined, body: Body): CheckRequest {
+  const members = parseMembers(contentType, body, ['client', 'service', 'stage']);
+  return { pair: pairOf(members), stage: SECRET_STAGES.find((stage) => stage === members.stage) ?? 'AWSCURRENT' };
 }
 
 /** Reads the body of `POST /whoami`, which has no members, so that its media type says nothing. */
-export function parseWhoamiRequest(body: string | Uint8Array): void {
+export function parseWhoamiRequest(body: Body): void {
   const text = readText(body);
-  refuseWrong(text === '' ? {} : readJson(text), [], []);
+  refuseWrong(text === '' ? {} : readJson(text), []);
 }
 
 type Members = Readonly<Record<string, unknown>>;
 
-function pairOf({ client, service }: Members, faults: string[]): Pair {
-  return { client: nameOf('client', client, faults), service: nameOf('service', service, faults) };
+function pairOf({ client, service }: Members): Pair {
+  return { client: String(client), service: String(service) };
 }
 
-function nameOf(member: string, name: unknown, faults: string[]): string {
-  if (typeof name === 'string' && NAME_PATTERN.test(name)) return name;
-  const isText = typeof name === 'string';
-  faults.push(`${member}: ${isText ? NAME_RULE : name === undefined ? 'is required' : 'must be a string'}`);
-  return '';
-}
-
-function minTtlOf({ min_ttl: seconds }: Members, faults: string[]): number {
-  if (seconds === undefined) return 0;
-  if (typeof seconds !== 'number' || !Number.isSafeInteger(seconds)) {
-    faults.push('min_ttl: must be a whole number of seconds');
-  } else if (seconds < 0) faults.push('min_ttl: must be 0 or more');
-  else if (seconds > MAX_MIN_TTL_SECONDS) faults.push('min_ttl: must be 86400 (one day) or less');
-  else return seconds;
-  return 0;
-}
-
-function refusedOf({ refused }: Members, faults: string[]): string | undefined {
-  if (refused === undefined) return undefined;
-  if (typeof refused !== 'string') faults.push('refused: must be a string');
-  else if (!/^[0-9a-f]{16}$/.test(refused)) faults.push(`refused: ${FINGERPRINT_RULE}`);
-  else return refused;
-  return undefined;
-}
-
-function stageOf({ stage: given = 'AWSCURRENT' }: Members, faults: string[]): SecretStage {
-  const stage = SECRET_STAGES.find((one) => one === given);
-  if (stage === undefined) faults.push('stage: must be AWSCURRENT, AWSPENDING or AWSPREVIOUS');
-  return stage ?? 'AWSCURRENT';
-}
-
-function refuseWrong(members: Members, known: readonly string[], faults: readonly string[]): void {
-  const unknown = Object.keys(members).filter((name) => !known.includes(name));
-  const all = unknown.length === 0 ? faults : [...faults, `unknown member ${unknown.map(shownName).join(', ')}`];
-  if (all.length > 0) throw new Problem('invalid-request', `${all.join('; ')}.`);
-}
-
-/** Reads a body of the two media types into its members. */
-function parseMembers(contentType: string | undefined, sent: string | Uint8Array): Members {
-  const type = mediaType(contentType);
-  if (type !== JSON_TYPE && type !== FORM_TYPE) {
+/** Reads a body of the two media types into its members, of which none is wrong. */
+function parseMembers(contentType = '', body: Body, known: readonly (keyof typeof FAULTS)[]): Members {
+  const type = mediaTypeOf(contentType);
+  if ((type !== JSON_TYPE && type !== FORM_TYPE) || FOREIGN_CHARSET.test(contentType)) {
     const types = `${JSON_TYPE} or ${FORM_TYPE}`;
     throw new Problem('unsupported-media-type', `Send ${types}, in UTF-8, and name it in the content-type header.`);
   }
-  return type === JSON_TYPE ? readJson(readText(sent)) : parseForm(readText(sent));
+  const members = type === JSON_TYPE ? readJson(readText(body)) : readForm(readText(body));
+  refuseWrong(members, known);
+  return members;
 }
-
-const NAME_RULE = 'must be 1 to 63 letters, digits, ".", "_" or "-", and start with a letter or digit';
-const FINGERPRINT_RULE = 'must be the fingerprint of an issued token: 16 hexadecimal digits in lower case';
-const MAX_MIN_TTL_SECONDS = 86_400;
 
 const JSON_TYPE = 'application/json';
 const FORM_TYPE = 'application/x-www-form-urlencoded';
+const FOREIGN_CHARSET = /;\s*charset\s*=(?!\s*"?(?:utf-8|us-ascii)"?\s*(?:;|$))/i;
 
-/** 16 KiB: far more than a request needs, far less than a parser could be hurt with. */
-const MAX_BODY_BYTES = 16 * 1024;
-
-/** The media type in lower case, or `''` when it names a charset other than UTF-8. */
-function mediaType(contentType = ''): string {
-  const [type = '', ...parameters] = contentType.toLowerCase().split(';');
-  const foreign = parameters.some((parameter) => /^\s*charset\s*=(?!\s*"?(utf-8|us-ascii)"?\s*$)/.test(parameter));
-  return foreign ? '' : type.trim();
+function refuseWrong(members: Members, known: readonly (keyof typeof FAULTS)[]): void {
+  const faults = known.flatMap((name) => {
+    const fault = FAULTS[name](members[name]);
+    return fault === undefined ? [] : [`${name}: ${fault}`];
+  });
+  const unknown = Object.keys(members).filter((name) => !known.some((one) => one === name));
+  if (unknown.length > 0) faults.push(`unknown member ${unknown.map(shownName).join(', ')}`);
+  if (faults.length > 0) throw invalid(`${faults.join('; ')}.`);
 }
 
-function readText(sent: string | Uint8Array): string {
+/** What is wrong with the value of a member; undefined when nothing is. */
+const FAULTS = {
+  client: faultOfName,
+  service: faultOfName,
+  min_ttl(seconds: unknown = 0) {
+    if (typeof seconds !== 'number' || !Number.isSafeInteger(seconds)) return 'must be a whole number of seconds';
+    if (seconds < 0) return 'must be 0 or more';
+    return seconds > 86_400 ? 'must be 86400 (one day) or less' : undefined;
+  },
+  refused(fingerprint: unknown) {
+    if (fingerprint === undefined) return undefined;
+    if (typeof fingerprint !== 'string') return 'must be a string';
+    const rule = 'must be the fingerprint of an issued token: 16 hexadecimal digits in lower case';
+    return /^[0-9a-f]{16}$/.test(fingerprint) ? undefined : rule;
+  },
+  stage(stage: unknown = 'AWSCURRENT') {
+    return SECRET_STAGES.some((one) => one === stage) ? undefined : 'must be AWSCURRENT, AWSPENDING or AWSPREVIOUS';
+  },
+};
+
+function faultOfName(name: unknown): string | undefined {
+  if (typeof name !== 'string') return name === undefined ? 'is required' : 'must be a string';
+  const rule = 'must be 1 to 63 letters, digits, ".", "_" or "-", and start with a letter or digit';
+  return NAME_PATTERN.test(name) ? undefined : rule;
+}
+
+/** Far more than a request needs, far less than a parser could be hurt with. */
+const MAX_BODY_BYTES = 16 * 1024;
+
+function readText(sent: Body): string {
   const body = typeof sent === 'string' ? new TextEncoder().encode(sent) : sent;
   const { byteLength } = body;
   if (byteLength > MAX_BODY_BYTES) {
     throw new Problem('content-too-large', `The body has ${byteLength} bytes; at most ${MAX_BODY_BYTES} are read.`);
   }
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(body);
-  } catch {
-    throw new Problem('invalid-request', 'The body is not valid UTF-8.');
-  }
+  const text = decodeUtf8(body);
+  if (text === undefined) throw invalid('The body is not valid UTF-8.');
+  return text;
 }
 
 function readJson(text: string): Members {
   const value = parseJson(text);
-  if (value === undefined) throw new Problem('invalid-request', 'The body is not valid JSON.');
-  if (!isRecord(value)) throw new Problem('invalid-request', 'the body must be an object.');
+  if (value === undefined) throw invalid('The body is not valid JSON.');
+  if (!isRecord(value)) throw invalid('the body must be an object.');
   const twice = duplicateMember(text);
-  if (twice !== undefined) throw new Problem('invalid-request', `${shownName(twice)}: is given more than once.`);
+  if (twice !== undefined) throw invalid(`${shownName(twice)}: is given more than once.`);
   return value;
 }
 
 /** A form knows only texts, so digits become the number that the same member would be in JSON. */
-function parseForm(text: string): Members {
+function readForm(text: string): Members {
   const members = new Map<string, string | number>();
   for (const [name, value] of new URLSearchParams(text)) {
-    if (members.has(name)) throw new Problem('invalid-request', `${shownName(name)}: is given more than once.`);
+    if (members.has(name)) throw invalid(`${shownName(name)}: is given more than once.`);
     members.set(name, name === 'min_ttl' && /^\d{1,9}$/.test(value) ? Number(value) : value);
   }
   return Object.fromEntries(members);
 }
 
-/**
- * How the name of a member that a caller chose goes back to it: one that is no word, or several, may be a token or a
- * passphrase that was sent as a whole form, and callers write our problems into their logs.
- */
+/** A name that is no word may be a token that was sent as a whole form, and callers write our problems into their logs. */
 function shownName(name: string): string {
   return /^\w+$/.test(name) && isPlainWord(name) ? `"${name}"` : 'whose name is not shown';
+}
+
+function invalid(detail: string): Problem {
+  return new Problem('invalid-request', detail);
 }

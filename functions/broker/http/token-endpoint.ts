@@ -1,17 +1,18 @@
+import { PROBLEMS } from '../../contract.ts';
 import { type Audit, type AuditRecord, newTrace } from '../audit.ts';
 import { type AccessRule, accessDenied, type Caller, rulesOf } from '../authorize.ts';
+import type { CheckResult } from '../check-credential.ts';
 import { answerEnd } from '../pair/deadlines.ts';
+import type { Issue } from '../pair/decision.ts';
 import { Problem } from '../problem.ts';
 import type { TokenBroker } from '../token-broker.ts';
-import { parseCheckRequest, parseIssueRequest, parseWhoamiRequest } from './request.ts';
-import { type BrokerResponse, checkResponse, problemResponse, tokenResponse, whoamiResponse } from './response.ts';
+import { type CheckRequest, parseCheckRequest, parseIssueRequest, parseWhoamiRequest } from './request.ts';
 
 /** One request to the broker, free of the event that brought it. */
 export interface BrokerRequest {
   readonly requestId: string;
   readonly method: string;
   readonly path: string;
-  /** Without the question mark. */
   readonly query: string;
   readonly contentType: string | undefined;
   /** As it travelled, a text or bytes; `undefined` when its transport encoding is broken. */
@@ -23,19 +24,24 @@ export interface BrokerRequest {
   readonly deadline: number;
 }
 
+/** One answer of the broker, free of the host that carries it. */
+export interface BrokerResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
 interface Dependencies {
   readonly broker: TokenBroker;
   readonly accessRules: readonly AccessRule[];
-  /** As `createAuthorize` takes it. */
   readonly principalOrgId?: string | undefined;
   readonly audit: Audit;
   /** Gives what the work gives, `undefined` when that has not come in so many milliseconds. */
   readonly inTime: <Result>(ms: number, work: Promise<Result>) => Promise<Result | undefined>;
-  /** Epoch milliseconds. */
   readonly now: () => number;
 }
 
-/** Parses, issues, checks or tells who asks, answers, and writes one audit record; the only place where a problem becomes HTTP. Never throws. */
+/** Answers a request and writes one audit record; the only place where a problem becomes HTTP. Never throws. */
 export function createTokenEndpoint({ broker, accessRules, principalOrgId, audit, inTime, now }: Dependencies) {
   return async (request: BrokerRequest): Promise<BrokerResponse> => {
     const startedAt = now();
@@ -44,34 +50,43 @@ export function createTokenEndpoint({ broker, accessRules, principalOrgId, audit
     try {
       // The deadline binds all that a call begins; this also ends its wait for what another call has begun.
       const answer = await inTime(answerEnd(request.deadline) - startedAt, answerTo(request, record));
-      if (answer === undefined) throw new Problem('token-endpoint-timeout', LATE_DETAIL, { retryAfterSeconds: 1 });
+      if (answer === undefined) throw new Problem('token-endpoint-timeout', LATE, { retryAfterSeconds: 1 });
       audit({ outcome: 'issued', ...record, milliseconds: now() - startedAt });
       return answer;
     } catch (error) {
-      const problem = error instanceof Problem ? error : new Problem('internal', INTERNAL_DETAIL, { cause: error });
+      const problem = error instanceof Problem ? error : new Problem('internal', OPAQUE, { cause: error });
       audit({ ...record, outcome: problem.type, milliseconds: now() - startedAt, cause: problem.cause });
       return problemResponse(problem, requestId);
     }
   };
 
   async function answerTo(request: BrokerRequest, record: Draft): Promise<BrokerResponse> {
-    const { caller, method, path, query, body } = request;
+    const { caller, method, path, query, contentType, body, deadline } = request;
     if (caller === undefined) throw accessDenied();
     if (path !== '/token' && path !== '/check' && path !== '/whoami') {
       throw new Problem('not-found', 'The broker answers POST /token, POST /check and POST /whoami.');
     }
     if (method !== 'POST') throw new Problem('method-not-allowed', 'Send a POST.');
-    if (query !== '') throw new Problem('invalid-request', QUERY_DETAIL);
+    if (query !== '') throw new Problem('invalid-request', NO_QUERY);
     record.operation = path === '/token' ? 'token' : path === '/check' ? 'check' : 'whoami';
     if (body === undefined) throw new Problem('invalid-request', 'The body is not valid base64.');
-    if (record.operation === 'token') return issue({ ...request, caller, body }, record);
-    if (record.operation === 'check') return check({ ...request, caller, body }, record);
-    parseWhoamiRequest(body);
-    record.outcome = 'identified';
-    return whoamiResponse(caller, rulesOf(accessRules, caller, principalOrgId));
-  }
 
-  async function issue({ caller, contentType, body, deadline }: FullRequest, record: Draft): Promise<BrokerResponse> {
+    if (record.operation === 'whoami') {
+      parseWhoamiRequest(body);
+      record.outcome = 'identified';
+      const { partition, account, role } = caller;
+      const own = rulesOf(accessRules, caller, principalOrgId);
+      const rules = own.map(({ clients, services, operations }) => ({ clients, services, operations }));
+      return respond(200, { role: `arn:${partition}:iam::${account}:role/${role}`, account, rules });
+    }
+    if (record.operation === 'check') {
+      const wanted = parseCheckRequest(contentType, body);
+      record.pair = wanted.pair;
+      const result = await broker.check(caller, wanted, deadline, record.trace);
+      record.outcome = result.finding;
+      record.credentialVersion = result.version;
+      return checkResponse(wanted, result, now());
+    }
     const wanted = parseIssueRequest(contentType, body);
     record.pair = wanted.pair;
     record.forced = wanted.refused !== undefined;
@@ -84,23 +99,75 @@ export function createTokenEndpoint({ broker, accessRules, principalOrgId, audit
     record.expirySource = issued.token.expirySource;
     return tokenResponse(issued, startedAt, now());
   }
-
-  async function check({ caller, contentType, body, deadline }: FullRequest, record: Draft): Promise<BrokerResponse> {
-    const wanted = parseCheckRequest(contentType, body);
-    record.pair = wanted.pair;
-    const result = await broker.check(caller, wanted, deadline, record.trace);
-    record.outcome = result.finding;
-    record.credentialVersion = result.version;
-    return checkResponse(wanted, result, now());
-  }
 }
 
-type FullRequest = BrokerRequest & { readonly caller: Caller; readonly body: string | Uint8Array };
+const LATE = 'No answer came in time.';
+const OPAQUE = 'The broker failed. Tell its operators the request_id.';
+const NO_QUERY = 'Query parameters are not supported: send members in the body.';
 
 type Draft = Pick<AuditRecord, 'requestId' | 'trace'> & {
   -readonly [Member in keyof AuditRecord]?: AuditRecord[Member];
 };
 
-const LATE_DETAIL = 'No answer came in time.';
-const INTERNAL_DETAIL = 'The broker failed. Tell its operators the request_id.';
-const QUERY_DETAIL = 'Query parameters are not supported: send members in the body.';
+/** Only what the contract names (docs/openapi.yaml): nothing else of the service's answer leaves the broker. */
+function tokenResponse({ token, cache }: Issue, startedAt: number, now: number): BrokerResponse {
+  const members = {
+    ...token.passThrough,
+    access_token: token.accessToken.reveal(),
+    token_type: token.tokenType,
+    expires_in: secondsLeft(token.issuedAt, token.expiresAt, now),
+    expires_at: new Date(token.expiresAt).toISOString(),
+    expiry_source: token.expirySource,
+    fingerprint: token.fingerprint,
+    scope: token.scope,
+  };
+  return respond(200, members, {
+    'cache-status': cache === 'none' ? 'token-broker; fwd=miss' : `token-broker; hit; detail=${cache}`,
+    'server-timing': `broker;dur=${now - startedAt}`,
+  });
+}
+
+function checkResponse({ pair, stage }: CheckRequest, result: CheckResult, now: number): BrokerResponse {
+  const { finding, version, checkedAt, provenBy, expiresAt, retryAfterSeconds } = result;
+  const members = {
+    ...pair,
+    stage,
+    finding,
+    version,
+    checked_at: new Date(checkedAt).toISOString(),
+    proven_by: provenBy,
+    expires_in: expiresAt === undefined ? undefined : secondsLeft(checkedAt, expiresAt, now),
+  };
+  return respond(200, members, retryAfter(retryAfterSeconds));
+}
+
+/** A failure as its caller sees it (RFC 9457 §3). */
+function problemResponse(problem: Problem, requestId: string): BrokerResponse {
+  const { type, detail, retryAfterSeconds, shape } = problem;
+  const { status, retryable, title } = PROBLEMS[type];
+  const body = { type, title, status, detail, retryable, request_id: requestId, response_shape: shape };
+  const allow = type === 'method-not-allowed' && { allow: 'POST' };
+  return respond(status, body, {
+    'content-type': 'application/problem+json',
+    ...retryAfter(retryAfterSeconds),
+    ...allow,
+  });
+}
+
+/** Never more than the whole life: the clock of this environment may lie behind the one that the token was issued by. */
+function secondsLeft(issuedAt: number, expiresAt: number, now: number): number {
+  return Math.max(0, Math.floor(Math.min(expiresAt - now, expiresAt - issuedAt) / 1_000));
+}
+
+function retryAfter(seconds: number | undefined): Record<string, string> {
+  return seconds === undefined ? {} : { 'retry-after': String(seconds) };
+}
+
+function respond(status: number, members: object, more: Record<string, string> = {}): BrokerResponse {
+  const always = {
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    'content-type': 'application/json',
+  };
+  return { status, headers: { ...always, ...more }, body: JSON.stringify(members) };
+}

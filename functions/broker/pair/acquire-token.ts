@@ -1,35 +1,21 @@
 import { type SecretStage, secretName } from '../../contract.ts';
 import type { SecretCache, SecretReading, StagedVersions } from '../credential/secret.ts';
 import { Problem } from '../problem.ts';
-import type { RenewToken } from '../token-request/renew-token.ts';
-import { needsPrevious } from './choose-version.ts';
 import { FIRST_POLL_MS, leaseMs, MAX_POLL_MS } from './deadlines.ts';
 import type { Call, Decide, View } from './decision.ts';
-import { createLeasedRequest, type LeaseOutcome, type LeaseStep } from './leased-request.ts';
-import type { PairMemory } from './memory.ts';
-import { capTimes, type PairRecord, type StoredToken } from './record.ts';
-import { type PairStore, whenAvailable } from './store.ts';
+import { isLatched } from './latch-and-pause.ts';
+import { createLeasedRequest, type LeaseDependencies, type LeaseOutcome } from './leased-request.ts';
+import { capTimes, type PairRecord } from './record.ts';
+import { whenAvailable } from './store.ts';
+
+interface Dependencies extends LeaseDependencies {
+  readonly environment: string;
+  readonly secrets: SecretCache;
+  readonly sleep: (ms: number) => Promise<void>;
+}
 
 /** What a call ends with: an answer that `decide` gave, or the outcome of its own token request. */
-export type Acquired<Answer> =
-  | { readonly kind: 'answer'; readonly answer: Answer }
-  | { readonly kind: 'token'; readonly token: StoredToken }
-  /** Its token request with this secret version failed. */
-  | { readonly kind: 'failed'; readonly problem: Problem; readonly version: string };
-
-interface Dependencies {
-  /** Part of the names of secrets. */
-  readonly environment: string;
-  readonly store: PairStore;
-  readonly memory: PairMemory;
-  readonly secrets: SecretCache;
-  readonly renewToken: RenewToken;
-  /** Epoch milliseconds. */
-  readonly now: () => number;
-  readonly sleep: (ms: number) => Promise<void>;
-  /** From 0 to below 1. */
-  readonly random: () => number;
-}
+type Acquired<Answer> = Exclude<LeaseOutcome<Answer>, { readonly kind: 'lost' | 'rejected' }>;
 
 /**
  * Reads the shared record, lets `decide` say what follows from it, and does that, until there is an answer or a token.
@@ -37,7 +23,7 @@ interface Dependencies {
  */
 export function createAcquireToken(dependencies: Dependencies) {
   const { environment, store, memory, secrets, now, sleep, random } = dependencies;
-  const leasedRequest = createLeasedRequest({ ...dependencies, readVersions, stagedVersions });
+  const leasedRequest = createLeasedRequest({ ...dependencies, readVersions, withoutStage });
 
   /** @throws Problem why there is none of these */
   return async <Answer>(call: Call, decide: Decide<Answer>): Promise<Acquired<Answer>> => {
@@ -48,9 +34,9 @@ export function createAcquireToken(dependencies: Dependencies) {
     let polls = 0;
 
     while (now() < call.deadline) {
-      const isCutOff = unansweredLeases > MAX_UNANSWERED_LEASES;
+      const isCutOff = unansweredLeases > 1;
       const view = await look(call, watch, { readSince, mayRenew, isCutOff });
-      const step = view === undefined ? WAIT : decide(view);
+      const step = view === undefined ? ({ kind: 'wait' } as const) : decide(view);
       if (step.kind === 'answer') return step;
       if (step.kind === 'fail') throw step.problem;
       if (view === undefined || step.kind === 'wait') {
@@ -58,43 +44,46 @@ export function createAcquireToken(dependencies: Dependencies) {
         continue;
       }
 
-      const outcome = await tryLease(call, decide, view, step, readSince);
-      if (outcome.kind === 'token' || outcome.kind === 'answer') return outcome;
+      const trying = whenAvailable(call.trace, () => leasedRequest(call, decide, view, step, readSince));
+      // While another token serves, no failure of its renewal matters to the caller.
+      const outcome = await (step.kind === 'renew' ? trying.catch(unsendable) : trying);
+      if (outcome?.kind === 'token' || outcome?.kind === 'answer') return outcome;
       if (step.kind === 'renew') {
         mayRenew = false;
         const rest = decide({ ...view, mayRenew });
         if (rest.kind === 'answer') return rest;
       }
-      if (outcome.kind === 'failed') return outcome;
+      if (outcome?.kind === 'failed') return outcome;
       // The lease may be mine although I was not told: one more look before I go alone and the others wait for it.
-      if (outcome.kind === 'unavailable') unansweredLeases += 1;
-      if (outcome.kind === 'rejected') {
+      if (outcome === undefined) unansweredLeases += 1;
+      if (outcome?.kind === 'rejected') {
         readSince = now();
         if (!outcome.isTold) unansweredLeases = Infinity;
       }
-      if (outcome.kind === 'lost') await poll(call, polls++);
+      if (outcome?.kind === 'lost') await poll(call, polls++);
     }
     throw new Problem('token-endpoint-timeout', 'No token came in time.', { retryAfterSeconds: 1 });
   };
 
-  /** What is known now; `undefined` while the store is out of reach and a lease is still known to live. */
-  async function look(call: Call, watch: LeaseWatch, bounds: Bounds): Promise<View | undefined> {
-    const shared = bounds.isCutOff ? undefined : await readRecord(call);
-    if (shared === undefined && watch.remainingMs() > 0 && !bounds.isCutOff) return undefined;
+  /**
+   * What is known now; `undefined` while the store is out of reach and a lease is still known to live. A secret that was
+   * read before `readSince` does not count; `isCutOff`: the store has lost too many answers to be relied on.
+   */
+  async function look(
+    call: Call,
+    watch: LeaseWatch,
+    { readSince, mayRenew, isCutOff }: { readSince: number; mayRenew: boolean; isCutOff: boolean },
+  ): Promise<View | undefined> {
+    const shared = isCutOff ? undefined : await readRecord(call);
+    if (shared === undefined && watch.remainingMs() > 0 && !isCutOff) return undefined;
     const record = shared ?? capTimes(memory.withOwn(call.pair, memory.last(call.pair)), now());
     const isAlone = shared === undefined || (record.closedUntil > now() && record.token === undefined);
-    const readSince = isAlone ? Math.max(bounds.readSince, now() - ALONE_TRUST_MS) : bounds.readSince;
-    const versions = isAlone || call.stage !== undefined ? await readVersions(call, record, readSince) : undefined;
+    const since = isAlone ? Math.max(readSince, now() - ALONE_TRUST_MS) : readSince;
+    const versions = isAlone || call.stage !== undefined ? await readVersions(call, record, since) : undefined;
     if (!isAlone) watch.see(record);
-    return {
-      record,
-      isAlone,
-      isMemory: false,
-      versions,
-      leaseIsOver: isAlone || watch.isOver(record),
-      observedExpired: watch.isObservedExpired(record),
-      mayRenew: bounds.mayRenew,
-    };
+    const leaseIsOver = isAlone || watch.isOver(record);
+    const observedExpired = watch.isObservedExpired(record);
+    return { record, isAlone, versions, leaseIsOver, observedExpired, mayRenew };
   }
 
   /** The shared record as this environment can use it; `undefined` when the store is unavailable. */
@@ -107,45 +96,28 @@ export function createAcquireToken(dependencies: Dependencies) {
     return record;
   }
 
-  /** While another token serves, no failure of its renewal matters to the caller. */
-  async function tryLease<Answer>(
-    call: Call,
-    decide: Decide<Answer>,
-    view: View,
-    step: LeaseStep<Answer>,
-    readSince: number,
-  ): Promise<LeaseOutcome<Answer> | { readonly kind: 'unavailable' | 'unsendable' }> {
-    try {
-      const outcome = await whenAvailable(call.trace, () => leasedRequest(call, decide, view, step, readSince));
-      return outcome ?? { kind: 'unavailable' };
-    } catch (error) {
-      if (error instanceof Problem && step.kind === 'renew') return { kind: 'unsendable' };
-      throw error;
-    }
-  }
-
   /** AWSCURRENT, and AWSPREVIOUS while that is latched; for a check the version that it asks for. */
   async function readVersions(call: Call, record: PairRecord, readSince: number): Promise<StagedVersions> {
     const { pair, stage = 'AWSCURRENT', deadline } = call;
     const read = (one: SecretStage) => secrets.read(pair.client, one, { readSince, deadline });
     const asked = await read(stage);
-    const isPreviousNeeded = call.stage === undefined && needsPrevious(asked, record, now());
-    const previous = isPreviousNeeded ? [await read('AWSPREVIOUS')] : [];
+    const latch = asked.outcome === 'found' ? record.rejected.get(asked.secret.versionId) : undefined;
+    const needsPrevious = call.stage === undefined && isLatched(latch, now());
+    const candidates = needsPrevious ? [asked, await read('AWSPREVIOUS')] : [asked];
     // A predecessor goes only where the current version says that the credential may go.
     const listing = stage === 'AWSPREVIOUS' ? await read('AWSCURRENT') : asked;
-    const candidates = [asked, ...previous];
     if (candidates.some((one) => one.outcome === 'found' && one.isStale)) call.trace.warnings.add('secret-stale');
     return { name: secretName(environment, pair.client), stage, listing, candidates };
   }
 
-  async function stagedVersions({ pair, startedAt, deadline }: Call): Promise<ReadonlySet<string> | undefined> {
-    const readings = await Promise.all(
-      STAGES.map((stage) => secrets.read(pair.client, stage, { readSince: startedAt, deadline })),
-    );
+  async function withoutStage({ pair, startedAt, deadline }: Call, versions: readonly string[]) {
+    const read = (stage: SecretStage) => secrets.read(pair.client, stage, { readSince: startedAt, deadline });
+    const readings = await Promise.all([read('AWSCURRENT'), read('AWSPREVIOUS'), read('AWSPENDING')]);
     const isTold = (reading: SecretReading) =>
       reading.outcome === 'missing' || (reading.outcome === 'found' && !reading.isStale);
-    if (!readings.every(isTold)) return undefined;
-    return new Set(readings.flatMap((reading) => (reading.outcome === 'found' ? [reading.secret.versionId] : [])));
+    if (!readings.every(isTold)) return [];
+    const staged = readings.flatMap((reading) => (reading.outcome === 'found' ? [reading.secret.versionId] : []));
+    return versions.filter((version) => !staged.includes(version));
   }
 
   async function poll(call: Call, polls: number, leaseLeftMs = Infinity): Promise<void> {
@@ -156,12 +128,9 @@ export function createAcquireToken(dependencies: Dependencies) {
   }
 }
 
-interface Bounds {
-  /** A secret that was read before then does not count. */
-  readonly readSince: number;
-  readonly mayRenew: boolean;
-  /** The store has lost too many answers for this call to rely on it. */
-  readonly isCutOff: boolean;
+function unsendable(error: unknown): { readonly kind: 'unsendable' } {
+  if (error instanceof Problem) return { kind: 'unsendable' };
+  throw error;
 }
 
 type LeaseWatch = ReturnType<typeof createLeaseWatch>;
@@ -192,11 +161,5 @@ function createLeaseWatch(owner: string, lengthMs: number, now: () => number) {
   };
 }
 
-const WAIT = { kind: 'wait' } as const;
-
-const STAGES: readonly SecretStage[] = ['AWSCURRENT', 'AWSPREVIOUS', 'AWSPENDING'];
-
 /** An environment that is alone must notice within this time that the secret was taken away. */
 const ALONE_TRUST_MS = 60_000;
-
-const MAX_UNANSWERED_LEASES = 1;

@@ -1,5 +1,5 @@
 import { type Credential, namesService, parseCredential } from '../credential/credential.ts';
-import { type SecretReading, type SecretVersion, type StagedVersions, secretProblem } from '../credential/secret.ts';
+import { type SecretVersion, type StagedVersions, secretProblem } from '../credential/secret.ts';
 import { Problem } from '../problem.ts';
 import type { Service } from '../service.ts';
 import { isLatched, waitProblem } from './latch-and-pause.ts';
@@ -13,12 +13,6 @@ export interface UsableVersion {
   readonly holdKey: string;
 }
 
-interface Subject {
-  readonly pair: Pair;
-  readonly service: Service;
-  readonly settingsDigest: string;
-}
-
 /**
  * The first candidate that is not latched. A version that is held is not sent, and unlike a latched one it does not make
  * its predecessor be sent.
@@ -26,11 +20,12 @@ interface Subject {
  * @throws Problem why no version may be sent
  */
 export function chooseVersion(
-  { pair, service, settingsDigest }: Subject,
+  call: { readonly pair: Pair; readonly service: Service; readonly settingsDigest: string },
   versions: StagedVersions,
   { rejected, held }: PairRecord,
   now: number,
 ): UsableVersion {
+  const { pair, service, settingsDigest } = call;
   const gone = goneProblem(versions, pair);
   if (gone !== undefined) throw gone;
   const [first = versions.listing] = versions.candidates;
@@ -39,16 +34,15 @@ export function chooseVersion(
   const version = versions.candidates
     .flatMap((reading) => (reading.outcome === 'found' ? [reading.secret] : []))
     .find(({ versionId }) => !isLatched(rejected.get(versionId), now));
-  if (version === undefined) throw credentialRejected(pair, first.secret);
+  if (version === undefined) {
+    const who = `The service ${pair.service} rejected the credential of ${pair.client}`;
+    const detail = `${who} (secret version ${first.secret.versionId}). An operator must store the right one.`;
+    throw new Problem('credential-rejected', detail);
+  }
   const key = holdKey(version.versionId, settingsDigest);
   const hold = held.get(key);
   if (hold !== undefined && now < hold.until) throw waitProblem(hold, now);
   return { version, credential: parseCredential(version.text, pair.service, service.basicEncoding), holdKey: key };
-}
-
-/** Whether choosing needs the previous version too. */
-export function needsPrevious(current: SecretReading, { rejected }: PairRecord, now: number): boolean {
-  return current.outcome === 'found' && isLatched(rejected.get(current.secret.versionId), now);
 }
 
 /**
@@ -59,17 +53,7 @@ export function goneProblem({ listing, name }: StagedVersions, { client, service
   if (listing.outcome === 'missing' || listing.outcome === 'deleted' || listing.outcome === 'denied') {
     return secretProblem(listing, name, 'AWSCURRENT');
   }
-  const isNamed = listing.outcome !== 'found' || namesService(listing.secret.text, service) !== false;
-  if (isNamed) return undefined;
-  return new Problem(
-    'credential-missing',
-    `The secret "${name}" does not name the service ${service}. An operator must add it to "services" if ${client} has a credential for it.`,
-  );
-}
-
-function credentialRejected({ client, service }: Pair, { versionId }: SecretVersion): Problem {
-  return new Problem(
-    'credential-rejected',
-    `The service ${service} rejected the credential of ${client} (secret version ${versionId}). An operator must store the right one.`,
-  );
+  if (listing.outcome !== 'found' || namesService(listing.secret.text, service) !== false) return undefined;
+  const advice = `An operator must add it to "services" if ${client} has a credential for it.`;
+  return new Problem('credential-missing', `The secret "${name}" does not name the service ${service}. ${advice}`);
 }

@@ -15,37 +15,19 @@ import type { Service } from '../service.ts';
  *   14.7 s     `lastWriteEnd`: what a token request has brought is written, even when it took the last of the time
  *   14.75 s    `answerEnd`: the caller is told that no answer came in time
  *   15 s       Lambda ends the invocation
+ *
+ * Moments are epoch milliseconds.
  */
 
-/** When a call must be over that has so many milliseconds left of Lambda's time; epoch milliseconds, like all of these. */
-export function callDeadline(now: number, remainingMs: number): number {
-  return now + remainingMs - ANSWER_RESERVE_MS;
-}
+export const callDeadline = (now: number, remainingMs: number) => now + remainingMs - ANSWER_RESERVE_MS;
+export const lastWriteEnd = (deadline: number) => deadline + LAST_WRITE_MS;
+export const answerEnd = (deadline: number) => deadline + ANSWER_RESERVE_MS / 2;
 
-/** Until then the outcome of a call's token request may be written. */
-export function lastWriteEnd(deadline: number): number {
-  return deadline + LAST_WRITE_MS;
-}
-
-/** When the caller is told that no answer came in time. */
-export function answerEnd(deadline: number): number {
-  return deadline + ANSWER_RESERVE_MS / 2;
-}
-
-/** How long a lease lasts: the token request and what belongs to it, with room to spare. */
-export function leaseMs({ requestTimeoutMs }: Pick<Service, 'requestTimeoutMs'>): number {
-  return requestTimeoutMs + LEASE_RESERVE_MS;
-}
-
-/** When a token request under a lease must be over, so that its outcome is written before the lease ends. */
-export function requestEnd(leaseUntil: number, deadline: number): number {
-  return Math.min(deadline, leaseUntil - CLOCK_RESERVE_MS - PUBLISH_MS);
-}
-
-/** Until then the outcome of a token request under a lease may be written. */
-export function writeEnd(leaseUntil: number, deadline: number): number {
-  return Math.min(lastWriteEnd(deadline), leaseUntil - CLOCK_RESERVE_MS);
-}
+export const leaseMs = ({ requestTimeoutMs }: Pick<Service, 'requestTimeoutMs'>) => requestTimeoutMs + LEASE_RESERVE_MS;
+export const requestEnd = (leaseUntil: number, deadline: number) =>
+  Math.min(deadline, leaseUntil - CLOCK_RESERVE_MS - PUBLISH_MS);
+export const writeEnd = (leaseUntil: number, deadline: number) =>
+  Math.min(lastWriteEnd(deadline), leaseUntil - CLOCK_RESERVE_MS);
 
 /** A token request with less time than this would most likely be sent, and then not be waited for. */
 export const MIN_REQUEST_MS = 250;

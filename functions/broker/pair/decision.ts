@@ -6,12 +6,12 @@ import { Problem } from '../problem.ts';
 import type { Service } from '../service.ts';
 import { goneProblem } from './choose-version.ts';
 import { RENEWAL_MS } from './deadlines.ts';
-import { isBelowMinTtl, isIssuable } from './freshness.ts';
+import { isIssuable } from './freshness.ts';
 import { waitProblem } from './latch-and-pause.ts';
 import type { Pair } from './pair.ts';
-import type { PairRecord, StoredToken, Wait } from './record.ts';
+import type { PairRecord, StoredToken } from './record.ts';
 
-/** One call of one caller that concerns a pair. */
+/** One call of one caller that concerns a pair. Times are epoch milliseconds. */
 export interface Call {
   readonly pair: Pair;
   readonly service: Service;
@@ -19,7 +19,6 @@ export interface Call {
   readonly settingsDigest: string;
   /** Which version is checked; left out by a call for a token. */
   readonly stage?: SecretStage | undefined;
-  /** Epoch milliseconds, like all times. */
   readonly startedAt: number;
   readonly deadline: number;
   /** Unique: signs the leases that this call takes. */
@@ -32,8 +31,6 @@ export interface View {
   readonly record: PairRecord;
   /** The shared record is out of reach or cannot be opened: the environment goes by what it knows itself. */
   readonly isAlone: boolean;
-  /** The record is the one that memory holds. */
-  readonly isMemory: boolean;
   /** Read when the environment is alone, and for a check; left out otherwise. */
   readonly versions?: StagedVersions | undefined;
   /** The lease is free, mine, or was watched for its whole length. */
@@ -69,59 +66,46 @@ export interface Issue {
 /** Decides one step of a call for a token; the order of the checks is the order of what matters to the caller. */
 export function decide(view: View, { pair, service }: Call, request: IssueRequest, now: number): Step<Issue> {
   const { record, versions } = view;
-  if (record.disabled) return fail(clientDisabled());
+  if (record.disabled) {
+    const detail = 'An operator has disabled this client. Only an operator can enable it again.';
+    return { kind: 'fail', problem: new Problem('client-disabled', detail) };
+  }
   const gone = versions && goneProblem(versions, pair);
-  if (gone !== undefined) return fail(gone);
+  if (gone !== undefined) return { kind: 'fail', problem: gone };
 
   const token = livingToken(record, now);
   const isRefused = token !== undefined && token.fingerprint === request.refused && !token.sameTokenAgain;
   if (token !== undefined && !isRefused) return issueOrRenew(token, view, service, request.minTtlMs, now);
 
-  if (isPaused(record, now)) return fail(waitProblem(record.pause, now));
+  const { pause } = record;
+  if (pause !== undefined && now < pause.until) return { kind: 'fail', problem: waitProblem(pause, now) };
   if (!view.leaseIsOver) return { kind: 'wait' };
-  const forceableAt = record.forcedAt + FORCE_INTERVAL_MS;
-  if (isRefused && now < forceableAt) return fail(refusedAgain(forceableAt - now));
+  const waitMs = record.forcedAt + FORCE_INTERVAL_MS - now;
+  if (isRefused && waitMs > 0) {
+    const detail = 'This token is the successor of one that was refused less than 30 seconds ago.';
+    const retryAfterSeconds = Math.ceil(waitMs / 1_000);
+    return { kind: 'fail', problem: new Problem('refused-again', detail, { retryAfterSeconds }) };
+  }
   return { kind: 'request', forced: isRefused };
 }
 
 function issueOrRenew(token: StoredToken, view: View, service: Service, minTtlMs: number, now: number): Step<Issue> {
-  const { record, isAlone, leaseIsOver, mayRenew } = view;
-  const answer: Issue = { token, cache: isAlone || view.isMemory ? 'memory' : 'shared' };
-  const isLocked = record.closedUntil > now && !isAlone;
-  if (!mayRenew || !leaseIsOver || isLocked || service.singleActiveToken || isPaused(record, now)) {
-    return { kind: 'answer', answer };
-  }
+  const { record, isAlone } = view;
+  const answer: Issue = { token, cache: isAlone ? 'memory' : 'shared' };
+  const renewal = (timeoutMs: number) => ({ kind: 'renew', answer, timeoutMs }) as const;
+  const isLocked = !view.leaseIsOver || (record.closedUntil > now && !isAlone) || now < (record.pause?.until ?? 0);
+  if (!view.mayRenew || isLocked || service.singleActiveToken) return { kind: 'answer', answer };
   const quietMs = now - record.attemptedAt;
-  if (isBelowMinTtl(token, minTtlMs, now) && quietMs >= MIN_TTL_INTERVAL_MS) {
-    return { kind: 'renew', answer, timeoutMs: service.requestTimeoutMs };
-  }
-  if (now >= token.refreshAt && quietMs >= RENEWAL_INTERVAL_MS) {
-    return { kind: 'renew', answer, timeoutMs: RENEWAL_MS };
-  }
-  return { kind: 'answer', answer };
+  // A new token can be expected to live for as long as the longest so far.
+  const isTooShort = token.expiresAt - now < minTtlMs && minTtlMs <= token.lifetimeSeenMs;
+  if (isTooShort && quietMs >= MIN_TTL_INTERVAL_MS) return renewal(service.requestTimeoutMs);
+  const isDue = now >= token.refreshAt && quietMs >= RENEWAL_INTERVAL_MS;
+  return isDue ? renewal(RENEWAL_MS) : { kind: 'answer', answer };
 }
 
 /** The token that may still be issued. */
 export function livingToken({ token }: PairRecord, now: number): StoredToken | undefined {
   return token !== undefined && isIssuable(token, now) ? token : undefined;
-}
-
-function isPaused(record: PairRecord, now: number): record is PairRecord & { readonly pause: Wait } {
-  return record.pause !== undefined && now < record.pause.until;
-}
-
-function fail(problem: Problem): { readonly kind: 'fail'; readonly problem: Problem } {
-  return { kind: 'fail', problem };
-}
-
-function clientDisabled(): Problem {
-  return new Problem('client-disabled', 'An operator has disabled this client. Only an operator can enable it again.');
-}
-
-function refusedAgain(waitMs: number): Problem {
-  return new Problem('refused-again', 'This token is the successor of one that was refused less than 30 seconds ago.', {
-    retryAfterSeconds: Math.ceil(waitMs / 1_000),
-  });
 }
 
 /** A refused token is replaced at most this often. */

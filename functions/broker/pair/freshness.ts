@@ -14,23 +14,11 @@ export function isIssuable({ issuedAt, expiresAt, lifetimeSeenMs }: TokenLife, n
 
 /**
  * When the soft window begins: the last fifth of the life time, at least twice the hard margin, moved by up to a tenth so
- * that pairs that started together do not stay together. So it is never longer than half of the life time.
- *
- * @param random from 0 to below 1
+ * that pairs that started together do not stay together.
  */
 export function refreshAt({ expiresAt, lifetimeSeenMs }: Omit<TokenLife, 'issuedAt'>, random: number): number {
   const window = Math.max(lifetimeSeenMs * WINDOW_SHARE, 2 * hardMarginMs(lifetimeSeenMs));
-  const jitter = 1 + JITTER * (2 * random - 1);
-  return expiresAt - window * jitter;
-}
-
-/** Whether the caller wants a longer life than this token has left, and a new token can be expected to have it. */
-export function isBelowMinTtl(
-  { expiresAt, lifetimeSeenMs }: Omit<TokenLife, 'issuedAt'>,
-  minTtlMs: number,
-  now: number,
-): boolean {
-  return expiresAt - now < minTtlMs && minTtlMs <= lifetimeSeenMs;
+  return expiresAt - window * (1 + JITTER * (2 * random - 1));
 }
 
 const MAX_HARD_MARGIN_MS = 30_000;

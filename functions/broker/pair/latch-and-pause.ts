@@ -10,18 +10,20 @@ export function isLatched(rejection: Rejection | undefined, now: number): boolea
 
 /** The pause after a token request without an answer about the credential: as long as the service asks for, else 1 s doubling to 15 s. */
 export function pauseAfter(problem: Problem, before: Wait | undefined, now: number): Wait {
-  const step = (before?.step ?? 0) + 1;
-  const lengthMs =
-    problem.retryAfterSeconds === undefined
-      ? doubled(step, MAX_OWN_PAUSE_MS)
-      : Math.min(MAX_PAUSE_MS, problem.retryAfterSeconds * 1_000);
-  return { until: now + lengthMs, step, problem: storedProblem(problem) };
+  const { retryAfterSeconds } = problem;
+  const pause = doubled(problem, before, now, MAX_OWN_PAUSE_MS);
+  if (retryAfterSeconds === undefined) return pause;
+  return { ...pause, until: now + Math.min(MAX_PAUSE_MS, retryAfterSeconds * 1_000) };
 }
 
 /** The hold of a version that the service refuses in another way than by rejecting it: 1 s doubling to 1 h, without jitter. */
 export function holdAfter(problem: Problem, before: Wait | undefined, now: number): Wait {
+  return doubled(problem, before, now, MAX_HOLD_MS);
+}
+
+function doubled({ type, detail, shape }: Problem, before: Wait | undefined, now: number, maxMs: number): Wait {
   const step = (before?.step ?? 0) + 1;
-  return { until: now + doubled(step, MAX_HOLD_MS), step, problem: storedProblem(problem) };
+  return { until: now + Math.min(maxMs, FIRST_WAIT_MS * 2 ** (step - 1)), step, problem: { type, detail, shape } };
 }
 
 /** The holds that ended so long ago that the next one may begin anew. */
@@ -35,14 +37,6 @@ export function waitProblem({ problem, until }: Wait, now: number, cause?: unkno
   return new Problem(type, detail, { shape, retryAfterSeconds: Math.max(1, Math.ceil((until - now) / 1_000)), cause });
 }
 
-function doubled(step: number, maxMs: number): number {
-  return Math.min(maxMs, FIRST_WAIT_MS * 2 ** Math.min(step - 1, MAX_DOUBLINGS));
-}
-
-function storedProblem({ type, detail, shape }: Problem) {
-  return { type, detail, shape };
-}
-
 const MINUTE_MS = 60_000;
 
 /** After the first and after the second rejected request. With the first one this makes three: the lock-out budget. */
@@ -50,5 +44,4 @@ const CHANCE_DELAYS_MS = [15 * MINUTE_MS, 120 * MINUTE_MS];
 
 const FIRST_WAIT_MS = 1_000;
 const MAX_OWN_PAUSE_MS = 15_000;
-const MAX_DOUBLINGS = 20;
 const KEPT_HOLD_MS = 24 * 60 * MINUTE_MS;

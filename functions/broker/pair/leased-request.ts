@@ -27,25 +27,28 @@ export type LeaseStep<Answer> = Extract<Step<Answer>, { readonly kind: 'renew' |
 /** What is done under the lease: this version is sent, or the token is withdrawn. */
 type Plan<Answer> = UsableVersion | Extract<Step<Answer>, { readonly kind: 'withdraw' }>;
 
-interface Dependencies {
+/** Times are epoch milliseconds; `random` gives numbers from 0 to below 1. */
+export interface LeaseDependencies {
   readonly store: PairStore;
   readonly memory: PairMemory;
-  /** The versions of the client's secret that matter to a call; what was read before `readSince` does not count. */
-  readonly readVersions: (call: Call, record: PairRecord, readSince: number) => Promise<StagedVersions>;
-  /** All versions of the client's secret that carry a stage; `undefined` when not every stage could be read. */
-  readonly stagedVersions: (call: Call) => Promise<ReadonlySet<string> | undefined>;
   readonly renewToken: RenewToken;
-  /** From 0 to below 1. */
   readonly random: () => number;
-  /** Epoch milliseconds. */
   readonly now: () => number;
 }
 
-/** The record under a lease of mine, and until when the lease lasts. Without the shared store no lease is taken. */
+interface Versions {
+  /** The versions of the client's secret that matter to a call; what was read before `readSince` does not count. */
+  readonly readVersions: (call: Call, record: PairRecord, readSince: number) => Promise<StagedVersions>;
+  /** Which of these versions carry no stage any more; none when not every stage could be read. */
+  readonly withoutStage: (call: Call, versions: readonly string[]) => Promise<readonly string[]>;
+}
+
+/** A lease of mine and the record under it. Without the shared store no lease is taken. */
 interface Held {
+  readonly call: Call;
+  readonly acquisition: Acquisition;
   readonly lease: Lease;
   readonly record: PairRecord;
-  readonly until: number;
   readonly isAlone: boolean;
 }
 
@@ -56,8 +59,8 @@ interface Held {
  * @throws Problem why no version may be sent
  * @throws StoreUnavailable the lease may or may not be mine; nothing was sent
  */
-export function createLeasedRequest(dependencies: Dependencies) {
-  const { store, memory, readVersions, stagedVersions, renewToken, random, now } = dependencies;
+export function createLeasedRequest(dependencies: LeaseDependencies & Versions) {
+  const { store, memory, readVersions, withoutStage, renewToken, random, now } = dependencies;
 
   return async <Answer>(
     call: Call,
@@ -71,92 +74,68 @@ export function createLeasedRequest(dependencies: Dependencies) {
     const isClosed = step.kind === 'request' && record.closedUntil > now();
     const isAlone = view.isAlone || isClosed;
     if (call.deadline - now() < MIN_REQUEST_MS) return LOST;
-    const plan = step.kind === 'withdraw' ? step : await choose(call, view, isClosed ? call.startedAt : readSince);
-    const acquisition = acquisitionFor(call, view, step, plan);
-    const { until } = acquisition;
+    const read = () => view.versions ?? readVersions(call, record, isClosed ? call.startedAt : readSince);
+    const plan = step.kind === 'withdraw' ? step : chooseVersion(call, await read(), record, now());
+    const versionId = 'kind' in plan ? '' : plan.version.versionId;
+    const takenAt = now();
+    const acquisition: Acquisition = {
+      seenFence: record.fence,
+      owner: call.owner,
+      now: takenAt,
+      until: takenAt + leaseMs(call.service),
+      observedExpired: view.observedExpired,
+      forced: isForced(step),
+      chargedVersion: record.rejected.has(versionId) ? versionId : undefined,
+      isCheck: call.stage !== undefined,
+    };
     if (isAlone) {
       const mine = acquired(record, { ...acquisition, chargedVersion: undefined });
-      return carryOut(call, step, { lease: noLease(call), record: mine, until, isAlone }, plan);
+      // A fence that no lease has: what is written with it ends none.
+      const lease = { owner: call.owner, fence: -1 - Math.floor(random() * MAX_FENCE) };
+      return carryOut({ call, acquisition, lease, record: mine, isAlone }, step, plan);
     }
 
     const shown = await store.acquire(call.pair, acquisition, call.deadline);
     if (shown === undefined) return LOST;
     const before = capTimes(memory.withOwn(call.pair, beforeMine(shown, record, acquisition)), now());
     const mine = acquired(before, acquisition);
-    const held = { lease: { owner: call.owner, fence: mine.fence }, record: mine, until, isAlone };
+    const lease = { owner: call.owner, fence: mine.fence };
+    const held = { call, acquisition, lease, record: mine, isAlone };
     let confirmed: Plan<Answer> | undefined;
     try {
-      confirmed = await confirm(call, decide, { ...view, record: before }, step, acquisition);
+      confirmed = await confirm(held, decide, { ...view, record: before }, step);
     } finally {
-      if (confirmed === undefined) await end(call, held, { kind: 'release' });
+      if (confirmed === undefined) await end(held, { kind: 'release' });
     }
-    return confirmed === undefined ? LOST : carryOut(call, step, held, confirmed);
+    return confirmed === undefined ? LOST : carryOut(held, step, confirmed);
   };
 
-  async function choose(call: Call, { record, versions }: View, readSince: number): Promise<UsableVersion> {
-    return chooseVersion(call, versions ?? (await readVersions(call, record, readSince)), record, now());
-  }
-
-  function acquisitionFor<Answer>(
-    call: Call,
-    { record, observedExpired }: View,
-    step: LeaseStep<Answer>,
-    plan: Plan<Answer>,
-  ): Acquisition {
-    const takenAt = now();
-    const versionId = 'kind' in plan ? '' : plan.version.versionId;
-    return {
-      seenFence: record.fence,
-      owner: call.owner,
-      now: takenAt,
-      until: takenAt + leaseMs(call.service),
-      observedExpired,
-      forced: step.kind === 'request' && step.forced,
-      chargedVersion: record.rejected.has(versionId) ? versionId : undefined,
-      isCheck: call.stage !== undefined,
-    };
-  }
-
   /** Decides once more, from the record before the lease and with a secret that was read since the call began. */
-  async function confirm<Answer>(
-    call: Call,
-    decide: Decide<Answer>,
-    view: View,
-    step: LeaseStep<Answer>,
-    acquisition: Acquisition,
-  ): Promise<Plan<Answer> | undefined> {
+  async function confirm<Answer>(held: Held, decide: Decide<Answer>, view: View, step: LeaseStep<Answer>) {
+    const { call, acquisition } = held;
     const { record } = view;
     const versions = await readVersions(call, record, step.kind === 'withdraw' ? acquisition.now : call.startedAt);
     const again = decide({ ...view, record: { ...record, leaseUntil: 0 }, versions: view.versions && versions });
-    if (!isSameStep(step, again) || call.deadline - now() < MIN_REQUEST_MS) return undefined;
+    const isSame = again.kind === step.kind && isForced(again) === isForced(step);
+    if (!isSame || call.deadline - now() < MIN_REQUEST_MS) return undefined;
     if (again.kind === 'withdraw') return again;
     if (record.closedUntil > now()) return undefined;
     const usable = chooseVersion(call, versions, record, now());
-    return isCharged(record, usable, acquisition) ? usable : undefined;
+    const { versionId } = usable.version;
+    // A version that has been rejected before may be sent only under the lease that used up its next chance.
+    return versionId === acquisition.chargedVersion || !record.rejected.has(versionId) ? usable : undefined;
   }
 
-  async function carryOut<Answer>(
-    call: Call,
-    step: LeaseStep<Answer>,
-    held: Held,
-    plan: Plan<Answer>,
-  ): Promise<LeaseOutcome<Answer>> {
-    if (!('kind' in plan)) return request(call, step, held, plan);
-    await end(call, held, { kind: 'withdraw' });
-    return { kind: 'answer', answer: plan.answer };
-  }
-
-  async function request<Answer>(
-    call: Call,
-    step: Step<Answer>,
-    held: Held,
-    { version, credential, holdKey }: UsableVersion,
-  ): Promise<LeaseOutcome<never>> {
+  async function carryOut<Answer>(held: Held, step: Step<Answer>, plan: Plan<Answer>): Promise<LeaseOutcome<Answer>> {
+    if ('kind' in plan) {
+      await end(held, { kind: 'withdraw' });
+      return { kind: 'answer', answer: plan.answer };
+    }
+    const { version, credential, holdKey } = plan;
     const { versionId } = version;
-    const { record } = held;
+    const { call, record, acquisition } = held;
     if (call.stage === undefined && version.stage === 'AWSPREVIOUS') call.trace.warnings.add('previous-version');
-    const checked = (finding: CheckedVersion['finding']) =>
-      isTrial(call) ? { version: versionId, at: now(), finding } : undefined;
+    const timeoutAt = now() + timeoutMs(call, step, record, versionId);
     // A defect that is thrown here leaves the lease as it is: it runs out, so there is one request per lease in the fleet.
     const renewal = await renewToken({
       pair: call.pair,
@@ -164,92 +143,57 @@ export function createLeasedRequest(dependencies: Dependencies) {
       version,
       credential,
       record,
-      forced: step.kind === 'request' && step.forced,
-      deadline: Math.min(requestEnd(held.until, call.deadline), now() + timeoutMs(call, step, record, versionId)),
+      forced: acquisition.forced,
+      deadline: Math.min(requestEnd(acquisition.until, call.deadline), timeoutAt),
       trace: call.trace,
     });
+    const checked = isTrial(call) ? { version: versionId, at: now(), finding: findingOf(renewal) } : undefined;
+    if (renewal.outcome === 'rejected') return reject(held, versionId, checked);
     if (renewal.outcome === 'token') {
       const { token } = renewal;
-      const found = checked('accepted');
-      await end(
-        call,
-        held,
-        found === undefined
-          ? { kind: 'publish', token, holdKey }
-          : { kind: 'prove', version: versionId, holdKey, checked: found },
-      );
+      const proof = { kind: 'prove', version: versionId, holdKey, checked } as const;
+      await end(held, checked === undefined ? { kind: 'publish', token, holdKey } : proof);
       return { kind: 'token', token };
     }
-    if (renewal.outcome === 'rejected') return reject(call, held, versionId, checked('rejected'));
-    const problem = await failed(call, held, holdKey, renewal, checked);
-    return { kind: 'failed', problem, version: versionId };
+    const { outcome, problem } = renewal;
+    const isHeld = outcome === 'held';
+    const [waitAfter, before] = isHeld ? [holdAfter, record.held.get(holdKey)] : [pauseAfter, record.pause];
+    const wait = waitAfter(problem, before, now());
+    const hold = { kind: 'hold', key: holdKey, hold: wait, expiredKeys: expiredHolds(record.held, now()) } as const;
+    await end(held, { ...(isHeld ? hold : { kind: 'pause', pause: wait }), checked });
+    return { kind: 'failed', problem: waitProblem(wait, now(), problem.cause), version: versionId };
   }
 
-  /** The problem that all environments answer with from now on, until the pause or the hold is over. */
-  async function failed(
-    call: Call,
-    held: Held,
-    key: string,
-    { outcome, problem }: Extract<Renewal, { readonly problem: Problem }>,
-    checked: (finding: CheckedVersion['finding']) => CheckedVersion | undefined,
-  ): Promise<Problem> {
-    const { record } = held;
-    if (outcome === 'held') {
-      const hold = holdAfter(problem, record.held.get(key), now());
-      const expiredKeys = expiredHolds(record.held, now());
-      await end(call, held, { kind: 'hold', key, hold, expiredKeys, checked: checked('misconfigured') });
-      return waitProblem(hold, now(), problem.cause);
-    }
-    const pause = pauseAfter(problem, record.pause, now());
-    const finding = findingOfProblem(problem.type, problem.shape);
-    await end(call, held, {
-      kind: 'pause',
-      pause,
-      checked: checked(finding === 'throttled' ? finding : 'unreachable'),
-    });
-    return waitProblem(pause, now(), problem.cause);
-  }
-
-  async function reject(
-    call: Call,
-    { lease, record, isAlone }: Held,
-    version: string,
-    checked: CheckedVersion | undefined,
-  ): Promise<LeaseOutcome<never>> {
+  async function reject({ call, lease, record, isAlone }: Held, version: string, checked?: CheckedVersion) {
     const rejection = { version, at: now(), goneVersions: await versionsGone(call, record), checked };
     // The other environments must know as well when this one has gone by itself.
     const isTold = await whenAvailable(call.trace, async () => {
       await store.reject(call.pair, lease, rejection, lastWriteEnd(call.deadline));
       return true;
     });
-    if (isAlone || !isTold) memory.rememberAlone(call.pair, rejected(record, lease, rejection));
+    if (isAlone || !isTold) memory.remember(call.pair, rejected(record, lease, rejection));
     if (!isTold) memory.rememberUntold(call.pair, version);
-    return { kind: 'rejected', isTold: isTold === true };
+    return { kind: 'rejected', isTold: isTold === true } as const;
   }
 
   /** Writes what came of a lease. A failure changes nothing for this caller: it only keeps the outcome from being shared. */
-  async function end(call: Call, { lease, record, until, isAlone }: Held, ending: Ending): Promise<void> {
+  async function end({ call, acquisition, lease, record, isAlone }: Held, ending: Ending): Promise<void> {
+    const until = writeEnd(acquisition.until, call.deadline);
     const isMine = isAlone
       ? undefined
-      : await whenAvailable(call.trace, () => store.end(call.pair, lease, ending, writeEnd(until, call.deadline)));
+      : await whenAvailable(call.trace, () => store.end(call.pair, lease, ending, until));
     if (isMine === false || ending.kind === 'release') return;
-    const next = ended(record, ending);
-    if (isMine) memory.remember(call.pair, next, until - leaseMs(call.service));
-    else memory.rememberAlone(call.pair, next);
+    memory.remember(call.pair, ended(record, ending), isMine ? acquisition.now : undefined);
   }
 
   /** The latches to forget, once there are many. */
   async function versionsGone(call: Call, { rejected: latches }: PairRecord): Promise<readonly string[]> {
     if (latches.size < MAX_LATCHES) return [];
-    const staged = await stagedVersions(call);
-    if (staged === undefined) return [];
-    const gone = [...latches].filter(([version, { at }]) => !staged.has(version) && now() - at > KEPT_LATCH_MS);
-    return gone.map(([version]) => version);
-  }
-
-  /** An owner and a fence that no lease has: what is written with them ends no lease. */
-  function noLease({ owner }: Call): Lease {
-    return { owner, fence: -1 - Math.floor(random() * MAX_FENCE) };
+    const old = [...latches].filter(([, { at }]) => now() - at > KEPT_LATCH_MS);
+    return withoutStage(
+      call,
+      old.map(([version]) => version),
+    );
   }
 }
 
@@ -260,14 +204,8 @@ export function isTrial({ stage }: Call): boolean {
   return stage !== undefined && stage !== 'AWSCURRENT';
 }
 
-function isSameStep<Answer>(step: LeaseStep<Answer>, again: Step<Answer>): again is LeaseStep<Answer> {
-  if (step.kind === 'request' && again.kind === 'request') return step.forced === again.forced;
-  return again.kind === step.kind;
-}
-
-/** A version that has been rejected before may be sent only under the lease that used up its next chance. */
-function isCharged({ rejected: latches }: PairRecord, { version }: UsableVersion, { chargedVersion }: Acquisition) {
-  return version.versionId === chargedVersion || !latches.has(version.versionId);
+function isForced<Answer>(step: Step<Answer>): boolean {
+  return step.kind === 'request' && step.forced;
 }
 
 /**
@@ -277,6 +215,14 @@ function isCharged({ rejected: latches }: PairRecord, { version }: UsableVersion
 function timeoutMs<Answer>({ service }: Call, step: Step<Answer>, { token, pause }: PairRecord, version: string) {
   const isProven = token?.credentialVersion === version && pause?.problem.type !== 'token-endpoint-timeout';
   return step.kind === 'renew' && isProven ? step.timeoutMs : service.requestTimeoutMs;
+}
+
+function findingOf(renewal: Renewal): CheckedVersion['finding'] {
+  if (renewal.outcome === 'token') return 'accepted';
+  if (renewal.outcome === 'rejected') return 'rejected';
+  if (renewal.outcome === 'held') return 'misconfigured';
+  const finding = findingOfProblem(renewal.problem.type, renewal.problem.shape);
+  return finding === 'throttled' ? finding : 'unreachable';
 }
 
 const MAX_FENCE = 2 ** 40;

@@ -27,33 +27,31 @@ export class PairMemory {
    * The record of the table with what only this environment knows: for 15 minutes the rejections that it could not tell
    * the table, and beside a token that it cannot open its own token and the limits of its own requests.
    */
-  withOwn(pair: Pair, record: PairRecord): PairRecord {
+  withOwn(pair: Pair, shared: PairRecord): PairRecord {
     const { record: own, untold } = this.#entryOf(pair);
     const now = this.#now();
-    const isNews = (version: string, at: number) => (record.rejected.get(version)?.at ?? -Infinity) < at;
-    const latches = [...untold].filter(([version, at]) => now - at < UNTOLD_MS && isNews(version, at));
-    const rejected = new Map([...record.rejected, ...latches.map(([version, at]) => [version, onceAt(at)] as const)]);
-    if (record.closedUntil === 0) return { ...record, rejected };
+    const rejected = new Map(shared.rejected);
+    for (const [version, at] of untold) {
+      const isNews = now - at < UNTOLD_MS && (rejected.get(version)?.at ?? -Infinity) < at;
+      // Under a fence that no lease has.
+      if (isNews) rejected.set(version, { count: 1, at, fence: -1 });
+    }
+    if (shared.closedUntil === 0) return { ...shared, rejected };
 
     const { token, held, pause, forcedAt } = own;
     return {
-      ...record,
+      ...shared,
       rejected,
-      held: new Map([...record.held, ...held]),
-      pause: pause !== undefined && pause.until > (record.pause?.until ?? 0) ? pause : record.pause,
-      forcedAt: Math.max(record.forcedAt, forcedAt),
+      held: new Map([...shared.held, ...held]),
+      pause: pause !== undefined && pause.until > (shared.pause?.until ?? 0) ? pause : shared.pause,
+      forcedAt: Math.max(shared.forcedAt, forcedAt),
       ...(token !== undefined && isIssuable(token, now) && { token }),
     };
   }
 
-  /** Keeps what the table holds; `readAt` says when the reading, or the confirmed write, began. */
-  remember(pair: Pair, record: PairRecord, readAt: number): void {
+  /** Keeps what the table held when a read or a confirmed write began; without `readAt` what was decided alone. */
+  remember(pair: Pair, record: PairRecord, readAt = -Infinity): void {
     this.#entries.set(pairKey(pair), { ...this.#entryOf(pair), record, readAt });
-  }
-
-  /** Keeps what this environment decided alone, which it never trusts without asking again. */
-  rememberAlone(pair: Pair, record: PairRecord): void {
-    this.remember(pair, record, -Infinity);
   }
 
   /** Keeps a rejection that the table could not be told. */
@@ -64,7 +62,7 @@ export class PairMemory {
   }
 
   #entryOf(pair: Pair): Entry {
-    return this.#entries.get(pairKey(pair)) ?? NOTHING_KNOWN;
+    return this.#entries.get(pairKey(pair)) ?? { record: EMPTY_RECORD, readAt: -Infinity, untold: new Map() };
   }
 }
 
@@ -80,13 +78,6 @@ function bytesOf({ record: { token, held, pause } }: Entry): number {
   const rest = JSON.stringify([token?.scope, token?.passThrough, [...held.values()], pause]).length;
   return 2 * ((token?.accessToken.reveal().length ?? 0) + rest);
 }
-
-/** One rejection under a fence that no lease has. */
-function onceAt(at: number) {
-  return { count: 1, at, fence: -1 };
-}
-
-const NOTHING_KNOWN: Entry = { record: EMPTY_RECORD, readAt: -Infinity, untold: new Map() };
 
 const MAX_PAIRS = 1_000;
 /** An eighth of what the function has; 1 000 tokens of 2 kB take 4 MB. */

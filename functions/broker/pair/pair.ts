@@ -14,12 +14,3 @@ export interface Pair {
 export function pairKey({ client, service }: Pair): string {
   return `${client}/${service}`;
 }
-
-/** By client, and those of a client by service. */
-export function comparePairs(one: Pair, other: Pair): number {
-  return compare(one.client, other.client) || compare(one.service, other.service);
-}
-
-function compare(one: string, other: string): number {
-  return Number(one > other) - Number(one < other);
-}

@@ -1,26 +1,19 @@
-import type { ProblemType } from '../../contract.ts';
-import type { ShapeReport } from '../problem.ts';
+import type { Problem } from '../problem.ts';
 import type { ServiceToken } from '../token-response/read.ts';
 
-/**
- * The whole state of a pair that all environments share. Times are epoch milliseconds and come from the clocks of other
- * environments, so every reader passes a record through `capTimes` first.
- */
+/** All that environments share of a pair. Times are epoch milliseconds of other clocks: `capTimes` makes them usable. */
 export interface PairRecord {
-  /** Counts the leases; only taking one increments it. 0: no environment ever took one. */
+  /** Counts the leases; only taking one increments it. */
   readonly fence: number;
   readonly leaseOwner: string | undefined;
   /** 0: the lease is free. */
   readonly leaseUntil: number;
   readonly token: StoredToken | undefined;
-  /**
-   * Until then the record holds a token that this environment can neither open nor replace; 0 when it can be opened or
-   * holds none, `Infinity` while this environment has no sealing key.
-   */
+  /** Until then there is a token that this environment can neither open nor replace; `Infinity` without a sealing key. */
   readonly closedUntil: number;
   /** When a lease was last taken for callers; a check leaves it as it is. */
   readonly attemptedAt: number;
-  /** When a refused token was last replaced, or when a lease to replace it was taken. */
+  /** When a lease to replace a refused token was last taken. */
   readonly forcedAt: number;
   /** By secret version. */
   readonly rejected: ReadonlyMap<string, Rejection>;
@@ -48,19 +41,14 @@ export interface StoredToken extends ServiceToken {
   readonly sameTokenAgain: boolean;
 }
 
-/** One latch: the rejected requests that a secret version has cost. */
+/** One latch: how many rejected requests a version has cost, when, and under which lease the last one was counted. */
 export interface Rejection {
   readonly count: number;
-  /** When the last one was counted. */
   readonly at: number;
-  /** The lease under which it was counted, so that one request counts once. */
   readonly fence: number;
 }
 
-/**
- * Until when no token request is sent, and the problem that all environments answer with. A pause stops the whole pair;
- * a hold only one secret version, because sending the same again does not help.
- */
+/** Until when a token request would not help, and the problem told meanwhile: a pause of the pair, or a version's hold. */
 export interface Wait {
   readonly until: number;
   /** How many waits there have been since the last success, this one included. */
@@ -68,11 +56,7 @@ export interface Wait {
   readonly problem: StoredProblem;
 }
 
-export interface StoredProblem {
-  readonly type: ProblemType;
-  readonly detail: string;
-  readonly shape?: ShapeReport | undefined;
-}
+export type StoredProblem = Pick<Problem, 'type' | 'detail'> & Partial<Pick<Problem, 'shape'>>;
 
 /** What the last token request of a check of AWSPENDING or AWSPREVIOUS found. */
 export interface CheckedVersion {
@@ -110,9 +94,9 @@ export function holdKey(version: string, settingsDigest: string): string {
 }
 
 /**
- * The record with nothing in it later than now, and with no pause or hold longer than the longest, however wrong the clock that wrote
- * it. A time that lies further ahead than any clock goes wrong counts for nothing, so that it stops no pair for good. A
- * lease needs no cap: an environment that waits for it watches it for its own length.
+ * The record with nothing in it later than now, and no longer pause or hold than the longest, however wrong the clock was
+ * that wrote it. A time that lies further ahead than any clock goes wrong counts for nothing, so that it stops no pair for
+ * good. A lease needs no cap: an environment that waits for it watches it for its own length.
  */
 export function capTimes(record: PairRecord, now: number): PairRecord {
   const { rejected, held, pause, checked } = record;
@@ -121,8 +105,8 @@ export function capTimes(record: PairRecord, now: number): PairRecord {
     attemptedAt: pastTime(record.attemptedAt, now),
     forcedAt: pastTime(record.forcedAt, now),
     rejected: new Map([...rejected].map(([version, latch]) => [version, { ...latch, at: pastTime(latch.at, now) }])),
-    held: new Map([...held].flatMap(([key, hold]) => capUntil(key, hold, MAX_HOLD_MS, now))),
-    pause: pause && capUntil('', pause, MAX_PAUSE_MS, now)[0]?.[1],
+    held: new Map([...held].map(([key, hold]) => [key, capWait(hold, MAX_HOLD_MS, now)])),
+    pause: pause && capWait(pause, MAX_PAUSE_MS, now),
     checked: checked && { ...checked, at: pastTime(checked.at, now) },
   };
 }
@@ -132,9 +116,8 @@ export function pastTime(time: number, now: number): number {
   return time > now + MAX_CLOCK_ERROR_MS ? 0 : Math.min(time, now);
 }
 
-function capUntil(key: string, wait: Wait, maxMs: number, now: number): readonly (readonly [string, Wait])[] {
-  if (wait.until > now + maxMs + MAX_CLOCK_ERROR_MS) return [];
-  return [[key, { ...wait, until: Math.min(wait.until, now + maxMs) }]];
+function capWait(wait: Wait, maxMs: number, now: number): Wait {
+  return { ...wait, until: maxMs + pastTime(wait.until - maxMs, now) };
 }
 
 /** No pause is longer, also when a service asks for more with `Retry-After`. */

@@ -8,7 +8,6 @@ import { type CheckedVersion, type PairRecord, type StoredToken, StoreUnavailabl
  * throttled; then the caller cannot know whether a write has happened.
  */
 export interface PairStore {
-  /** The latest record, `EMPTY_RECORD` when there is none. */
   read(pair: Pair, deadline: number): Promise<PairRecord>;
   /**
    * Takes the lease and gives the record before, its fence being the one that I saw; `undefined` when another call was
@@ -21,9 +20,8 @@ export interface PairStore {
   reject(pair: Pair, lease: Lease, rejection: RejectedRequest, deadline: number): Promise<void>;
 }
 
-/** A lease of mine. */
+/** A lease of mine. Its owner is unique per call, so that I recognise my own lease when the answer was lost. */
 export interface Lease {
-  /** Unique per call. */
   readonly owner: string;
   readonly fence: number;
 }
@@ -31,7 +29,6 @@ export interface Lease {
 export interface Acquisition {
   /** The fence that I read. The lease that I take gets the next one. */
   readonly seenFence: number;
-  /** Unique per call, so that I recognise my own lease when the answer was lost. */
   readonly owner: string;
   readonly now: number;
   readonly until: number;
@@ -58,13 +55,12 @@ type Outcome =
   | { readonly kind: 'hold'; readonly key: string; readonly hold: Wait; readonly expiredKeys: readonly string[] }
   /** Removes the token: the secret is gone, or no longer names the service. */
   | { readonly kind: 'withdraw' }
-  /** Nothing came of it. */
   | { readonly kind: 'release' };
 
+/** `goneVersions` carry no stage any more: their latches are forgotten. */
 export interface RejectedRequest {
   readonly version: string;
   readonly at: number;
-  /** Versions that carry no stage any more: their latches are forgotten. */
   readonly goneVersions: readonly string[];
   readonly checked?: CheckedVersion | undefined;
 }

@@ -3,9 +3,10 @@ import type { Acquisition, Ending, Lease, RejectedRequest } from './store.ts';
 
 /** The record under a new lease; once it is taken, taking it again changes nothing. */
 export function acquired(record: PairRecord, acquisition: Acquisition): PairRecord {
-  if (isMine(record, acquisition)) return record;
   const { seenFence, owner, now, until, forced, chargedVersion, isCheck } = acquisition;
   const fence = seenFence + 1;
+  // The answer to taking it was lost.
+  if (record.leaseOwner === owner && record.fence === fence) return record;
   return {
     ...record,
     fence,
@@ -17,11 +18,6 @@ export function acquired(record: PairRecord, acquisition: Acquisition): PairReco
   };
 }
 
-/** My own lease, the answer to which was lost. */
-function isMine(record: PairRecord, { owner, seenFence }: Acquisition): boolean {
-  return record.leaseOwner === owner && record.fence === seenFence + 1;
-}
-
 /**
  * The record before my lease. When the answer to taking it was lost, the store shows my own writes: they are taken back
  * to what I saw, and what others wrote in between stays.
@@ -29,11 +25,10 @@ function isMine(record: PairRecord, { owner, seenFence }: Acquisition): boolean 
 export function beforeMine(shown: PairRecord, seen: PairRecord, { owner, chargedVersion }: Acquisition): PairRecord {
   if (shown.leaseOwner !== owner) return shown;
   const { fence, leaseOwner, leaseUntil, attemptedAt, forcedAt } = seen;
-  const rejected = new Map(shown.rejected);
-  const [charged, known] = [shown, seen].map((record) => record.rejected.get(chargedVersion ?? ''));
-  if (chargedVersion !== undefined && known && (charged?.count ?? 0) <= known.count + 1) {
-    rejected.set(chargedVersion, known);
-  }
+  const version = chargedVersion ?? '';
+  const known = seen.rejected.get(version);
+  const isMine = known !== undefined && (shown.rejected.get(version)?.count ?? 0) <= known.count + 1;
+  const rejected = isMine ? new Map(shown.rejected).set(version, known) : shown.rejected;
   // My own attempt keeps a token closed that I cannot open, and not for me.
   const closedUntil = Math.min(shown.closedUntil, seen.closedUntil);
   return { ...shown, fence, leaseOwner, leaseUntil, attemptedAt, forcedAt, rejected, closedUntil };
@@ -45,12 +40,11 @@ export function ended(record: PairRecord, ending: Ending): PairRecord {
   const { checked = record.checked } = ending;
   switch (ending.kind) {
     case 'publish': {
-      const { token } = ending;
-      const proven = withoutWaits(free, token.credentialVersion, ending.holdKey);
-      return { ...proven, token, pause: undefined, closedUntil: 0, checked };
+      const { token, holdKey } = ending;
+      return { ...proven(free, token.credentialVersion, holdKey), token, pause: undefined, closedUntil: 0, checked };
     }
     case 'prove':
-      return { ...withoutWaits(free, ending.version, ending.holdKey), checked };
+      return { ...proven(free, ending.version, ending.holdKey), checked };
     case 'pause':
       return { ...free, pause: ending.pause, checked };
     case 'hold':
@@ -73,7 +67,7 @@ export function rejected(record: PairRecord, lease: Lease, rejection: RejectedRe
 }
 
 /** A version that has worked is neither latched nor held any longer. */
-function withoutWaits(record: PairRecord, version: string, holdKey: string): PairRecord {
+function proven(record: PairRecord, version: string, holdKey: string): PairRecord {
   return { ...record, rejected: without(record.rejected, [version]), held: without(record.held, [holdKey]) };
 }
 

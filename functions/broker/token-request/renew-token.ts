@@ -9,12 +9,10 @@ import type { Service } from '../service.ts';
 import { readTokenResponse, type TokenResponseReading } from '../token-response/read.ts';
 import type { RequestToken, TokenExchange } from './token-request.ts';
 
-/** What one token request brought: a token to publish, or what its answer says of the credential. */
 export type Renewal =
   | { readonly outcome: 'token'; readonly token: StoredToken }
   | Exclude<TokenResponseReading, { outcome: 'token' }>;
 
-/** One token request for a pair, to be made by the holder of its lease. */
 interface RenewalOrder {
   readonly pair: Pair;
   readonly service: Service;
@@ -24,21 +22,19 @@ interface RenewalOrder {
   readonly record: PairRecord;
   /** Replaces the record's token, which the service has refused. */
   readonly forced: boolean;
-  /** Epoch milliseconds. */
   readonly deadline: number;
   readonly trace: Trace;
 }
 
+/** Makes one token request for a pair, whose lease the caller holds. */
+export type RenewToken = (order: RenewalOrder) => Promise<Renewal>;
+
 interface Dependencies {
   readonly requestToken: RequestToken;
   readonly fingerprint: (token: string) => string;
-  /** From 0 to below 1. */
   readonly random: () => number;
-  /** Epoch milliseconds. */
   readonly now: () => number;
 }
-
-export type RenewToken = (order: RenewalOrder) => Promise<Renewal>;
 
 /** Sends the token request and reads what came back. A failure is an outcome too: no `Problem` is thrown. */
 export function createTokenRenewer({ requestToken, fingerprint, random, now }: Dependencies): RenewToken {
@@ -49,7 +45,12 @@ export function createTokenRenewer({ requestToken, fingerprint, random, now }: D
       const exchange = await requestToken(service, credential, deadline);
       const renewal = read(order, exchange);
       if (renewal.outcome === 'rejected') trace.warnings.add('rejected');
-      return 'problem' in renewal && isLate(exchange, order) ? { outcome: 'failed', problem: tooLate(order) } : renewal;
+      const end = Math.min(deadline, exchange.requestStartedAt + service.attemptTimeoutMs);
+      const isLate = exchange.response.status < 300 && exchange.receivedAt > end;
+      if (renewal.outcome === 'token' || !isLate) return renewal;
+      // The environment was frozen while it waited: what is of no use now may have been a good token.
+      const late = `The answer of the service ${order.pair.service} was read long after its time-out.`;
+      return { outcome: 'failed', problem: new Problem('token-endpoint-timeout', late) };
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       return { outcome: error.type === 'token-response-unusable' ? 'held' : 'failed', problem: error };
@@ -57,50 +58,35 @@ export function createTokenRenewer({ requestToken, fingerprint, random, now }: D
   };
 
   function read(order: RenewalOrder, { response, ...times }: TokenExchange): Renewal {
-    const { pair, service, version, credential, record, forced, trace } = order;
-    const reading = readTokenResponse(response, times, service, credential);
+    const { record, forced, trace } = order;
+    const reading = readTokenResponse(response, times, order.service, order.credential);
     if (reading.outcome !== 'token') return reading;
-
     const { token: served, hasEcho } = reading;
     if (hasEcho) trace.warnings.add('credential-echoed');
     const name = fingerprint(served.accessToken.reveal());
     const isSame = record.token?.fingerprint === name;
     if (isSame && forced) trace.warnings.add('same-token-again');
-    const issuedAt = times.requestStartedAt;
+    const { requestStartedAt: issuedAt } = times;
+    const { expiresAt } = served;
     // A token that is handed out again keeps the longest life time seen of it: a shrinking rest is no shorter life.
-    const seenMs = isSame ? record.token?.lifetimeSeenMs : undefined;
-    const lifetimeSeenMs = Math.max(seenMs ?? 0, served.expiresAt - issuedAt);
-    const life = { issuedAt, expiresAt: served.expiresAt, lifetimeSeenMs };
-    if (!isIssuable(life, now())) return { outcome: 'failed', problem: tooShort(pair, served.expiresAt - now()) };
+    const lifetimeSeenMs = Math.max(isSame ? record.token.lifetimeSeenMs : 0, expiresAt - issuedAt);
+    const life = { issuedAt, expiresAt, lifetimeSeenMs };
+    if (!isIssuable(life, now())) return { outcome: 'failed', problem: tooShort(order, expiresAt - now()) };
     const token: StoredToken = {
       ...served,
-      fingerprint: name,
-      credentialVersion: version.versionId,
       ...life,
+      fingerprint: name,
+      credentialVersion: order.version.versionId,
       refreshAt: refreshAt(life, random()),
-      sameTokenAgain: isSame && (forced || record.token?.sameTokenAgain === true),
+      sameTokenAgain: isSame && (forced || record.token.sameTokenAgain),
     };
     return { outcome: 'token', token };
   }
 }
 
-/** The service hands out a token too short to be issued; its successor comes when it has lapsed. */
-function tooShort({ service }: Pair, restMs: number): Problem {
+/** The successor of a token that is too short to be issued comes when it has lapsed. */
+function tooShort({ pair }: RenewalOrder, restMs: number): Problem {
   const retryAfterSeconds = Math.max(1, Math.ceil(restMs / 1_000));
-  const detail = `The service ${service} handed out a token that ends in ${retryAfterSeconds} s, too soon to be issued.`;
+  const detail = `The service ${pair.service} handed out a token that ends in ${retryAfterSeconds} s, too soon to be issued.`;
   return new Problem('token-endpoint-unavailable', detail, { retryAfterSeconds });
-}
-
-/**
- * Whether the environment was frozen while it waited for a success: what is of no use now may have been a good token
- * when it was sent. What a service says with any other status does not age.
- */
-function isLate({ response, ...times }: TokenExchange, { service, deadline }: RenewalOrder): boolean {
-  const end = Math.min(deadline, times.requestStartedAt + service.attemptTimeoutMs);
-  return response.status < 300 && times.receivedAt > end;
-}
-
-function tooLate({ pair }: RenewalOrder): Problem {
-  const detail = `The answer of the service ${pair.service} was read long after its time-out, when it was of no use any more.`;
-  return new Problem('token-endpoint-timeout', detail);
 }

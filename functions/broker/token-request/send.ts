@@ -29,7 +29,6 @@ export interface SendLimits {
 export class SendFailure extends Error {
   override readonly name = 'SendFailure';
   readonly kind: SendFailureKind;
-  /** An error code such as `ECONNREFUSED` or `CERT_HAS_EXPIRED`. */
   readonly code: string;
   readonly #head: TokenResponse | undefined;
 
@@ -48,61 +47,31 @@ export class SendFailure extends Error {
 
 export type AnswerHead = Pick<TokenResponse, 'status' | 'headers'>;
 
-export type SendFailureKind =
+export type SendFailureKind = keyof typeof KINDS;
+
+/** Each kind of failure, with the problem of its caller and what that says after the host. */
+const KINDS = {
   /** No connection was made, so nothing was sent. */
-  | 'connect'
-  /** The other side is not trusted or speaks no TLS that is; nothing was sent. */
-  | 'tls'
+  connect: [
+    'token-endpoint-unavailable',
+    'cannot be connected to: it is down, or its name, a route or a firewall is wrong',
+  ],
+  /** Nothing was sent. */
+  tls: ['token-endpoint-unavailable', 'has no trusted TLS: its operator must mend the certificate or the protocol'],
   /** A connection kept from an earlier request turned out dead: it ended before any byte came back. */
-  | 'stale-socket'
-  /** The request was sent; no complete answer came in time. */
-  | 'timeout'
+  'stale-socket': ['token-endpoint-unavailable', 'keeps closing its connections'],
+  timeout: ['token-endpoint-timeout', 'took the token request and did not answer completely in time'],
   /** The connection broke after the request had been sent, or in the middle of the answer. */
-  | 'broken'
-  /** What came back is not HTTP. */
-  | 'malformed'
-  /** The headers or the body exceed the limit. */
-  | 'too-large'
-  /** The body is compressed although that was declined. */
-  | 'encoded';
+  broken: ['token-endpoint-unavailable', 'closed the connection before its answer was complete'],
+  malformed: ['token-endpoint-error', 'answered what is not HTTP; check the host and the port of authUrl'],
+  'too-large': ['token-response-unusable', 'sent an answer that is larger than the broker reads'],
+  encoded: ['token-response-unusable', 'sent an answer with a content encoding, which the token request declined'],
+} as const satisfies Record<string, readonly [ProblemType, string]>;
 
 /** What a caller is told. The failure goes no further: it does not become a cause. */
-export function problemOf(failure: SendFailure, host: string): Problem {
-  const { code, head } = failure;
-  const [type, because] = explain(failure, host);
+export function problemOf({ kind, code, head }: SendFailure, host: string): Problem {
+  const [type, what] = KINDS[kind];
   const status = head === undefined ? '' : `, status ${head.status}`;
   const shape = type === 'token-response-unusable' && head !== undefined ? shapeOf(head) : undefined;
-  return new Problem(type, `${because} (${code}${status}).`, { shape });
+  return new Problem(type, `${host} ${what} (${code}${status}).`, { shape });
 }
-
-function explain({ kind, code }: SendFailure, host: string): readonly [ProblemType, string] {
-  switch (kind) {
-    case 'connect':
-      return NAME_LOOK_UP_CODES.includes(code)
-        ? [UNAVAILABLE, `The name ${host} cannot be resolved; check authUrl and the name servers`]
-        : [UNAVAILABLE, `No connection to ${host}; the service is down, or a route or a firewall is in the way`];
-    case 'tls':
-      return [
-        UNAVAILABLE,
-        `No trusted TLS connection to ${host}; its operator must mend the certificate or the protocol`,
-      ];
-    case 'stale-socket':
-      return [UNAVAILABLE, `${host} keeps closing its connections`];
-    case 'broken':
-      return [UNAVAILABLE, `${host} closed the connection before its answer was complete`];
-    case 'timeout':
-      return ['token-endpoint-timeout', `${host} took the token request and did not answer completely in time`];
-    case 'malformed':
-      return ['token-endpoint-error', `What ${host} answered is not HTTP; check the host and the port of authUrl`];
-    case 'too-large':
-      return ['token-response-unusable', `The answer of ${host} is larger than the broker reads`];
-    case 'encoded':
-      return [
-        'token-response-unusable',
-        `The answer of ${host} has a content encoding, which the token request declined`,
-      ];
-  }
-}
-
-const UNAVAILABLE = 'token-endpoint-unavailable';
-const NAME_LOOK_UP_CODES = ['ENOTFOUND', 'EAI_AGAIN', 'EAI_NODATA', 'EAI_FAIL'];

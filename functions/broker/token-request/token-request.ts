@@ -5,13 +5,7 @@ import type { TokenResponse } from '../token-response/body.ts';
 import type { RequestTimes } from '../token-response/expiry.ts';
 import { type HttpRequest, problemOf, type Send, SendFailure } from './send.ts';
 
-/**
- * Sends a service's token request until it is answered, within the service's `requestTimeoutMs`.
- *
- * @param deadline epoch milliseconds; nothing goes on beyond it
- * @throws Problem `token-endpoint-unavailable`, `token-endpoint-timeout`, `token-endpoint-error` (not HTTP),
- * `token-response-unusable` (too large, compressed)
- */
+/** Sends a service's token request until it is answered, by `deadline` in epoch milliseconds. @throws Problem why it is not */
 export type RequestToken = (service: Service, credential: Credential, deadline: number) => Promise<TokenExchange>;
 
 /** An answer, with the times of the attempt that was answered. */
@@ -22,7 +16,6 @@ export interface TokenExchange extends RequestTimes {
 
 interface Dependencies {
   readonly send: Send;
-  /** Epoch milliseconds. */
   readonly now: () => number;
   readonly sleep: (ms: number) => Promise<void>;
   /** From 0 to below 1. */
@@ -33,9 +26,8 @@ interface Dependencies {
 export function createTokenRequester({ send, now, sleep, random }: Dependencies): RequestToken {
   return async (service, credential, deadline) => {
     const request = buildTokenRequest(service, credential);
-    const host = request.url.host;
+    const { host } = request.url;
     const end = Math.min(deadline, now() + service.requestTimeoutMs);
-
     for (let attempts = 1; ; attempts += 1) {
       const requestStartedAt = now();
       const timeoutMs = Math.min(service.attemptTimeoutMs, end - requestStartedAt);
@@ -45,12 +37,11 @@ export function createTokenRequester({ send, now, sleep, random }: Dependencies)
       const result = await attempt(request, timeoutMs);
       if (!(result instanceof SendFailure)) return { response: result, requestStartedAt, receivedAt: now() };
 
-      // Only when nothing of an answer can have been produced.
       const isRepeatable = result.kind === 'connect' || result.kind === 'stale-socket';
       // Full jitter: environments that failed together do not come back together.
       const pauseMs = random() * FIRST_PAUSE_MS * 2 ** (attempts - 1);
-      const mayRepeat = isRepeatable && attempts < MAX_ATTEMPTS && now() + pauseMs + MIN_REPEAT_MS <= end;
-      if (!mayRepeat) throw problemOf(result, host);
+      const isInTime = now() + pauseMs + MIN_REPEAT_MS <= end;
+      if (!isRepeatable || attempts === MAX_ATTEMPTS || !isInTime) throw problemOf(result, host);
       await sleep(pauseMs);
     }
   };
@@ -77,12 +68,11 @@ const MAX_BODY_BYTES = 256 * 1_024;
 export function buildTokenRequest(service: Service, credential: Credential): HttpRequest {
   const parameters = new URLSearchParams(service.parameters).toString();
   const body = service.parametersIn === 'body' ? parameters : '';
-  // In a query not every server reads a plus as a space.
-  const query = service.parametersIn === 'query' ? parameters.replaceAll('+', '%20') : '';
   // Set as a path, never joined as text, so that no `tokenPath` can change the host.
   const url = new URL(service.authUrl);
   url.pathname = url.pathname.replace(/\/$/, '') + service.tokenPath;
-  url.search = query;
+  // In a query not every server reads a plus as a space.
+  url.search = service.parametersIn === 'query' ? parameters.replaceAll('+', '%20') : '';
   return {
     method: 'POST',
     url,

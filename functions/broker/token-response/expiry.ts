@@ -1,30 +1,11 @@
+import { parseJsonObject } from '../json.ts';
 import type { Service } from '../service.ts';
-import type { TokenResponse } from './body.ts';
-import { memberAt, type PrintPath, UnusableAnswer } from './body.ts';
-import {
-  type Clock,
-  expiryHeaderOf,
-  expiryNameOf,
-  parseHttpDate,
-  readExpiryValue,
-  readJwt,
-  SECONDS,
-} from './expiry-value.ts';
-import type { FoundToken } from './find-token.ts';
+import { type FoundToken, memberAt, type PrintPath, plainName, type TokenResponse, UnusableAnswer } from './body.ts';
 
 /**
- * Reads when a token expires. Of everything that tells it, the earliest counts:
- *
- * - `lifetimeMember`, when it is set, and then no other member or header; else every member beside the token and around
- *   it whose name tells an expiry, and the response headers that do
- * - the token's own `exp`, when it is a JWT: its service will refuse it from then on, also when a setting says otherwise
- *
- * When nothing tells it, the settings do. The result is cut to `maxLifetimeSeconds`.
- *
- * A length of time counts from the start of the request: the token may have been made at any moment since. A moment
- * counts from the answer's own `date`, because the service's clock may be off; without a `date` it is taken as it is.
- *
- * A member that cannot be read is passed over only when another one can, or when `tokenLifetimeSeconds` is set.
+ * Reads when a token expires. Of everything that tells it the earliest counts: `lifetimeMember` when it is set, else the
+ * members beside and around the token and the headers that tell an expiry; and the `exp` of a JWT. When nothing tells it,
+ * the settings do.
  *
  * @see RFC 6749 §5.1 (`expires_in`), RFC 7519 §4.1.4 (`exp`), RFC 9110 §6.6.1 (`date`)
  * @throws UnusableAnswer when the expiry cannot be read, or has passed
@@ -32,16 +13,24 @@ import type { FoundToken } from './find-token.ts';
 export function readExpiry(answer: AnsweredToken, times: RequestTimes, service: Service): Expiry {
   const { requestStartedAt, receivedAt } = times;
   const serviceDate = parseHttpDate(answer.headers.date);
+  // A length counts from the start of the request: the token may have been made at any moment since. A moment counts
+  // from the answer's own date, because the service's clock may be off.
   const clock = { requestStartedAt, offsetMs: Number.isNaN(serviceDate) ? 0 : requestStartedAt - serviceDate };
-  const claims = [...claimsOfAnswer(answer, clock, service), ...claimsOfJwt(answer.token.value, clock)];
+  const claims = claimsOfAnswer(answer, clock, service);
+  const exp = readJwt(answer.token.value)?.expiresAt;
+  if (exp !== undefined) {
+    claims.push({ where: 'its own `exp` (JWT)', expiresAt: exp + clock.offsetMs, expirySource: 'jwt' });
+  }
   const [earliest = claimOfSettings(clock, service)] = claims.sort((a, b) => a.expiresAt - b.expiresAt);
-  const latest = requestStartedAt + service.maxLifetimeSeconds * 1_000;
+  const latest = requestStartedAt + service.maxLifetimeSeconds * SECOND_MS;
   const expiresAt = Math.floor(Math.min(earliest.expiresAt, latest));
   if (expiresAt > receivedAt) return { expiresAt, expirySource: earliest.expirySource };
-  throw new UnusableAnswer(`by ${earliest.where()} the token had expired when it arrived. ${COMPARE_CLOCKS}`);
+  throw new UnusableAnswer(
+    `by ${earliest.where} the token had expired when it arrived. ` +
+      "If that cannot be, compare the service's clock with the broker's, and the unit with response.lifetimeUnit.",
+  );
 }
 
-/** An answer in which the token was found. */
 interface AnsweredToken {
   readonly token: FoundToken;
   readonly body: unknown;
@@ -56,74 +45,170 @@ export interface RequestTimes {
 }
 
 export interface Expiry {
-  /** Epoch milliseconds, counted from the start of the token request. */
+  /** Epoch milliseconds. */
   readonly expiresAt: number;
-  readonly expirySource: ExpirySource;
+  readonly expirySource: (typeof EXPIRY_SOURCES)[number];
 }
 
 /** What says how long the token lives: the answer, the token itself (JWT `exp`), the settings, or an assumption. */
-export type ExpirySource = (typeof EXPIRY_SOURCES)[number];
-
 export const EXPIRY_SOURCES = ['response', 'jwt', 'configured', 'assumed'] as const;
 
 /** When the token expires by one member, header or setting. */
 interface ExpiryClaim extends Expiry {
-  readonly where: () => string;
+  readonly where: string;
 }
 
-const COMPARE_CLOCKS =
-  "If that cannot be, compare the service's clock with the broker's, and the unit with response.lifetimeUnit.";
+/** By which moments an answer is read; the offset turns one by the service's clock into one by this clock. */
+interface Clock {
+  readonly requestStartedAt: number;
+  readonly offsetMs: number;
+}
 
-function claimsOfAnswer(answer: AnsweredToken, clock: Clock, service: Service): readonly ExpiryClaim[] {
+/** What cannot be read is passed over only when another member can, or when `tokenLifetimeSeconds` is set. */
+function claimsOfAnswer(answer: AnsweredToken, clock: Clock, service: Service): ExpiryClaim[] {
   const { lifetimeMember, lifetimeUnit } = service.response;
   const told = candidatesOf(answer, lifetimeMember).flatMap(({ path, value, meaning }): readonly ExpiryClaim[] => {
     if (meaning === undefined) return [];
     // The settings know the unit; the name only suggests one.
     const unitMs = lifetimeUnit === 'milliseconds' ? 1 : meaning.unitMs;
     const expiresAt = readExpiryValue(value, { ...meaning, unitMs }, clock);
-    const where = () => `\`${answer.print(path)}\``;
-    return expiresAt === undefined ? [] : [{ where, expiresAt, expirySource: 'response' }];
+    return expiresAt === undefined ? [] : [{ where: `\`${answer.print(path)}\``, expiresAt, expirySource: 'response' }];
   });
   const claims = told.filter(({ expiresAt }) => !Number.isNaN(expiresAt));
   if (claims.length > 0) return claims;
   if (lifetimeMember !== undefined) {
-    throw new UnusableAnswer(
-      'response.lifetimeMember names a member that is missing or tells no life time that can be read.',
-    );
+    throw new UnusableAnswer('response.lifetimeMember names a member that is missing or tells no readable life time.');
   }
   const [unreadable] = told;
   if (unreadable === undefined || service.tokenLifetimeSeconds !== undefined) return [];
   const advice = 'name another in response.lifetimeMember, or set tokenLifetimeSeconds.';
-  throw new UnusableAnswer(`the life time in ${unreadable.where()} cannot be read; ${advice}`);
+  throw new UnusableAnswer(`the life time in ${unreadable.where} cannot be read; ${advice}`);
 }
 
 /** Members and headers, not read yet, with what their names say of an expiry. */
 function candidatesOf({ token, body, headers }: AnsweredToken, lifetimeMember: string | undefined) {
   if (lifetimeMember !== undefined) {
     const member = memberAt(body, lifetimeMember);
-    const name = member?.path.at(-1) ?? '';
-    return member === undefined ? [] : [{ ...member, meaning: expiryNameOf(name) ?? SECONDS }];
+    return member === undefined ? [] : [{ ...member, meaning: expiryNameOf(member.path.at(-1) ?? '') ?? SECONDS }];
   }
   const inBody = token.around.flatMap(({ path, members }) =>
     Object.entries(members).map(([name, value]) => ({ path: [...path, name], value, meaning: expiryNameOf(name) })),
   );
-  const inHeaders = Object.entries(headers).map(([name, value]) => ({
-    path: [name],
-    value,
-    meaning: expiryHeaderOf(name),
-  }));
-  return [...inBody, ...inHeaders];
-}
-
-function claimsOfJwt(token: string, clock: Clock): readonly ExpiryClaim[] {
-  const expiresAt = readJwt(token)?.expiresAt;
-  if (expiresAt === undefined) return [];
-  return [{ where: () => 'its own `exp` (JWT)', expiresAt: expiresAt + clock.offsetMs, expirySource: 'jwt' }];
+  const ofHeader = ([name, value]: [string, string]) => ({ path: [name], value, meaning: expiryHeaderOf(name) });
+  return [...inBody, ...Object.entries(headers).map(ofHeader)];
 }
 
 function claimOfSettings({ requestStartedAt }: Clock, service: Service): ExpiryClaim {
   const { tokenLifetimeSeconds, assumedLifetimeSeconds } = service;
-  const expiresAt = requestStartedAt + (tokenLifetimeSeconds ?? assumedLifetimeSeconds) * 1_000;
-  const expirySource = tokenLifetimeSeconds === undefined ? 'assumed' : 'configured';
-  return { where: () => 'the settings', expiresAt, expirySource };
+  const expiresAt = requestStartedAt + (tokenLifetimeSeconds ?? assumedLifetimeSeconds) * SECOND_MS;
+  return {
+    where: 'the settings',
+    expiresAt,
+    expirySource: tokenLifetimeSeconds === undefined ? 'assumed' : 'configured',
+  };
+}
+
+/** Whether a name tells a moment (`expires_at`) or a length of time (`expires_in`), and in which unit. */
+interface ExpiryMeaning {
+  readonly isMoment: boolean;
+  readonly unitMs: number;
+}
+
+/**
+ * What a member's name says of a token's expiry, undefined when it says nothing: `expires_in`, `ttl`, `valid_until` …,
+ * in all spellings, also with the token's name before (`accessTokenExpiresAt`) or `ms` behind (`expiresInMs`).
+ */
+export function expiryNameOf(name: string): ExpiryMeaning | undefined {
+  const bare = plainName(name).replace(TOKEN_PREFIX, '');
+  const [, stem = bare, milliseconds] = UNIT_SUFFIX.exec(bare) ?? [];
+  const isMoment = MOMENT.test(stem);
+  return isMoment || LENGTH.test(stem) ? { isMoment, unitMs: milliseconds === undefined ? SECOND_MS : 1 } : undefined;
+}
+
+/** The same for a response header; `expires` and `cache-control` are of the answer, not of the token (RFC 9111 §5). */
+function expiryHeaderOf(header: string): ExpiryMeaning | undefined {
+  const name = plainName(header).replace(/^x/, '');
+  return name === 'expiresin' || name === 'expiresat' || TOKEN_PREFIX.test(name) ? expiryNameOf(name) : undefined;
+}
+
+const SECOND_MS = 1_000;
+const SECONDS: ExpiryMeaning = { isMoment: false, unitMs: SECOND_MS };
+
+const TOKEN_PREFIX = /^(?:(?:access|api|auth|bearer|security|session)?token|access|auth|jwt|session)/;
+const UNIT_SUFFIX = /^(.+?)(?:in)?(?:(ms|millis|milliseconds)|secs?|seconds)$/;
+
+const LENGTH =
+  /^(?:expir(?:es?|y|ation)(?:in|after)?|ttl|timetolive|valid(?:for|ityperiod)|life(?:time|span)|maxage|(?:time|seconds)(?:to|until)expir[ey])$/;
+
+const MOMENT =
+  /^(?:expir(?:es?|y|ation)(?:at|on|date|time|datetime|timestamp|utc)|valid(?:until|till|to)|notafter|exp)$/;
+
+/**
+ * The moment of expiry that a member or header tells, in epoch milliseconds; undefined when it tells nothing (`null`,
+ * `false`, an empty text), NaN when it cannot be read. Read are numbers, as such or as text, ISO 8601 and `D:HH:MM`.
+ */
+function readExpiryValue(value: unknown, meaning: ExpiryMeaning, clock: Clock): number | undefined {
+  if (value === undefined || value === null || value === false) return undefined;
+  if (typeof value === 'number') return readNumber(value, meaning, clock);
+  if (typeof value !== 'string' || value.length > MAX_TEXT_LENGTH) return Number.NaN;
+  const text = value.trim();
+  if (text === '') return undefined;
+  if (/^-?\d+(?:\.\d+)?$/.test(text)) return readNumber(Number(text), meaning, clock);
+  // With two digits of days it could be hours, minutes and seconds.
+  const [isLength, days, hours, minutes] = /^(\d):([01]\d|2[0-3]):([0-5]\d)$/.exec(text) ?? [];
+  if (isLength === undefined) return readDateTime(text) + clock.offsetMs;
+  return clock.requestStartedAt + ((Number(days) * 24 + Number(hours)) * 60 + Number(minutes)) * 60 * SECOND_MS;
+}
+
+const MAX_TEXT_LENGTH = 64;
+
+/** A number that is too large for a length is a moment: as lengths, 10⁹ seconds are 31 years. */
+function readNumber(number: number, { isMoment, unitMs }: ExpiryMeaning, clock: Clock): number {
+  if (!Number.isFinite(number)) return Number.NaN;
+  if (number >= FIRST_EPOCH_MILLISECONDS) return number + clock.offsetMs;
+  const isEpoch = number >= FIRST_EPOCH_SECONDS && (isMoment || unitMs >= SECOND_MS);
+  return isEpoch ? number * SECOND_MS + clock.offsetMs : clock.requestStartedAt + number * unitMs;
+}
+
+const FIRST_EPOCH_SECONDS = 1e9;
+/** As seconds this lies in the year 33 658, as milliseconds in 2001. */
+const FIRST_EPOCH_MILLISECONDS = 1e12;
+
+/** ISO 8601 as services write it: a time without a zone is taken as UTC, a date without a time as its first moment. */
+function readDateTime(text: string): number {
+  const [, date, time = '00:00', zone = 'Z'] = ISO_8601.exec(text.toUpperCase()) ?? [];
+  const offset = zone.length === '+01'.length ? `${zone}00` : zone;
+  return date === undefined ? Number.NaN : Date.parse(`${date}T${time}${offset}`);
+}
+
+const ISO_8601 = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|[+-]\d\d(?::?\d\d)?)?)?$/;
+
+/**
+ * Reads a signed JWT, undefined when the text is none; `expiresAt` is its `exp` in epoch milliseconds. The signature is
+ * not verified: the token came straight from its service (RFC 7519 §4.1.4, RFC 7515 §7.1).
+ */
+export function readJwt(text: string): { readonly expiresAt: number | undefined } | undefined {
+  const parts = text.split('.', 4);
+  if (parts.length !== 3) return undefined;
+  const [header, claims] = parts.slice(0, 2).map(decodeMembers);
+  if (typeof header?.alg !== 'string' || claims === undefined) return undefined;
+  const { exp } = claims;
+  if (typeof exp !== 'number' || !Number.isFinite(exp)) return { expiresAt: undefined };
+  // Issuers that write milliseconds exist, and as seconds those would never expire.
+  return { expiresAt: exp >= FIRST_EPOCH_MILLISECONDS ? exp : exp * SECOND_MS };
+}
+
+function decodeMembers(base64url: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    // One character per byte instead of UTF-8: the numbers and names that are looked for are the same.
+    return parseJsonObject(atob(base64url.replaceAll('-', '+').replaceAll('_', '/')));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The epoch milliseconds of an HTTP date (RFC 9110 §5.6.7, not its two obsolete forms), NaN for everything else. */
+export function parseHttpDate(text = ''): number {
+  // Date.parse alone would accept nearly any text, and read some of it in the machine's own time zone.
+  return /^[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT$/.test(text) ? Date.parse(text) : Number.NaN;
 }

@@ -1,19 +1,19 @@
-import { type FoundMember, listMembers, memberAt, type PrintPath, plainName, UnusableAnswer } from './body.ts';
-import { readJwt } from './expiry-value.ts';
+import {
+  type FoundMember,
+  type FoundToken,
+  listMembers,
+  memberAt,
+  type PrintPath,
+  plainName,
+  UnusableAnswer,
+} from './body.ts';
+import { readJwt } from './expiry.ts';
 
 /**
- * Finds the token in a decoded answer.
- *
- * With `tokenMember` the member at that path counts and nothing else. Without it, members are searched by name, at the
- * top level and in objects one or two levels further down; an array of exactly one stands for its entry. In the order of
- * `TOKEN_NAMES`: `access_token` (RFC 6749 §5.1), `token`, `id_token` (OpenID Connect Core §3.1.3.3), other tokens, sessions.
- *
- * `accessToken`, `Access-Token` and `access_token` are one name, and so for all. A token may stand inside an object of
- * such a name: `{"token": {"value": "…"}}`. An answer that is nothing but a text is the token when it is a JWT or an
- * opaque word. A refresh token is never taken, and `Bearer ` before a token is removed.
- *
- * Two such members with different values contradict each other and are refused. Only what usually comes along with a
- * token may differ from it: an `id_token`, a session, a ticket, further down in the order and of another name.
+ * Finds the token in a decoded answer. With `tokenMember` the member at that path counts and nothing else; without it the
+ * first of `TOKEN_NAMES`, at the top level or up to two levels down, or a body that is nothing but a JWT or an opaque word.
+ * A refresh token is never taken. Two such members with different values are refused; only what usually comes along with
+ * a token (an `id_token`, a session) may differ from it.
  *
  * @throws UnusableAnswer when there is no token, more than one, or one that no `Authorization` header can carry
  */
@@ -27,10 +27,6 @@ export function findToken(answer: unknown, tokenMember: string | undefined, prin
   throw new UnusableAnswer(`its member \`${print(member.path)}\` should be the token but ${flaw}. ${advice}`);
 }
 
-export interface FoundToken extends FoundMember {
-  readonly value: string;
-}
-
 function searchedMember(answer: unknown, print: PrintPath): FoundMember {
   if (typeof answer === 'string') {
     if (looksLikeToken(answer)) return { path: [], value: answer, around: [] };
@@ -39,7 +35,8 @@ function searchedMember(answer: unknown, print: PrintPath): FoundMember {
     );
   }
   const candidates = listMembers(answer)
-    .flatMap(asCandidate)
+    .map((member) => ({ ...member, name: plainName(member.path.at(-1) ?? '') }))
+    .filter(({ name, value }) => TOKEN_NAMES.includes(name) && (!VAGUE_NAMES.has(name) || looksLikeToken(value)))
     .sort((a, b) => TOKEN_NAMES.indexOf(a.name) - TOKEN_NAMES.indexOf(b.name));
   const texts = candidates.filter(({ value }) => typeof value === 'string' && value !== '');
   const [token = candidates[0]] = texts;
@@ -48,7 +45,10 @@ function searchedMember(answer: unknown, print: PrintPath): FoundMember {
       'none of its members has a name that the broker knows for a token; say in response.tokenMember which one it is.',
     );
   }
-  const rival = texts.find((other) => contradicts(other, token));
+  const rival = texts.find(({ name, value }) => {
+    const comesAlong = COMPANIONS.has(name) && name !== token.name;
+    return !comesAlong && withoutScheme(value) !== withoutScheme(token.value);
+  });
   if (rival === undefined) return token;
   const members = `\`${print(token.path)}\` and \`${print(rival.path)}\``;
   throw new UnusableAnswer(
@@ -56,28 +56,7 @@ function searchedMember(answer: unknown, print: PrintPath): FoundMember {
   );
 }
 
-/** A member under the name by which it would hold a token. */
-interface Candidate extends FoundMember {
-  readonly name: string;
-}
-
-/** Inside of `accessToken` or `access`, a `value`, `token` or `jwtToken` is that access token. */
-function asCandidate(member: FoundMember): readonly Candidate[] {
-  const name = plainName(member.path.at(-1) ?? '');
-  const outer = plainName(member.path.slice(0, -1).findLast((step) => step !== '0') ?? '');
-  if (NAMES_WITHIN.has(name) && NAMES_AROUND.has(outer)) {
-    return [{ ...member, name: outer === 'access' ? 'accesstoken' : outer }];
-  }
-  const isTold = TOKEN_NAMES.includes(name) && (!VAGUE_NAMES.has(name) || looksLikeToken(member.value));
-  return isTold ? [{ ...member, name }] : [];
-}
-
-function contradicts(other: Candidate, token: Candidate): boolean {
-  const comesAlong = COMPANIONS.has(other.name) && other.name !== token.name;
-  return !comesAlong && withoutScheme(other.value) !== withoutScheme(token.value);
-}
-
-/** The token without `Bearer ` before it, which services that mean to be helpful send; no token holds a space. */
+/** Services that mean to be helpful send `Bearer ` before the token; no token holds a space. */
 function withoutScheme(value: unknown): unknown {
   return typeof value === 'string' ? value.replace(/^bearer +/i, '') : value;
 }
@@ -86,32 +65,28 @@ function withoutScheme(value: unknown): unknown {
 function flawOf(token: unknown): string | undefined {
   if (typeof token !== 'string') return `is ${token === null ? 'null' : 'not a string'}`;
   if (token === '') return 'is empty';
-  if (token.length > MAX_TOKEN_LENGTH) return 'is longer than 64 KiB';
-  return VISIBLE_ASCII.test(token) ? undefined : 'holds a space, a control character or one beyond ASCII';
+  if (token.length > 65_536) return 'is longer than 64 KiB';
+  return /^[\x21-\x7e]+$/.test(token) ? undefined : 'holds a space, a control character or one beyond ASCII';
 }
-
-const MAX_TOKEN_LENGTH = 65_536;
-const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 
 /** Whether what no name calls a token is one: a JWT, or an opaque word unlike `Unauthorized` or `invalid_client`. */
 function looksLikeToken(value: unknown): boolean {
   const text = withoutScheme(value);
-  return typeof text === 'string' && (readJwt(text) !== undefined || isOpaqueWord(text));
+  if (typeof text !== 'string') return false;
+  if (readJwt(text) !== undefined) return true;
+  if (text.length < 8 || !/^[\w.~+/=:|!*$@-]+$/.test(text) || !/[a-z]/i.test(text)) return false;
+  return (text.length >= 40 || !FAILURE_WORD.test(text)) && (/\d/.test(text) || text.length >= 16);
 }
 
-function isOpaqueWord(text: string): boolean {
-  if (text.length < 8 || !OPAQUE_WORD.test(text) || !/[a-z]/i.test(text)) return false;
-  if (text.length < 40 && FAILURE_WORD.test(text)) return false;
-  return /\d/.test(text) || text.length >= 16;
-}
-
-const OPAQUE_WORD = /^[\w.~+/=:|!*$@-]+$/;
 const FAILURE_WORD =
   /error|failed|failure|invalid|denied|unauthori|forbidden|exception|unavailable|expired|not.?found/i;
 
 const SESSION_NAMES = ['sessiontoken', 'sessionid', 'sessionkey', 'session', 'sid', 'ticket'];
 
-/** The plain names of members that hold a token, in the order of the search. */
+/**
+ * The plain names of members that hold a token, in the order of the search: `access_token` (RFC 6749 §5.1), `token`,
+ * `id_token` (OpenID Connect Core §3.1.3.3), other tokens, sessions.
+ */
 export const TOKEN_NAMES: readonly string[] = [
   ...['accesstoken', 'token', 'idtoken', 'jwt', 'jwttoken', 'bearertoken', 'authtoken', 'authenticationtoken'],
   ...['authorizationtoken', 'apitoken', 'oauthtoken', 'securitytoken', 'servicetoken', 'clienttoken', 'usertoken'],
@@ -123,9 +98,3 @@ const COMPANIONS: ReadonlySet<string> = new Set(['idtoken', 'authorization', 'ac
 
 /** Words that also mean something else (`"access": "granted"`): only a value that looks like a token is taken for one. */
 const VAGUE_NAMES: ReadonlySet<string> = new Set(['access', 'authorization', 'bearer', 'session', 'ticket']);
-
-const NAMES_WITHIN: ReadonlySet<string> = new Set(['value', 'token', 'jwt', 'jwttoken', 'tokenvalue', 'tokenstring']);
-
-const NAMES_AROUND: ReadonlySet<string> = new Set([
-  ...['access', 'accesstoken', 'token', 'idtoken', 'jwt', 'bearertoken', 'authtoken', 'apitoken', 'sessiontoken'],
-]);

@@ -6,17 +6,14 @@ import type { Service } from '../service.ts';
 import {
   type DecodedBody,
   decodeBody,
-  type FoundMember,
   type Level,
   MAX_NAME_LENGTH,
   memberAt,
-  type PrintPath,
   plainName,
   type TokenResponse,
   UnusableAnswer,
 } from './body.ts';
-import { type Expiry, type RequestTimes, readExpiry } from './expiry.ts';
-import { parseHttpDate } from './expiry-value.ts';
+import { type Expiry, parseHttpDate, type RequestTimes, readExpiry } from './expiry.ts';
 import { findToken } from './find-token.ts';
 import { createPathPrinter, shapeOf } from './shape.ts';
 
@@ -25,10 +22,8 @@ export type TokenResponseReading =
   | { readonly outcome: 'token'; readonly token: ServiceToken; readonly hasEcho: boolean }
   /** The service definitively refused the credential. */
   | { readonly outcome: 'rejected' }
-  /** The same request would be answered the same, and may count as a failed log-in. */
-  | { readonly outcome: 'held'; readonly problem: Problem }
-  /** There is no answer about the credential: the same request may succeed later. */
-  | { readonly outcome: 'failed'; readonly problem: Problem };
+  /** Held: the same request would be answered the same, and may count as a failed log-in. Failed: it may succeed later. */
+  | { readonly outcome: 'held' | 'failed'; readonly problem: Problem };
 
 /** A token as its service gave it. */
 export interface ServiceToken extends Expiry {
@@ -40,15 +35,8 @@ export interface ServiceToken extends Expiry {
 }
 
 /**
- * Reads what a token endpoint answered to a token request with the credential: a token, the rejection of the credential, or a problem. Never throws, and no
- * value of the answer is in a problem.
- *
- * - a success: `findToken` says how the token is found, `readExpiry` how long it lives; else `token-response-unusable`, held
- * - 401, 400 `invalid_client`, and 403 when the service's settings say so: rejected
- * - 429 and 5xx: `token-endpoint-unavailable`, failed
- * - every other 4xx but 408: `token-endpoint-error`, held; everything else: `token-endpoint-error`, failed
- *
- * @see RFC 6749 §5
+ * Reads what a token endpoint answered to a token request with the credential (RFC 6749 §5). Never throws, and no value of
+ * the answer is in a problem. A success without a usable token is held, as is every 4xx but 408 and 429.
  */
 export function readTokenResponse(
   response: TokenResponse,
@@ -62,11 +50,10 @@ export function readTokenResponse(
   if (isRejected(status, body, service.rejectedOn403)) return { outcome: 'rejected' };
   if (status < 200 || status > 299) {
     const outcome = status >= 400 && status <= 499 && status !== 408 && status !== 429 ? 'held' : 'failed';
-    return { outcome, problem: problemOfStatus(response, oauthErrorOf(body), times.receivedAt, shape()) };
+    return { outcome, problem: problemOfStatus(response, body, times.receivedAt, shape()) };
   }
   try {
-    const token = readToken(response, body, times, service, createPathPrinter(body.value, credential));
-    return { outcome: 'token', ...withoutCredential(token, credential) };
+    return { outcome: 'token', ...readToken(response, body, times, service, credential) };
   } catch (error) {
     if (!(error instanceof UnusableAnswer)) throw error;
     const detail = `The answer of the token endpoint (${status}) is unusable: ${error.message}`;
@@ -86,36 +73,31 @@ function oauthErrorOf({ value }: DecodedBody): string | undefined {
   return typeof error === 'string' && OAUTH_ERRORS.has(error) ? error : undefined;
 }
 
-/** The registered errors, with what an operator should look at. */
-const OAUTH_ERRORS: ReadonlyMap<string, string | undefined> = new Map([
-  ['invalid_client', undefined],
-  ['invalid_request', 'a parameter is missing or wrong. Check parameters and parametersIn.'],
-  ['invalid_grant', 'it does not accept the grant. Check grant_type in parameters.'],
-  ['unsupported_grant_type', 'it does not know the grant. Check grant_type in parameters, and parametersIn.'],
-  [
-    'unauthorized_client',
-    'it does not allow this grant to this client. Check grant_type in parameters, or ask the service.',
-  ],
-  ['invalid_scope', 'it does not give this scope. Check scope in parameters.'],
+const OAUTH_ERRORS: ReadonlySet<string> = new Set([
+  ...['invalid_client', 'invalid_request', 'invalid_grant', 'unsupported_grant_type', 'unauthorized_client'],
+  ...['invalid_scope'],
 ]);
 
 /** The problem of an answer that is neither a success nor a rejection. */
 function problemOfStatus(
   { status, headers }: TokenResponse,
-  error: string | undefined,
+  body: DecodedBody,
   receivedAt: number,
   shape: ShapeReport,
-): Problem {
+) {
+  const answered = `The token endpoint answered ${status}`;
   if (status === 429 || (status >= 500 && status <= 599)) {
     const retryAfterSeconds = parseRetryAfter(headers['retry-after'] ?? '', receivedAt);
-    const detail = `The token endpoint answered ${status}.`;
-    return new Problem('token-endpoint-unavailable', detail, { retryAfterSeconds, shape });
+    return new Problem('token-endpoint-unavailable', `${answered}.`, { retryAfterSeconds, shape });
   }
-  const answered = `The token endpoint answered ${status}${error === undefined ? '' : ` (${error})`}`;
-  return new Problem('token-endpoint-error', `${answered}: ${adviceFor(status, error)}`, { shape });
+  const error = oauthErrorOf(body);
+  const redirected = 'a redirect, and none is followed. Correct authUrl or tokenPath.';
+  const others = 'check authUrl, tokenPath, parameters, parametersIn and headers of the service.';
+  const advice = status >= 300 && status <= 399 ? redirected : (STATUS_ADVICE[status] ?? others);
+  return new Problem('token-endpoint-error', `${answered}${error ? ` (${error})` : ''}: ${advice}`, { shape });
 }
 
-/** The whole seconds that a `retry-after` header, seconds or an HTTP date, asks to wait, at most 300 (RFC 9110 §10.2.3). */
+/** The whole seconds that a `retry-after` header, seconds or an HTTP date, asks to wait (RFC 9110 §10.2.3). */
 function parseRetryAfter(header: string, now: number): number | undefined {
   const seconds = /^\d+$/.test(header) ? Number(header) : Math.ceil((parseHttpDate(header) - now) / 1_000);
   return seconds > 0 ? Math.min(seconds, MAX_RETRY_AFTER_SECONDS) : undefined;
@@ -124,24 +106,12 @@ function parseRetryAfter(header: string, now: number): number | undefined {
 /** A service that asks for hours would stop a pair for hours after a short incident. */
 const MAX_RETRY_AFTER_SECONDS = 300;
 
-function adviceFor(status: number, error = ''): string {
-  const advice = OAUTH_ERRORS.get(error) ?? STATUS_ADVICE[status];
-  if (advice !== undefined) return advice;
-  if (status >= 300 && status <= 399) return 'a redirect, and none is followed. Correct authUrl or tokenPath.';
-  return 'check authUrl, tokenPath, parameters, parametersIn and headers of the service.';
-}
-
 const STATUS_ADVICE: Readonly<Record<number, string>> = {
-  400: 'it does not understand the token request. Check parameters, parametersIn and headers.',
+  400: 'it does not accept the token request. Check parameters, parametersIn and headers.',
   403: 'it forbids the request to this client or network. If it refuses credentials that way, set rejectedOn403.',
   404: 'there is nothing at this path. Check tokenPath, and the base path in authUrl.',
   405: 'it takes no POST at this path. Check tokenPath.',
-  406: 'it has no answer of the kind that was asked for. Check accept in headers.',
-  407: 'it is a proxy that wants a log-in. Check authUrl.',
-  410: 'there is nothing at this path any more. Check tokenPath.',
   415: 'it takes parameters in another form. Check parametersIn and parameters.',
-  421: 'it is not responsible for this host. Check authUrl.',
-  422: 'it does not accept the parameters. Check parameters and parametersIn.',
 };
 
 function readToken(
@@ -149,40 +119,36 @@ function readToken(
   body: DecodedBody,
   times: RequestTimes,
   service: Service,
-  print: PrintPath,
-): ServiceToken {
+  credential: Credential,
+): { readonly token: ServiceToken; readonly hasEcho: boolean } {
   if ('unreadable' in body) throw new UnusableAnswer(body.unreadable);
   // An error in a success is no rejection: what a service means by it is not defined, so nothing is latched.
   if (['error', 'errors'].some((name) => !isEmpty(memberAt(body.value, name)?.value))) {
     throw new UnusableAnswer(`it reports ${oauthErrorOf(body) ?? 'an error'}, although its status says success.`);
   }
+  const print = createPathPrinter(body.value, credential);
   const token = findToken(body.value, service.response.tokenMember, print);
-  return {
-    accessToken: new Redacted(token.value),
-    tokenType: readTokenType(token.around, token.value),
-    ...readExpiry({ token, body: body.value, headers, print }, times, service),
-    scope: readScope(token.around, token.value),
-    passThrough: readPassThrough(body.value, service.response.passThrough, token.value),
-  };
-}
-
-/**
- * The token without the members that repeat the credential: a service can write what it likes into its answer, but no
- * caller may ever receive a credential by way of it.
- */
-function withoutCredential(token: ServiceToken, credential: Credential) {
-  if (repeatsCredential(token.accessToken.reveal(), credential)) {
+  const { around, value: text } = token;
+  if (repeatsCredential(text, credential)) {
     throw new UnusableAnswer('where its token should be, it repeats the credential.');
   }
+  const expiry = readExpiry({ token, body: body.value, headers, print }, times, service);
   // A client id may be part of a scope or an address, but a value that is nothing else is not passed on.
   const clientId = credential.clientId.reveal();
   const isTold = (value: unknown) => value !== clientId && !repeatsCredential(value, credential);
-  const tokenType = isTold(token.tokenType) ? token.tokenType : 'Bearer';
-  const scope = isTold(token.scope) ? token.scope : undefined;
-  const passed = Object.entries(token.passThrough).filter(([, value]) => isTold(value));
-  const isComplete = passed.length === Object.keys(token.passThrough).length;
-  const hasEcho = tokenType !== token.tokenType || scope !== token.scope || !isComplete;
-  return { token: { ...token, tokenType, scope, passThrough: Object.fromEntries(passed) }, hasEcho };
+  const [type, scope] = [readTokenType(around, text), readScope(around, text)];
+  const passed = readPassThrough(body.value, service.response.passThrough, text);
+  const told = passed.filter(([, value]) => isTold(value));
+  return {
+    token: {
+      ...expiry,
+      accessToken: new Redacted(text),
+      tokenType: isTold(type) ? type : 'Bearer',
+      scope: isTold(scope) ? scope : undefined,
+      passThrough: Object.fromEntries(told),
+    },
+    hasEcho: !isTold(type) || !isTold(scope) || told.length < passed.length,
+  };
 }
 
 /** `"error": null`, `""`, `0` and the like come along with good tokens. */
@@ -190,22 +156,20 @@ function isEmpty(value: unknown): boolean {
   return !value || value === '0' || (typeof value === 'object' && Object.keys(value).length === 0);
 }
 
-/** `Bearer` when the answer tells no type, no word or the token; case does not matter (RFC 6749 §7.1, RFC 9110 §11.1). */
+/** `Bearer` when the answer tells no type, no word or the token (RFC 6749 §7.1, RFC 9110 §11.1). */
 function readTokenType(around: readonly Level[], token: string): string {
   const type = nearest(around, 'tokentype');
   const word = typeof type === 'string' ? type.trim() : '';
-  return AUTH_SCHEME.test(word) && word.toLowerCase() !== 'bearer' && !shows(word, token) ? word : 'Bearer';
+  const isScheme = /^[!#$%&'*+\-.^_`|~\w]{1,64}$/.test(word) && word.toLowerCase() !== 'bearer';
+  return isScheme && !shows(word, token) ? word : 'Bearer';
 }
 
-/** The granted scope, also when it comes as an array; undefined when the answer tells none that may be shown (RFC 6749 §3.3). */
+/** The granted scope, as a text or an array; undefined when the answer tells none that may be shown (RFC 6749 §3.3). */
 function readScope(around: readonly Level[], token: string): string | undefined {
   const given = nearest(around, 'scope') ?? nearest(around, 'scopes');
   const scope = Array.isArray(given) && given.every((one) => typeof one === 'string') ? given.join(' ') : given;
-  return typeof scope === 'string' && SCOPE.test(scope) && !shows(scope, token) ? scope : undefined;
+  return typeof scope === 'string' && /^[\x20-\x7e]{1,4096}$/.test(scope) && !shows(scope, token) ? scope : undefined;
 }
-
-const AUTH_SCHEME = /^[!#$%&'*+\-.^_`|~\w]{1,64}$/;
-const SCOPE = /^[\x20-\x7e]{1,4096}$/;
 
 function nearest(around: readonly Level[], plain: string): unknown {
   const entries = around.flatMap(({ members }) => Object.entries(members));
@@ -213,20 +177,16 @@ function nearest(around: readonly Level[], plain: string): unknown {
 }
 
 /**
- * The members that `passThrough` names, each under the path that names it. Left out are members that the answer does
- * not have, large or deep ones, and those that hold a token: the broker hands out one token, in one place.
+ * The members that `passThrough` names, each under the path that names it. Left out are large and deep ones, and those
+ * that hold a token: the broker hands out one token, in one place.
  */
-function readPassThrough(body: unknown, paths: readonly string[], token: string): Readonly<Record<string, unknown>> {
-  const members = paths.flatMap((path) => {
-    const member = memberAt(body, path);
-    return member !== undefined && isPassable(member, token) ? [[path, member.value] as const] : [];
+function readPassThrough(body: unknown, paths: readonly string[], token: string) {
+  const isPassable = (name: string, value: unknown) =>
+    isFlatAndOpen(name, value, 0) && JSON.stringify(value).length <= 4_096 && !shows(value, token);
+  return paths.flatMap((path) => {
+    const { value, path: names = [] } = memberAt(body, path) ?? {};
+    return names.length > 0 && isPassable(names.at(-1) ?? '', value) ? [[path, value] as const] : [];
   });
-  return Object.fromEntries(members);
-}
-
-function isPassable({ path, value }: FoundMember, token: string): boolean {
-  if (!isFlatAndOpen(path.at(-1) ?? '', value, 0)) return false;
-  return JSON.stringify(value).length <= MAX_PASSED_LENGTH && !shows(value, token);
 }
 
 /** Not so deep that writing it as JSON could fail, and without a member that names a secret, or whose name is not read. */
@@ -239,5 +199,4 @@ function isFlatAndOpen(name: string, value: unknown, depth: number): boolean {
 }
 
 const SECRET_NAME = /token$|^jwt|^refresh|^bearer$|^authorization$|secret|password/;
-const MAX_PASSED_LENGTH = 4_096;
 const MAX_PASSED_DEPTH = 4;

@@ -3,13 +3,10 @@ import { isRecord } from '../json.ts';
 import type { ShapeMember, ShapeReport } from '../problem.ts';
 import { isPlainWord, shows, textsIn } from '../redacted.ts';
 import { decodeBody, type MemberPath, mediaTypeOf, type PrintPath, plainName, type TokenResponse } from './body.ts';
-import { expiryNameOf } from './expiry-value.ts';
+import { expiryNameOf } from './expiry.ts';
 import { TOKEN_NAMES } from './find-token.ts';
 
-/**
- * Tells the form of the answer to a token request with this credential, so that an operator can see what the service
- * sends, and no value of it.
- */
+/** Tells the form of the answer to a token request with this credential, and no value of it. */
 export function shapeOf(response: TokenResponse, credential?: Credential): ShapeReport {
   const { value } = decodeBody(response);
   const members: ShapeMember[] = [];
@@ -22,19 +19,11 @@ export function shapeOf(response: TokenResponse, credential?: Credential): Shape
 const MAX_MEMBERS = 32;
 const MAX_DEPTH = 4;
 
-/** A service can write anything into this header, so only what is known is repeated. */
+/** A service can write anything into its header, so only these are repeated. */
 const KNOWN_TYPES: ReadonlySet<string> = new Set([
-  ...[
-    'none',
-    'application/json',
-    'text/json',
-    'application/problem+json',
-    'application/hal+json',
-    'application/vnd.api+json',
-  ],
+  ...['none', 'application/json', 'text/json', 'application/problem+json', 'application/x-www-form-urlencoded'],
   ...['text/plain', 'text/html', 'application/xhtml+xml', 'text/xml', 'application/xml', 'application/soap+xml'],
-  ...['application/x-www-form-urlencoded', 'multipart/form-data', 'application/jwt', 'application/octet-stream'],
-  ...['text/javascript', 'application/javascript', 'image/png', 'image/gif', 'image/jpeg'],
+  ...['multipart/form-data', 'application/jwt', 'application/octet-stream'],
 ]);
 
 function describe(value: unknown, path: MemberPath, print: PrintPath, members: ShapeMember[]): void {
@@ -57,10 +46,9 @@ function typeOf(value: unknown): Pick<ShapeMember, 'type' | 'length'> {
 }
 
 /**
- * Makes what prints the paths of one answer: dotted, as the settings take them, `$` for the answer itself. A name that
- * the broker knows is always shown, because a mask there would tell what the credential holds. A plain word is shown when
- * it is not also a value of the answer and repeats nothing of the credential, no part of a passphrase either; any other
- * name could be a secret (a token that is used as a key) and becomes `*`.
+ * Makes what prints the paths of one answer, dotted, `$` for the answer itself. A name that the broker knows is always
+ * shown, because a mask there would tell what the credential holds. Another one is shown when it is a plain word, is no
+ * value of the answer and repeats nothing of the credential; it could be a secret (a token used as a key), so else it is `*`.
  */
 export function createPathPrinter(answer: unknown, credential: Credential | undefined): PrintPath {
   const texts = textsIn(answer).filter(({ length }) => length >= MIN_TEXT_LENGTH);
@@ -71,7 +59,9 @@ export function createPathPrinter(answer: unknown, credential: Credential | unde
     (name.length >= MIN_TEXT_LENGTH && credential.secret.reveal().includes(name)) ||
     shows(name, clientId, clientId.length >= MIN_TEXT_LENGTH ? [clientId] : []);
   const isShown = (name: string) =>
-    isKnownName(name) || (isPlainWord(name) && !texts.some((text) => name.includes(text)) && !repeats(name));
+    KNOWN_NAMES.has(plainName(name)) ||
+    expiryNameOf(name) !== undefined ||
+    (isPlainWord(name) && !texts.some((text) => name.includes(text)) && !repeats(name));
   return (path) => (path.length === 0 ? '$' : path.map((name) => (isShown(name) ? name : '*')).join('.'));
 }
 
@@ -83,7 +73,3 @@ const KNOWN_NAMES: ReadonlySet<string> = new Set([
   ...['value', 'type', 'tokentype', 'scope', 'refreshtoken', 'error', 'errors', 'errordescription', 'errorcode'],
   ...['message', 'code', ...TOKEN_NAMES],
 ]);
-
-function isKnownName(name: string): boolean {
-  return KNOWN_NAMES.has(plainName(name)) || expiryNameOf(name) !== undefined;
-}

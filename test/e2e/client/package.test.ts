@@ -1,9 +1,10 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FAILURES } from '../../../client/error.ts';
-import { installPackedClient, type PackedClient, ROOT, versionOf } from './packed-client.ts';
+import { installPackedClient, type PackedClient, ROOT } from './packed-client.ts';
 
 const README = readFileSync(join(ROOT, 'client/README.md'), 'utf8');
 
@@ -25,138 +26,91 @@ describe('the packed client', () => {
     expect(statSync(packed.tarball).size).toBeLessThanOrEqual(60_000);
     const files = execFileSync('tar', ['-tzf', packed.tarball], { encoding: 'utf8' }).trim().split('\n');
     const typings = /^package\/dist\/(esm|cjs)\/(client\/[a-z-]+|functions\/contract)\.d\.ts$/;
+    const programs = ['cjs/index.js', 'cjs/package.json', 'cjs/testing.js', 'esm/commands.js', 'esm/index.js'];
     expect(files.filter((file) => !typings.test(file)).toSorted()).toEqual([
       'package/README.md',
-      'package/dist/cjs/index.js',
-      'package/dist/cjs/package.json',
-      'package/dist/cjs/testing.js',
-      'package/dist/esm/commands.js',
-      'package/dist/esm/index.js',
-      'package/dist/esm/testing.js',
+      ...[...programs, 'esm/testing.js'].map((file) => `package/dist/${file}`),
       'package/package.json',
     ]);
   });
 
   it('asks for the versions that are tested here', () => {
-    const { dependencies } = JSON.parse(readFileSync(join(ROOT, 'client/package.json'), 'utf8'));
-    const tested = Object.keys(dependencies).map((name) => [name, `^${versionOf(name)}`]);
-    expect(dependencies).toEqual(Object.fromEntries(tested));
+    for (const [name, asked] of Object.entries(packed.manifest.dependencies)) {
+      const { version } = JSON.parse(readFileSync(join(ROOT, 'node_modules', name, 'package.json'), 'utf8'));
+      expect(asked, name).toBe(`^${version}`);
+    }
   });
 
   it('names for each entry, and for TypeScript that knows no exports (node10), files that it has', () => {
-    const { bin, main, types, typesVersions, exports } = JSON.parse(
-      readFileSync(join(packed.installed, 'package.json'), 'utf8'),
-    );
+    const { bin, main, types, typesVersions, exports } = packed.manifest;
     const conditions = ['.', './testing'].flatMap((entry) => [exports[entry].import, exports[entry].require]);
     const named = conditions.flatMap((files) => Object.values<string>(files));
-    // What `require` gets is what such a TypeScript must see; why it cannot be tried is a test below.
+    // What `require` gets is what such a TypeScript must see; the one that is installed here has no node10 to try it with.
     expect({ main, types }).toEqual({ main: exports['.'].require.default, types: exports['.'].require.types });
     expect(typesVersions).toEqual({ '*': { testing: [exports['./testing'].require.types] } });
     for (const file of [bin, ...named]) expect(statSync(join(packed.installed, file)).isFile(), file).toBe(true);
     expect(named).toHaveLength(8);
   });
-
-  const versions: [string, string | undefined][] = [
-    ['20', node20],
-    ['24', process.execPath],
-  ];
-  for (const [version, node] of versions) {
-    const skipped = node === undefined ? ` (skipped: there is no Node ${version} on this machine)` : '';
-
-    describe.skipIf(node === undefined)(`on Node ${version}${skipped}`, () => {
-      it.each(['esm', 'cjs'] as const)('asks the broker as the AWS identity of the process (%s)', async (format) => {
-        const told = await packed.run('print({ token: await createTokenBroker({ url }).token(PAIR) });', {
-          ...{ node, format },
-          env: BILLING,
-        });
-        expect(told).toMatchObject({
-          node: version,
-          hasLoadedChain: true,
-          token: {
-            accessToken: '[redacted]',
-            tokenType: 'Bearer',
-            fingerprint: expect.stringMatching(/^[0-9a-f]{16}$/),
-          },
-        });
-      });
-
-      it.each(['esm', 'cjs'] as const)(
-        'loads no credential chain when it is given credentials, and ends by itself (%s)',
-        async (format) => {
-          const told = await packed.run(
-            `const broker = createTokenBroker({ url, credentials: { accessKeyId: 'AKIDLOCALBILLING', secretAccessKey: 'local-billing-secret' } });
-            const { fingerprint } = await broker.token(PAIR);
-            const again = await broker.withToken(PAIR, (token) => token.fingerprint);
-            const { type } = await broker.token({ ...PAIR, client: 'unknown' }).catch((error) => error);
-            print({ isSame: fingerprint === again, type });`,
-            { node, format },
-          );
-          expect(told).toEqual({ node: version, hasLoadedChain: false, isSame: true, type: 'access-denied' });
-        },
-      );
-
-      it.each(['esm', 'cjs'] as const)(
-        'brings a fake broker whose errors are those of the client (%s)',
-        async (format) => {
-          const told = await packed.run(
-            `const { createFakeBroker } = ${load('token-broker-client/testing', format)};
-          const { TokenBrokerError } = ${load('token-broker-client', format)};
-          const { broker, fail } = createFakeBroker();
-          const { fingerprint } = await broker.token(PAIR);
-          fail('credential-rejected');
-          const error = await broker.token({ ...PAIR, client: 'other' }).catch((error) => error);
-          print({ isOne: error instanceof TokenBrokerError, type: error.type, length: fingerprint.length });`,
-            { node, format },
-          );
-          expect(told).toEqual({
-            ...{ node: version, hasLoadedChain: false },
-            ...{ isOne: true, type: 'credential-rejected', length: 16 },
-          });
-        },
-      );
-
-      it('works in the tests of Jest, where nothing answers `import()`, as does its fake', async () => {
-        const { exitCode, stderr } = await packed.jest(IN_JEST, { node, env: BILLING });
-        expect(stderr).toContain('Tests:       2 passed, 2 total');
-        expect(exitCode).toBe(0);
-      });
-
-      it('brings the commands of a caller', async () => {
-        const run = (args: string, env: Readonly<Record<string, string>> = BILLING) =>
-          packed.command(args.split(' '), { node, env });
-        const pair = '--client acme --service customer-insights';
-
-        const token = await run(`token ${pair} --json`);
-        expect(token).toMatchObject({ exitCode: 0, stderr: '' });
-        expect(JSON.parse(token.stdout)).toMatchObject({ fingerprint: expect.stringMatching(/^[0-9a-f]{16}$/) });
-        expect(token.stdout).not.toContain('access_token');
-
-        const role = 'arn:aws:iam::111111111111:role/billing';
-        const { stdout: whoami } = await run('whoami');
-        expect(whoami).toBe(`${role}\ntoken for acme, globex, initech on all\n`);
-
-        const doctor = await run(`doctor ${pair}`);
-        expect(doctor).toMatchObject({ exitCode: 0, stderr: 'Nothing is wrong.\n' });
-        expect(doctor.stdout).toMatch(/^ok {6}call {13}A token was issued/m);
-
-        const refused = await run('doctor --client umbrella --service customer-insights --json');
-        expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(/^access-denied: /) });
-        expect(refused.stdout).toContain(`You are ${role}; its access rules allow token for acme, globex, initech`);
-
-        const arn = 'arn:aws:lambda:eu-west-1:111111111111:function:token-broker-prod:live';
-        const policy = await run(`policy ${role} --function-arn ${arn}`, {});
-        expect(JSON.parse(policy.stdout).Statement).toMatchObject([{ Resource: arn }, { Resource: arn }]);
-        expect(await run(`policy ${role}`)).toMatchObject({
-          ...{ exitCode: 2, stdout: '' },
-          stderr: expect.stringMatching(/^error: which function\? Give --function-arn/),
-        });
-        expect(await run('client list')).toMatchObject({ exitCode: 2, stdout: '' });
-      });
-    });
-  }
 });
 
-describe('the types of the package', () => {
+describe.for([
+  ['20', node20],
+  ['24', process.execPath],
+] as const)('on Node %s', ([version, node]) => {
+  const skipped = node === undefined ? ` (skipped: there is no Node ${version} on this machine)` : '';
+
+  it.skipIf(skipped).each(['mjs', 'cjs'])(
+    `asks the broker, and has a fake in its place (.%s)${skipped}`,
+    async (kind) => {
+      const file = join(packed.project, `script.${kind}`);
+      writeFileSync(file, kind === 'mjs' ? SCRIPT : inCommonJs(SCRIPT));
+      const { stdout, stderr } = await packed.run({ node, args: [file], env: BILLING });
+      expect(stderr).toBe('');
+      expect(JSON.parse(stdout)).toMatchObject({
+        node: version,
+        given: { type: 'access-denied', isSame: true, hasLoadedChain: false },
+        standard: { accessToken: '[redacted]', tokenType: 'Bearer' },
+        hasLoadedChain: true,
+        fake: { isOne: true, type: 'credential-rejected' },
+      });
+    },
+  );
+
+  it.skipIf(skipped)('works in the tests of Jest, where nothing answers `import()`, as does its fake', async () => {
+    writeFileSync(join(packed.project, 'consumer.test.cjs'), IN_JEST);
+    const config = { rootDir: packed.project, testMatch: ['**/consumer.test.cjs'], cacheDirectory: packed.project };
+    const jest = fileURLToPath(import.meta.resolve('jest/bin/jest'));
+    const args = [jest, '--config', JSON.stringify(config), '--runInBand'];
+    const { exitCode, stderr } = await packed.run({ node, args, env: BILLING });
+    expect(stderr).toContain('Tests:       1 passed, 1 total');
+    expect(exitCode).toBe(0);
+  });
+
+  it.skipIf(skipped)('brings the commands of a caller', async () => {
+    const program = join(packed.installed, packed.manifest.bin);
+    const run = (args: string) => packed.run({ node, args: [program, ...args.split(' ')], env: BILLING });
+    const pair = '--client acme --service customer-insights';
+    const role = 'arn:aws:iam::111111111111:role/billing';
+    const arn = 'arn:aws:lambda:eu-west-1:111111111111:function:token-broker-prod:live';
+    expect(readFileSync(program, 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
+
+    const token = await run(`token ${pair} --json`);
+    expect(token).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(JSON.parse(token.stdout)).toMatchObject({ fingerprint: expect.stringMatching(/^[0-9a-f]{16}$/) });
+    expect(token.stdout).not.toContain('access_token');
+    expect(await run('whoami')).toMatchObject({ stdout: `${role}\ntoken for acme, globex, initech on all\n` });
+    expect(await run(`doctor ${pair}`)).toMatchObject({ exitCode: 0, stderr: 'Nothing is wrong.\n' });
+    const policy = await run(`policy ${role} --function-arn ${arn}`);
+    expect(JSON.parse(policy.stdout).Statement).toMatchObject([{ Resource: arn }, { Resource: arn }]);
+    expect(await run(`policy ${role}`)).toMatchObject({
+      ...{ exitCode: 2, stdout: '' },
+      stderr: expect.stringMatching(/^error: which function\? Give --function-arn/),
+    });
+    expect(await run('client list')).toMatchObject({ exitCode: 2, stdout: '' });
+  });
+});
+
+describe("the client's README", () => {
   const examples = Object.fromEntries(
     [...README.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code = ''], n) => [`example-${n}`, code]),
   );
@@ -166,40 +120,21 @@ describe('the types of the package', () => {
     ['with those of a browser', 'mts', { types: [], lib: ['es2023', 'dom', 'dom.iterable'] }],
     ['in a bundler', 'mts', { types: ['node'], module: 'esnext', moduleResolution: 'bundler' }],
     ['as CommonJS', 'cts', { types: ['node'], module: 'node16', verbatimModuleSyntax: false }],
-  ])(
-    'accept the examples of its README and correct calls, and refuse wrong ones: %s',
-    async (_, extension, options) => {
-      const files = Object.entries({ calls: CALLS, ...examples }).map(([name, code]) => [`${name}.${extension}`, code]);
-      for (const [file = '', code = ''] of files) {
-        // Only an ES module awaits at its top level.
-        const text = extension === 'cts' ? inFunction(code) : code;
-        writeFileSync(join(packed.project, file), text);
-      }
-      const compilerOptions = { ...STRICT, ...options };
-      writeFileSync(
-        join(packed.project, 'tsconfig.json'),
-        JSON.stringify({ compilerOptions, files: files.map(([file]) => file) }),
-      );
-      const { status, stdout } = compile();
-      expect(stdout).toBe('');
-      expect(status).toBe(0);
-      expect(Object.keys(examples)).toHaveLength(5);
-    },
-  );
-
-  it('cannot be tried with node10, which this TypeScript does not have any more', () => {
-    const compilerOptions = { ...STRICT, module: 'commonjs', moduleResolution: 'node10' };
-    writeFileSync(join(packed.project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: [] }));
-    expect(compile().stdout).toContain("error TS5108: Option 'moduleResolution=node10' has been removed");
+  ])('has examples that the types accept, as correct calls and no wrong ones: %s', (_, extension, options) => {
+    const files = Object.entries({ calls: CALLS, ...examples }).map(([name, code]) => {
+      // Only an ES module awaits at its top level.
+      writeFileSync(join(packed.project, `${name}.${extension}`), extension === 'cts' ? inFunction(code) : code);
+      return `${name}.${extension}`;
+    });
+    const config = { compilerOptions: { ...STRICT, ...options }, files };
+    writeFileSync(join(packed.project, 'tsconfig.json'), JSON.stringify(config));
+    const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+    const { status, stdout } = spawnSync(process.execPath, [tsc, '-p', packed.project], { encoding: 'utf8' });
+    expect(stdout).toBe('');
+    expect(status).toBe(0);
+    expect(Object.keys(examples)).toHaveLength(5);
   });
 
-  function compile() {
-    const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
-    return spawnSync(process.execPath, [tsc, '-p', packed.project], { encoding: 'utf8' });
-  }
-});
-
-describe("the client's README", () => {
   it('lists every failure, and whether it is retryable', () => {
     const rows = [...README.matchAll(/^\| `([a-z-]+)` +\| (yes|no) +\|/gm)].map(([, type, word]) => [type, word]);
     const failures = Object.entries(FAILURES).map(([type, { retryable }]) => [type, retryable ? 'yes' : 'no']);
@@ -209,8 +144,34 @@ describe("the client's README", () => {
 
 const BILLING = { AWS_ACCESS_KEY_ID: 'AKIDLOCALBILLING', AWS_SECRET_ACCESS_KEY: 'local-billing-secret' };
 
-function load(name: string, format: 'esm' | 'cjs'): string {
-  return format === 'esm' ? `await import('${name}')` : `require('${name}')`;
+const SCRIPT = `
+import Module from 'node:module';
+import { createTokenBroker, TokenBrokerError } from 'token-broker-client';
+import { createFakeBroker } from 'token-broker-client/testing';
+const url = process.env.TOKEN_BROKER_URL;
+const pair = { client: 'acme', service: 'customer-insights' };
+const hasLoadedChain = () => Object.keys(Module._cache).some((file) => file.includes('credential-provider-node'));
+void async function calls() {
+  const credentials = { accessKeyId: 'AKIDLOCALBILLING', secretAccessKey: 'local-billing-secret' };
+  const broker = createTokenBroker({ url, credentials });
+  const { fingerprint } = await broker.token(pair);
+  const isSame = fingerprint === await broker.withToken(pair, (token) => token.fingerprint);
+  const { type } = await broker.token({ ...pair, client: 'unknown' }).catch((error) => error);
+  const given = { isSame, type, hasLoadedChain: hasLoadedChain() };
+  const standard = await createTokenBroker({ url }).token(pair);
+  const fake = createFakeBroker();
+  fake.fail('credential-rejected');
+  const error = await fake.broker.token(pair).catch((error) => error);
+  console.log(JSON.stringify({
+    node: process.versions.node.split('.')[0],
+    given, standard, hasLoadedChain: hasLoadedChain(),
+    fake: { isOne: error instanceof TokenBrokerError, type: error.type },
+  }));
+}();`;
+
+/** The same lines, as `require` loads them. */
+function inCommonJs(script: string): string {
+  return script.replaceAll(/^import (.*) from (.*);$/gm, 'const $1 = require($2);');
 }
 
 /** A consumer's own tests: those of a script, as Jest takes them without a set-up. */
@@ -219,11 +180,9 @@ const IN_JEST = `
   const { createFakeBroker } = require('token-broker-client/testing');
   const PAIR = { client: 'acme', service: 'customer-insights' };
 
-  test('a token, with the standard credentials', async () => {
+  test('a token, with the standard credentials, and a failure of the fake', async () => {
     const token = await createTokenBroker({ url: process.env.TOKEN_BROKER_URL }).token(PAIR);
     expect(token).toMatchObject({ tokenType: 'Bearer' });
-  });
-  test('a failure of the fake', async () => {
     const { broker, fail } = createFakeBroker();
     fail('credential-rejected');
     await expect(broker.token(PAIR)).rejects.toThrow(TokenBrokerError);
@@ -253,19 +212,16 @@ const options: TokenBrokerOptions = { url: 'https://broker.example.com', region:
 const broker: TokenBroker = createTokenBroker(options);
 const pair = { client: 'acme', service: 'customer-insights' };
 const token: IssuedToken = await broker.token({ ...pair, ...maybe, deadline: Date.now() + 1_000 });
-const text: string = token.accessToken;
 const scope: string | undefined = token.scope;
 const length: number = await broker.withToken(pair, ({ fingerprint }) => fingerprint.length);
 const response: Response = await broker.fetch(new URL('https://example.com'), undefined, { ...pair, minTtl: 60 });
 const check: Check = await broker.check({ ...pair, stage: 'AWSPENDING' });
-const error = new TokenRefused('no', { cause: response.status });
-const caught: unknown = error;
+const caught: unknown = new TokenRefused('no', { cause: response.status });
 if (caught instanceof TokenBrokerError) caught.problem?.request_id?.toUpperCase();
 const caller: Caller = await broker.whoami();
 const fake: FakeBroker = createFakeBroker({ lifetimeSeconds: 60, caller });
 fake.fail('access-denied', { times: 1 });
-const faked: TokenBroker = fake.broker;
-void [text, scope, length, check, faked];
+void [scope, length, check, fake.broker satisfies TokenBroker];
 
 // @ts-expect-error the service is missing
 void broker.token({ client: 'acme' });

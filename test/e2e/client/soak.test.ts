@@ -22,25 +22,28 @@ it.each([60, 600, 3_600])(
   '50 workers use no expired token in ten life times of %d s, and the broker requests no more tokens than those need',
   async (lifetimeSeconds) => {
     const lifetimeMs = lifetimeSeconds * 1_000;
-    const rejections = watchRejections();
-    const { clock, requests, clients, random, endOf, counts, noteFailure } = createSoakWorld(lifetimeSeconds);
+    const rejections: unknown[] = [];
+    const note = (reason: unknown) => void rejections.push(reason);
+    process.on('unhandledRejection', note);
+    onTestFinished(() => void process.off('unhandledRejection', note));
+    const { clock, requests, clients, random, endOf, counts } = createSoakWorld(lifetimeSeconds);
     const startedAt = clock.now();
     const expired: unknown[] = [];
 
-    async function work(worker: number): Promise<void> {
-      const broker = clients[worker % PROCESSES];
+    async function work(broker: TokenBroker): Promise<void> {
       while (clock.now() < startedAt + LIFETIMES * lifetimeMs) {
-        const pair = PAIRS[Math.floor(random() * PAIRS.length)];
-        if (broker === undefined || pair === undefined) throw new Error('there is no broker or no pair');
-        const accessToken = await broker.token(pair).then((token) => token.accessToken, noteFailure);
+        const pair = anyOf(PAIRS, random);
+        const token = await broker.token(pair).catch((error: unknown) => {
+          if (!(error instanceof TokenBrokerError && error.type === 'network-error')) throw error;
+          counts.failures += 1;
+        });
         await clock.sleep(ON_THE_WAY_MS);
         counts.uses += 1;
-        if (accessToken !== undefined && clock.now() >= endOf(accessToken))
-          expired.push({ worker, pair, at: clock.now() - startedAt });
+        if (token && clock.now() >= endOf(token.accessToken)) expired.push({ pair, at: clock.now() - startedAt });
         await clock.sleep((lifetimeMs / 30) * random());
       }
     }
-    await clock.run(Promise.all(Array.from({ length: WORKERS }, (_, worker) => work(worker))));
+    await clock.run(Promise.all(clients.flatMap((broker) => Array(WORKERS / PROCESSES).fill(broker)).map(work)));
 
     expect(expired).toEqual([]);
     expect(rejections).toEqual([]);
@@ -77,34 +80,23 @@ function createSoakWorld(lifetimeSeconds: number) {
   const counts = { asks: 0, lost: 0, uses: 0, failures: 0 };
   const startedAt = clock.now();
 
-  /** For the whole of one life time, so that every token comes to its end without a successor. */
-  function isDown(): boolean {
-    const lifetimes = (clock.now() - startedAt) / (lifetimeSeconds * 1_000);
-    return lifetimes > 4 && lifetimes < 5;
-  }
-  function noteFailure(error: unknown): undefined {
-    if (!(error instanceof TokenBrokerError && error.type === 'network-error')) throw error;
-    counts.failures += 1;
-  }
-
-  /** One request or answer in ten is lost on its way. */
+  /** One request or answer in ten is lost on its way, and all in one life time: every token comes to its end. */
   async function fetchFromBroker(_: unknown, init: RequestInit | undefined): Promise<Response> {
-    if (isDown()) throw new TypeError('fetch failed');
+    const lifetimes = (clock.now() - startedAt) / (lifetimeSeconds * 1_000);
+    if (lifetimes > 4 && lifetimes < 5) throw new TypeError('fetch failed');
     counts.asks += 1;
     const fate = random();
-    const endpoint = endpoints[Math.floor(random() * ENVIRONMENTS)];
+    const endpoint = anyOf(endpoints, random);
     await clock.sleep(20 * random());
-    if (endpoint === undefined || fate < 0.05) return lose();
-    const { status, headers, body } = await endpoint(String(init?.body));
+    const answer = fate < 0.05 ? undefined : await endpoint(String(init?.body));
     await clock.sleep(20 * random());
-    return fate < 0.1 ? lose() : new Response(body, { status, headers: { ...headers } });
-  }
-  function lose(): never {
+    if (answer !== undefined && fate >= 0.1)
+      return new Response(answer.body, { ...answer, headers: { ...answer.headers } });
     counts.lost += 1;
     throw new TypeError('fetch failed');
   }
 
-  function createClient(): TokenBroker {
+  const clients = Array.from({ length: PROCESSES }, () => {
     const skewMs = Math.round(6 * 60_000 * (random() - 0.5));
     return createTokenBroker({
       url: 'https://broker.example.com',
@@ -115,36 +107,22 @@ function createSoakWorld(lifetimeSeconds: number) {
       sleep: clock.sleep,
       random,
     });
-  }
-  const clients = Array.from({ length: PROCESSES }, createClient);
-  return { clock, requests, clients, random, counts, noteFailure, endOf: (token: string) => ends.get(token) ?? 0 };
+  });
+  return { clock, requests, clients, random, counts, endOf: (token: string) => ends.get(token) ?? 0 };
 }
 
 function endpointOf({ broker, now }: Environment) {
-  const endpoint = createTokenEndpoint({
-    broker,
-    accessRules: [],
-    audit: () => undefined,
-    inTime: (_ms, work) => work,
-    now,
-  });
-  return (body: string) =>
-    endpoint({
-      requestId: 'request-1',
-      method: 'POST',
-      path: '/token',
-      query: '',
-      contentType: 'application/json',
-      body: new TextEncoder().encode(body),
-      caller: BILLING,
-      deadline: now() + 14_500,
-    });
+  const inTime = <T>(_ms: number, work: T) => work;
+  const endpoint = createTokenEndpoint({ broker, accessRules: [], audit: () => undefined, inTime, now });
+  const request = { requestId: 'request-1', method: 'POST', path: '/token', query: '', caller: BILLING };
+  return (text: string) => {
+    const body = new TextEncoder().encode(text);
+    return endpoint({ ...request, contentType: 'application/json', body, deadline: now() + 14_500 });
+  };
 }
 
-function watchRejections(): readonly unknown[] {
-  const rejections: unknown[] = [];
-  const note = (reason: unknown) => void rejections.push(reason);
-  process.on('unhandledRejection', note);
-  onTestFinished(() => void process.off('unhandledRejection', note));
-  return rejections;
+function anyOf<T>(list: readonly T[], random: () => number): T {
+  const [one] = list.slice(Math.floor(random() * list.length));
+  if (one === undefined) throw new Error('the list is empty');
+  return one;
 }

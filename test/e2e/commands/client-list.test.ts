@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished } from 'vitest';
 import { stateOf } from '../../../bin/commands/client/list.ts';
 import { sealAttributes } from '../../../functions/aws/pair-table/item.ts';
 import { startSecretsManager } from '../../support/stand-ins.ts';
-import { ended, runCommandLine, SHELL_KEY, withoutProgress } from './command-line.ts';
+import { ended, runCommandLine, SHELL_KEY } from './command-line.ts';
 import { it, NEW, SERVICES } from './operator-world.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
@@ -17,7 +17,7 @@ async function start() {
     const env = { AWS_ENDPOINT_URL_SECRETS_MANAGER: standIn.url, AWS_ENDPOINT_URL_DYNAMODB: 'http://127.0.0.1:9' };
     const result = await runCommandLine(['client', 'list', '--environment', 'dev', ...args], env);
     expect(result.stdout + result.stderr).not.toMatch(/marked-|garbage/);
-    return { ...result, stderr: withoutProgress(result.stderr) };
+    return result;
   };
   /** Stores versions of a secret, each so many days old, with its stages; the last names other services than its tag. */
   const store = (name: string, versions: readonly Version[] = [[12, 'AWSCURRENT']], tag?: string, named = tag) => {

@@ -123,9 +123,4 @@ export async function finished(child: ChildProcessWithoutNullStreams): Promise<F
   return { exitCode, ...output };
 }
 
-/** The text of stderr without the progress lines, which appear only on a busy machine. */
-export function withoutProgress(stderr: string): string {
-  return stderr.replace(/^(?:Checking|Looking at the versions): .*\n/gm, '');
-}
-
 export const PROGRAM = fileURLToPath(new URL('../../../bin/token-broker.ts', import.meta.url));

@@ -10,7 +10,7 @@ import { createSecretsManagerClient } from '../../../functions/aws/secrets-manag
 import { createTokenFunction } from '../../../functions/token-function.ts';
 import type { LocalCaller } from '../../../lib/settings/local-config.ts';
 import { tableName } from '../../../lib/settings/names.ts';
-import { type Finished, runCommandLine, withoutProgress } from './command-line.ts';
+import { type Finished, runCommandLine } from './command-line.ts';
 
 export const SERVICES = ['customer-insights', 'merchant-payment-cleansing'] as const;
 
@@ -78,7 +78,7 @@ export async function createOperatorWorld() {
     const result = await runCommandLine(command.split(' '), { ...shell, ...env }, text);
     await broker.eventsSettled();
     if (LEAK.test(result.stdout + result.stderr)) throw new Error('a secret was printed');
-    return { ...result, stderr: withoutProgress(result.stderr) };
+    return result;
   }
 
   return {

@@ -1,7 +1,6 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { signerOf } from '../../../bin/local/aws/server.ts';
-import { listen, receive, sendJson, stop } from '../../../bin/local/loopback.ts';
+import { headerValue, json, serve } from '../../../bin/local/loopback.ts';
 import { runCommandLine, SHELL_KEY } from './command-line.ts';
 
 const PATH = '/2015-03-31/functions/token-broker-prod';
@@ -89,31 +88,28 @@ async function startAws(given: Given = {}) {
     LastModified: `2026-01-${Version.padStart(2, '0')}T10:00:00.000+0000`,
     CodeSha256: `code-of-${Version}-abcdef`,
   }));
-  const server = createServer((incoming, response) => {
-    answer(incoming, response).catch(() => response.destroy());
-  });
-  const answer = async (incoming: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const request = await receive(incoming, 10_000);
+  const { url, close } = await serve(async (request, response) => {
     const { method, path, query } = request;
-    const target = incoming.headers['x-amz-target'];
+    const target = headerValue(request, 'x-amz-target');
     const body = request.body.length === 0 ? {} : JSON.parse(Buffer.from(request.body).toString());
     await signerOf(request, target ? 'codedeploy' : 'lambda', { keys: [SHELL_KEY] });
     const refuse = (status: number, name: string) => {
-      response.writeHead(status, { 'x-amzn-errortype': `${name}:` }).end('{}');
+      response.setHeader('x-amzn-errortype', `${name}:`);
+      return json(status, {});
     };
     if (method === denied) return refuse(403, 'AccessDeniedException');
     if (target === 'CodeDeploy_20141006.ListDeployments') {
       expect(body).toMatchObject({ applicationName: 'token-broker-prod', deploymentGroupName: 'token-broker-prod' });
-      return sendJson(response, 200, { deployments });
+      return json(200, { deployments });
     }
     if (target === 'CodeDeploy_20141006.StopDeployment') {
       state.stopped.push(body.deploymentId);
-      return sendJson(response, 200, { status: 'Succeeded' });
+      return json(200, { status: 'Succeeded' });
     }
     if (path === `${PATH}/versions`) {
       const isFirst = query === '';
       const Versions = isFirst ? versions.slice(0, 2) : versions.slice(2);
-      return sendJson(response, 200, { Versions, NextMarker: isFirst ? 'a+b/c=' : null });
+      return json(200, { Versions, NextMarker: isFirst ? 'a+b/c=' : null });
     }
     if (path !== `${PATH}/aliases/live`) return refuse(404, 'ResourceNotFoundException');
     if (method === 'PUT') {
@@ -121,13 +117,12 @@ async function startAws(given: Given = {}) {
       state.alias = { FunctionVersion: body.FunctionVersion, weights: body.RoutingConfig.AdditionalVersionWeights };
     }
     const { FunctionVersion, weights } = state.alias;
-    sendJson(response, 200, {
+    return json(200, {
       FunctionVersion,
       RevisionId: 'now',
       RoutingConfig: Object.keys(weights).length === 0 ? null : { AdditionalVersionWeights: weights },
     });
-  };
-  const url = `http://127.0.0.1:${await listen(server, 0)}`;
-  onTestFinished(() => stop(server));
+  });
+  onTestFinished(close);
   return { env: { AWS_ENDPOINT_URL_LAMBDA: url, AWS_ENDPOINT_URL_CODEDEPLOY: url }, state };
 }

@@ -1,40 +1,36 @@
-import { expect, it, onTestFinished } from 'vitest';
-import { startTokenService } from '../../../bin/local/token-service/server.ts';
+import { expect, it } from 'vitest';
+import { pageUrl, printedVariables, startLocalBroker, tokenServiceUrl } from '../../support/local-broker.ts';
 import { send } from '../../support/requests.ts';
-import { startOperatorWorld } from '../commands/operator-world.ts';
 
-/** What stands in for the schedule, and what lets the services fail: both change what the broker does, unsigned. */
-const CONTROLS: readonly (readonly [path: string, good: number, start: () => Promise<string>])[] = [
-  ['/health-run', 200, async () => (await startOperatorWorld()).shell.TOKEN_BROKER_CONTROL_URL],
-  [
-    '/customer-insights/incident/recover',
-    204,
-    async () => {
-      const { url, close } = await startTokenService({ credentials: { 'customer-insights': [] } });
-      onTestFinished(close);
-      return url;
-    },
-  ],
-];
-
-const SITES = ['cross-site', 'same-site'].map((site) => ({ 'sec-fetch-site': site, 'sec-fetch-mode': 'cors' }));
-
-it.each(CONTROLS)(
-  '%s answers on loopback names with its port alone, and no page of a browser',
-  async (path, good, start) => {
-    const url = await start();
+it('each server of npm start that verifies no signature answers on loopback names with its port, and no page of another site', async () => {
+  const broker = await startLocalBroker();
+  const { TOKEN_BROKER_CONTROL_URL: control = '' } = printedVariables(broker);
+  for (const url of [control, tokenServiceUrl(broker), pageUrl(broker)]) {
     const { port } = new URL(url);
     const ask = async (headers: Readonly<Record<string, string>>) =>
-      (await send({ method: 'POST', url: url + path, headers, body: '{}' })).status;
+      (await send({ method: 'POST', url: `${url}/health-run`, headers, body: '{}' })).status;
 
-    const own = [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`];
-    for (const host of own) expect(await ask({ host }), host).toBe(good);
-    const foreign = ['example.com', `example.com:${port}`, `127.0.0.1.example.com:${port}`, 'localhost', 'localhost:1'];
-    for (const host of foreign) expect(await ask({ host }), host).toBe(421);
-
-    expect(await ask({ origin: url })).toBe(good);
+    const own = [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`, `LOCALHOST:${port}`];
+    for (const host of own) expect([200, 404], host).toContain(await ask({ host }));
+    expect([200, 404]).toContain(await ask({ origin: url }));
+    const foreign = ['example.com', '127.0.0.1.example.com', '127.0.0.2', 'user@localhost', 'localhost.'];
+    for (const host of [...foreign.map((each) => `${each}:${port}`), 'example.com', '127.0.0.1', 'localhost:1'])
+      expect(await ask({ host }), `${url}: ${host}`).toBe(421);
     const origins = ['https://example.com', 'null', 'http://127.0.0.1:1', `http://localhost:${port}`];
-    for (const origin of origins) expect(await ask({ origin }), origin).toBe(403);
-    for (const headers of SITES) expect(await ask(headers)).toBe(403);
-  },
-);
+    for (const origin of [...origins, url.replace('http:', 'https:')]) {
+      expect(await ask({ origin }), `${url}: ${origin}`).toBe(403);
+    }
+    for (const site of ['cross-site', 'same-site']) {
+      expect(await ask({ 'sec-fetch-site': site, 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'script' })).toBe(403);
+      expect(await ask({ 'sec-fetch-site': site, 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' })).toBe(403);
+      const link = { 'sec-fetch-site': site, 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' };
+      expect([200, 404]).toContain(await ask(link));
+    }
+    if (process.platform !== 'linux') continue;
+    const elsewhere = { method: 'GET', url: url.replace('127.0.0.1', '127.0.0.2'), headers: {}, body: '' };
+    await expect(send(elsewhere)).rejects.toThrow('ECONNREFUSED');
+  }
+  expect((await fetch(`${control}/health-run`, { method: 'POST' })).status).toBe(200);
+  expect((await fetch(`${control}/health-run`)).status).toBe(404);
+  expect(await broker.end()).toMatchObject({ exitCode: 0, stderr: '' });
+});

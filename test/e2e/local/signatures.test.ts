@@ -1,8 +1,10 @@
+import { connect } from 'node:net';
 import { DynamoDBClient, ListTablesCommand } from '@aws-sdk/client-dynamodb';
 import { GetSecretValueCommand, ListSecretsCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { PublishCommand, SNSClient } from '@aws-sdk/client-sns';
 import { AssumeRoleCommand, STSClient } from '@aws-sdk/client-sts';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { startLogs } from '../../../bin/local/aws/logs.ts';
 import { send } from '../../support/requests.ts';
 import { sign } from '../../support/signers.ts';
 import { EXAMPLE_KEY, startDynamoDB, startSecretsManager, startSns, startSts } from '../../support/stand-ins.ts';
@@ -15,6 +17,12 @@ const CALLER = { ...EXAMPLE_KEY, accessKeyId: 'AKIDCALLER', mayReadSecrets: fals
 const KEYS = { keys: [READER, CALLER, SESSION] };
 
 type Key = Pick<typeof SESSION, 'accessKeyId' | 'secretAccessKey'> & { readonly sessionToken?: string };
+
+function clientConfig(endpoint: string, credentials: Key, region = 'us-east-1') {
+  return { endpoint, region, maxAttempts: 1, credentials };
+}
+
+type Config = ReturnType<typeof clientConfig>;
 
 /** One call of each service, with what it answers when it lets the caller in. */
 const SERVICES = {
@@ -41,25 +49,19 @@ const SERVICES = {
   },
 };
 
-interface Config {
-  readonly endpoint: string;
-  readonly region: string;
-  readonly maxAttempts: number;
-  readonly credentials: Key;
-}
-
 describe.each(Object.entries(SERVICES))('the stand-in for %s', (service, { start, call, answer }) => {
   const isQuery = service === 'SNS' || service === 'STS';
 
-  async function asked(credentials: Key, region = 'us-east-1') {
+  async function started() {
     const standIn = await start();
     onTestFinished(standIn.close);
-    return call({ endpoint: standIn.url, region, maxAttempts: 1, credentials });
+    return standIn.url;
   }
 
-  it.each([READER, CALLER, SESSION])('lets in what $accessKeyId has signed', async (key) => {
-    expect(await asked(key)).toMatchObject(answer);
-    expect(await asked(key, 'eu-west-1')).toMatchObject(answer);
+  it.each([READER, CALLER, SESSION])('lets in what $accessKeyId has signed, in any region', async (key) => {
+    const url = await started();
+    expect(await call(clientConfig(url, key))).toMatchObject(answer);
+    expect(await call(clientConfig(url, key, 'eu-west-1'))).toMatchObject(answer);
   });
 
   it.each([
@@ -67,35 +69,26 @@ describe.each(Object.entries(SERVICES))('the stand-in for %s', (service, { start
     ['a wrong secret access key', { ...READER, secretAccessKey: 'wrong' }, MISMATCH],
     ['a wrong session token', { ...SESSION, sessionToken: 'other' }, UNKNOWN_KEY],
   ])('refuses what was signed with %s', async (_, key, names) => {
-    await expect(asked(key)).rejects.toMatchObject({
+    await expect(call(clientConfig(await started(), key))).rejects.toMatchObject({
       name: names[isQuery ? 1 : 0],
       $metadata: { httpStatusCode: isQuery ? 403 : 400 },
     });
   });
 
-  it('refuses a header that only looks like a signature, and no header', async () => {
-    const { url, close } = await start();
-    onTestFinished(close);
+  it('refuses a header that only looks like a signature, and no header, and survives a client that hangs up', async () => {
+    const url = await started();
+    connect(Number(new URL(url).port), '127.0.0.1')
+      .on('error', () => undefined)
+      .end('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nhalf');
     const scope = 'Credential=AKIDREADER/20260101/us-east-1/secretsmanager/aws4_request';
-    const forged = { authorization: `AWS4-HMAC-SHA256 ${scope}, SignedHeaders=host, Signature=${'0'.repeat(64)}` };
-    const answers = [{}, { authorization: `AWS4-HMAC-SHA256 ${scope}` }, forged].map(async (headers) => {
+    const forged = `AWS4-HMAC-SHA256 ${scope}, SignedHeaders=host, Signature=${'0'.repeat(64)}`;
+    const sent = [{}, { authorization: `AWS4-HMAC-SHA256 ${scope}` }, { authorization: forged }];
+    const answers = sent.map(async (headers) => {
       const { status, body } = await send({ method: 'POST', url: `${url}/`, headers, body: '{}' });
-      return { status, type: /Missing\w+|Incomplete\w+|Invalid\w+|\w+DoesNotMatch/.exec(body)?.[0] };
+      return `${status} ${/Missing\w+|Incomplete\w+/.exec(body)?.[0]}`;
     });
-
-    expect(await Promise.all(answers)).toEqual(
-      isQuery
-        ? [
-            { status: 403, type: 'MissingAuthenticationToken' },
-            { status: 403, type: 'IncompleteSignature' },
-            { status: 403, type: 'IncompleteSignature' },
-          ]
-        : [
-            { status: 400, type: 'MissingAuthenticationTokenException' },
-            { status: 400, type: 'IncompleteSignatureException' },
-            { status: 400, type: 'IncompleteSignatureException' },
-          ],
-    );
+    const types = ['MissingAuthenticationToken', 'IncompleteSignature', 'IncompleteSignature'];
+    expect(await Promise.all(answers)).toEqual(types.map((type) => (isQuery ? `403 ${type}` : `400 ${type}Exception`)));
   });
 });
 
@@ -103,27 +96,27 @@ const UNKNOWN_KEY = ['UnrecognizedClientException', 'InvalidClientTokenId'] as c
 const MISMATCH = ['InvalidSignatureException', 'SignatureDoesNotMatch'] as const;
 
 describe('the value of a secret', () => {
+  async function startWithSecret() {
+    const standIn = await startSecretsManager(KEYS);
+    onTestFinished(standIn.close);
+    standIn.store.put('acme', 'marked-value');
+    return standIn;
+  }
+
   it('is for a key whose role may read it, and for no other', async () => {
-    const { url, store, close } = await startSecretsManager(KEYS);
-    onTestFinished(close);
-    for (const name of ['token-broker/local/acme', 'token-broker-keys/local/sealing']) {
-      store.create(name).versions.add('v'.repeat(32), { SecretString: 'marked-value' });
-      const read = (credentials: Key) =>
-        new SecretsManagerClient({ endpoint: url, region: 'us-east-1', maxAttempts: 1, credentials }).send(
-          new GetSecretValueCommand({ SecretId: name }),
-        );
-      expect(await read(READER)).toMatchObject({ SecretString: 'marked-value' });
-      await expect(read(CALLER)).rejects.toMatchObject({
-        name: 'AccessDeniedException',
-        message: expect.stringMatching(/role\/example is not authorized to perform: secretsmanager:GetSecretValue$/),
-      });
-    }
+    const { url } = await startWithSecret();
+    const read = (key: Key) =>
+      new SecretsManagerClient(clientConfig(url, key)).send(new GetSecretValueCommand({ SecretId: 'acme' }));
+
+    expect(await read(READER)).toMatchObject({ SecretString: 'marked-value' });
+    await expect(read(CALLER)).rejects.toMatchObject({
+      name: 'AccessDeniedException',
+      message: expect.stringMatching(/role\/example is not authorized to perform: secretsmanager:GetSecretValue$/),
+    });
   });
 
   it('is not given for a signature of another service', async () => {
-    const { url, store, close } = await startSecretsManager(KEYS);
-    onTestFinished(close);
-    store.create('acme').versions.add('v'.repeat(32), { SecretString: 'marked-value' });
+    const { url } = await startWithSecret();
     const headers = { 'content-type': 'application/x-amz-json-1.1', 'x-amz-target': 'secretsmanager.GetSecretValue' };
     const request = { method: 'POST', url: `${url}/`, headers, body: '{"SecretId":"acme"}' };
     const ask = async (service: string) => {
@@ -134,4 +127,26 @@ describe('the value of a secret', () => {
     expect(await ask('secretsmanager')).toMatchObject({ status: 200, body: expect.stringContaining('marked-value') });
     expect(await ask('lambda')).toMatchObject({ status: 400, body: expect.not.stringContaining('marked-value') });
   });
+});
+
+it.each<readonly [operation: string, body: unknown, type: string]>([
+  ['Nothing', {}, 'UnknownOperationException'],
+  ['GetSecretValue', undefined, 'SerializationException'],
+  ['GetSecretValue', ['a-value'], 'ValidationException'],
+  ['GetSecretValue', { SecretId: 'a-value *' }, 'ValidationException'],
+  ['PutSecretValue', { SecretId: 'acme', SecretString: ['a-value'] }, 'ValidationException'],
+  ['FilterLogEvents', { logGroupName: 'broker', filterPattern: 'a-value' }, 'ValidationException'],
+])('%s is refused with what it cannot use, and no value of it is repeated', async (operation, body, type) => {
+  const [service, start] =
+    operation === 'FilterLogEvents'
+      ? (['logs', () => startLogs({ ...KEYS, logGroup: 'broker' })] as const)
+      : (['secretsmanager', () => startSecretsManager(KEYS)] as const);
+  const { url, close } = await start();
+  onTestFinished(close);
+  const headers = { 'content-type': 'application/x-amz-json-1.1', 'x-amz-target': `${service}.${operation}` };
+  const request = { method: 'POST', url: `${url}/`, headers, body: JSON.stringify(body) ?? '' };
+  const signed = await sign('aws4fetch', request, READER, new Date(), { service, region: 'us-east-1' });
+  const answer = await send({ ...request, headers: { ...headers, ...signed } });
+  expect({ status: answer.status, type: JSON.parse(answer.body).__type }).toEqual({ status: 400, type });
+  expect(answer.body).not.toContain('a-value');
 });

@@ -1,20 +1,23 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { createAuditLog } from '../../../functions/aws/log/audit-log.ts';
+import { causeWord } from '../../../functions/aws/calls.ts';
+import { bugPlace, createAuditLog } from '../../../functions/aws/log/audit-log.ts';
 import { type AuditRecord, newTrace } from '../../../functions/broker/audit.ts';
 import { BILLING, START } from '../../support/example.ts';
 
+const PLACE = /^at .*audit-log\.test\.ts:\d+:\d+\)?$/;
+
 const ISSUED: AuditRecord = {
-  requestId: 'request-1',
-  operation: 'token',
-  outcome: 'issued',
-  milliseconds: 12,
-  caller: BILLING,
+  ...{
+    requestId: 'request-1',
+    operation: 'token',
+    outcome: 'issued',
+    milliseconds: 12,
+    caller: BILLING,
+    cache: 'none',
+  },
+  ...{ fingerprint: '0123456789abcdef', credentialVersion: 'version-1', expirySource: 'response' },
   pair: { client: 'acme', service: 'customer-insights' },
-  cache: 'none',
-  fingerprint: '0123456789abcdef',
-  credentialVersion: 'version-1',
-  expirySource: 'response',
   trace: { tokenRequests: 1, warnings: new Set(['secret-stale']) },
 };
 
@@ -51,22 +54,10 @@ const EMF = z.looseObject({
 describe('the audit line', () => {
   it('tells who got what, where it came from and how it went', () => {
     expect(JSON.parse(written(ISSUED))).toMatchObject({
-      environment: 'prod',
-      service: 'customer-insights',
-      outcome: 'issued',
-      requestId: 'request-1',
-      operation: 'token',
-      caller: 'aws:111111111111:billing/run-1',
-      pair: 'acme/customer-insights',
-      cache: 'none',
-      fingerprint: '0123456789abcdef',
-      credentialVersion: 'version-1',
-      expirySource: 'response',
-      warnings: ['secret-stale'],
-      Requests: 1,
-      Duration: 12,
-      CacheHits: 0,
-      TokenRequests: 1,
+      ...{ environment: 'prod', service: 'customer-insights', outcome: 'issued', operation: 'token', cache: 'none' },
+      ...{ requestId: 'request-1', caller: 'aws:111111111111:billing/run-1', pair: 'acme/customer-insights' },
+      ...{ fingerprint: '0123456789abcdef', credentialVersion: 'version-1', expirySource: 'response' },
+      ...{ warnings: ['secret-stale'], Requests: 1, Duration: 12, CacheHits: 0, TokenRequests: 1, SecretStale: 1 },
     });
   });
 
@@ -75,16 +66,9 @@ describe('the audit line', () => {
     ['a denial of an unsigned request', DENIED],
     ['a session with a line break', { ...ISSUED, caller: { ...BILLING, session: 'a\nb\r\u2028c' } }],
     ['a bug whose trace has many lines', { ...DENIED, outcome: 'internal', cause: new Error('a\nb') } as const],
-  ])('is one line of JSON for %s', (_, record) => {
+  ])('is one line of JSON, and a document of the embedded metric format, for %s', (_, record) => {
     expect(written(record)).toMatch(/^\{[^\n\r]*\}\n$/);
-  });
-
-  it.each([
-    ['an issued token', ISSUED],
-    ['a denial of an unsigned request', DENIED],
-  ])('is a document of the embedded metric format for %s', (_, record) => {
     const { _aws, ...members } = EMF.parse(JSON.parse(written(record)));
-
     expect(_aws.Timestamp).toBe(START);
     for (const { Dimensions, Metrics } of _aws.CloudWatchMetrics) {
       for (const dimension of Dimensions.flat()) {
@@ -129,35 +113,81 @@ describe('the audit line', () => {
   });
 });
 
-describe('the cause of a problem', () => {
-  const causeOf = (cause: unknown, outcome: AuditRecord['outcome'] = 'internal') =>
-    JSON.parse(written({ ...DENIED, outcome, cause })).cause;
-
-  it('is shown by name and place, without its message', () => {
-    const cause = new TypeError('marked-secret', { cause: new Error('marked-cause') });
-
-    expect(causeOf(cause)).toEqual({
-      name: 'TypeError',
-      at: expect.arrayContaining([expect.stringMatching(/^at .*audit-log\.test\.ts:\d+:\d+/)]),
-    });
-    expect(written({ ...DENIED, cause })).not.toContain('marked');
-  });
-
-  it('is shown whole when the rules gave it as a word', () => {
-    expect(causeOf('AccessDeniedException', 'secrets-unavailable')).toBe('AccessDeniedException');
-  });
-
-  it.each([[new Error('marked')], [{ token: 'marked' }], [7], [null]])(
-    'is left out when it is something else that the rules gave: %j',
-    (cause) => {
-      expect(causeOf(cause, 'secrets-unavailable')).toBeUndefined();
-    },
-  );
-
-  it.each([['marked-secret'], [{ token: 'marked' }], [['marked']], [7], [null], [undefined]])(
-    'is shown by nothing but its type when what was thrown is no error: %j',
-    (cause) => {
-      expect(causeOf(cause)).toEqual({ name: typeof cause, at: [] });
-    },
-  );
+it.each<[unknown, string | undefined]>([
+  ['AccessDeniedException', 'AccessDeniedException'],
+  ...[new Error('marked'), { token: 'marked' }, 7, null].map((cause): [unknown, undefined] => [cause, undefined]),
+])('the cause of a problem is shown when it is a word that the rules gave: %j', (cause, shown) => {
+  const line = JSON.parse(written({ ...DENIED, outcome: 'secrets-unavailable', cause }));
+  expect(line.cause).toBe(shown);
 });
+
+describe('the word for the cause of a failure', () => {
+  it.each([
+    ['AccessDeniedException', Object.assign(new Error('marked'), { name: 'AccessDeniedException' })],
+    ['ECONNRESET', Object.assign(new Error('marked'), { code: 'ECONNRESET' })],
+    ['TypeError', Object.assign(new TypeError('marked'), { code: 7 })],
+  ])('%s is the word for an error that has it as its code, or else as its name', (word, error) => {
+    expect(causeWord(error)).toBe(word);
+  });
+
+  it.each([
+    ['no error', 'marked'],
+    ['an error whose name is a text', Object.assign(new Error('x'), { name: 'marked: text' })],
+    // The SDK takes the name of an error from the answer.
+    ['a name like a secret', Object.assign(new Error('x'), { name: 'wJalrXUtnFEMIK7MDENGbPxRfiCY' })],
+    ['a name that is a passphrase', Object.assign(new Error('x'), { name: 'correct-horse-battery' })],
+    ['a code that is a client id', Object.assign(new Error('x'), { code: 'acme' })],
+  ])('there is no word for %s', (_, thrown) => {
+    expect(causeWord(thrown)).toBe('unknown');
+  });
+});
+
+describe('the place of a bug', () => {
+  it('is its name and where it was thrown', () => {
+    const place = { name: 'RangeError', at: expect.arrayContaining([expect.stringMatching(PLACE)]) };
+    const cause = new RangeError('marked', { cause: new Error('marked') });
+    expect(bugPlace(cause)).toEqual(place);
+    const line = written({ ...DENIED, outcome: 'internal', cause });
+    expect(JSON.parse(line).cause).toEqual(place);
+    expect(line).not.toContain('marked');
+  });
+
+  it('is not lost on the way through functions without a name that wait', async () => {
+    const places = [async () => stumble(), async () => (await Promise.all([stumble()]))[0]].map((wait) =>
+      (async () => await wait())().catch(bugPlace),
+    );
+    for (const { at } of await Promise.all(places))
+      expect(at[0]).toMatch(/^at stumble \(.*audit-log\.test\.ts:\d+:\d+\)$/);
+  });
+
+  it.each<[string, () => unknown]>([
+    ['a message', () => new Error('marked')],
+    ['a message of several lines', () => new Error('a\nmarked\n  marked')],
+    ['a message that looks like a place', () => new Error('a\n    at marked (file:///marked:1:2)')],
+    ['a message that was taken away', () => Object.assign(new Error('a\n    at marked\nmarked'), { message: '' })],
+    ['a message that was replaced', () => Object.assign(new Error('marked\n    at marked'), { message: 'E' })],
+    ['a name that is no word', () => Object.assign(new Error('x'), { name: 'marked: name' })],
+    ['a name that a machine made', () => Object.assign(new Error('x'), { name: 'm4rKed7Xw2marked' })],
+    ['a code that is no word', () => Object.assign(new Error('x'), { code: 'marked code' })],
+    ['a trace of its own', () => Object.assign(new Error('x'), { stack: 'Error: x\n    at marked' })],
+    ['a trace that is not a text', () => Object.assign(new Error('x'), { stack: ['marked'] })],
+    ['a trace that throws', () => Object.defineProperty(new Error('x'), 'stack', { get: fail })],
+    ['a message that throws', () => Object.defineProperty(new Error('x'), 'message', { get: fail })],
+    ['causes', () => new AggregateError([new Error('marked')], 'marked', { cause: new Error('marked') })],
+    ['members', () => Object.assign(new Error('x'), { $response: { body: 'marked' }, marked: 'marked' })],
+    ['a text', () => 'marked'],
+    ['an object that lies about itself', () => ({ toString: () => 'marked', name: 'marked', stack: 'marked' })],
+    ['a proxy that throws', () => new Proxy({}, { getPrototypeOf: fail, get: fail })],
+  ])('shows nothing of %s', (_, make) => {
+    expect(JSON.stringify(bugPlace(make()))).not.toContain('marked');
+  });
+});
+
+async function stumble(): Promise<ReturnType<typeof bugPlace>> {
+  await Promise.resolve();
+  throw new TypeError('marked');
+}
+
+function fail(): never {
+  throw new Error('marked');
+}

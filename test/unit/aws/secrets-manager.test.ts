@@ -1,193 +1,182 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
 import { inspect } from 'node:util';
-import type { SecretsManagerClientConfig } from '@aws-sdk/client-secrets-manager';
+import { GetSecretValueCommand, type SecretsManagerClientConfig } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { createSecretReader, createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
 import { alterAnswers } from '../../support/altered-answers.ts';
 import type { Fault } from '../../support/aws-faults.ts';
-import { startSecretsManager } from '../../support/stand-ins.ts';
+import { repeatAtOnce, startSecretsManager } from '../../support/stand-ins.ts';
 
 const V1 = '11111111-1111-4111-8111-111111111111';
 const V2 = '22222222-2222-4222-8222-222222222222';
-const BYTES = Buffer.of(0, 255, 1);
 
 describe('reading the secret of a client', () => {
   it('finds the version that has the stage', async () => {
-    const { readSecret, acme } = await start();
+    const { read, acme } = await start();
     acme.versions.add(V2, { SecretString: 'two' });
-
-    const current = await readSecret('acme', 'AWSCURRENT');
-    expect(current).toMatchObject({ outcome: 'found', secret: { versionId: V2, stage: 'AWSCURRENT' } });
-    expect(revealed(current)).toBe('two');
-
-    const previous = await readSecret('acme', 'AWSPREVIOUS');
-    expect(previous).toMatchObject({ outcome: 'found', secret: { versionId: V1, stage: 'AWSPREVIOUS' } });
-    expect(revealed(previous)).toBe('one');
+    for (const [stage, versionId, text] of [
+      ['AWSCURRENT', V2, 'two'],
+      ['AWSPREVIOUS', V1, 'one'],
+    ] as const) {
+      const reading = await read('acme', stage);
+      expect(reading).toMatchObject({ outcome: 'found', secret: { versionId, stage } });
+      expect(reading.outcome === 'found' && reading.secret.text.reveal()).toBe(text);
+    }
   });
 
   it('finds nothing where there is no secret, no version with the stage, or another environment', async () => {
-    const { readSecret, acme, store } = await start();
+    const { read, acme, store } = await start();
     store.create('token-broker/prod/globex').versions.add(V1, { SecretString: 'one' });
     store.create('token-broker/dev/initech');
-    expect(await readSecret('globex', 'AWSCURRENT')).toEqual({ outcome: 'missing' });
-    expect(await readSecret('initech', 'AWSCURRENT')).toEqual({ outcome: 'missing' });
-    expect(await readSecret('acme', 'AWSPENDING')).toEqual({ outcome: 'missing' });
+    for (const client of ['globex', 'initech']) expect(await read(client)).toEqual({ outcome: 'missing' });
+    expect(await read('acme', 'AWSPENDING')).toEqual({ outcome: 'missing' });
     acme.versions.add(V2, { SecretString: 'two' }, ['AWSPENDING']);
-    expect(await readSecret('acme', 'AWSPENDING')).toMatchObject({ outcome: 'found' });
+    expect(await read('acme', 'AWSPENDING')).toMatchObject({ outcome: 'found' });
   });
 
-  it.each(['AWSCURRENT', 'AWSPENDING'] as const)(
-    'says that a secret is marked for deletion, asked for %s',
-    async (stage) => {
-      const { readSecret, acme } = await start();
-      acme.deletion = { goneAt: Date.now() + 60_000 };
-      expect(await readSecret('acme', stage)).toEqual({ outcome: 'deleted' });
-    },
-  );
-
-  it('does not take bytes for text', async () => {
-    const { readSecret, acme } = await start();
+  it('says that a secret is marked for deletion, and does not take bytes for text', async () => {
+    const { read, acme } = await start();
     acme.versions.add(V2, { SecretBinary: 'AP8B' });
-    expect(await readSecret('acme', 'AWSCURRENT')).toEqual({ outcome: 'binary' });
+    expect(await read()).toEqual({ outcome: 'binary' });
+    acme.deletion = { goneAt: Date.now() + 60_000 };
+    expect(await read()).toEqual({ outcome: 'deleted' });
   });
 
   it.each([
-    ['the secret of another client', { Name: 'token-broker/dev/globex' }],
-    ['a secret without a name', { Name: undefined }],
-    ['a version with another stage', { VersionStages: ['AWSPREVIOUS'] }],
-    ['a version without a stage', { VersionStages: undefined }],
-    ['the bytes of another client', { Name: 'token-broker/dev/globex', SecretString: undefined, SecretBinary: BYTES }],
-  ])('takes nothing from an answer with %s', async (_what, members) => {
-    const { readSecret, secretsManager } = await start();
+    ['another secret', { Name: 'token-broker/dev/globex' }],
+    ['another secret', { Name: undefined }],
+    ['another secret', { VersionStages: ['AWSPREVIOUS'] }],
+    ['another secret', { VersionStages: undefined }],
+    ['another secret', { Name: 'token-broker/dev/globex', SecretString: undefined, SecretBinary: Buffer.of(1) }],
+    ['an answer without a value', { SecretString: undefined }],
+    ['an answer without a value', { VersionId: undefined }],
+  ])('takes nothing from %s: %j', async (cause, members) => {
+    const { read, secretsManager } = await start();
     alterAnswers(secretsManager, members);
-    expect(await readSecret('acme', 'AWSCURRENT')).toEqual({ outcome: 'unavailable', cause: 'another secret' });
+    expect(await read()).toEqual({ outcome: 'unavailable', cause });
   });
 
-  it('treats access-denied as final and does not ask again', async () => {
-    const { readSecret, failWith, calls } = await start();
-    failWith('access-denied');
-    expect(await readSecret('acme', 'AWSCURRENT')).toEqual({ outcome: 'denied', cause: 'AccessDeniedException' });
-    expect(calls).toEqual(['GetSecretValue']);
-  });
-
-  it.each([
-    ['key-denied', 'KMSAccessDenied'],
-    ['key-disabled', 'KMSInvalidStateException'],
-    ['decryption-failure', 'DecryptionFailure'],
-  ] satisfies [Fault, string][])('treats %s as an outage: the secret still exists', async (fault, cause) => {
-    const { readSecret, failWith, calls } = await start();
+  it.each<[Fault, 'denied' | 'unavailable', string, number]>([
+    ['access-denied', 'denied', 'AccessDeniedException', 1],
+    // The secret still exists, and may be read.
+    ['key-denied', 'unavailable', 'KMSAccessDenied', 1],
+    ['key-disabled', 'unavailable', 'KMSInvalidStateException', 1],
+    ['decryption-failure', 'unavailable', 'DecryptionFailure', 1],
+    ['throttled', 'unavailable', 'ThrottlingException', 2],
+    ['internal-error', 'unavailable', 'InternalServiceError', 2],
+    ['reset', 'unavailable', 'ECONNRESET', 2],
+    ['garbage', 'unavailable', 'SyntaxError', 2],
+    ['misshapen', 'unavailable', 'another secret', 1],
+    ['hang', 'unavailable', 'OutOfTime', 1],
+    ['stall', 'unavailable', 'OutOfTime', 1],
+  ])('takes %s for %s, in one word that repeats nothing of the answer: %s', async (fault, outcome, cause, times) => {
+    const { read, failWith, calls } = await start(cause === 'OutOfTime' ? { timeoutMs: 20 } : {});
     failWith(fault);
-    expect(await readSecret('acme', 'AWSCURRENT')).toEqual({ outcome: 'unavailable', cause });
-    expect(calls).toEqual(['GetSecretValue']);
+    const reading = await read();
+    expect(reading).toEqual({ outcome, cause });
+    expect(calls).toHaveLength(times);
+    expect(inspect(reading, { depth: null, showHidden: true })).not.toContain('garbage');
+    failWith(undefined);
+    expect(inspect(await read(), { depth: null, showHidden: true })).not.toContain("'one'");
   });
 
-  it.each([
-    ['internal-error', 'InternalServiceError', 2],
-    ['bad-gateway', 'SyntaxError', 2],
-    ['reset', 'ECONNRESET', 2],
-    ['garbage', 'SyntaxError', 2],
-    ['misshapen', 'an answer without a value', 1],
-  ] satisfies [Fault, string, number][])(
-    'takes %s for being down, after at most one repetition',
-    async (fault, cause, times) => {
-      const { readSecret, failWith, calls } = await start();
-      failWith(fault);
-      expect(await readSecret('acme', 'AWSCURRENT')).toEqual({ outcome: 'unavailable', cause });
-      expect(calls).toHaveLength(times);
-    },
-  );
-
-  it.each(['hang', 'stall'] as const)('ends in time when the answer does not: %s', async (fault) => {
-    const { readSecret, failWith, calls } = await start({ timeoutMs: 20 });
-    failWith(fault);
-    expect(await readSecret('acme', 'AWSCURRENT')).toEqual({ outcome: 'unavailable', cause: 'OutOfTime' });
-    expect(calls.length).toBeLessThanOrEqual(2);
-  });
-
-  it('leaves nothing running when it ends', async () => {
-    const { readSecret, failWith, secretsManager } = await start({ timeoutMs: 20 });
-    const send = vi.spyOn(secretsManager, 'send');
-    failWith('hang');
-    await readSecret('acme', 'AWSCURRENT');
-    await expect(send.mock.results[0]?.value).rejects.toThrow('Request aborted');
-  });
-
-  it('ends in time when the credentials of the broker do not come', async () => {
-    const { readSecret, calls } = await start({ timeoutMs: 20, credentials: () => new Promise(() => undefined) });
-    expect(await readSecret('acme', 'AWSCURRENT')).toEqual({ outcome: 'unavailable', cause: 'OutOfTime' });
-    expect(calls).toEqual([]);
-  });
-
-  it('treats throttling as an outage', async () => {
-    const { readSecret, failWith } = await start({ maxAttempts: 1 });
-    failWith('throttled');
-    expect(await readSecret('acme', 'AWSCURRENT')).toEqual({ outcome: 'unavailable', cause: 'ThrottlingException' });
-  });
-
-  it('treats an endpoint where no server listens as down', async () => {
-    const { readSecret, close } = await start();
-    await close();
-    expect(await readSecret('acme', 'AWSCURRENT')).toEqual({ outcome: 'unavailable', cause: 'ECONNREFUSED' });
-  });
-
-  it.each(['internal-error', 'reset'] as const)('survives one call that fails: %s', async (fault) => {
-    const { readSecret, failWith, calls } = await start();
-    failWith(fault, 1);
-    expect(await readSecret('acme', 'AWSCURRENT')).toMatchObject({ outcome: 'found' });
+  it('survives one call that fails', async () => {
+    const { read, failWith, calls } = await start();
+    failWith('internal-error', 1);
+    expect(await read()).toMatchObject({ outcome: 'found' });
     expect(calls).toHaveLength(2);
   });
 
-  it('repeats nothing of an answer that it could not use, nor shows a secret that it found', async () => {
-    const { readSecret, failWith } = await start({ timeoutMs: 20 });
-    const shown = [inspect(await readSecret('acme', 'AWSCURRENT'), { depth: null, showHidden: true })];
-    for (const fault of [
-      'access-denied',
-      'decryption-failure',
-      'throttled',
-      'garbage',
-      'misshapen',
-      'stall',
-      'bad-gateway',
-    ] as const) {
-      failWith(fault);
-      shown.push(inspect(await readSecret('acme', 'AWSCURRENT'), { depth: null, showHidden: true }));
-    }
-    expect(shown.join()).not.toMatch(/garbage|'one'/);
+  it('leaves nothing running when it ends, and ends in time when the credentials of the broker do not come', async () => {
+    const { read, failWith, secretsManager } = await start({ timeoutMs: 20 });
+    const send = vi.spyOn(secretsManager, 'send');
+    failWith('hang');
+    await read();
+    await expect(send.mock.results[0]?.value).rejects.toThrow('Request aborted');
+    const { read: readAlone, calls } = await start({ timeoutMs: 20, credentials: () => new Promise(() => undefined) });
+    expect(await readAlone()).toEqual({ outcome: 'unavailable', cause: 'OutOfTime' });
+    expect(calls).toEqual([]);
   });
+
+  it('treats an endpoint where no server listens as down', async () => {
+    const { read, close } = await start();
+    await close();
+    expect(await read()).toEqual({ outcome: 'unavailable', cause: 'ECONNREFUSED' });
+  });
+
+  /** A reader for the environment `dev`, set up as in Lambda, and a stand-in that holds the secret of `acme`. */
+  async function start({ timeoutMs = 10_000, ...config }: SecretsManagerClientConfig & { timeoutMs?: number } = {}) {
+    repeatAtOnce();
+    const standIn = await startSecretsManager();
+    const acme = standIn.store.create('token-broker/dev/acme');
+    acme.versions.add(V1, { SecretString: 'one' });
+    const secretsManager = connect(standIn.url, config);
+    let closed: Promise<void> | undefined;
+    const close = () => {
+      closed ??= standIn.close();
+      return closed;
+    };
+    onTestFinished(close);
+    const reader = createSecretReader({ environment: 'dev', secretsManager, now: Date.now, timeoutMs });
+    const read = (client = 'acme', stage: Parameters<typeof reader>[1] = 'AWSCURRENT') => reader(client, stage);
+    return { ...standIn, close, acme, secretsManager, read };
+  }
 });
 
-function revealed(reading: Awaited<ReturnType<ReturnType<typeof createSecretReader>>>): string | undefined {
-  return reading.outcome === 'found' ? reading.secret.text.reveal() : undefined;
-}
-
-/**
- * A reader for the environment `dev`, set up as in Lambda, and a stand-in that holds the secret of `acme`. It has the time
- * that a busy machine needs, unless time is what a test is about.
- */
-async function start({ timeoutMs = 10_000, ...config }: SecretsManagerClientConfig & { timeoutMs?: number } = {}) {
-  const standIn = await startSecretsManager();
-  const acme = standIn.store.create('token-broker/dev/acme');
-  acme.versions.add(V1, { SecretString: 'one' });
-
-  vi.stubEnv('AWS_ENDPOINT_URL_SECRETS_MANAGER', standIn.url);
-  vi.stubEnv('AWS_REGION', 'us-east-1');
-  vi.stubEnv('AWS_ACCESS_KEY_ID', 'AKIDEXAMPLE');
-  vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'example');
-  const secretsManager = createSecretsManagerClient(config);
-  let closed: Promise<void> | undefined;
-  const close = () => {
-    closed ??= standIn.close();
-    return closed;
-  };
-  onTestFinished(async () => {
-    secretsManager.destroy();
-    vi.unstubAllEnvs();
-    await close();
+describe('a client for a first call', () => {
+  it('reads an answer that is too long to come in one part', async () => {
+    const SecretString = 'ö'.repeat(500_000);
+    const { read } = await start((response) => response.end(JSON.stringify({ SecretString })));
+    expect((await read()).SecretString === SecretString).toBe(true);
   });
-  return {
-    ...standIn,
-    close,
-    acme,
-    secretsManager,
-    readSecret: createSecretReader({ environment: 'dev', secretsManager, now: Date.now, timeoutMs }),
-  };
+
+  it('fails when an answer breaks off', async () => {
+    const { read } = await start((response) => {
+      response.writeHead(200, { 'content-length': 100 });
+      response.write('{"SecretString":"', () => response.destroy());
+    });
+    await expect(read()).rejects.toMatchObject({ code: 'ECONNRESET' });
+  });
+
+  it('does not log, and uses no connection that was idle for 30 s, as after a freeze', async () => {
+    vi.useFakeTimers({ toFake: ['Date'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { read, client, connections } = await start((response) => response.end('{}'));
+    expect(client.middlewareStack.identify().join()).not.toContain('loggerMiddleware');
+    for (const [idleMs, expected] of Object.entries({ 0: 1, 29999: 1, 30000: 2 })) {
+      vi.setSystemTime(Date.now() + Number(idleMs));
+      await read();
+      expect(connections()).toBe(expected);
+    }
+  });
+
+  async function start(answer: (response: ServerResponse) => unknown) {
+    let connections = 0;
+    const server = createServer((request, response) => request.resume().on('end', () => answer(response)));
+    server.on('connection', () => {
+      connections += 1;
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const address = server.address();
+    const client = connect(`http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`);
+    const read = () => client.send(new GetSecretValueCommand({ SecretId: 'acme' }));
+    return { client, read, connections: () => connections };
+  }
+});
+
+function connect(url: string, config: SecretsManagerClientConfig = {}) {
+  const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' };
+  vi.stubEnv('AWS_ENDPOINT_URL_SECRETS_MANAGER', url);
+  vi.stubEnv('AWS_REGION', 'us-east-1');
+  const client = createSecretsManagerClient({ credentials, ...config });
+  onTestFinished(() => {
+    client.destroy();
+    vi.unstubAllEnvs();
+  });
+  return client;
 }

@@ -5,15 +5,16 @@ import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair/re
 import { Problem } from '../../../functions/broker/problem.ts';
 import { found } from '../../support/broker-world.ts';
 import { exampleService, START } from '../../support/example.ts';
-import { exampleCall } from '../../support/pair-examples.ts';
+import { exampleCall, exampleWait } from '../../support/pair-examples.ts';
 
-const MINUTE_MS = 60_000;
-const { pair, settingsDigest } = exampleCall();
+const call = exampleCall();
+const { pair, settingsDigest } = call;
 const SECRET = { client_id: 'id', secret: 'secret' };
 const MISSING: SecretReading = { outcome: 'missing' };
-const DOWN: SecretReading = { outcome: 'unavailable', cause: 'TimeoutError' };
+const SECRETS_DOWN: SecretReading = { outcome: 'unavailable', cause: 'TimeoutError' };
 const current = found('v2');
 const previous = found('v1', SECRET, 'AWSPREVIOUS');
+const both = [current, previous];
 
 const staged = (candidates: readonly SecretReading[], listing = candidates[0] ?? MISSING): StagedVersions => ({
   name: 'token-broker/test/acme',
@@ -24,19 +25,20 @@ const staged = (candidates: readonly SecretReading[], listing = candidates[0] ??
 const latched = (...versions: string[]): Partial<PairRecord> => ({
   rejected: new Map(versions.map((version) => [version, { count: 1, at: START, fence: 1 }])),
 });
-const held = (key: string, untilMs = 4_001): Partial<PairRecord> => ({
-  held: new Map([[key, { until: START + untilMs, step: 3, problem: { type: 'token-endpoint-error', detail: '404' } }]]),
+const held = (version: string, untilMs = 4_001, digest = settingsDigest): Partial<PairRecord> => ({
+  held: new Map([[`${version}:${digest}`, exampleWait(START + untilMs, 'token-endpoint-error')]]),
 });
 
-function choose(versions: StagedVersions, record: Partial<PairRecord> = {}, now = START, service = exampleService()) {
+function choose(versions: StagedVersions, record: Partial<PairRecord> = {}, now = START, service = call.service) {
   try {
-    return chooseVersion({ pair, service, settingsDigest }, versions, { ...EMPTY_RECORD, ...record }, now);
+    return chooseVersion({ ...call, service }, versions, { ...EMPTY_RECORD, ...record }, now);
   } catch (error) {
     if (error instanceof Problem) return error;
     throw error;
   }
 }
 
+/** The version, or the problem and when to come back. */
 const chosen = (...args: Parameters<typeof choose>) => {
   const choice = choose(...args);
   if (!(choice instanceof Problem)) return choice.version.versionId;
@@ -45,37 +47,17 @@ const chosen = (...args: Parameters<typeof choose>) => {
 
 describe('the version to send', () => {
   it.each<[string, string, Parameters<typeof choose>]>([
-    ['the current one', 'v2', [staged([current, previous])]],
-    ['the previous one while the current one is latched', 'v1', [staged([current, previous]), latched('v2')]],
-    [
-      'the current one when its chance is due',
-      'v2',
-      [staged([current, previous]), latched('v2'), START + 15 * MINUTE_MS],
-    ],
-    ['the current one although the previous one is latched', 'v2', [staged([current, previous]), latched('v1')]],
-    ['none while both are latched', 'credential-rejected', [staged([current, previous]), latched('v1', 'v2')]],
-    ['none when there is no other', 'credential-rejected', [staged([current, MISSING]), latched('v2')]],
-    ['none when the other cannot be read', 'credential-rejected', [staged([current, DOWN]), latched('v2')]],
-    ['none when no other was read', 'credential-rejected', [staged([current]), latched('v2')]],
-    [
-      'the last known one while Secrets Manager is down',
-      'v2',
-      [staged([{ ...current, isStale: true } as SecretReading])],
-    ],
-    [
-      'none while it is held, and never its predecessor',
-      'token-endpoint-error 5',
-      [staged([current, previous]), held(`v2:${settingsDigest}`)],
-    ],
-    ['the current one when its hold is over', 'v2', [staged([current]), held(`v2:${settingsDigest}`, 0)]],
-    ['none one millisecond before', 'token-endpoint-error 1', [staged([current]), held(`v2:${settingsDigest}`, 1)]],
-    ['the current one while another is held', 'v2', [staged([current]), held(`v1:${settingsDigest}`)]],
-    ['the current one while it is held with other settings', 'v2', [staged([current]), held('v2:ffffffffffffffff')]],
-    [
-      'none while the current one is latched and its predecessor held',
-      'token-endpoint-error 5',
-      [staged([current, previous]), { ...latched('v2'), ...held(`v1:${settingsDigest}`) }],
-    ],
+    ['the current one', 'v2', [staged(both)]],
+    ['the previous one while the current one is latched', 'v1', [staged(both), latched('v2')]],
+    ['the current one when its chance is due', 'v2', [staged(both), latched('v2'), START + 15 * 60_000]],
+    ['the current one although the previous one is latched', 'v2', [staged(both), latched('v1')]],
+    ['none while both are latched', 'credential-rejected', [staged(both), latched('v1', 'v2')]],
+    ['none when the other cannot be read', 'credential-rejected', [staged([current, SECRETS_DOWN]), latched('v2')]],
+    ['none while it is held, and never its predecessor', 'token-endpoint-error 5', [staged(both), held('v2')]],
+    ['the current one when its hold is over', 'v2', [staged([current]), held('v2', 0)]],
+    ['none one millisecond before', 'token-endpoint-error 1', [staged([current]), held('v2', 1)]],
+    ['the current one while another is held', 'v2', [staged([current]), held('v1')]],
+    ['the current one while it is held with other settings', 'v2', [staged([current]), held('v2', 9, 'ffff')]],
     ['none when it is malformed', 'credential-malformed', [staged([found('v2', { client_id: 'id' })])]],
   ])('is %s: %s', (_, expected, args) => {
     expect(chosen(...args)).toBe(expected);
@@ -87,17 +69,14 @@ describe('the version to send', () => {
     const choice = choose(staged([found('v2', secret)]), {}, START, service);
 
     if (choice instanceof Problem) throw choice;
-    expect(choice.version).toMatchObject({ versionId: 'v2', stage: 'AWSCURRENT' });
+    expect(choice).toMatchObject({ version: { versionId: 'v2' }, holdKey: `v2:${settingsDigest}` });
     expect(choice.credential.authorization.reveal()).toBe(`Basic ${btoa('i%3Ad:a+b')}`);
-    expect(choice.holdKey).toBe(`v2:${settingsDigest}`);
   });
 
   it('that a check asks for is named with its stage when it cannot be read', () => {
+    const detail = expect.stringContaining('AWSPENDING');
     const versions = { ...staged([MISSING], current), stage: 'AWSPENDING' } as const;
-    expect(choose(versions)).toMatchObject({
-      type: 'credential-missing',
-      detail: expect.stringContaining('AWSPENDING'),
-    });
+    expect(choose(versions)).toMatchObject({ type: 'credential-missing', detail });
   });
 });
 
@@ -105,27 +84,21 @@ describe('the services that AWSCURRENT names', () => {
   const naming = (services: unknown) => found('v2', { ...SECRET, services });
 
   it.each<[string, string, StagedVersions]>([
-    ['decide: a service that is named receives it', 'v2', staged([naming([pair.service])])],
-    ['decide: a service that is not named receives nothing', 'credential-missing', staged([naming(['other'])])],
+    ['decide: one that is named receives the credential', 'v2', staged([naming([pair.service])])],
+    ['decide: one that is not named receives nothing', 'credential-missing', staged([naming(['other'])])],
     ['decide: none is no service', 'credential-missing', staged([naming({})])],
     ['decide also for AWSPREVIOUS, which names none', 'credential-missing', staged([previous], naming(['other']))],
     ['decide for AWSPREVIOUS, which may be sent', 'v1', staged([previous], naming([pair.service]))],
-    ['do not matter while they cannot be read', 'v1', staged([previous], DOWN)],
-    [
-      'do not matter when they are malformed: parsing the version says so',
-      'credential-malformed',
-      staged([naming('some')]),
-    ],
+    ['do not matter while they cannot be read', 'v1', staged([previous], SECRETS_DOWN)],
+    ['do not matter when they are malformed', 'credential-malformed', staged([naming('some')])],
   ])('%s: %s', (_, expected, versions) => {
     expect(chosen(versions)).toBe(expected);
   });
 
   it('are told to the operator who has to add one', () => {
-    expect(goneProblem(staged([naming([])]), pair)).toMatchObject({
-      type: 'credential-missing',
-      detail:
-        'The secret "token-broker/test/acme" does not name the service customer-insights. An operator must add it to "services" if acme has a credential for it.',
-    });
+    const detail =
+      'The secret "token-broker/test/acme" does not name the service customer-insights. An operator must add it to "services" if acme has a credential for it.';
+    expect(goneProblem(staged([naming([])]), pair)).toMatchObject({ type: 'credential-missing', detail });
   });
 });
 
@@ -134,12 +107,10 @@ it.each<[string, string | undefined, SecretReading]>([
   ['deleted', 'credential-missing', { outcome: 'deleted' }],
   ['denied', 'secrets-unavailable', { outcome: 'denied', cause: 'no' }],
   ['binary', undefined, { outcome: 'binary' }],
-  ['out of reach', undefined, DOWN],
+  ['out of reach', undefined, SECRETS_DOWN],
   ['there', undefined, current],
-  ['no JSON', undefined, found('v2', 'text')],
 ])('a client whose AWSCURRENT is %s has a credential, or the problem %s', (_, type, listing) => {
   const gone = goneProblem(staged([previous], listing), pair);
   expect(gone?.type).toBe(type);
-  if (listing.outcome === 'missing')
-    expect(gone?.detail).toContain('"token-broker/test/acme" has a version AWSCURRENT');
+  if (listing === MISSING) expect(gone?.detail).toContain('"token-broker/test/acme" (AWSCURRENT)');
 });

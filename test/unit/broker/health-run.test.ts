@@ -1,74 +1,162 @@
 import { describe, expect, it } from 'vitest';
 import type { ProbeAnswer } from '../../../functions/broker/health/evaluate.ts';
-import { pairsOf, probeAccess } from '../../../functions/broker/health/run.ts';
-import { type Pair, pairKey } from '../../../functions/broker/pair/pair.ts';
-import type { Finding } from '../../../functions/contract.ts';
-import { START } from '../../support/example.ts';
-import { createHealthWorld, except, SERVICE } from '../../support/health-world.ts';
-import { seededRandom } from '../../support/seeded-random.ts';
-import { VirtualClock } from '../../support/virtual-clock.ts';
+import { pairsOf } from '../../../functions/broker/health/run.ts';
+import { pairKey } from '../../../functions/broker/pair/pair.ts';
+import { clientsNamed, createHealthWorld, DENIED, except, SERVICE } from '../../support/health-world.ts';
 
-describe('a run', () => {
-  it('records every answer, and how long it took', async () => {
-    const { run, recorded } = createHealthWorld({
-      clients: [{ client: 'acme' }],
-      answer: (_, count) => (count === 1 ? { failure: 'timeout', afterMs: 700 } : { finding: 'disabled', afterMs: 30 }),
+const MINUTE = 60_000;
+
+describe('the pace of a run', () => {
+  it.each([
+    ['a thousand pairs on slow services', 1_000, 2_900, 60 * MINUTE, 10 * MINUTE],
+    ['a few pairs', 4, 100, 60 * MINUTE, 5_000],
+    ['many, well before the next run begins', 1_000, 100, 4 * MINUTE, 3.5 * MINUTE],
+  ])('is fast enough for %s', async (_what, count, afterMs, intervalMs, limitMs) => {
+    const { run } = createHealthWorld({ clients: clientsNamed(count), intervalMs, answer: () => ({ afterMs }) });
+    const { checked, milliseconds } = await run();
+    expect(checked).toHaveLength(count);
+    expect(milliseconds).toBeLessThan(limitMs);
+  });
+
+  it('spreads the checks evenly over eight minutes', async () => {
+    const { run, checks } = createHealthWorld({ clients: clientsNamed(1_000) });
+    await run();
+    const counts = [...Map.groupBy(checks, ({ at }) => Math.floor((at - (checks[0]?.at ?? 0)) / MINUTE)).values()];
+    expect(counts).toHaveLength(8);
+    for (const { length } of counts) expect(Math.abs(length - 125)).toBeLessThanOrEqual(5);
+  });
+
+  it('has at most five checks under way, and catches up evenly after a standstill, not in a burst', async () => {
+    const { run, checks } = createHealthWorld({
+      clients: clientsNamed(1_000),
+      answer: (_, count) => ({ afterMs: count <= 5 ? 19_000 : 10 }),
     });
     await run();
-    const pair = { client: 'acme', service: SERVICE };
-    expect(recorded).toMatchObject([
-      { pair, answer: { kind: 'failed', failure: 'timeout' }, milliseconds: 700 },
-      { pair, answer: { kind: 'checked', finding: 'disabled' }, milliseconds: 30 },
-    ]);
+    const gaps = checks.slice(6).map(({ at }, index) => at - (checks[index + 5]?.at ?? 0));
+    expect(Math.min(...gaps)).toBeGreaterThan(400);
+    expect(Math.max(...checks.map(({ atOnce }) => atOnce))).toBe(5);
   });
 
-  it('names the services that answered hardly any check, in each run in which it is so', async () => {
-    const { run, world } = createHealthWorld({
-      services: ['down', 'up'],
-      answer: ({ service }) => (service === 'down' ? 'unreachable' : 'accepted'),
+  it('takes the pairs in another order each time', async () => {
+    const { run, checks } = createHealthWorld();
+    await run();
+    await run();
+    const keys = checks.map(({ pair }) => pairKey(pair));
+    expect(keys.slice(0, 10)).not.toEqual(keys.slice(10));
+    expect(keys.slice(0, 10).toSorted()).toEqual(keys.slice(10).toSorted());
+  });
+});
+
+describe('a run whose time is up', () => {
+  it('ends before its deadline, waits for no check beyond it, and names what it did not reach', async () => {
+    const { run } = createHealthWorld({
+      clients: clientsNamed(1_000),
+      timeoutMs: 3 * MINUTE,
+      answer: (_, count) => ({ afterMs: count % 30 === 0 ? 60 * MINUTE : 4_000 }),
     });
-    expect((await run()).incidents).toEqual(['down']);
-    expect((await run()).incidents).toEqual(['down']);
-    world.answer = () => 'accepted';
-    expect((await run()).incidents).toEqual([]);
+    const { checked, missed, milliseconds } = await run();
+    expect(milliseconds).toBeLessThan(3 * MINUTE - 10_000);
+    expect(checked.length).toBeGreaterThan(100);
+    expect(missed.some(({ reason }) => reason === 'out-of-time')).toBe(true);
+    expect(new Set([...checked, ...missed].map(({ pair }) => pairKey(pair))).size).toBe(1_000);
   });
 
-  it('tells how many clients there are, and which tags name an unknown service', async () => {
-    const { run } = createHealthWorld({ clients: [{ client: 'acme', services: 'none-such' }, { client: 'globex' }] });
-    const { clients, unknown, checked } = await run();
-    expect(clients).toBe(2);
-    expect(unknown.map(pairKey)).toEqual(['acme/none-such']);
-    expect(checked.map(({ pair }) => pairKey(pair))).toEqual([`globex/${SERVICE}`]);
+  it('does not blame the broker for a check that it cut short', async () => {
+    const answer = () => ({ afterMs: 60 * MINUTE });
+    const { run, checks } = createHealthWorld({ timeoutMs: MINUTE, clients: clientsNamed(1), answer });
+    expect(await run()).toMatchObject({ missed: [{ reason: 'out-of-time' }], subjects: [] });
+    expect(checks).toHaveLength(2);
   });
 
-  it('that is short has three fifths of its time for the checks', async () => {
-    const { run } = createHealthWorld({ timeoutMs: 10_000, answer: () => ({ finding: 'accepted', afterMs: 60_000 }) });
-    expect((await run()).milliseconds).toBe(6_000);
+  it.each([0, 10_000])('has three fifths of a short time for the checks: %i ms', async (timeoutMs) => {
+    const { run, checks } = createHealthWorld({ timeoutMs, answer: () => ({ afterMs: MINUTE }) });
+    expect(await run()).toMatchObject({ checked: [], missed: { length: 10 }, milliseconds: timeoutMs * 0.6 });
+    expect(checks.length).toBeLessThanOrEqual(5);
+  });
+});
+
+describe('a service that does not answer', () => {
+  it('is only sampled after ten in a row', async () => {
+    const { run } = createHealthWorld({
+      services: ['down', 'up'],
+      clients: clientsNamed(500),
+      answer: ({ service }) => (service === 'down' ? { finding: 'unreachable', afterMs: 8_000 } : 'accepted'),
+    });
+    const { checked, missed, milliseconds } = await run();
+    const { down = [], up = [] } = Object.groupBy(checked, ({ pair }) => (pair.service === 'up' ? 'up' : 'down'));
+    // Ten and those under way with them, then one of ten.
+    expect(down.length).toBeGreaterThanOrEqual(59);
+    expect(down.length).toBeLessThanOrEqual(64);
+    expect(missed).toHaveLength(500 - down.length);
+    expect(new Set(missed.map(({ reason }) => reason))).toEqual(new Set(['sampled']));
+    expect(up).toHaveLength(500);
+    expect(milliseconds).toBeLessThan(10 * MINUTE);
+  });
+
+  it('is checked completely from the first answer on', async () => {
+    const { run, world } = createHealthWorld({ clients: clientsNamed(300) });
+    world.answer = (_, count) => (count <= 20 ? 'unreachable' : 'accepted');
+    expect((await run()).checked.length).toBeGreaterThan(190);
+  });
+
+  it('is not taken for answering because callers got tokens of it earlier, or because secrets are missing', async () => {
+    const traffic = { finding: 'accepted', provenBy: 'traffic' } as const;
+    const missing = { finding: 'secret-missing', provenBy: 'secret' } as const;
+    const { run, world } = createHealthWorld({ clients: clientsNamed(300) });
+    world.answer = (_, count) => [traffic, missing][count % 3] ?? 'unreachable';
+    expect((await run()).missed.length).toBeGreaterThan(200);
+  });
+});
+
+describe('a broker that does not answer', () => {
+  it.each([
+    ['once more', 'aws-throttled', 1, 2, []],
+    ['no third time', 'secrets-unavailable', 9, 2, [{ reason: 'failed', failure: 'secrets-unavailable' }]],
+    ['not again when it will not help', 'access-denied', 9, 1, [{ reason: 'failed', failure: 'access-denied' }]],
+  ])('is asked about a pair %s', async (_what, failure, failing, asked, missed) => {
+    const { run, recorded } = createHealthWorld({
+      clients: clientsNamed(1),
+      answer: (_, count) => (count <= failing ? { failure } : 'accepted'),
+    });
+    expect(await run()).toMatchObject({ missed });
+    // Every answer is recorded, and how long it took.
+    const pair = { client: 'client-0', service: SERVICE };
+    expect(recorded).toMatchObject(Array(asked).fill({ pair, milliseconds: 100 }));
+  });
+
+  it('is only sampled after ten in a row', async () => {
+    const answer = () => ({ failure: 'timeout' });
+    const { run, checks } = createHealthWorld({ clients: clientsNamed(1_000), answer });
+    expect(await run()).toMatchObject({ missed: { length: 1_000 } });
+    expect(checks.length).toBeLessThan(250);
   });
 });
 
 describe('a pair that the memory knows and the list shows no more', () => {
-  const gone = (finding: 'rejected' | 'secret-missing') => except({ [`acme/${SERVICE}`]: finding });
   const createWorld = async () => {
-    const health = createHealthWorld({ clients: [{ client: 'acme' }], answer: gone('rejected') });
+    const answer = except({ [`acme/${SERVICE}`]: 'rejected' });
+    const health = createHealthWorld({ clients: [{ client: 'acme' }], answer });
     await health.run();
     health.world.clients = [{ client: 'globex' }];
     return health;
   };
 
-  it('is checked, so that the broker can take its token out of use, and forgotten without a message', async () => {
-    const { run, world, checks } = await createWorld();
-    world.answer = gone('secret-missing');
-    const { checked, subjects } = await run();
-    expect(checked.map(({ pair, finding }) => `${pairKey(pair)} ${finding}`)).toEqual([
-      `acme/${SERVICE} secret-missing`,
-      `globex/${SERVICE} accepted`,
-    ]);
-    expect(subjects).toEqual([]);
-    const before = checks.length;
-    expect((await run()).subjects).toEqual([]);
-    expect(checks.slice(before).map(({ pair }) => pair.client)).toEqual(['globex']);
-  });
+  it.each(['secret-missing', 'disabled'] as const)(
+    'is checked, so that its token is taken out of use, and when it is %s forgotten without a message',
+    async (finding) => {
+      const { run, world, checks } = await createWorld();
+      world.answer = except({ [`acme/${SERVICE}`]: finding });
+      const { checked, subjects } = await run();
+      expect(checked.map((one) => `${one.pair.client} ${one.finding}`).toSorted()).toEqual([
+        `acme ${finding}`,
+        'globex accepted',
+      ]);
+      expect(subjects).toEqual([]);
+      expect((await run()).subjects).toEqual([]);
+      expect(checks.at(-1)?.pair.client).toBe('globex');
+      expect(checks).toHaveLength(4);
+    },
+  );
 
   it('is still told about where it is not gone', async () => {
     const { run, world } = await createWorld();
@@ -81,79 +169,32 @@ describe('a pair that the memory knows and the list shows no more', () => {
     memories.fail(1);
     expect((await run()).checked.map(({ pair }) => pair.client)).toEqual(['globex']);
   });
-
-  it('is no reason to go on after a bug', async () => {
-    const { start, clock, memories } = await createWorld();
-    const bug = new TypeError('a bug');
-    const reading = clock.run(start({ ...memories.store, read: () => Promise.reject(bug) }));
-    await expect(reading).rejects.toBe(bug);
-  });
 });
 
 const CONFIGURED = ['customer-insights', 'merchant-payment-cleansing'];
 
-describe('the pairs of the listed clients', () => {
-  it.each<[string | undefined, readonly string[], readonly string[]]>([
-    [undefined, CONFIGURED, []],
-    ['customer-insights', ['customer-insights'], []],
-    ['  customer-insights   customer-insights ', ['customer-insights'], []],
-    ['customer-insights no-such-service', ['customer-insights'], ['no-such-service']],
-    ['Customer-Insights', [], ['Customer-Insights']],
-    ['', [], []],
-  ])('takes the tag %j for the services of a client', (services, pairs, unknown) => {
-    expect(pairsOf([{ client: 'acme', services }], CONFIGURED)).toEqual({
-      pairs: pairs.map((service) => ({ client: 'acme', service })),
-      unknown: unknown.map((service) => ({ client: 'acme', service })),
-    });
-  });
+it.each<[string | undefined, readonly string[], readonly string[]]>([
+  [undefined, CONFIGURED, []],
+  ['  customer-insights   customer-insights ', ['customer-insights'], []],
+  ['customer-insights no-such-service', ['customer-insights'], ['no-such-service']],
+  ['', [], []],
+])('the tag %j names the services of a client', async (services, pairs, unknown) => {
+  const of = (names: readonly string[]) => names.map((service) => ({ client: 'acme', service }));
+  const clients = [{ client: 'acme', services }];
+  expect(pairsOf(clients, CONFIGURED)).toEqual({ pairs: of(pairs), unknown: of(unknown) });
+  const { run } = createHealthWorld({ clients, services: CONFIGURED });
+  expect(await run()).toMatchObject({ clients: 1, unknown: of(unknown), checked: { length: pairs.length } });
 });
-
-const CLIENTS = ['acme', 'acme-2', 'acme.old', 'globex', 'initech', 'umbrella', 'Wayne'];
-
-describe.each([1, 2, 3, 4, 5])('whichever checks end first (%i)', (seed) => {
-  it('gives the pairs by client, and those of a client by service', async () => {
-    const { checked, missed } = await runWithDelays(seed, ({ client }) =>
-      client.startsWith('acme') ? { failure: 'timeout' } : { finding: 'rejected' },
-    );
-    expect(checked.map(({ pair }) => pairKey(pair))).toEqual(
-      ['Wayne', 'globex', 'initech', 'umbrella'].flatMap((client) => [`${client}/one`, `${client}/two`]),
-    );
-    expect(missed.map(({ pair }) => pairKey(pair))).toEqual(
-      ['acme', 'acme-2', 'acme.old'].flatMap((client) => [`${client}/one`, `${client}/two`]),
-    );
-  });
-
-  it('counts what failed in the same sentence', async () => {
-    const { detail } = await runWithDelays(
-      seed,
-      (pair) => ({ failure: pairKey(pair) === 'acme/two' ? 'timeout' : 'internal' }),
-      ['acme', 'globex'],
-    );
-    expect(detail).toBe('No check brought a finding: internal (3), timeout (1).');
-  });
-});
-
-const DENIED: ProbeAnswer = { condition: 'denied', said: 'access-denied' };
 
 describe('the role that must be refused', () => {
-  it('is tried in each run, on a pair that there is, and says nothing while it is refused', async () => {
-    const { world, run, probed } = createHealthWorld();
-    expect((await run()).subjects).toEqual([]);
-    expect((await run()).subjects).toEqual([]);
-    expect(probed).toHaveLength(2);
-    for (const { client } of probed) expect(world.clients.map((listed) => listed.client)).toContain(client);
-  });
-
-  it('is tried on one pair as well as on another', async () => {
+  it('is tried in each run, on one pair as well as on another, and says nothing while it is refused', async () => {
     const { run, probed } = createHealthWorld();
-    for (let runs = 0; runs < 20; runs += 1) await run();
-    expect(new Set(probed.map(({ client }) => client)).size).toBeGreaterThan(5);
-  });
-
-  it('is tried although there is no client', async () => {
-    const { run, probed } = createHealthWorld({ clients: [] });
-    expect(await run()).toMatchObject({ probe: DENIED });
-    expect(probed).toEqual([{ client: 'no-such-client', service: 'customer-insights' }]);
+    for (let runs = 0; runs < 20; runs += 1) expect((await run()).subjects).toEqual([]);
+    expect(probed).toHaveLength(20);
+    expect(new Set(probed.map(({ pair }) => pair.client)).size).toBeGreaterThan(5);
+    const none = createHealthWorld({ clients: [] });
+    expect(await none.run()).toMatchObject({ probe: DENIED });
+    expect(none.probed).toMatchObject([{ pair: { client: 'no-such-client', service: SERVICE } }]);
   });
 
   it('causes a message when it is not refused, one when it is again, and none in between', async () => {
@@ -170,21 +211,21 @@ describe('the role that must be refused', () => {
 
   it('is tried again when an attempt proves nothing', async () => {
     const { world, run } = createHealthWorld();
-    const answers: ProbeAnswer[] = [
-      { condition: 'unproven', said: 'timeout' },
-      { condition: 'unproven', said: 'timeout' },
-    ];
+    const answers: ProbeAnswer[] = [{ condition: 'unproven', said: 'timeout' }];
     world.probe = () => answers.shift() ?? DENIED;
     expect(await run()).toMatchObject({ probe: DENIED, subjects: [] });
   });
 
-  it('causes a message when no attempt proves anything', async () => {
-    const { world, run, probed } = createHealthWorld();
+  it.each([
+    ['three times, of twenty seconds each', 720_000, [20_000, 20_000, 20_000]],
+    ['only while there would be time after the next pause', 15_000, [9_000, 4_000]],
+  ])('causes a message when no attempt proves anything: it is tried %s', async (_what, timeoutMs, timeouts) => {
+    const { world, run, probed } = createHealthWorld({ timeoutMs });
     world.probe = () => ({ condition: 'unproven', said: 'aws-forbidden' });
     expect((await run()).subjects).toEqual([
       '[token-broker dev] not proven that roles without an access rule are refused',
     ]);
-    expect(probed).toHaveLength(3);
+    expect(probed.map((attempt) => attempt.timeoutMs)).toEqual(timeouts);
   });
 
   it('causes a message when it was not refused, although the broker has no findings', async () => {
@@ -196,38 +237,3 @@ describe('the role that must be refused', () => {
     ]);
   });
 });
-
-describe('the time of the tries', () => {
-  it.each([
-    ['is twenty seconds, and five in between', 100_000, [20_000, 20_000, 20_000]],
-    ['is what is left', 15_000, [15_000, 10_000, 5_000]],
-    ['ends them where no time would be left after the next pause', 10_000, [10_000, 5_000]],
-    ['leaves a millisecond to a run that has none', 0, [1]],
-  ])('%s', async (_what, timeMs, expected) => {
-    const clock = new VirtualClock(START);
-    const timeouts: number[] = [];
-    const askAsProbe = async (_pair: unknown, timeoutMs: number): Promise<ProbeAnswer> => {
-      timeouts.push(timeoutMs);
-      return { condition: 'unproven', said: 'timeout' };
-    };
-    const pair = { client: 'acme', service: 'customer-insights' };
-    await clock.run(probeAccess(pair, START + timeMs, { ...clock, askAsProbe }));
-    expect(timeouts).toEqual(expected);
-  });
-});
-
-/** A run in which every check takes its own time. */
-async function runWithDelays(
-  seed: number,
-  answer: (pair: Pair) => { readonly finding: Finding } | { readonly failure: string },
-  clients: readonly string[] = CLIENTS,
-) {
-  const random = seededRandom(seed);
-  const { run, messages } = createHealthWorld({
-    services: ['two', 'one'],
-    clients: clients.map((client) => ({ client })),
-    answer: (pair) => ({ ...answer(pair), afterMs: Math.floor(random() * 5_000) }),
-  });
-  const result = await run();
-  return { ...result, detail: messages[0]?.text.split('\n\n')[1] };
-}

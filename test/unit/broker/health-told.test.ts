@@ -1,16 +1,22 @@
 import { describe, expect, it } from 'vitest';
-import type { CheckedPair } from '../../../functions/broker/health/check-pairs.ts';
 import { NotificationFailure, type NotificationMemories } from '../../../functions/broker/health/notify.ts';
-import { clientsNamed, createHealthWorld, except, SERVICE } from '../../support/health-world.ts';
+import { FINDINGS, type Finding } from '../../../functions/contract.ts';
+import { START } from '../../support/example.ts';
+import { clientsNamed, createHealthWorld, except, found, MESSAGE_MS, SERVICE } from '../../support/health-world.ts';
 
-const ACME = { client: 'acme', service: SERVICE };
+const ACME = `acme/${SERVICE}`;
+const MINUTE = 60_000;
 const about = (finding: string, client = 'acme') => `[token-broker dev] ${finding}: ${client} on ${SERVICE}`;
+const rejected = (count: number) => clientsNamed(count).map(({ client }) => found(client, 'rejected'));
+const fail = (error: Error = new NotificationFailure('notifier-down')) => {
+  throw error;
+};
 
 /** Ten clients and acme, which is the one that changes. */
 function createWorld(...[changes = {}]: Parameters<typeof createHealthWorld>) {
   const health = createHealthWorld({ clients: [...clientsNamed(10), { client: 'acme' }], ...changes });
   const acmeIs = (answer: Parameters<typeof except>[0][string]) => {
-    health.world.answer = except({ [`acme/${SERVICE}`]: answer });
+    health.world.answer = except({ [ACME]: answer });
   };
   return { ...health, acmeIs };
 }
@@ -18,36 +24,21 @@ function createWorld(...[changes = {}]: Parameters<typeof createHealthWorld>) {
 describe('what operators are told', () => {
   it('is nothing as long as everything is accepted', async () => {
     const { run, memories } = createWorld();
-    expect((await run()).subjects).toEqual([]);
-    expect((await run()).subjects).toEqual([]);
-    expect(memories.writes).toEqual([]);
+    expect([(await run()).subjects, (await run()).subjects, memories.writes()]).toEqual([[], [], 0]);
   });
 
-  it('is that one client is rejected, once in a hundred runs, and that it is accepted again', async () => {
-    const { run, acmeIs, messages } = createWorld();
-    await run();
-    acmeIs('rejected');
-    for (let runs = 0; runs < 100; runs += 1) await run();
-    expect(messages.map(({ subject }) => subject)).toEqual([about('rejected')]);
-    expect(messages[0]?.text).toMatch(/ client retry acme --environment dev\n$/);
-    acmeIs('accepted');
-    expect((await run()).subjects).toEqual([about('accepted')]);
-    expect((await run()).subjects).toEqual([]);
-  });
-
-  it.each([
-    'rejected',
-    'throttled',
-    'unreachable',
-    'misconfigured',
-    'secret-missing',
-    'secret-malformed',
-    'disabled',
-  ] as const)('is that a pair is %s the first time that it is seen', async (finding) => {
-    const { run, acmeIs } = createWorld();
-    acmeIs(finding);
-    expect((await run()).subjects).toEqual([about(finding)]);
-  });
+  it.each(FINDINGS.filter((finding) => finding !== 'accepted'))(
+    'is that a pair is %s, once in twenty runs, and that it is accepted again',
+    async (finding) => {
+      const { run, acmeIs, messages } = createWorld();
+      await run();
+      acmeIs(finding);
+      for (let runs = 0; runs < 20; runs += 1) await run();
+      expect(messages.map(({ subject }) => subject)).toEqual([about(finding)]);
+      acmeIs('accepted');
+      expect([(await run()).subjects, (await run()).subjects]).toEqual([[about('accepted')], []]);
+    },
+  );
 
   it('is nothing about a pair that this run did not reach', async () => {
     const { run, acmeIs, world } = createWorld();
@@ -59,18 +50,94 @@ describe('what operators are told', () => {
     expect((await run()).subjects).toEqual([]);
   });
 
-  it('is that a tag names a service that is not configured, once', async () => {
-    const { run, world, checks } = createWorld();
-    world.clients = [{ client: 'acme', services: `no-such-service ${SERVICE} no-such-service` }];
-    const { subjects } = await run();
-    expect(subjects).toEqual(['[token-broker dev] service-unknown: acme on no-such-service']);
-    expect((await run()).subjects).toEqual([]);
-    expect(checks.map(({ pair }) => pair)).toEqual([ACME, ACME]);
-    const { clients } = world;
-    world.clients = [{ client: 'acme', services: SERVICE }];
-    expect((await run()).subjects).toEqual([]);
-    world.clients = clients;
-    expect((await run()).subjects).toEqual(subjects);
+  it.each([
+    ['rejected', 'v1', 'v2', 1],
+    ['rejected', 'v1', 'v1', 0],
+    ['secret-malformed', 'v1', 'v2', 1],
+    // A look that could not tell the version says nothing about another one.
+    ['rejected', undefined, 'v2', 0],
+    ['rejected', 'v1', undefined, 0],
+    ['misconfigured', 'v1', 'v2', 0],
+  ] as const)('of a pair that is %s as %s and then as %s, is news so often: %i', async (finding, one, two, sent) => {
+    const { tell } = createHealthWorld();
+    await tell([found('acme', finding, START, { version: one })]);
+    expect(await tell([found('acme', finding, START + 1, { version: two })])).toMatchObject({ sent });
+  });
+});
+
+describe('what is remembered', () => {
+  it('of something good is forgotten after fifteen minutes, when every run is over that may have looked before', async () => {
+    const { tell, memories, clock } = createHealthWorld();
+    await tell([found('acme', 'rejected', START - 1)]);
+    await tell([found('acme', 'accepted', START)]);
+    await clock.advance(START + 15 * MINUTE - clock.now());
+    await tell([]);
+    expect([...memories.entries().keys()]).toEqual([ACME]);
+    await clock.advance(1);
+    await tell([]);
+    expect([...memories.entries().keys()]).toEqual([]);
+  });
+
+  it('is no finding that is older', async () => {
+    const { tell, memories } = createHealthWorld();
+    const look = async (finding: Finding, at: number) => (await tell([found('acme', finding, START + at)])).subjects;
+    expect(await look('rejected', 4)).toEqual([about('rejected')]);
+    // Of something bad is remembered since when it is so, and when it was last seen.
+    await look('rejected', 10);
+    expect(memories.entries().get(ACME)).toMatchObject({ since: START + 4, at: START + 10, version: 'v1' });
+    expect([await look('accepted', 5), await look('accepted', 10)]).toEqual([[], []]);
+    expect(await look('accepted', 20)).toEqual([about('accepted')]);
+    expect(await look('rejected', 15)).toEqual([]);
+  });
+
+  it('is no more than there is room for, and no message is out that is not remembered', async () => {
+    const { tell, memories } = createHealthWorld();
+    expect(await tell(rejected(2_000))).toMatchObject({ sent: 1_500, unsent: 500 });
+    expect(await tell(rejected(2_000))).toMatchObject({ sent: 0, unsent: 500 });
+    expect(memories.entries().size).toBe(1_500);
+    const changed = found('client-7', 'disabled', START + 1);
+    expect(await tell([found('new', 'disabled'), changed])).toMatchObject({ sent: 1, unsent: 1 });
+  });
+
+  it('is written after each five messages', async () => {
+    const { tell, memories } = createHealthWorld();
+    expect(await tell(rejected(12))).toMatchObject({ sent: 12, unsent: 0, failures: [] });
+    expect(memories.writes()).toBe(3);
+    await tell([]);
+    expect(memories.writes()).toBe(3);
+  });
+
+  it('is read again when another revision is there, and what is out is not sent again', async () => {
+    const { tell, memories, messages } = createHealthWorld();
+    const entries = new Map([[`other/${SERVICE}`, { condition: 'rejected', since: 0, at: 0 } as const]]);
+    let isOvertaken = false;
+    const write: NotificationMemories['write'] = async (service, memory) => {
+      if (!isOvertaken) await memories.store.write(service, { ...memory, entries });
+      isOvertaken = true;
+      return memories.store.write(service, memory);
+    };
+    expect(await tell(rejected(7), { store: { ...memories.store, write } })).toMatchObject({ sent: 7, unsent: 0 });
+    expect([messages.length, memories.entries().size]).toEqual([7, 8]);
+  });
+
+  it('and always overtaken is given up, and the next notification sends what is not remembered', async () => {
+    const { tell, memories, messages } = createHealthWorld();
+    const store = { ...memories.store, write: async () => false };
+    expect(await tell(rejected(1), { store })).toMatchObject({ sent: 1, unsent: 0, failures: ['memory-in-use'] });
+    expect(await tell(rejected(1))).toMatchObject({ sent: 1 });
+    expect(messages).toHaveLength(2);
+  });
+
+  it('lets nothing out while it cannot be read, until it is back', async () => {
+    const { run, acmeIs, memories } = createWorld();
+    acmeIs('rejected');
+    memories.fail(100);
+    expect(await run()).toMatchObject({
+      subjects: [],
+      reported: { failures: expect.arrayContaining(['memory-unavailable']) },
+    });
+    memories.fail(0);
+    expect((await run()).subjects).toEqual([about('rejected')]);
   });
 });
 
@@ -78,148 +145,51 @@ describe('a message that does not get out', () => {
   it('is sent by the next run, once', async () => {
     const { run, acmeIs, world } = createWorld();
     acmeIs('rejected');
-    world.notify = () => {
-      throw new NotificationFailure('notifier-down');
-    };
+    world.notify = () => fail();
     expect(await run()).toMatchObject({ subjects: [], reported: { sent: 0, unsent: 1, failures: ['notifier-down'] } });
     world.notify = () => undefined;
     expect(await run()).toMatchObject({ subjects: [about('rejected')], reported: { sent: 1, unsent: 0 } });
     expect((await run()).subjects).toEqual([]);
   });
 
-  it('keeps no other from getting out, and is told apart from them', async () => {
-    const { run, world } = createWorld({ clients: clientsNamed(30), answer: () => 'rejected' });
+  it('keeps no other from getting out', async () => {
+    const { tell, world } = createHealthWorld();
     const lost = new Set([about('rejected', 'client-3'), about('rejected', 'client-17')]);
-    world.notify = ({ subject }) => {
-      if (lost.has(subject)) throw new NotificationFailure('notifier-down');
-    };
-    expect((await run()).reported).toMatchObject({ sent: 28, unsent: 2 });
+    world.notify = ({ subject }) => void (lost.has(subject) && fail());
+    expect(await tell(rejected(30))).toMatchObject({ sent: 28, unsent: 2 });
     world.notify = () => undefined;
-    expect(new Set((await run()).subjects)).toEqual(lost);
+    expect(new Set((await tell(rejected(30))).subjects)).toEqual(lost);
   });
 
-  it('costs the run no more than one batch of tries when nothing gets out', async () => {
-    const { run, world } = createWorld({ clients: clientsNamed(30), answer: () => 'rejected' });
-    let tries = 0;
-    world.notify = () => {
-      tries += 1;
-      throw new NotificationFailure('notifier-down');
-    };
-    expect((await run()).reported).toMatchObject({ sent: 0, unsent: 30 });
-    expect(tries).toBe(5);
-  });
-});
-
-describe('a memory that fails', () => {
-  it('lets nothing out while it cannot be read, until it is back', async () => {
-    const { run, acmeIs, memories } = createWorld();
-    acmeIs('rejected');
-    memories.fail(100);
-    const { subjects, reported } = await run();
-    expect(subjects).toEqual([]);
-    expect(reported.failures).toContain('memory-unavailable');
-    memories.fail(0);
-    expect((await run()).subjects).toEqual([about('rejected')]);
+  it('costs no more than five tries when nothing gets out', async () => {
+    const { tell } = createHealthWorld({ notify: () => fail() });
+    expect(await tell(rejected(30))).toMatchObject({ sent: 0, unsent: 30, failures: { length: 5 } });
   });
 
-  it('holds no more than it has room for, and no message is out that it does not hold', async () => {
-    const clients = clientsNamed(2_000);
-    const checked = clients.map(({ client }) => checkedPair({ client, service: SERVICE }, 'rejected', 0));
-    const { newNotify, clock, messages, memories } = createHealthWorld();
-    const report = () => clock.run(newNotify()(seen(checked), clock.now() + 600_000));
-    expect(await report()).toMatchObject({ sent: 1_500, unsent: 500 });
-    expect(await report()).toMatchObject({ sent: 0, unsent: 500 });
-    expect(messages).toHaveLength(1_500);
-    expect(memories.items.get(SERVICE)?.entries.size).toBe(1_500);
+  it.each([
+    ['nothing begins at its end', 0, 0],
+    ['no further five begin at its end', 2 * MESSAGE_MS, 10],
+  ])('is left to the next notification for want of time: %s', async (_what, timeMs, sent) => {
+    const { tell } = createHealthWorld();
+    expect(await tell(rejected(12), { timeMs })).toMatchObject({ sent, unsent: 12 - sent, failures: [] });
+    expect(await tell(rejected(12))).toMatchObject({ sent: 12 - sent, unsent: 0 });
   });
 
-  it('is told what has changed about a pair that it holds, although it has no more room', async () => {
-    const checked = clientsNamed(1_500).map(({ client }) => checkedPair({ client, service: SERVICE }, 'rejected', 0));
-    const { newNotify, clock, messages } = createHealthWorld();
-    const report = (pairs: readonly CheckedPair[]) => clock.run(newNotify()(seen(pairs), clock.now() + 600_000));
-    await report(checked);
-    const [one, ...others] = clientsNamed(1_501).map(({ client }) => client);
-    const changed = checkedPair({ client: `${one}`, service: SERVICE }, 'disabled', 1);
-    const fresh = checkedPair({ client: `${others.at(-1)}`, service: SERVICE }, 'disabled', 1);
-    expect(await report([fresh, changed])).toMatchObject({ sent: 1, unsent: 1 });
-    expect(messages.at(-1)?.subject).toBe(about('disabled', `${one}`));
+  it('is not what a bug is taken for', async () => {
+    const notify = () => fail(new TypeError('a bug'));
+    await expect(createHealthWorld({ notify }).tell(rejected(1))).rejects.toThrow('a bug');
   });
 });
 
-describe('two runs at once', () => {
-  it.each([0, 1, 19, 25, 60, 5_000])('send every message, and each at most twice, %i ms apart', async (lagMs) => {
-    const { start, clock, world, messages } = createWorld({ clients: clientsNamed(40) });
-    world.answer = ({ client }) => (client.endsWith('3') ? 'rejected' : 'accepted');
-    const second = clock.sleep(lagMs).then(() => start());
-    await clock.run(Promise.all([start(), second]));
-    const counts = Map.groupBy(messages, ({ subject }) => subject);
-    expect([...counts.keys()].toSorted()).toEqual(
-      ['client-13', 'client-23', 'client-3', 'client-33'].map((client) => about('rejected', client)),
-    );
-    // A message takes 20 ms to send: after that the memory of the first run says that it is out.
-    for (const [, sent] of counts) expect(sent.length).toBeLessThanOrEqual(lagMs > 20 ? 1 : 2);
+it.each([0, 1, 19, 25, 5_000])('two runs send every message, and each at most twice, %i ms apart', async (lagMs) => {
+  const { start, clock, messages } = createWorld({
+    clients: clientsNamed(40),
+    answer: ({ client }) => (client.endsWith('3') ? 'rejected' : 'accepted'),
   });
-
-  it('lose no message when one of them dies before it has written its memory', async () => {
-    const { start, clock, acmeIs, memories, messages } = createWorld();
-    acmeIs('rejected');
-    const dying: NotificationMemories = { ...memories.store, write: () => new Promise(() => undefined) };
-    void start(dying);
-    await clock.run(start());
-    expect(messages.map(({ subject }) => subject)).toContain(about('rejected'));
-    expect(memories.items.get(SERVICE)?.entries.size).toBeGreaterThan(0);
-  });
-
-  it('do not take a finding back for one that is older', async () => {
-    const { newNotify, clock, messages } = createHealthWorld();
-    const report = (finding: 'accepted' | 'rejected', at: number) =>
-      clock.run(newNotify()(seen([checkedPair(ACME, finding, at)]), clock.now() + 60_000));
-    const start = clock.now();
-    await report('rejected', start + 4);
-    await report('rejected', start + 10);
-    await report('accepted', start + 5);
-    expect(messages.map(({ subject }) => subject)).toEqual([about('rejected')]);
-    await report('accepted', start + 20);
-    await report('rejected', start + 15);
-    expect(messages.map(({ subject }) => subject)).toEqual([about('rejected'), about('accepted')]);
-  });
+  const second = clock.sleep(lagMs).then(() => start());
+  await clock.run(Promise.all([start(), second]));
+  const counts = Map.groupBy(messages, ({ subject }) => subject);
+  expect(new Set(counts.keys())).toEqual(new Set([3, 13, 23, 33].map((n) => about('rejected', `client-${n}`))));
+  // After a message is sent, the memory of the first run says that it is out.
+  for (const [, sent] of counts) expect(sent.length).toBeLessThanOrEqual(lagMs > MESSAGE_MS ? 1 : 2);
 });
-
-describe('a look at a few pairs', () => {
-  it('shares the memory of the runs, begins and ends no incident, and says nothing about silence during one', async () => {
-    const { world, run, newNotify, clock, messages } = createHealthWorld();
-    const look = async (finding: 'accepted' | 'rejected' | 'unreachable', client = 'client-1') => {
-      const before = messages.length;
-      const checked = [checkedPair({ client, service: SERVICE }, finding, clock.now())];
-      await clock.run(newNotify()(seen(checked), clock.now() + 60_000));
-      return messages.slice(before).map(({ subject }) => subject);
-    };
-    expect(await look('rejected')).toEqual([about('rejected', 'client-1')]);
-    world.answer = except({ [`client-1/${SERVICE}`]: 'rejected' });
-    expect((await run()).subjects).toEqual([]);
-    world.answer = () => 'unreachable';
-    expect((await run()).subjects).toHaveLength(1);
-    expect(await look('unreachable')).toEqual([]);
-    expect(await look('accepted')).toEqual([about('accepted', 'client-1')]);
-    expect((await run()).subjects).toEqual([]);
-  });
-});
-
-it('does not forget what an event told of a client that the list does not show yet', async () => {
-  const { world, start, run, newNotify, clock, messages } = createHealthWorld();
-  const checked = [checkedPair(ACME, 'rejected', clock.now())];
-  await clock.run(newNotify()(seen(checked), clock.now() + 60_000));
-  world.answer = except({ [`acme/${SERVICE}`]: 'rejected' });
-  await clock.run(start());
-  world.clients = [...world.clients, { client: 'acme' }];
-  await run();
-  expect(messages.map(({ subject }) => subject)).toEqual([about('rejected')]);
-});
-
-function seen(checked: readonly CheckedPair[]) {
-  return { kind: 'client', service: SERVICE, checked } as const;
-}
-
-function checkedPair(pair: CheckedPair['pair'], finding: CheckedPair['finding'], at: number): CheckedPair {
-  return { pair, finding, provenBy: 'request', version: 'v1', checkedAt: at, at };
-}

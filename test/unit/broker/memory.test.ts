@@ -15,54 +15,34 @@ function setUp() {
 
 describe('what an environment remembers of a pair', () => {
   it.each([
-    ['at the very start of its reading', 0, RECORD],
-    ['up to a minute after its reading began', MINUTE_MS - 1, RECORD],
-    ['no longer than a minute', MINUTE_MS, undefined],
-    ['not after the clock was set back', -1, undefined],
-  ])('is trusted %s', (_, laterMs, trusted) => {
+    ['at the very start of its reading', START, 0, RECORD],
+    ['up to a minute after its reading began', START, MINUTE_MS - 1, RECORD],
+    ['no longer than a minute', START, MINUTE_MS, undefined],
+    ['not after the clock was set back', START, -1, undefined],
+    ['never when it was decided alone, but known', undefined, 0, undefined],
+  ])('is trusted %s', (_, readAt, laterMs, trusted) => {
     const { clock, memory } = setUp();
-    memory.remember(PAIR, RECORD, START);
+    memory.remember(PAIR, EMPTY_RECORD, START);
+    memory.remember(PAIR, RECORD, readAt);
     clock.now += laterMs;
 
-    expect(memory.trusted(PAIR)).toBe(trusted);
-    expect(memory.last(PAIR)).toBe(RECORD);
-  });
-
-  it('is never trusted when it was decided alone, but known', () => {
-    const { memory } = setUp();
-    memory.remember(PAIR, EMPTY_RECORD, START);
-    memory.rememberAlone(PAIR, RECORD);
-
-    expect(memory.trusted(PAIR)).toBeUndefined();
-    expect(memory.last(PAIR)).toBe(RECORD);
-  });
-
-  it('is of the last thousand pairs', () => {
-    const { memory } = setUp();
-    for (let n = 0; n <= 1_000; n += 1) memory.remember({ ...PAIR, client: `client-${n}` }, RECORD, START);
-
-    expect(memory.last({ ...PAIR, client: 'client-0' })).toBe(EMPTY_RECORD);
-    expect(memory.last({ ...PAIR, client: 'client-1' })).toBe(RECORD);
+    expect([memory.trusted(PAIR), memory.last(PAIR)]).toEqual([trusted, RECORD]);
   });
 });
 
 describe('a shared record whose token cannot be opened', () => {
   const closed: PairRecord = { ...EMPTY_RECORD, fence: 9, closedUntil: 1, disabled: true };
+  const withOwn = { ...closed, token: RECORD.token };
+  const open = { ...closed, closedUntil: 0 };
   const END = START + 60 * MINUTE_MS;
 
   it.each([
-    ['gets the token of this environment', closed, START, { ...closed, token: RECORD.token }],
-    ['gets it as long as it is issued', closed, END - 30_001, { ...closed, token: RECORD.token }],
+    ['gets the own token as long as that is issued', closed, END - 30_001, withOwn],
     ['gets none that is about to lapse', closed, END - 30_000, closed],
-    [
-      'gets none where it can be opened or holds none',
-      { ...closed, closedUntil: 0 },
-      START,
-      { ...closed, closedUntil: 0 },
-    ],
+    ['gets none where it can be opened or holds none', open, START, open],
   ])('%s', (_, record, now, expected) => {
     const { clock, memory } = setUp();
-    memory.rememberAlone(PAIR, RECORD);
+    memory.remember(PAIR, RECORD);
     clock.now = now;
 
     expect(memory.withOwn(PAIR, record)).toEqual(expected);
@@ -70,29 +50,23 @@ describe('a shared record whose token cannot be opened', () => {
 });
 
 describe('a rejection that the table could not be told', () => {
-  const rejectedIn = (memory: PairMemory, record = RECORD) => [...memory.withOwn(PAIR, record).rejected];
+  const untold = { count: 1, at: START, fence: -1 };
+  const older = { count: 2, at: START - 1, fence: 3 };
+  const later = { count: 2, at: START, fence: 3 };
 
   it.each([
-    ['counts once for 15 minutes', 15 * MINUTE_MS - 1, [['v1', { count: 1, at: START, fence: -1 }]]],
-    ['counts no longer after 15 minutes', 15 * MINUTE_MS, []],
-  ])('%s', (_, laterMs, rejected) => {
+    ['counts once for 15 minutes', 15 * MINUTE_MS - 1, [], [untold]],
+    ['counts no longer after 15 minutes', 15 * MINUTE_MS, [], []],
+    ['counts beside an older one that the table knows', 0, [older], [untold]],
+    ['does not count beside a later one that the table knows', 0, [later], [later]],
+  ])('%s', (_, laterMs, known, expected) => {
     const { clock, memory } = setUp();
     memory.rememberUntold(PAIR, 'v1');
     clock.now += laterMs;
+    const record = { ...RECORD, rejected: new Map(known.map((latch) => ['v1', latch])) };
 
-    expect(rejectedIn(memory)).toEqual(rejected);
+    expect([...memory.withOwn(PAIR, record).rejected.values()]).toEqual(expected);
     expect(memory.withOwn({ ...PAIR, client: 'globex' }, RECORD).rejected.size).toBe(0);
-  });
-
-  it.each([
-    ['counts beside an older one that the table knows', -1, { count: 1, at: START, fence: -1 }],
-    ['does not count beside a later one that the table knows', 0, { count: 2, at: START, fence: 3 }],
-  ])('%s', (_, laterMs, known) => {
-    const { memory } = setUp();
-    memory.rememberUntold(PAIR, 'v1');
-    const rejected = new Map([['v1', { count: 2, at: START + laterMs, fence: 3 }]]);
-
-    expect(rejectedIn(memory, { ...RECORD, rejected })).toEqual([['v1', known]]);
   });
 
   it('stays when the record is read again, and is of the last eight versions', () => {
@@ -100,6 +74,7 @@ describe('a rejection that the table could not be told', () => {
     for (let n = 0; n <= 8; n += 1) memory.rememberUntold(PAIR, `v${n}`);
     memory.remember(PAIR, RECORD, START);
 
-    expect(rejectedIn(memory).map(([version]) => version)).toEqual(['v1', 'v2', 'v3', 'v4', 'v5', 'v6', 'v7', 'v8']);
+    const versions = [...memory.withOwn(PAIR, RECORD).rejected.keys()];
+    expect(versions).toEqual(['v1', 'v2', 'v3', 'v4', 'v5', 'v6', 'v7', 'v8']);
   });
 });

@@ -5,152 +5,115 @@ import { EMPTY_RECORD, type PairRecord, type StoredToken } from '../../../functi
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import type { Service } from '../../../functions/broker/service.ts';
 import { createTokenRenewer } from '../../../functions/broker/token-request/renew-token.ts';
-import { SendFailure, type SendFailureKind } from '../../../functions/broker/token-request/send.ts';
-import {
-  createTokenRequester,
-  type RequestToken,
-  type TokenExchange,
-} from '../../../functions/broker/token-request/token-request.ts';
+import { type Send, SendFailure, type SendFailureKind } from '../../../functions/broker/token-request/send.ts';
+import { createTokenRequester } from '../../../functions/broker/token-request/token-request.ts';
 import { exchange, ISSUE_REQUEST } from '../../support/broker-world.ts';
 import { exampleService, START } from '../../support/example.ts';
 import { exampleToken } from '../../support/pair-examples.ts';
 
 const SECOND_MS = 1_000;
 const LATENCY_MS = 400;
-const VERSION = {
-  versionId: 'v2',
-  stage: 'AWSCURRENT' as const,
-  text: new Redacted('{"client_id":"id","secret":"password"}'),
-};
+const { pair } = ISSUE_REQUEST;
 
 interface Changes {
-  readonly answer?: TokenExchange | Error;
+  readonly status?: number;
+  readonly members?: object;
+  readonly send?: Send;
+  readonly latencyMs?: number;
   readonly record?: Partial<PairRecord>;
   readonly forced?: boolean;
   readonly service?: Partial<Service>;
 }
 
-async function renew(changes: Changes = {}) {
-  const { answer = tokenAnswer('new', 600) } = changes;
-  const sent: unknown[] = [];
-  const requestToken: RequestToken = async (_, { clientId, secret }, deadline) => {
-    sent.push([clientId.reveal(), secret.reveal(), deadline]);
-    if (answer instanceof Error) throw answer;
-    return { ...answer, requestStartedAt: START - LATENCY_MS, receivedAt: START };
-  };
-  const { result, trace } = await renewWith(requestToken, () => START, changes);
-  return { result, trace, sent };
-}
-
-async function renewWith(requestToken: RequestToken, now: () => number, changes: Omit<Changes, 'answer'> = {}) {
+/** One renewal with version v2, whose service answers by default with the token `new` for ten minutes. */
+async function renew({
+  status = 200,
+  members = tokenFor('new', 600),
+  latencyMs = LATENCY_MS,
+  ...changes
+}: Changes = {}) {
+  let now = START;
   const service = exampleService(changes.service);
-  const { pair } = ISSUE_REQUEST;
   const trace = newTrace();
+  const send: Send = async (...request) => {
+    now += latencyMs;
+    return changes.send?.(...request) ?? exchange(status, members).response;
+  };
   const renewToken = createTokenRenewer({
-    requestToken,
+    requestToken: createTokenRequester({ send, now: () => now, sleep: () => Promise.resolve(), random: () => 0 }),
     fingerprint: (token) => `name of ${token}`,
     random: () => 0.5,
-    now,
+    now: () => now,
   });
-  const result = await renewToken({
+  const text = new Redacted('{"client_id":"id","secret":"password"}');
+  const renewal = await renewToken({
     pair,
     service,
-    version: VERSION,
-    credential: parseCredential(VERSION.text, pair.service, service.basicEncoding),
+    version: { versionId: 'v2', stage: 'AWSCURRENT', text },
+    credential: parseCredential(text, pair.service, service.basicEncoding),
     record: { ...EMPTY_RECORD, ...changes.record },
     forced: changes.forced ?? false,
     deadline: START + 5_000,
     trace,
   });
-  return { result, trace };
+  return { renewal, trace };
 }
 
-function tokenAnswer(token: string, seconds?: number): TokenExchange {
-  return exchange(200, { access_token: token, expires_in: seconds });
+function tokenFor(token: string, seconds?: number) {
+  return { access_token: token, expires_in: seconds };
 }
 
 /** The token that there is to publish. */
-async function renewal(changes: Changes): Promise<StoredToken> {
-  const { result } = await renew(changes);
-  return result.outcome === 'token' ? result.token : expect.fail(`the outcome is ${result.outcome}`);
+async function renewed(changes: Changes = {}): Promise<StoredToken> {
+  const { renewal } = await renew(changes);
+  return renewal.outcome === 'token' ? renewal.token : expect.fail(`the outcome is ${renewal.outcome}`);
 }
 
 describe('a token request', () => {
   it('brings a token whose life counts from the start of the request', async () => {
-    const issuedAt = START - LATENCY_MS;
-    expect(await renewal({})).toMatchObject({
+    expect(await renewed()).toMatchObject({
       fingerprint: 'name of new',
       credentialVersion: 'v2',
-      issuedAt,
-      expiresAt: issuedAt + 600 * SECOND_MS,
+      issuedAt: START,
+      expiresAt: START + 600 * SECOND_MS,
       lifetimeSeenMs: 600 * SECOND_MS,
       // The last fifth.
-      refreshAt: issuedAt + 480 * SECOND_MS,
+      refreshAt: START + 480 * SECOND_MS,
       sameTokenAgain: false,
     });
   });
 
-  it('sends the credential until the deadline, and notes what that took', async () => {
-    const { sent, trace } = await renew();
-    expect(sent).toEqual([['id', 'password', START + 5_000]]);
-    expect(trace).toMatchObject({ tokenRequests: 1 });
-  });
-
-  it('that is rejected says so, with a warning', async () => {
-    const { result, trace } = await renew({ answer: exchange(401, {}) });
-    expect(result).toMatchObject({ outcome: 'rejected' });
-    expect([...trace.warnings]).toEqual(['rejected']);
+  it('that is rejected says so, with a warning, and is counted', async () => {
+    const { renewal, trace } = await renew({ status: 401 });
+    expect(renewal).toMatchObject({ outcome: 'rejected' });
+    expect(trace).toEqual({ tokenRequests: 1, warnings: new Set(['rejected']) });
   });
 
   it.each<[SendFailureKind, string, string]>([
     ['too-large', 'held', 'token-response-unusable'],
-    ['encoded', 'held', 'token-response-unusable'],
     ['connect', 'failed', 'token-endpoint-unavailable'],
-    ['tls', 'failed', 'token-endpoint-unavailable'],
-    ['stale-socket', 'failed', 'token-endpoint-unavailable'],
-    ['broken', 'failed', 'token-endpoint-unavailable'],
     ['timeout', 'failed', 'token-endpoint-timeout'],
     ['malformed', 'failed', 'token-endpoint-error'],
   ])('that gets no complete answer, "%s", is %s', async (kind, outcome, type) => {
-    const { result } = await renewWith(
-      requesterOf(() => Promise.reject(new SendFailure(kind, 'CODE'))),
-      () => START,
-    );
-    expect(result).toMatchObject({ outcome, problem: { type } });
+    const { renewal } = await renew({ send: () => Promise.reject(new SendFailure(kind, 'CODE')) });
+    expect(renewal).toMatchObject({ outcome, problem: { type } });
   });
 
   it('lets a defect of the broker through', async () => {
-    await expect(renew({ answer: new TypeError('a bug') })).rejects.toThrow('a bug');
+    await expect(renew({ send: () => Promise.reject(new TypeError('a bug')) })).rejects.toThrow('a bug');
   });
 });
 
 describe('an environment that is frozen for 20 minutes while it waits', () => {
-  const FREEZE_MS = 20 * 60_000;
-
-  /** What came of an answer that is read when the environment goes on. */
-  async function afterFreeze(status: number, members: unknown, changes: Omit<Changes, 'answer'> = {}) {
-    let now = START;
-    const send = async () => {
-      now += FREEZE_MS;
-      return exchange(status, members).response;
-    };
-    const { result } = await renewWith(
-      requesterOf(send, () => now),
-      () => now,
-      changes,
-    );
-    return result;
-  }
+  const latencyMs = 20 * 60_000;
 
   it.each([
-    ['has expired', { access_token: 'late', expires_in: 600 }],
-    ['has expired by what is assumed', { access_token: 'late' }],
-    ['is too short to be issued', { access_token: 'late', expires_in: FREEZE_MS / SECOND_MS + 10 }],
+    ['has expired', tokenFor('late', 600)],
+    ['has expired by what is assumed', tokenFor('late')],
+    ['is too short to be issued', tokenFor('late', latencyMs / SECOND_MS + 10)],
   ])('has met a time-out when the token %s', async (_, members) => {
-    expect(await afterFreeze(200, members)).toMatchObject({
-      outcome: 'failed',
-      problem: { type: 'token-endpoint-timeout' },
-    });
+    const problem = { type: 'token-endpoint-timeout' };
+    expect((await renew({ members, latencyMs })).renewal).toMatchObject({ outcome: 'failed', problem });
   });
 
   it.each([
@@ -158,62 +121,43 @@ describe('an environment that is frozen for 20 minutes while it waits', () => {
     [404, 'held'],
     [503, 'failed'],
   ])('believes a %i, which does not age', async (status, outcome) => {
-    const result = await afterFreeze(status, {});
-    expect(result.outcome).toBe(outcome);
-    expect(result).not.toMatchObject({ problem: { type: 'token-endpoint-timeout' } });
+    const { renewal } = await renew({ status, members: {}, latencyMs });
+    expect(renewal.outcome).toBe(outcome);
+    expect(renewal).not.toMatchObject({ problem: { type: 'token-endpoint-timeout' } });
   });
 });
 
 describe('a token that the service hands out again', () => {
   const life = { expiresAt: START + 100 * SECOND_MS, lifetimeSeenMs: 3_600 * SECOND_MS };
   const record = { token: exampleToken({ fingerprint: 'name of same', ...life }) };
+  const same = { record, members: tokenFor('same', 100) };
 
-  it('keeps its windows, however little time it has left', async () => {
-    const token = await renewal({ record, answer: tokenAnswer('same', 100) });
-    expect(token.lifetimeSeenMs).toBe(3_600 * SECOND_MS);
+  it('keeps its windows, however little time it has left, and can still be refused', async () => {
+    const token = await renewed(same);
+    expect(token).toMatchObject({ lifetimeSeenMs: 3_600 * SECOND_MS, sameTokenAgain: false });
     expect(token.expiresAt - token.refreshAt).toBe(720 * SECOND_MS);
   });
 
   it('is not worth refusing again once it has been refused in vain', async () => {
-    const { trace } = await renew({ record, answer: tokenAnswer('same', 100), forced: true });
+    const { trace } = await renew({ ...same, forced: true });
     expect([...trace.warnings]).toEqual(['same-token-again']);
-    const token = await renewal({ record, answer: tokenAnswer('same', 100), forced: true });
+    const token = await renewed({ ...same, forced: true });
     expect(token.sameTokenAgain).toBe(true);
 
-    const later = await renewal({ record: { ...record, token }, answer: tokenAnswer('same', 90) });
-    expect(later.sameTokenAgain).toBe(true);
-    const other = await renewal({ record: { token } });
-    expect(other).toMatchObject({ sameTokenAgain: false, lifetimeSeenMs: 600 * SECOND_MS });
-  });
-
-  it('can still be refused when it was only refreshed', async () => {
-    const token = await renewal({ record, answer: tokenAnswer('same', 100) });
-    expect(token.sameTokenAgain).toBe(false);
+    expect(await renewed({ ...same, record: { token } })).toMatchObject({ sameTokenAgain: true });
+    expect(await renewed({ record: { token } })).toMatchObject({
+      sameTokenAgain: false,
+      lifetimeSeenMs: 600 * SECOND_MS,
+    });
   });
 
   it('within its hard margin is a problem until it has lapsed', async () => {
-    const { result } = await renew({ record, answer: tokenAnswer('same', 30) });
-    expect(result).toMatchObject({
+    const detail = expect.stringContaining('ends in 30 s, too soon');
+    const problem = { type: 'token-endpoint-unavailable', detail, retryAfterSeconds: 30 };
+    expect((await renew({ record, members: tokenFor('same', 30) })).renewal).toMatchObject({
       outcome: 'failed',
-      problem: {
-        type: 'token-endpoint-unavailable',
-        detail: expect.stringContaining('ends in 30 s, too soon'),
-        retryAfterSeconds: 30,
-      },
+      problem,
     });
-    expect((await renew({ answer: tokenAnswer('unknown', 30) })).result.outcome).toBe('token');
+    expect((await renew({ members: tokenFor('unknown', 30) })).renewal.outcome).toBe('token');
   });
 });
-
-it('assumes the life time that the settings say, also after a refusal', async () => {
-  const token = exampleToken({ expirySource: 'assumed', expiresAt: START + 300 * SECOND_MS });
-  const changes = { answer: tokenAnswer('new'), record: { token }, forced: true };
-  const expiresAt = START - LATENCY_MS + 300 * SECOND_MS;
-  expect(await renewal(changes)).toMatchObject({ expirySource: 'assumed', expiresAt });
-  const other = await renewal({ ...changes, service: { assumedLifetimeSeconds: 60 } });
-  expect(other.expiresAt).toBe(START - LATENCY_MS + 60 * SECOND_MS);
-});
-
-function requesterOf(send: Parameters<typeof createTokenRequester>[0]['send'], now = () => START): RequestToken {
-  return createTokenRequester({ send, now, sleep: () => Promise.resolve(), random: () => 0 });
-}

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { SecretReading } from '../../../functions/broker/credential/secret.ts';
-import { createSecretCache } from '../../../functions/broker/credential/secret.ts';
-import type { SecretStage } from '../../../functions/contract.ts';
+import { createSecretCache, type SecretReading, secretProblem } from '../../../functions/broker/credential/secret.ts';
+import { type SecretStage, secretName } from '../../../functions/contract.ts';
 import { found } from '../../support/broker-world.ts';
 import { START } from '../../support/example.ts';
 
@@ -30,13 +29,13 @@ function setUp() {
 }
 
 describe('a secret', () => {
-  it.each<[string, SecretReading, number]>([
-    ['that was found is trusted for five minutes', found('v1'), 5 * MINUTE_MS],
-    ['that is missing is trusted to be so for five seconds', { outcome: 'missing' }, 5 * SECOND_MS],
-    ['that is deleted is trusted to be so for five seconds', { outcome: 'deleted' }, 5 * SECOND_MS],
-    ['that may not be read is trusted to be so for five seconds', { outcome: 'denied', cause: 'no' }, 5 * SECOND_MS],
-    ['that is binary is trusted to be so for five seconds', { outcome: 'binary' }, 5 * SECOND_MS],
-  ])('%s', async (_, reading, trustMs) => {
+  it.each<[SecretReading, number]>([
+    [found('v1'), 5 * MINUTE_MS],
+    [{ outcome: 'missing' }, 5 * SECOND_MS],
+    [{ outcome: 'deleted' }, 5 * SECOND_MS],
+    [{ outcome: 'denied', cause: 'no' }, 5 * SECOND_MS],
+    [{ outcome: 'binary' }, 5 * SECOND_MS],
+  ])('of which was read %j is trusted to be so for %d ms', async (reading, trustMs) => {
     const { state, asked, read } = setUp();
     state.reading = reading;
     expect(await read()).toEqual(reading);
@@ -140,7 +139,6 @@ describe('while Secrets Manager is down', () => {
     { outcome: 'missing' },
     { outcome: 'deleted' },
     { outcome: 'denied', cause: 'AccessDeniedException' },
-    { outcome: 'binary' },
   ])('no version serves that was taken away before ($outcome)', async (reading) => {
     const { state, read } = await outage();
     state.reading = reading;
@@ -196,5 +194,23 @@ describe('a reading that its deadline ends', () => {
     expect(given).toEqual(found('v2'));
 
     expect(await read()).toEqual(found('v2'));
+  });
+});
+
+describe('the secret of a client', () => {
+  const name = secretName('dev', 'acme');
+
+  it.each<[Exclude<SecretReading, { outcome: 'found' }>, string, number | undefined]>([
+    [{ outcome: 'missing' }, 'credential-missing', undefined],
+    [{ outcome: 'deleted' }, 'credential-missing', undefined],
+    [{ outcome: 'binary' }, 'credential-malformed', undefined],
+    [{ outcome: 'denied', cause: 'AccessDeniedException' }, 'secrets-unavailable', undefined],
+    [{ outcome: 'unavailable', cause: 'ECONNRESET' }, 'secrets-unavailable', 1],
+  ])('that is %j is a problem which names it; why is for the log', (reading, type, retryAfterSeconds) => {
+    const cause = 'cause' in reading ? reading.cause : undefined;
+    const problem = secretProblem(reading, name, 'AWSPENDING');
+    expect(problem).toMatchObject({ type, retryAfterSeconds, cause });
+    expect(problem.detail).toContain('The secret "token-broker/dev/acme" (AWSPENDING) ');
+    expect(problem.detail).not.toContain(cause ?? 'undefined');
   });
 });

@@ -1,10 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { parseCredential } from '../../../functions/broker/credential/credential.ts';
-import { Redacted } from '../../../functions/broker/redacted.ts';
-import { readTokenResponse } from '../../../functions/broker/token-response/read.ts';
 import { createBrokerWorld, exchange, found } from '../../support/broker-world.ts';
-import { exampleService } from '../../support/example.ts';
-import { type Answer, jwt, responseOf, serviceOf } from './token-responses/answer.ts';
+import { jwt, problemOf, tokenOf } from './token-answers.ts';
 
 const ODD = { id: 'marked-id', secret: 'mä"rk\\ed/se+cret' };
 const SPACED = { id: 'marked-id', secret: 'marked secret' };
@@ -36,33 +32,25 @@ const FORMS: readonly (readonly [string, typeof ODD, (credential: typeof ODD) =>
   ['the Basic value in a claim of a JWT', SHORT, ({ id, secret }) => jwt({ note: base64(`${id}:${secret}`) })],
 ];
 
-function read(body: Readonly<Record<string, unknown>>, { id, secret } = ODD) {
-  const credential = parseCredential(
-    new Redacted(JSON.stringify({ client_id: id, secret })),
-    'customer-insights',
-    'form',
-  );
-  const answer: Answer = {
-    name: 'echo',
-    body: JSON.stringify({ access_token: 'a-token', ...body }),
-    settings: { response: { passThrough: ['value', 'instance'] } },
-  };
-  return readTokenResponse(responseOf(answer), { requestStartedAt: 0, receivedAt: 0 }, serviceOf(answer), credential);
-}
+type Members = Readonly<Record<string, unknown>>;
 
-function told(body: Readonly<Record<string, unknown>>, credential = ODD) {
-  const reading = read(body, credential);
-  if (reading.outcome !== 'token') expect.fail(`no token but ${reading.outcome}`);
-  const { tokenType, scope, passThrough } = reading.token;
-  return { tokenType, scope, passThrough, hasEcho: reading.hasEcho };
+const answerWith = (members: Members) => ({
+  body: { access_token: 'a-token', ...members },
+  settings: { response: { passThrough: ['value', 'instance'] } },
+});
+
+function told(members: Members, { id, secret } = ODD) {
+  const { tokenType, scope, passThrough, hasEcho } = tokenOf(answerWith(members), { clientId: id, secret });
+  return { tokenType, scope, passThrough, hasEcho };
 }
 
 describe.each(FORMS)('an answer that repeats the credential as %s', (_, credential, write) => {
   const echo = write(credential);
 
   it('is unusable when that is its token', () => {
-    const reading = read({ access_token: echo.replace(/\s/g, '') }, credential);
-    expect('problem' in reading && reading.problem.type).toBe('token-response-unusable');
+    const { id: clientId, secret } = credential;
+    const { type } = problemOf(answerWith({ access_token: echo.replace(/\s/g, '') }), { clientId, secret });
+    expect(type).toBe('token-response-unusable');
   });
 
   it('is told without the scope or the member that does', () => {
@@ -109,25 +97,19 @@ describe('of an answer', () => {
   });
 });
 
-it('a caller who asks for a token never receives the credential in its place', async () => {
+it.each([
+  ['the credential in its place', { access_token: 'marked-secret' }, 424, []],
+  ['a scope that repeats it', { access_token: 'a-token', scope: base64('marked-secret') }, 200, ['credential-echoed']],
+])('a caller who asks for a token never receives %s', async (_, members, status, warnings) => {
   const { post, audited } = createBrokerWorld({
-    services: { 'customer-insights': exampleService() },
     secret: () => found('v1', { client_id: 'marked-id', secret: 'marked-secret' }),
-    answer: () => exchange(200, { access_token: 'marked-secret', expires_in: 3_600 }),
+    answer: () => exchange(200, members),
   });
-  const { status, json, body } = await post({ client: 'acme', service: 'customer-insights' });
-  expect({ status, type: json.type }).toEqual({ status: 424, type: 'token-response-unusable' });
-  expect(json.response_shape).toMatchObject({ status: 200, members: [{ path: '$' }, { path: 'access_token' }, {}] });
-  expect(body + JSON.stringify(audited)).not.toContain('marked');
-});
-
-it('a scope that repeats the credential is left out with a warning', async () => {
-  const { post, audited } = createBrokerWorld({
-    services: { 'customer-insights': exampleService() },
-    secret: () => found('v1', { client_id: 'marked-id', secret: 'marked-secret' }),
-    answer: () => exchange(200, { access_token: 'a-token', expires_in: 3_600, scope: base64('marked-secret') }),
-  });
-  const { status, json } = await post({ client: 'acme', service: 'customer-insights' });
-  expect({ status, scope: json.scope }).toEqual({ status: 200, scope: undefined });
-  expect([...(audited[0]?.trace.warnings ?? [])]).toEqual(['credential-echoed']);
+  const answer = await post({ client: 'acme', service: 'customer-insights' });
+  expect([answer.status, answer.json.scope, [...(audited[0]?.trace.warnings ?? [])]]).toEqual([
+    status,
+    undefined,
+    warnings,
+  ]);
+  expect(answer.body + JSON.stringify(audited)).not.toContain('marked');
 });

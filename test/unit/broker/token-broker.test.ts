@@ -3,8 +3,6 @@ import type { TokenExchange } from '../../../functions/broker/token-request/toke
 import { createBrokerWorld, exchange, found } from '../../support/broker-world.ts';
 import { exampleRule, exampleService } from '../../support/example.ts';
 
-const SECOND_MS = 1_000;
-
 describe('the token broker', () => {
   it('makes one token request for all who ask at the same time', async () => {
     const gate = Promise.withResolvers<TokenExchange>();
@@ -38,32 +36,5 @@ describe('the token broker', () => {
       'https://one.example.com/1',
       'https://two.example.com/1',
     ]);
-  });
-
-  it('says which credential the service rejected, after looking once for a newer one', async () => {
-    const { issue, calls } = createBrokerWorld({ answer: () => exchange(401, {}) });
-
-    await expect(issue()).rejects.toMatchObject({
-      type: 'credential-rejected',
-      detail: expect.stringContaining('secret version v1'),
-    });
-    expect(calls).toEqual({ secretReads: 2, tokenRequests: 1 });
-  });
-});
-
-describe('a refused token', () => {
-  it('is replaced at most once in 30 seconds', async () => {
-    const { issue, clock, calls } = createBrokerWorld();
-    const first = await issue();
-    const second = await issue({ refused: first.token.fingerprint });
-    clock.now += 20 * SECOND_MS;
-    await expect(issue({ refused: second.token.fingerprint })).rejects.toMatchObject({
-      type: 'refused-again',
-      retryAfterSeconds: 10,
-    });
-
-    clock.now += 10 * SECOND_MS;
-    await issue({ refused: second.token.fingerprint });
-    expect(calls.tokenRequests).toBe(3);
   });
 });

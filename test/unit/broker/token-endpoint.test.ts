@@ -5,18 +5,9 @@ import { createBrokerWorld, exchange } from '../../support/broker-world.ts';
 import { BILLING, exampleRule, exampleService, START } from '../../support/example.ts';
 
 const MEMBERS = { client: 'acme', service: 'customer-insights' };
+const NO_CALLS = { secretReads: 0, tokenRequests: 0 };
+const NOT_KEPT = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' };
 const bytes = (text: string) => new TextEncoder().encode(text);
-
-const REQUEST: BrokerRequest = {
-  requestId: 'request-1',
-  method: 'POST',
-  path: '/token',
-  query: '',
-  contentType: 'application/json',
-  body: JSON.stringify(MEMBERS),
-  caller: BILLING,
-  deadline: START + 10_000,
-};
 
 describe('POST /token', () => {
   it('answers with the token, how long it lives and its name', async () => {
@@ -25,8 +16,8 @@ describe('POST /token', () => {
     expect(await post(MEMBERS)).toMatchObject({
       status: 200,
       headers: {
+        ...NOT_KEPT,
         'content-type': 'application/json',
-        'cache-control': 'no-store',
         'cache-status': 'token-broker; fwd=miss',
         'server-timing': expect.stringMatching(/^broker;dur=\d/),
       },
@@ -43,36 +34,18 @@ describe('POST /token', () => {
 
   it('gives nothing of the answer of the service but what the settings pass through', async () => {
     const service = exampleService({ response: { lifetimeUnit: 'seconds', passThrough: ['region'] } });
+    const answered = { access_token: 'token-1', expires_in: 60, refresh_token: 'r', scope: 'read', region: 'eu' };
     const { post } = createBrokerWorld({
       services: { 'customer-insights': service },
-      answer: () =>
-        exchange(200, { access_token: 'token-1', expires_in: 60, refresh_token: 'r', scope: 'read', region: 'eu' }),
+      answer: () => exchange(200, answered),
     });
     const { json } = await post(MEMBERS);
 
-    expect(Object.keys(json).sort()).toEqual([
-      'access_token',
-      'expires_at',
-      'expires_in',
-      'expiry_source',
-      'fingerprint',
-      'region',
-      'scope',
-      'token_type',
-    ]);
+    const own = ['access_token', 'expires_at', 'expires_in', 'expiry_source', 'fingerprint', 'scope', 'token_type'];
+    expect(Object.keys(json).sort()).toEqual([...own, 'region'].sort());
   });
 
-  it('takes the same members as a form', async () => {
-    const { post } = createBrokerWorld();
-    const form = {
-      contentType: 'application/x-www-form-urlencoded; charset=UTF-8',
-      body: bytes('client=acme&service=customer-insights&min_ttl=60'),
-    };
-
-    expect(await post({}, form)).toMatchObject({ status: 200, json: { access_token: 'token-1' } });
-  });
-
-  it('counts the remaining life time down while the token is in memory', async () => {
+  it('counts the seconds that are left down while the token is in memory', async () => {
     const { post, clock } = createBrokerWorld();
     await post(MEMBERS);
     clock.now += 59_001;
@@ -82,13 +55,9 @@ describe('POST /token', () => {
       json: { access_token: 'token-1', expires_in: 3_540, expires_at: '2026-01-01T01:00:00.000Z' },
     });
   });
-});
 
-describe('a clock that was set back', () => {
-  it('does not make a token live longer than its whole life', async () => {
-    const { post, clock } = createBrokerWorld({
-      accessRules: [exampleRule({ operations: ['token', 'check'] })],
-    });
+  it('tells no more seconds than the whole life when the clock was set back, nor does POST /check', async () => {
+    const { post, clock } = createBrokerWorld({ accessRules: [exampleRule({ operations: ['token', 'check'] })] });
     await post(MEMBERS);
     clock.now -= 20_000;
 
@@ -107,70 +76,49 @@ describe('what is written down of a request', () => {
     expect(audited).toMatchObject([
       { sourceIp: '192.0.2.1', forced: false, minTtl: 0 },
       { forced: true, minTtl: 60, outcome: 'issued' },
-      { forced: true, outcome: 'access-denied' },
+      { forced: true, outcome: 'access-denied', caller: BILLING, pair: { ...MEMBERS, client: 'globex' } },
     ]);
   });
 
-  it('says which token was issued, from where, and how long that took', async () => {
+  it.each([
+    [200, { outcome: 'issued', cache: 'none', fingerprint: fingerprint('token-1'), credentialVersion: 'v1' }],
+    [404, { outcome: 'token-endpoint-error' }],
+  ])('says what came of it, and how long that took: %i', async (status, record) => {
     const { post, world, clock, audited } = createBrokerWorld();
     world.answer = () => {
       clock.now += 250;
-      return exchange(200, { access_token: 'token-1', expires_in: 3_600 });
+      return exchange(status, { access_token: 'token-1', expires_in: 3_600 });
     };
     const { headers } = await post(MEMBERS);
 
-    expect(headers['server-timing']).toBe('broker;dur=250');
-    expect(audited).toEqual([
-      expect.objectContaining({
-        requestId: 'request-1',
-        caller: BILLING,
-        operation: 'token',
-        pair: MEMBERS,
-        outcome: 'issued',
-        cache: 'none',
-        fingerprint: fingerprint('token-1'),
-        credentialVersion: 'v1',
-        expirySource: 'response',
-        milliseconds: 250,
-      }),
-    ]);
-  });
-
-  it('says how long a problem took', async () => {
-    const { post, world, clock, audited } = createBrokerWorld();
-    world.answer = () => {
-      clock.now += 250;
-      return exchange(404, {});
-    };
-    await post(MEMBERS);
-
-    expect(audited).toEqual([expect.objectContaining({ outcome: 'token-endpoint-error', milliseconds: 250 })]);
+    expect(headers['server-timing']).toBe(status === 200 ? 'broker;dur=250' : undefined);
+    const always = { requestId: 'request-1', caller: BILLING, operation: 'token', pair: MEMBERS, milliseconds: 250 };
+    expect(audited).toEqual([expect.objectContaining({ ...always, ...record })]);
+    expect(audited[0]?.expirySource).toBe(status === 200 ? 'response' : undefined);
   });
 });
 
-describe('a request that nothing answers', () => {
-  it('gets a problem shortly after its deadline, which says when to ask again', async () => {
-    const waits: number[] = [];
-    const never = () => new Promise<never>(() => undefined);
-    const endpoint = createTokenEndpoint({
-      broker: { issue: never, check: never },
-      accessRules: [],
-      audit: () => undefined,
-      inTime: async (ms) => {
-        waits.push(ms);
-        return undefined;
-      },
-      now: () => START,
-    });
-    const response = await endpoint(REQUEST);
-
-    expect(waits).toEqual([10_250]);
-    expect(response).toMatchObject({ status: 504, headers: { 'retry-after': '1' } });
-    expect(JSON.parse(response.body)).toMatchObject({
-      type: 'token-endpoint-timeout',
-      detail: 'No answer came in time.',
-    });
+it('gives a request that nothing answers a problem shortly after its deadline, which says when to ask again', async () => {
+  const waits: number[] = [];
+  const never = () => new Promise<never>(() => undefined);
+  const endpoint = createTokenEndpoint({
+    broker: { issue: never, check: never },
+    accessRules: [],
+    audit: () => undefined,
+    inTime: async (ms) => {
+      waits.push(ms);
+      return undefined;
+    },
+    now: () => START,
   });
+  const request = { method: 'POST', path: '/token', query: '', contentType: 'application/json', caller: BILLING };
+  const body = JSON.stringify(MEMBERS);
+  const response = await endpoint({ ...request, requestId: 'request-1', body, deadline: START + 10_000 });
+
+  expect(waits).toEqual([10_250]);
+  expect(response).toMatchObject({ status: 504, headers: { 'retry-after': '1' } });
+  const detail = 'No answer came in time.';
+  expect(JSON.parse(response.body)).toMatchObject({ type: 'token-endpoint-timeout', detail });
 });
 
 describe('POST /check', () => {
@@ -181,7 +129,7 @@ describe('POST /check', () => {
     const { post } = createBrokerWorld({ accessRules: checkers });
     const response = await post(MEMBERS, { path });
 
-    expect(response).toMatchObject({ status: 200, headers: { 'cache-control': 'no-store' } });
+    expect(response).toMatchObject({ status: 200, headers: NOT_KEPT });
     expect(response.json).toEqual({
       ...MEMBERS,
       stage: 'AWSCURRENT',
@@ -191,33 +139,25 @@ describe('POST /check', () => {
       proven_by: 'request',
       expires_in: 3_600,
     });
+    expect(response.headers).not.toHaveProperty('retry-after');
   });
 
-  it('is 200 for every finding', async () => {
-    const { post, audited } = createBrokerWorld({ accessRules: checkers, secret: () => ({ outcome: 'missing' }) });
+  it('is 200 for every finding, and says when another one can find out more', async () => {
+    const { post, audited } = createBrokerWorld({ accessRules: checkers, answer: () => exchange(503, {}) });
 
     expect(await post({ ...MEMBERS, stage: 'AWSPENDING' }, { path })).toMatchObject({
       status: 200,
-      json: { stage: 'AWSPENDING', finding: 'secret-missing', proven_by: 'secret' },
+      headers: { ...NOT_KEPT, 'retry-after': '1' },
+      json: { stage: 'AWSPENDING', finding: 'unreachable', proven_by: 'request' },
     });
-    expect(audited).toEqual([expect.objectContaining({ operation: 'check', outcome: 'secret-missing' })]);
+    expect(audited).toEqual([expect.objectContaining({ operation: 'check', outcome: 'unreachable' })]);
   });
 
-  it.each([
-    ['the operation check', { accessRules: [exampleRule()] }, MEMBERS, 403, 'access-denied'],
-    ['a stage that exists', { accessRules: checkers }, { ...MEMBERS, stage: 'current' }, 400, 'invalid-request'],
-    ['members of its own', { accessRules: checkers }, { ...MEMBERS, min_ttl: 1 }, 400, 'invalid-request'],
-  ] as const)('needs %s', async (_, world, members, status, type) => {
-    const { post, calls } = createBrokerWorld({ ...world, accessRules: [...world.accessRules] });
-
-    expect(await post(members, { path })).toMatchObject({ status, json: { type } });
-    expect(calls).toEqual({ secretReads: 0, tokenRequests: 0 });
-  });
-
-  it('gives no right to a token', async () => {
-    const { post } = createBrokerWorld({ accessRules: checkers });
-
-    expect(await post(MEMBERS)).toMatchObject({ status: 403 });
+  it('needs the operation check, which gives no right to a token', async () => {
+    const { post, calls } = createBrokerWorld();
+    expect(await post(MEMBERS, { path })).toMatchObject({ status: 403, json: { type: 'access-denied' } });
+    expect(calls).toEqual(NO_CALLS);
+    expect(await createBrokerWorld({ accessRules: checkers }).post(MEMBERS)).toMatchObject({ status: 403 });
   });
 });
 
@@ -233,7 +173,7 @@ describe('POST /whoami', () => {
     const { post, calls, audited } = createBrokerWorld({ accessRules });
     const response = await post({}, { path });
 
-    expect(response).toMatchObject({ status: 200, headers: { 'cache-control': 'no-store' } });
+    expect(response).toMatchObject({ status: 200, headers: NOT_KEPT });
     expect(response.json).toEqual({
       role: 'arn:aws:iam::111111111111:role/billing',
       account: '111111111111',
@@ -242,7 +182,7 @@ describe('POST /whoami', () => {
         { clients: 'all', services: ['customer-insights'], operations: ['check'] },
       ],
     });
-    expect(calls).toEqual({ secretReads: 0, tokenRequests: 0 });
+    expect(calls).toEqual(NO_CALLS);
     expect(audited).toEqual([expect.objectContaining({ operation: 'whoami', outcome: 'identified', caller: BILLING })]);
     expect(audited[0]).not.toHaveProperty('pair');
   });
@@ -254,212 +194,107 @@ describe('POST /whoami', () => {
 
     expect((await post({}, { path, caller })).json.rules).toHaveLength(1);
     expect((await post({}, { path, caller: { ...caller, roleId: 'AROAFIRST' } })).json.rules).toHaveLength(2);
-    expect((await post({}, { path, caller: { ...caller, principalOrgId: undefined } })).json.rules).toEqual([]);
-    expect(await post(MEMBERS, { caller: { ...caller, principalOrgId: 'o-theirs' } })).toMatchObject({ status: 403 });
+    const elsewhere = { ...caller, principalOrgId: undefined };
+    expect((await post({}, { path, caller: elsewhere })).json.rules).toEqual([]);
+    const stranger = { ...BILLING, partition: 'aws-cn', role: 'stranger' };
+    const role = 'arn:aws-cn:iam::111111111111:role/stranger';
+    expect((await post({}, { path, caller: stranger })).json).toEqual({ role, account: '111111111111', rules: [] });
   });
 
-  it('says that no rule names a role', async () => {
-    const { post } = createBrokerWorld({ accessRules: [exampleRule()] });
-    const caller = { ...BILLING, partition: 'aws-cn', role: 'stranger' };
+  it.each(['', bytes(''), '{}', bytes(' { }\n')])(
+    'takes an empty body or object of any content type (%#)',
+    async (body) => {
+      for (const contentType of [undefined, 'application/json', 'text/plain']) {
+        expect(await createBrokerWorld().post({}, { path, body, contentType })).toMatchObject({ status: 200 });
+      }
+    },
+  );
 
-    expect((await post({}, { path, caller })).json).toEqual({
-      role: 'arn:aws-cn:iam::111111111111:role/stranger',
-      account: '111111111111',
-      rules: [],
-    });
-  });
-
-  it.each([
-    ['an empty text', ''],
-    ['no bytes', bytes('')],
-    ['an object', '{}'],
-    ['an object with spaces', bytes(' { }\n')],
-  ])('takes a body that is %s, of any content type', async (_, body) => {
-    const { post } = createBrokerWorld();
-
-    for (const contentType of [undefined, 'application/json', 'text/plain', 'application/x-www-form-urlencoded']) {
-      expect(await post({}, { path, body, contentType })).toMatchObject({ status: 200 });
-    }
-  });
-
-  it.each<[string, Partial<BrokerRequest>, number, string]>([
-    ['a member', { body: '{"client":"acme"}' }, 400, 'unknown member "client"'],
-    ['a form', { body: 'client=acme', contentType: 'application/x-www-form-urlencoded' }, 400, 'valid JSON'],
-    ['an array', { body: '[]' }, 400, 'must be an object'],
-    ['a query', { query: 'client=acme' }, 400, 'Query parameters'],
-    ['bad base64', { body: undefined }, 400, 'base64'],
-    ['a GET', { method: 'GET' }, 405, 'POST'],
-    ['more than 16 KiB', { body: ' '.repeat(16_385) }, 413, '16384'],
-    ['no role that signed', { caller: undefined }, 403, 'POST /whoami'],
-  ])('refuses %s', async (_, changes, status, detail) => {
-    const { post } = createBrokerWorld();
-    const response = await post({}, { path, ...changes });
-
-    expect(response).toMatchObject({ status, json: { detail: expect.stringContaining(detail) } });
+  it.each(['{"client":"acme"}', 'client=acme', '[]'])('refuses any other body: %s', async (body) => {
+    expect(await createBrokerWorld().post({}, { path, body })).toMatchObject({ status: 400 });
   });
 });
 
 describe('a bad request', () => {
-  const text = (body: string): Partial<BrokerRequest> => ({ body: bytes(body) });
-  const withMember = (member: string) => text(`{"client":"a","service":"s",${member}}`);
-  const form = (body: string) => ({ ...text(body), contentType: 'application/x-www-form-urlencoded' });
-
-  /** What the caller is told, and that nothing was asked for it. */
-  async function expectProblem(changes: Partial<BrokerRequest>, status: number, type: string, detail: string) {
-    const { post, calls } = createBrokerWorld();
-
-    expect(await post(MEMBERS, changes)).toMatchObject({
-      status,
-      headers: { 'content-type': 'application/problem+json', 'cache-control': 'no-store' },
-      json: { type, status, detail: expect.stringContaining(detail), retryable: false, request_id: 'request-1' },
-    });
-    expect(calls).toEqual({ secretReads: 0, tokenRequests: 0 });
-  }
-
   it.each<[string, Partial<BrokerRequest>, number, string, string]>([
     ['another path', { path: '/tokens' }, 404, 'not-found', 'POST /token'],
-    ['a path with a slash too many', { path: '/token/' }, 404, 'not-found', 'POST /token'],
     ['a GET', { method: 'GET' }, 405, 'method-not-allowed', 'POST'],
-    ['a method in lower case', { method: 'post' }, 405, 'method-not-allowed', 'POST'],
     ['no content type', { contentType: undefined }, 415, 'unsupported-media-type', 'application/json'],
-    ['XML', { contentType: 'application/xml' }, 415, 'unsupported-media-type', 'application/json'],
     ['an inherited name as content type', { contentType: 'constructor' }, 415, 'unsupported-media-type', 'UTF-8'],
-    ['another charset', { contentType: 'application/json; charset=latin1' }, 415, 'unsupported-media-type', 'UTF-8'],
-    ['a body of more than 16 KiB', text('x'.repeat(16_385)), 413, 'content-too-large', '16384'],
-  ])('with %s gets a problem', async (_, changes, status, type, detail) => {
-    await expectProblem(changes, status, type, detail);
-  });
+    ['a body of more than 16 KiB', { body: 'x'.repeat(16_385) }, 413, 'content-too-large', '16384'],
+    ['a query', { query: 'client=acme' }, 400, 'invalid-request', 'Query parameters'],
+    ['bad base64', { body: undefined }, 400, 'invalid-request', 'base64'],
+    ['a wrong member', { body: '{"client":1}' }, 400, 'invalid-request', 'client: must be a string; service: is'],
+  ])('with %s gets a problem, and nothing is asked for it', async (_, changes, status, type, detail) => {
+    const { post, calls } = createBrokerWorld();
+    const { headers, json, ...response } = await post(MEMBERS, changes);
 
-  it.each<[string, Partial<BrokerRequest>, string]>([
-    ['a query', { query: 'client=acme' }, 'Query parameters'],
-    ['a repeated query key', { query: 'client=acme&client=globex' }, 'Query parameters'],
-    ['bad base64', { body: undefined }, 'base64'],
-    ['bytes that are not UTF-8', { body: new Uint8Array([0x22, 0xff, 0x22]) }, 'UTF-8'],
-    ['an empty body', text(''), 'valid JSON'],
-    ['truncated JSON', text('{"client":'), 'valid JSON'],
-    ['an array', text('[]'), 'must be an object'],
-    ['null', text('null'), 'must be an object'],
-    ['deep nesting', text('['.repeat(8_000) + ']'.repeat(8_000)), 'must be an object'],
-    ['no members', text('{}'), 'client: is required; service: is required'],
-    ['a number as client', text('{"client":1,"service":"s"}'), 'client: must be a string'],
-    ['a client with a slash', text('{"client":"a/b","service":"s"}'), 'client: must be 1 to 63'],
-    ['a client of 64 characters', text(`{"client":"${'a'.repeat(64)}","service":"s"}`), 'client:'],
-    ['a line break after the client', text('{"client":"acme\\n","service":"s"}'), 'client:'],
-    ['an unknown member', withMember('"x":1'), 'unknown member "x"'],
-    ['__proto__', withMember('"__proto__":{}'), '"__proto__"'],
-    ['min_ttl as text', withMember('"min_ttl":"60"'), 'min_ttl: must be a'],
-    ['min_ttl with a fraction', withMember('"min_ttl":1.5'), 'min_ttl:'],
-    ['a negative min_ttl', withMember('"min_ttl":-1'), 'min_ttl: must be 0'],
-    ['min_ttl of more than a day', withMember('"min_ttl":86401'), '86400'],
-    ['a token as refused', withMember('"refused":"eyJhb"'), 'refused: must be'],
-    ['a form member given twice', form('client=a&client=b&service=s'), '"client": is given more'],
-    ['a form with an unknown member', form('client=a&service=s&__proto__=1'), '"__proto__"'],
-    ['a form whose min_ttl is no number', form('client=a&service=s&min_ttl=1e3'), 'min_ttl:'],
-  ])('with %s is invalid', async (_, changes, detail) => {
-    await expectProblem(changes, 400, 'invalid-request', detail);
-  });
-
-  it.each(['x'.repeat(33), 'Se9ZpR4Se9ZpR4', 'a token.with/odd=characters'])(
-    'does not repeat the name of an unknown member that is no word: %s',
-    async (name) => {
-      const { post } = createBrokerWorld();
-      const { json } = await post({ ...MEMBERS, [name]: 1 });
-      expect(json.detail).toBe('unknown member whose name is not shown.');
-    },
-  );
-
-  it('does not repeat a token that was sent as a whole form', async () => {
-    const { post } = createBrokerWorld();
-    const token = 'Se9ZpR4Se9ZpR4';
-    const contentType = 'application/x-www-form-urlencoded';
-    const { body } = await post({}, { contentType, body: new TextEncoder().encode(`${token}&${token}`) });
-    expect(body).toContain('invalid-request');
-    expect(body).not.toContain(token);
+    expect(response.status).toBe(status);
+    const allowed = status === 405 ? { allow: 'POST' } : {};
+    expect(headers).toEqual({ ...NOT_KEPT, 'content-type': 'application/problem+json', ...allowed });
+    const told = { type, status, detail: expect.stringContaining(detail), retryable: false };
+    expect(json).toEqual({ ...told, title: expect.stringMatching(/\w/), request_id: 'request-1' });
+    expect(calls).toEqual(NO_CALLS);
   });
 });
 
 describe('a denial', () => {
-  const world = () => createBrokerWorld({ accessRules: [exampleRule()] });
-
   it.each([
     ['an unknown client', { ...MEMBERS, client: 'no-such-client' }],
     ['an unknown service', { ...MEMBERS, service: 'no-such-service' }],
     ['a forbidden service', { ...MEMBERS, service: 'merchant-payment-cleansing' }],
   ])('is for %s byte-equal to the one for a forbidden client', async (_, members) => {
-    const forbidden = await world().post({ ...MEMBERS, client: 'globex' });
-    const { post, calls } = world();
+    const forbidden = await createBrokerWorld().post({ ...MEMBERS, client: 'globex' });
+    const { post, calls } = createBrokerWorld();
     const response = await post(members);
 
-    expect(response.status).toBe(403);
-    expect(response.body).toBe(forbidden.body);
-    expect(response.headers).toEqual(forbidden.headers);
-    expect(calls).toEqual({ secretReads: 0, tokenRequests: 0 });
+    expect(response).toEqual({ ...forbidden, status: 403 });
+    expect(calls).toEqual(NO_CALLS);
   });
 
   it('meets every caller that did not sign as a role, for every request', async () => {
-    const { post } = world();
-
-    expect(await post(MEMBERS, { caller: undefined })).toMatchObject({ status: 403, json: { type: 'access-denied' } });
-    expect(await post({}, { caller: undefined, path: '/' })).toMatchObject({ status: 403 });
+    const { post } = createBrokerWorld();
+    for (const path of ['/token', '/check', '/whoami', '/']) {
+      const denied = { status: 403, json: { type: 'access-denied' } };
+      expect(await post(MEMBERS, { caller: undefined, path })).toMatchObject(denied);
+    }
   });
 
   it('comes before the cache: a token in memory is not for another role', async () => {
-    const { post } = world();
+    const { post } = createBrokerWorld();
     await post(MEMBERS);
-
     expect(await post(MEMBERS, { caller: { ...BILLING, role: 'reporting' } })).toMatchObject({ status: 403 });
   });
-
-  it('is written down with the caller and what was asked for', async () => {
-    const { post, audited } = world();
-    await post({ ...MEMBERS, client: 'globex' });
-
-    expect(audited).toEqual([
-      expect.objectContaining({
-        outcome: 'access-denied',
-        caller: BILLING,
-        pair: { client: 'globex', service: 'customer-insights' },
-      }),
-    ]);
-  });
 });
 
-describe('an answer of the service without a token', () => {
-  it.each<[number, string, boolean]>([
-    [200, 'token-response-unusable', false],
-    [404, 'token-endpoint-error', false],
-    [503, 'token-endpoint-unavailable', true],
-  ])('is shown in its shape, and none of its values: %i', async (status, type, retryable) => {
+it.each<[number, string, boolean]>([
+  [200, 'token-response-unusable', false],
+  [404, 'token-endpoint-error', false],
+  [503, 'token-endpoint-unavailable', true],
+])(
+  'shows an answer of the service without a token in its shape, and none of its values: %i',
+  async (status, type, retryable) => {
     const { post } = createBrokerWorld({ answer: () => exchange(status, { state: 'marked-value', count: 1 }) });
-    const { body, json } = await post(MEMBERS);
+    const { headers, body, json } = await post(MEMBERS);
 
     expect(json).toMatchObject({ type, retryable });
-    expect(json.response_shape).toEqual({
+    expect(json.response_shape).toMatchObject({
       status,
-      contentType: 'application/json',
       bytes: 34,
-      members: [
-        { path: '$', type: 'object', length: 2 },
-        { path: 'state', type: 'string', length: 12 },
-        { path: 'count', type: 'number' },
-      ],
+      members: [{}, { path: 'state' }, { path: 'count' }],
     });
     expect(body).not.toContain('marked-value');
-  });
-});
+    expect(headers).toMatchObject({ ...NOT_KEPT, 'retry-after': '1' });
+  },
+);
 
-describe('a bug', () => {
-  it('stays opaque to the caller and is written down for the operator', async () => {
-    const { post, audited } = createBrokerWorld({
-      secret: () => {
-        throw new TypeError('marked-secret');
-      },
-    });
-    const response = await post(MEMBERS);
+it('keeps a bug opaque to the caller; it is written down for the operator', async () => {
+  const bug = new TypeError('marked-secret');
+  const { post, audited } = createBrokerWorld({ secret: () => Promise.reject(bug) });
+  const response = await post(MEMBERS);
 
-    expect(response).toMatchObject({ status: 500, json: { type: 'internal', retryable: true } });
-    expect(response.json.detail).toBe('The broker failed. Tell its operators the request_id.');
-    expect(response.body).not.toContain('marked-secret');
-    expect(audited).toEqual([expect.objectContaining({ outcome: 'internal', cause: expect.any(TypeError) })]);
-  });
+  expect(response).toMatchObject({ status: 500, json: { type: 'internal', retryable: true } });
+  expect(response.json.detail).toBe('The broker failed. Tell its operators the request_id.');
+  expect(response.body).not.toContain('marked-secret');
+  expect(audited).toEqual([expect.objectContaining({ outcome: 'internal', cause: bug })]);
 });

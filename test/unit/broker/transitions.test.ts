@@ -1,14 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import {
-  EMPTY_RECORD,
-  type PairRecord,
-  type Rejection,
-  StoreUnavailable,
-} from '../../../functions/broker/pair/record.ts';
-import type { Acquisition, PairStore } from '../../../functions/broker/pair/store.ts';
-import { acquired, beforeMine, rejected } from '../../../functions/broker/pair/transitions.ts';
+import { EMPTY_RECORD, type Rejection, StoreUnavailable } from '../../../functions/broker/pair/record.ts';
+import type { PairStore } from '../../../functions/broker/pair/store.ts';
+import { acquired, beforeMine, rejected as countRejection } from '../../../functions/broker/pair/transitions.ts';
 import { START } from '../../support/example.ts';
-import { exampleAcquisition } from '../../support/pair-examples.ts';
+import { exampleAcquisition, exampleWait } from '../../support/pair-examples.ts';
 import { describePairStore } from '../../support/pair-store-contract.ts';
 import { createReferencePairStore } from '../../support/reference-pair-store.ts';
 
@@ -22,39 +17,35 @@ describePairStore('the transitions of a record', async () => {
   return { store: lossy, loseAnswers, close: async () => undefined };
 });
 
-const acquisition = (changes: Partial<Acquisition> = {}) => exampleAcquisition({ seenFence: 4, ...changes });
-const rejections = (entries: Record<string, Rejection>) => new Map(Object.entries(entries));
-const FREE: PairRecord = { ...EMPTY_RECORD, fence: 4 };
-const TAKEN: PairRecord = { ...FREE, leaseOwner: 'other', leaseUntil: START + 1 };
-const PAUSE = { until: START, step: 1, problem: { type: 'token-endpoint-unavailable', detail: 'down' } } as const;
-
 describe('the record before a lease whose answer was lost', () => {
+  const rejections = (entries: Record<string, Rejection>) => new Map(Object.entries(entries));
   const dead = { leaseOwner: 'dead', leaseUntil: START - 1, attemptedAt: 6, forcedAt: 7 };
-  const seen = { ...FREE, ...dead, rejected: rejections({ v1: { count: 1, at: 1, fence: 2 } }) };
-  const mine = acquisition({ forced: true, chargedVersion: 'v1' });
+  const rejected = rejections({ v1: { count: 1, at: 1, fence: 2 } });
+  const seen = { ...EMPTY_RECORD, fence: 4, ...dead, rejected };
+  const mine = exampleAcquisition({ seenFence: 4, forced: true, chargedVersion: 'v1' });
 
   it('is what I saw, when no other call wrote', () => {
     expect(beforeMine(acquired(seen, mine), seen, mine)).toEqual(seen);
   });
 
   it('shows what others wrote in between', () => {
-    const written = {
-      ...seen,
+    const others = {
       disabled: true,
-      pause: PAUSE,
+      pause: exampleWait(START),
       rejected: rejections({ v2: { count: 1, at: 3, fence: 3 } }),
     };
-    const shown = acquired(written, acquisition());
-    expect(beforeMine(shown, seen, acquisition())).toEqual({ ...written, ...dead });
+    const uncharged = { ...mine, chargedVersion: undefined };
+    expect(beforeMine(acquired({ ...seen, ...others }, uncharged), seen, uncharged)).toEqual({ ...seen, ...others });
   });
 
   it('shows a rejection of the very version that I have charged', () => {
-    const late = rejected(seen, { owner: 'late', fence: 3 }, { version: 'v1', at: 9, goneVersions: [] });
+    const late = countRejection(seen, { owner: 'late', fence: 3 }, { version: 'v1', at: 9, goneVersions: [] });
     expect(beforeMine(acquired(late, mine), seen, mine).rejected.get('v1')).toMatchObject({ count: 3 });
   });
 
   it('is as it was shown, when the lease before was another’s', () => {
-    expect(beforeMine(TAKEN, seen, mine)).toBe(TAKEN);
+    const taken = { ...EMPTY_RECORD, fence: 4, leaseOwner: 'other' };
+    expect(beforeMine(taken, seen, mine)).toBe(taken);
   });
 });
 

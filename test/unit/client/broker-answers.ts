@@ -39,88 +39,47 @@ export function problem(type: ProblemType, headers: Readonly<Record<string, stri
 export const PROBLEM_TYPES = Object.keys(PROBLEMS).filter((type): type is ProblemType => Object.hasOwn(PROBLEMS, type));
 
 /** What AWS answers before the function is called; the texts are AWS's own. */
-export const AWS_ANSWERS: readonly { readonly type: FailureType; readonly name: string; readonly answer: Answer }[] = [
-  {
-    type: 'aws-forbidden',
-    name: 'a policy that does not allow it',
-    answer: answerWith(
-      403,
-      {
-        Message:
-          'Forbidden. For troubleshooting Function URL authorization issues, see: https://docs.aws.amazon.com/lambda/latest/dg/urls-auth.html',
-      },
-      { 'x-amzn-errortype': 'AccessDeniedException' },
-    ),
-  },
-  {
-    type: 'aws-forbidden',
-    name: 'a Function URL that was deleted',
-    answer: answerWith(403, { Message: null }, { 'x-amzn-errortype': 'AccessDeniedException' }),
-  },
-  {
-    type: 'aws-signature-mismatch',
-    name: 'a wrong secret access key',
-    answer: signatureRefused(
-      'The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key and signing method. Consult the service documentation for details.',
-    ),
-  },
-  {
-    type: 'aws-signature-expired',
-    name: 'a clock that is behind',
-    answer: signatureRefused(
-      'Signature expired: 20261101T100000Z is now earlier than 20261101T100100Z (20261101T100600Z - 5 min.)',
-    ),
-  },
-  {
-    type: 'aws-signature-not-yet-current',
-    name: 'a clock that is ahead',
-    answer: signatureRefused(
-      'Signature not yet current: 20261101T100600Z is still later than 20261101T100500Z (20261101T100000Z + 5 min.)',
-    ),
-  },
-  {
-    type: 'aws-wrong-scope',
-    name: 'another region',
-    answer: signatureRefused('Credential should be scoped to a valid region. '),
-  },
-  {
-    type: 'aws-wrong-scope',
-    name: 'another AWS service',
-    answer: signatureRefused("Credential should be scoped to correct service: 'lambda'."),
-  },
-  {
-    type: 'aws-security-token-invalid',
-    name: 'an unknown access key',
-    answer: answerWith(
-      403,
-      { message: 'The security token included in the request is invalid.' },
-      { 'x-amzn-errortype': 'UnrecognizedClientException' },
-    ),
-  },
-  {
-    type: 'aws-security-token-expired',
-    name: 'temporary credentials that have expired',
-    answer: answerWith(
-      403,
-      { message: 'The security token included in the request is expired' },
-      { 'x-amzn-errortype': 'ExpiredTokenException' },
-    ),
-  },
-  { type: 'aws-refused', name: 'a reason that the client does not know', answer: answerWith(403, { message: 'No.' }) },
-  { type: 'aws-refused', name: 'a page of a firewall', answer: answerWith(403, '<html>Request blocked</html>') },
-  {
-    type: 'aws-throttled',
-    name: 'no free concurrency',
-    answer: answerWith(
-      429,
-      { Reason: 'ReservedFunctionConcurrentInvocationLimitExceeded', Type: 'User', message: 'Rate Exceeded.' },
-      { 'x-amzn-errortype': 'TooManyRequestsException' },
-    ),
-  },
-  { type: 'aws-function-failed', name: 'a function that crashed', answer: answerWith(502, 'Internal Server Error') },
-  { type: 'aws-function-timeout', name: 'a function that timed out', answer: answerWith(504, '') },
+export const AWS_ANSWERS = [
+  aws('aws-forbidden', 'a policy that does not allow it', 'AccessDeniedException', {
+    Message:
+      'Forbidden. For troubleshooting Function URL authorization issues, see: https://docs.aws.amazon.com/lambda/',
+  }),
+  aws('aws-forbidden', 'a Function URL that was deleted', 'AccessDeniedException', { Message: null }),
+  refused(
+    'aws-signature-mismatch',
+    'a wrong secret access key',
+    'The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key.',
+  ),
+  refused(
+    'aws-signature-expired',
+    'a clock that is behind',
+    'Signature expired: 20261101T100000Z is now earlier than 20261101T100100Z (20261101T100600Z - 5 min.)',
+  ),
+  refused(
+    'aws-signature-not-yet-current',
+    'a clock that is ahead',
+    'Signature not yet current: 20261101T100600Z is still later than 20261101T100500Z (20261101T100000Z + 5 min.)',
+  ),
+  refused('aws-wrong-scope', 'another region', 'Credential should be scoped to a valid region. '),
+  refused('aws-wrong-scope', 'another service', "Credential should be scoped to correct service: 'lambda'."),
+  aws('aws-security-token-invalid', 'an unknown access key', 'UnrecognizedClientException', {
+    message: 'The security token included in the request is invalid.',
+  }),
+  aws('aws-security-token-expired', 'temporary credentials that have expired', 'ExpiredTokenException', {
+    message: 'The security token included in the request is expired',
+  }),
+  aws('aws-refused', 'a reason that the client does not know', '', { message: 'No.' }),
+  aws('aws-refused', 'a page of a firewall', '', '<html>Request blocked</html>'),
+  aws('aws-throttled', 'no free concurrency', 'TooManyRequestsException', { message: 'Rate Exceeded.' }, 429),
+  aws('aws-function-failed', 'a function that crashed', '', 'Internal Server Error', 502),
+  aws('aws-function-timeout', 'a function that timed out', '', '', 504),
 ];
 
-function signatureRefused(message: string): Answer {
-  return answerWith(403, { message }, { 'x-amzn-errortype': 'InvalidSignatureException' });
+function refused(type: FailureType, name: string, message: string) {
+  return aws(type, name, 'InvalidSignatureException', { message });
+}
+
+function aws(type: FailureType, name: string, errorType: string, body: unknown, status = 403) {
+  const headers = errorType === '' ? {} : { 'x-amzn-errortype': errorType };
+  return { type, name, answer: answerWith(status, body, headers) };
 }

@@ -1,5 +1,5 @@
 import { onTestFinished, vi } from 'vitest';
-import { createTokenBroker, type TokenBrokerOptions } from '../../../client/token-broker.ts';
+import { createTokenBroker, type TokenBrokerOptions, type TokenOptions } from '../../../client/token-broker.ts';
 import { ACCESS_TOKEN, issued } from './broker-answers.ts';
 import { type Answer, answerWith, startLoopbackServer } from './loopback-server.ts';
 
@@ -39,17 +39,27 @@ export async function startClientWorld(answer: Answer | readonly Answer[], optio
     asked: () => server.requests.map(({ body }) => JSON.parse(body)),
     /** Plays another part from now on. */
     answer: (...others: readonly Answer[]) => answers.splice(0, answers.length, ...others),
+    /** Asks for a token of the pair, and tells which of `goodAnswer` it is. */
+    nth: async (more: Partial<TokenOptions> = {}) => Number((await broker.token({ ...PAIR, ...more })).fingerprint),
   };
+}
+
+/** A client that holds the first token, and a broker that then answers so: only what comes after it counts. */
+export async function startHolding(
+  answers: readonly Answer[],
+  { lifetime, ...options }: Partial<TokenBrokerOptions> & { readonly lifetime?: number } = {},
+) {
+  const world = await startClientWorld(goodAnswer(1, lifetime), options);
+  await world.broker.token(PAIR);
+  world.answer(...answers);
+  return { ...world, asked: () => world.asked().slice(1) };
 }
 
 export const GOOD: Answer = answerWith(200, issued(NOW));
 
 /** The n-th of the tokens that a broker has given, with this much life left. */
-export function goodAnswer(n: number, expiresIn = 3_600): Answer {
-  return answerWith(
-    200,
-    issued(NOW, { access_token: tokenText(n), fingerprint: fingerprint(n), expires_in: expiresIn }),
-  );
+export function goodAnswer(n: number, expires_in = 3_600): Answer {
+  return answerWith(200, issued(NOW, { access_token: tokenText(n), fingerprint: fingerprint(n), expires_in }));
 }
 
 export function tokenText(n: number): string {
@@ -75,20 +85,13 @@ export function tooLate(ms: number, begin: Answer = () => undefined): Answer {
 }
 
 /** Answers once the returned function is called, which tells also when the request has come. */
-export function heldBack(answer: Answer): {
-  readonly answer: Answer;
-  readonly arrived: Promise<void>;
-  release(): void;
-} {
+export function heldBack(answer: Answer) {
   const arrival = Promise.withResolvers<void>();
   const permission = Promise.withResolvers<void>();
-  return {
-    answer: async (response, request) => {
-      arrival.resolve();
-      await permission.promise;
-      answer(response, request);
-    },
-    arrived: arrival.promise,
-    release: permission.resolve,
+  const held: Answer = async (...exchange) => {
+    arrival.resolve();
+    await permission.promise;
+    answer(...exchange);
   };
+  return { answer: held, arrived: arrival.promise, release: permission.resolve };
 }

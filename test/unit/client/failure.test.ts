@@ -1,101 +1,233 @@
 import { inspect } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { TokenBrokerError } from '../../../client/error.ts';
-import type { AwsCredentials } from '../../../client/sign.ts';
-import type { TokenBrokerOptions } from '../../../client/token-broker.ts';
 import { PROBLEMS } from '../../../functions/contract.ts';
 import { AWS_ANSWERS, PROBLEM_TYPES, problem } from './broker-answers.ts';
-import { PAIR, startClientWorld } from './client-world.ts';
+import { GOOD, NOW, PAIR, startClientWorld, tooLate } from './client-world.ts';
 import { type Answer, answerWith, startLoopbackServer } from './loopback-server.ts';
 
-const CREDENTIALS = {
-  accessKeyId: 'AKIDMARKED',
-  secretAccessKey: 'marked-secret-access-key',
-  sessionToken: 'marked-session-token',
+const AFTER_7_S = { 'retry-after': '7' };
+const HTML = { 'content-type': 'text/html' };
+const PROBLEM = { 'content-type': 'application/problem+json' };
+
+const reset: Answer = (response) => response.socket?.resetAndDestroy();
+const halfClose: Answer = (response) => response.socket?.end();
+const never: Answer = () => undefined;
+const drip: Answer = (response) => {
+  response.writeHead(200, { 'content-length': '1000' }).write('{"access_token":"marked');
+};
+const breakOff: Answer = (response) => {
+  response.writeHead(200, { 'content-length': '1000' }).write('{"access_token":"marked', () => response.destroy());
 };
 
-let server: Awaited<ReturnType<typeof startClientWorld>>['server'];
-
-async function failureOf(answer: Answer, options: Partial<TokenBrokerOptions> = {}): Promise<TokenBrokerError> {
-  const world = await startClientWorld(answer, { credentials: CREDENTIALS, maxAttempts: 1, ...options });
-  server = world.server;
-  const error = await world.broker.token(PAIR).catch((reason) => reason);
-  expect(error).toBeInstanceOf(TokenBrokerError);
-  expect(inspect(error, { depth: 9 })).not.toMatch(/marked/i);
-  return error;
-}
+/** With `random` at a half: half of 200, 400 and 800 ms. */
+const BACKOFF = [100, 200, 400];
 
 describe("the broker's problems", () => {
-  it.each(PROBLEM_TYPES)('"%s" arrives with its type, status and detail', async (type) => {
-    const error = await failureOf(problem(type));
-    const { status, retryable, title } = PROBLEMS[type];
-    expect(error).toMatchObject({ type, status, retryable, advice: undefined });
-    expect(error.message).toBe(`${type}: What happened: ${type}. (request request-1)`);
-    expect(error.problem).toMatchObject({ type, title, status, retryable, request_id: 'request-1' });
-  });
-
-  it('carries the seconds after which trying again makes sense', async () => {
-    const error = await failureOf(problem('token-endpoint-unavailable', { 'retry-after': '17' }));
-    expect(error.retryAfterSeconds).toBe(17);
-  });
+  it.each(PROBLEM_TYPES)(
+    '"%s" arrives with its type, status and detail, and is repeated when that helps',
+    async (type) => {
+      const { broker, server } = await startClientWorld(problem(type));
+      const error = await failureOf(broker.token(PAIR));
+      const { status, retryable, title } = PROBLEMS[type];
+      expect(error).toMatchObject({ type, status, retryable, advice: undefined });
+      expect(error.message).toBe(`${type}: What happened: ${type}. (request request-1)`);
+      expect(error.problem).toMatchObject({ type, title, status, retryable, request_id: 'request-1' });
+      // `refused-again` is for the caller to decide about; a refusal by the access rules is followed by another question.
+      const attempts = server.requests.filter(({ url }) => url === '/token').length;
+      expect(attempts).toBe(retryable && type !== 'refused-again' ? 4 : 1);
+    },
+  );
 
   it('keeps members that this version does not know', async () => {
     const body = { type: 'new', title: 'New', detail: 'Something new.', status: 424, hint: 'update' };
-    const error = await failureOf(answerWith(424, body, { 'content-type': 'application/problem+json' }));
+    const { broker } = await startClientWorld(answerWith(424, body, PROBLEM));
+    const error = await failureOf(broker.token(PAIR));
     expect(error).toMatchObject({ type: 'new', retryable: false, problem: { hint: 'update' } });
   });
 });
 
 describe("AWS's own answers", () => {
-  it.each(AWS_ANSWERS)('$name become "$type"', async ({ type, answer }) => {
-    const error = await failureOf(answer);
-    expect(error.type).toBe(type);
-    expect(error.problem).toBeUndefined();
-    expect(error.retryable).toBe(['aws-throttled', 'aws-function-failed', 'aws-function-timeout'].includes(type));
-    expect(error.advice).toMatch(/^[A-Z].*\.$/);
+  it.each(AWS_ANSWERS)('$name become "$type", and are repeated when that helps', async ({ type, answer }) => {
+    const { broker, server } = await startClientWorld(answer);
+    const error = await failureOf(broker.token(PAIR));
+    const retryable = ['aws-throttled', 'aws-function-failed', 'aws-function-timeout'].includes(type);
+    expect(error).toMatchObject({ type, problem: undefined, retryable, advice: expect.stringMatching(/^[A-Z].*\.$/) });
+    expect(server.requests).toHaveLength(retryable ? 4 : 1);
   });
 
   it('are never quoted, because they may repeat what was signed', async () => {
-    const message = 'The request signature we calculated does not match. x-amz-security-token:marked-session-token';
-    expect(await failureOf(answerWith(403, { message }))).toMatchObject({ type: 'aws-signature-mismatch' });
+    const message = 'The request signature we calculated does not match. x-amz-security-token:marked-session';
+    const { broker } = await startClientWorld(answerWith(403, { message }));
+    expect(await failureOf(broker.token(PAIR))).toMatchObject({ type: 'aws-signature-mismatch' });
   });
 });
 
-describe('an answer that neither the broker nor AWS sent', () => {
-  it.each([
-    ['HTML', answerWith(404, '<html>marked</html>', { 'content-type': 'text/html' })],
-    ['an empty 204', answerWith(204, '')],
-    ['a redirect', answerWith(302, '', { location: 'https://example.com/marked' })],
-    ['a problem that is not JSON', answerWith(400, '{', { 'content-type': 'application/problem+json' })],
-    ['a problem without a type', answerWith(400, { title: 'marked' }, { 'content-type': 'application/problem+json' })],
-    ['JSON that only looks like a problem', answerWith(400, { type: 'marked', title: '', detail: '' })],
-    ['an endless body', answerWith(200, 'marked'.repeat(1_000_000))],
-  ])('such as %s becomes "unexpected-answer"', async (_, answer) => {
-    const error = await failureOf(answer);
-    expect(error).toMatchObject({ type: 'unexpected-answer', retryable: false });
-    expect(server.requests).toHaveLength(1);
-  });
+it.each([
+  ['HTML', answerWith(404, '<html>marked</html>', HTML)],
+  ['an empty 204', answerWith(204, '')],
+  ['a redirect', answerWith(302, '', { location: 'https://example.com/marked' })],
+  ['a problem without a type', answerWith(400, { title: 'marked' }, PROBLEM)],
+  ['JSON that only looks like a problem', answerWith(400, { type: 'marked', title: '', detail: '' })],
+])('an answer that neither the broker nor AWS sent is "unexpected-answer", and not repeated: %s', async (_, answer) => {
+  const { broker, server } = await startClientWorld(answer);
+  expect(await failureOf(broker.token(PAIR))).toMatchObject({ type: 'unexpected-answer', retryable: false });
+  expect(server.requests).toHaveLength(1);
 });
 
-it('a closed port becomes "network-error" with its code', async () => {
-  const closed = await startLoopbackServer(() => {});
-  await closed.close();
-  const error = await failureOf(() => {}, { url: closed.url });
-  expect(error.message).toBe('network-error: There was no answer: ECONNREFUSED');
+describe('a connection', () => {
+  it.each<[string, Answer]>([
+    ['is reset', reset],
+    ['is closed half-way', halfClose],
+    ['breaks off in the answer', breakOff],
+  ])('that %s becomes "network-error" after four attempts with pauses', async (_, answer) => {
+    const { broker, server, waits } = await startClientWorld(answer);
+    expect(await failureOf(broker.token(PAIR))).toMatchObject({ type: 'network-error', retryable: true });
+    expect(server.requests).toHaveLength(4);
+    expect(waits).toEqual(BACKOFF);
+  });
+
+  it.each<[string, Answer]>([
+    ['does not come', never],
+    ['comes too slowly', drip],
+  ])('whose answer %s becomes "timeout" after four attempts with pauses', async (_, answer) => {
+    const { broker, server, waits } = await startClientWorld(tooLate(5_000, answer), { timeoutMs: 5_000 });
+    expect(await failureOf(broker.token(PAIR))).toMatchObject({ type: 'timeout', retryable: true });
+    expect(server.requests).toHaveLength(4);
+    expect(waits).toEqual(BACKOFF);
+  });
+
+  it('that cannot be made becomes "network-error" with its code', async () => {
+    const { url, close } = await startLoopbackServer(never);
+    await close();
+    const { broker } = await startClientWorld(never, { url });
+    const { message } = await failureOf(broker.token(PAIR));
+    expect(message).toBe('network-error: There was no answer: ECONNREFUSED');
+  });
 });
 
 describe('AWS credentials', () => {
-  it.each<[string, AwsCredentials]>([
-    ['a line break in the session token', { ...CREDENTIALS, sessionToken: 'marked\n' }],
-    ['a letter that no header carries', { ...CREDENTIALS, accessKeyId: 'MARKED€' }],
-    ['an empty access key', { ...CREDENTIALS, accessKeyId: '' }],
-  ])('with %s are not sent', async (_, credentials) => {
-    expect(await failureOf(() => {}, { credentials })).toMatchObject({ type: 'aws-credentials-unavailable' });
+  const usable = { accessKeyId: 'AKIDMARKED', secretAccessKey: 'marked-secret-access-key' };
+  const cause = new Error('no profile');
+
+  it.each<[string, Parameters<typeof startClientWorld>[1]]>([
+    ['with a line break in the session token', { credentials: { ...usable, sessionToken: 'marked\n' } }],
+    ['with a letter that no header carries', { credentials: { ...usable, accessKeyId: 'MARKED€' } }],
+    ['with an empty access key', { credentials: { ...usable, accessKeyId: '' } }],
+    ['that cannot be read', { credentials: () => Promise.reject(cause) }],
+  ])('%s are not sent', async (_, options) => {
+    const { broker, server } = await startClientWorld(GOOD, options);
+    expect(await failureOf(broker.token(PAIR))).toMatchObject({ type: 'aws-credentials-unavailable' });
     expect(server.requests).toEqual([]);
   });
 
   it('that take too long end with the time limit', async () => {
-    const error = await failureOf(() => {}, { credentials: () => new Promise(() => {}), timeoutMs: 50 });
-    expect(error.type).toBe('timeout');
+    const { broker } = await startClientWorld(GOOD, { credentials: () => new Promise(() => {}), timeoutMs: 50 });
+    expect(await failureOf(broker.token(PAIR))).toMatchObject({ type: 'timeout' });
   });
 });
+
+describe('a repetition', () => {
+  it('waits for as long as the broker asks, and a random time longer', async () => {
+    const { broker, waits } = await startClientWorld(problem('token-endpoint-unavailable', AFTER_7_S));
+    expect(await failureOf(broker.token(PAIR))).toMatchObject({ retryAfterSeconds: 7 });
+    expect(waits).toEqual([7_100, 7_200, 7_400]);
+  });
+
+  it('stays hidden from the caller when it succeeds', async () => {
+    const { broker, clock, server } = await startClientWorld([problem('internal'), reset, GOOD]);
+    expect(await broker.token(PAIR)).toMatchObject({ expiresAt: clock.now + 3_599_000 });
+    expect(server.requests).toHaveLength(3);
+  });
+
+  it('is made as often as the options allow', async () => {
+    const { broker, server } = await startClientWorld(problem('internal'), { maxAttempts: 2 });
+    await failureOf(broker.check(PAIR));
+    expect(server.requests).toHaveLength(2);
+  });
+
+  it('is not made when its pause would end after the deadline', async () => {
+    const { broker, server, waits } = await startClientWorld(problem('token-endpoint-unavailable', AFTER_7_S));
+    const error = await failureOf(broker.token({ ...PAIR, deadline: NOW + 7_100 }));
+    expect(error).toMatchObject({ type: 'token-endpoint-unavailable', retryAfterSeconds: 7 });
+    expect({ sent: server.requests.length, waits }).toEqual({ sent: 1, waits: [] });
+  });
+
+  it('ends within 30 s when the caller names no deadline', async () => {
+    const failing = problem('token-endpoint-unavailable', { 'retry-after': '12' });
+    const { broker, clock, server } = await startClientWorld(failing);
+    await failureOf(broker.token(PAIR));
+    expect(server.requests).toHaveLength(3);
+    expect(clock.now - NOW).toBeLessThan(30_000);
+  });
+
+  it.each([
+    [0, [0, 0, 0, 0, 0, 0, 0]],
+    [1, [200, 400, 800, 1_600, 3_200, 5_000, 5_000]],
+  ])('pauses for a random part (%d) of a backoff that grows to 5 s', async (random, expected) => {
+    const options = { random: () => random, maxAttempts: 8, patienceMs: 1e6 };
+    const { broker, waits } = await startClientWorld(problem('internal'), options);
+    await failureOf(broker.token(PAIR));
+    expect(waits).toEqual(expected);
+  });
+});
+
+describe('a caller that stops waiting', () => {
+  it.each(['an attempt', 'a pause'])('during %s gets "aborted" at once, and nothing more is sent', async (during) => {
+    const controller = new AbortController();
+    const stop = () => controller.abort(new Error('changed my mind'));
+    const sleep = (_: number, signal: AbortSignal) => {
+      stop();
+      return signal.aborted ? Promise.reject(signal.reason) : new Promise(() => undefined);
+    };
+    const { broker, server } = await startClientWorld(during === 'a pause' ? problem('internal') : stop, { sleep });
+    const error = await failureOf(broker.token({ ...PAIR, signal: controller.signal }));
+    expect(error).toMatchObject({ type: 'aborted', retryable: false, cause: { message: 'changed my mind' } });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it.each(['token', 'check'] as const)(
+    'before the call reads no credentials and sends nothing (%s)',
+    async (operation) => {
+      const credentials = vi.fn();
+      const { broker, server } = await startClientWorld(GOOD, { credentials });
+      const error = await failureOf(broker[operation]({ ...PAIR, signal: AbortSignal.abort() }));
+      expect(error).toMatchObject({ type: 'aborted' });
+      expect(await failureOf(broker[operation]({ ...PAIR, deadline: NOW }))).toMatchObject({ type: 'timeout' });
+      expect(credentials).not.toHaveBeenCalled();
+      expect(server.requests).toEqual([]);
+    },
+  );
+
+  it.each(['token', 'check'] as const)('at its deadline gets "timeout" (%s)', async (operation) => {
+    const { broker } = await startClientWorld(never);
+    const error = await failureOf(broker[operation]({ ...PAIR, deadline: NOW + 50 }));
+    expect(error).toMatchObject({ type: 'timeout', retryable: true });
+  });
+
+  it('leaves neither a timer nor a listener behind', async () => {
+    const { signal } = new AbortController();
+    const added = vi.spyOn(signal, 'addEventListener');
+    const removed = vi.spyOn(signal, 'removeEventListener');
+    const started = vi.spyOn(globalThis, 'setTimeout');
+    const cleared = vi.spyOn(globalThis, 'clearTimeout');
+    onTestFinished(() => void vi.restoreAllMocks());
+    const { broker } = await startClientWorld(GOOD, { timeoutMs: 12_345 });
+    await broker.token({ ...PAIR, signal, deadline: NOW + 23_456 });
+
+    const ours = started.mock.calls.flatMap(([, ms], n) => ([12_345, 23_456].includes(ms ?? 0) ? [n] : []));
+    // The call, its attempt, and the reading of what signs it.
+    expect(ours).toHaveLength(3);
+    for (const n of ours) expect(cleared).toHaveBeenCalledWith(started.mock.results[n]?.value);
+    expect(added).toHaveBeenCalledTimes(2);
+    expect(removed.mock.calls).toEqual(added.mock.calls.map(([type, listener]) => [type, listener]));
+  });
+});
+
+/** No member of a failure may hold a token or a part of the AWS credentials. */
+async function failureOf(work: Promise<unknown>): Promise<TokenBrokerError> {
+  const error = await work.catch((reason: unknown) => reason);
+  if (!(error instanceof TokenBrokerError)) throw new Error('the call did not fail', { cause: error });
+  expect(inspect(error, { depth: 9 })).not.toMatch(/marked/i);
+  return error;
+}

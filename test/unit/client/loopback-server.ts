@@ -1,5 +1,5 @@
-import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import { listen, stop } from '../../../bin/local/loopback.ts';
 
 interface ReceivedRequest {
   readonly method: string;
@@ -8,15 +8,10 @@ interface ReceivedRequest {
   readonly body: string;
 }
 
-export interface LoopbackServer {
-  readonly url: string;
-  /** Everything that was received, in its order. */
-  readonly requests: readonly ReceivedRequest[];
-  readonly close: () => Promise<void>;
-}
+export type LoopbackServer = Awaited<ReturnType<typeof startLoopbackServer>>;
 
-/** A real HTTP server on a free port; `answer` plays the broker, or AWS in front of it. */
-export async function startLoopbackServer(answer: Answer): Promise<LoopbackServer> {
+/** A real HTTP server on a free port; `answer` plays the broker, or AWS in front of it. Keeps all `requests` in their order. */
+export async function startLoopbackServer(answer: Answer) {
   const requests: ReceivedRequest[] = [];
   const server = createServer(async (request, response) => {
     const chunks: Uint8Array[] = [];
@@ -30,21 +25,8 @@ export async function startLoopbackServer(answer: Answer): Promise<LoopbackServe
     requests.push(received);
     answer(response, received);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
-
-  return {
-    url: `http://127.0.0.1:${port}`,
-    requests,
-    close: async () => {
-      const closed = once(server, 'close');
-      server.close();
-      server.closeAllConnections();
-      await closed;
-    },
-  };
+  const url = `http://127.0.0.1:${await listen(server, 0)}`;
+  return { url, requests, close: () => stop(server) };
 }
 
 export type Answer = (response: ServerResponse, request: ReceivedRequest) => void;

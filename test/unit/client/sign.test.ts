@@ -1,24 +1,62 @@
-import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { fileURLToPath } from 'node:url';
-import { describe, expect, it } from 'vitest';
-import { GOOD, PAIR, startClientWorld } from './client-world.ts';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
+import { parseEndpoint } from '../../../client/sign.ts';
+import { createTokenBroker } from '../../../client/token-broker.ts';
+import { AWS_ANSWERS, issued } from './broker-answers.ts';
+import { GOOD, MINUTE_MS, NOW, PAIR, startClientWorld } from './client-world.ts';
+import type { Answer } from './loopback-server.ts';
 
-const SECRET = 'example-secret-access-key';
+const FUNCTION_URL = 'https://abcdefghijklmnop.lambda-url.eu-west-1.on.aws/';
+
+describe('the address of the broker', () => {
+  beforeEach(() => vi.stubEnv('AWS_REGION', 'ap-south-1'));
+  afterEach(() => vi.unstubAllEnvs());
+
+  it.each([
+    ['the host of a Function URL', FUNCTION_URL, undefined, 'eu-west-1'],
+    ['the option before the host', FUNCTION_URL, 'us-west-2', 'us-west-2'],
+    ['the local broker, wherever the developer works', 'http://127.0.0.1:8788', undefined, 'us-east-1'],
+    ['the local broker by name', 'http://localhost:8788', undefined, 'us-east-1'],
+    ['the local broker over IPv6', 'http://[::1]:8788/', undefined, 'us-east-1'],
+    ['AWS_REGION when the host does not name a region', 'https://broker.example.com', undefined, 'ap-south-1'],
+  ])('takes the region from %s', (_, url, region, expected) => {
+    expect(parseEndpoint(url, region).region).toBe(expected);
+  });
+
+  it.each([undefined, ''])('asks for a region that neither the host nor AWS_REGION (%j) names', (region) => {
+    vi.stubEnv('AWS_REGION', region);
+    const parse = () => parseEndpoint('https://broker.example.com', undefined);
+    expect(parse).toThrow(/give the region, or set AWS_REGION/);
+  });
+
+  it.each([
+    ['a region that does not look like one', FUNCTION_URL, /must look like eu-west-1/, 'Ireland'],
+    ['a text that is not a URL', 'broker', /https:/],
+    ['another scheme', 'ftp://broker.example.com', /https:/],
+    ['plain HTTP to another machine', 'http://broker.example.com', /only on loopback/],
+    ['plain HTTP to a host that looks like loopback', 'http://127.0.0.1.example.com', /only on loopback/],
+    ['a password', 'https://me:marked-password@broker.example.com', /user name or password/],
+    ['a path', `${FUNCTION_URL}token`, /end after the host/],
+    ['a query', `${FUNCTION_URL}?a=b`, /end after the host/],
+  ])('refuses %s, and does not quote the URL', (_, url, message, region = 'eu-west-1') => {
+    const parse = () => parseEndpoint(url, region);
+    expect(parse).toThrow(TypeError);
+    expect(parse).toThrow(message);
+    expect(parse).not.toThrow(/marked-password/);
+  });
+});
 
 describe('the signature', () => {
   it('covers the body, the host, the content type and the session token', async () => {
-    const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: SECRET, sessionToken: 'example-session' };
-    const { broker, server } = await startClientWorld(GOOD, { credentials });
+    const { broker, server } = await startClientWorld(GOOD);
     await broker.token(PAIR);
-
     const [request] = server.requests;
+    const digest = createHash('sha256').update(request?.body ?? '');
     expect(request?.headers).toMatchObject({
       'x-amz-date': '20261101T100000Z',
-      'x-amz-security-token': 'example-session',
-      'x-amz-content-sha256': createHash('sha256')
-        .update(request?.body ?? '')
-        .digest('hex'),
+      'x-amz-security-token': 'marked-session',
+      'x-amz-content-sha256': digest.digest('hex'),
       authorization: expect.stringMatching(
         /^AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE\/20261101\/us-east-1\/lambda\/aws4_request, SignedHeaders=accept;content-type;host;x-amz-content-sha256;x-amz-date;x-amz-security-token, Signature=[0-9a-f]{64}$/,
       ),
@@ -27,32 +65,63 @@ describe('the signature', () => {
 
   it('is made anew for every request, with its credentials and its time', async () => {
     let attempts = 0;
-    const credentials = async () => ({ accessKeyId: `AKID${attempts}`, secretAccessKey: SECRET });
+    const credentials = async () => ({ accessKeyId: `AKID${attempts}`, secretAccessKey: 'secret' });
     const { broker, clock, server } = await startClientWorld(GOOD, { credentials, cache: false });
     for (attempts of [1, 2]) {
       clock.now += 1_000;
       await broker.token(PAIR);
     }
-
-    const [first, second] = server.requests.map(({ headers }) => headers);
-    expect([first?.['x-amz-date'], second?.['x-amz-date']]).toEqual(['20261101T100001Z', '20261101T100002Z']);
-    expect(first?.authorization).toContain('Credential=AKID1/');
-    expect(second?.authorization).toContain('Credential=AKID2/');
+    expect(server.requests.map(({ headers }) => headers)).toMatchObject([
+      { 'x-amz-date': '20261101T100001Z', authorization: expect.stringContaining('Credential=AKID1/') },
+      { 'x-amz-date': '20261101T100002Z', authorization: expect.stringContaining('Credential=AKID2/') },
+    ]);
   });
 });
 
-const botocore = spawnSync('python3', ['-c', 'import botocore']).status === 0;
-describe.skipIf(!botocore)(`an independent verifier${botocore ? '' : ' (skipped: python3 has no botocore)'}`, () => {
-  it.each(['us-east-1', 'eu-central-1'])('calculates the same signature for %s', async (region) => {
-    const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: SECRET };
-    const { broker, server } = await startClientWorld(GOOD, { region, credentials });
-    await broker.token({ ...PAIR, minTtl: 60 });
+it.each([0, -6, 6])(
+  'a Function URL with IAM auth takes it although the clock is %d minutes off; the correction is remembered',
+  async (minutes) => {
+    const key = { accessKeyId: 'AKIDBILLING', secretAccessKey: 'billing-secret', sessionToken: 'billing-session' };
+    const statuses: number[] = [];
+    const { url, close } = await startFunctionUrl({
+      port: 0,
+      now: () => NOW,
+      callers: [{ role: 'arn:aws:iam::111111111111:role/billing', ...key }],
+      handler: async () => ({ statusCode: 200, body: JSON.stringify(issued(NOW)) }),
+      onAnswer: ({ status }) => void statuses.push(status),
+    });
+    onTestFinished(close);
+    const clock = { now: NOW + minutes * MINUTE_MS };
+    const broker = createTokenBroker({ url, credentials: key, now: () => clock.now, cache: false });
+    expect(await broker.token(PAIR)).toMatchObject({ expiresAt: clock.now + 3_599_000 });
+    await broker.token(PAIR);
+    clock.now = NOW;
+    await broker.token(PAIR);
+    expect(statuses).toEqual(minutes === 0 ? [200, 200, 200] : [403, 200, 200, 403, 200]);
+  },
+);
 
-    const [request] = server.requests;
-    const script = fileURLToPath(new URL('botocore-signature.py', import.meta.url));
-    const input = JSON.stringify({ ...request, origin: server.url, region, secret: SECRET });
-    const { status, stdout, stderr } = spawnSync('python3', [script], { input, encoding: 'utf8' });
-    expect(status, stderr).toBe(0);
-    expect(request?.headers.authorization).toBe(stdout.trim());
-  });
+const expired = (minutes: number | undefined) => refusal('aws-signature-expired', minutes);
+
+it.each([
+  ['once in a call and without a pause, also when answers name different times', [expired(6), expired(20)], {}, 2],
+  ['not when the refusal names the time of this machine', [expired(0), GOOD], {}, 1],
+  ['not when the refusal names no time', [expired(undefined), GOOD], {}, 1],
+  ['not when the refusal has another reason', [refusal('aws-security-token-expired', 6), GOOD], {}, 1],
+  ['not when the client may send only once', [expired(6), GOOD], { maxAttempts: 1 }, 1],
+])('the time of the signature is corrected %s', async (_, answers, options, attempts) => {
+  const { broker, server, waits } = await startClientWorld(answers, options);
+  await expect(broker.token(PAIR)).rejects.toMatchObject({ status: 403 });
+  const dates = ['20261101T100000Z', '20261101T100600Z'].slice(0, attempts);
+  expect(server.requests.map(({ headers }) => headers['x-amz-date'])).toEqual(dates);
+  expect(waits).toEqual([]);
 });
+
+function refusal(type: string, minutes: number | undefined): Answer {
+  return (response, request) => {
+    if (minutes === undefined) response.removeHeader('date');
+    else response.setHeader('date', new Date(NOW + minutes * MINUTE_MS).toUTCString());
+    response.sendDate = false;
+    AWS_ANSWERS.find((each) => each.type === type)?.answer(response, request);
+  };
+}

@@ -1,153 +1,120 @@
 import { describe, expect, it } from 'vitest';
 import { problem } from './broker-answers.ts';
-import { fingerprint, GOOD, goodAnswer, heldBack, NOW, PAIR, startClientWorld } from './client-world.ts';
+import { fingerprint, GOOD, goodAnswer, heldBack, NOW, PAIR, startClientWorld, startHolding } from './client-world.ts';
+import type { Answer } from './loopback-server.ts';
 
 describe('callers at the same time', () => {
-  it('share one request for a pair', async () => {
-    const { broker, asked } = await startClientWorld([goodAnswer(1), goodAnswer(2)]);
-    const tokens = await Promise.all(Array.from({ length: 50 }, () => broker.token(PAIR)));
-    expect(asked()).toHaveLength(1);
-    expect(new Set(tokens).size).toBe(1);
-  });
-
-  it('share its failure, and the next caller asks again', async () => {
-    const { broker, asked, answer } = await startClientWorld(problem('credential-rejected'));
+  it.each<[string, Answer, string, number]>([
+    ['its answer, as does the next', goodAnswer(1), 'fulfilled', 1],
+    ['its failure, and the next asks again', problem('credential-rejected'), 'rejected', 2],
+  ])('share one request for a pair and %s', async (_, first, status, requests) => {
+    const { broker, asked, answer } = await startClientWorld(first);
     const outcomes = await Promise.allSettled(Array.from({ length: 50 }, () => broker.token(PAIR)));
-    expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(['rejected']));
+    expect(new Set(outcomes.map((outcome) => outcome.status))).toEqual(new Set([status]));
     expect(asked()).toHaveLength(1);
     answer(GOOD);
     await broker.token(PAIR);
-    expect(asked()).toHaveLength(2);
+    expect(asked()).toHaveLength(requests);
   });
 
   it('stop waiting each for itself: the others get their token', async () => {
     const slow = heldBack(goodAnswer(1));
-    const { broker, asked } = await startClientWorld(slow.answer);
+    const { nth, asked } = await startClientWorld(slow.answer);
     const controller = new AbortController();
-    const first = broker.token({ ...PAIR, signal: controller.signal });
-    const second = broker.token(PAIR);
+    const [first, second] = [nth({ signal: controller.signal }), nth()];
     // Awaited from the start: it may have ended before the request arrives.
-    const third = expect(broker.token({ ...PAIR, deadline: NOW + 20 })).rejects.toMatchObject({ type: 'timeout' });
+    const third = expect(nth({ deadline: NOW + 20 })).rejects.toMatchObject({ type: 'timeout' });
     await slow.arrived;
     controller.abort();
     await expect(first).rejects.toMatchObject({ type: 'aborted' });
     await third;
     slow.release();
-    expect(await second).toMatchObject({ fingerprint: fingerprint(1) });
+    expect(await second).toBe(1);
     expect(asked()).toHaveLength(1);
   });
 
   it('end the request when the last one stops waiting, and the next caller starts anew', async () => {
     const ended = Promise.withResolvers<void>();
     const slow = heldBack((response) => void response.once('close', ended.resolve));
-    const { broker, server } = await startClientWorld([slow.answer, goodAnswer(2)], { timeoutMs: 600_000 });
+    const { nth, asked } = await startClientWorld([slow.answer, goodAnswer(2)], { timeoutMs: 600_000 });
     slow.release();
     const controller = new AbortController();
-    const waiting = [1, 2].map(() => broker.token({ ...PAIR, signal: controller.signal }));
+    const waiting = [1, 2].map(() => nth({ signal: controller.signal }));
     await slow.arrived;
     controller.abort();
     expect((await Promise.allSettled(waiting)).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
-    expect(await broker.token(PAIR)).toMatchObject({ fingerprint: fingerprint(2) });
-    expect(server.requests).toHaveLength(2);
+    expect(await nth()).toBe(2);
+    expect(asked()).toHaveLength(2);
     await ended.promise;
   });
 
   it('let the request go on until the latest of their deadlines', async () => {
-    const world = await startClientWorld(problem('token-endpoint-unavailable', { 'retry-after': '7' }));
-    const impatient = askBy(world, NOW + 5_000);
-    const patient = askBy(world, NOW + 25_000);
-    const outcomes = await Promise.allSettled([impatient, patient]);
-    expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
-    expect(world.server.requests).toHaveLength(4);
+    const failing = problem('token-endpoint-unavailable', { 'retry-after': '7' });
+    const { nth, asked } = await startClientWorld(failing);
+    await Promise.allSettled([nth({ deadline: NOW + 5_000 }), nth({ deadline: NOW + 25_000 })]);
+    expect(asked()).toHaveLength(4);
   });
 });
 
 describe('a refused token', () => {
-  it('is reported by one caller, and no other caller gets it meanwhile', async () => {
+  const refused = fingerprint(1);
+
+  it('is reported by one caller, no other caller gets it meanwhile, and a later report costs no request', async () => {
     const successor = heldBack(goodAnswer(2));
-    const { broker, asked } = await startClientWorld([goodAnswer(1), successor.answer]);
-    await broker.token(PAIR);
-    const reports = Array.from({ length: 20 }, () => broker.token({ ...PAIR, refused: fingerprint(1) }));
-    const others = Array.from({ length: 20 }, () => broker.token(PAIR));
+    const { nth, asked } = await startHolding([successor.answer]);
+    const reports = Array.from({ length: 9 }, () => nth({ refused }));
+    const others = Array.from({ length: 9 }, () => nth());
     await successor.arrived;
     successor.release();
-    const tokens = await Promise.all([...reports, ...others]);
-    expect(new Set(tokens.map((token) => token.fingerprint))).toEqual(new Set([fingerprint(2)]));
-    expect(asked()).toEqual([PAIR, { ...PAIR, refused: fingerprint(1) }]);
+    expect(await Promise.all([...reports, ...others])).toEqual(Array(18).fill(2));
+    expect(await nth({ refused })).toBe(2);
+    expect(asked()).toEqual([{ ...PAIR, refused }]);
   });
 
-  it('that has a successor already costs no request', async () => {
-    const { broker, asked } = await startClientWorld([goodAnswer(1), goodAnswer(2)]);
-    await broker.token(PAIR);
-    await broker.token({ ...PAIR, refused: fingerprint(1) });
-    expect(await broker.token({ ...PAIR, refused: fingerprint(1) })).toMatchObject({ fingerprint: fingerprint(2) });
-    expect(asked()).toHaveLength(2);
-  });
-
-  it('is not handed out again when there is no successor', async () => {
-    const { broker, answer, asked } = await startClientWorld(goodAnswer(1), { maxAttempts: 1 });
-    await broker.token(PAIR);
-    answer(problem('internal'), goodAnswer(2));
-    await expect(broker.token({ ...PAIR, refused: fingerprint(1) })).rejects.toMatchObject({ type: 'internal' });
-    expect(await broker.token(PAIR)).toMatchObject({ fingerprint: fingerprint(2) });
-    expect(asked()).toHaveLength(3);
-  });
-
-  it('is not handed out to callers that waited for a report that failed', async () => {
+  it('is not handed out again, nor to callers that waited for it, when the report fails', async () => {
     const failing = heldBack(problem('internal'));
-    const { broker, answer } = await startClientWorld(goodAnswer(1), { maxAttempts: 1 });
-    await broker.token(PAIR);
-    answer(failing.answer, goodAnswer(2));
-    const report = broker.token({ ...PAIR, refused: fingerprint(1) });
-    const others = [1, 2, 3].map(() => broker.token(PAIR));
+    const { nth, asked } = await startHolding([failing.answer, goodAnswer(2)], { maxAttempts: 1 });
+    const report = nth({ refused });
+    const others = [nth(), nth(), nth()];
     await failing.arrived;
     failing.release();
     await expect(report).rejects.toMatchObject({ type: 'internal' });
-    const given = await Promise.all(others);
-    expect(given.map((token) => token.fingerprint)).toEqual([2, 2, 2].map(fingerprint));
+    expect(await Promise.all(others)).toEqual([2, 2, 2]);
+    expect(asked()).toHaveLength(2);
   });
 
   it('is reported by the other callers when the first one stops waiting', async () => {
     const successor = heldBack(goodAnswer(2));
     const controller = new AbortController();
-    const { broker, answer, asked } = await startClientWorld(goodAnswer(1));
-    await broker.token(PAIR);
-    answer(successor.answer);
-    const first = broker.token({ ...PAIR, refused: fingerprint(1), signal: controller.signal });
-    const second = broker.token({ ...PAIR, refused: fingerprint(1) });
+    const { nth, asked } = await startHolding([successor.answer]);
+    const first = nth({ refused, signal: controller.signal });
+    const second = nth({ refused });
     await successor.arrived;
     controller.abort();
     await expect(first).rejects.toMatchObject({ type: 'aborted' });
-    const other = broker.token(PAIR);
+    const other = nth();
     successor.release();
-    expect((await Promise.all([second, other])).map((token) => token.fingerprint)).toEqual([2, 2].map(fingerprint));
-    expect(asked()).toHaveLength(2);
+    expect(await Promise.all([second, other])).toEqual([2, 2]);
+    expect(asked()).toHaveLength(1);
   });
 
   it('is handed out again when the broker stands by it, and the report is not repeated', async () => {
-    const { broker, answer, asked } = await startClientWorld(goodAnswer(1));
-    await broker.token(PAIR);
-    answer(problem('refused-again', { 'retry-after': '3' }));
-    const report = broker.token({ ...PAIR, refused: fingerprint(1) });
-    const other = broker.token(PAIR);
+    const { nth, asked } = await startHolding([problem('refused-again', { 'retry-after': '3' })]);
+    const report = nth({ refused });
+    const other = nth();
     await expect(report).rejects.toMatchObject({ type: 'refused-again', retryAfterSeconds: 3 });
-    expect(await other).toMatchObject({ fingerprint: fingerprint(1) });
-    expect(asked()).toHaveLength(2);
+    expect(await other).toBe(1);
+    expect(asked()).toHaveLength(1);
   });
 
   it('does not come back with an answer that was overtaken', async () => {
     const late = heldBack(goodAnswer(1));
-    const { broker, answer } = await startClientWorld(late.answer);
-    const early = broker.token(PAIR);
+    const { nth, answer } = await startClientWorld(late.answer);
+    const early = nth();
     await late.arrived;
     answer(goodAnswer(2));
-    await broker.token({ ...PAIR, refused: fingerprint(1) });
+    await nth({ refused });
     late.release();
-    expect(await early).toMatchObject({ fingerprint: fingerprint(1) });
-    expect(await broker.token(PAIR)).toMatchObject({ fingerprint: fingerprint(2) });
+    expect([await early, await nth()]).toEqual([1, 2]);
   });
 });
-
-function askBy(world: Awaited<ReturnType<typeof startClientWorld>>, deadline: number) {
-  return world.broker.token({ ...PAIR, deadline });
-}

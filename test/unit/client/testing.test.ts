@@ -3,9 +3,7 @@ import { TokenBrokerError, TokenRefused } from '../../../client/index.ts';
 import { createFakeBroker } from '../../../client/testing.ts';
 import { PROBLEMS } from '../../../functions/contract.ts';
 import { PROBLEM_TYPES } from './broker-answers.ts';
-import { NOW, PAIR } from './client-world.ts';
-
-const MINUTE_MS = 60_000;
+import { MINUTE_MS, NOW, PAIR } from './client-world.ts';
 
 it('a fake broker issues a token that its clock brings to its end', async () => {
   const { broker, advance, requests, accepts } = createFakeBroker({ startsAt: NOW, lifetimeSeconds: 600 });
@@ -17,17 +15,13 @@ it('a fake broker issues a token that its clock brings to its end', async () => 
   advance(5 * MINUTE_MS);
   expect(accepts('fake-token-1')).toBe(false);
   expect(await broker.token(PAIR)).toMatchObject({ accessToken: 'fake-token-2', expiresAt: NOW + 1_200_000 });
-  expect(requests).toEqual([
-    { path: '/token', members: PAIR },
-    { path: '/token', members: PAIR },
-  ]);
+  expect(requests).toEqual([1, 2].map(() => ({ path: '/token', members: PAIR })));
 });
 
 it('a fake broker renews the token of a client in time, and each pair has its own', async () => {
   const { broker, advance } = createFakeBroker({ lifetimeSeconds: 600 });
   await broker.token(PAIR);
-  const other = await broker.token({ ...PAIR, client: 'globex' });
-  expect(other.accessToken).toBe('fake-token-2');
+  expect(await broker.token({ ...PAIR, client: 'globex' })).toMatchObject({ accessToken: 'fake-token-2' });
   // The client asks for a successor before the end, and must not get the same token.
   advance(8.9 * MINUTE_MS);
   expect(await broker.token(PAIR)).toMatchObject({ accessToken: 'fake-token-3' });
@@ -41,8 +35,8 @@ it('a fake broker gives a longer living token to a client that asks for one, if 
   expect(await broker.token({ ...PAIR, minTtl: 3_600 })).toMatchObject({ accessToken: 'fake-token-2' });
 });
 
-it('a fake broker replaces a token that the service turns away, once in 30 s', async () => {
-  const { broker, revoke, accepts, advance, requests } = createFakeBroker();
+it('a fake broker replaces each token that the service turns away', async () => {
+  const { broker, revoke, accepts, requests } = createFakeBroker();
   const call = () =>
     broker.withToken(PAIR, ({ accessToken }) => {
       if (!accepts(accessToken)) throw new TokenRefused();
@@ -52,36 +46,32 @@ it('a fake broker replaces a token that the service turns away, once in 30 s', a
   revoke();
   expect(await call()).toBe('fake-token-2');
   expect(requests.at(-1)?.members).toMatchObject({ refused: expect.stringMatching(/^[0-9a-f]{16}$/) });
-  revoke();
-  await expect(call()).rejects.toThrow(TokenRefused);
-  advance(30_000);
-  expect(await call()).toBe('fake-token-3');
 });
 
 it('a fake broker lets `fetch` reach the service with what the test gives', async () => {
   const seen: (string | null)[] = [];
-  const fake = createFakeBroker({
+  const { broker } = createFakeBroker({
     services: { [PAIR.service]: ['https://insights.example.com'] },
     fetch: async (_, init) => {
-      const authorization = new Headers(init?.headers).get('authorization');
-      seen.push(authorization);
-      return new Response(null, { status: fake.accepts(authorization?.slice(7) ?? '') ? 204 : 401 });
+      const count = seen.push(new Headers(init?.headers).get('authorization'));
+      return new Response(null, { status: count === 1 ? 401 : 204 });
     },
   });
-  await fake.broker.token(PAIR);
-  fake.revoke();
-  const { status } = await fake.broker.fetch('https://insights.example.com/v1', undefined, PAIR);
+  const { status } = await broker.fetch('https://insights.example.com/v1', undefined, PAIR);
   expect({ status, seen }).toEqual({ status: 204, seen: ['Bearer fake-token-1', 'Bearer fake-token-2'] });
 });
 
-it.each(PROBLEM_TYPES)('a fake broker fails with %s as the real one does', async (type) => {
+it('a fake broker fails as the real one does', async () => {
   const { broker, fail, recover } = createFakeBroker();
-  const { status, retryable, title } = PROBLEMS[type];
-  fail(type, { retryAfterSeconds: 7 });
-  const error = await broker.token(PAIR).catch((reason: unknown) => reason);
-  expect(error).toBeInstanceOf(TokenBrokerError);
-  expect(error).toMatchObject({ type, status, retryable, retryAfterSeconds: 7, problem: { title } });
-  await expect(broker.check(PAIR)).rejects.toMatchObject({ type });
+  for (const type of PROBLEM_TYPES) {
+    const { status, retryable, title } = PROBLEMS[type];
+    fail(type, { retryAfterSeconds: 7 });
+    const error = await broker.token(PAIR).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(TokenBrokerError);
+    expect(error).toMatchObject({ type, status, retryable, retryAfterSeconds: 7, problem: { title } });
+  }
+  fail('internal');
+  await expect(broker.check(PAIR)).rejects.toMatchObject({ type: 'internal' });
   recover();
   expect(await broker.token(PAIR)).toMatchObject({ accessToken: 'fake-token-1' });
 });

@@ -8,7 +8,8 @@ import { type Answer, answerWith, startLoopbackServer } from './loopback-server.
 async function startWorlds(accepted: readonly number[], ...answers: readonly Answer[]) {
   const service = await startLoopbackServer((response, request) => {
     const isAccepted = accepted.some((n) => request.headers.authorization === `Bearer ${tokenText(n)}`);
-    answerWith(isAccepted ? 200 : 401, { isAccepted })(response, request);
+    const refusal = request.url === '/forbidden' ? 403 : 401;
+    answerWith(isAccepted ? 200 : refusal, { isAccepted })(response, request);
   });
   onTestFinished(service.close);
   const tokens = answers.length > 0 ? answers : [1, 2, 3].map((n) => goodAnswer(n));
@@ -16,41 +17,29 @@ async function startWorlds(accepted: readonly number[], ...answers: readonly Ans
   return { ...world, service };
 }
 
+const POST = { method: 'POST', headers: { 'x-one': '1' } };
+
+type Call = [string | Request, RequestInit | undefined];
+
 describe('fetch', () => {
   it('sends the token with the method, body and headers of the call', async () => {
     const { broker, service } = await startWorlds([1]);
     const init = { method: 'PUT', body: 'hello', headers: { 'x-one': '1', authorization: 'Basic b3RoZXI=' } };
     const response = await broker.fetch(new URL('/things?a=b', service.url), init, PAIR);
     expect([response.status, await response.json()]).toEqual([200, { isAccepted: true }]);
-    expect(service.requests).toMatchObject([
-      {
-        method: 'PUT',
-        url: '/things?a=b',
-        body: 'hello',
-        headers: { 'x-one': '1', authorization: `Bearer ${tokenText(1)}` },
-      },
-    ]);
+    const headers = { 'x-one': '1', authorization: `Bearer ${tokenText(1)}` };
+    expect(service.requests).toMatchObject([{ method: 'PUT', url: '/things?a=b', body: 'hello', headers }]);
   });
 
-  it('accepts a Request and keeps its headers', async () => {
-    const { broker, service } = await startWorlds([1]);
-    const request = new Request(`${service.url}/things`, { method: 'POST', body: 'hello', headers: { 'x-one': '1' } });
-    expect((await broker.fetch(request, undefined, PAIR)).status).toBe(200);
-    expect(service.requests).toMatchObject([{ method: 'POST', body: 'hello', headers: { 'x-one': '1' } }]);
-    expect(request.headers.has('authorization')).toBe(false);
-  });
-
-  it.each<[string, () => RequestInit['body']]>([
-    ['no body', () => undefined],
-    ['a text', () => 'hello'],
-    ['bytes', () => new TextEncoder().encode('hello')],
-    ['a form', () => new URLSearchParams({ hello: '1' })],
-    ['a blob', () => new Blob(['hello'])],
-  ])('reports a 401 and repeats %s once, with the successor', async (_, body) => {
+  it.each<[string, (url: string) => Call]>([
+    ['no body', (url) => [url, undefined]],
+    ['a Request without a body', (url) => [new Request(url), undefined]],
+    ['a text', (url) => [url, { method: 'POST', body: 'hello' }]],
+    ['bytes', (url) => [url, { method: 'POST', body: new TextEncoder().encode('hello') }]],
+    ['a form', (url) => [url, { method: 'POST', body: new URLSearchParams({ hello: '1' }) }]],
+  ])('reports a 401 and repeats %s once, with the successor', async (_, call) => {
     const { broker, service, asked } = await startWorlds([2]);
-    const sent = body();
-    const init: RequestInit = { method: 'POST', ...(sent !== undefined && { body: sent }) };
-    expect((await broker.fetch(service.url, init, PAIR)).status).toBe(200);
+    expect((await broker.fetch(...call(service.url), PAIR)).status).toBe(200);
     expect(asked()).toEqual([PAIR, { ...PAIR, refused: fingerprint(1) }]);
     const [first, second, ...more] = service.requests;
     expect(second?.body).toBe(first?.body);
@@ -58,22 +47,16 @@ describe('fetch', () => {
     expect(more).toEqual([]);
   });
 
-  it('gives the second 401 to its caller', async () => {
-    const { broker, service, asked } = await startWorlds([]);
+  it.each<[string, Answer, number]>([
+    ['second 401 when the successor is refused, too', goodAnswer(2), 2],
+    ['first 401 when the broker stands by the token', problem('refused-again'), 1],
+    ['first 401 when the broker gives the same token again', goodAnswer(1), 1],
+  ])('gives the %s', async (_, answer, sent) => {
+    const { broker, service, asked } = await startWorlds([], goodAnswer(1), answer);
     const response = await broker.fetch(service.url, undefined, PAIR);
     expect([response.status, await response.json()]).toEqual([401, { isAccepted: false }]);
-    expect(service.requests).toHaveLength(2);
+    expect(service.requests).toHaveLength(sent);
     expect(asked()).toHaveLength(2);
-  });
-
-  it.each([
-    ['stands by the token', problem('refused-again')],
-    ['gives the same token again', goodAnswer(1)],
-  ])('gives the first 401 to its caller when the broker %s', async (_, answer) => {
-    const { broker, service } = await startWorlds([], goodAnswer(1), answer);
-    const response = await broker.fetch(service.url, undefined, PAIR);
-    expect([response.status, await response.json()]).toEqual([401, { isAccepted: false }]);
-    expect(service.requests).toHaveLength(1);
   });
 
   it('says why there is no successor', async () => {
@@ -81,33 +64,32 @@ describe('fetch', () => {
     await expect(broker.fetch(service.url, undefined, PAIR)).rejects.toMatchObject({ type: 'credential-rejected' });
   });
 
-  it.each<[string, (url: string) => [string | Request, RequestInit?]]>([
-    ['a stream', (url) => [url, { method: 'POST', body: new Blob(['hello']).stream(), duplex: 'half' }]],
-    ['the body of a Request', (url) => [new Request(url, { method: 'POST', body: 'hello' })]],
+  it.each<[string, (url: string) => Call]>([
+    ['a stream', (url) => [url, { ...POST, body: new Blob(['hello']).stream(), duplex: 'half' }]],
+    ['the body of a Request', (url) => [new Request(url, { ...POST, body: 'hello' }), undefined]],
   ])('does not repeat %s, but reports the token for the next call', async (_, call) => {
     const { broker, service, asked } = await startWorlds([2]);
-    const [input, init] = call(service.url);
-    expect((await broker.fetch(input, init, PAIR)).status).toBe(401);
-    expect(service.requests.map(({ body }) => body)).toEqual(['hello']);
+    expect((await broker.fetch(...call(service.url), PAIR)).status).toBe(401);
+    expect(service.requests).toMatchObject([{ method: 'POST', body: 'hello', headers: { 'x-one': '1' } }]);
     expect(asked()).toEqual([PAIR, { ...PAIR, refused: fingerprint(1) }]);
     expect((await broker.fetch(service.url, undefined, PAIR)).status).toBe(200);
   });
 
   it.each([
-    ['of a host that is not named', (url: string) => url.replace('127.0.0.1', 'localhost'), PAIR],
-    ['of a host that is named for another service', (url: string) => url, { ...PAIR, service: 'other' }],
-  ])('gives a 401 %s to its caller, and reports nothing', async (_, urlOf, pair) => {
+    ['401 of a host that is not named', (url: string) => url.replace('127.0.0.1', 'localhost'), PAIR],
+    ['401 of a host that is named for another service', (url: string) => url, { ...PAIR, service: 'other' }],
+    ['403', (url: string) => `${url}/forbidden`, PAIR],
+  ])('gives a %s to its caller, and reports nothing', async (answer, urlOf, pair) => {
     const { broker, service, asked } = await startWorlds([]);
-    expect((await broker.fetch(urlOf(service.url), undefined, pair)).status).toBe(401);
+    expect((await broker.fetch(urlOf(service.url), undefined, pair)).status).toBe(Number.parseInt(answer, 10));
     expect(service.requests).toHaveLength(1);
     expect(asked()).toEqual([pair]);
   });
 
   it('reports nothing when the service leads to another host, which answers 401', async () => {
     const { service } = await startWorlds([]);
-    const front = await startLoopbackServer(
-      answerWith(307, '', { location: service.url.replace('127.0.0.1', 'localhost') }),
-    );
+    const elsewhere = { location: service.url.replace('127.0.0.1', 'localhost') };
+    const front = await startLoopbackServer(answerWith(307, '', elsewhere));
     onTestFinished(front.close);
     const client = await startClientWorld([goodAnswer(1)], { services: { [PAIR.service]: [front.url] } });
     expect((await client.broker.fetch(front.url, undefined, PAIR)).status).toBe(401);
@@ -116,7 +98,6 @@ describe('fetch', () => {
   });
 
   it.each([
-    ['bearer', true],
     ['BEARER', true],
     [undefined, true],
     ['DPoP', false],
@@ -131,24 +112,8 @@ describe('fetch', () => {
   });
 
   it('refuses to be made with a service whose host is no URL', async () => {
-    await expect(startClientWorld([], { services: { one: ['insights.example.com'] } })).rejects.toThrow(
-      /services: .* one/,
-    );
-  });
-
-  it('repeats a Request that has no body', async () => {
-    const { broker, service } = await startWorlds([2]);
-    expect((await broker.fetch(new Request(service.url), undefined, PAIR)).status).toBe(200);
-    expect(service.requests).toHaveLength(2);
-  });
-
-  it.each([403, 500])('gives a %d to its caller unchanged', async (status) => {
-    const { broker, asked } = await startWorlds([]);
-    const service = await startLoopbackServer(answerWith(status, ''));
-    onTestFinished(service.close);
-    expect((await broker.fetch(service.url, undefined, PAIR)).status).toBe(status);
-    expect(service.requests).toHaveLength(1);
-    expect(asked()).toHaveLength(1);
+    const world = startClientWorld([], { services: { one: ['insights.example.com'] } });
+    await expect(world).rejects.toThrow(/services: .* one/);
   });
 
   it('requests and sends no token when the URL has no TLS', async () => {
@@ -157,12 +122,9 @@ describe('fetch', () => {
     expect(asked()).toEqual([]);
   });
 
-  it.each([
-    ['init', (url: string, signal: AbortSignal): [string | Request, RequestInit?] => [url, { signal }]],
-    [
-      'the Request',
-      (url: string, signal: AbortSignal): [string | Request, RequestInit?] => [new Request(url, { signal })],
-    ],
+  it.each<[string, (url: string, signal: AbortSignal) => Call]>([
+    ['init', (url, signal) => [url, { signal }]],
+    ['the Request', (url, signal) => [new Request(url, { signal }), undefined]],
   ])('ends its wait for a token with the signal of %s', async (_, call) => {
     const controller = new AbortController();
     const { broker, service } = await startWorlds([1], () => controller.abort());
@@ -173,33 +135,18 @@ describe('fetch', () => {
 });
 
 describe('withToken', () => {
-  it('gives the result of the function that uses the token', async () => {
-    const { broker } = await startWorlds([1]);
-    expect(await broker.withToken(PAIR, ({ accessToken }) => accessToken)).toBe(tokenText(1));
-  });
-
-  it('calls the function once more with the successor of a refused token', async () => {
-    const { broker, asked } = await startWorlds([]);
+  it('calls the function once more with the successor of a refused token, for which it waits as long', async () => {
+    const { broker, clock, asked } = await startWorlds([]);
     const used: string[] = [];
     const result = await broker.withToken(PAIR, async (token) => {
       used.push(token.fingerprint);
+      clock.now += 10 * MINUTE_MS;
       if (used.length === 1) throw new TokenRefused();
       return 'done';
     });
     expect(result).toBe('done');
     expect(used).toEqual([fingerprint(1), fingerprint(2)]);
     expect(asked()).toEqual([PAIR, { ...PAIR, refused: fingerprint(1) }]);
-  });
-
-  it('waits for the successor as long as for the first token, however long the first use took', async () => {
-    const { broker, clock } = await startWorlds([]);
-    const used: string[] = [];
-    await broker.withToken(PAIR, (token) => {
-      used.push(token.fingerprint);
-      clock.now += 10 * MINUTE_MS;
-      if (used.length === 1) throw new TokenRefused();
-    });
-    expect(used).toEqual([fingerprint(1), fingerprint(2)]);
   });
 
   it('throws the second refusal', async () => {
@@ -210,16 +157,12 @@ describe('withToken', () => {
     expect(asked()).toHaveLength(2);
   });
 
-  it('throws the first refusal when the broker stands by the token', async () => {
-    const { broker } = await startWorlds([], goodAnswer(1), problem('refused-again'));
-    const refusal = new TokenRefused();
-    await expect(broker.withToken(PAIR, () => Promise.reject(refusal))).rejects.toBe(refusal);
-  });
-
-  it('throws every other error unchanged', async () => {
-    const { broker, asked } = await startWorlds([]);
-    const error = new Error('out of paper');
+  it.each([
+    ['the first refusal when the broker stands by the token', new TokenRefused(), 2],
+    ['every other error unchanged', new Error('out of paper'), 1],
+  ])('throws %s', async (_, error, questions) => {
+    const { broker, asked } = await startWorlds([], goodAnswer(1), problem('refused-again'));
     await expect(broker.withToken(PAIR, () => Promise.reject(error))).rejects.toBe(error);
-    expect(asked()).toHaveLength(1);
+    expect(asked()).toHaveLength(questions);
   });
 });

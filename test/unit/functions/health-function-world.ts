@@ -1,12 +1,7 @@
 import { DynamoDBClient, ScanCommand } from '@aws-sdk/client-dynamodb';
-import {
-  CreateSecretCommand,
-  DeleteSecretCommand,
-  PutSecretValueCommand,
-  type PutSecretValueCommandInput,
-} from '@aws-sdk/client-secrets-manager';
+import { CreateSecretCommand, DeleteSecretCommand, PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { onTestFinished, vi } from 'vitest';
-import { ensurePairTable, ensureSealingKey } from '../../../bin/local/aws/dynamodb.ts';
+import { ensurePairTable } from '../../../bin/local/aws/dynamodb.ts';
 import type { LabelUpdate } from '../../../bin/local/aws/secret-store.ts';
 import type { PublishedMessage } from '../../../bin/local/aws/sns-sts.ts';
 import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
@@ -14,6 +9,7 @@ import { startTokenService } from '../../../bin/local/token-service/server.ts';
 import { createTokenBroker } from '../../../client/token-broker.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
 import type { AccessRule } from '../../../functions/broker/authorize.ts';
+import { sealingKeyName } from '../../../functions/contract.ts';
 import { createHealthFunction } from '../../../functions/health-function.ts';
 import { createTokenFunction } from '../../../functions/token-function.ts';
 import { exampleRule, exampleService } from '../../support/example.ts';
@@ -23,22 +19,34 @@ import { repeatAtOnce, startDynamoDB, startSecretsManager, startSns, startSts } 
 export const CREDENTIALS = {
   acme: { client_id: 'acme-id', secret: 'marked+acme/secret' },
   renewed: { client_id: 'acme-id-2', secret: 'marked+renewed/secret' },
-  globex: { client_id: 'globex-id', secret: 'marked+globex/secret' },
   wrong: { client_id: 'acme-id', secret: 'marked+wrong/secret' },
 };
 
-const PROBE = roleArn('probe');
-export const HEALTH = { role: roleArn('health'), accessKeyId: 'AKIDHEALTH', secretAccessKey: 'marked+health/key' };
-const BILLING = { role: roleArn('billing'), accessKeyId: 'AKIDBILLING', secretAccessKey: 'marked+billing/key' };
-const PROBE_KEY = {
-  role: PROBE,
-  accessKeyId: 'AKIDPROBE',
-  secretAccessKey: 'marked+probe/key',
-  sessionToken: 'marked+probe/session',
-};
-const ENVIRONMENT = 'test';
+const roleArn = (name: string) => `arn:aws:iam::111111111111:role/${name}`;
+const keyOf = (name: string) => ({
+  role: roleArn(name),
+  accessKeyId: `AKID${name.toUpperCase()}`,
+  secretAccessKey: `marked+${name}/key`,
+});
+export const HEALTH = keyOf('health');
+const BILLING = keyOf('billing');
+const PROBE = { ...keyOf('probe'), sessionToken: 'marked+probe/session' };
+/** A rule that the probe must never have. */
+export const PROBE_RULE = exampleRule({ role: PROBE.role, clients: 'all', services: 'all' });
 const TABLE = 'pairs';
 const TOPIC = 'arn:aws:sns:us-east-1:111111111111:token-broker-test';
+
+export const VARIABLES = {
+  TOKEN_BROKER_ENVIRONMENT: 'test',
+  TOKEN_BROKER_URL: 'http://127.0.0.1:1',
+  TOKEN_BROKER_TABLE: TABLE,
+  TOKEN_BROKER_SERVICES: 'customer-insights other',
+  TOKEN_BROKER_SINGLE_TOKEN_SERVICES: '-',
+  TOKEN_BROKER_TOPIC: TOPIC,
+  TOKEN_BROKER_PROBE_ROLE: PROBE.role,
+  TOKEN_BROKER_HEALTH_INTERVAL_SECONDS: '3600',
+};
+const secretOf = (client: string) => `token-broker/test/${client}`;
 
 interface Options {
   readonly services?: readonly string[];
@@ -46,33 +54,26 @@ interface Options {
   readonly accessRules?: readonly AccessRule[];
   readonly probeMayInvoke?: boolean;
   readonly probeRoleArn?: string;
-  /** How long the broker waits for a service: what a busy machine needs, unless a service never answers. */
-  readonly patienceMs?: number;
 }
 
 /** The health function, a whole broker on loopback, and everything around the two that can be seen or go wrong. */
 export async function startHealthFunctionWorld(options: Options = {}) {
-  const { services = ['customer-insights'], accessRules = [], probeMayInvoke = true, probeRoleArn = PROBE } = options;
-  const { patienceMs = 6_000 } = options;
+  const { services = ['customer-insights'], accessRules = [] } = options;
+  const { probeMayInvoke = true, probeRoleArn = PROBE.role } = options;
   repeatAtOnce();
   const messages: PublishedMessage[] = [];
   const lines: string[] = [];
   const healthLines: string[] = [];
-  const checks: number[] = [];
   const events: object[] = [];
-  const { acme, renewed, globex } = CREDENTIALS;
-  const accepted = [
-    { client: 'acme', ...acme },
-    { client: 'acme', ...renewed },
-    { client: 'globex', ...globex },
-  ];
+  const { wrong: _, ...good } = CREDENTIALS;
+  const accepted = Object.values(good).map((credential) => ({ client: 'acme', ...credential }));
   const tokenService = await startTokenService({
     credentials: Object.fromEntries(services.map((service) => [service, accepted])),
   });
   const secretsManager = await startSecretsManager({ onLabelUpdated: (update) => events.push(eventOf(update)) });
   const dynamodb = await startDynamoDB();
   const sns = await startSns({ topicArn: TOPIC, onMessage: (message) => messages.push(message) });
-  const sts = await startSts({ roles: [PROBE_KEY] });
+  const sts = await startSts({ roles: [PROBE] });
   const variables = {
     AWS_REGION: 'us-east-1',
     AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE',
@@ -86,26 +87,25 @@ export async function startHealthFunctionWorld(options: Options = {}) {
   const secrets = createSecretsManagerClient();
   const table = new DynamoDBClient();
   await ensurePairTable(table, TABLE);
-  await ensureSealingKey(secrets, ENVIRONMENT);
+  secretsManager.store.put(sealingKeyName('test'), btoa('k'.repeat(48)));
 
-  const times = { attemptTimeoutMs: patienceMs, requestTimeoutMs: patienceMs };
+  // What a busy machine needs.
+  const times = { attemptTimeoutMs: 6_000, requestTimeoutMs: 6_000 };
+  const serviceOf = (name: string) => exampleService({ authUrl: tokenService.authUrl(name), ...times });
   const broker = await startFunctionUrl({
     handler: createTokenFunction({
-      environment: ENVIRONMENT,
+      environment: 'test',
       tableName: TABLE,
       settings: {
-        services: Object.fromEntries(
-          services.map((name) => [name, exampleService({ authUrl: tokenService.authUrl(name), ...times })]),
-        ),
+        services: Object.fromEntries(services.map((name) => [name, serviceOf(name)])),
         accessRules: [exampleRule({ services: 'all' }), ...accessRules],
         provenForSeconds: 3_600,
       },
       checkerRoles: [HEALTH.role],
       write: (line) => lines.push(line),
     }).handler,
-    callers: [HEALTH, BILLING, { ...PROBE_KEY, mayInvoke: probeMayInvoke }],
+    callers: [HEALTH, BILLING, { ...PROBE, mayInvoke: probeMayInvoke }],
     port: 0,
-    onAnswer: ({ path, status }) => path === '/check' && checks.push(status),
   });
   onTestFinished(async () => {
     secrets.destroy();
@@ -114,41 +114,26 @@ export async function startHealthFunctionWorld(options: Options = {}) {
     vi.unstubAllEnvs();
   });
 
-  const handler = createHealthFunction({
-    environment: ENVIRONMENT,
-    url: broker.url,
-    tableName: TABLE,
-    services,
-    singleTokenServices: [],
-    topicArn: TOPIC,
-    probeRoleArn,
-    intervalSeconds: 3_600,
-    credentials: HEALTH,
-    write: (line) => healthLines.push(line),
-    sleep: async () => undefined,
-  });
+  const handler = createHealthFunction(
+    {
+      ...VARIABLES,
+      TOKEN_BROKER_URL: broker.url,
+      TOKEN_BROKER_SERVICES: services.join(' '),
+      TOKEN_BROKER_PROBE_ROLE: probeRoleArn,
+    },
+    { credentials: HEALTH, write: (line) => healthLines.push(line), sleep: async () => undefined },
+  );
 
   return {
-    broker,
-    tokenService,
-    secretsManager,
-    dynamodb,
-    sns,
-    sts,
-    /** What the operators were told. */
-    messages,
-    /** What the broker has written. */
-    lines,
-    /** What the health function has written. */
-    healthLines,
-    /** The status of every answer to a check. */
-    checks,
+    ...{ broker, tokenService, secretsManager, dynamodb, sns, sts },
+    /** What the operators were told, and what the broker and the health function have written. */
+    ...{ messages, lines, healthLines },
     /** Asks for tokens as the role `billing`. */
     caller: createTokenBroker({ url: broker.url, credentials: BILLING, cache: false }),
     /** One run; gives its result, its last line, and the subjects of what it sent. */
-    run: async (remainingMs = 60_000, event: unknown = {}) => {
+    run: async (remainingMs = 60_000) => {
       const sent = messages.length;
-      const result = await handler(event, { getRemainingTimeInMillis: () => remainingMs });
+      const result = await handler({}, { getRemainingTimeInMillis: () => remainingMs });
       if (result === undefined) throw new TypeError('the event led to no run');
       const line = JSON.parse(healthLines.at(-1) ?? '{}');
       return { ...result, line, subjects: messages.slice(sent).map(({ subject = '' }) => subject) };
@@ -157,17 +142,14 @@ export async function startHealthFunctionWorld(options: Options = {}) {
     /** Stores a first credential; gives the event that would tell of it. */
     store: async (client: string, credential: object, services?: string) => {
       const Tags = services === undefined ? [] : [{ Key: 'services', Value: services }];
-      const SecretString = JSON.stringify(credential);
-      const Name = secretOf(client);
-      const { ARN: arn = '', VersionId: versionId = '' } = await secrets.send(
-        new CreateSecretCommand({ Name, SecretString, Tags }),
-      );
-      return eventOf({ name: Name, arn, versionId, label: 'AWSCURRENT' });
+      const input = { Name: secretOf(client), SecretString: JSON.stringify(credential), Tags };
+      const { ARN: arn = '', VersionId: versionId = '' } = await secrets.send(new CreateSecretCommand(input));
+      return eventOf({ name: input.Name, arn, versionId, label: 'AWSCURRENT' });
     },
     /** Puts another credential into use; gives the event that Secrets Manager sent. */
-    replace: async (client: string, credential: object, more: Partial<PutSecretValueCommandInput> = {}) => {
+    replace: async (client: string, credential: object) => {
       const SecretString = JSON.stringify(credential);
-      await secrets.send(new PutSecretValueCommand({ SecretId: secretOf(client), SecretString, ...more }));
+      await secrets.send(new PutSecretValueCommand({ SecretId: secretOf(client), SecretString }));
       return events.at(-1);
     },
     /** Plans the deletion, as AWS does when nothing else is said. */
@@ -189,17 +171,4 @@ export function eventOf({ name, arn, versionId, label }: LabelUpdate) {
     resources: [arn],
     detail: { name, labelUpdated: label, versionId },
   };
-}
-
-/** A rule that the probe must never have. */
-export function probeRule(): AccessRule {
-  return exampleRule({ role: PROBE, clients: 'all', services: 'all' });
-}
-
-function secretOf(client: string): string {
-  return `token-broker/${ENVIRONMENT}/${client}`;
-}
-
-function roleArn(name: string): string {
-  return `arn:aws:iam::111111111111:role/${name}`;
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
+import type { AccessRule } from '../../../functions/broker/authorize.ts';
 import { PROBLEMS, type ProblemType } from '../../../functions/contract.ts';
 import { createReleaseCheckFunction } from '../../../functions/release-check-function.ts';
 import { startCodeDeploy } from '../../support/codedeploy.ts';
@@ -8,33 +9,27 @@ import { EXAMPLE_KEY } from '../../support/stand-ins.ts';
 import { CREDENTIALS, HEALTH, startHealthFunctionWorld } from './health-function-world.ts';
 
 const SERVICES = ['customer-insights', 'other'];
+const CONTEXT = { getRemainingTimeInMillis: () => 120_000 };
+const CHECK = 'the check of acme/customer-insights';
+const TOKEN = 'a token of acme/customer-insights';
 const EVENT = { DeploymentId: 'd-EXAMPLE', LifecycleEventHookExecutionId: 'execution-1' };
 
 describe('a new version of the token function', () => {
-  it('may have callers when one pair of each service was checked, and a token of it refused', async () => {
+  it('may have callers when one pair of each service, or one that is none, was asked and a token of it refused', async () => {
     const { store, tokenService, lines, release } = await startWorld();
+    expect(await release()).toEqual({ status: 'Succeeded', faults: [] });
+    expect(askedOf(lines.splice(0))).toEqual(['token no-such-client/customer-insights access-denied']);
     await store('acme', CREDENTIALS.acme, 'customer-insights');
-    await store('globex', CREDENTIALS.globex);
+    // A credential that does not work is not its fault.
+    await store('globex', CREDENTIALS.wrong);
     expect(await release()).toEqual({ status: 'Succeeded', faults: [] });
     expect(tokenService.requests).toHaveLength(2);
     expect(askedOf(lines)).toEqual([
       'check acme/customer-insights accepted',
-      'check globex/other accepted',
+      'check globex/other rejected',
       'token acme/customer-insights access-denied',
       'token globex/other access-denied',
     ]);
-  });
-
-  it('may have callers when a credential does not work: that is not its fault', async () => {
-    const { store, release } = await startWorld();
-    await store('acme', CREDENTIALS.wrong);
-    expect(await release()).toEqual({ status: 'Succeeded', faults: [] });
-  });
-
-  it('is only asked for a token where no client is stored yet', async () => {
-    const { lines, release } = await startWorld();
-    expect(await release()).toEqual({ status: 'Succeeded', faults: [] });
-    expect(askedOf(lines)).toEqual(['token no-such-client/customer-insights access-denied']);
   });
 
   it('is asked again when AWS does not let the question through at first', async () => {
@@ -42,17 +37,18 @@ describe('a new version of the token function', () => {
     await store('acme', CREDENTIALS.acme);
     broker.throttle(6);
     expect(await release()).toEqual({ status: 'Succeeded', faults: [] });
-    broker.throttle(true);
+    broker.throttle(Infinity);
     expect(await release()).toMatchObject({ status: 'Failed', faults: expect.arrayContaining([expect.any(String)]) });
   });
 
-  it('gets no caller when it gives a token to a role that may only check', async () => {
-    const { store, release } = await startWorld([exampleRule({ role: HEALTH.role, services: 'all' })]);
+  it('gets no caller when it gives a token to a role that may only check, and that token is not shown', async () => {
+    const { store, release, written, tokenService } = await startWorld([
+      exampleRule({ role: HEALTH.role, services: 'all' }),
+    ]);
     await store('acme', CREDENTIALS.acme, 'customer-insights');
-    expect(await release()).toEqual({
-      status: 'Failed',
-      faults: ['a token of acme/customer-insights was not refused: a-token'],
-    });
+    expect(await release()).toEqual({ status: 'Failed', faults: [`${TOKEN} was not refused: a-token`] });
+    expect(written.join('')).not.toMatch(/marked/);
+    for (const word of written.join('').split(/[^\w-]+/)) expect(tokenService.issued(word)).toBe(false);
   });
 
   it('gets no caller when the clients cannot be listed: nothing is known of it', async () => {
@@ -61,138 +57,87 @@ describe('a new version of the token function', () => {
     expect(await release()).toEqual({ status: 'Failed', faults: ['the clients could not be listed'] });
   });
 
-  it.each<[what: string, answer: Answers, faults: readonly string[]]>([
+  it.each<[what: string, answer: Record<string, Answer | undefined>, faults: readonly string[]]>([
     ['secrets-unavailable', { '/check': problem('secrets-unavailable') }, []],
-    ['internal', { '/check': problem('internal') }, ['the check of acme/customer-insights ended with internal']],
-    [
-      'access-denied',
-      { '/check': problem('access-denied') },
-      ['the check of acme/customer-insights ended with access-denied'],
-    ],
-    [
-      'an answer that is none',
-      { '/check': { statusCode: 200, body: '{}' } },
-      [expect.stringContaining('the check of acme/customer-insights ended with')],
-    ],
-    [
-      'internal, for a token',
-      { '/token': problem('internal') },
-      ['a token of acme/customer-insights was not refused: internal'],
-    ],
-    [
-      'credential-rejected, for a token',
-      { '/token': problem('credential-rejected') },
-      ['a token of acme/customer-insights was not refused: credential-rejected'],
-    ],
+    ['internal', { '/check': problem('internal') }, [`${CHECK} ended with internal`]],
+    ['access-denied', { '/check': problem('access-denied') }, [`${CHECK} ended with access-denied`]],
+    ['an answer that is none', { '/check': { statusCode: 200, body: '{}' } }, [expect.stringContaining(CHECK)]],
+    ['internal, for a token', { '/token': problem('internal') }, [`${TOKEN} was not refused: internal`]],
+    ['a 424, for a token', { '/token': problem('client-disabled') }, [`${TOKEN} was not refused: client-disabled`]],
     [
       'nothing, because it crashes,',
       { '/check': undefined, '/token': undefined },
-      [
-        expect.stringContaining('the check of acme/customer-insights'),
-        expect.stringContaining('a token of acme/customer-insights'),
-      ],
+      [expect.stringContaining(CHECK), expect.stringContaining(TOKEN)],
     ],
   ])('that answers %s is judged by that', async (_what, answers, faults) => {
     const { store, releaseOf } = await startWorld();
     await store('acme', CREDENTIALS.acme, 'customer-insights');
-    const version = await startVersion({
-      '/check': problem('secrets-unavailable'),
-      '/token': problem('access-denied'),
-      ...answers,
+    const told = { '/check': problem('secrets-unavailable'), '/token': problem('access-denied'), ...answers };
+    const version = await startFunctionUrl({
+      handler: async ({ rawPath }) => {
+        const answer = rawPath === '/check' ? told['/check'] : told['/token'];
+        if (answer === undefined) throw new Error('crashed');
+        return { ...answer, headers: { 'content-type': 'application/problem+json' } };
+      },
+      callers: [HEALTH],
+      port: 0,
     });
+    onTestFinished(version.close);
     expect(await releaseOf(version.url)).toEqual({ status: faults.length === 0 ? 'Succeeded' : 'Failed', faults });
   });
 });
 
-describe('the report', () => {
-  it('is repeated when CodeDeploy does not take it, and fails in the end with the status alone', async () => {
-    const { release, codedeploy } = await startWorld();
-    codedeploy.fail(1);
-    expect(await release()).toMatchObject({ status: 'Succeeded' });
-    codedeploy.fail(2);
-    await expect(release()).rejects.toThrow('CodeDeploy answered with the status 500');
-  });
-
-  it('is made upon nothing but an event of CodeDeploy', async () => {
-    const { invoke, codedeploy } = await startWorld();
-    await expect(invoke({ DeploymentId: 'd-EXAMPLE' })).rejects.toThrow();
-    expect(codedeploy.reports).toEqual([]);
-  });
+it('the report is made upon an event of CodeDeploy, is repeated, and fails in the end with the status alone', async () => {
+  const { release, invoke, codedeploy } = await startWorld();
+  await expect(invoke({ DeploymentId: 'd-EXAMPLE' })).rejects.toThrow();
+  expect(codedeploy.reports).toEqual([]);
+  codedeploy.fail(1);
+  expect(await release()).toMatchObject({ status: 'Succeeded' });
+  codedeploy.fail(2);
+  await expect(release()).rejects.toThrow('AWS answered with the status 500');
 });
 
-it('shows nothing of a credential, a token or a key', async () => {
-  const { store, release, written } = await startWorld([exampleRule({ role: HEALTH.role, services: 'all' })]);
-  await store('acme', CREDENTIALS.acme);
-  await release();
-  expect(written).toHaveLength(1);
-  expect(written.join('')).not.toMatch(/marked/);
-});
-
-async function startWorld(
-  accessRules: NonNullable<Parameters<typeof startHealthFunctionWorld>[0]>['accessRules'] = [],
-) {
+async function startWorld(accessRules: readonly AccessRule[] = []) {
   const codedeploy = await startCodeDeploy({ keys: [EXAMPLE_KEY] });
   onTestFinished(codedeploy.close);
   const world = await startHealthFunctionWorld({ services: SERVICES, accessRules });
   vi.stubEnv('AWS_ENDPOINT_URL_CODEDEPLOY', codedeploy.url);
   const written: string[] = [];
   let aheadMs = 0;
-  const functionFor = (url: string) =>
-    createReleaseCheckFunction({
-      environment: 'test',
-      url,
-      services: SERVICES,
-      credentials: HEALTH,
-      write: (line) => written.push(line),
-      now: () => Date.now() + aheadMs,
-      sleep: async (ms) => {
-        aheadMs += ms;
-      },
-    });
+  const options = {
+    credentials: HEALTH,
+    write: (line: string) => written.push(line),
+    now: () => Date.now() + aheadMs,
+    sleep: async (ms: number) => {
+      aheadMs += ms;
+    },
+  };
+  const names = { TOKEN_BROKER_ENVIRONMENT: 'test', TOKEN_BROKER_SERVICES: SERVICES.join(' ') };
   const invoke = (event: unknown, url = world.broker.url) =>
-    functionFor(url)(event, { getRemainingTimeInMillis: () => 120_000 });
+    createReleaseCheckFunction({ ...names, TOKEN_BROKER_URL: url }, options)(event, CONTEXT);
   /** Gives what CodeDeploy was told, and why. */
   const releaseOf = async (url: string) => {
     await invoke(EVENT, url);
     const { faults, outcome } = JSON.parse(written.at(-1) ?? '{}');
-    expect(codedeploy.reports.at(-1)).toEqual({
-      deploymentId: 'd-EXAMPLE',
-      lifecycleEventHookExecutionId: 'execution-1',
-      status: outcome,
-    });
+    const { DeploymentId: deploymentId, LifecycleEventHookExecutionId: lifecycleEventHookExecutionId } = EVENT;
+    expect(codedeploy.reports.at(-1)).toEqual({ deploymentId, lifecycleEventHookExecutionId, status: outcome });
     return { status: outcome, faults };
   };
   return { ...world, codedeploy, written, invoke, releaseOf, release: () => releaseOf(world.broker.url) };
 }
 
-/** By path; `undefined` for a crash. */
-type Answers = Readonly<Record<string, { readonly statusCode: number; readonly body: string } | undefined>>;
-
-/** A version that answers as it is told. */
-async function startVersion(answers: Answers) {
-  const version = await startFunctionUrl({
-    handler: async ({ rawPath }) => {
-      const answer = answers[rawPath] ?? answers['/token'];
-      if (answer === undefined) throw new Error('crashed');
-      return { ...answer, headers: { 'content-type': 'application/problem+json' } };
-    },
-    callers: [HEALTH],
-    port: 0,
-  });
-  onTestFinished(version.close);
-  return version;
+interface Answer {
+  readonly statusCode: number;
+  readonly body: string;
 }
 
-function problem(type: ProblemType) {
+function problem(type: ProblemType): Answer {
   const { status, retryable, title } = PROBLEMS[type];
   return { statusCode: status, body: JSON.stringify({ type, title, detail: title, status, retryable }) };
 }
 
 /** What the broker was asked and said, by its audit lines. */
 function askedOf(lines: readonly string[]): readonly string[] {
-  return lines
-    .map((line) => JSON.parse(line))
-    .filter(({ operation }) => operation === 'check' || operation === 'token')
-    .map(({ operation, pair, outcome }) => `${operation} ${pair} ${outcome}`)
-    .toSorted();
+  const read = lines.map((line) => JSON.parse(line)).filter(({ operation }) => /^(check|token)$/.test(operation));
+  return read.map(({ operation, pair, outcome }) => `${operation} ${pair} ${outcome}`).toSorted();
 }

@@ -4,153 +4,104 @@ import { CREDENTIALS, startHealthFunctionWorld } from './health-function-world.t
 const SERVICES = ['customer-insights', 'merchant-payment-cleansing'] as const;
 const { acme: OLD, renewed: NEW, wrong: WRONG } = CREDENTIALS;
 
-const startWorld = () => startHealthFunctionWorld({ services: SERVICES });
+/** A world with one client, and the event of its first version. */
+async function startWorld(credential: object = OLD, services?: string) {
+  const world = await startHealthFunctionWorld({ services: SERVICES });
+  const event = await world.store('acme', credential, services);
+  const { tokenService, messages, healthLines, caller } = world;
+  return {
+    ...world,
+    event,
+    count: () => tokenService.requests.length,
+    tokens: () => Promise.all(SERVICES.map((service) => caller.token({ client: 'acme', service }))),
+    subjects: () => messages.map(({ subject }) => subject).toSorted(),
+    linesOfHealth: () =>
+      healthLines.map((line) => JSON.parse(line)).toSorted((one, other) => one.service.localeCompare(other.service)),
+  };
+}
 
-describe('a good version that is put into use', () => {
-  it('is proven once on every service before a caller needs it', async () => {
-    const world = await startWorld();
-    await world.store('acme', OLD);
-    await Promise.all(SERVICES.map((service) => world.caller.token({ client: 'acme', service })));
-    const before = world.tokenService.requests.length;
-
-    await world.deliver(await world.replace('acme', NEW));
-
-    expect(
-      world.tokenService.requests
-        .slice(before)
-        .map(({ service, ok }) => ({ service, ok }))
-        .toSorted(byService),
-    ).toEqual(SERVICES.map((service) => ({ service, ok: true })));
-    await Promise.all(SERVICES.map((service) => world.caller.token({ client: 'acme', service })));
-    expect(world.tokenService.requests).toHaveLength(before + 2);
-    expect(world.messages).toEqual([]);
-  });
-
-  it('is checked on every configured service, and told of those alone that the tag of its secret lists', async () => {
-    const world = await startWorld();
-    const event = await world.store('acme', WRONG, 'customer-insights no-such-service');
-    await world.deliver(event);
-    expect(linesOfHealth(world.healthLines).map(({ service }) => service)).toEqual(SERVICES);
-    expect(world.messages.map(({ subject }) => subject)).toEqual([
-      '[token-broker test] rejected: acme on customer-insights',
-    ]);
-    expect(world.messages[0]?.text).not.toContain('merchant-payment-cleansing');
-  });
-
-  it('is said to work in one line for each service', async () => {
-    const world = await startWorld();
-    const event = await world.store('acme', OLD);
-    await world.deliver(event);
-    expect(linesOfHealth(world.healthLines)).toMatchObject(
-      SERVICES.map((service) => ({
-        environment: 'test',
-        service,
-        outcome: 'accepted',
-        operation: 'health',
-        Findings: 1,
-        pair: `acme/${service}`,
-        promoted: event.detail.versionId,
-        provenBy: 'request',
-      })),
-    );
-  });
+it('a good version is proven once on every service before a caller needs it, with one line for each', async () => {
+  const { count, tokens, deliver, replace, tokenService, messages, linesOfHealth } = await startWorld();
+  await tokens();
+  const before = count();
+  const event = await replace('acme', NEW);
+  await deliver(event);
+  expect(
+    tokenService.requests
+      .slice(before)
+      .map(({ service, ok }) => `${service} ${ok}`)
+      .toSorted(),
+  ).toEqual(SERVICES.map((service) => `${service} true`));
+  await tokens();
+  expect([count(), messages]).toEqual([before + 2, []]);
+  const { versionId: promoted } = Object(event).detail;
+  expect(linesOfHealth()).toMatchObject(
+    SERVICES.map((service) => ({
+      ...{ environment: 'test', service, outcome: 'accepted', operation: 'health', Findings: 1, provenBy: 'request' },
+      ...{ pair: `acme/${service}`, promoted },
+    })),
+  );
 });
 
-describe('a bad version that is put into use', () => {
+describe('a bad version', () => {
   it('costs one token request per service and no caller a token, and is told at most once by each event at once', async () => {
-    const world = await startWorld();
-    await world.deliver(await world.store('acme', OLD));
-    const before = world.tokenService.requests.length;
-
-    const event = await world.replace('acme', WRONG);
-    const [, , , ...tokens] = await Promise.all([
-      world.deliver(event),
-      world.deliver(event),
-      world.deliver(event),
-      ...[...SERVICES, ...SERVICES].map((service) => world.caller.token({ client: 'acme', service })),
-    ]);
-    const told = world.messages.length;
-    await world.deliver(event);
-
-    expect(world.tokenService.requests.length - before).toBeLessThanOrEqual(2);
-    expect(tokens.every(({ accessToken }) => world.tokenService.issued(accessToken))).toBe(true);
-    expect(told).toBeGreaterThanOrEqual(1);
-    expect(told).toBeLessThanOrEqual(3);
-    expect(world.messages).toHaveLength(told);
+    const { deliver, event: first, count, replace, tokens, tokenService, messages } = await startWorld();
+    await deliver(first);
+    const before = count();
+    const event = await replace('acme', WRONG);
+    const deliveries = [1, 2, 3].map(() => deliver(event));
+    for (const { accessToken } of [...(await tokens()), ...(await tokens())]) {
+      expect(tokenService.issued(accessToken)).toBe(true);
+    }
+    await Promise.all(deliveries);
+    const told = messages.length;
+    await deliver(event);
+    expect(count() - before).toBeLessThanOrEqual(2);
+    expect(told).toBeGreaterThanOrEqual(2);
+    expect(told).toBeLessThanOrEqual(6);
+    expect(messages).toHaveLength(told);
   });
 
-  it('is told with everything that an operator needs', async () => {
-    const world = await startWorld();
-    await world.deliver(await world.store('acme', OLD));
-    const ClientRequestToken = 'ffffffff-0000-4000-8000-000000000002';
-    await world.deliver(await world.replace('acme', WRONG, { ClientRequestToken }));
-
-    const [message] = world.messages;
-    expect(message?.subject).toBe('[token-broker test] rejected: acme on customer-insights');
-    for (const fact of ['customer-insights: rejected', 'merchant-payment-cleansing: rejected', ClientRequestToken]) {
-      expect(message?.text).toContain(fact);
-    }
-    expect(message?.text).toContain('client put acme');
+  it('is told with its version and what to do, on each service that the tag lists', async () => {
+    const { deliver, event, messages, subjects, linesOfHealth } = await startWorld(WRONG, 'customer-insights other');
+    await deliver(event);
+    expect(linesOfHealth().map(({ service }) => service)).toEqual(SERVICES);
+    expect(subjects()).toEqual(['[token-broker test] rejected: acme on customer-insights']);
+    for (const fact of [event.detail.versionId, '`client put acme`']) expect(messages[0]?.text).toContain(fact);
   });
 });
 
 it('an event fails, so that Lambda tries again, when a service does not answer, and sends no message', async () => {
-  const world = await startWorld();
-  const event = await world.store('acme', OLD);
-  world.tokenService.respondWith('customer-insights', { status: 503 });
-  await expect(world.deliver(event)).rejects.toThrow('acme: customer-insights unreachable');
-  expect(world.messages).toEqual([]);
+  const { deliver, event, tokenService, messages } = await startWorld();
+  tokenService.respondWith('customer-insights', { status: 503 });
+  await expect(deliver(event)).rejects.toThrow('acme: customer-insights unreachable');
+  expect(messages).toEqual([]);
 });
 
 describe('an event that changes nothing', () => {
-  it.each(['a duplicate', 'a late one of the version before'])('leads to no token request: %s', async (which) => {
-    const world = await startWorld();
-    const first = await world.store('acme', OLD);
-    const second = await world.replace('acme', NEW);
-    await world.deliver(second);
-    const before = world.tokenService.requests.length;
-    await world.deliver(which === 'a duplicate' ? second : first);
-    expect(world.tokenService.requests).toHaveLength(before);
-    expect(world.messages).toEqual([]);
+  it('leads to no token request as a duplicate or as a late one of the version before', async () => {
+    const { deliver, event, replace, count, messages } = await startWorld();
+    const second = await replace('acme', NEW);
+    await deliver(second);
+    const before = count();
+    await deliver(second);
+    await deliver(event);
+    expect([count(), messages]).toEqual([before, []]);
   });
 
-  it.each(['is gone', 'is planned for deletion'])(
-    'leads to no token request and no message when the secret %s',
-    async (how) => {
-      const world = await startWorld();
-      const event = await world.store('acme', OLD);
-      const { store } = world.secretsManager;
-      if (how === 'is gone') store.remove(store.get('token-broker/test/acme'));
-      else await world.remove('acme');
-      await world.deliver(event);
-      expect(linesOfHealth(world.healthLines).map(({ outcome }) => outcome)).toEqual([
-        'secret-missing',
-        'secret-missing',
-      ]);
-      expect(world.tokenService.requests).toEqual([]);
-      expect(world.messages).toEqual([]);
-    },
-  );
+  it('leads to no token request and no message when the secret is planned for deletion', async () => {
+    const { deliver, event, remove, count, messages, linesOfHealth } = await startWorld();
+    await remove('acme');
+    await deliver(event);
+    expect(linesOfHealth().map(({ outcome }) => outcome)).toEqual(['secret-missing', 'secret-missing']);
+    expect([count(), messages]).toEqual([0, []]);
+  });
 
   it('leads to no check when it is not this event, and one line says so', async () => {
-    const world = await startWorld();
-    const event = await world.store('acme', OLD);
-    await world.deliver({ ...event, detail: { ...event.detail, labelUpdated: 'AWSPENDING' } });
-    await world.deliver({ ...event, detail: null });
-    expect(world.checks).toEqual([]);
-    expect(linesOfHealth(world.healthLines).map(({ outcome }) => outcome)).toEqual(['foreign', 'malformed']);
+    const { deliver, event, lines, linesOfHealth } = await startWorld();
+    await deliver({ ...event, detail: { ...event.detail, labelUpdated: 'AWSPENDING' } });
+    await deliver({ ...event, detail: null });
+    expect(lines).toEqual([]);
+    expect(linesOfHealth().map(({ outcome }) => outcome)).toEqual(['foreign', 'malformed']);
   });
 });
-
-interface Line {
-  readonly outcome: string;
-  readonly service: string;
-}
-
-function linesOfHealth(lines: readonly string[]): readonly Line[] {
-  return lines.map((line): Line => JSON.parse(line)).toSorted(byService);
-}
-
-function byService(one: { readonly service: string }, other: { readonly service: string }): number {
-  return one.service.localeCompare(other.service);
-}

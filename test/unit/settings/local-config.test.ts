@@ -3,20 +3,13 @@ import { parseLocalConfig } from '../../../lib/settings/local-config.ts';
 import { exampleRule, exampleService } from '../../support/example.ts';
 import { changed, exampleForm, faultsIn } from './example-form.ts';
 
-const CALLER = {
-  role: 'arn:aws:iam::111111111111:role/billing',
-  accessKeyId: 'AKIDTEST',
-  secretAccessKey: 'not-secret',
-};
+const ROLE = 'arn:aws:iam::111111111111:role/billing';
+const CALLER = { role: ROLE, accessKeyId: 'AKIDTEST', secretAccessKey: 'not-secret' };
+const credentials = { acme: { client_id: 'id-of-acme', secret: 'secret-of-acme' } };
 
 function exampleConfig() {
   const { services, accessRules } = exampleForm();
-  return {
-    services,
-    accessRules,
-    callers: [CALLER],
-    credentials: { acme: { client_id: 'id-of-acme', secret: 'secret-of-acme' } },
-  };
+  return { services, accessRules, callers: [CALLER], credentials };
 }
 
 describe('a local configuration', () => {
@@ -26,14 +19,8 @@ describe('a local configuration', () => {
       accessRules: [exampleRule()],
       provenForSeconds: 3_600,
       callers: [CALLER],
-      credentials: { acme: { client_id: 'id-of-acme', secret: 'secret-of-acme' } },
+      credentials,
     });
-  });
-
-  it.each(['services', 'accessRules', 'callers', 'credentials'])('is refused without %s', (member) => {
-    expect(faultsIn(() => parseLocalConfig({ ...exampleConfig(), [member]: undefined }))).toEqual([
-      `${member}: is missing`,
-    ]);
   });
 
   it('may be the settings of an environment with callers and credentials added', () => {
@@ -49,66 +36,34 @@ describe('a local configuration', () => {
     expect(JSON.stringify(config)).not.toMatch(/AROAEXAMPLE|o-exampleorg/);
   });
 
-  it('may send token requests over http to this machine', () => {
-    const config = parseLocalConfig(
-      changed(exampleConfig(), 'services/customer-insights/authUrl', 'http://127.0.0.1:8080'),
-    );
-    expect(config.services['customer-insights']?.authUrl).toBe('http://127.0.0.1:8080');
-  });
-
   it('takes every form of a credential that Secrets Manager may hold', () => {
-    const credentials = {
-      acme: { username: 'a', password: 'b', services: { 'customer-insights': { client_secret: 'c' } } },
-    };
+    const services = { 'customer-insights': { client_secret: 'c' } };
+    const credentials = { acme: { username: 'a', password: 'b', services } };
     expect(parseLocalConfig({ ...exampleConfig(), credentials }).credentials).toEqual(credentials);
   });
 
+  it('may send token requests over http to this machine alone', () => {
+    const authUrl = (url: string) => changed(exampleConfig(), 'services/customer-insights/authUrl', url);
+    expect(() => parseLocalConfig(authUrl('http://127.0.0.1:8080'))).not.toThrow();
+    expect(() => parseLocalConfig(authUrl('http://auth.example.com'))).toThrow('must be an https URL (got http:)');
+  });
+
   it.each<[path: string, value: unknown, fault: string]>([
-    [
-      'services/customer-insights/authUrl',
-      'http://auth.example.com',
-      'services.customer-insights.authUrl: must be an https URL (got http:)',
-    ],
-    [
-      'accessRules/0/services',
-      ['x'],
-      'accessRules[0].services[0]: is not one of the services (customer-insights, merchant-payment-cleansing)',
-    ],
-    ['account', '1', 'account: must be 12 digits in quotes'],
+    ['accessRules/0/services', ['x'], 'accessRules[0].services[0]: is not one of the services'],
+    ['callers', undefined, 'callers: is missing'],
+    ['credentials', undefined, 'credentials: is missing'],
     ['callers', [], 'callers: must not be empty'],
-    ['callers', [CALLER, CALLER], 'callers[1].accessKeyId: belongs to callers[0]'],
-    [
-      'callers/0/role',
-      'billing',
-      'callers[0].role: must be the ARN of an IAM role: arn:aws:iam::<account>:role/<name>',
-    ],
+    ['callers', [CALLER, CALLER], 'callers[1]: is there twice'],
+    ['callers/0/role', 'billing', 'callers[0].role: must be the ARN of an IAM role'],
     ['callers/0/accessKeyId', 'AKID/TEST', 'callers[0].accessKeyId: must be letters, digits and _'],
-    [
-      'callers/0/secretAccessKey',
-      'my secret',
-      'callers[0].secretAccessKey: must be visible ASCII characters without spaces',
-    ],
-    [
-      'callers/0/sessionToken',
-      'x',
-      'callers[0].sessionToken: is not a known member (known: role, accessKeyId, secretAccessKey)',
-    ],
-    [
-      'credentials/a b',
-      {},
-      'credentials["a b"]: must be 1 to 63 letters, digits or . _ - and start with a letter or digit',
-    ],
+    ['callers/0/secretAccessKey', 'my secret', 'callers[0].secretAccessKey: must be visible ASCII characters'],
     ['credentials/acme', 'my secret', 'credentials.acme: must be an object'],
-    ['credentials/acme/secret', 12, 'credentials.acme.secret: must be a string'],
-    ['credentials/acme/services', 'my secret', 'credentials.acme.services: must be an object'],
     ['credentials/acme/services/x/secret', 12, 'credentials.acme.services.x.secret: must be a string'],
-    [
-      'canary',
-      {},
-      'canary: is not a known member (known: account, region, principalOrgId, services, accessRules, health, callers, credentials)',
-    ],
+    ['canary', {}, 'canary: is not a known member'],
   ])('is refused with %s = %j', (path, value, fault) => {
-    expect(faultsIn(() => parseLocalConfig(changed(exampleConfig(), path, value)))).toEqual([fault]);
+    expect(faultsIn(() => parseLocalConfig(changed(exampleConfig(), path, value)))).toEqual([
+      expect.stringContaining(fault),
+    ]);
   });
 
   it('is refused without quoting any value of it', () => {
@@ -121,7 +76,7 @@ describe('a local configuration', () => {
       credentials: { acme: { secret: ['MARK'] }, globex: 'MARK', initech: { services: { x: 'MARK' } } },
     };
     const faults = faultsIn(() => parseLocalConfig(marked));
-    expect(faults).toHaveLength(12);
+    expect(faults).toHaveLength(11);
     expect(faults.join()).not.toContain('MARK');
   });
 });

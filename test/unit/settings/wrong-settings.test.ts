@@ -1,136 +1,139 @@
+import { RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { describe, expect, it } from 'vitest';
+import { MAX_CALLER_ACCOUNTS } from '../../../lib/settings/access-rules.ts';
 import { parseEnvironment, parseEnvironments } from '../../../lib/settings/environment.ts';
 import { changed, exampleForm, faultsIn } from './example-form.ts';
 
 const ROLE = 'arn:aws:iam::111111111111:role/billing';
-
+const SESSION = 'arn:aws:sts::111111111111:assumed-role/billing/run-1';
+const ROLE_FORM = 'arn:aws:iam::<account>:role/<name>';
 const NAME = 'must be 1 to 63 letters, digits or . _ - and start with a letter or digit';
 const RATE = 'must be a rate such as rate(1 hour) or rate(30 minutes)';
 const RATE_RANGE = 'must be between rate(15 minutes) and rate(1 day)';
 const EMAIL = 'must be an e-mail address such as ops@example.com';
-const MEMBERS =
-  'account, region, services, accessRules, health, principalOrgId, alarms, canary, reservedConcurrency, healthConcurrency, provisionedConcurrency, credentialMaxAgeDays, logRetentionDays, tracing, trail, vpc, tags, keyArn';
-const ROLE_FORM = 'arn:aws:iam::<account>:role/<name>';
+const MEMBER = 'must be the name of a member, or names joined by dots such as data.token';
+const CREDENTIAL = "belongs to a credential: it goes into the client's secret";
+const TOKEN = 'may hold a token or a secret, which must not pass';
+const KEY_FORM = 'must be the ARN of a KMS key: arn:aws:kms:<region>:<account>:key/<id>';
+const KEY_PLACE = 'must be in the account and the region of the environment';
+const KEY_ID = '12345678-1234-1234-1234-123456789012';
+const SUBNET = 'must be an id such as subnet-0123456789abcdef0';
+const vpc = { subnetIds: ['subnet-0123456789abcdef0'], securityGroupIds: ['sg-0123456789abcdef0'] };
+const SERVICE = 'services/customer-insights';
+
+type Row = readonly [path: string, value: unknown, fault: string];
+
+/** In the environment itself. */
+const environment: readonly Row[] = [
+  ['region', 'Europe', 'region: must be an AWS region such as eu-west-1'],
+  ['account', '11111111111', 'account: must be 12 digits in quotes'],
+  ['acount', '1', expect.stringMatching(/^acount: is not a known member \(known: account, region, services, /)],
+  ['services', {}, 'services: must have at least one service'],
+  ['services/all', { authUrl: 'https://auth.example.com' }, "services.all: must not be called 'all'"],
+  ['principalOrgId', 'ou-1234-12345678', 'principalOrgId: must be the id of an AWS organization: o-…'],
+  ['health/evry', 'rate(1 hour)', 'health.evry: is not a known member (known: every, notify)'],
+  ['health/every', 'cron(0 * * * ? *)', `health.every: ${RATE}`],
+  ['health/every', 'rate(1 hour)\n', `health.every: ${RATE}`],
+  ['health/every', 'rate(14 minutes)', `health.every: ${RATE_RANGE}`],
+  ['health/every', 'rate(25 hours)', `health.every: ${RATE_RANGE}`],
+  ['health/notify', ['ops@example.com, me@example.com'], `health.notify[0]: ${EMAIL}`],
+  ['health/notify', ['ops@example.com\n'], `health.notify[0]: ${EMAIL}`],
+  ['canary/percent', 100, 'canary.percent: must be at most 99'],
+  ['canary/minutes', 2.5, 'canary.minutes: must be a whole number'],
+  ['tags/environment', 'x', 'tags.environment: is a tag that the stack sets itself'],
+  ['tags/team', 'a,b', 'tags.team: must be at most 128 of: letters, digits, space, _ . : / = + - @'],
+  ['reservedConcurrency', '10', "reservedConcurrency: must be 'none' or a whole number, 0 to 10000"],
+  ['trail/sealingKeyWriters', ['me'], `trail.sealingKeyWriters[0]: must be the ARN of an IAM role: ${ROLE_FORM}`],
+  ['vpc', { ...vpc, subnetIds: undefined }, 'vpc.subnetIds: is missing'],
+  ['vpc', { ...vpc, subnetIds: ['*'] }, `vpc.subnetIds[0]: ${SUBNET}`],
+  ['keyArn', 'arn:aws:kms:eu-west-1:111111111111:alias/keys', `keyArn: ${KEY_FORM}`],
+  ['keyArn', `arn:aws:kms:eu-west-1:222222222222:key/${KEY_ID}`, `keyArn: ${KEY_PLACE}`],
+  ['keyArn', `arn:aws:kms:eu-central-1:111111111111:key/${KEY_ID}`, `keyArn: ${KEY_PLACE}`],
+  ['alarms/off', ['latched'], expect.stringMatching(/^alarms.off\[0\]: must be 'errors' or .* or 'trail-changed'$/)],
+];
+
+const rule: readonly Row[] = [
+  ['', ROLE, ': must be an object'],
+  ['/role', 'arn:aws:iam::111111111111:role/*', '.role: must name one role: no * and no ?'],
+  ['/role', SESSION, `.role: must be the role itself, not a session of it: ${ROLE_FORM}`],
+  ['/role', 'arn:aws:iam::111111111111:user/eve', `.role: must be a role, not a user: ${ROLE_FORM}`],
+  ['/role', 'arn:aws:iam::111111111111:root', `.role: must be a role, not a whole account: ${ROLE_FORM}`],
+  ['/role', `${ROLE}\n`, `.role: must be the ARN of an IAM role: ${ROLE_FORM}`],
+  ['/role', 'arn:aws-cn:iam::111111111111:role/billing', ".role: must start with arn:aws: like the region's own"],
+  ['/roleId', 'AIDAEXAMPLEEXAMPLE12', '.roleId: must be the unique id of a role: AROA…'],
+  ['/clients', undefined, '.clients: is missing'],
+  ['/clients', [], '.clients: must not be empty'],
+  ['/clients', ['acme', 'acme'], '.clients[1]: is there twice'],
+  ['/clients', ['all'], ".clients[0]: must stand alone, not in a list: 'all'"],
+  ['/clients', ['*'], `.clients[0]: ${NAME}`],
+  ['/services', ['x'], '.services[0]: is not one of the services (customer-insights, merchant-payment-cleansing)'],
+  ['/operations', ['admin'], ".operations[0]: must be 'token' or 'check'"],
+];
+
+const service: readonly Row[] = [
+  ['authUrl', undefined, 'authUrl: is missing'],
+  ['authUrl', 'https://a.example.com/auth/v1/token', 'authUrl: must not end in the tokenPath: the broker appends it'],
+  ['tokenPath', '/token?a=b', 'tokenPath: must not hold a query or a fragment: put a query into parameters'],
+  ['parameters', { client_secret: 'x' }, `parameters.client_secret: ${CREDENTIAL}`],
+  ['headers', { Authorization: 'x' }, 'headers.Authorization: is set by the broker or by HTTP itself'],
+  ['headers', { 'x y': 'x' }, 'headers["x y"]: is not a valid header name'],
+  ['headers', { x: 'a\r\nb: c' }, 'headers.x: must be visible ASCII characters, with white space only between them'],
+  ['response/tokenMember', '', `response.tokenMember: ${MEMBER}`],
+  ['response/lifetimeMember', 'data..ttl', `response.lifetimeMember: ${MEMBER}`],
+  ['response/passThrough', ['expires_in'], 'response.passThrough[0]: is a member that the broker itself answers with'],
+  ['response/passThrough', ['data.refresh_token'], `response.passThrough[0]: ${TOKEN}`],
+  ['response/passThrough', ['$'], `response.passThrough[0]: ${TOKEN}`],
+  [
+    'response',
+    { tokenMember: 'a.key', passThrough: ['a'] },
+    'response.passThrough[0]: holds the token (see tokenMember)',
+  ],
+  [
+    'response',
+    { tokenMember: 'key', passThrough: ['key'] },
+    'response.passThrough[0]: holds the token (see tokenMember)',
+  ],
+  ['tokenLifetimeSeconds', 9, 'tokenLifetimeSeconds: must be at least 10'],
+  ['tokenLifetimeSeconds', 100_000, 'tokenLifetimeSeconds: must not be more than maxLifetimeSeconds'],
+  ['maxLifetimeSeconds', 299, 'assumedLifetimeSeconds: must not be more than maxLifetimeSeconds'],
+  ['attemptTimeoutMs', 5_000, 'attemptTimeoutMs: must not be more than requestTimeoutMs'],
+  ['requestTimeoutMs', 6_001, 'requestTimeoutMs: must be at most 6000'],
+];
+
+/** What is said of the settings of the environment `name`, without its place. */
+function faultsOf(form: unknown, name = 'test'): readonly string[] {
+  return faultsIn(() => parseEnvironment(name, form)).map((line) => line.replace('environments.test.', ''));
+}
 
 describe('wrong settings', () => {
-  it.each<[path: string, value: unknown, fault: string]>([
-    ['account', undefined, 'account: is missing'],
-    ['account', 111111111111, 'account: must be a string'],
-    ['account', '11111111111', 'account: must be 12 digits in quotes'],
-    ['region', 'Europe', 'region: must be an AWS region such as eu-west-1'],
-    ['acount', '1', `acount: is not a known member (known: ${MEMBERS})`],
-    ['services', undefined, 'services: is missing'],
-    ['services', {}, 'services: must have at least one service'],
-    ['services', [], 'services: must be an object'],
-    ['services/customer insights', { authUrl: 'https://auth.example.com' }, `services["customer insights"]: ${NAME}`],
-    ['services/all', { authUrl: 'https://auth.example.com' }, "services.all: must not be called 'all'"],
-    ['services/customer-insights', 'https://auth.example.com', 'services.customer-insights: must be an object'],
-    ['principalOrgId', 'ou-1234-12345678', 'principalOrgId: must be the id of an AWS organization: o-…'],
-    ['accessRules/0/roleId', 'AIDAEXAMPLEEXAMPLE12', 'accessRules[0].roleId: must be the unique id of a role: AROA…'],
-    ['accessRules', undefined, 'accessRules: is missing'],
-    ['accessRules/0', ROLE, 'accessRules[0]: must be an object'],
-    ['accessRules/0/role', '*', 'accessRules[0].role: must name one role: no * and no ?'],
-    [
-      'accessRules/0/role',
-      'arn:aws:iam::111111111111:role/*',
-      'accessRules[0].role: must name one role: no * and no ?',
-    ],
-    [
-      'accessRules/0/role',
-      'arn:aws:sts::111111111111:assumed-role/billing/run-1',
-      `accessRules[0].role: must be the role itself, not a session of it: ${ROLE_FORM}`,
-    ],
-    [
-      'accessRules/0/role',
-      'arn:aws:iam::111111111111:user/eve',
-      `accessRules[0].role: must be a role, not a user: ${ROLE_FORM}`,
-    ],
-    [
-      'accessRules/0/role',
-      'arn:aws:iam::111111111111:root',
-      `accessRules[0].role: must be a role, not a whole account: ${ROLE_FORM}`,
-    ],
-    ['accessRules/0/role', 'billing', `accessRules[0].role: must be the ARN of an IAM role: ${ROLE_FORM}`],
-    ['accessRules/0/role', `${ROLE}\n`, `accessRules[0].role: must be the ARN of an IAM role: ${ROLE_FORM}`],
-    [
-      'accessRules/0/role',
-      'arn:aws:iam::1111:role/billing',
-      `accessRules[0].role: must be the ARN of an IAM role: ${ROLE_FORM}`,
-    ],
-    [
-      'accessRules/0/role',
-      'arn:aws-cn:iam::111111111111:role/billing',
-      "accessRules[0].role: must start with arn:aws: like the region's own",
-    ],
-    ['accessRules/0/clients', 'acme', "accessRules[0].clients: must be 'all' or a list of names"],
-    ['accessRules/0/clients', [], 'accessRules[0].clients: must not be empty'],
-    ['accessRules/0/clients', ['acme', 'acme'], 'accessRules[0].clients[1]: is there twice'],
-    ['accessRules/0/clients', ['all'], "accessRules[0].clients[0]: must stand alone, not in a list: 'all'"],
-    ['accessRules/0/clients', ['*'], `accessRules[0].clients[0]: ${NAME}`],
-    ['accessRules/0/clients', undefined, 'accessRules[0].clients: is missing'],
-    [
-      'accessRules/0/services',
-      ['payments'],
-      'accessRules[0].services[0]: is not one of the services (customer-insights, merchant-payment-cleansing)',
-    ],
-    ['accessRules/0/operations', [], 'accessRules[0].operations: must not be empty'],
-    ['accessRules/0/operations', ['admin'], "accessRules[0].operations[0]: must be 'token' or 'check'"],
-    [
-      'accessRules/0/client',
-      'acme',
-      'accessRules[0].client: is not a known member (known: role, roleId, clients, services, operations)',
-    ],
-    ['health', 'rate(1 hour)', 'health: must be an object'],
-    ['health/evry', 'rate(1 hour)', 'health.evry: is not a known member (known: every, notify)'],
-    ['health/every', 3_600, 'health.every: must be a string'],
-    ['health/every', 'hourly', `health.every: ${RATE}`],
-    ['health/every', 'cron(0 * * * ? *)', `health.every: ${RATE}`],
-    ['health/every', 'rate(1 hours)', `health.every: ${RATE}`],
-    ['health/every', 'rate(2 hour)', `health.every: ${RATE}`],
-    ['health/every', 'rate(0 minutes)', `health.every: ${RATE}`],
-    ['health/every', 'rate(1.5 hours)', `health.every: ${RATE}`],
-    ['health/every', 'rate(1 week)', `health.every: ${RATE}`],
-    ['health/every', 'rate(1 hour)\n', `health.every: ${RATE}`],
-    ['health/every', 'rate(1 minute)', `health.every: ${RATE_RANGE}`],
-    ['health/every', 'rate(14 minutes)', `health.every: ${RATE_RANGE}`],
-    ['health/every', 'rate(25 hours)', `health.every: ${RATE_RANGE}`],
-    ['health/every', 'rate(2 days)', `health.every: ${RATE_RANGE}`],
-    ['health/notify', 'ops@example.com', 'health.notify: must be a list'],
-    ['health/notify', ['ops@example.com', 'ops@example.com'], 'health.notify[1]: is there twice'],
-    ['health/notify', ['ops'], `health.notify[0]: ${EMAIL}`],
-    ['health/notify', ['ops@localhost'], `health.notify[0]: ${EMAIL}`],
-    ['health/notify', ['ops@example.com, me@example.com'], `health.notify[0]: ${EMAIL}`],
-    ['health/notify', ['Ops <ops@example.com>'], `health.notify[0]: ${EMAIL}`],
-    ['health/notify', ['ops@example..com'], `health.notify[0]: ${EMAIL}`],
-    ['health/notify', ['ops@example.com\n'], `health.notify[0]: ${EMAIL}`],
-    ['health/notify', [`${'o'.repeat(65)}@example.com`], `health.notify[0]: ${EMAIL}`],
-    ['health/notify', ['https://example.com/hook'], `health.notify[0]: ${EMAIL}`],
+  it.each([
+    ...environment,
+    ...rule.map(([path, value, fault]): Row => [`accessRules/0${path}`, value, `accessRules[0]${fault}`]),
+    ...service.map(
+      ([path, value, fault]): Row => [`${SERVICE}/${path}`, value, `${SERVICE.replace('/', '.')}.${fault}`],
+    ),
   ])('%s = %j is refused with its path and the reason', (path, value, fault) => {
-    expect(faultsIn(() => parseEnvironment('test', changed(exampleForm(), path, value)))).toEqual([
-      `environments.test.${fault}`,
-    ]);
+    expect(faultsOf(changed(exampleForm(), path, value))).toEqual([fault]);
   });
 
-  it('are all named at once, beside every other mistake', () => {
+  it('are all named at once; how they fit together is said of what is right in itself', () => {
     const forms = {
       dev: {
         account: 1,
         colour: 'red',
         services: { insights: { authUrl: 'http://auth.example.com', attemptTimeoutMs: 5_000, retries: 3 } },
         accessRules: [
-          { role: ROLE, clients: ['a b'], services: 'all' },
+          { role: ROLE, clients: ['a b'], services: ['x'] },
           { role: ROLE, clients: 'all', services: ['x'] },
         ],
       },
       Prod: { ...exampleForm(), region: undefined },
     };
-
     expect(faultsIn(() => parseEnvironments(forms)).map((line) => line.split(': ')[0])).toEqual([
       'environments.dev.account',
       'environments.dev.region',
       'environments.dev.services.insights.authUrl',
       'environments.dev.services.insights.retries',
-      'environments.dev.services.insights.attemptTimeoutMs',
       'environments.dev.accessRules[0].clients[0]',
       'environments.dev.colour',
       'environments.dev.accessRules[1].services[0]',
@@ -139,54 +142,51 @@ describe('wrong settings', () => {
     ]);
   });
 
-  it.each([undefined, null, 'dev', 7, []])('are no object but %j', (input) => {
-    expect(faultsIn(() => parseEnvironment('test', input))).toEqual([
-      expect.stringMatching(/^environments\.test: (is missing|must be an object)$/),
-    ]);
+  it.each([undefined, null, 'dev', []])('are no object but %j', (input) => {
+    expect(faultsOf(input)).toEqual([expect.stringMatching(/^environments\.test: (is missing|must be an object)$/)]);
   });
 
-  it.each(['', 'Dev', 'dev/eu', '1st', 'dev-', 'a'.repeat(21), 'dev*'])('call an environment "%s"', (name) => {
-    expect(faultsIn(() => parseEnvironment(name, exampleForm()))).toEqual([
-      expect.stringMatching(/: must be called by at most 20 lower-case letters, digits and hyphens/),
-    ]);
+  it.each(['', 'Dev', 'dev/eu', '1st', 'a'.repeat(21), 'health-dev'])('call an environment "%s"', (name) => {
+    expect(faultsOf(exampleForm(), name)).toEqual([expect.stringMatching(/: must (not )?be called/)]);
   });
 
-  it.each(['health-dev'])('would give two functions one name: an environment called "%s"', (name) => {
-    expect(faultsIn(() => parseEnvironment(name, exampleForm()))).toEqual([
-      `environments.${name}: must not be called health-…`,
+  it('have roles that differ only by their path, which no caller shows', () => {
+    const [first] = exampleForm().accessRules;
+    const faults = (role: string) => faultsOf({ ...exampleForm(), accessRules: [first, { ...first, role }] });
+    expect(faults('arn:aws:iam::111111111111:role/team-a/billing')).toEqual([
+      'accessRules[1].role: differs only by its path from the role of accessRules[0], which the broker cannot see',
+    ]);
+    const others = [ROLE, 'arn:aws:iam::222222222222:role/billing', 'arn:aws:iam::111111111111:role/Billing'];
+    expect(others.flatMap(faults)).toEqual([]);
+  });
+
+  it('have more instances ready than may run', () => {
+    const faults = (reservedConcurrency: number, provisionedConcurrency: number) =>
+      faultsOf({ ...exampleForm(), reservedConcurrency, provisionedConcurrency });
+    expect(faults(5, 6)).toEqual(['provisionedConcurrency: must not be more than reservedConcurrency']);
+    expect(faults(0, 1)).toHaveLength(1);
+    expect(faults(5, 5)).toEqual([]);
+  });
+
+  it('name more accounts than the policy of the function has room for; more roles of an account take none', () => {
+    const faults = (accounts: number, roles: number) => {
+      const accessRules = Array.from({ length: accounts * roles }, (_, index) => ({
+        role: `arn:aws:iam::${200_000_000_000 + (index % accounts)}:role/caller-${index}`,
+        clients: 'all',
+        services: 'all',
+      }));
+      return faultsOf({ ...exampleForm(), accessRules });
+    };
+    expect(faults(MAX_CALLER_ACCOUNTS, 3)).toEqual([]);
+    expect(faults(MAX_CALLER_ACCOUNTS + 1, 1)).toEqual([
+      'accessRules: name 26 accounts, and the policy of the function has room for 25',
     ]);
   });
 });
 
-describe('access rules that are wrong together', () => {
-  const rule = { role: ROLE, clients: ['acme', 'globex'], services: 'all', operations: ['token', 'check'] };
-  const faults = (...accessRules: unknown[]) =>
-    faultsIn(() => parseEnvironment('test', { ...exampleForm(), accessRules }));
-
-  it('are refused when one says the same as another, in any order', () => {
-    expect(faults(rule, { ...rule, clients: ['globex', 'acme'], operations: ['check', 'token'] })).toEqual([
-      'environments.test.accessRules[1]: says the same as accessRules[0]',
-    ]);
-  });
-
-  it('are refused when a default makes them the same', () => {
-    expect(faults({ ...rule, operations: undefined }, { ...rule, operations: ['token'] })).toHaveLength(1);
-  });
-
-  it('are refused when two roles differ only by their path', () => {
-    const path = 'arn:aws:iam::111111111111:role/team-a/billing';
-    expect(faults(rule, { ...rule, role: path, clients: ['acme'] })).toEqual([
-      'environments.test.accessRules[1].role: differs only by its path from the role of accessRules[0], which the broker cannot see',
-    ]);
-  });
-
-  it.each([
-    ['other clients', { clients: ['acme'] }],
-    ['other services', { services: ['customer-insights'] }],
-    ['other operations', { operations: ['token'] }],
-    ['another account', { role: 'arn:aws:iam::222222222222:role/billing' }],
-    ['another role', { role: 'arn:aws:iam::111111111111:role/Billing' }],
-  ])('are fine when a second one has %s', (_, changes) => {
-    expect(faults(rule, { ...rule, ...changes })).toEqual([]);
-  });
+it('keeps logs for as long as CloudWatch can, and not for ever', () => {
+  const known = Object.values(RetentionDays).filter((days) => Number(days) < RetentionDays.INFINITE);
+  const accepts = (logRetentionDays: number) => faultsOf({ ...exampleForm(), logRetentionDays }).length === 0;
+  const days = Array.from({ length: 4_000 }, (_, index) => index);
+  expect(days.filter(accepts)).toEqual(known.toSorted((one, other) => Number(one) - Number(other)));
 });

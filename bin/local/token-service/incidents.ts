@@ -1,0 +1,24 @@
+import type { HttpAnswer } from '../loopback.ts';
+
+/** How an answer can go wrong: it never comes, or the connection is reset instead. */
+export type TokenServiceFault = 'hang' | 'reset';
+
+export interface Incident {
+  /** What the service does from now on. */
+  readonly says: string;
+  readonly answer?: HttpAnswer;
+  readonly fault?: TokenServiceFault;
+  readonly latencyMs?: number;
+}
+
+/** How a service can fail in a rehearsal, by name; the last one ends it. */
+export const INCIDENTS = {
+  reject: { says: 'it rejects every credential', answer: { status: 401, body: '{"error":"invalid_client"}' } },
+  slow: { says: 'it answers after ten seconds, which is too late', latencyMs: 10_000 },
+  down: { says: 'it ends every connection without an answer', fault: 'reset' },
+  throttle: { says: 'it answers 429 to every request', answer: { status: 429, headers: { 'retry-after': '5' } } },
+  recover: { says: 'it works again' },
+} as const satisfies Record<string, Incident>;
+
+/** Where an order of this beginning and the name of an incident goes. */
+export const INCIDENT_PATH = 'incident/';

@@ -1,0 +1,254 @@
+import type { ServerResponse } from 'node:http';
+import { request } from 'node:https';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createHttpsSender } from '../../functions/aws/https/sender.ts';
+import { createCertificateAuthority } from '../support/certificates.ts';
+import type { Call as CallOfAws } from '../support/dynamodb.ts';
+import { requestContext, signedBy } from '../support/function-url-events.ts';
+import { end, head, http, write } from './hostile-answers.ts';
+import { basicOf, echoOf, type Marks, SPELLINGS } from './leak-marks.ts';
+import { credentialOf, json, type Outcome, type Path, startLeakWorld, startServer } from './leak-world.ts';
+
+const UNUSABLE = 'token-response-unusable';
+const ODD = 'token-endpoint-error';
+const UNAVAILABLE = 'token-endpoint-unavailable';
+const REJECTED = 'credential-rejected';
+
+type Row<Value> = readonly [what: string, of: (marks: Marks, echo: string) => Value, outcome: Outcome];
+
+/** Everything in the body, the reason and a header. */
+const echoed = (status: number, header: string) => (_: Marks, echo: string) =>
+  http(status, echo, `${header}: ${echo}`).replace(' X\r\n', ` ${echo}\r\n`);
+
+/** Bytes of a token endpoint. */
+const BYTES: readonly Row<string>[] = [
+  ['401 and a challenge', echoed(401, 'www-authenticate'), REJECTED],
+  ['429 and when to come back', echoed(429, 'retry-after'), UNAVAILABLE],
+  ['307 and where to go', echoed(307, 'location'), ODD],
+  ['200 and a type', echoed(200, 'content-type'), UNUSABLE],
+  ['999', echoed(999, 'x-echo'), ODD],
+  ['a page', (_, echo) => http(200, `<html><title>${echo}</title></html>`, 'content-type: text/html'), UNUSABLE],
+  ['JSON that is cut off', (_, echo) => http(200, `{"echo":"${echo}`), UNUSABLE],
+  ['a text that is said to be JSON', (marks) => http(200, marks.secret), UNUSABLE],
+  ['a compressed body', (_, echo) => http(200, gzipSync(echo).toString('latin1'), 'content-encoding: gzip'), UNUSABLE],
+  ['bytes that are no UTF-8', (_, echo) => http(200, `${echo}\u00ff\u00fe`), UNUSABLE],
+  ['a body without an end', (_, echo) => `${CHUNKED}4000\r\n${echo}`, 'token-endpoint-timeout'],
+  ['headers that are too large', (_, echo) => `${head(200)}x-echo: ${echo.repeat(300)}\r\n\r\n`, UNUSABLE],
+  ['a malformed first line', (_, echo) => `${echo}\r\n\r\n`, ODD],
+  ['a malformed chunk', (_, echo) => `${CHUNKED}${echo}\r\n`, ODD],
+  ['another protocol', (_, echo) => `HTTP/1.1 101 ${echo}\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n`, UNAVAILABLE],
+];
+const CHUNKED = `${head(200)}transfer-encoding: chunked\r\n\r\n`;
+
+/** JSON of a token endpoint, by status. */
+const BODIES: readonly (readonly [status: number, ...Row<unknown>])[] = [
+  [400, 'the members of an error', (_, echo) => ({ error: echo, error_description: echo, error_uri: echo }), ODD],
+  [400, 'the description of a known error', (_, echo) => ({ error: 'invalid_scope', message: echo }), ODD],
+  [400, 'the description of a rejection', (_, echo) => ({ error: 'invalid_client', message: echo }), REJECTED],
+  [200, 'an error within a success', (_, echo) => ({ error: echo, access_token: echo }), UNUSABLE],
+  [200, 'names of members', (marks, echo) => ({ [marks.secret]: 1, [marks.token]: 2, [echo]: 3 }), UNUSABLE],
+  [200, 'the client id as a name', (marks) => ({ [marks.clientId]: { [`my-${marks.clientId}`]: 1 } }), UNUSABLE],
+  [200, 'short names', (marks) => ({ [marks.secret.slice(0, 8)]: 1, [marks.token.slice(0, 8)]: {} }), UNUSABLE],
+  [
+    200,
+    'names and values',
+    ({ secret, token }) => ({ [secret]: secret, data: { [token]: { [secret]: 1 } } }),
+    UNUSABLE,
+  ],
+  [200, 'wrong types', (marks, echo) => ({ access_token: [marks.token], expires_in: echo }), UNUSABLE],
+  [200, 'two tokens', (marks) => ({ access_token: marks.token, token: marks.secret }), UNUSABLE],
+  [200, 'a token with NUL', (marks) => ({ access_token: `${marks.token}\u0000${marks.secret}` }), UNUSABLE],
+  [500, 'a fault of a gateway', (_, echo) => ({ fault: { faultstring: echo, detail: [echo] } }), UNAVAILABLE],
+  [200, 'the secret as the token', (marks) => ({ access_token: marks.secret }), UNUSABLE],
+  [200, 'a token that holds the secret', (marks) => ({ access_token: `x-${marks.secret}` }), UNUSABLE],
+  [200, 'the Basic value as the token', (marks) => ({ access_token: basicOf(marks) }), UNUSABLE],
+];
+
+/** What stands beside a token. */
+const BESIDES: readonly Row<object>[] = [
+  ['a member that the broker does not read', (_, echo) => ({ message: echo }), 'issued'],
+  ['the token in token_type', (marks) => ({ token_type: marks.token }), 'issued'],
+  ['the secret in token_type', (marks) => ({ token_type: marks.secret }), 'issued'],
+  ['everything in scope', (_, echo) => ({ scope: echo }), 'issued'],
+  ['the Basic value in scope', (marks) => ({ scope: basicOf(marks) }), 'issued'],
+  ['everything in a member to be passed on', (_, echo) => ({ instance: echo }), 'issued'],
+  [
+    'marks below a member to be passed on',
+    ({ token, secret }) => ({ instance: { a: [token], [secret]: secret } }),
+    'issued',
+  ],
+  ['the client id in a member to be passed on', (marks) => ({ instance: marks.clientId }), 'issued'],
+];
+
+const PAIR = { client: 'acme', service: 'customer-insights' };
+const members = (body: unknown) => ({ body: JSON.stringify(body) });
+const headers = (names: Readonly<Record<string, string>>, { sessionToken }: Marks) => ({
+  headers: { 'content-type': 'application/json', 'x-amz-security-token': sessionToken, ...names },
+});
+const BAD = 'invalid-request';
+
+/** Requests of a caller that puts its secrets and tokens where they do not belong. */
+const EVENTS: readonly Row<Path['event']>[] = [
+  ['refused', ({ token }) => members({ ...PAIR, refused: token }), BAD],
+  ['service, as a Basic value', (marks) => members({ ...PAIR, service: `Basic ${basicOf(marks)}` }), BAD],
+  ['the name of an unknown member', ({ token, secret }) => members({ ...PAIR, [token]: 1, [secret]: secret }), BAD],
+  ['a body that is no JSON', ({ token }) => ({ body: token }), BAD],
+  ['a body that is no base64', ({ token }) => ({ body: `${token}!`, isBase64Encoded: true }), BAD],
+  ['the query', ({ token }) => ({ rawQueryString: `access_token=${token}` }), BAD],
+  ['the path', ({ token }) => ({ rawPath: `/token/${token}` }), 'not-found'],
+  ['the method', ({ token }) => ({ requestContext: requestContext(signedBy(BILLING), token) }), 'method-not-allowed'],
+  ['the content type', (marks) => headers({ 'content-type': marks.token }, marks), 'unsupported-media-type'],
+  ['headers', (marks) => headers({ authorization: basicOf(marks), [marks.secret]: marks.token }, marks), 'issued'],
+  ['what is not signed', ({ token }) => ({ body: token, requestContext: requestContext(undefined) }), 'access-denied'],
+  ['an input that is not an event', ({ sessionToken }) => ({ rawPath: { sessionToken } }), 'not-found'],
+];
+const BILLING = 'arn:aws:sts::111111111111:assumed-role/billing/run-1';
+
+const MALFORMED = 'credential-malformed';
+
+/** Secrets that cannot be used, or hardly. */
+const SECRETS: readonly Row<string | Uint8Array>[] = [
+  ['JSON that breaks off', (marks) => credentialOf(marks.clientId, marks.secret).slice(0, -9), MALFORMED],
+  ['a secret without quotes', ({ clientId, secret }) => `{"client_id":"${clientId}","secret":${secret}}`, MALFORMED],
+  ['the bare secret', ({ secret }) => secret, MALFORMED],
+  ['bytes', ({ secret }) => Buffer.from(secret), MALFORMED],
+  ['the secret as a name', ({ clientId, secret }) => JSON.stringify({ [clientId]: secret, [secret]: 1 }), MALFORMED],
+  [
+    'two secrets',
+    (marks) => JSON.stringify({ client_id: 'x', secret: marks.secret, password: `${marks.secret}2` }),
+    MALFORMED,
+  ],
+  ['services that are a text', ({ secret }) => JSON.stringify({ client_id: 'x', secret, services: secret }), MALFORMED],
+  ['half of a credential', ({ clientId: id }) => JSON.stringify({ services: { [PAIR.service]: { id } } }), MALFORMED],
+  ['a line break in the secret', ({ clientId, secret }) => credentialOf(clientId, `${secret}\r\nx: y`), MALFORMED],
+  ['a colon in the client id', ({ clientId, secret }) => credentialOf(`${clientId}:`, secret), MALFORMED],
+  ['letters of all alphabets', ({ clientId, secret }) => credentialOf(`${clientId}é漢`, `${secret}é漢😀`), 'issued'],
+];
+
+/** The calls of AWS that an answer needs, and the outcome when they fail in any way. */
+const PLACES: readonly (readonly [string, (call: CallOfAws) => boolean, Outcome, Path])[] = [
+  ['the secret is read', ({ parameters }) => namesSecret(parameters, 'token-broker/'), 'secrets-unavailable', {}],
+  ['the sealing key is read', ({ parameters }) => namesSecret(parameters, 'token-broker-keys/'), 'issued', {}],
+  ['the record is read', ({ operation }) => operation === 'GetItem', 'issued', {}],
+  ['the lease is taken', (call) => writes(call, ':owner'), 'issued', {}],
+  ['the token is published', (call) => writes(call, 'sealedToken'), 'issued', {}],
+  ['a rejection is recorded', (call) => writes(call, 'ADD'), REJECTED, { reply: json(401, {}) }],
+  ['a pause is recorded', (call) => writes(call, 'pauseProblem'), UNAVAILABLE, { reply: json(503, {}) }],
+];
+const namesSecret = (parameters: object, prefix: string) =>
+  'SecretId' in parameters && `${parameters.SecretId}`.startsWith(prefix);
+const writes = ({ operation, parameters }: CallOfAws, word: string) =>
+  operation === 'UpdateItem' && JSON.stringify(parameters).includes(word);
+
+const TYPE = { 'content-type': 'application/x-amz-json-1.1' };
+const answer = (response: ServerResponse, status: number, body: object) =>
+  response.writeHead(status, TYPE).end(JSON.stringify(body));
+
+/** Ways in which AWS, or a server that pretends to be AWS, can repeat everything. */
+const ECHOES: readonly (readonly [string, (response: ServerResponse, echo: string, marks: Marks) => void])[] = [
+  ['refuses', (to, echo) => answer(to, 400, { __type: 'AccessDeniedException', Message: echo, message: echo })],
+  ['names an error by the secret', (to, _, { secret }) => answer(to, 400, { __type: secret, code: secret })],
+  [
+    'names an error and a request by a mark, in headers',
+    (to, _, { secret, clientId }) =>
+      answer(to.setHeader('x-amzn-errortype', clientId).setHeader('x-amzn-requestid', secret), 400, {}),
+  ],
+  ['breaks off', (to, echo) => to.writeHead(200, TYPE).end(`{"SecretString":"${echo}`)],
+  ['hangs up', (to, echo) => to.writeHead(200, { ...TYPE, 'content-length': 9_999 }).write(echo, () => to.destroy())],
+  ['answers with a page', (to, echo) => to.writeHead(502, echo, { 'content-type': 'text/html' }).end(`<html>${echo}`)],
+  [
+    'answers with something else',
+    (to, echo, { secret }) => {
+      const item = { pair: { S: echo } };
+      answer(to, 200, { VersionId: { [secret]: 1 }, SecretString: [echo], Item: item, Attributes: item });
+    },
+  ],
+];
+
+describe.each(SPELLINGS)('with %s marks', (spelling) => {
+  let world: Awaited<ReturnType<typeof startLeakWorld>>;
+  beforeAll(async () => {
+    world = await startLeakWorld(spelling);
+  });
+  afterAll(() => world.close());
+  const of = <Value>(make: Row<Value>[1]): Value => make(world.marks, echoOf(world.marks));
+
+  it.each(BYTES)('a token endpoint that answers %s', async (_, textOf, outcome) => {
+    const service = { attemptTimeoutMs: 1_000, requestTimeoutMs: 1_000 };
+    await world.expectSilence({ reply: write(of(textOf)), service }, outcome);
+  });
+
+  it.each(BODIES)('a token endpoint that answers %i with everything in %s', async (status, _, bodyOf, outcome) => {
+    await world.expectSilence({ reply: json(status, of(bodyOf)) }, outcome);
+  });
+
+  it.each(BESIDES)('a token with %s', async (_, moreOf, outcome) => {
+    const service = { response: { lifetimeUnit: 'seconds', passThrough: ['instance'] } } as const;
+    await world.expectSilence(
+      { service, reply: json(200, { access_token: world.marks.token, ...of(moreOf) }) },
+      outcome,
+    );
+  });
+
+  it.each([
+    ['headers', `${head(200)}x-echo: `],
+    ['a body', `${head(200)}content-length: 9999\r\n\r\n`],
+  ])('a token endpoint that hangs up in the middle of %s', async (_, start) => {
+    await world.expectSilence({ reply: end(start + echoOf(world.marks)) }, UNAVAILABLE);
+  });
+
+  it.each<Row<object>>([
+    ['message', (_, echo) => new Error(echo, { cause: new AggregateError([new Error(echo)]) }), 'internal'],
+    ['name', (_, echo) => Object.assign(new Error('x'), { name: echo, stack: `Error: x\n    at ${echo}` }), 'internal'],
+    ['code', ({ clientId }) => Object.assign(new Error('x'), { code: clientId }), 'internal'],
+  ])('a bug while a token is requested, with everything in the %s of its error', async (_, thrown, outcome) => {
+    await world.expectSilence({ send: () => Promise.reject(of(thrown)), isAlone: true }, outcome);
+  });
+
+  it.each(EVENTS)('a caller who sends a secret or a token in %s', async (_, eventOf, outcome) => {
+    await world.expectSilence({ event: of(eventOf) ?? {} }, outcome);
+  });
+
+  it.each(SECRETS)('a stored credential that is %s', async (_, secretOf, outcome) => {
+    await world.expectSilence({ secret: of(secretOf) }, outcome);
+  });
+
+  it.each<Row<string | Uint8Array>>([
+    ['too short', ({ sealingKey }) => sealingKey.slice(0, 31), 'issued'],
+    ['bytes', ({ sealingKey }) => Buffer.from(sealingKey), 'issued'],
+  ])('a sealing key that is %s', async (_, keyOf, outcome) => {
+    await world.expectSilence({ sealingKey: of(keyOf) }, outcome);
+  });
+
+  describe.each(PLACES)('while %s', (_place, isMeant, outcome, path) => {
+    it.each(ECHOES)('AWS %s and repeats everything', async (_name, echo) => {
+      let faults = 0;
+      const fault = (response: ServerResponse) => {
+        faults += 1;
+        echo(response, `${echoOf(world.marks)} ${world.marks.sealingKey}`, world.marks);
+      };
+      const faultOf = (call: CallOfAws) => (isMeant(call) ? fault : undefined);
+      await world.expectSilence({ ...path, faultOf, isAlone: true }, outcome);
+      expect(faults).toBeGreaterThan(0);
+    });
+  });
+
+  it('a token endpoint and AWS with a certificate for other names, which Node itself would show', async () => {
+    const { secret, token, clientId } = world.marks;
+    const { ca, issue } = await createCertificateAuthority();
+    const url = await startServer({ certificate: await issue({ host: `${secret}.${token}.${clientId}.example.com` }) });
+    const error = await new Promise<Error>((resolve) => request(url, { ca }).on('error', resolve).end());
+    expect(error.message).toContain(secret);
+    for (const send of [createHttpsSender(), createHttpsSender({ ca })]) {
+      await world.expectSilence({ authUrl: url, send }, UNAVAILABLE);
+    }
+    await world.expectSilence({ awsUrl: url, isAlone: true }, 'secrets-unavailable');
+  });
+
+  it('a server that does not speak TLS and repeats everything', async () => {
+    const url = await startServer({ onConnection: end(echoOf(world.marks)) });
+    await world.expectSilence({ authUrl: url }, UNAVAILABLE);
+    await world.expectSilence({ awsUrl: url, isAlone: true }, 'secrets-unavailable');
+  });
+});

@@ -1,0 +1,124 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { serveAws } from '../../../bin/local/aws/server.ts';
+import { createClientList, parseSecretEvent } from '../../../functions/aws/client-secrets.ts';
+import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
+import type { Fault } from '../../support/aws-faults.ts';
+import { EXAMPLE_KEY, repeatAtOnce, startSecretsManager } from '../../support/stand-ins.ts';
+import { eventOf } from '../functions/health-function-world.ts';
+
+describe('the list of clients', () => {
+  it('has every client of the environment, page by page, with its tag, also when AWS throttles once', async () => {
+    const { store, calls, failWith, listClients } = await start();
+    for (let index = 0; index < 250; index += 1) store.create(`token-broker/dev/client-${index}`);
+    store.create('token-broker/dev/acme', { Tags: [{ Key: 'services', Value: 'customer-insights' }] });
+    failWith('throttled', 1);
+
+    const { clients } = await listClients();
+    expect(calls).toEqual(Array(4).fill('ListSecrets'));
+    expect(new Set(clients.map(({ client }) => client)).size).toBe(251);
+    expect(clients).toContainEqual({ client: 'acme', services: 'customer-insights' });
+    expect(clients).toContainEqual({ client: 'client-7', services: undefined });
+  });
+
+  it('has nothing of other environments, what is planned for deletion, and tells what cannot be a client', async () => {
+    const { store, listClients } = await start();
+    expect(await listClients()).toEqual({ clients: [], ignored: [] });
+    const others = ['token-broker/dev-2/acme', 'token-broker/prod/acme', 'token-broker-keys/dev/sealing', 'dev/acme'];
+    for (const name of [...others, 'token-broker/dev/globex/backup']) store.create(name);
+    store.create('token-broker/dev/deleted').deletion = { goneAt: Number.MAX_SAFE_INTEGER };
+    const clients = [{ client: 'deleted', services: undefined }];
+    expect(await listClients()).toEqual({ clients, ignored: ['globex/backup'] });
+  });
+
+  it('has each client once and only those that were meant, however AWS compares names and cuts pages', async () => {
+    const pages = [
+      { SecretList: [{ Name: 'token-broker/dev/acme' }, { Name: 'token-broker/DEV/loud' }], NextToken: 'more' },
+      { SecretList: [], NextToken: 'still more' },
+      { SecretList: [{ Name: 'token-broker/dev/acme' }, {}] },
+    ];
+    const listClients = await connectTo(() => pages.shift());
+    expect(await listClients()).toEqual({ clients: [{ client: 'acme', services: undefined }], ignored: [] });
+  });
+
+  it.each([
+    ['access-denied', 'AccessDeniedException'],
+    ['garbage', 'SyntaxError'],
+    ['reset', 'ECONNRESET'],
+    ['hang', 'OutOfTime'],
+  ] satisfies [Fault, string][])('is an error that says no more than one word: %s', async (fault, word) => {
+    const { store, listClients, failWith } = await start(word === 'OutOfTime' ? 20 : 10_000);
+    store.create('token-broker/dev/acme');
+    failWith(fault);
+    const error = await listClients().catch((thrown: unknown) => thrown);
+    expect(error).toEqual(new Error(`The clients cannot be listed: ${word}`));
+    expect(error).not.toHaveProperty('cause');
+  });
+
+  it('is an error also when it begins well and has no end', async () => {
+    const listClients = await connectTo(
+      () => ({ SecretList: [{ Name: 'token-broker/dev/acme' }], NextToken: 'x' }),
+      20,
+    );
+    await expect(listClients()).rejects.toThrow('The clients cannot be listed: OutOfTime');
+  });
+
+  async function start(timeoutMs = 10_000) {
+    const standIn = await startSecretsManager();
+    onTestFinished(standIn.close);
+    return { ...standIn, listClients: connect(standIn.url, timeoutMs) };
+  }
+
+  /** A list that comes in these pages. */
+  async function connectTo(nextPage: () => object | undefined, timeoutMs = 10_000) {
+    const operations = { ListSecrets: nextPage };
+    const server = await serveAws({ service: 'secretsmanager', protocol: 'json', operations, keys: [EXAMPLE_KEY] });
+    onTestFinished(server.close);
+    return connect(server.url, timeoutMs);
+  }
+
+  function connect(endpoint: string, timeoutMs: number) {
+    repeatAtOnce();
+    const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' };
+    const secretsManager = createSecretsManagerClient({ endpoint, maxAttempts: 2, region: 'us-east-1', credentials });
+    return createClientList({ environment: 'dev', secretsManager, timeoutMs });
+  }
+});
+
+describe('an event of Secrets Manager', () => {
+  const EVENT = eventOf({ name: 'token-broker/test/acme', arn: 'arn', versionId: 'v2', label: 'AWSCURRENT' });
+  const { detail, ...ENVELOPE } = EVENT;
+  const withDetail = (changes: object) => ({ ...EVENT, detail: { ...detail, ...changes } });
+
+  it('names the client, and the version that it has now', () => {
+    expect(parseSecretEvent(EVENT, 'test')).toEqual({ kind: 'promotion', client: 'acme', version: 'v2' });
+  });
+
+  it.each([undefined, null, 7, {}, { source: 'aws.s3' }, [EVENT]])(
+    'is not %j, which is for a run over all pairs',
+    (event) => {
+      expect(parseSecretEvent(event, 'test')).toBeUndefined();
+    },
+  );
+
+  it.each([
+    { source: EVENT.source },
+    { ...EVENT, 'detail-type': 'AWS API Call via CloudTrail' },
+    ...['AWSPENDING', 'my-label'].map((labelUpdated) => withDetail({ labelUpdated })),
+    ...['token-broker/prod/acme', 'token-broker/test2/acme', 'token-broker/test/', 'Token-Broker/test/acme']
+      .concat('token-broker/test/acme/copy', 'token-broker/test/acme\n', 'other/token-broker/test/acme')
+      .map((name) => withDetail({ name })),
+  ])('that is none of a client of this environment is foreign: %j', (event) => {
+    expect(parseSecretEvent(event, 'test')).toEqual({ kind: 'foreign' });
+  });
+
+  it.each([
+    ENVELOPE,
+    { ...EVENT, detail: JSON.stringify(detail) },
+    ...['name', 'labelUpdated', 'versionId'].flatMap((member) =>
+      [undefined, '', ['x']].map((value) => withDetail({ [member]: value })),
+    ),
+    ...['v2\nforged line', 'v'.repeat(65)].map((versionId) => withDetail({ versionId })),
+  ])('of another shape is malformed: %j', (event) => {
+    expect(parseSecretEvent(event, 'test')).toEqual({ kind: 'malformed' });
+  });
+});

@@ -1,0 +1,203 @@
+import { inspect } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { createTokenBroker, type TokenBroker, type TokenBrokerOptions } from '../../../client/token-broker.ts';
+import { FINDINGS, PROOFS } from '../../../functions/contract.ts';
+import { ACCESS_TOKEN, checked, issued, problem } from './broker-answers.ts';
+import { NOW, PAIR, startClientWorld } from './client-world.ts';
+import { type Answer, answerWith } from './loopback-server.ts';
+
+const CALLER = {
+  role: 'arn:aws:iam::111111111111:role/billing',
+  account: '111111111111',
+  rules: [
+    { clients: ['acme', 'globex'], services: ['customer-insights'], operations: ['token'] },
+    { clients: 'all', services: 'all', operations: ['token', 'check'] },
+  ],
+};
+
+/** What came of one call when the broker answers with this body, and what the broker was sent. */
+async function ask<Told>(body: unknown, call: (broker: TokenBroker) => Promise<Told>) {
+  const { broker, server, asked } = await startClientWorld(answerWith(200, body), { maxAttempts: 1 });
+  const told = await call(broker);
+  return { told, url: server.requests[0]?.url, asked: asked()[0] };
+}
+
+const token = async (members = {}) => (await ask(issued(NOW, members), (broker) => broker.token(PAIR))).told;
+const check = async (members = {}) =>
+  (await ask(checked({ ...PAIR, ...members }), (broker) => broker.check(PAIR))).told;
+
+describe('asking for a token', () => {
+  it.each([
+    ['no member that the caller left out', PAIR, PAIR],
+    [
+      'the wanted life time and the refused fingerprint',
+      { ...PAIR, minTtl: 600, refused: '0123456789abcdef' },
+      { ...PAIR, min_ttl: 600, refused: '0123456789abcdef' },
+    ],
+  ])('sends %s', async (_, request, asked) => {
+    const sent = await ask(issued(NOW), (broker) => broker.token(request));
+    expect(sent).toMatchObject({ url: '/token', asked });
+    expect(sent.asked).toEqual(asked);
+  });
+
+  it('gives the token as the broker issued it', async () => {
+    expect(await token({ scope: 'read', region_id: 7 })).toMatchObject({
+      accessToken: ACCESS_TOKEN,
+      tokenType: 'Bearer',
+      expiresAt: NOW + 3_599_000,
+      expiresAtBroker: issued(NOW).expires_at,
+      expirySource: 'response',
+      fingerprint: '0123456789abcdef',
+      scope: 'read',
+      passThrough: { region_id: 7 },
+    });
+    expect(await token()).not.toHaveProperty('scope');
+  });
+
+  it.each([240_000, -240_000])("counts the life time on this machine's clock when that is %d ms off", async (off) => {
+    const { told } = await ask(issued(NOW + off), (broker) => broker.token(PAIR));
+    expect(told.expiresAt).toBe(NOW + 3_599_000);
+  });
+});
+
+describe('an issued token', () => {
+  const secret = () => token({ refresh_token: 'marked-refresh-token' });
+
+  it('shows its other members in JSON, and [redacted] in place of itself', async () => {
+    const shown = { accessToken: '[redacted]', tokenType: 'Bearer', fingerprint: '0123456789abcdef' };
+    expect(JSON.parse(JSON.stringify(await secret()))).toMatchObject(shown);
+    expect(`${await secret()}`).toBe('[redacted]');
+  });
+
+  it.each<[string, (token: object) => string]>([
+    ['JSON', (token) => JSON.stringify([token])],
+    ['inspection', (token) => inspect({ token }, { depth: 9 })],
+    ['inspection without the custom function of the object', (token) => inspect(token, { customInspect: false })],
+    ['a copy', (token) => inspect({ ...token })],
+    ['a deep copy', (token) => inspect(structuredClone({ ...token }))],
+  ])('is not printed, nor what came with it, in %s', async (_, print) => {
+    expect(print(await secret())).not.toContain('marked');
+  });
+});
+
+describe('asking for a check', () => {
+  it.each(['AWSCURRENT', 'AWSPENDING'] as const)('sends the pair and the stage %s', async (stage) => {
+    const sent = await ask(checked({ ...PAIR, stage }), (broker) => broker.check({ ...PAIR, stage }));
+    expect(sent).toMatchObject({ url: '/check', asked: { ...PAIR, stage }, told: { stage } });
+  });
+
+  it("gives what the broker found, with the end of the token on this machine's clock", async () => {
+    const members = { version: 'version-1', checked_at: '2026-11-01T09:00:00.000Z', expires_in: 120 };
+    expect(await check(members)).toEqual({
+      ...PAIR,
+      stage: 'AWSCURRENT',
+      finding: 'accepted',
+      version: 'version-1',
+      checkedAt: NOW - 3_600_000,
+      provenBy: 'request',
+      expiresAt: NOW + 120_000,
+    });
+  });
+
+  it('accepts every finding and every proof of the contract, without a version and without an end', async () => {
+    for (const finding of FINDINGS) expect(await check({ finding, version: undefined })).toMatchObject({ finding });
+    for (const provenBy of PROOFS) expect(await check({ proven_by: provenBy })).not.toHaveProperty('expiresAt');
+  });
+});
+
+describe('a 200 that is no answer of a broker', () => {
+  const wrongToken = (members: object): [object, 'token'] => [issued(NOW, { ...members }), 'token'];
+  const wrongCheck = (members: object): [object, 'check'] => [checked({ ...PAIR, ...members }), 'check'];
+  const wrongCaller = (members: object): [object, 'whoami'] => [{ ...CALLER, ...members }, 'whoami'];
+
+  it.each<[string, [unknown, 'token' | 'check' | 'whoami'], RegExp]>([
+    ['HTML', ['<html>marked</html>', 'token'], /not a JSON object/],
+    ['null', [null, 'whoami'], /not a JSON object/],
+    ['no token', wrongToken({ access_token: undefined }), /access_token/],
+    ['a token that no header can carry', wrongToken({ access_token: 'marked\r\n' }), /access_token/],
+    ['an empty token type', wrongToken({ token_type: '' }), /token_type/],
+    ['a negative life time', wrongToken({ expires_in: -1 }), /expires_in/],
+    ['a life time beyond all dates', wrongToken({ expires_in: Number.MAX_SAFE_INTEGER }), /expires_in/],
+    ['half a second', wrongToken({ expires_in: 0.5 }), /expires_in/],
+    ['an end that is no date', wrongToken({ expires_at: 'marked' }), /expires_at/],
+    ['no source of the expiry', wrongToken({ expiry_source: undefined }), /expiry_source/],
+    ['a fingerprint that is a token', wrongToken({ fingerprint: 'marked' }), /fingerprint/],
+    ['a scope that is a list', wrongToken({ scope: ['marked'] }), /scope/],
+    ['another client', wrongCheck({ client: 'marked' }), /client/],
+    ['another service', wrongCheck({ service: 'marked' }), /service/],
+    ['another stage', wrongCheck({ stage: 'AWSPREVIOUS' }), /stage/],
+    ['a new finding', wrongCheck({ finding: 'toString' }), /finding/],
+    ['a version that steers the terminal', wrongCheck({ version: 'marked\u001b[2J' }), /version/],
+    ['a time that is not a date', wrongCheck({ checked_at: 'marked' }), /checked_at/],
+    ['a new kind of proof', wrongCheck({ proven_by: 'marked' }), /proven_by/],
+    ['a life time of a checked token in words', wrongCheck({ expires_in: '3599' }), /expires_in/],
+    ['a role that steers the terminal', wrongCaller({ role: 'arn:\u001b[31m' }), /role/],
+    ['an account that is a number', wrongCaller({ account: 111111111111 }), /account/],
+    ['rules that are no list', wrongCaller({ rules: 'all' }), /rules/],
+    ['a rule without services', wrongCaller({ rules: [{ clients: 'all', operations: ['token'] }] }), /rules/],
+    ['a rule with a name that is no list', wrongCaller({ rules: [{ ...CALLER.rules[0], clients: 'acme' }] }), /rules/],
+    ['a rule that is null', wrongCaller({ rules: [null] }), /rules/],
+  ])('is refused and not quoted: %s', async (_, [body, operation], message) => {
+    const error = await ask<unknown>(body, (broker) => broker[operation](PAIR)).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({ name: 'TokenBrokerError', type: 'unexpected-answer', status: 200, retryable: false });
+    expect(error).toHaveProperty('message', expect.stringMatching(message));
+    expect(error).toHaveProperty('message', expect.not.stringContaining('marked'));
+  });
+});
+
+it('whoami tells the role that signs and its access rules', async () => {
+  const sent = await ask({ ...CALLER, since: 'later version' }, (broker) => broker.whoami());
+  expect(sent).toEqual({ told: CALLER, url: '/whoami', asked: {} });
+});
+
+describe('a refusal by the access rules', () => {
+  const DENIED = problem('access-denied');
+
+  /** A broker that denies each token and check, and answers `/whoami` so. */
+  const startDenyingWorld = (whoami: Answer) =>
+    startClientWorld((response, request) => (request.url === '/whoami' ? whoami : DENIED)(response, request));
+
+  it.each(['token', 'check'] as const)('of a %s says who was refused, and what the rules allow', async (operation) => {
+    const { broker, server } = await startDenyingWorld(answerWith(200, CALLER));
+    await expect(broker[operation](PAIR)).rejects.toMatchObject({
+      ...{ type: 'access-denied', status: 403, retryable: false, caller: CALLER },
+      message:
+        'access-denied: What happened: access-denied. (request request-1) You are arn:aws:iam::111111111111:role/billing; ' +
+        'its access rules allow token for acme, globex on customer-insights; token, check for all on all',
+      problem: { request_id: 'request-1' },
+    });
+    expect(server.requests).toHaveLength(2);
+  });
+
+  it.each([
+    [
+      'says that no rule names the role',
+      answerWith(200, { ...CALLER, rules: [] }),
+      / You are .*no access rule names it$/,
+    ],
+    [
+      'stays as it is with an older broker that does not know the question',
+      problem('not-found'),
+      /\(request request-1\)$/,
+    ],
+    ['stays as it is with a broker that fails, which is asked once', problem('internal'), /\(request request-1\)$/],
+  ])('%s', async (_, answer, message) => {
+    const { broker, server, waits } = await startDenyingWorld(answer);
+    await expect(broker.token(PAIR)).rejects.toThrow(message);
+    expect({ requests: server.requests.length, waits }).toEqual({ requests: 2, waits: [] });
+  });
+
+  it('is one question for all callers that wait for the same token', async () => {
+    const { broker, server } = await startDenyingWorld(answerWith(200, CALLER));
+    const all = await Promise.allSettled([broker.token(PAIR), broker.token(PAIR), broker.token(PAIR)]);
+    expect(all.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+    expect(server.requests.map(({ url }) => url)).toEqual(['/token', '/whoami']);
+  });
+});
+
+it.each([undefined, {}, { url: '' }])('a broker is not made of %j, and says what is missing', (options) => {
+  // As JavaScript calls it.
+  const create = () => createTokenBroker(options as TokenBrokerOptions);
+  expect(create).toThrow(TypeError);
+  expect(create).toThrow(/needs the url of the broker, its Function URL/);
+});
