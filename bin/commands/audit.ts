@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { aborted, CommandFailure, explainFailure } from '../../client/commands/failure.ts';
+import { z } from 'zod';
+import { CommandFailure } from '../../client/commands/failure.ts';
 import { parseName } from '../../client/commands/options.ts';
 import { printJson, printLine, tableText, talk } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
@@ -8,42 +8,37 @@ import { isRecord, parseJsonObject } from '../../functions/broker/json.ts';
 import { FINDINGS, PROBLEMS } from '../../functions/contract.ts';
 import { parseRoleArn } from '../../lib/settings/access-rules.ts';
 import { functionName } from '../../lib/settings/names.ts';
-import { type AskService, askService } from './shared/ask-aws.ts';
-import { awsRegion, checkEndpoint, isLocal } from './shared/environment.ts';
-import { addRegionOption, type ClientOptions } from './shared/options.ts';
+import { askService } from './shared/ask-aws.ts';
+import { addAwsOptions, awsRegion, type ClientOptions, isLocal, operate, pause } from './shared/environment.ts';
 
 /** `audit`: who got what of a client, from the audit lines of the token function. */
 export function addAuditCommand(program: Command, shell: Shell): void {
-  addRegionOption(program.command('audit'))
+  const since = new Option('--since <time>', 'how far back: 90s, 15m, 1h, 7d').default(3_600_000, '1h');
+  addAwsOptions(program.command('audit'))
     .description('Show who asked for what of a client, and what came of it, from the log of the token function.')
     .argument('<client>', 'the client', parseName)
-    .addOption(
-      new Option('--since <time>', 'how far back: 90s, 15m, 1h, 7d').default(3_600_000, '1h').argParser(parseSince),
-    )
+    .addOption(since.argParser(parseSince))
     .option('--caller <role>', 'the calls of this role only: its name or its ARN', parseCaller)
     .option('--outcome <outcome>', 'issued, a finding of a check, or the type of a problem', parseOutcome)
-    .option('--follow', 'go on with what is new, until Ctrl-C')
-    .option('--json', 'answer in JSON; with --follow a line for each call')
-    .action(async (client: string, _: unknown, command: Command) => {
-      const options = command.optsWithGlobals<AuditOptions>();
-      const { environment, follow, json } = options;
-      checkEndpoint(shell, options, 'AWS_ENDPOINT_URL_CLOUDWATCH_LOGS', command);
-      await explainFailure(shell, { ...options, client }, async () => {
+    .option('--follow', 'go on with what is new, until Ctrl-C; with --json a line for each call')
+    .action(
+      operate<AuditOptions>(shell, ['CLOUDWATCH_LOGS'], async (options) => {
+        const { environment, client, follow, json } = options;
         const from = Date.now() - options.since;
-        const read = await openLog(shell, client, options);
-        const seen = new Set<string>();
-        const calls = await news(read, from, seen, options);
+        const read = await openLog(shell, options);
+        const calls = await read(from);
         if (json && !follow) printJson(shell, { environment, client, since: new Date(from).toISOString(), calls });
         else for (const line of linesOf(calls, options)) printLine(shell, line);
-        if (calls.length === 0 && !follow)
+        if (calls.length === 0 && !follow) {
           talk(shell, `No call about ${client} since ${new Date(from).toISOString()}.`);
-        while (follow) {
-          await sleep(POLL_MS, undefined, { signal: shell.signal }).catch(() => Promise.reject(aborted()));
-          const start = Math.max(from, Date.now() - LATE_MS);
-          for (const line of linesOf(await news(read, start, seen, options), options)) printLine(shell, line);
         }
-      });
-    });
+        while (follow) {
+          await pause(shell, POLL_MS);
+          const more = await read(Math.max(from, Date.now() - LATE_MS));
+          for (const line of linesOf(more, options)) printLine(shell, line);
+        }
+      }),
+    );
 }
 
 interface AuditOptions extends ClientOptions {
@@ -79,25 +74,6 @@ function parseOutcome(text: string): string {
 /** One audit line, and when it was written. */
 type Call = Readonly<Record<string, unknown>>;
 
-type ReadLog = (
-  startTime: number,
-) => Promise<readonly { readonly id: string; readonly time: number; readonly line: Call }[]>;
-
-/** The calls that were not seen before, oldest first. */
-async function news(read: ReadLog, start: number, seen: Set<string>, { caller, outcome }: AuditOptions) {
-  const found = (await read(start)).filter(({ id }) => !seen.has(id));
-  for (const { id } of found) seen.add(id);
-  const isMeant = ({ line }: { readonly line: Call }) => {
-    const { account, name } = callerOf(line);
-    const isCaller = caller === undefined || (caller.name === name && (caller.account ?? account) === account);
-    return isCaller && (outcome === undefined || line.outcome === outcome);
-  };
-  return found
-    .filter(isMeant)
-    .toSorted((one, other) => one.time - other.time)
-    .map(({ time, line }) => ({ time: new Date(time).toISOString(), ...line }));
-}
-
 /** A caller as the audit lines write it: `partition:account:role/session`. */
 function callerOf({ caller }: Call) {
   const [, account, name, session] = /^[\w-]+:(\d{12}):([^/]+)\/(.*)$/.exec(`${caller}`) ?? [];
@@ -110,48 +86,58 @@ function linesOf(calls: readonly Call[], { json, follow }: AuditOptions): readon
     const { account, name, session } = callerOf(call);
     const { time, operation, pair, outcome, cache, fingerprint } = call;
     const role = name === undefined ? '-' : `${account}:${name}/${session}`;
-    return [time, role, operation, `${pair}`.split('/')[1], outcome, cache, fingerprint].map(
-      (cell) => `${cell ?? '-'}`,
-    );
+    const cells = [time, role, operation, `${pair}`.split('/')[1], outcome, cache, fingerprint];
+    return cells.map((cell) => `${cell ?? '-'}`);
   });
-  const header = ['TIME', 'CALLER', 'OPERATION', 'SERVICE', 'OUTCOME', 'CACHE', 'FINGERPRINT'];
-  if (rows.length === 0) return [];
   // A table that goes on has no header in between.
-  if (follow) return rows.map((row) => row.join('  '));
+  if (follow || rows.length === 0) return rows.map((row) => row.join('  '));
+  const header = ['TIME', 'CALLER', 'OPERATION', 'SERVICE', 'OUTCOME', 'CACHE', 'FINGERPRINT'];
   return tableText(header, rows).trimEnd().split('\n');
 }
 
-/** Opens the log of the token function for the lines about one client. */
-async function openLog(shell: Shell, client: string, options: AuditOptions): Promise<ReadLog> {
-  const { environment } = options;
-  const region = awsRegion(shell, options);
-  const ask = askService(shell, region);
-  const logGroupName = isLocal(environment) ? functionName(environment) : await logGroupOf(environment, ask);
+/** Opens the log of the token function: gives the calls since a time that it has not given before, oldest first. */
+async function openLog(shell: Shell, options: AuditOptions): Promise<(startTime: number) => Promise<readonly Call[]>> {
+  const { environment, client } = options;
+  const ask = askService(shell, awsRegion(shell, options));
+  let logGroupName: unknown = functionName(environment);
+  if (!isLocal(environment)) {
+    const path = `/2015-03-31/functions/${functionName(environment)}/configuration`;
+    const { LoggingConfig } = await ask('lambda', 'GetFunctionConfiguration', { path });
+    logGroupName = isRecord(LoggingConfig) ? LoggingConfig.LogGroup : undefined;
+  }
+  if (typeof logGroupName !== 'string') {
+    throw new CommandFailure('log-unknown', 'The function does not tell its log', 'Is it deployed?');
+  }
+  const seen = new Set<string>();
   return async (startTime) => {
-    const events: unknown[] = [];
-    let nextToken: unknown;
+    const events: z.output<typeof PAGE>['events'] = [];
+    let nextToken: string | undefined;
     do {
       const filterPattern = `{ $.pair = "${client}/*" }`;
       const body = { logGroupName, startTime: Math.floor(startTime), filterPattern, nextToken };
-      const page = await ask('logs', 'FilterLogEvents', { target: 'Logs_20140328.FilterLogEvents', body });
-      if (Array.isArray(page.events)) events.push(...page.events);
+      const page = PAGE.parse(await ask('logs', 'FilterLogEvents', { target: 'Logs_20140328.FilterLogEvents', body }));
+      events.push(...page.events.filter(({ eventId }) => !seen.has(eventId)));
       nextToken = page.nextToken;
-    } while (typeof nextToken === 'string');
-    return events.flatMap((event) => readEvent(event, client) ?? []);
+    } while (nextToken !== undefined);
+    for (const { eventId } of events) seen.add(eventId);
+    return events
+      .toSorted((one, other) => one.timestamp - other.timestamp)
+      .flatMap((event) => readCall(event, options));
   };
 }
 
-function readEvent(event: unknown, client: string) {
-  if (!isRecord(event) || typeof event.message !== 'string' || typeof event.timestamp !== 'number') return undefined;
-  const { _aws, Requests, CacheHits, TokenRequests, environment, ...line } = parseJsonObject(event.message) ?? {};
-  if (typeof line.pair !== 'string' || !line.pair.startsWith(`${client}/`) || line.requestId === undefined)
-    return undefined;
-  return { id: `${event.eventId}`, time: event.timestamp, line };
-}
+const EVENT = z.object({ eventId: z.string(), timestamp: z.number(), message: z.string() });
+const PAGE = z.object({ events: z.array(EVENT).default([]), nextToken: z.string().optional() });
 
-async function logGroupOf(environment: string, ask: AskService): Promise<string> {
-  const path = `/2015-03-31/functions/${functionName(environment)}/configuration`;
-  const { LoggingConfig } = await ask('lambda', 'GetFunctionConfiguration', { path });
-  if (isRecord(LoggingConfig) && typeof LoggingConfig.LogGroup === 'string') return LoggingConfig.LogGroup;
-  throw new CommandFailure('log-unknown', 'The function does not tell its log', 'Is it deployed?');
+/** The call that an event tells of, if it is one that is asked for. */
+function readCall(
+  { timestamp, message }: z.output<typeof EVENT>,
+  { client, caller, outcome }: AuditOptions,
+): readonly Call[] {
+  const { _aws, Requests, CacheHits, TokenRequests, environment, ...line } = parseJsonObject(message) ?? {};
+  const { account, name } = callerOf(line);
+  const isCaller = caller === undefined || (caller.name === name && (caller.account ?? account) === account);
+  const isCall = `${line.pair}`.startsWith(`${client}/`) && line.requestId !== undefined;
+  const isMeant = isCall && isCaller && (outcome === undefined || line.outcome === outcome);
+  return isMeant ? [{ time: new Date(timestamp).toISOString(), ...line }] : [];
 }

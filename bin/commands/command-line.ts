@@ -12,32 +12,34 @@ export function runCommandLine(args: readonly string[], shell: Shell): Promise<n
     .version(packageJson.version, '--version', 'print the version of this command line')
     .addOption(environment.default('local').argParser(parseName));
   return runProgram(program, args, shell, async () => {
-    const words = program.parseOptions([...args]).operands;
-    await addCommands(COMMANDS, program, shell, words);
-    await refuseUnknown(program, words);
+    const client = program
+      .command('client')
+      .description("Look after the clients' credentials.")
+      .addHelpText('after', '\ndocs/operations.md tells which of them to use when.');
+    const words = program.parseOptions([...args]).operands.slice(0, 2);
+    const typed = (words[0] === 'client' ? words : words.slice(0, 1)).join(' ');
+    const named = COMMANDS.filter(([names]) => names.includes(typed) && typed !== 'completion');
+    // One that is not there, and a list of those that there are, need all of them.
+    for (const [[name], load] of named.length > 0 ? named : COMMANDS) {
+      (await load())(name.startsWith('client ') ? client : program, shell);
+    }
+    if (!/^(help|completion|client|client help)?$/.test(typed) && named.length === 0) await refuse(program, typed);
   });
 }
 
+type AddCommands = (parent: Command, shell: Shell) => unknown;
+
 /** The commands that one file adds; only the file of the command that is asked for is loaded. */
-type CommandFile = readonly [names: readonly string[], load: () => Promise<AddCommands>];
-
-/** The words are those that are typed behind the name of the parent. */
-type AddCommands = (parent: Command, shell: Shell, words: readonly string[]) => unknown;
-
-const CLIENT_COMMANDS: readonly CommandFile[] = [
-  [['list', 'show'], async () => (await import('./client/list.ts')).addListCommands],
-  [['put'], async () => (await import('./client/put.ts')).addPutCommand],
-  [['check'], async () => (await import('./client/check.ts')).addCheckCommand],
-  [['promote', 'rollback'], async () => (await import('./client/promote.ts')).addPromoteCommands],
-  [['disable', 'enable'], async () => (await import('./client/disable.ts')).addDisableCommands],
-  [['retry'], async () => (await import('./client/retry.ts')).addRetryCommand],
-  [['delete'], async () => (await import('./client/delete.ts')).addDeleteCommand],
-];
-
-const COMMANDS: readonly CommandFile[] = [
+const COMMANDS: readonly (readonly [names: readonly [string, ...string[]], load: () => Promise<AddCommands>])[] = [
   [['token'], async () => (await import('../../client/commands/token.ts')).addTokenCommand],
   [['whoami'], async () => (await import('../../client/commands/whoami.ts')).addWhoamiCommand],
-  [['client'], async () => addClientCommands],
+  [['client list', 'client show'], async () => (await import('./client/list.ts')).addListCommands],
+  [['client put'], async () => (await import('./client/put.ts')).addPutCommand],
+  [['client check'], async () => (await import('./client/versions.ts')).addCheckCommand],
+  [['client promote', 'client rollback'], async () => (await import('./client/versions.ts')).addPromoteCommands],
+  [['client disable', 'client enable'], async () => (await import('./client/disable.ts')).addDisableCommands],
+  [['client retry'], async () => (await import('./client/retry.ts')).addRetryCommand],
+  [['client delete'], async () => (await import('./client/disable.ts')).addDeleteCommand],
   [['health'], async () => (await import('./health.ts')).addHealthCommand],
   [['doctor'], async () => (await import('./doctor.ts')).addOperatorDoctorCommand],
   [['audit'], async () => (await import('./audit.ts')).addAuditCommand],
@@ -45,38 +47,17 @@ const COMMANDS: readonly CommandFile[] = [
   [['sealing-key'], async () => (await import('./sealing-key.ts')).addSealingKeyCommands],
   [['release'], async () => (await import('./release.ts')).addReleaseCommands],
   [['config'], async () => (await import('./config.ts')).addConfigCommand],
-  [['env'], async () => (await import('./env.ts')).addEnvCommand],
-  [['service'], async () => (await import('./service.ts')).addServiceCommand],
+  [['env'], async () => (await import('./local.ts')).addEnvCommand],
+  [['service'], async () => (await import('./local.ts')).addServiceCommand],
   [['completion'], async () => (await import('./completion.ts')).addCompletionCommand],
 ];
 
-/** Adds the one command that is named, else all of them: to list or to complete them, or to find the nearest. */
-async function addCommands(files: readonly CommandFile[], ...[parent, shell, words]: Parameters<AddCommands>) {
-  const [name = '', ...rest] = words;
-  const named = files.filter(([names]) => name !== 'completion' && names.includes(name));
-  for (const [, load] of named.length > 0 ? named : files) await (await load())(parent, shell, rest);
-}
-
-/** `client`: what an operator does with the credentials of clients. */
-async function addClientCommands(...[parent, shell, words]: Parameters<AddCommands>): Promise<void> {
-  const client = parent
-    .command('client')
-    .description("Look after the clients' credentials.")
-    .addHelpText('after', '\ndocs/operations.md tells which of them to use when.');
-  await addCommands(CLIENT_COMMANDS, client, shell, words);
-}
-
-/** Wrong usage for a command that is not there, with those that a person may have meant, also below `client`. */
-async function refuseUnknown(program: Command, [first, second]: readonly string[]): Promise<void> {
-  const all = COMMANDS.flatMap(([names]) => names);
-  const ofClient = CLIENT_COMMANDS.flatMap(([names]) => names);
-  const isKnown = first === undefined || first === 'help' || (all.includes(first) && first !== 'client');
-  if (isKnown || (first === 'client' && [undefined, 'help', ...ofClient].includes(second))) return;
-
+/** Wrong usage, with the commands that may have been meant by a word, also below `client`. */
+async function refuse(program: Command, typed: string): Promise<void> {
   const { nearestNames } = await import('./shared/client-secret.ts');
-  const word = first === 'client' ? (second ?? '') : first;
-  const places = [...(first === 'client' ? [] : all), ...ofClient];
-  const near = nearestNames(word, places).map((name) => (ofClient.includes(name) ? `client ${name}` : name));
-  const hint = near.length === 0 ? '' : `\n(Did you mean ${near.join(' or ')}?)`;
-  program.error(`error: unknown command '${word}'${hint}`);
+  const lastOf = (name: string) => name.slice(name.indexOf(' ') + 1);
+  const names = COMMANDS.flatMap(([all]) => all);
+  const near = nearestNames(lastOf(typed), names.map(lastOf));
+  const meant = names.filter((name) => near.includes(lastOf(name))).join(' or ');
+  program.error(`error: unknown command '${lastOf(typed)}'${meant === '' ? '' : `\n(Did you mean ${meant}?)`}`);
 }

@@ -29,46 +29,38 @@ function placesOf(command: Command, path: string): readonly Place[] {
 }
 
 const SHELLS = {
-  bash: (places: readonly Place[]) => `_token_broker() {
-${walk(places, `"\${COMP_WORDS[@]:1:COMP_CWORD-1}"`)}
-  COMPREPLY=($(compgen -W "$list" -- "\${COMP_WORDS[COMP_CWORD]}"))
-}
-complete -F _token_broker token-broker
-`,
-  zsh: (places: readonly Place[]) => `#compdef token-broker
-_token_broker() {
-${walk(places, `"\${(@)words[2,CURRENT-1]}"`)}
-  compadd -- \${=list}
-}
-compdef _token_broker token-broker
-`,
+  bash,
+  // It has an emulation of bash's completion.
+  zsh: (places: readonly Place[]) => `autoload -Uz bashcompinit && bashcompinit\n${bash(places)}`,
   fish: (places: readonly Place[]) => `complete -c token-broker -f\n${places.map(fishLines).join('')}`,
 } as const;
 
-/** Follows the words that are there already to the place where the next one is typed; the same in bash and zsh. */
-function walk(places: readonly Place[], typed: string): string {
+/** Follows the words that are there already to the place where the next one is typed. */
+function bash(places: readonly Place[]): string {
   const known = places.flatMap(({ path }) => (path === '' ? [] : [`"${path}"`]));
   const lists = places.map(
     ({ path, commands, options }) => `    "${path}") list="${[...commands, ...options].join(' ')}" ;;`,
   );
-  return `  local place="" list="" word
-  for word in ${typed}; do
+  return `_token_broker() {
+  local place="" list="" word
+  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "\${place:+$place }$word" in
       ${known.join('|')}) place="\${place:+$place }$word" ;;
     esac
   done
   case "$place" in
 ${lists.join('\n')}
-  esac`;
+  esac
+  COMPREPLY=($(compgen -W "$list" -- "\${COMP_WORDS[COMP_CWORD]}"))
+}
+complete -F _token_broker token-broker
+`;
 }
 
 function fishLines({ path, commands, options }: Place): string {
-  const seen = path
-    .split(' ')
-    .map((word) => `__fish_seen_subcommand_from ${word}`)
-    .join('; and ');
+  const seen = path.split(' ').map((word) => `__fish_seen_subcommand_from ${word}`);
   const others = commands.join(' ');
-  const here = path === '' ? '__fish_use_subcommand' : seen;
+  const here = path === '' ? '__fish_use_subcommand' : seen.join('; and ');
   const isOpen = path === '' || others === '' ? here : `${here}; and not __fish_seen_subcommand_from ${others}`;
   const words = commands.length === 0 ? '' : `complete -c token-broker -n '${isOpen}' -a '${others}'\n`;
   return words + options.map((option) => `complete -c token-broker -n '${here}' -l ${option.slice(2)}\n`).join('');

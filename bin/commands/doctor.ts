@@ -1,16 +1,20 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { addDoctorCommand, type DoctorOptions } from '../../client/commands/doctor.ts';
+import { askAws, findCredentials } from '../../client/commands/identity.ts';
 import { ask, isMissing } from '../../client/commands/reach.ts';
 import type { Shell } from '../../client/commands/shell.ts';
-import { ok, type Step, unknown } from '../../client/commands/step.ts';
+import { failed, ok, type Step, unknown } from '../../client/commands/step.ts';
+import type { Pair } from '../../functions/broker/pair/pair.ts';
+import { secretName } from '../../functions/contract.ts';
 import { authUrlFault } from '../../lib/settings/auth-url.ts';
-import { ALIAS, functionName } from '../../lib/settings/names.ts';
-import { examineDirectInvocation } from './doctor/direct-invoke.ts';
-import { examineOperators } from './doctor/operators.ts';
-import { examineSecret, examineTags } from './doctor/secret.ts';
+import type { Environment } from '../../lib/settings/environment.ts';
+import { ALIAS, functionName, topicName } from '../../lib/settings/names.ts';
+import { arn } from './own-policies.ts';
+import { isRefused } from './shared/ask-aws.ts';
+import { mapConcurrently } from './shared/checks.ts';
+import { versionWith } from './shared/client-secret.ts';
 import { isLocal, settingsOf } from './shared/environment.ts';
-import type { ClientOptions } from './shared/options.ts';
-import { openSecrets } from './shared/secrets.ts';
+import { openSecrets, type Secrets } from './shared/secrets.ts';
 
 /** `doctor` as the client package has it, and what an operator alone can look at. */
 export function addOperatorDoctorCommand(program: Command, shell: Shell): void {
@@ -24,7 +28,7 @@ export function addOperatorDoctorCommand(program: Command, shell: Shell): void {
     .option('--operator', 'look also at what an operator keeps in order, when the call succeeds');
 }
 
-interface OperatorOptions extends DoctorOptions, ClientOptions {
+interface OperatorOptions extends DoctorOptions {
   readonly environment: string;
   readonly authUrl?: string;
   readonly operator?: boolean;
@@ -78,3 +82,128 @@ async function tryTokenPaths(authUrl: string, shell: Shell): Promise<Step> {
 
 /** The two that the services' specification names, in prose and in its examples. */
 const DOCUMENTED_PATHS = ['/auth/v1/token', '/oauth/token'];
+
+/** Why the broker has no credential for a client, as far as the rights of the person who asks reach; reads no value. */
+async function examineSecret(environment: string, pair: Pair, secrets: Secrets | undefined): Promise<Step> {
+  const step = 'secret';
+  const name = secretName(environment, pair.client);
+  if (secrets === undefined) return unknown(step, `Where ${name} is stored is not set`);
+  return asFarAsAllowed(step, `look at ${name} yourself`, async () => {
+    const secret = await secrets.find(pair.client);
+    if (secret?.deletedAt !== undefined) return failed(step, 'secret-deleted', `${name} is marked for deletion`);
+    const isThere = versionWith('AWSCURRENT', secret) !== undefined;
+    if (!isThere) return { step, outcome: 'failed', detail: `There is no ${name} with a version AWSCURRENT` };
+    const others = 'was it stored just now, or is the broker one of another environment?';
+    return unknown(step, `${name} is there: does it name ${pair.service}, ${others}`);
+  });
+}
+
+/** Whether the secrets name the services that their tags do, for an operator who may list them. */
+function examineTags(secrets: Secrets): Promise<Step> {
+  const step = 'services';
+  return asFarAsAllowed(step, 'list the clients', async () => {
+    const states = await mapConcurrently(await secrets.list(), async (secret) => ({
+      client: secret.client,
+      repeated: await secrets.isTagRepeated(secret),
+    }));
+    const clientsWith = (state: false | 'unknown') =>
+      states.flatMap(({ client, repeated }) => (repeated === state ? [client] : [])).join(', ');
+    const [others, unknowns] = [clientsWith(false), clientsWith('unknown')];
+    if (others !== '') return failed(step, 'services-not-repeated', `Tag and secret differ: ${others}`);
+    if (unknowns !== '') return unknown(step, `You cannot read the secrets of ${unknowns}`);
+    return ok(step, 'Every secret names the services of its tag');
+  });
+}
+
+async function asFarAsAllowed(step: string, what: string, examine: () => Promise<Step>): Promise<Step> {
+  try {
+    return await examine();
+  } catch (error) {
+    if (!isRefused(error)) throw error;
+    return unknown(step, `You cannot ${what}: ${error.detail}`);
+  }
+}
+
+type Place = Pick<Environment, 'name' | 'account' | 'region'>;
+
+/** Whether alarms and messages reach an operator: whether any subscription of the topic is confirmed. */
+async function examineOperators(shell: Shell, environment: Place): Promise<Step> {
+  const step = 'operators';
+  const query = await askQueries(shell, 'sns', environment);
+  if (query === undefined) return unknown(step, 'There are no AWS credentials');
+  const TopicArn = arn(environment, 'sns', topicName(environment.name));
+  const { text, word } = await query({ Action: 'GetTopicAttributes', TopicArn });
+  const confirmed = /<key>SubscriptionsConfirmed<\/key>\s*<value>(\d+)<\/value>/.exec(text)?.[1];
+  if (confirmed === undefined) return unknown(step, `You cannot look at the topic (sns:GetTopicAttributes, ${word})`);
+  const detail = `Confirmed subscriptions of ${TopicArn}: ${confirmed}`;
+  return Number(confirmed) > 0 ? ok(step, detail) : failed(step, 'operators-unreachable', detail);
+}
+
+/**
+ * Which roles of the broker's account may invoke the function past its URL, and so claim to be any caller: as far as AWS's
+ * simulation says, which knows a role's own policies and its boundary, but no service control policy with a condition.
+ */
+async function examineDirectInvocation(shell: Shell, environment: Place): Promise<Step> {
+  const step = 'direct-invoke';
+  const { name, account } = environment;
+  const query = await askQueries(shell, 'iam', environment);
+  if (query === undefined) return unknown(step, 'There are no AWS credentials');
+  const roles = await listRoles(query, account);
+  if (roles === undefined) return unknown(step, `You cannot list the roles of account ${account} (iam:ListRoles)`);
+
+  const functionArn = arn(environment, 'lambda', `function:${functionName(name)}`);
+  const answers = await mapConcurrently(roles, async (role) => ({
+    role,
+    may: await mayInvoke(query, role, functionArn),
+  }));
+  const rolesThat = (may: boolean | undefined) => answers.filter((one) => one.may === may).map(({ role }) => role);
+  const [able, untold] = [rolesThat(true), rolesThat(undefined)];
+  if (able.length > 0) return unknown(step, `Unless the guard is attached, these may: ${able.join(', ')}`);
+  if (untold.length > 0) {
+    return unknown(step, `AWS tells nothing of ${untold.length} roles (iam:SimulatePrincipalPolicy)`);
+  }
+  return ok(step, `None of the ${roles.length} roles of account ${account} may invoke the function past its URL`);
+}
+
+/** The ARNs of the roles of the account, without those of AWS's own services; `undefined` when IAM does not tell. */
+async function listRoles(query: Query, account: string): Promise<readonly string[] | undefined> {
+  const roles: string[] = [];
+  let marker: string | undefined;
+  do {
+    const { status, text } = await query({ Action: 'ListRoles', MaxItems: '1000', ...(marker && { Marker: marker }) });
+    const found = [...text.matchAll(/<Arn>(arn:[a-z-]+:iam::(\d{12}):role\/[!-;=-~]{1,600})<\/Arn>/g)];
+    if (status !== 200 || found.some(([, , of]) => of !== account)) return undefined;
+    roles.push(...found.map(([, role = '']) => role));
+    marker = /<Marker>([!-;=-~]+)<\/Marker>/.exec(text)?.[1];
+  } while (marker !== undefined);
+  return roles.filter((role) => !role.includes(':role/aws-service-role/'));
+}
+
+async function mayInvoke(query: Query, role: string, functionArn: string): Promise<boolean | undefined> {
+  const { status, text } = await query({
+    Action: 'SimulatePrincipalPolicy',
+    PolicySourceArn: role,
+    'ActionNames.member.1': 'lambda:InvokeFunction',
+    'ResourceArns.member.1': functionArn,
+    'ResourceArns.member.2': `${functionArn}:${ALIAS}`,
+    'ContextEntries.member.1.ContextKeyName': 'lambda:InvokedViaFunctionUrl',
+    'ContextEntries.member.1.ContextKeyType': 'boolean',
+    'ContextEntries.member.1.ContextKeyValues.member.1': 'false',
+  });
+  const decisions = [...text.matchAll(/<EvalDecision>(\w+)<\/EvalDecision>/g)].map(([, decision]) => decision);
+  return status !== 200 || decisions.length === 0 ? undefined : decisions.includes('allowed');
+}
+
+type Query = (members: Readonly<Record<string, string>>) => ReturnType<typeof askAws>;
+
+/** For the two services that speak AWS's query protocol; `undefined` without AWS credentials. */
+async function askQueries(shell: Shell, service: 'iam' | 'sns', { region: own }: Place): Promise<Query | undefined> {
+  const { credentials } = await findCredentials(shell);
+  if (credentials === undefined) return undefined;
+  const { region, Version } = {
+    iam: { region: 'us-east-1', Version: '2010-05-08' },
+    sns: { region: own, Version: '2010-03-31' },
+  }[service];
+  return (members) =>
+    askAws(shell, { service, region, credentials, body: `${new URLSearchParams({ ...members, Version })}` });
+}

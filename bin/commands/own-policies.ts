@@ -12,176 +12,135 @@ import {
 
 /** What those need in the account of an environment who deploy it, operate it, or stop it in an emergency. */
 export const OWN_POLICIES = {
-  deploy: 'of who deploys: the roles of the CDK bootstrap, the outputs, one run of health',
-  execution: 'of the role with which CloudFormation makes the stack',
-  operator: 'of who looks after the clients; it reads no credential',
-  emergency: 'of who may stop the broker or a client in an emergency',
+  deploy: {
+    statements: deploy,
+    text: 'of who deploys: the roles of the CDK bootstrap, the outputs, one run of health',
+  },
+  execution: { statements: execution, text: 'of the role with which CloudFormation makes the stack' },
+  operator: { statements: operator, text: 'of who looks after the clients; it reads no credential' },
+  emergency: { statements: emergency, text: 'of who may stop the broker or a client in an emergency' },
 } as const;
 
 /** The identity policy of one of them, as narrow as the names of an environment allow. */
 export function ownPolicy(kind: keyof typeof OWN_POLICIES, environment: Environment) {
-  return { Version: '2012-10-17', Statement: STATEMENTS[kind](environment) };
+  return { Version: '2012-10-17', Statement: OWN_POLICIES[kind].statements(environment) };
 }
 
-const STATEMENTS = { deploy, execution, operator, emergency } satisfies Record<
-  keyof typeof OWN_POLICIES,
-  (environment: Environment) => readonly Statement[]
->;
-
-interface Statement {
-  readonly Sid: string;
-  readonly Effect: 'Allow';
-  readonly Action: readonly string[];
-  readonly Resource: string | readonly string[];
-  readonly Condition?: object;
-}
+type Statement = ReturnType<typeof allow>;
 
 function deploy(environment: Environment): readonly Statement[] {
   const { account, region } = environment;
+  const { alias, health, stack } = resourcesOf(environment);
   const roles = ['deploy', 'file-publishing', 'lookup'].map((role) =>
     arn(environment, 'iam', `role/cdk-*-${role}-role-${account}-${region}`, ''),
   );
+  const throughUrl = { Bool: { 'lambda:InvokedViaFunctionUrl': 'true' } };
   return [
-    allow('UseTheBootstrap', ['sts:AssumeRole'], roles),
-    readOutputs(environment),
-    allow('UndoAFailedCreation', ['cloudformation:UpdateTerminationProtection'], stackArn(environment)),
+    allow('UseTheBootstrap', 'sts', 'AssumeRole', roles),
+    allow('ReadTheOutputs', 'cloudformation', 'DescribeStacks', stack),
+    allow('UndoAFailedCreation', 'cloudformation', 'UpdateTerminationProtection', stack),
     // For `doctor`: it asks without a client, so no access rule is needed.
-    allow('CallTheFunctionUrl', ['lambda:InvokeFunctionUrl'], aliasArn(environment), {
+    allow('CallTheFunctionUrl', 'lambda', 'InvokeFunctionUrl', alias, {
       StringEquals: { 'lambda:FunctionUrlAuthType': 'AWS_IAM' },
     }),
-    allow('InvokeThroughTheFunctionUrl', ['lambda:InvokeFunction'], aliasArn(environment), {
-      Bool: { 'lambda:InvokedViaFunctionUrl': 'true' },
-    }),
-    allow('RunHealthOnce', ['lambda:InvokeFunction'], healthFunctionArn(environment)),
+    allow('InvokeThroughTheFunctionUrl', 'lambda', 'InvokeFunction', alias, throughUrl),
+    allow('RunHealthOnce', 'lambda', 'InvokeFunction', health),
   ];
 }
 
 /** Each service whose resources the template has: what CloudFormation makes, changes, reads back and removes of them. */
 function execution(environment: Environment): readonly Statement[] {
   const { name, account, region } = environment;
+  const { functions, health, table, sealingKey } = resourcesOf(environment);
   const own = `${stackName(name)}-*`;
   const roles = [own, tokenRoleName(name)].map((role) => arn(environment, 'iam', `role/${role}`, ''));
   const at = (service: string, ...resources: readonly string[]) =>
     resources.map((one) => arn(environment, service, one));
+  const passed = ['codedeploy', 'lambda', 'scheduler'].map((service) => `${service}.amazonaws.com`);
+  const tags = { 'aws:RequestTag/application': 'token-broker', 'aws:RequestTag/environment': name };
+  const users = ['dynamodb', 'secretsmanager'];
+  const assets = `arn:${partition(environment)}:s3:::cdk-*-assets-${account}-${region}/*`;
+  const life = (Sid: string, service: keyof typeof LIFE, Resource: string | readonly string[], Condition?: object) =>
+    allow(Sid, service, LIFE[service], Resource, Condition);
   return [
-    allow('ReadTheAssets', ['s3:GetObject'], `arn:${partition(environment)}:s3:::cdk-*-assets-${account}-${region}/*`),
-    allow('ReadTheBootstrap', ['ssm:GetParameters'], at('ssm', 'parameter/cdk-bootstrap/*')),
-    allow('Functions', lifeOf('lambda'), [
-      ...functionArns(environment),
-      healthFunctionArn(environment),
-      arn(environment, 'lambda', `function:${releaseCheckName(name)}`),
-    ]),
-    allow('Roles', lifeOf('iam'), roles),
-    allow('PassRoles', ['iam:PassRole'], roles, {
-      StringEquals: {
-        'iam:PassedToService': ['codedeploy.amazonaws.com', 'lambda.amazonaws.com', 'scheduler.amazonaws.com'],
-      },
-    }),
-    allow('Table', lifeOf('dynamodb'), tableArn(environment)),
-    allow('SealingKey', lifeOf('secretsmanager'), at('secretsmanager', `secret:${sealingKeyName(name)}-*`)),
-    allow('MakeUpTheSealingKey', ['secretsmanager:GetRandomPassword'], '*'),
-    allow('MakeTheKey', ['kms:CreateKey'], '*', { StringEquals: requestTags(name) }),
-    allow('Key', lifeOf('kms'), ...keyOf(environment)),
-    allow(
-      'UseTheKeyForThem',
-      [...KEY_USE, 'kms:CreateGrant', 'kms:DescribeKey', 'kms:Encrypt'],
-      ...keyOf(environment, ['dynamodb', 'secretsmanager']),
-    ),
-    allow('Topic', lifeOf('sns'), at('sns', topicName(name), `${topicName(name)}:*`)),
-    allow('Queue', lifeOf('sqs'), at('sqs', own)),
-    allow('Logs', lifeOf('logs'), at('logs', `log-group:${own}`)),
-    allow('Alarms', lifeOf('cloudwatch'), [
+    allow('ReadTheAssets', 's3', 'GetObject', assets),
+    allow('ReadTheBootstrap', 'ssm', 'GetParameters', at('ssm', 'parameter/cdk-bootstrap/*')),
+    life('Functions', 'lambda', [...functions, health, ...at('lambda', `function:${releaseCheckName(name)}`)]),
+    life('Roles', 'iam', roles),
+    allow('PassRoles', 'iam', 'PassRole', roles, { StringEquals: { 'iam:PassedToService': passed } }),
+    life('Table', 'dynamodb', table),
+    life('SealingKey', 'secretsmanager', [sealingKey]),
+    allow('MakeUpTheSealingKey', 'secretsmanager', 'GetRandomPassword', '*'),
+    allow('MakeTheKey', 'kms', 'CreateKey', '*', { StringEquals: tags }),
+    life('Key', 'kms', ...keyOf(environment)),
+    allow('UseTheKeyForThem', 'kms', `${KEY_USE} CreateGrant DescribeKey Encrypt`, ...keyOf(environment, users)),
+    life('Topic', 'sns', at('sns', topicName(name), `${topicName(name)}:*`)),
+    life('Queue', 'sqs', at('sqs', own)),
+    life('Logs', 'logs', at('logs', `log-group:${own}`)),
+    life('Alarms', 'cloudwatch', [
       ...at('cloudwatch', `alarm:token-broker-*-${name}`),
       arn(environment, 'cloudwatch', `dashboard/${functionName(name)}-${region}`, ''),
     ]),
-    allow('Rule', lifeOf('events'), at('events', `rule/${own}`)),
-    allow('Schedule', lifeOf('scheduler'), at('scheduler', `schedule/default/token-broker-health-${name}`)),
-    allow('Canary', lifeOf('codedeploy'), [
+    life('Rule', 'events', at('events', `rule/${own}`)),
+    life('Schedule', 'scheduler', at('scheduler', `schedule/default/token-broker-health-${name}`)),
+    life('Canary', 'codedeploy', [
       ...at('codedeploy', `application:${functionName(name)}`, `deploymentgroup:${functionName(name)}/*`),
       ...at('codedeploy', 'deploymentconfig:*'),
     ]),
     // AWS knows no narrower resource for these lists.
-    allow('Look', ['cloudwatch:DescribeAlarms', 'codedeploy:ListDeploymentConfigs', 'logs:DescribeLogGroups'], '*'),
-    ...(environment.vpc === undefined ? [] : [allow('LookAtTheVpc', lifeOf('ec2'), '*')]),
+    { ...allow('Look', '', '', '*'), Action: LOOK },
+    ...(environment.vpc === undefined ? [] : [life('LookAtTheVpc', 'ec2', '*')]),
   ];
 }
 
 function operator(environment: Environment): readonly Statement[] {
   const { name } = environment;
+  const { functions, sealingKey, secrets, stack } = resourcesOf(environment);
+  const logs = arn(environment, 'logs', `log-group:${stackName(name)}-*`);
   return [
-    readOutputs(environment),
-    allow('SeeTheSubscribers', ['sns:GetTopicAttributes'], arn(environment, 'sns', topicName(name))),
-    allow('ListTheSecrets', ['secretsmanager:ListSecrets'], '*'),
-    allow(
-      'LookAfterTheSecrets',
-      actionsOf(
-        'secretsmanager',
-        'CreateSecret DeleteResourcePolicy DeleteSecret DescribeSecret GetResourcePolicy ListSecretVersionIds PutResourcePolicy PutSecretValue RestoreSecret TagResource UntagResource UpdateSecretVersionStage',
-      ),
-      arn(environment, 'secretsmanager', `secret:token-broker/${name}/*`),
-    ),
-    allow(
-      'RotateTheSealingKey',
-      actionsOf('secretsmanager', 'ListSecretVersionIds PutSecretValue UpdateSecretVersionStage'),
-      arn(environment, 'secretsmanager', `secret:${sealingKeyName(name)}-*`),
-    ),
-    allow('ReadTheAuditLines', ['logs:FilterLogEvents'], arn(environment, 'logs', `log-group:${stackName(name)}-*`)),
-    allow('FindTheLog', ['lambda:GetFunctionConfiguration'], functionArns(environment)),
-    allow('EncryptThem', KEY_USE, ...keyOf(environment, ['secretsmanager'])),
+    allow('ReadTheOutputs', 'cloudformation', 'DescribeStacks', stack),
+    allow('SeeTheSubscribers', 'sns', 'GetTopicAttributes', arn(environment, 'sns', topicName(name))),
+    allow('ListTheSecrets', 'secretsmanager', 'ListSecrets', '*'),
+    allow('LookAfterTheSecrets', 'secretsmanager', `${POLICY} ${ROTATE} ${KEEP}`, secrets),
+    allow('RotateTheSealingKey', 'secretsmanager', ROTATE, sealingKey),
+    allow('ReadTheAuditLines', 'logs', 'FilterLogEvents', logs),
+    allow('FindTheLog', 'lambda', 'GetFunctionConfiguration', functions),
+    allow('EncryptThem', 'kms', KEY_USE, ...keyOf(environment, ['secretsmanager'])),
     ...changeTheTable(environment),
   ];
 }
 
 function emergency(environment: Environment): readonly Statement[] {
-  const { name } = environment;
+  const { functions, secrets, stack } = resourcesOf(environment);
+  const deployments = arn(environment, 'codedeploy', `deploymentgroup:${functionName(environment.name)}/*`);
   return [
-    readOutputs(environment),
-    allow(
-      'StopTheBroker',
-      actionsOf(
-        'lambda',
-        'DeleteFunctionConcurrency DeleteProvisionedConcurrencyConfig GetFunctionConcurrency PutFunctionConcurrency PutProvisionedConcurrencyConfig',
-      ),
-      functionArns(environment),
-    ),
-    allow(
-      'PutAnEarlierVersionBack',
-      actionsOf('lambda', 'GetAlias ListVersionsByFunction UpdateAlias'),
-      functionArns(environment),
-    ),
-    allow(
-      'StopADeployment',
-      actionsOf('codedeploy', 'GetDeployment ListDeployments StopDeployment'),
-      arn(environment, 'codedeploy', `deploymentgroup:${functionName(name)}/*`),
-    ),
-    allow(
-      'DenyASecret',
-      actionsOf('secretsmanager', 'DeleteResourcePolicy DescribeSecret GetResourcePolicy PutResourcePolicy'),
-      arn(environment, 'secretsmanager', `secret:token-broker/${name}/*`),
-    ),
+    allow('ReadTheOutputs', 'cloudformation', 'DescribeStacks', stack),
+    allow('StopTheBroker', 'lambda', CONCURRENCY, functions),
+    allow('PutAnEarlierVersionBack', 'lambda', 'GetAlias ListVersionsByFunction UpdateAlias', functions),
+    allow('StopADeployment', 'codedeploy', 'GetDeployment ListDeployments StopDeployment', deployments),
+    allow('DenyASecret', 'secretsmanager', POLICY, secrets),
     ...changeTheTable(environment),
   ];
-}
-
-function readOutputs(environment: Environment): Statement {
-  return allow('ReadTheOutputs', ['cloudformation:DescribeStacks'], stackArn(environment));
 }
 
 /** The flags of clients and pairs; its tokens are sealed. */
 function changeTheTable(environment: Environment): readonly Statement[] {
   return [
-    allow('ChangeTheTable', ['dynamodb:GetItem', 'dynamodb:UpdateItem'], tableArn(environment)),
-    allow('UseItsKey', [...KEY_USE, 'kms:DescribeKey', 'kms:Encrypt'], ...keyOf(environment, ['dynamodb'])),
+    allow('ChangeTheTable', 'dynamodb', 'GetItem UpdateItem', resourcesOf(environment).table),
+    allow('UseItsKey', 'kms', `${KEY_USE} DescribeKey Encrypt`, ...keyOf(environment, ['dynamodb'])),
   ];
 }
 
+/** `actions` of a service, with spaces between. */
 function allow(
   Sid: string,
-  actions: readonly string[],
-  Resource: Statement['Resource'],
+  service: string,
+  actions: string,
+  Resource: string | readonly string[],
   Condition?: object,
-): Statement {
-  return { Sid, Effect: 'Allow', Action: [...actions], Resource, ...(Condition && { Condition }) };
+) {
+  const Action = actions.split(' ').map((name) => `${service}:${name}`);
+  return { Sid, Effect: 'Allow' as const, Action, Resource, ...(Condition && { Condition }) };
 }
 
 /** Of a resource in the account of an environment. */
@@ -196,26 +155,20 @@ export function partition({ region }: Pick<Environment, 'region'>): string {
   return region.startsWith('cn-') ? 'aws-cn' : region.startsWith('us-gov-') ? 'aws-us-gov' : 'aws';
 }
 
-function stackArn(environment: Environment): string {
-  return arn(environment, 'cloudformation', `stack/${stackName(environment.name)}/*`);
-}
-
-function tableArn(environment: Environment): string {
-  return arn(environment, 'dynamodb', `table/${tableName(environment.name)}`);
-}
-
-/** The token function, with its alias and versions. */
-function functionArns(environment: Environment): readonly string[] {
+/** What several policies name. */
+function resourcesOf(environment: Environment) {
   const { name } = environment;
-  return [functionName(name), `${functionName(name)}:*`].map((one) => arn(environment, 'lambda', `function:${one}`));
-}
-
-function aliasArn(environment: Environment): string {
-  return arn(environment, 'lambda', `function:${functionName(environment.name)}:${ALIAS}`);
-}
-
-function healthFunctionArn(environment: Environment): string {
-  return arn(environment, 'lambda', `function:token-broker-health-${environment.name}`);
+  const token = arn(environment, 'lambda', `function:${functionName(name)}`);
+  return {
+    stack: arn(environment, 'cloudformation', `stack/${stackName(name)}/*`),
+    table: arn(environment, 'dynamodb', `table/${tableName(name)}`),
+    /** The token function, with its alias and versions. */
+    functions: [token, `${token}:*`],
+    alias: `${token}:${ALIAS}`,
+    health: arn(environment, 'lambda', `function:token-broker-health-${name}`),
+    secrets: arn(environment, 'secretsmanager', `secret:token-broker/${name}/*`),
+    sealingKey: arn(environment, 'secretsmanager', `secret:${sealingKeyName(name)}-*`),
+  };
 }
 
 /** The key of the environment, known by its tags unless the settings name it; `services` that may use it for a principal. */
@@ -230,19 +183,13 @@ function keyOf(environment: Environment, services: readonly string[] = []): read
   return [keyArn ?? arn(environment, 'kms', 'key/*'), condition];
 }
 
-function requestTags(name: string) {
-  return { 'aws:RequestTag/application': 'token-broker', 'aws:RequestTag/environment': name };
-}
-
-const KEY_USE = ['kms:Decrypt', 'kms:GenerateDataKey'];
-
-function actionsOf(service: string, names: string): readonly string[] {
-  return names.split(' ').map((name) => `${service}:${name}`);
-}
-
-function lifeOf(service: keyof typeof LIFE): readonly string[] {
-  return actionsOf(service, LIFE[service]);
-}
+const LOOK = ['cloudwatch:DescribeAlarms', 'codedeploy:ListDeploymentConfigs', 'logs:DescribeLogGroups'];
+const POLICY = 'DeleteResourcePolicy DescribeSecret GetResourcePolicy PutResourcePolicy';
+const ROTATE = 'ListSecretVersionIds PutSecretValue UpdateSecretVersionStage';
+const KEEP = 'CreateSecret DeleteSecret RestoreSecret TagResource UntagResource';
+const CONCURRENCY =
+  'DeleteFunctionConcurrency DeleteProvisionedConcurrencyConfig GetFunctionConcurrency PutFunctionConcurrency PutProvisionedConcurrencyConfig';
+const KEY_USE = 'Decrypt GenerateDataKey';
 
 /** What CloudFormation does with a resource in its life; no action reads what is kept in it, and none calls a function. */
 const LIFE = {

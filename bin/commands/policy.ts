@@ -13,7 +13,7 @@ import { knownSettings, settingsOf } from './shared/environment.ts';
  * broker's own account must forbid.
  */
 export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
-  addPolicyCommand(program, shell, {
+  const policy = addPolicyCommand(program, shell, {
     functionArn(environment, of, command) {
       return `${functionArn(knownSettings(environment, command), of)}:${ALIAS}`;
     },
@@ -30,39 +30,34 @@ export function addOperatorPolicyCommand(program: Command, shell: Shell): void {
       if (kind !== undefined) return printJson(shell, ownPolicy(kind, knownSettings(environment, command)));
       if (!guard) command.error("error: missing required argument 'role-arn'");
       const settings = knownSettings(environment, command);
-      const policy = guardPolicy(settings, breakGlass);
-      printJson(shell, json ? { environment, account: settings.account, policy } : policy);
-      talk(shell, guardWords(settings));
+      const { account } = settings;
+      const guardedBy = guardPolicy(settings, breakGlass);
+      printJson(shell, json ? { environment, account, policy: guardedBy } : guardedBy);
+      const page = 'docs/operations.md, "Guard the function". It does not bind the management account itself.';
+      const from = 'as a service control policy, from the management account of the organization';
+      talk(shell, `Attach it to the account ${account} ${from}: ${page}`);
     },
   })
     .option('--guard', "print the service control policy that keeps the roles of the broker's account to its URL")
-    .option('--break-glass <role-arn>', 'with --guard: the role that may still invoke the function itself', parseRole)
-    .option('--deploy', `print the policy ${OWN_POLICIES.deploy}`)
-    .option('--execution', `print the policy ${OWN_POLICIES.execution}`)
-    .option('--operator', `print the policy ${OWN_POLICIES.operator}`)
-    .option('--emergency', `print the policy ${OWN_POLICIES.emergency}`)
-    .hook('preAction', (command) => {
-      const options = command.opts<GuardOptions>();
-      const chosen = [...KINDS, 'guard' as const].filter((kind) => options[kind]);
-      if (chosen.length + command.args.length > 1) {
-        command.error(
-          'error: a role, --deploy, --execution, --operator, --emergency and --guard: name one of them alone',
-        );
-      }
-      if (options.breakGlass !== undefined && !options.guard) {
-        command.error('error: --break-glass is an exception to --guard');
-      }
-    });
+    .option('--break-glass <role-arn>', 'with --guard: the role that may still invoke the function itself', parseRole);
+  for (const kind of KINDS) policy.option(`--${kind}`, `print the policy ${OWN_POLICIES[kind].text}`);
+  policy.hook('preAction', (command) => {
+    const options = command.opts<GuardOptions>();
+    const chosen = [...KINDS, 'guard' as const].filter((kind) => options[kind]);
+    if (chosen.length + command.args.length > 1) {
+      command.error(
+        'error: a role, --deploy, --execution, --operator, --emergency and --guard: name one of them alone',
+      );
+    }
+    if (options.breakGlass !== undefined && !options.guard) {
+      command.error('error: --break-glass is an exception to --guard');
+    }
+  });
 }
 
-const KINDS = [
-  'deploy',
-  'execution',
-  'operator',
-  'emergency',
-] as const satisfies readonly (keyof typeof OWN_POLICIES)[];
+const KINDS = ['deploy', 'execution', 'operator', 'emergency'] as const;
 
-interface GuardOptions extends Readonly<Partial<Record<keyof typeof OWN_POLICIES, boolean>>> {
+interface GuardOptions extends Readonly<Partial<Record<(typeof KINDS)[number], boolean>>> {
   readonly environment: string;
   readonly guard?: boolean;
   readonly breakGlass?: string;
@@ -75,31 +70,17 @@ interface GuardOptions extends Readonly<Partial<Record<keyof typeof OWN_POLICIES
  *
  * @see https://docs.aws.amazon.com/organizations/latest/userguide/orgs_manage_policies_scps.html
  */
-function guardPolicy(place: Place, breakGlass: string | undefined) {
-  const arn = functionArn(place);
-  return {
-    Version: '2012-10-17',
-    Statement: [
-      {
-        Sid: 'InvokeOnlyThroughTheFunctionUrl',
-        Effect: 'Deny',
-        Action: ['lambda:InvokeFunction', 'lambda:InvokeAsync'],
-        Resource: [arn, `${arn}:*`],
-        Condition: {
-          BoolIfExists: { 'lambda:InvokedViaFunctionUrl': 'false' },
-          ...(breakGlass !== undefined && { ArnNotEquals: { 'aws:PrincipalArn': breakGlass } }),
-        },
-      },
-    ],
+function guardPolicy(environment: Environment, breakGlass: string | undefined) {
+  const arn = functionArn(environment);
+  const condition = {
+    BoolIfExists: { 'lambda:InvokedViaFunctionUrl': 'false' },
+    ...(breakGlass !== undefined && { ArnNotEquals: { 'aws:PrincipalArn': breakGlass } }),
   };
+  const Action = ['lambda:InvokeFunction', 'lambda:InvokeAsync'];
+  const guard = { Sid: 'InvokeOnlyThroughTheFunctionUrl', Effect: 'Deny', Action, Resource: [arn, `${arn}:*`] };
+  return { Version: '2012-10-17', Statement: [{ ...guard, Condition: condition }] };
 }
 
-type Place = Pick<Environment, 'name' | 'account' | 'region'>;
-
-function functionArn({ name, account, region }: Place, of = partition({ region })): string {
+function functionArn({ name, account, region }: Environment, of = partition({ region })): string {
   return `arn:${of}:lambda:${region}:${account}:function:${functionName(name)}`;
-}
-
-function guardWords({ account }: Place): string {
-  return `Attach it to the account ${account} as a service control policy, from the management account of the organization: docs/operations.md, "Guard the function". It does not bind the management account itself.`;
 }

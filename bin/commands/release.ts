@@ -1,14 +1,13 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { CommandFailure, explainFailure } from '../../client/commands/failure.ts';
+import { CommandFailure } from '../../client/commands/failure.ts';
 import { parseWhole } from '../../client/commands/options.ts';
 import { printJson, printTable, talk } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { ALIAS, functionName } from '../../lib/settings/names.ts';
 import { addChangeOptions, type ChangeOptions, isConfirmed } from './client/confirm.ts';
-import { type AskService, askService } from './shared/ask-aws.ts';
-import { knownSettings } from './shared/environment.ts';
-import type { ClientOptions } from './shared/options.ts';
+import { askService, isRefused } from './shared/ask-aws.ts';
+import { knownSettings, operate } from './shared/environment.ts';
 
 /** `release list` and `release back`: the versions of the token function, and the way back to an earlier one. */
 export function addReleaseCommands(program: Command, shell: Shell): void {
@@ -18,85 +17,65 @@ export function addReleaseCommands(program: Command, shell: Shell): void {
     .command('list')
     .description('List the versions that there are, newest first, and which of them callers get.')
     .option('--json', 'answer in JSON')
-    .action(async (_: unknown, command: Command) => {
-      const options = command.optsWithGlobals<ClientOptions>();
-      await explainFailure(shell, options, async () => {
-        const { region } = knownSettings(options.environment, command);
-        const releases = openReleases(shell, options.environment, askService(shell, region));
-        const { versions, alias } = await releases.read();
-        const rows = versions.map((one) => ({ ...one, percent: percentOf(one.version, alias) }));
-        if (options.json) return printJson(shell, { environment: options.environment, versions: rows });
-        printTable(
-          shell,
-          ['VERSION', 'PUBLISHED', 'CODE', 'CALLS'],
-          rows.map(({ version, published, code, percent }) => [
-            version,
-            published,
-            code,
-            percent ? `${percent} %` : '-',
-          ]),
-        );
-      });
-    });
+    .action(
+      operate(shell, [], async ({ environment, json }, command) => {
+        const { versions, alias } = await openReleases(shell, knownSettings(environment, command)).read();
+        const shown = versions.map((one) => ({ ...one, percent: percentOf(one.version, alias) }));
+        if (json) return printJson(shell, { environment, versions: shown });
+        const rows = shown.map(({ version, published, code, percent }) => {
+          return [version, published, code, percent ? `${percent} %` : '-'];
+        });
+        printTable(shell, ['VERSION', 'PUBLISHED', 'CODE', 'CALLS'], rows);
+      }),
+    );
 
   addChangeOptions(parent.command('back'))
     .description('Give all calls to an earlier version, at once; a deployment that is under way is stopped.')
     .option('--to <version>', 'to this version (default: the one before)', parseWhole('numbers', 1, 99_999))
     .option('--json', 'answer in JSON')
-    .action(async (_: unknown, command: Command) => {
-      const options = command.optsWithGlobals<ChangeOptions & { readonly to?: number }>();
-      await explainFailure(shell, options, async () => {
-        const { canary, region } = knownSettings(options.environment, command);
-        const releases = openReleases(shell, options.environment, askService(shell, region));
+    .action(
+      operate<ChangeOptions & { readonly to?: number }>(shell, [], async (options, command) => {
+        const { environment, json } = options;
+        const settings = knownSettings(environment, command);
+        const releases = openReleases(shell, settings);
         const release = await releases.read();
-        const deployments = canary === 'off' ? [] : await releases.deployments();
-        const to = targetOf(release, deployments, options.to);
+        const deployments = settings.canary === 'off' ? [] : await releases.deployments();
+        const { version, published, code } = targetOf(release, deployments, options.to);
         const changes = [
           ...deployments.map((id) => `stops the deployment ${id}, which CloudFormation then takes back`),
-          `gives all calls to version ${to.version} (${to.published}, code ${to.code}), whose access rules and settings are then in force again`,
+          `gives all calls to version ${version} (${published}, code ${code}), whose access rules and settings are then in force again`,
         ];
-        if (!(await isConfirmed(shell, { client: undefined, secret: undefined, changes }, options, command))) return;
+        if (!(await isConfirmed(shell, changes, options, command))) return;
         for (const id of deployments) await releases.stop(id);
-        await releases.moveTo(to.version, deployments.length === 0 ? release.alias.RevisionId : undefined);
-        const { environment, json } = options;
-        if (json) printJson(shell, { environment, version: to.version, stopped: deployments });
-        else shell.stdout.write(`${ALIAS}: version ${to.version}\n`);
+        await releases.moveTo(version, deployments.length === 0 ? release.alias.RevisionId : undefined);
+        if (json) printJson(shell, { environment, version, stopped: deployments });
+        else shell.stdout.write(`${ALIAS}: version ${version}\n`);
         if (deployments.length === 0) talk(shell, BEFORE_THE_NEXT);
-      });
-    });
+      }),
+    );
 }
 
 const BEFORE_THE_NEXT =
   'CodeDeploy refuses the next deployment, because the alias is not where the last one left it: deploy the repair with canary: \'off\', see docs/operations.md, "Go back to an earlier version".';
 
-interface Release {
-  /** Newest first. */
-  readonly versions: readonly Version[];
-  readonly alias: z.output<typeof ALIAS_ANSWER>;
-}
-
-interface Version {
-  readonly version: string;
-  readonly published: string;
-  /** The beginning of the digest of code and settings. */
-  readonly code: string;
-}
+type Release = Awaited<ReturnType<ReturnType<typeof openReleases>['read']>>;
 
 /** All that the commands do with the token function. */
-function openReleases(shell: Shell, environment: string, ask: AskService) {
+function openReleases(shell: Shell, { name: environment, region }: { readonly name: string; readonly region: string }) {
+  const ask = askService(shell, region);
   const name = functionName(environment);
   const path = `/2015-03-31/functions/${name}`;
   const deploy = (operation: string, body: object) =>
     ask('codedeploy', operation, { target: `CodeDeploy_20141006.${operation}`, body });
   return {
-    async read(): Promise<Release> {
+    /** The alias, and all versions, newest first. */
+    async read() {
       const alias = ALIAS_ANSWER.parse(await ask('lambda', 'GetAlias', { path: `${path}/aliases/${ALIAS}` }));
-      const versions: Version[] = [];
+      const versions: z.output<typeof VERSION>[] = [];
       let query = {};
       for (let marker: string | undefined = ''; marker !== undefined; query = { Marker: marker }) {
-        const page = VERSIONS_ANSWER.parse(
-          await ask('lambda', 'ListVersionsByFunction', { path: `${path}/versions`, query }),
-        );
+        const answer = await ask('lambda', 'ListVersionsByFunction', { path: `${path}/versions`, query });
+        const page = VERSIONS_ANSWER.parse(answer);
         versions.push(...page.Versions.filter(({ version }) => version !== '$LATEST'));
         marker = page.NextMarker ?? undefined;
       }
@@ -104,11 +83,12 @@ function openReleases(shell: Shell, environment: string, ask: AskService) {
     },
     /** Those that are under way. Going back must not depend on CodeDeploy's answer. */
     async deployments(): Promise<readonly string[]> {
-      const body = { applicationName: name, deploymentGroupName: name, includeOnlyStatuses: UNDER_WAY };
+      const includeOnlyStatuses = ['Created', 'Queued', 'InProgress', 'Ready'];
+      const body = { applicationName: name, deploymentGroupName: name, includeOnlyStatuses };
       try {
         return DEPLOYMENTS_ANSWER.parse(await deploy('ListDeployments', body)).deployments;
       } catch (error) {
-        if (!(error instanceof CommandFailure) || error.type === 'aborted') throw error;
+        if (!isRefused(error)) throw error;
         talk(shell, `Whether a deployment is under way, which could undo this, is unknown: ${error.detail}.`);
         return [];
       }
@@ -124,43 +104,29 @@ function openReleases(shell: Shell, environment: string, ask: AskService) {
   };
 }
 
-const UNDER_WAY = ['Created', 'Queued', 'InProgress', 'Ready'];
-
-const ALIAS_ANSWER = z.object({
-  FunctionVersion: z.string(),
-  RevisionId: z.string(),
-  RoutingConfig: z.object({ AdditionalVersionWeights: z.record(z.string(), z.number()).nullish() }).nullish(),
-});
-const VERSIONS_ANSWER = z.object({
-  NextMarker: z.string().nullish(),
-  Versions: z.array(
-    z
-      .object({ Version: z.string(), LastModified: z.string(), CodeSha256: z.string() })
-      .transform((one) => ({ version: one.Version, published: one.LastModified, code: one.CodeSha256.slice(0, 12) })),
-  ),
-});
+const WEIGHTS = z.object({ AdditionalVersionWeights: z.record(z.string(), z.number()).nullish() }).nullish();
+const ALIAS_ANSWER = z
+  .object({ FunctionVersion: z.string(), RevisionId: z.string(), RoutingConfig: WEIGHTS })
+  .transform(({ RoutingConfig, ...alias }) => ({ ...alias, weights: RoutingConfig?.AdditionalVersionWeights ?? {} }));
+/** `code` is the beginning of the digest of code and settings. */
+const VERSION = z
+  .object({ Version: z.string(), LastModified: z.string(), CodeSha256: z.string() })
+  .transform((one) => ({ version: one.Version, published: one.LastModified, code: one.CodeSha256.slice(0, 12) }));
+const VERSIONS_ANSWER = z.object({ NextMarker: z.string().nullish(), Versions: z.array(VERSION) });
 const DEPLOYMENTS_ANSWER = z.object({ deployments: z.array(z.string()).default([]) });
 
-function weightsOf({ RoutingConfig }: Release['alias']): Readonly<Record<string, number>> {
-  return RoutingConfig?.AdditionalVersionWeights ?? {};
-}
-
-function percentOf(version: string, alias: Release['alias']): number {
-  const weights = weightsOf(alias);
+function percentOf(version: string, { FunctionVersion, weights }: Release['alias']): number {
   const others = Object.values(weights).reduce((sum, weight) => sum + weight, 0);
-  return Math.round(100 * (version === alias.FunctionVersion ? 1 - others : (weights[version] ?? 0)));
+  return Math.round(100 * (version === FunctionVersion ? 1 - others : (weights[version] ?? 0)));
 }
 
 /** While a canary has a part of the calls, the alias itself still names the version before it. */
-function targetOf({ versions, alias }: Release, deployments: readonly string[], to: number | undefined): Version {
+function targetOf({ versions, alias }: Release, deployments: readonly string[], to: number | undefined) {
   const current = Number(alias.FunctionVersion);
-  const isShared = deployments.length > 0 || Object.keys(weightsOf(alias)).length > 0;
+  const isShared = deployments.length > 0 || Object.keys(alias.weights).length > 0;
   if (deployments.length > 0 && to !== undefined && to !== current) {
-    throw new CommandFailure(
-      'deployment-under-way',
-      `The deployment ${deployments.join(', ')} moves the alias`,
-      'Stop it first, with release back without --to.',
-    );
+    const detail = `The deployment ${deployments.join(', ')} moves the alias`;
+    throw new CommandFailure('deployment-under-way', detail, 'Stop it first, with release back without --to.');
   }
   const target = versions.find(({ version }) =>
     to === undefined ? Number(version) < current || (isShared && Number(version) === current) : Number(version) === to,

@@ -1,53 +1,39 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import {
-  ListSecretVersionIdsCommand,
-  PutSecretValueCommand,
-  type SecretVersionsListEntry,
-  UpdateSecretVersionStageCommand,
-} from '@aws-sdk/client-secrets-manager';
+import type { SecretVersionsListEntry } from '@aws-sdk/client-secrets-manager';
 import type { Command } from 'commander';
-import { CommandFailure, explainFailure } from '../../client/commands/failure.ts';
+import { CommandFailure } from '../../client/commands/failure.ts';
 import { printJson, talk } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { type SecretStage, sealingKeyName } from '../../functions/contract.ts';
-import { type AwsOptions, checkEndpoint, settingsOf } from './shared/environment.ts';
-import { addRegionOption, type ClientOptions } from './shared/options.ts';
+import { addAwsOptions, type CommandOptions, operate, settingsOf } from './shared/environment.ts';
 import { openSecretsManager } from './shared/secrets.ts';
 
 /** `sealing-key rotate` and `sealing-key retire`: with which key the tokens in the table are sealed. */
 export function addSealingKeyCommands(program: Command, shell: Shell): void {
   const parent = program.command('sealing-key').description('Change the key that seals the tokens in the table.');
 
-  addRegionOption(parent.command('rotate'))
+  addAwsOptions(parent.command('rotate'))
     .description('Make a new version of the sealing key the current one; the one before still opens what it sealed.')
-    .option('--json', 'answer in JSON')
-    .action(async (_: unknown, command: Command) => {
-      const options = command.optsWithGlobals<ClientOptions>();
-      checkEndpoint(shell, options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
-      await explainFailure(shell, options, async () => {
+    .action(
+      operate(shell, ['SECRETS_MANAGER'], async (options) => {
         const { environment, json } = options;
-        const { client, SecretId, find, send } = openSealingKey(shell, options);
-        const before = await find('AWSCURRENT');
+        const { client, SecretId, send, current } = await openSealingKey(shell, options);
         const version = randomUUID();
         const SecretString = randomBytes(48).toString('base64url');
-        await client.send(new PutSecretValueCommand({ SecretId, ClientRequestToken: version, SecretString }), send);
-        if (json) printJson(shell, { environment, version, previous: before?.VersionId });
+        await client.putSecretValue({ SecretId, ClientRequestToken: version, SecretString }, send);
+        if (json) printJson(shell, { environment, version, previous: current?.VersionId });
         else shell.stdout.write(`sealing key: version ${version} is AWSCURRENT\n`);
         talk(shell, ROTATED);
-      });
-    });
+      }),
+    );
 
-  addRegionOption(parent.command('retire'))
+  addAwsOptions(parent.command('retire'))
     .description('End the version before the current one, once no living token can be sealed with it.')
     .option('--force', 'at once, after a leak: the broker requests the tokens again that it sealed')
-    .option('--json', 'answer in JSON')
-    .action(async (_: unknown, command: Command) => {
-      const options = command.optsWithGlobals<ClientOptions & { readonly force?: boolean }>();
-      checkEndpoint(shell, options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
-      await explainFailure(shell, options, async () => {
-        const { environment, json } = options;
-        const { client, SecretId, find, send } = openSealingKey(shell, options);
-        const previous = await find('AWSPREVIOUS');
+    .action(
+      operate<CommandOptions & { readonly force?: boolean }>(shell, ['SECRETS_MANAGER'], async (options) => {
+        const { environment, force, json } = options;
+        const { client, SecretId, send, current, previous } = await openSealingKey(shell, options);
         if (previous === undefined) {
           throw new CommandFailure(
             'version-missing',
@@ -55,44 +41,37 @@ export function addSealingKeyCommands(program: Command, shell: Shell): void {
             'Nothing: only the current version opens tokens. sealing-key rotate makes another one.',
           );
         }
-        const at = retirableAt(await find('AWSCURRENT'), options);
-        if (!options.force && Date.now() < at) throw tooEarly(at);
+        const at = retirableAt(current, environment);
+        if (!force && Date.now() < at) {
+          const advice = `Run it again after ${new Date(at).toISOString()}; after a leak, at once with --force.`;
+          throw new CommandFailure('too-early', 'Tokens that the version before has sealed may still live', advice);
+        }
         const retired = previous.VersionId;
         // A version without a stage opens nothing any more.
         const input = { SecretId, VersionStage: 'AWSPREVIOUS', RemoveFromVersionId: retired };
-        await client.send(new UpdateSecretVersionStageCommand(input), send);
+        await client.updateSecretVersionStage(input, send);
         if (json) printJson(shell, { environment, retired });
         else shell.stdout.write(`sealing key: version ${retired} is retired\n`);
         talk(shell, RETIRED);
-      });
-    });
+      }),
+    );
 }
 
 /** The commands write a value of the key, and never read one. */
-function openSealingKey(shell: Shell, options: AwsOptions) {
+async function openSealingKey(shell: Shell, options: CommandOptions) {
   const client = openSecretsManager(shell, options);
   const SecretId = sealingKeyName(options.environment);
   const send = { abortSignal: shell.signal };
-  const find = async (stage: SecretStage): Promise<SecretVersionsListEntry | undefined> => {
-    const { Versions = [] } = await client.send(new ListSecretVersionIdsCommand({ SecretId, MaxResults: 100 }), send);
-    return Versions.find(({ VersionStages }) => VersionStages?.includes(stage));
-  };
-  return { client, SecretId, send, find };
+  const { Versions = [] } = await client.listSecretVersionIds({ SecretId, MaxResults: 100 }, send);
+  const find = (stage: SecretStage) => Versions.find(({ VersionStages }) => VersionStages?.includes(stage));
+  return { client, SecretId, send, current: find('AWSCURRENT'), previous: find('AWSPREVIOUS') };
 }
 
 /** When the last token that the version before could have sealed has ended. */
-function retirableAt(current: SecretVersionsListEntry | undefined, { environment }: AwsOptions): number {
+function retirableAt(current: SecretVersionsListEntry | undefined, environment: string): number {
   const services = Object.values(settingsOf(environment)?.services ?? {});
   const longestSeconds = Math.max(...services.map(({ maxLifetimeSeconds }) => maxLifetimeSeconds), LEAST_SECONDS);
   return (current?.CreatedDate?.getTime() ?? Date.now()) + HAND_OVER_MS + longestSeconds * 1_000;
-}
-
-function tooEarly(at: number): CommandFailure {
-  return new CommandFailure(
-    'too-early',
-    'Tokens that the version before has sealed may still live',
-    `Run it again after ${new Date(at).toISOString()}; after a leak, at once with --force.`,
-  );
 }
 
 /** An environment of the function reads the key once an hour. */

@@ -19,27 +19,9 @@ export function commands(page = README): readonly string[] {
 /** The rows of the table whose first heading is given, as cells without their code marks. */
 export function table(firstHeading: string, page = README): readonly (readonly string[])[] {
   const [, rows = ''] = new RegExp(`^\\| ${firstHeading} +\\|.*\\n\\|[-| ]+\\n((?:\\|.*\\n)+)`, 'm').exec(page) ?? [];
+  const cells = (row: string) => row.slice(2, -2).split(' | ');
   return rows
     .trimEnd()
     .split('\n')
-    .map((row) =>
-      row
-        .slice(2, -2)
-        .split(' | ')
-        .map((cell) => cell.trim().replace(/^`(.*)`$/, '$1')),
-    );
-}
-
-/** The paths of the layout; what is indented lies in the folder above it. */
-export function layout(page = README): readonly string[] {
-  const [tree = ''] = blocks('text', page);
-  let folder = '';
-  return tree
-    .trimEnd()
-    .split('\n')
-    .map((line) => {
-      const [, indent = '', path = ''] = /^( *)(\S+)/.exec(line) ?? [];
-      if (indent === '') folder = path;
-      return indent === '' ? path : folder + path;
-    });
+    .map((row) => cells(row).map((cell) => cell.trim().replace(/^`(.*)`$/, '$1')));
 }

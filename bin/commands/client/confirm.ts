@@ -4,13 +4,13 @@ import type { Command } from 'commander';
 import { aborted, CommandFailure } from '../../../client/commands/failure.ts';
 import { printJson, talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
+import { isRefused } from '../shared/ask-aws.ts';
 import type { ClientSecret } from '../shared/client-secret.ts';
-import { awsRegion, settingsOf } from '../shared/environment.ts';
-import type { ClientOptions } from '../shared/options.ts';
+import { awsRegion, type ClientOptions, type CommandOptions, settingsOf } from '../shared/environment.ts';
 import { findSecret, type Secrets } from '../shared/secrets.ts';
 
 /** What every command that changes a client can be told. */
-export interface ChangeOptions extends ClientOptions {
+export interface ChangeOptions extends CommandOptions {
   readonly yes?: boolean;
   readonly dryRun?: boolean;
 }
@@ -29,47 +29,40 @@ export function addChangeOptions(command: Command): Command {
 export async function findStoppable(
   shell: Shell,
   secrets: Secrets,
-  client: string,
-  { evenIfMissing = false }: { readonly evenIfMissing?: boolean | undefined },
+  { client, evenIfMissing }: ClientOptions & { readonly evenIfMissing?: boolean },
 ): Promise<ClientSecret | undefined> {
   try {
     return evenIfMissing ? await secrets.find(client) : await findSecret(secrets, client);
   } catch (error) {
-    if (!(error instanceof CommandFailure) || error.type === 'aborted') throw error;
-    const isDown = error.type === 'aws-unavailable' || error.type === 'aws-throttled';
-    if (!isDown && !evenIfMissing) throw error;
-    talk(shell, `Whether there is a client "${client}" is unknown: ${error.detail}.`);
+    const isDown = isRefused(error) && (error.type === 'aws-unavailable' || error.type === 'aws-throttled');
+    if (!isRefused(error) || (!isDown && !evenIfMissing)) throw error;
+    talk(shell, `Whether there is a client "${client}" is unknown (${error.type}).`);
     return undefined;
   }
 }
 
-/** What a command is about to do, in lines that begin with a verb: `sets …`. */
-export interface Plan {
-  readonly client: string | undefined;
-  readonly changes: readonly string[];
-  /** Tells the account; without one the settings do. */
-  readonly secret: ClientSecret | undefined;
-}
-
 /**
- * Says what is about to be done and where, and has a person at the terminal agree to it. False with `--dry-run`; wrong usage
- * without a terminal and without `--yes`.
+ * Says what is about to be done and where, and has a person at the terminal agree to it; each change begins with a verb:
+ * `sets …`. The secret tells the account, else the settings do. False with `--dry-run`; wrong usage without a terminal and
+ * without `--yes`.
  *
  * @throws CommandFailure `declined`; `aborted` on Ctrl-C
  */
 export async function isConfirmed(
   shell: Shell,
-  plan: Plan,
-  options: ChangeOptions,
+  changes: readonly string[],
+  options: ChangeOptions & { readonly client?: string | undefined },
   command: Command,
+  secret?: ClientSecret,
 ): Promise<boolean> {
-  const { client, changes, secret } = plan;
-  const { environment, yes, dryRun, json } = options;
-  const [, arnRegion, arnAccount] = ARN.exec(secret?.arn ?? '') ?? [];
+  const { environment, client, yes, dryRun, json } = options;
+  const [, , , arnRegion, arnAccount] = secret?.arn.split(':') ?? [];
   const account = arnAccount ?? settingsOf(environment)?.account;
   const region = arnRegion ?? awsRegion(shell, options);
-  const place = `account ${account ?? 'unknown'}, region ${region ?? 'unknown'}`;
-  talk(shell, `In the environment ${environment} (${place}) this`);
+  talk(
+    shell,
+    `In the environment ${environment} (account ${account ?? 'unknown'}, region ${region ?? 'unknown'}) this`,
+  );
   for (const change of changes) talk(shell, `- ${change}`);
   if (dryRun) {
     if (json) printJson(shell, { environment, account, region, client, dry_run: true, changes });
@@ -83,8 +76,6 @@ export async function isConfirmed(
   if (await isYes(shell, 'Go on?')) return true;
   throw new CommandFailure('declined', 'You did not agree', 'Nothing was changed.');
 }
-
-const ARN = /^arn:[\w-]+:secretsmanager:([a-z0-9-]+):(\d{12}):/;
 
 /** Whether there is a person to ask: a keyboard and a screen. */
 export function isTerminal(shell: Shell): boolean {

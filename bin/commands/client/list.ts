@@ -1,42 +1,55 @@
-import { type Command, Option } from 'commander';
-import { explainFailure } from '../../../client/commands/failure.ts';
+import { DynamoDB } from '@aws-sdk/client-dynamodb';
+import type { Command } from 'commander';
+import { CommandFailure } from '../../../client/commands/failure.ts';
 import { parseName } from '../../../client/commands/options.ts';
 import { ageText, printJson, tableText, talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
+import { type Item, REJECTED, readSeal, readState } from '../../../functions/aws/pair-table/item.ts';
+import { type Pair, pairKey } from '../../../functions/broker/pair/pair.ts';
+import { capTimes } from '../../../functions/broker/pair/record.ts';
 import { SECRET_STAGES } from '../../../functions/contract.ts';
+import { tableName } from '../../../lib/settings/names.ts';
+import { awsFailure } from '../shared/ask-aws.ts';
 import { mapConcurrently, shortVersion } from '../shared/checks.ts';
 import {
   type ClientSecret,
+  checkedPairs,
   type DatedSecret,
   hasService,
   isOld,
   tellOld,
   versionWith,
 } from '../shared/client-secret.ts';
-import { checkEndpoint, checkService } from '../shared/environment.ts';
-import { addRegionOption, addWatchOptions, type ClientOptions, type WatchOptions, watch } from '../shared/options.ts';
+import {
+  addAwsOptions,
+  addWatchOptions,
+  awsConfig,
+  awsRegion,
+  type ClientOptions,
+  checkService,
+  isLocal,
+  operate,
+  type WatchOptions,
+  watch,
+} from '../shared/environment.ts';
+import { DISABLED_AT } from '../shared/pair-changes.ts';
 import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
-import { type PairState, readStates, stateText } from './states.ts';
 
 /** `client list` and `client show`: how the clients are, by the records of their pairs, and which versions there are. */
 export function addListCommands(parent: Command, shell: Shell): void {
-  addWatchOptions(addRegionOption(parent.command('list')))
+  addWatchOptions(addAwsOptions(parent.command('list')))
     .description(
       'Show the clients: state, last proof and token of each pair, versions of the credential, never a value.',
     )
     .option('--service <name>', 'the clients of this service only', parseName)
-    .addOption(new Option('--json', 'answer in JSON').conflicts('watch'))
     .addHelpText('after', STATES)
-    .action(async (_: unknown, command: Command) => {
-      const options = command.optsWithGlobals<ListOptions>();
-      const { environment, service, json } = options;
-      checkEndpoint(shell, options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
-      await explainFailure(shell, options, async () => {
+    .action(
+      operate<ListOptions>(shell, ['SECRETS_MANAGER'], async (options, command) => {
+        const { environment, service, json } = options;
         checkService(shell, service, environment, command);
         const secrets = openSecrets(shell, options);
         const look = async () => {
-          const all = await secrets.list();
-          const some = all.filter((secret) => service === undefined || hasService(secret, service));
+          const some = (await secrets.list()).filter((one) => service === undefined || hasService(one, service));
           return lookAt(shell, some, secrets, options);
         };
         if (options.watch) return watch(shell, async () => `\n${textOf(await look(), options)}`, options);
@@ -45,29 +58,26 @@ export function addListCommands(parent: Command, shell: Shell): void {
         else shell.stdout.write(textOf(clients, options));
         if (clients.length === 0) talk(shell, 'There is no client yet: client put --create makes one.');
         tellWhatIsOdd(shell, clients, environment);
-      });
-    });
+      }),
+    );
 
-  addRegionOption(parent.command('show'))
+  addAwsOptions(parent.command('show'))
     .description('Show one client, with every version of its credential, never a value.')
     .argument('<client>', 'the client', parseName)
-    .option('--json', 'answer in JSON')
     .addHelpText('after', STATES)
-    .action(async (client: string, _: unknown, command: Command) => {
-      const options = command.optsWithGlobals<ListOptions>();
-      const { environment, json } = options;
-      checkEndpoint(shell, options, 'AWS_ENDPOINT_URL_SECRETS_MANAGER', command);
-      await explainFailure(shell, { ...options, client }, async () => {
+    .action(
+      operate<ListOptions & ClientOptions>(shell, ['SECRETS_MANAGER'], async (options) => {
+        const { environment, client, json } = options;
         const secrets = openSecrets(shell, options);
         const shown = await lookAt(shell, [await findSecret(secrets, client)], secrets, options);
         if (json) printJson(shell, { environment, ...shown.map(members)[0] });
         else shell.stdout.write(`${textOf(shown, options)}\n${versionsText(shown)}`);
         tellWhatIsOdd(shell, shown, environment);
-      });
-    });
+      }),
+    );
 }
 
-interface ListOptions extends ClientOptions, WatchOptions {
+interface ListOptions extends WatchOptions {
   readonly service?: string;
 }
 
@@ -89,12 +99,10 @@ async function lookAt(
     return { ...secret, dates, repeated };
   };
   const clients = await mapConcurrently(found, look);
-  const states = await readStates(shell, found, options);
-  const isShown = ({ service }: PairState) => options.service === undefined || service === options.service;
-  return clients.map((one) => ({
-    ...one,
-    pairs: states?.filter((pair) => pair.client === one.client && isShown(pair)),
-  }));
+  const states = (await readStates(shell, found, options))?.filter(
+    ({ service }) => service === (options.service ?? service),
+  );
+  return clients.map((one) => ({ ...one, pairs: states?.filter(({ client }) => client === one.client) }));
 }
 
 function members({ client, servicesTag, versions, deletedAt, dates, repeated, pairs }: Listed) {
@@ -102,17 +110,12 @@ function members({ client, servicesTag, versions, deletedAt, dates, repeated, pa
     client,
     services: servicesTag?.split(/\s+/) ?? 'all',
     tag_repeated: repeated,
-    versions: versions.map(({ versionId, stages }) => ({
-      version: versionId,
-      stages,
-      stored_at: iso(dates.get(versionId)),
-    })),
+    versions: versions.map(({ versionId, stages }) => {
+      return { version: versionId, stages, stored_at: iso(dates.get(versionId)) };
+    }),
     deleted_at: iso(deletedAt),
     pairs: pairs?.map(({ service, state, since, until, provenAt, tokenExpiresAt }) => ({
-      service,
-      state,
-      since: iso(since),
-      until: iso(until),
+      ...{ service, state, since: iso(since), until: iso(until) },
       proven_at: iso(provenAt),
       token_expires_at: iso(tokenExpiresAt),
     })),
@@ -122,23 +125,16 @@ function members({ client, servicesTag, versions, deletedAt, dates, repeated, pa
 function textOf(clients: readonly Listed[], { environment }: ListOptions): string {
   const now = Date.now();
   const rows = clients.flatMap((one) => {
-    const { client, pairs, servicesTag } = one;
-    const credential = [
-      shortVersion(versionWith('AWSCURRENT', one)),
-      shortVersion(versionWith('AWSPENDING', one)),
-      `${ageText(currentDate(one), now)}${isOld(one, environment, now) ? ' (old)' : ''}`,
-    ];
-    const unread = [
-      { service: servicesTag ?? 'all', state: undefined, provenAt: undefined, tokenExpiresAt: undefined },
-    ];
-    return (pairs === undefined || pairs.length === 0 ? unread : pairs).map((pair) => [
-      client,
-      pair.service,
-      deletion(one) ?? (pair.state === undefined ? '-' : stateText(pair)),
-      ageText(pair.provenAt, now),
-      ageText(now, pair.tokenExpiresAt),
-      ...credential,
-    ]);
+    const { client, pairs = [], servicesTag, deletedAt } = one;
+    const current = versionWith('AWSCURRENT', one);
+    const age = `${ageText(one.dates.get(current ?? ''), now)}${isOld(one, environment) ? ' (old)' : ''}`;
+    const credential = [shortVersion(current), shortVersion(versionWith('AWSPENDING', one)), age];
+    const gone = deletedAt === undefined ? undefined : `deleted, gone on ${iso(deletedAt)?.slice(0, 10)}`;
+    if (pairs.length === 0) return [[client, servicesTag ?? 'all', gone ?? '-', '-', '-', ...credential]];
+    return pairs.map((pair) => {
+      const token = [ageText(pair.provenAt, now), ageText(now, pair.tokenExpiresAt)];
+      return [client, pair.service, gone ?? stateText(pair), ...token, ...credential];
+    });
   });
   return tableText(['CLIENT', 'SERVICE', 'STATE', 'PROVEN', 'TOKEN', 'CURRENT', 'PENDING', 'AGE'], rows);
 }
@@ -153,21 +149,13 @@ function versionsText(clients: readonly Listed[]): string {
   return tableText(['STAGE', 'VERSION', 'STORED AT'], rows);
 }
 
-function deletion({ deletedAt }: Listed): string | undefined {
-  return deletedAt === undefined ? undefined : `deleted, gone on ${iso(deletedAt)?.slice(0, 10)}`;
-}
-
-function currentDate(client: Listed): number | undefined {
-  return client.dates.get(versionWith('AWSCURRENT', client) ?? '');
-}
-
 /** Of tags, because the broker goes by the secret: one that says something else misleads the reader of the list. */
 function tellWhatIsOdd(shell: Shell, clients: readonly Listed[], environment: string): void {
   for (const [state, words] of TAG_WORDS) {
     const names = clients.filter(({ repeated }) => repeated === state).map(({ client }) => client);
     if (names.length > 0) talk(shell, `${names.join(', ')}: ${words}`);
   }
-  tellOld(shell, clients, environment, Date.now());
+  tellOld(shell, clients, environment);
 }
 
 const TAG_WORDS = [
@@ -177,6 +165,84 @@ const TAG_WORDS = [
 
 function iso(time: number | undefined): string | undefined {
   return time === undefined ? undefined : new Date(time).toISOString();
+}
+
+/** How a pair is, as its record says. Times are epoch milliseconds. */
+interface PairState extends Pair {
+  /** Of several that hold, the one that an operator has to know first. */
+  readonly state: 'disabled' | 'rejected' | 'held' | 'paused' | 'ok' | 'unproven';
+  /** Absent when the record does not tell, and for `ok` and `unproven`. */
+  readonly since?: number | undefined;
+  /** When a pause or a hold ends by itself. */
+  readonly until?: number | undefined;
+  /** When the service last gave a token for the current version. */
+  readonly provenAt?: number | undefined;
+  /** The end of the token in use, whichever version it came from. */
+  readonly tokenExpiresAt?: number | undefined;
+}
+
+/** The states of the pairs of these clients; `undefined`, with a word why, when the table cannot be read. */
+async function readStates(
+  shell: Shell,
+  secrets: readonly ClientSecret[],
+  options: ListOptions,
+): Promise<readonly PairState[] | undefined> {
+  const { environment } = options;
+  if (isLocal(environment) && !shell.env.AWS_ENDPOINT_URL_DYNAMODB) {
+    talk(shell, 'With AWS_ENDPOINT_URL_DYNAMODB as npm start prints it the states of the pairs are shown, too.');
+    return undefined;
+  }
+  const TableName = tableName(environment);
+  const send = { abortSignal: shell.signal };
+  const dynamodb = new DynamoDB({ ...awsConfig(shell, options, 'DYNAMODB'), maxAttempts: 2 });
+  try {
+    const pairs = secrets.flatMap((secret) =>
+      checkedPairs(shell, secret, environment).map((pair) => ({ pair, current: versionWith('AWSCURRENT', secret) })),
+    );
+    return await mapConcurrently(pairs, async ({ pair, current }) => {
+      const Key = { pair: { S: pairKey(pair) } };
+      const { Item = {} } = await dynamodb.getItem({ TableName, Key, ConsistentRead: true }, send);
+      return stateOf(pair, Item, current, Date.now());
+    });
+  } catch (error) {
+    const failure =
+      error instanceof CommandFailure ? error : awsFailure(error, 'dynamodb:GetItem', awsRegion(shell, options));
+    if (failure.type === 'aborted') throw failure;
+    talk(shell, `The states of the pairs cannot be read: ${failure.message}`);
+    return undefined;
+  } finally {
+    dynamodb.destroy();
+  }
+}
+
+/** Reads the state of a pair from its item, for the version of the credential that is the current one. */
+export function stateOf(pair: Pair, item: Item, current: string | undefined, now: number): PairState {
+  const { disabled, pause, held, rejected } = capTimes(readState(item), now);
+  const token = readSeal(item)?.visible;
+  const isProven = token !== undefined && token.credentialVersion === current;
+  const told = {
+    ...pair,
+    ...(isProven && { provenAt: token.issuedAt }),
+    ...(token !== undefined && token.expiresAt > now && { tokenExpiresAt: token.expiresAt }),
+  };
+  if (disabled) return { ...told, state: 'disabled', since: Number(item[DISABLED_AT]?.N) || undefined };
+  if (current !== undefined && rejected.has(current)) {
+    // A latch keeps the time of each request that was rejected.
+    const times = item[REJECTED + current]?.SS?.map((entry) => Number(entry.split('@')[1])) ?? [];
+    const first = Math.min(...times);
+    return { ...told, state: 'rejected', since: Number.isFinite(first) ? first : undefined };
+  }
+  const hold = [...held].find(([key, { until }]) => key.startsWith(`${current}:`) && until > now)?.[1];
+  if (hold !== undefined) return { ...told, state: 'held', until: hold.until };
+  if (pause !== undefined && pause.until > now) return { ...told, state: 'paused', until: pause.until };
+  return { ...told, state: isProven ? 'ok' : 'unproven' };
+}
+
+/** The state in a few words: `rejected since 2026-01-01T00:00:00.000Z`. */
+function stateText({ state, since, until }: PairState): string {
+  const time = since ?? until;
+  if (time === undefined) return state;
+  return `${state} ${until === undefined ? 'since' : 'until'} ${new Date(time).toISOString()}`;
 }
 
 const STATES = `

@@ -1,54 +1,45 @@
 import { defaultProvider } from '@aws-sdk/credential-provider-node';
 import { aborted, CommandFailure } from '../../../client/commands/failure.ts';
-import { type AwsAnswer, askAws } from '../../../client/commands/identity.ts';
+import { askAws } from '../../../client/commands/identity.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { causeWord } from '../../../functions/aws/calls.ts';
 import { parseJsonObject } from '../../../functions/broker/json.ts';
 
-/** Asks AWS, and gives the members of the answer. @throws CommandFailure */
-export type AskService = (service: AskedService, operation: string, question: Question) => Promise<Members>;
-
-type AskedService = 'codedeploy' | 'lambda' | 'logs';
-type Members = Readonly<Record<string, unknown>>;
-
-interface Question {
-  /** POST with a body and GET without one, when left out. */
-  readonly method?: 'PUT';
-  readonly path?: string;
-  readonly query?: Readonly<Record<string, string>>;
-  /** Names the operation, in the protocol that has no path. */
+interface Question extends Partial<Pick<Parameters<typeof askAws>[1], 'method' | 'path' | 'query'>> {
   readonly target?: string;
   readonly body?: object;
 }
 
-/** Calls of AWS in JSON, signed by hand: for a few operations whole SDK clients would be too much. */
-export function askService(shell: Shell, region: string | undefined): AskService {
+/** Calls AWS in JSON for a few operations, for which whole SDK clients would be too much. @throws CommandFailure */
+export function askService(shell: Shell, region: string | undefined) {
   const readCredentials = shell.credentials ?? defaultProvider();
-  return async (service, operation, { target, body, ...question }) => {
-    const fail = (error: unknown) => awsFailure(error, { action: `${service}:${operation}`, region });
+  return async (
+    service: 'codedeploy' | 'lambda' | 'logs',
+    operation: string,
+    { target, body, ...question }: Question,
+  ) => {
+    const fail = (error: unknown) => awsFailure(error, `${service}:${operation}`, region);
     if (region === undefined) throw fail(new Error('Region is missing'));
     const credentials = await readCredentials().catch((error) => Promise.reject(fail(error)));
     const type = target === undefined ? 'application/json' : 'application/x-amz-json-1.1';
-    const answer = await askAws(shell, {
+    const { status, word, text, errorType } = await askAws(shell, {
       ...{ service, region, credentials, ...question },
       ...(body && { body: JSON.stringify(body) }),
       ...(body && { headers: { 'content-type': type, ...(target && { 'x-amz-target': target }) } }),
     });
-    const told = parseJsonObject(answer.text === '' ? '{}' : answer.text);
-    if (answer.status === 200 && told !== undefined) return told;
-    throw fail(Object.assign(new Error('refused'), { name: refusalOf(answer, told) }));
+    const told = parseJsonObject(text === '' ? '{}' : text);
+    if (status === 200 && told !== undefined) return told;
+    // What AWS calls the error, if it looks like the name of one.
+    const [name = ''] = /^[A-Z][A-Za-z]{2,60}(?=:|$)/.exec(`${told?.__type ?? errorType}`.replace(/^.*#/, '')) ?? [];
+    throw fail(Object.assign(new Error('refused'), { name: status === 0 ? word : name || `HTTP${status}` }));
   };
 }
 
-/** The name of an error of AWS, if it looks like one. */
-function refusalOf({ status, word, errorType }: AwsAnswer, answer: Members | undefined): string {
-  if (status === 0) return word;
-  const told = `${answer?.__type ?? errorType ?? ''}`.split('#').at(-1)?.split(':')[0] ?? '';
-  return /^[A-Z][A-Za-z]{2,60}$/.test(told) ? told : `HTTP${status}`;
-}
-
-/** Why AWS did not do what a command asked of it. Nothing that AWS wrote is repeated: it may quote what it was sent. */
-export function awsFailure(error: unknown, { action, region }: AskedOfAws): CommandFailure {
+/**
+ * Why AWS did not do what a command asked of it, with the permission that the call needs, such as
+ * `secretsmanager:ListSecrets`. Nothing that AWS wrote is repeated: it may quote what it was sent.
+ */
+export function awsFailure(error: unknown, action: string, region: string | undefined): CommandFailure {
   const word = causeWord(error);
   if (word === 'AbortError') return aborted();
   if (error instanceof Error && error.message === 'Region is missing') {
@@ -59,10 +50,9 @@ export function awsFailure(error: unknown, { action, region }: AskedOfAws): Comm
   return new CommandFailure(type, `${detail}: ${action}${place} (${word})`, advice);
 }
 
-interface AskedOfAws {
-  /** The permission that the call needs, such as `secretsmanager:ListSecrets`. */
-  readonly action: string;
-  readonly region: string | undefined;
+/** Whether AWS refused or failed, so that a command may go on without; Ctrl-C ends every command. */
+export function isRefused(error: unknown): error is CommandFailure {
+  return error instanceof CommandFailure && error.type !== 'aborted';
 }
 
 type Known = readonly [names: RegExp, type: string, detail: string, advice: string];
@@ -74,12 +64,7 @@ const KNOWN: readonly Known[] = [
     'Your AWS identity may not do this',
     'Use an identity that may, or have the permission added (also kms:Decrypt and kms:GenerateDataKey on the key, for secrets).',
   ],
-  [
-    /^ExpiredToken|^RequestExpired/,
-    'aws-credentials-expired',
-    'Your AWS credentials have expired',
-    'Sign in again (for example aws sso login).',
-  ],
+  [/^ExpiredToken|^RequestExpired/, 'aws-credentials-expired', 'Your AWS credentials have expired', 'Sign in again.'],
   [
     /^UnrecognizedClient|^InvalidClientTokenId|^InvalidSignature|^SignatureDoesNotMatch|^InvalidAccessKeyId/,
     'aws-credentials-invalid',
@@ -87,23 +72,14 @@ const KNOWN: readonly Known[] = [
     'Check that AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN come from the same sign-in.',
   ],
   [
-    /^CredentialsProviderError$|^TokenProviderError$/,
+    /^(?:Credentials|Token)ProviderError$/,
     'aws-credentials-missing',
     'No usable AWS credentials were found',
     'Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or sign in again (aws sso login).',
   ],
-  [
-    /Throttl|LimitExceeded|TooManyRequests/,
-    'aws-throttled',
-    'AWS throttles the calls of this account',
-    'Try again in a moment.',
-  ],
-  [
-    /^DecryptionFailure$|^EncryptionFailure$|^KMS/,
-    'aws-key-unusable',
-    'The KMS key of the secret cannot be used',
-    'Check that the key is enabled and that your identity may use it.',
-  ],
+  [/Throttl|LimitExceeded|TooManyRequests/, 'aws-throttled', 'AWS throttles this account', 'Try again in a moment.'],
+  [/^ResourceNotFound/, 'aws-not-found', 'AWS has nothing of this name', 'Is it deployed, in this region?'],
+  [/^(?:De|En)cryptionFailure$|^KMS/, 'aws-key-unusable', 'The KMS key of the secret is unusable', 'Is it enabled?'],
 ];
 
 const UNAVAILABLE: Known = [

@@ -6,18 +6,7 @@ import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import { FINDING_ADVICE, type SecretStage } from '../../../functions/contract.ts';
 
 /** What came of checking one pair: a finding, or why there is none. */
-export type PairCheck = Check | Unchecked;
-
-interface Unchecked extends Pair {
-  readonly stage: SecretStage;
-  readonly failure: TokenBrokerError;
-}
-
-interface Options {
-  readonly stage?: SecretStage;
-  readonly signal: AbortSignal;
-  /** Called after each pair. */
-}
+export type PairCheck = Check | (Pair & { readonly stage: SecretStage; readonly failure: TokenBrokerError });
 
 /**
  * Checks pairs, a few at a time, and gives the outcomes in their order.
@@ -25,24 +14,22 @@ interface Options {
  * @throws TokenBrokerError what would keep every pair from being checked: AWS credentials, permissions, the URL, Ctrl-C
  */
 export function checkPairs(
+  shell: Shell,
   broker: TokenBroker,
   pairs: readonly Pair[],
-  { stage = 'AWSCURRENT', signal }: Options,
+  stage: SecretStage = 'AWSCURRENT',
 ): Promise<readonly PairCheck[]> {
   const check = async (pair: Pair): Promise<PairCheck> => {
     try {
-      return await broker.check({ ...pair, stage, signal });
+      return await broker.check({ ...pair, stage, signal: shell.signal });
     } catch (error) {
-      if (!(error instanceof TokenBrokerError) || concernsAll(error)) throw error;
+      // The broker itself judges a pair; what refuses a request before it will refuse the next one too.
+      const isOfPair = error instanceof TokenBrokerError && (error.problem !== undefined || error.retryable);
+      if (!isOfPair) throw error;
       return { ...pair, stage, failure: error };
     }
   };
   return mapConcurrently(pairs, check);
-}
-
-/** The broker itself judges a pair; what refuses a request before it will refuse the next one too. */
-function concernsAll({ problem, retryable }: TokenBrokerError): boolean {
-  return problem === undefined && !retryable;
 }
 
 /** Works on all items, a few at a time, and gives the results in the items' order; after a failure it begins nothing more. */
@@ -92,16 +79,17 @@ export function checkMembers(check: PairCheck): Readonly<Record<string, unknown>
 
 /** Writes a line for each check on stdout, and on stderr what to do about those that are not accepted. */
 export function printChecks(shell: Shell, checks: readonly PairCheck[], environment: string): void {
-  const rows = checks.map((check) => [check.service, findingOf(check), ...evidence(check)]);
+  const rows = checks.map((check) => {
+    const evidence =
+      'failure' in check
+        ? ['-', '-', '-']
+        : [shortVersion(check.version), check.provenBy, new Date(check.checkedAt).toISOString()];
+    return [check.service, findingOf(check), ...evidence];
+  });
   printTable(shell, ['SERVICE', 'FINDING', 'VERSION', 'PROVEN BY', 'CHECKED AT'], rows);
   for (const [advice, about] of Map.groupBy(checks, (check) => adviceOn(check, environment))) {
     if (advice !== undefined) talk(shell, `${about.map(({ service }) => service).join(', ')}: ${advice}`);
   }
-}
-
-function evidence(check: PairCheck): readonly string[] {
-  if ('failure' in check) return ['-', '-', '-'];
-  return [shortVersion(check.version), check.provenBy, new Date(check.checkedAt).toISOString()];
 }
 
 function adviceOn(check: PairCheck, environment: string): string | undefined {

@@ -5,7 +5,8 @@ import { servicesOf } from '../../../functions/broker/health/run.ts';
 import { isRecord } from '../../../functions/broker/json.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import type { SecretStage } from '../../../functions/contract.ts';
-import { configuredServices, credentialMaxAgeDays } from './environment.ts';
+import { CREDENTIAL_MAX_AGE_DAYS } from '../../../lib/settings/environment.ts';
+import { configuredServices, settingsOf } from './environment.ts';
 
 /** What Secrets Manager tells of a client's secret without its values. Times are epoch milliseconds. */
 export interface ClientSecret {
@@ -30,36 +31,31 @@ export interface DatedSecret extends ClientSecret {
 }
 
 /** Whether the current version of a credential is older than the environment wants it to be. */
-export function isOld(secret: DatedSecret, environment: string, now: number): boolean {
-  const storedAt = secret.dates.get(versionWith('AWSCURRENT', secret) ?? '');
-  return storedAt !== undefined && now - storedAt > credentialMaxAgeDays(environment) * DAY_MS;
+export function isOld(secret: DatedSecret, environment: string): boolean {
+  const storedAt = secret.dates.get(versionWith('AWSCURRENT', secret) ?? '') ?? Date.now();
+  return Date.now() - storedAt > maxAgeDays(environment) * 24 * 60 * 60_000;
 }
 
-const DAY_MS = 24 * 60 * 60_000;
-
 /** Names the clients whose credentials are old. */
-export function tellOld(shell: Shell, clients: readonly DatedSecret[], environment: string, now: number): void {
-  const old = clients.filter((one) => isOld(one, environment, now)).map(({ client }) => client);
+export function tellOld(shell: Shell, clients: readonly DatedSecret[], environment: string): void {
+  const old = clients.filter((one) => isOld(one, environment)).map(({ client }) => client);
   if (old.length === 0) return;
-  const days = credentialMaxAgeDays(environment);
-  talk(
-    shell,
-    `${old.join(', ')}: the credential is older than ${days} days (credentialMaxAgeDays); client put rotates it.`,
-  );
+  const limit = `older than ${maxAgeDays(environment)} days (credentialMaxAgeDays)`;
+  talk(shell, `${old.join(', ')}: the credential is ${limit}; client put rotates it.`);
+}
+
+function maxAgeDays(environment: string): number {
+  return settingsOf(environment)?.credentialMaxAgeDays ?? CREDENTIAL_MAX_AGE_DAYS;
 }
 
 /** The pairs of a client that are checked: on the services of its tag, without one on all of the environment. */
-export function checkedPairs(
-  shell: Shell,
-  { client, servicesTag }: ClientSecret,
-  environment: string,
-): readonly Pair[] {
+export function checkedPairs(shell: Shell, { client, servicesTag }: ClientSecret, environment: string): Pair[] {
   const configured = servicesTag === undefined ? configuredServices(shell, environment) : [];
   return servicesOf(servicesTag, configured).map((service) => ({ client, service }));
 }
 
 /** The same for one client; without a pair nothing could be proven, and all of nothing would count as accepted. */
-export function provablePairs(shell: Shell, secret: ClientSecret, environment: string): readonly Pair[] {
+export function provablePairs(shell: Shell, secret: ClientSecret, environment: string): Pair[] {
   const pairs = checkedPairs(shell, secret, environment);
   if (pairs.length > 0) return pairs;
   throw new CommandFailure(
@@ -67,30 +63,6 @@ export function provablePairs(shell: Shell, secret: ClientSecret, environment: s
     `The client ${secret.client} has no service: the tag "services" of its secret is empty`,
     'client put with --services says which services it has.',
   );
-}
-
-/** Which names a person may have meant who typed another one: the nearest of those that differ in at most two letters. */
-export function nearestNames(typed: string, names: readonly string[]): readonly string[] {
-  const distanceOf = (name: string) => editDistance(typed.toLowerCase(), name.toLowerCase());
-  const least = Math.min(2, ...names.map(distanceOf));
-  return names.filter((name) => distanceOf(name) <= least);
-}
-
-/** How many letters must be added, left out, replaced or changed round to make one word of the other. */
-function editDistance(one: string, other: string): number {
-  const rows = [Array.from({ length: other.length + 1 }, (_, column) => column)];
-  for (const [i, letter] of [...one].entries()) {
-    const row = [i + 1];
-    const [above = [], before = []] = [rows.at(-1), rows.at(-2)];
-    for (let j = 1; j <= other.length; j += 1) {
-      const replaced = (above[j - 1] ?? 0) + (letter === other[j - 1] ? 0 : 1);
-      const isSwapped = i > 0 && letter === other[j - 2] && one[i - 1] === other[j - 1];
-      const swapped = isSwapped ? (before[j - 2] ?? 0) + 1 : replaced;
-      row.push(Math.min((above[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, replaced, swapped));
-    }
-    rows.push(row);
-  }
-  return rows.at(-1)?.at(-1) ?? 0;
 }
 
 /** Whether a client has a service, as far as its tag says. */
@@ -102,4 +74,25 @@ export function hasService({ servicesTag }: ClientSecret, service: string): bool
 export function namedServices({ services }: Readonly<Record<string, unknown>>): readonly string[] | undefined {
   if (Array.isArray(services)) return services.map(String);
   return isRecord(services) ? Object.keys(services) : undefined;
+}
+
+/** Which names may have been meant by another one: the nearest of those that differ in at most two letters. */
+export function nearestNames(typed: string, names: readonly string[]): readonly string[] {
+  const distances = new Map(names.map((name) => [name, editDistance(typed.toLowerCase(), name.toLowerCase())]));
+  const least = Math.min(2, ...distances.values());
+  return names.filter((name) => distances.get(name) === least);
+}
+
+/** How many letters must be added, left out or replaced to make one word of the other. */
+function editDistance(one: string, other: string): number {
+  let row = Array.from({ length: other.length + 1 }, (_, column) => column);
+  for (const letter of one) {
+    const above = row;
+    row = [(above[0] ?? 0) + 1];
+    for (const [column, match] of [...other].entries()) {
+      const replaced = (above[column] ?? 0) + (letter === match ? 0 : 1);
+      row.push(Math.min((above[column + 1] ?? 0) + 1, (row[column] ?? 0) + 1, replaced));
+    }
+  }
+  return row.at(-1) ?? 0;
 }

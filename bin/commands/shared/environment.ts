@@ -1,10 +1,12 @@
-import type { Command } from 'commander';
-import { CommandFailure } from '../../../client/commands/failure.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Command, Option } from 'commander';
+import { aborted, CommandFailure, explainFailure, isFailure } from '../../../client/commands/failure.ts';
+import { parseRegion, parseWhole } from '../../../client/commands/options.ts';
 import { talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { NAME_PATTERN } from '../../../functions/contract.ts';
 import { environments } from '../../../lib/environments.ts';
-import { CREDENTIAL_MAX_AGE_DAYS, type Environment, parseEnvironment } from '../../../lib/settings/environment.ts';
+import { type Environment, parseEnvironment } from '../../../lib/settings/environment.ts';
 import { SettingsError } from '../../../lib/settings/schema.ts';
 import { ACCEPTED_CREDENTIALS, LOCAL_ENVIRONMENT } from '../../local/config.ts';
 
@@ -20,76 +22,69 @@ export function settingsOf(environment: string): Environment | undefined {
     return form && parseEnvironment(environment, form);
   } catch (error) {
     if (!(error instanceof SettingsError)) throw error;
+    const detail = `lib/environments.ts: ${error.message.replaceAll('\n', ' ')}`;
     throw new CommandFailure(
       'settings-wrong',
-      `lib/environments.ts: ${error.message.replaceAll('\n', ' ')}`,
+      detail,
       'Correct the settings first; npm run cdk -- synth checks them too.',
     );
   }
 }
 
-/** From which age on a credential is called old. */
-export function credentialMaxAgeDays(environment: string): number {
-  return settingsOf(environment)?.credentialMaxAgeDays ?? CREDENTIAL_MAX_AGE_DAYS;
-}
-
 /** As `settingsOf`; wrong usage when there is no such environment. */
 export function knownSettings(environment: string, command: Command): Environment {
-  const settings = settingsOf(environment);
-  if (settings !== undefined) return settings;
   const names = Object.keys(environments).join(', ');
-  return command.error(
-    `error: lib/environments.ts has no environment "${environment}": name another one with --environment, one of ${names}`,
+  return (
+    settingsOf(environment) ??
+    command.error(
+      `error: lib/environments.ts has no environment "${environment}": name another one with --environment, one of ${names}`,
+    )
   );
 }
 
 /** The services that the environment has: as `TOKEN_BROKER_SERVICES` says, else as `lib/environments.ts` says. */
 export function configuredServices(shell: Shell, environment: string): readonly string[] {
+  const advice = 'Check --environment, or set TOKEN_BROKER_SERVICES to the names of its services with spaces between.';
   const named = (shell.env.TOKEN_BROKER_SERVICES ?? '').split(/\s+/).filter((name) => name !== '');
   if (named.some((name) => !NAME_PATTERN.test(name))) {
-    throw new CommandFailure('services-wrong', 'TOKEN_BROKER_SERVICES is not a list of names', SERVICES_ADVICE);
+    throw new CommandFailure('services-wrong', 'TOKEN_BROKER_SERVICES is not a list of names', advice);
   }
   if (named.length > 0) return named;
-  const settings = settingsOf(environment);
-  if (settings !== undefined) return Object.keys(settings.services);
-  if (isLocal(environment)) return Object.keys(ACCEPTED_CREDENTIALS);
-  throw new CommandFailure(
-    'services-unknown',
-    `lib/environments.ts does not say which services "${environment}" has`,
-    SERVICES_ADVICE,
-  );
+  const services = settingsOf(environment)?.services ?? (isLocal(environment) ? ACCEPTED_CREDENTIALS : undefined);
+  if (services !== undefined) return Object.keys(services);
+  const detail = `lib/environments.ts does not say which services "${environment}" has`;
+  throw new CommandFailure('services-unknown', detail, advice);
 }
 
 /** Wrong usage when the environment has services, as far as is known, and this one is not among them. */
 export function checkService(shell: Shell, service: string | undefined, environment: string, command: Command): void {
-  if (service === undefined) return;
-  const known = settingsOf(environment) !== undefined || isLocal(environment) || shell.env.TOKEN_BROKER_SERVICES;
-  const configured = known ? configuredServices(shell, environment) : [service];
+  const isKnown = settingsOf(environment) !== undefined || isLocal(environment) || shell.env.TOKEN_BROKER_SERVICES;
+  if (service === undefined || !isKnown) return;
+  const configured = configuredServices(shell, environment);
   if (configured.includes(service)) return;
   command.error(`error: "${environment}" has no service "${service}": it has ${configured.join(', ')}`);
 }
 
-const SERVICES_ADVICE =
-  'Check --environment, or set TOKEN_BROKER_SERVICES to the names of its services with spaces between.';
-
-export interface AwsOptions {
+/** What every command can be told. */
+export interface CommandOptions {
   readonly environment: string;
-  readonly region?: string | undefined;
+  readonly region?: string;
+  readonly json?: boolean;
 }
 
 /** Where the environment's secrets and table are; `undefined` lets the AWS SDK say. */
-export function awsRegion(shell: Shell, { environment, region }: AwsOptions): string | undefined {
+export function awsRegion(shell: Shell, { environment, region }: CommandOptions): string | undefined {
   if (region !== undefined) return region;
   return isLocal(environment) ? 'us-east-1' : (settingsOf(environment)?.region ?? shell.env.AWS_REGION);
 }
 
-/**
- * What a client of AWS is told: the region, the stand-in if one is set, and the credentials of the shell if it has its own.
- * A person waits longer than a caller of the broker, but not for ever.
- */
-export function awsConfig(shell: Shell, options: AwsOptions, service: 'SECRETS_MANAGER' | 'DYNAMODB') {
+/** A service of AWS that has a stand-in in `npm start`, as its variable spells it. */
+export type StandIn = 'SECRETS_MANAGER' | 'DYNAMODB' | 'CLOUDWATCH_LOGS';
+
+/** For a client of AWS: region, stand-in, credentials. A person waits longer than a caller, but not for ever. */
+export function awsConfig(shell: Shell, options: CommandOptions, standIn: StandIn) {
   const { env, credentials } = shell;
-  const [region, endpoint] = [awsRegion(shell, options), env[`AWS_ENDPOINT_URL_${service}`]];
+  const [region, endpoint] = [awsRegion(shell, options), env[`AWS_ENDPOINT_URL_${standIn}`]];
   return {
     ...(region && { region }),
     ...(endpoint && { endpoint }),
@@ -103,16 +98,74 @@ export function awsConfig(shell: Shell, options: AwsOptions, service: 'SECRETS_M
  * Wrong usage for the environment of `npm start` when no stand-in is set: the command would change something in AWS that
  * no environment will ever read. Of any other environment it tells that a stand-in is set.
  */
-export function checkEndpoint(
-  shell: Shell,
-  { environment }: AwsOptions,
-  variable: `AWS_ENDPOINT_URL_${'SECRETS_MANAGER' | 'DYNAMODB' | 'CLOUDWATCH_LOGS'}`,
-  command: Command,
-): void {
+export function checkEndpoint(shell: Shell, { environment }: CommandOptions, standIn: StandIn, command: Command): void {
+  const variable = `AWS_ENDPOINT_URL_${standIn}`;
   const isSet = Boolean(shell.env[variable]);
-  if (isSet && !isLocal(environment)) talk(shell, `${variable} is set: this is not the "${environment}" in AWS.`);
-  if (isSet || !isLocal(environment)) return;
-  command.error(
-    `error: the environment "${LOCAL_ENVIRONMENT}" is on this machine: set ${variable} as npm start prints it, or name another one with --environment`,
-  );
+  if (isSet === isLocal(environment)) return;
+  if (isSet) talk(shell, `${variable} is set: this is not the "${environment}" in AWS.`);
+  else
+    command.error(
+      `error: the environment "${LOCAL_ENVIRONMENT}" is on this machine: set ${variable} as npm start prints it, or name another one with --environment`,
+    );
+}
+
+/** Of a command whose argument is a client. */
+export interface ClientOptions extends CommandOptions {
+  readonly client: string;
+}
+
+/** Adds where the secrets and the table are, and `--json`. */
+export function addAwsOptions(command: Command): Command {
+  const text = 'AWS region of the secrets and the table (default: as lib/environments.ts)';
+  return command.option('--region <region>', text, parseRegion).option('--json', 'answer in JSON');
+}
+
+/** The action of a command, which may need stand-ins of AWS: its argument is the option `client`; a failure is explained. */
+export function operate<Options extends CommandOptions>(
+  shell: Shell,
+  standIns: readonly StandIn[],
+  work: (options: Options, command: Command) => Promise<void>,
+) {
+  return async function (this: Command): Promise<void> {
+    const options: Options = { ...this.optsWithGlobals<Options>(), client: this.processedArgs[0] };
+    for (const standIn of standIns) checkEndpoint(shell, options, standIn, this);
+    await explainFailure(shell, options, () => work(options, this));
+  };
+}
+
+/** What every command that can be watched can be told. */
+export interface WatchOptions extends CommandOptions {
+  readonly watch?: boolean;
+  readonly every: number;
+}
+
+/** Adds the options of `WatchOptions`. */
+export function addWatchOptions(command: Command): Command {
+  const every = new Option('--every <seconds>', 'how long --watch waits').default(60);
+  return command
+    .addOption(new Option('--watch', 'again and again, until Ctrl-C').conflicts(['json', 'run']))
+    .addOption(every.argParser(parseWhole('seconds', 1, 3_600)));
+}
+
+/** Shows what `look` gives until Ctrl-C. A first look that fails ends the command; a later failure is told. */
+export async function watch(shell: Shell, look: () => Promise<string>, { environment, every }: WatchOptions) {
+  for (let round = 1; ; round += 1) {
+    try {
+      const shown = await look();
+      const title = `${environment}  ${new Date().toISOString()}`;
+      shell.stdout.write(`${shell.stdout.isTTY ? CLEAR : ''}${title}  ${shown}`);
+    } catch (error) {
+      if (round === 1 || !isFailure(error) || error.type === 'aborted') throw error;
+      talk(shell, `error: ${error.message}`);
+    }
+    await pause(shell, every * 1_000);
+  }
+}
+
+/** Moves to the top left of the terminal and clears what is below. */
+const CLEAR = '\u001b[H\u001b[J';
+
+/** @throws CommandFailure `aborted` on Ctrl-C */
+export function pause({ signal }: Shell, ms: number): Promise<void> {
+  return sleep(ms, undefined, { signal }).catch(() => Promise.reject(aborted()));
 }

@@ -1,79 +1,53 @@
-import {
-  ConditionalCheckFailedException,
-  DynamoDBClient,
-  GetItemCommand,
-  UpdateItemCommand,
-  type UpdateItemCommandInput,
-} from '@aws-sdk/client-dynamodb';
-import { CommandFailure } from '../../../client/commands/failure.ts';
+import { ConditionalCheckFailedException, DynamoDB, type UpdateItemCommandInput } from '@aws-sdk/client-dynamodb';
+import type { CommandFailure } from '../../../client/commands/failure.ts';
 import { talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { forgetAt, HELD, PAUSE_ATTRIBUTES, REJECTED } from '../../../functions/aws/pair-table/item.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair/pair.ts';
 import { tableName } from '../../../lib/settings/names.ts';
 import { awsFailure } from './ask-aws.ts';
-import { type AwsOptions, awsConfig, awsRegion, configuredServices } from './environment.ts';
-
-interface Options extends AwsOptions {
-  /** On this service only. */
-  readonly service?: string | undefined;
-}
-
-interface Changed<Result> {
-  readonly pair: Pair;
-  readonly result: Result;
-}
+import { awsConfig, awsRegion, type ClientOptions, type CommandOptions, configuredServices } from './environment.ts';
 
 /** Changes the records of pairs. Goes on after a failure, so that an emergency stop stops what it can, and then fails. */
 export async function changePairs<Result>(
   shell: Shell,
   pairs: readonly Pair[],
-  options: AwsOptions,
+  options: CommandOptions,
   change: (admin: PairAdmin, pair: Pair) => Promise<Result>,
-): Promise<readonly Changed<Result>[]> {
-  const table = tableName(options.environment);
-  const region = awsRegion(shell, options);
-  const dynamodb = new DynamoDBClient(awsConfig(shell, options, 'DYNAMODB'));
-  const admin = createPairAdmin({ dynamodb, tableName: table, now: Date.now, signal: shell.signal });
+): Promise<readonly Result[]> {
+  const dynamodb = new DynamoDB(awsConfig(shell, options, 'DYNAMODB'));
+  const admin = createPairAdmin(dynamodb, tableName(options.environment), shell.signal);
 
-  const changed: Changed<Result>[] = [];
-  const failures: CommandFailure[] = [];
+  const results: Result[] = [];
+  const failures = new Map<string, CommandFailure>();
   for (const pair of pairs) {
     const name = `${pair.client} on ${pair.service}`;
     try {
-      changed.push({ pair, result: await change(admin, pair) });
+      results.push(await change(admin, pair));
     } catch (error) {
-      const failure = tableFailure(error, table, region);
+      const failure = awsFailure(error, 'dynamodb:UpdateItem', awsRegion(shell, options));
       if (failure.type === 'aborted') talk(shell, `Interrupted: ${name} may not be changed. Run the command again.`);
       if (failure.type === 'aborted') throw failure;
-      failures.push(failure);
-      talk(shell, `${name}: ${failure.detail}`);
+      failures.set(name, failure);
     }
   }
-  const [first] = failures;
-  if (first === undefined) return changed;
-  if (changed.length > 0)
-    talk(shell, `Done for ${changed.length} of ${pairs.length}, not for those that are named here.`);
+  const [first] = failures.values();
+  if (first === undefined) return results;
+  // When nothing could be changed, one failure says it all.
+  if (results.length > 0) {
+    for (const [name, { detail }] of failures) talk(shell, `${name}: ${detail}`);
+    talk(shell, `Done for ${results.length} of ${pairs.length}, not for those that are named here.`);
+  }
   throw first;
 }
 
-/** All pairs of a client: on every service of the environment, also those that its tag leaves out, because a caller can ask for any. */
-export function pairsOfClient(shell: Shell, client: string, { environment, service }: Options): readonly Pair[] {
+/** All pairs of a client, or the one on `service`: also those that its tag leaves out, because a caller can ask for any. */
+export function pairsOfClient(
+  shell: Shell,
+  { client, environment, service }: ClientOptions & { readonly service?: string },
+): readonly Pair[] {
   const services = service === undefined ? configuredServices(shell, environment) : [service];
   return services.map((name) => ({ client, service: name }));
-}
-
-/** Why the table did not do what a command asked of it. */
-export function tableFailure(error: unknown, table: string, region: string | undefined): CommandFailure {
-  if (error instanceof Error && error.name === 'ResourceNotFoundException') {
-    const place = region === undefined ? '' : ` in ${region}`;
-    return new CommandFailure(
-      'table-missing',
-      `There is no table ${table}${place}`,
-      'Check --environment and --region, and whether the stack is deployed.',
-    );
-  }
-  return awsFailure(error, { action: 'dynamodb:UpdateItem', region });
 }
 
 /** What an operator changes in the record of a pair by hand. Everything can be repeated. */
@@ -82,23 +56,13 @@ export type PairAdmin = ReturnType<typeof createPairAdmin>;
 /** When the flag was set, for operators alone. */
 export const DISABLED_AT = 'disabledAt';
 
-interface Dependencies {
-  readonly dynamodb: DynamoDBClient;
-  /** Holds the pairs of one environment. */
-  readonly tableName: string;
-  /** Epoch milliseconds. */
-  readonly now: () => number;
-  /** Ends the waiting for DynamoDB; it is not known then whether the change was made. */
-  readonly signal?: AbortSignal | undefined;
-}
-
 /** Changes pair records past the lease: no attribute of a token request in progress is touched. */
-export function createPairAdmin({ dynamodb, tableName, now, signal }: Dependencies) {
-  const send = signal === undefined ? {} : { abortSignal: signal };
-  const keyOf = (pair: Pair) => ({ TableName: tableName, Key: { pair: { S: pairKey(pair) } } });
+export function createPairAdmin(dynamodb: DynamoDB, TableName: string, abortSignal: AbortSignal, now = Date.now) {
+  const send = { abortSignal };
+  const keyOf = (pair: Pair) => ({ TableName, Key: { pair: { S: pairKey(pair) } } });
 
   const update = async (pair: Pair, change: Omit<UpdateItemCommandInput, 'TableName' | 'Key'>): Promise<void> => {
-    await dynamodb.send(new UpdateItemCommand({ ...keyOf(pair), ...change }), send);
+    await dynamodb.updateItem({ ...keyOf(pair), ...change }, send);
   };
 
   return {
@@ -126,7 +90,7 @@ export function createPairAdmin({ dynamodb, tableName, now, signal }: Dependenci
 
     /** Lets every version of the pair's secret be sent again, at once; tells what stood in the way: versions, hold keys, a pause. */
     async clear(pair: Pair) {
-      const { Item = {} } = await dynamodb.send(new GetItemCommand({ ...keyOf(pair), ConsistentRead: true }), send);
+      const { Item = {} } = await dynamodb.getItem({ ...keyOf(pair), ConsistentRead: true }, send);
       const found = Object.keys(Item);
       const under = (prefix: string) => found.filter((name) => name.startsWith(prefix));
       const [latches, holds] = [under(REJECTED), under(HELD)];

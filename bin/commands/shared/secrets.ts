@@ -1,56 +1,39 @@
 import {
-  CreateSecretCommand,
-  DeleteResourcePolicyCommand,
-  DeleteSecretCommand,
-  DescribeSecretCommand,
-  GetResourcePolicyCommand,
-  GetSecretValueCommand,
   InvalidParameterException,
   InvalidRequestException,
-  PutResourcePolicyCommand,
-  PutSecretValueCommand,
   paginateListSecrets,
   paginateListSecretVersionIds,
   ResourceExistsException,
   ResourceNotFoundException,
   type SecretListEntry,
-  type SecretsManagerClient,
-  TagResourceCommand,
-  UntagResourceCommand,
-  UpdateSecretVersionStageCommand,
+  SecretsManager,
 } from '@aws-sdk/client-secrets-manager';
 import { CommandFailure } from '../../../client/commands/failure.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
-import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
 import { servicesOf } from '../../../functions/broker/health/run.ts';
 import { parseJsonObject } from '../../../functions/broker/json.ts';
 import type { Redacted } from '../../../functions/broker/redacted.ts';
 import { NAME_PATTERN, type SecretStage, secretName } from '../../../functions/contract.ts';
-import { awsFailure } from './ask-aws.ts';
+import { awsFailure, isRefused } from './ask-aws.ts';
 import { type ClientSecret, namedServices, nearestNames } from './client-secret.ts';
-import { type AwsOptions, awsConfig, awsRegion } from './environment.ts';
+import { awsConfig, awsRegion, type CommandOptions } from './environment.ts';
+
+/** The clients' secrets of one environment: all that the commands do with Secrets Manager. No value ever leaves here. */
+export type Secrets = ReturnType<typeof openSecrets>;
 
 /** A version about to be stored; its id is chosen before, so that it is known even if storing fails. */
 export interface NewVersion {
   readonly versionId: string;
   readonly text: Redacted;
-}
-
-/** The clients' secrets of one environment: all that the commands do with Secrets Manager. No value ever leaves here. */
-export type Secrets = ReturnType<typeof openSecrets>;
-
-interface StageMove {
-  readonly from: string | undefined;
-  readonly to?: string | undefined;
+  readonly services: readonly string[] | 'all';
 }
 
 /** Opens the environment's secrets; sends nothing before it is asked for something. */
-export function openSecrets(shell: Shell, options: AwsOptions) {
-  const { environment } = options;
+export function openSecrets(shell: Shell, options: CommandOptions) {
   const client = openSecretsManager(shell, options);
   const send = { abortSignal: shell.signal };
-  const prefix = secretName(environment, '');
-  const idOf = (name: string) => ({ SecretId: secretName(environment, name) });
+  const prefix = secretName(options.environment, '');
+  const idOf = (name: string) => ({ SecretId: `${prefix}${name}` });
 
   return {
     /** Every client of the environment, also those whose secret is marked for deletion. */
@@ -65,111 +48,88 @@ export function openSecrets(shell: Shell, options: AwsOptions) {
     },
 
     async find(name: string): Promise<ClientSecret | undefined> {
-      const found = await client.send(new DescribeSecretCommand(idOf(name)), send).catch(ifThereIsOne);
+      const found = await client.describeSecret(idOf(name), send).catch(ifThereIsOne);
       return found && readSecret({ ...found, SecretVersionsToStages: found.VersionIdsToStages }, prefix);
     },
 
-    /** When each version was stored: epoch milliseconds by version id; without a version that cannot be looked at. */
+    /** When each version was stored: epoch milliseconds by version id; none of a secret that cannot be looked at. */
     async versionDates({ client: name, deletedAt }: ClientSecret): Promise<ReadonlyMap<string, number>> {
       const dates = new Map<string, number>();
       if (deletedAt !== undefined) return dates;
       const input = { ...idOf(name), MaxResults: 100 };
       try {
         for await (const { Versions = [] } of paginateListSecretVersionIds({ client }, input, send)) {
-          for (const { VersionId, CreatedDate } of Versions) {
-            if (VersionId !== undefined && CreatedDate !== undefined) dates.set(VersionId, CreatedDate.getTime());
-          }
+          for (const { VersionId = '', CreatedDate: date } of Versions) if (date) dates.set(VersionId, date.getTime());
         }
       } catch (error) {
         // A secret can go while a list is read: what is known of it is shown all the same.
-        if (!(error instanceof CommandFailure) || error.type === 'aborted') throw error;
+        if (!isRefused(error)) throw error;
       }
       return dates;
     },
 
     /** The first version of a new secret, which AWS makes the current one at once. */
-    async create(
-      name: string,
-      { versionId, text }: NewVersion,
-      { services, kmsKeyId }: { readonly services: readonly string[] | 'all'; readonly kmsKeyId: string | undefined },
-    ): Promise<void> {
-      const command = new CreateSecretCommand({
-        Name: secretName(environment, name),
+    async create(name: string, { versionId, text, services }: NewVersion, kmsKeyId: string | undefined): Promise<void> {
+      const secret = {
+        Name: secretName(options.environment, name),
         Description: `Credential of the client ${name}, for the token broker`,
         ClientRequestToken: versionId,
         SecretString: text.reveal(),
         ...(kmsKeyId !== undefined && { KmsKeyId: kmsKeyId }),
         ...(services !== 'all' && { Tags: [servicesTag(services)] }),
-      });
-      await client.send(command, send);
+      };
+      await client.createSecret(secret, send);
     },
 
     /** Stores another version as AWSPENDING; tells its stages, because AWS makes the first one current as well. */
     async putPending(name: string, { versionId, text }: NewVersion): Promise<readonly string[]> {
-      const command = new PutSecretValueCommand({
-        ...idOf(name),
-        ClientRequestToken: versionId,
-        SecretString: text.reveal(),
-        VersionStages: ['AWSPENDING'],
-      });
-      const { VersionStages = [] } = await client.send(command, send);
+      const stored = { ClientRequestToken: versionId, SecretString: text.reveal(), VersionStages: ['AWSPENDING'] };
+      const { VersionStages = [] } = await client.putSecretValue({ ...idOf(name), ...stored }, send);
       return VersionStages;
     },
 
     /** Says which services the client has; `all` takes the tag away. */
     async setServices(name: string, services: readonly string[] | 'all'): Promise<void> {
       await (services === 'all'
-        ? client.send(new UntagResourceCommand({ ...idOf(name), TagKeys: [SERVICES_TAG] }), send)
-        : client.send(new TagResourceCommand({ ...idOf(name), Tags: [servicesTag(services)] }), send));
+        ? client.untagResource({ ...idOf(name), TagKeys: [SERVICES_TAG] }, send)
+        : client.tagResource({ ...idOf(name), Tags: [servicesTag(services)] }, send));
     },
 
     /** Moves a stage away `from` the version that has it, and `to` another one; fails when another operator was faster. */
-    async moveStage(name: string, stage: SecretStage, { from, to }: StageMove): Promise<void> {
-      const command = new UpdateSecretVersionStageCommand({
-        ...idOf(name),
-        VersionStage: stage,
-        ...(from !== undefined && { RemoveFromVersionId: from }),
-        ...(to !== undefined && { MoveToVersionId: to }),
-      });
-      await client.send(command, send);
+    async moveStage(name: string, stage: SecretStage, from: string | undefined, to?: string): Promise<void> {
+      const move = { RemoveFromVersionId: from, MoveToVersionId: to };
+      await client.updateSecretVersionStage({ ...idOf(name), VersionStage: stage, ...move }, send);
     },
 
-    /** Marks the secret for deletion; tells when it will be gone, in epoch milliseconds. */
-    async delete(name: string, RecoveryWindowInDays: number) {
-      const { DeletionDate } = await client.send(
-        new DeleteSecretCommand({ ...idOf(name), RecoveryWindowInDays }),
-        send,
-      );
-      return DeletionDate?.getTime();
+    /** Marks the secret for deletion; tells when it will be gone. */
+    async delete(name: string, RecoveryWindowInDays: number): Promise<Date> {
+      const { DeletionDate } = await client.deleteSecret({ ...idOf(name), RecoveryWindowInDays }, send);
+      return DeletionDate ?? new Date(Date.now() + RecoveryWindowInDays * 24 * 60 * 60_000);
     },
 
     /** The ARN of the client's secret and its resource policy, if it has one; `undefined` when there is no secret. */
     async readPolicy(name: string) {
-      const found = await client.send(new GetResourcePolicyCommand(idOf(name)), send).catch(ifThereIsOne);
+      const found = await client.getResourcePolicy(idOf(name), send).catch(ifThereIsOne);
       return found && { arn: found.ARN ?? '', policy: found.ResourcePolicy };
     },
 
     /** Puts the resource policy, or deletes it. */
     async writePolicy(name: string, policy: string | undefined): Promise<void> {
       await (policy === undefined
-        ? client.send(new DeleteResourcePolicyCommand(idOf(name)), send)
-        : client.send(new PutResourcePolicyCommand({ ...idOf(name), ResourcePolicy: policy }), send));
+        ? client.deleteResourcePolicy(idOf(name), send)
+        : client.putResourcePolicy({ ...idOf(name), ResourcePolicy: policy }, send));
     },
 
     /** Whether the current version names the services of the tag; absent without a tag, `unknown` when it cannot be read. */
-    async isTagRepeated({
-      client: name,
-      servicesTag,
-      deletedAt,
-    }: ClientSecret): Promise<boolean | 'unknown' | undefined> {
-      if (servicesTag === undefined || deletedAt !== undefined) return undefined;
+    async isTagRepeated(secret: ClientSecret): Promise<boolean | 'unknown' | undefined> {
+      if (secret.servicesTag === undefined || secret.deletedAt !== undefined) return undefined;
       try {
-        const command = new GetSecretValueCommand({ ...idOf(name), VersionStage: 'AWSCURRENT' });
-        const secret = parseJsonObject((await client.send(command, send)).SecretString ?? '');
-        if (secret === undefined) return 'unknown';
-        return namedServices(secret)?.toSorted().join(' ') === servicesOf(servicesTag, []).toSorted().join(' ');
+        const current = { ...idOf(secret.client), VersionStage: 'AWSCURRENT' };
+        const members = parseJsonObject((await client.getSecretValue(current, send)).SecretString ?? '');
+        if (members === undefined) return 'unknown';
+        return namedServices(members)?.toSorted().join(' ') === servicesOf(secret.servicesTag, []).toSorted().join(' ');
       } catch (error) {
-        if (!(error instanceof CommandFailure) || error.type === 'aborted') throw error;
+        if (!isRefused(error)) throw error;
         return 'unknown';
       }
     },
@@ -178,25 +138,17 @@ export function openSecrets(shell: Shell, options: AwsOptions) {
 
 /** The secret of a client that must have one. */
 export async function findSecret(secrets: Secrets, client: string): Promise<ClientSecret> {
-  const secret = await secrets.find(client);
-  if (secret !== undefined) return secret;
-  throw await unknownClient(secrets, client, 'client list shows which there are; client put --create makes one.');
+  const advice = 'client list shows which there are; client put --create makes one.';
+  return (await secrets.find(client)) ?? Promise.reject(await unknownClient(secrets, client, advice));
 }
 
 /** The failure of a command for a client without a secret; names those that a person may have meant. */
 export async function unknownClient(secrets: Secrets, client: string, advice: string): Promise<CommandFailure> {
   // Without the right to list, the names are left out.
-  const clients = await secrets.list().catch(() => []);
-  const near = nearestNames(
-    client,
-    clients.map((one) => one.client),
-  );
+  const clients = (await secrets.list().catch(() => [])).map((one) => one.client);
+  const near = nearestNames(client, clients).join(', ');
   const detail = `There is no client "${client}" in this environment`;
-  return new CommandFailure(
-    'secret-missing',
-    detail,
-    near.length === 0 ? advice : `Did you mean ${near.join(', ')}? ${advice}`,
-  );
+  return new CommandFailure('secret-missing', detail, near === '' ? advice : `Did you mean ${near}? ${advice}`);
 }
 
 function ifThereIsOne(error: unknown): undefined {
@@ -225,9 +177,9 @@ function readSecret(entry: SecretListEntry, prefix: string): ClientSecret | unde
 }
 
 /** A client of Secrets Manager whose calls fail in a command's own words. */
-export function openSecretsManager(shell: Shell, options: AwsOptions): SecretsManagerClient {
+export function openSecretsManager(shell: Shell, options: CommandOptions): SecretsManager {
   const region = awsRegion(shell, options);
-  const client = createSecretsManagerClient(awsConfig(shell, options, 'SECRETS_MANAGER'));
+  const client = new SecretsManager(awsConfig(shell, options, 'SECRETS_MANAGER'));
   client.middlewareStack.add(
     (next, { commandName = '' }) =>
       async (args) => {
@@ -235,7 +187,7 @@ export function openSecretsManager(shell: Shell, options: AwsOptions): SecretsMa
         try {
           return await next(args);
         } catch (error) {
-          throw conflict(error, operation) ?? awsFailure(error, { action: `secretsmanager:${operation}`, region });
+          throw conflict(error, operation) ?? awsFailure(error, `secretsmanager:${operation}`, region);
         }
       },
     { step: 'initialize', priority: 'high' },
@@ -250,21 +202,13 @@ function conflict(error: unknown, operation: string): CommandFailure | undefined
   }
   if (error instanceof InvalidRequestException) return secretDeleted();
   const isLost = error instanceof InvalidParameterException && operation === 'UpdateSecretVersionStage';
-  if (isLost || error instanceof ResourceExistsException) {
-    return new CommandFailure(
-      'secret-changed',
-      'Another operator has changed the secret meanwhile',
-      'Look at it with client list, then run the command again.',
-    );
-  }
-  return undefined;
+  if (!isLost && !(error instanceof ResourceExistsException)) return undefined;
+  const detail = 'Another operator has changed the secret meanwhile';
+  return new CommandFailure('secret-changed', detail, 'Look at it with client list, then run the command again.');
 }
 
 /** The failure of a command that finds a secret which is marked for deletion. */
 export function secretDeleted(): CommandFailure {
-  return new CommandFailure(
-    'secret-deleted',
-    'The secret is marked for deletion',
-    'Restore it first: docs/operations.md, "Restore a deleted secret".',
-  );
+  const advice = 'Restore it first: docs/operations.md, "Restore a deleted secret".';
+  return new CommandFailure('secret-deleted', 'The secret is marked for deletion', advice);
 }

@@ -19,30 +19,19 @@ const BOTH_DISABLED = /customer-insights +disabled .*\nmerchant-\S+ +disabled/;
 
 describe('client disable', () => {
   it('stops every service of the environment, can be repeated, and enable starts them again', async ({ world }) => {
-    const told = ended(
-      0,
-      'acme is disabled on customer-insights, merchant-payment-cleansing\n',
-      /\nWithin 60 s no caller is issued a token of acme\..*\n$/,
-    );
+    const effect = /\nWithin 60 s no caller is issued a token of acme\..*\n$/;
+    const told = ended(0, 'acme is disabled on customer-insights, merchant-payment-cleansing\n', effect);
     // It does not need the broker.
     expect(await world.run(DISABLE, { env: { TOKEN_BROKER_URL: '' } })).toEqual(told);
     const policy = await policyOf(world);
     expect(await world.run(DISABLE)).toEqual(told);
     expect(await policyOf(world)).toEqual(policy);
     expect((await world.run(CHECK)).stdout).toMatch(BOTH_DISABLED);
-    for (const service of SERVICES) {
-      const refused = world.caller.token({ client: 'acme', service });
-      await expect(refused).rejects.toMatchObject({ type: 'client-disabled' });
-    }
+    const refused = world.caller.token({ client: 'acme', service: INSIGHTS });
+    await expect(refused).rejects.toMatchObject({ type: 'client-disabled' });
 
-    expect(await world.json(ENABLE)).toEqual({
-      environment: 'local',
-      client: 'acme',
-      services: SERVICES,
-      disabled: false,
-      within_seconds: 60,
-      secret_denied: false,
-    });
+    const enabled = { environment: 'local', client: 'acme', services: SERVICES, disabled: false };
+    expect(await world.json(ENABLE)).toEqual({ ...enabled, within_seconds: 60, secret_denied: false });
     expect(await world.run(CHECK)).toMatchObject({ exitCode: 0 });
     // No policy stays behind where there was none.
     expect(await policyOf(world)).toBeUndefined();
@@ -54,14 +43,9 @@ describe('client disable', () => {
     const ResourcePolicy = JSON.stringify(others);
     await world.secretsManager.send(new PutResourcePolicyCommand({ SecretId, ResourcePolicy }));
     expect(await world.json(DISABLE)).toMatchObject({ disabled: true, secret_denied: true });
-    const denial = {
-      Sid: 'TokenBrokerDisabled',
-      Effect: 'Deny',
-      Principal: '*',
-      Action: 'secretsmanager:GetSecretValue',
-      Resource: '*',
-      Condition: { ArnEquals: { 'aws:PrincipalArn': 'arn:aws:iam::111111111111:role/token-broker-local' } },
-    };
+    const Condition = { ArnEquals: { 'aws:PrincipalArn': 'arn:aws:iam::111111111111:role/token-broker-local' } };
+    const read = { Principal: '*', Action: 'secretsmanager:GetSecretValue', Resource: '*' };
+    const denial = { Sid: 'TokenBrokerDisabled', Effect: 'Deny', ...read, Condition };
     expect(await policyOf(world)).toEqual({ ...others, Statement: [others.Statement, denial] });
     await world.run(ENABLE);
     expect(await policyOf(world)).toEqual({ ...others, Statement: [others.Statement] });
@@ -79,25 +63,15 @@ describe('client disable', () => {
     expect(await world.run(CHECK)).toMatchObject({ exitCode: 0 });
   });
 
-  it('stops a client without a secret in advance with --even-if-missing, and says that there is nothing to deny', async ({
-    world,
-  }) => {
-    const { exitCode, stdout, stderr } = await world.run(`client disable globex ${IN_ADVANCE} --json`);
-    expect(exitCode).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({ client: 'globex', disabled: true, secret_denied: false });
-    expect(stderr).toMatch(/^- denies the secret token-broker\/local\/globex to the role \S+, if there is one$/m);
-    expect(stderr).toMatch(/There is no secret token-broker\/local\/globex to deny/);
-  });
-
-  it('sets the flags of the services that TOKEN_BROKER_SERVICES names, else of those of its settings', async ({
+  it('stops a client without a secret in advance, on the services that TOKEN_BROKER_SERVICES names', async ({
     world,
   }) => {
     const env = { TOKEN_BROKER_SERVICES: 'customer-insights  other' };
+    const { stdout, stderr } = await world.run(`client disable globex ${IN_ADVANCE} --json`, { env });
     const services = ['customer-insights', 'other'];
-    expect(await world.json(DISABLE, { env })).toMatchObject({ services, disabled: true });
-    expect((await world.run(CHECK)).stdout).toMatch(
-      /customer-insights +disabled .*\nmerchant-\S+ +secrets-unavailable/,
-    );
+    expect(JSON.parse(stdout)).toMatchObject({ client: 'globex', services, disabled: true, secret_denied: false });
+    expect(stderr).toMatch(/^- denies the secret token-broker\/local\/globex to the role \S+, if there is one$/m);
+    expect(stderr).toMatch(/There is no secret token-broker\/local\/globex to deny/);
     const inProd = await world.json('client disable acme --even-if-missing --dry-run --environment prod');
     expect(inProd.changes[0]).toContain(`on ${SERVICES.join(', ')}, in the table token-broker-prod`);
   });
@@ -132,24 +106,17 @@ describe('client disable, refused or failed', () => {
   const UNKNOWN = `${DISABLE} --environment unknown`;
 
   it.for([
-    [
-      'the table',
-      `client disable acme ${IN_ADVANCE} --environment dev`,
-      {},
-      /\nacme on merchant-\S+: There is no table token-broker-dev in eu-west-1\n.*table-missing/s,
-    ],
+    ['the table', `client disable acme ${IN_ADVANCE} --environment dev`, {}, /aws-not-found: .* in eu-west-1 /],
     ['services', UNKNOWN, NO_SECRETS.env, /services-unknown: .*\nCheck --environment, or set TOKEN_BROKER_SERVICES/],
     ['names of services', UNKNOWN, { ...NO_SECRETS.env, TOKEN_BROKER_SERVICES: 'a,b' }, /services-wrong/],
   ] as const)('says that there is not: %s', async ([_, command, env, message], { world }) => {
     expect(await world.run(command, { env })).toEqual(ended(1, '', message));
   });
 
-  it('says when DynamoDB cannot be reached, and tries every service', async ({ world }) => {
+  it('says once that DynamoDB cannot be reached, and denies the secret all the same', async ({ world }) => {
     const { exitCode, stdout, stderr } = await world.run(DISABLE, NO_TABLE);
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
     expect(stderr.split('\n').slice(PLAN_LINES)).toEqual([
-      expect.stringMatching(/^acme on customer-insights: .*ECONNREFUSED/),
-      expect.stringMatching(/^acme on merchant-payment-cleansing: /),
       'The flag is not set on every service: there the broker may go on issuing tokens of acme.',
       'The secret is denied to the broker: no environment can use the credential of acme any more.',
       expect.stringMatching(/^error: aws-unavailable: The local broker .* has ended\.$/),
@@ -166,7 +133,7 @@ describe('client disable, refused or failed', () => {
     const { exitCode, stdout, stderr } = await world.run(DISABLE, NO_SECRETS);
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
     expect(stderr.split('\n')).toEqual([
-      expect.stringMatching(/^Whether there is a client "acme" is unknown: .*DescribeSecret.*ECONNREFUSED/),
+      'Whether there is a client "acme" is unknown (aws-unavailable).',
       ...Array(PLAN_LINES).fill(expect.any(String)),
       'The flag is set: within 60 s no environment that can read the table issues a token of acme.',
       'The secret is not denied to the broker: an environment that cannot read the table may go on issuing tokens of acme.',

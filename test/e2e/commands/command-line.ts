@@ -15,7 +15,7 @@ export interface Finished {
 
 /** How a command must end: an expression must be found in what it has written, a text is all of it. */
 export function ended(exitCode: number, stdout: string | RegExp, stderr: string | RegExp = ''): Finished {
-  const like = (text: string | RegExp) => (typeof text === 'string' ? text : expect.stringMatching(text));
+  const like = (told: string | RegExp) => (typeof told === 'string' ? told : expect.stringMatching(told));
   return { exitCode, stdout: like(stdout), stderr: like(stderr) };
 }
 
@@ -114,19 +114,13 @@ export function startCommandLine(args: readonly string[], env: Variables = {}) {
 /** Waits for the end of a started command line. */
 export async function finished(child: ChildProcessWithoutNullStreams): Promise<Finished> {
   const output = { stdout: '', stderr: '' };
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    output.stdout += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    output.stderr += text;
-  });
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (told: string) => {
+      output[name] += told;
+    });
+  }
   const [exitCode] = await once(child, 'close');
   return { exitCode, ...output };
-}
-
-/** The text of stderr without the progress lines, which appear only on a busy machine. */
-export function withoutProgress(stderr: string): string {
-  return stderr.replace(/^(?:Checking|Looking at the versions): .*\n/gm, '');
 }
 
 export const PROGRAM = fileURLToPath(new URL('../../../bin/token-broker.ts', import.meta.url));

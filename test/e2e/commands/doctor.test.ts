@@ -1,11 +1,12 @@
+import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
-import { DeleteSecretCommand, PutSecretValueCommand, TagResourceCommand } from '@aws-sdk/client-secrets-manager';
+import { DeleteSecretCommand, TagResourceCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, onTestFinished } from 'vitest';
 import { listen } from '../../../bin/local/loopback.ts';
 import type { Cause } from '../../../client/commands/step.ts';
 import { createCertificateAuthority } from '../../support/certificates.ts';
-import { startLoopbackServer } from '../../unit/client/loopback-server.ts';
-import { startFront } from './aws-front.ts';
+import { AWS_ANSWERS, problem } from '../../unit/client/broker-answers.ts';
+import { type Answer, answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
 import { ended, runCommandLine } from './command-line.ts';
 import { it, type OperatorWorld, SERVICES, startOperatorWorld } from './operator-world.ts';
 
@@ -29,7 +30,7 @@ const FOUND: Readonly<Record<Cause, () => Promise<Situation>>> = {
   'caller-not-a-role': () => front({ identity: 'arn:aws:iam::111111111111:user/jane' }),
 
   'dns-failed': async () => ({ env: { TOKEN_BROKER_URL: 'https://broker.invalid' }, args: ['--region', 'eu-west-1'] }),
-  'connection-failed': async () => ({ env: { TOKEN_BROKER_URL: await closedPort() } }),
+  'connection-failed': async () => ({ env: { TOKEN_BROKER_URL: 'http://127.0.0.1:9' } }),
   'tls-failed': async () => ({ env: { TOKEN_BROKER_URL: await startUntrustedServer() } }),
   'no-answer': () => front({ unsigned: 'hang' }),
   'not-a-broker': () => front({ unsigned: 'page' }),
@@ -44,10 +45,9 @@ const FOUND: Readonly<Record<Cause, () => Promise<Situation>>> = {
     front({ call: 'aws-forbidden', policy: ['lambda:InvokeFunctionUrl', 'lambda:InvokeFunction'] }),
 
   'services-not-repeated': async () => {
-    const { env } = await withWorld(({ secretsManager }) =>
-      secretsManager.send(new TagResourceCommand({ ...SECRET, Tags: [{ Key: 'services', Value: INSIGHTS }] })),
-    );
-    return { env, args: ['--operator'] };
+    const { shell, secretsManager } = await startOperatorWorld();
+    await secretsManager.send(new TagResourceCommand({ ...SECRET, Tags: [{ Key: 'services', Value: INSIGHTS }] }));
+    return { env: shell, args: ['--operator'] };
   },
   'operators-unreachable': async () => {
     const { shell } = await startOperatorWorld();
@@ -59,27 +59,13 @@ const FOUND: Readonly<Record<Cause, () => Promise<Situation>>> = {
   'token-path-wrong': () => withWorld(answering(404, '{"error":"not_found"}')),
 };
 
-/** Situations in which the failure of the call itself is the cause. */
+/** Situations in which the failure of the call itself is the cause: `token` explains each of them alike. */
 const FAILED = {
   'aws-wrong-scope': async () => ({ env: (await startOperatorWorld()).shell, args: ['--region', 'eu-west-1'] }),
-  'aws-credentials-unavailable': () => front({}, { AWS_ACCESS_KEY_ID: 'AKID EXAMPLE' }),
-  'aws-security-token-invalid': () => withWorld(async () => ({ AWS_ACCESS_KEY_ID: 'AKIDUNKNOWN' })),
-  'aws-signature-mismatch': () => withWorld(async () => ({ AWS_SECRET_ACCESS_KEY: 'not-the-key' })),
-  'aws-throttled': () => front({ call: 'aws-throttled' }),
-  'aws-function-failed': () => front({ call: 'aws-function-failed' }),
-  'aws-refused': () => front({ call: 'aws-refused' }),
   'aws-forbidden': () => front({ call: 'aws-forbidden', policy: 'denied' }),
-  'access-denied': () => withWorld(async ({ stranger }) => stranger),
   'client-disabled': () => withWorld(({ run }) => run('client disable acme --yes')),
   'credential-missing': async () => ({ env: (await startOperatorWorld()).shell, args: ['--client', 'globex'] }),
-  'credential-malformed': () => withWorld((world) => store(world, '{"client_id":"marked-id"}')),
-  'secrets-unavailable': () => front({ call: 'secrets-unavailable', retryAfterSeconds: 1 }),
-  'credential-rejected': () => withWorld(answering(401, '')),
-  'token-endpoint-error': () => withWorld(answering(400, '{"error":"invalid_request"}')),
   'token-response-unusable': () => withWorld(answering(200, '{"a":"marked-value"}')),
-  'token-endpoint-unavailable': () => withWorld(answering(503, '')),
-  'token-endpoint-timeout': () => withWorld(async ({ tokenService }) => tokenService.fault('hang')),
-  internal: () => front({ call: 'internal' }),
 } satisfies Readonly<Record<string, () => Promise<Situation>>>;
 
 describe('doctor names the cause', () => {
@@ -96,43 +82,24 @@ describe('doctor names the cause', () => {
 
 describe('doctor', () => {
   it('shows every step to a person, and that nothing is wrong', async ({ world }) => {
-    const steps = [
-      /ok {6}url {14}127\.0\.0\.1:\d+, signed for us-east-1/,
-      /ok {6}aws-credentials {2}AKIDOPERATOR, lasting ones/,
-      /ok {6}connection {7}A Function URL answers, 403.*/,
-      /ok {6}clock {12}This clock is right/,
-      /\? {7}identity {9}A local broker.*/,
-      /ok {6}call {13}A token was issued, [0-9a-f]{16}, until .*/,
-    ];
-    const all = new RegExp(`^${steps.map(({ source }) => `${source}\n`).join('')}$`);
+    const all =
+      /^ok +url .*\nok +aws-credentials +AKIDOPERATOR, .*\nok +connection .*\nok +clock .*\n\? +identity .*\nok +call +A token was issued, .*\n$/;
     expect(await world.run(DOCTOR)).toEqual(ended(0, all, 'Nothing is wrong.\n'));
   });
 
   it('finds out without a pair whether the broker can be called', async ({ world: { run, tokenService } }) => {
-    expect(await run('doctor')).toMatchObject({
-      exitCode: 0,
-      stdout: expect.stringMatching(/call +The broker takes your signature/),
-    });
+    expect(await run('doctor')).toEqual(ended(0, /call +The broker takes your signature/, /./));
     expect(tokenService.requests).toEqual([]);
   });
 
-  it('tries both documented token paths with --auth-url, also when the call succeeds', async ({ world }) => {
-    const told =
-      /ok +call +A token was issued.*\nok +token-path +\/auth\/v1\/token answers 401, .*set tokenPath to \/auth\/v1\/token\n$/;
-    const result = await world.run(`${DOCTOR} --auth-url ${world.tokenService.authUrl(INSIGHTS)}`);
-    expect(result).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(told) });
-  });
-
   it('looks with --operator at the services of every secret, and says when it may not', async ({ world: { run } }) => {
-    const told = (line: RegExp) => ({ exitCode: 0, stdout: expect.stringMatching(line) });
-    const good = told(/\nok {6}services {9}Every secret names the services of its tag\n$/);
-    expect(await run(`${DOCTOR} --operator`)).toMatchObject(good);
-    const { url } = await startFront({});
-    const refused = await run(`${DOCTOR} --operator`, { env: { AWS_ENDPOINT_URL_SECRETS_MANAGER: url } });
-    expect(refused).toMatchObject(told(/\n\? {7}services {9}You cannot list/));
+    const good = /\nok {6}services {9}Every secret names the services of its tag\n$/;
+    expect(await run(`${DOCTOR} --operator`)).toEqual(ended(0, good, /./));
+    const env = { AWS_ENDPOINT_URL_SECRETS_MANAGER: (await startFront({})).url };
+    expect(await run(`${DOCTOR} --operator`, { env })).toEqual(ended(0, /\n\? {7}services {9}You cannot list/, /./));
   });
 
-  it.for<readonly [roles: NonNullable<Parameters<typeof startFront>[0]['roles']>, line: RegExp]>([
+  it.for<readonly [roles: NonNullable<Front['roles']>, line: RegExp]>([
     [
       { ci: 'allowed', billing: 'implicitDeny', jane: 'allowed' },
       /^\? .*guard is attached, these may: \S+\/ci, \S+\/jane$/,
@@ -140,50 +107,29 @@ describe('doctor', () => {
     [{ billing: 'explicitDeny', 'aws-service-role/x': 'allowed' }, /^ok .*None of the 1 roles of account 111111111111/],
     [{ ci: 'denied', billing: 'implicitDeny' }, /^\? .*nothing of 1 roles \(iam:SimulatePrincipalPolicy\)$/],
     [{}, /^\? .*You cannot list the roles of account 111111111111 \(iam:ListRoles\)$/],
-  ])(
-    'tells an operator of the roles that may invoke the function past its URL: %o',
-    async ([roles, line], { world }) => {
-      const { url, requests } = await startFront({ roles, subscribers: 2 });
-      const { exitCode, stdout } = await world.run('doctor --operator --environment dev', { env: OF_AWS(url) });
-      expect(exitCode).toBe(0);
-      expect(stdout).toMatch(/\nok +operators +Confirmed subscriptions of \S+:token-broker-dev: 2\n/);
-      expect(stdout.trimEnd().split('\n').at(-1)).toMatch(line);
-      for (const { body } of requests.filter(({ body }) => body.includes('PolicySourceArn'))) {
-        expect(Object.fromEntries(new URLSearchParams(body))).toMatchObject({
-          'ActionNames.member.1': 'lambda:InvokeFunction',
-          'ResourceArns.member.2': 'arn:aws:lambda:eu-west-1:111111111111:function:token-broker-dev:live',
-          'ContextEntries.member.1.ContextKeyValues.member.1': 'false',
-        });
-      }
-    },
-  );
-
-  it('says who you are, and what the broker lets you do when no rule covers the call', async ({ world }) => {
-    const identity = 'arn:aws:sts::222222222222:assumed-role/reporting/jane';
-    const { env } = await front({ call: 'access-denied', identity });
-    const { stdout } = await runCommandLine(DOCTOR.split(' '), env);
-    expect(stdout).toMatch(/identity +You are arn:aws:sts::222222222222:assumed-role\/reporting\/jane/);
-    const refused = await world.run(DOCTOR, { env: world.stranger });
-    expect(refused.stdout).toMatch(/call +.*You are arn:aws:iam::111111111111:role\/stranger; no access rule names it/);
+  ])('tells of the roles that may invoke the function past its URL: %o', async ([roles, line], { world }) => {
+    const { url, requests } = await startFront({ roles, subscribers: 2 });
+    const { exitCode, stdout } = await world.run('doctor --operator --environment dev', { env: OF_AWS(url) });
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(/\nok +operators +Confirmed subscriptions of \S+:token-broker-dev: 2\n/);
+    expect(stdout.trimEnd().split('\n').at(-1)).toMatch(line);
+    for (const { body } of requests.filter(({ body: sent }) => sent.includes('PolicySourceArn'))) {
+      expect(Object.fromEntries(new URLSearchParams(body))).toMatchObject({
+        'ActionNames.member.1': 'lambda:InvokeFunction',
+        'ResourceArns.member.2': 'arn:aws:lambda:eu-west-1:111111111111:function:token-broker-dev:live',
+        'ContextEntries.member.1.ContextKeyValues.member.1': 'false',
+      });
+    }
   });
 
-  it('looks at the function that it is told, and says when it is not', async () => {
+  it('looks at the function that it is told, and says what it may not look at', async ({ world }) => {
     const { env } = await front({ call: 'aws-forbidden', policy: [] });
     const arn = 'arn:aws:lambda:us-east-1:111111111111:function:token-broker-other:live';
     // The stand-in knows the policy of another function only.
     const steps = expect.arrayContaining([expect.objectContaining({ step: 'permissions', outcome: 'unknown' })]);
     expect(await diagnose(env, '--function-arn', arn)).toMatchObject({ steps });
-  });
-
-  it('takes what AWS says of the credentials for the cause', async () => {
-    const { env } = await front({ identity: 'ExpiredToken' });
-    expect(await diagnose(env)).toMatchObject({ cause: 'aws-credentials-expired' });
-  });
-
-  it('says that it may not look at the secret itself', async ({ world }) => {
-    const { url } = await startFront({});
-    const env = { AWS_ENDPOINT_URL_SECRETS_MANAGER: url };
-    const { stdout } = await world.run(`doctor --client globex --service ${INSIGHTS}`, { env });
+    const closed = { AWS_ENDPOINT_URL_SECRETS_MANAGER: (await startFront({})).url };
+    const { stdout } = await world.run(`doctor --client globex --service ${INSIGHTS}`, { env: closed });
     expect(stdout).toMatch(/\? +secret +You cannot look at token-broker\/local\/globex yourself/);
   });
 });
@@ -192,40 +138,34 @@ async function diagnose(env: Situation['env'], ...args: readonly string[]) {
   return JSON.parse((await runCommandLine([...DOCTOR.split(' '), ...args, '--json'], env)).stdout);
 }
 
-describe('doctor at a token endpoint that answers 404', () => {
-  async function run(authUrl: (front: string) => string) {
+describe('doctor --auth-url', () => {
+  it('tells which of the documented paths there is, with requests that carry nothing', async () => {
     const { env } = await withWorld(answering(404, ''));
     const { url, requests } = await startFront({});
-    return { ...(await diagnose(env, '--auth-url', authUrl(url))), requests };
-  }
-
-  it('tells which of the documented paths there is, with requests that carry nothing', async () => {
-    const { cause, steps, requests } = await run((url) => `${url}/base/`);
+    const { cause, steps } = await diagnose(env, '--auth-url', `${url}/base/`);
     expect(cause).toBe('token-path-wrong');
-    expect(steps.at(-1)).toEqual({
-      step: 'token-path',
-      outcome: 'ok',
-      detail: '/auth/v1/token answers 404, /oauth/token answers 401: set tokenPath to /oauth/token',
-      tokenPath: '/oauth/token',
-    });
+    const detail = '/auth/v1/token answers 404, /oauth/token answers 401: set tokenPath to /oauth/token';
+    expect(steps.at(-1)).toEqual({ step: 'token-path', outcome: 'ok', detail, tokenPath: '/oauth/token' });
     const empty = { method: 'POST', body: '' };
-    expect(requests).toMatchObject(['/base/auth/v1/token', '/base/oauth/token'].map((url) => ({ url, ...empty })));
+    expect(requests).toMatchObject(
+      ['/base/auth/v1/token', '/base/oauth/token'].map((path) => ({ url: path, ...empty })),
+    );
     for (const { headers } of requests) {
       expect(headers).not.toHaveProperty('authorization');
       expect(JSON.stringify(headers)).not.toMatch(/marked|AKID/i);
     }
+    const { steps: neither } = await diagnose(env, '--auth-url', `${url}/elsewhere`);
+    expect(neither.at(-1)).toMatchObject({ step: 'token-path', outcome: 'unknown' });
   });
 
-  it('does not guess when neither answers', async () => {
-    const { steps } = await run((url) => `${url}/elsewhere`);
-    expect(steps.at(-1)).toMatchObject({ step: 'token-path', outcome: 'unknown' });
-  });
-
-  it('asks no token endpoint unless it is told which', async () => {
-    const { env } = await withWorld(answering(405, ''));
-    const { stdout, stderr } = await runCommandLine(DOCTOR.split(' '), env);
-    expect(stdout).not.toContain('token-path ');
-    expect(stderr).toMatch(/^token-path-wrong: .*--auth-url/);
+  it('tries them also when the call succeeds, and asks no token endpoint unless it is told which', async ({
+    world,
+  }) => {
+    const told =
+      /ok +call +A token was issued.*\nok +token-path +\/auth\/v1\/token answers 401, .*set tokenPath to \/auth/;
+    const result = await world.run(`${DOCTOR} --auth-url ${world.tokenService.authUrl(INSIGHTS)}`);
+    expect(result).toEqual(ended(0, told, /./));
+    expect((await world.run(DOCTOR)).stdout).not.toContain('token-path ');
   });
 });
 
@@ -242,32 +182,18 @@ async function front(...[options, env = {}]: [Parameters<typeof startFront>[0], 
   return { env: { TOKEN_BROKER_URL: url, ...aws, ...env } };
 }
 
-/** The real local broker after an event, which may change the variables of the shell. */
+/** The real local broker after an event. */
 async function withWorld(happen: (world: OperatorWorld) => unknown): Promise<Situation> {
   const world = await startOperatorWorld();
-  const changes = await happen(world);
-  return { env: { ...world.shell, ...(isShell(changes) ? changes : {}) } };
-}
-
-function isShell(value: unknown): value is Record<string, string> {
-  return typeof value === 'object' && value !== null && Object.keys(value).every((name) => name.startsWith('AWS_'));
+  await happen(world);
+  return { env: world.shell };
 }
 
 const SECRET = { SecretId: 'token-broker/local/acme' };
 
-function store({ secretsManager }: OperatorWorld, text: string) {
-  return secretsManager.send(new PutSecretValueCommand({ ...SECRET, SecretString: text }));
-}
-
 function answering(status: number, body: string) {
   return async ({ tokenService }: OperatorWorld) =>
     tokenService.respondWith(INSIGHTS, { status, headers: { 'content-type': 'application/json' }, body });
-}
-
-async function closedPort(): Promise<string> {
-  const server = await startLoopbackServer(() => undefined);
-  await server.close();
-  return server.url;
 }
 
 async function startUntrustedServer(): Promise<string> {
@@ -276,4 +202,92 @@ async function startUntrustedServer(): Promise<string> {
   const port = await listen(server, 0);
   onTestFinished(() => void server.close());
   return `https://localhost:${port}`;
+}
+
+interface Front {
+  /** How an unsigned request is answered. */
+  readonly unsigned?: 'forbidden' | 'unknown-url' | 'page' | 'hang';
+  /** How far the clock of AWS is from this machine's. */
+  readonly clockMs?: number;
+  /** The problem, or the failure of AWS, that every signed call gets. */
+  readonly call?: string;
+  /** An ARN, or the code of an error. */
+  readonly identity?: string;
+  /** What the function's policy allows the account. */
+  readonly policy?: readonly string[] | 'denied';
+  /** The roles of the account by name, with what the simulation says of a direct invocation */
+  readonly roles?: Readonly<Record<string, 'allowed' | 'implicitDeny' | 'explicitDeny' | 'denied'>>;
+  /** How many subscriptions of the topic are confirmed. */
+  readonly subscribers?: number;
+}
+
+/** Plays AWS in front of a broker, the two AWS services that tell more, and a token endpoint at `/base/oauth/token`. */
+async function startFront(front: Front) {
+  const { identity = 'arn:aws:sts::111111111111:assumed-role/billing/run-1', policy = [] } = front;
+  const server = await startLoopbackServer((response, request) => {
+    const { url, method, headers, body } = request;
+    response.setHeader('date', new Date(Date.now() + (front.clockMs ?? 0)).toUTCString());
+    if (body.includes('Action=GetCallerIdentity')) answerIdentity(response, identity);
+    else if (/Action=(ListRoles|SimulatePrincipalPolicy)/.test(body)) answerIam(response, body, front.roles);
+    else if (body.includes('Action=GetTopicAttributes')) answerTopic(response, front.subscribers);
+    else if (url.endsWith('/functions/token-broker-local/policy?Qualifier=live'))
+      answerPolicy(policy)(response, request);
+    else if (url === '/base/oauth/token') answerWith(401, '')(response, request);
+    else if (headers.authorization !== undefined) answerCall(front)(response, request);
+    else if (method === 'POST') answerWith(404, '')(response, request);
+    else UNSIGNED[front.unsigned ?? 'forbidden'](response, request);
+  });
+  onTestFinished(server.close);
+  return server;
+}
+
+const DENIED = { 'x-amzn-errortype': 'AccessDeniedException' };
+
+const UNSIGNED: Readonly<Record<NonNullable<Front['unsigned']>, Answer>> = {
+  forbidden: answerWith(403, { Message: 'Forbidden. For troubleshooting, see …' }, DENIED),
+  'unknown-url': answerWith(403, { Message: null }, DENIED),
+  page: answerWith(404, '<html></html>'),
+  hang: () => undefined,
+};
+
+function answerCall({ call }: Front): Answer {
+  return AWS_ANSWERS.find(({ type }) => type === call)?.answer ?? problem('secrets-unavailable');
+}
+
+function answerPolicy(policy: NonNullable<Front['policy']>): Answer {
+  if (policy === 'denied') return answerWith(403, { Message: 'not authorized to perform lambda:GetPolicy' }, DENIED);
+  const mine = policy.map((Action) => statement(Action, 'arn:aws:iam::111111111111:root'));
+  // What another account may do is of no use to this one.
+  const Statement = [...mine, statement('lambda:InvokeFunctionUrl', 'arn:aws:iam::333333333333:root')];
+  return answerWith(200, { Policy: JSON.stringify({ Version: '2012-10-17', Statement }) });
+}
+
+function statement(Action: string, account: string) {
+  return { Effect: 'Allow', Principal: { AWS: account }, Action, Resource: '*' };
+}
+
+function answerIdentity(response: ServerResponse, identity: string): void {
+  const isArn = identity.startsWith('arn:');
+  const body = isArn ? `<Arn>${identity}</Arn>` : `<Error><Code>${identity}</Code><Message>…</Message></Error>`;
+  response.writeHead(isArn ? 200 : 403, { 'content-type': 'text/xml' }).end(body);
+}
+
+function answerTopic(response: ServerResponse, subscribers: number | undefined): void {
+  const entry = `<entry><key>SubscriptionsConfirmed</key><value>${subscribers}</value></entry>`;
+  response.writeHead(subscribers === undefined ? 403 : 200).end(subscribers === undefined ? '' : entry);
+}
+
+/** One role on each page; a role whose simulation is `denied` may not be asked about. */
+function answerIam(response: ServerResponse, body: string, roles: NonNullable<Front['roles']> = {}): void {
+  const names = Object.keys(roles);
+  const asked = new URLSearchParams(body);
+  const arnOf = (name = '') => `arn:aws:iam::111111111111:role/${name}`;
+  const at = Number(asked.get('Marker') ?? 0);
+  const next = at + 1 < names.length ? `<Marker>${at + 1}</Marker>` : '';
+  const page = `<ListRolesResponse><Arn>${arnOf(names[at])}</Arn>${next}</ListRolesResponse>`;
+  const decision = roles[names.find((name) => arnOf(name) === asked.get('PolicySourceArn')) ?? ''];
+  const isList = asked.get('Action') === 'ListRoles';
+  const isRefused = isList ? names.length === 0 : decision === 'denied';
+  const decisions = ['implicitDeny', decision].map((one) => `<EvalDecision>${one}</EvalDecision>`).join('');
+  response.writeHead(isRefused ? 403 : 200).end(isRefused ? '<Error/>' : isList ? page : decisions);
 }

@@ -8,8 +8,9 @@ import { createTokenBroker } from '../../../client/token-broker.ts';
 import type { DynamoDB } from '../../../functions/aws/dynamodb.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
 import { createTokenFunction } from '../../../functions/token-function.ts';
+import type { LocalCaller } from '../../../lib/settings/local-config.ts';
 import { tableName } from '../../../lib/settings/names.ts';
-import { type Finished, runCommandLine, withoutProgress } from './command-line.ts';
+import { type Finished, runCommandLine } from './command-line.ts';
 
 export const SERVICES = ['customer-insights', 'merchant-payment-cleansing'] as const;
 
@@ -18,9 +19,11 @@ export const OLD = { client_id: 'acme-id', secret: 'marked-old-secret' };
 export const NEW = { client_id: 'acme-id-2', secret: 'marked-new-secret' };
 export const WRONG = { client_id: 'acme-id', secret: 'marked-wrong-secret' };
 
-const OPERATOR = { accessKeyId: 'AKIDOPERATOR', secretAccessKey: 'marked-operator-key' };
-const BILLING = { accessKeyId: 'AKIDBILLING', secretAccessKey: 'marked-billing-key' };
-const STRANGER = { accessKeyId: 'AKIDSTRANGER', secretAccessKey: 'marked-stranger-key' };
+const [OPERATOR, BILLING, STRANGER] = ['operator', 'billing', 'stranger'].map((name) => ({
+  role: `arn:aws:iam::111111111111:role/${name}`,
+  accessKeyId: `AKID${name.toUpperCase()}`,
+  secretAccessKey: `marked-${name}-key`,
+})) as [LocalCaller, LocalCaller, LocalCaller];
 
 /** A test that may ask for a `world`: a whole local broker of its own. */
 export const it = test.extend('world', startOperatorWorld);
@@ -39,7 +42,6 @@ export async function createOperatorWorld() {
   const tokenService = await startTokenService({
     credentials: Object.fromEntries(SERVICES.map((service) => [service, accepted])),
   });
-  const role = (name: string) => `arn:aws:iam::111111111111:role/${name}`;
   const messages: PublishedMessage[] = [];
   const written: string[] = [];
   const failures: unknown[] = [];
@@ -51,27 +53,21 @@ export async function createOperatorWorld() {
     config: {
       services: Object.fromEntries(SERVICES.map((service) => [service, { authUrl: tokenService.authUrl(service) }])),
       accessRules: [
-        { role: role('operator'), clients: 'all', services: 'all', operations: ['token', 'check'] },
-        { role: role('billing'), clients: ['acme'], services: 'all' },
+        { role: OPERATOR.role, clients: 'all', services: 'all', operations: ['token', 'check'] },
+        { role: BILLING.role, clients: ['acme'], services: 'all' },
       ],
-      callers: [
-        { role: role('operator'), ...OPERATOR },
-        { role: role('billing'), ...BILLING },
-        { role: role('stranger'), ...STRANGER },
-      ],
+      callers: [OPERATOR, BILLING, STRANGER],
       credentials: { acme: OLD },
     },
   });
   // Commands take seconds, and an idle connection is closed after five: perhaps in the moment in which it is used again.
   const secretsManager = createSecretsManagerClient({ maxAttempts: 3 });
-
+  const standIns = ['SECRETS_MANAGER', 'DYNAMODB', 'CLOUDWATCH_LOGS'].map((service) => `AWS_ENDPOINT_URL_${service}`);
   const shell = {
     TOKEN_BROKER_URL: broker.url,
     TOKEN_BROKER_CONTROL_URL: broker.controlUrl,
     TOKEN_BROKER_STAND_IN_URL: tokenService.url,
-    AWS_ENDPOINT_URL_SECRETS_MANAGER: process.env.AWS_ENDPOINT_URL_SECRETS_MANAGER ?? '',
-    AWS_ENDPOINT_URL_DYNAMODB: process.env.AWS_ENDPOINT_URL_DYNAMODB ?? '',
-    AWS_ENDPOINT_URL_CLOUDWATCH_LOGS: process.env.AWS_ENDPOINT_URL_CLOUDWATCH_LOGS ?? '',
+    ...Object.fromEntries(standIns.map((name) => [name, process.env[name] ?? ''])),
     AWS_SESSION_TOKEN: '',
     ...keysOf(OPERATOR),
   };
@@ -82,7 +78,7 @@ export async function createOperatorWorld() {
     const result = await runCommandLine(command.split(' '), { ...shell, ...env }, text);
     await broker.eventsSettled();
     if (LEAK.test(result.stdout + result.stderr)) throw new Error('a secret was printed');
-    return { ...result, stderr: withoutProgress(result.stderr) };
+    return result;
   }
 
   return {
@@ -114,8 +110,7 @@ export async function createOperatorWorld() {
         write: () => undefined,
         dynamodb,
       });
-      const callers = [{ role: role('billing'), ...BILLING }];
-      const { url, close } = await startFunctionUrl({ handler, callers, port: 0 });
+      const { url, close } = await startFunctionUrl({ handler, callers: [BILLING], port: 0 });
       onTestFinished(close);
       return createTokenBroker({ url, credentials: BILLING, cache: false, maxAttempts: 1 });
     },
@@ -125,20 +120,15 @@ export async function createOperatorWorld() {
   };
 }
 
-/**
- * Asks for tokens of `acme` without a pause until it is stopped, and tells then what came of it. The first calls have ended
- * when this returns.
- */
+/** Asks for tokens of `acme` without a pause until it is stopped, and tells then what came of it; returns after a first call. */
 export async function keepCalling({ caller }: OperatorWorld) {
   const failures: unknown[] = [];
   const tokens = new Set<string>();
   let isOver = false;
   const call = async () => {
     for (const service of SERVICES) {
-      await caller.token({ client: 'acme', service }).then(
-        ({ accessToken }) => tokens.add(accessToken),
-        (error: unknown) => failures.push(error),
-      );
+      const answer = caller.token({ client: 'acme', service });
+      await answer.then(({ accessToken }) => tokens.add(accessToken)).catch((error) => failures.push(error));
     }
   };
   await call();
@@ -171,7 +161,7 @@ export interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-function keysOf({ accessKeyId, secretAccessKey }: typeof OPERATOR) {
+function keysOf({ accessKeyId, secretAccessKey }: LocalCaller) {
   return { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey };
 }
 

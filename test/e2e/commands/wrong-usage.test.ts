@@ -10,72 +10,50 @@ const DOCTOR = ['doctor', '--client', 'acme', '--service', 'customer-insights'];
 const PUT = ['client', 'put', 'acme'];
 const IN_DEV = ['--environment', 'dev'];
 /** No stand-in at all, as in a shell into which nothing of `npm start` was copied. */
-const NOTHING_SET = {
-  TOKEN_BROKER_URL: '',
-  AWS_ENDPOINT_URL_SECRETS_MANAGER: '',
-  AWS_ENDPOINT_URL_DYNAMODB: '',
-  AWS_ENDPOINT_URL_CLOUDWATCH_LOGS: '',
-};
+const STAND_INS = ['SECRETS_MANAGER', 'DYNAMODB', 'CLOUDWATCH_LOGS'].map((service) => `AWS_ENDPOINT_URL_${service}`);
+const NOTHING_SET = Object.fromEntries(['TOKEN_BROKER_URL', ...STAND_INS].map((name) => [name, '']));
 
 type Wrong = readonly [args: readonly string[], message: RegExp, env?: Readonly<Record<string, string>>];
 
 const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
   'the command line': [
-    [[], /Usage: token-broker/],
     [['client'], /Usage: token-broker client/],
     [['tokens'], /unknown command 'tokens'\n\(Did you mean token\?\)/],
-    [[...IN_DEV, 'doctr'], /'doctr'\n\(Did you mean doctor\?\)/],
     [['client', 'lst'], /unknown command 'lst'\n\(Did you mean client list\?\)/],
     [['rollback', 'acme'], /\(Did you mean client rollback\?\)/],
     [['frobnicate'], /unknown command 'frobnicate'\n\(--help/],
     [['--enviroment', 'dev'], /unknown option '--enviroment'.*Did you mean --environment/s],
     [['--environment', 'a/b', 'token'], /option '--environment <name>' is invalid\. A name has/],
     [['whoami'], /option '--environment <name>' from TOKEN_BROKER_ENVIRONMENT is/, { TOKEN_BROKER_ENVIRONMENT: 'a/b' }],
-    [['completion', 'tcsh'], /Allowed choices are bash, zsh, fish/],
   ],
   token: [
     [['token', '--service', 'customer-insights'], /required option '--client <name>' or argument 'client'/],
-    [['token', '--client', 'acme'], /required option '--service <name>'/],
     [[...TOKEN, '--client', '../acme'], /option '--client <name>' is invalid/],
-    [[...TOKEN, '--min-ttl', '0.5'], /'--min-ttl <seconds>' .*0 to 86400/],
-    [[...TOKEN, '--min-ttl', '172800'], /'--min-ttl <seconds>' .*0 to 86400/],
     [[...TOKEN, '--refused', ACCESS_TOKEN], /--refused .*16 hex digits/],
     [[...TOKEN, 'acme'], /too many arguments/],
     [[...TOKEN, '--url', 'http://broker.example.com'], /must start with https:/],
-    [[...TOKEN, '--region', 'Ireland'], /region looks like eu-west-1/],
     [TOKEN, /Give --url or set TOKEN_BROKER_URL/, NOTHING_SET],
   ],
   'client put': [
     [[...PUT, 'marked-secret'], /too many arguments/],
-    [['client', 'put', '../acme'], /argument 'client' is invalid/],
     [['client', 'put', 'marked-secret x'], /argument 'client' is invalid/],
     [['client', 'put', 'marked-secret\u0007'], /argument 'client' is invalid/],
-    [['client', 'put', 'x'.repeat(64)], /argument 'client' is invalid/],
     [[...PUT, '--services', 'a,,b'], /--services <names>.* is invalid/],
     [[...PUT, '--url', ''], /where is the broker\?/],
     [PUT, /"local" is on this machine.*--environment/, NOTHING_SET],
   ],
   'other commands about clients': [
-    [['client', 'check'], /missing required argument 'client'/],
     [['client', 'check', 'acme', '--stage', 'CURRENT'], /Allowed choices are AWSCURRENT, AWSPENDING/],
-    [['client', 'retry'], /give a client, --service, or both/],
     [['client', 'disable', 'acme', '--yes'], /"local" .*set AWS_ENDPOINT_URL_DYNAMODB/, NOTHING_SET],
-    [
-      ['client', 'disable', 'acme', '--yes'],
-      /"local" .*set AWS_ENDPOINT_URL_SECRETS_MANAGER/,
-      { ...NOTHING_SET, AWS_ENDPOINT_URL_DYNAMODB: 'http://127.0.0.1:9' },
-    ],
-    [['sealing-key', 'rotate'], /"local" is on this machine/, NOTHING_SET],
+    [['client', 'rollback', 'acme', '--yes'], /"local" .*set AWS_ENDPOINT_URL_SECRETS_MANAGER/, NOTHING_SET],
   ],
   health: [
     [['health', '--watch', '--json'], /cannot be used with option/],
-    [['health', '--watch', '--run'], /cannot be used with option/],
     [['health', '--watch', '--every', '0'], /1 to 3600/],
   ],
   doctor: [
     [['doctor', '--client', 'acme'], /give both, or neither/],
     [[...DOCTOR, '--auth-url', 'http://auth.example.com'], /must be an https URL/],
-    [[...DOCTOR, '--auth-url', 'https://me:pw@auth.example.com'], /user name or password/],
   ],
   audit: [
     [['audit', 'acme', '--since', '10'], /Give a number and its unit/],
@@ -85,23 +63,13 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
   ],
   policy: [
     [['policy', 'arn:aws:sts::222222222222:assumed-role/reporting/me', ...IN_DEV], /the role itself, not a session/],
-    [['policy', 'arn:aws:iam::222222222222:user/jane', ...IN_DEV], /a role, not a user/],
-    [['policy', '222222222222', ...IN_DEV], /a role, not a whole account/],
     [['policy', 'arn:aws:iam::222222222222:role/*', ...IN_DEV], /one role/],
-    [['policy', 'reporting', ...IN_DEV], /the ARN of an IAM role/],
     [['policy', REPORTING, '--environment', 'local'], /--environment, one of dev, staging, prod/],
-    [['policy', REPORTING, '--environment', 'toString'], /--environment, one of dev, staging, prod/],
     [['policy', '--deploy', '--operator', ...IN_DEV], /name one of them alone/],
-    [['policy', REPORTING, '--operator', ...IN_DEV], /name one of them alone/],
-    [['policy', '--guard', REPORTING, ...IN_DEV], /name one of them alone/],
     [['policy', REPORTING, '--break-glass', BREAK_GLASS, ...IN_DEV], /--break-glass is an exception to --guard/],
-    [['policy', ...IN_DEV], /missing required argument 'role-arn'/],
     [['policy', '--guard', '--break-glass', 'me', ...IN_DEV], /the ARN of an IAM role/],
   ],
-  config: [
-    [['config', 'nowhere'], /no environment ".*one of dev, staging, prod/],
-    [['config', 'toString'], /no environment ".*one of dev, staging, prod/],
-  ],
+  config: [[['config', 'nowhere'], /no environment ".*one of dev, staging, prod/]],
 };
 
 let server: LoopbackServer;
@@ -115,8 +83,7 @@ const calls = Object.entries(WRONG).flatMap(([about, rows]) =>
 );
 
 it.each(calls)('$about: $args is exit code 2, repeats no value, and sends nothing', async ({ args, message, env }) => {
-  const names = ['SECRETS_MANAGER', 'DYNAMODB', 'CLOUDWATCH_LOGS'].map((service) => `AWS_ENDPOINT_URL_${service}`);
-  const standIns = Object.fromEntries(['TOKEN_BROKER_URL', ...names].map((name) => [name, server.url]));
+  const standIns = Object.fromEntries(Object.keys(NOTHING_SET).map((name) => [name, server.url]));
   const { exitCode, stdout, stderr } = await runCommandLine(args, { ...standIns, ...env });
   expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: '' });
   expect(stderr).toMatch(message);

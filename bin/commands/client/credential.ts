@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { buffer } from 'node:stream/consumers';
 import { aborted, CommandFailure } from '../../../client/commands/failure.ts';
 import { talk } from '../../../client/commands/output.ts';
@@ -6,7 +7,6 @@ import { parseCredential } from '../../../functions/broker/credential/credential
 import { duplicateMember, isRecord, parseJsonObject } from '../../../functions/broker/json.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
-import type { Environment } from '../../../lib/settings/environment.ts';
 import { namedServices } from '../shared/client-secret.ts';
 import { settingsOf } from '../shared/environment.ts';
 import { ask } from './confirm.ts';
@@ -14,13 +14,6 @@ import { ask } from './confirm.ts';
 /** The text of a new secret: asked for at a terminal, where only the secret is hidden, else as JSON from standard input. */
 export async function readCredential(shell: Shell): Promise<Redacted> {
   if (!shell.stdin.isTTY) return readInput(shell);
-  if (!shell.stderr.isTTY) {
-    throw new CommandFailure(
-      'no-credential',
-      'There is a keyboard but no screen to ask on: stderr is not a terminal',
-      'Do not redirect stderr, or pipe the credential in as JSON.',
-    );
-  }
   talk(shell, 'The secret is not shown while you type it.');
   const [client_id, secret] = await ask(shell, [{ text: 'client_id: ' }, { text: 'secret: ', isHidden: true }]);
   return new Redacted(JSON.stringify({ client_id, secret }));
@@ -34,29 +27,14 @@ async function readInput(shell: Shell): Promise<Redacted> {
   if (bytes.length > MAX_SECRET_BYTES) {
     throw unusable(`it is longer than ${MAX_SECRET_BYTES} bytes, which is all that a secret can hold`);
   }
-  const text = decode(bytes);
-  if (text.trim() === '') {
-    throw new CommandFailure('no-credential', 'Nothing came from standard input', CREDENTIAL_ADVICE);
-  }
-  return new Redacted(text);
+  if (!isUtf8(bytes)) throw unusable('it is not UTF-8');
+  const text = new TextDecoder().decode(bytes);
+  if (text.trim() !== '') return new Redacted(text);
+  throw new CommandFailure('no-credential', 'Nothing came from standard input', CREDENTIAL_ADVICE);
 }
 
 /** Secrets Manager's limit. */
 const MAX_SECRET_BYTES = 65_536;
-
-function decode(bytes: Buffer): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    throw unusable('it is not UTF-8');
-  }
-}
-
-/** A secret's text that is ready to be stored, and the services that it is for. */
-export interface Prepared {
-  readonly text: Redacted;
-  readonly services: readonly string[] | 'all';
-}
 
 /**
  * Writes into the text which services the credential is for: those that are `said`, else those that it names itself; `all`
@@ -66,7 +44,7 @@ export function prepareCredential(
   text: Redacted,
   said: readonly string[] | 'all' | undefined,
   { environment, configured }: { readonly environment: string; readonly configured: readonly string[] },
-): Prepared {
+): { readonly text: Redacted; readonly services: readonly string[] | 'all' } {
   const secret = parseJsonObject(text.reveal());
   // What is written anew keeps the last of two members, and the broker would see no second one.
   if (secret !== undefined && duplicateMember(text.reveal()) !== undefined) {
@@ -75,12 +53,11 @@ export function prepareCredential(
   const named = secret && namedServices(secret);
   const services = said ?? named ?? 'all';
   const allowed = said ?? configured;
-  const isOther = (name: string) => allowed === 'all' || !allowed.includes(name);
-  if (named?.length === 0 || named?.some(isOther)) {
+  if (named?.length === 0 || named?.some((name) => allowed === 'all' || !allowed.includes(name))) {
     throw unusable('its member services names none, or others than the client is to have (--services)');
   }
   const prepared = services === 'all' || secret === undefined ? text : withServices(secret, services);
-  checkCredential(prepared, services === 'all' ? configured : services, settingsOf(environment));
+  for (const service of services === 'all' ? configured : services) checkCredential(prepared, service, environment);
   return { text: prepared, services };
 }
 
@@ -93,16 +70,14 @@ function withServices(secret: Readonly<Record<string, unknown>>, names: readonly
   return new Redacted(JSON.stringify({ ...secret, services: kept }));
 }
 
-function checkCredential(text: Redacted, services: readonly string[], settings: Environment | undefined): void {
-  for (const service of services) {
-    // Of a service whose settings are not at hand, what one of the encodings can carry may be right.
-    const encoding = settings?.services[service]?.basicEncoding ?? 'form';
-    try {
-      parseCredential(text, service, encoding);
-    } catch (error) {
-      if (!(error instanceof Problem)) throw error;
-      throw unusable(error.detail.replace(/^.*cannot be used: /, '').replace(/\.$/, ''));
-    }
+function checkCredential(text: Redacted, service: string, environment: string): void {
+  // Of a service whose settings are not at hand, what one of the encodings can carry may be right.
+  const encoding = settingsOf(environment)?.services[service]?.basicEncoding ?? 'form';
+  try {
+    parseCredential(text, service, encoding);
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    throw unusable(error.detail.replace(/^.*cannot be used: /, '').replace(/\.$/, ''));
   }
 }
 

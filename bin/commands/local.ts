@@ -1,0 +1,109 @@
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { aborted, CommandFailure, explainFailure } from '../../client/commands/failure.ts';
+import { parseName } from '../../client/commands/options.ts';
+import { printLine, talk } from '../../client/commands/output.ts';
+import type { Shell } from '../../client/commands/shell.ts';
+import { causeWord } from '../../functions/aws/calls.ts';
+import { readPort } from '../local/config.ts';
+import { exportLine, type ShellFile, shellFile, UNSET_LINE, UNSET_OTHERS } from '../local/shell.ts';
+import { INCIDENT_PATH, INCIDENTS } from '../local/token-service/incidents.ts';
+import { checkService, isLocal } from './shared/environment.ts';
+
+/** `env`: the variables with which a terminal asks the broker of `npm start` as one of its callers. */
+export function addEnvCommand(program: Command, shell: Shell): void {
+  program
+    .command('env')
+    .description('Print what sets the variables of a caller of the local broker, for eval; without a name the names.')
+    .argument('[caller]', 'operator, or the role name of a caller')
+    .option('--unset', 'print what takes the variables away')
+    .action(async (name: string | undefined, { unset }: { readonly unset?: boolean }, command: Command) => {
+      if (unset) return printLine(shell, UNSET_LINE);
+      await explainFailure(shell, command.optsWithGlobals(), async () => {
+        const { callers } = readShellFile(portOf(shell, command));
+        const names = Object.keys(callers);
+        if (name === undefined) {
+          for (const one of names) printLine(shell, one);
+          return;
+        }
+        const variables = Object.hasOwn(callers, name) ? callers[name] : undefined;
+        if (variables === undefined) {
+          return command.error(`error: the local broker has no such caller: it has ${names.join(', ')}`);
+        }
+        printLine(shell, `${UNSET_OTHERS}; ${exportLine(variables)}`);
+      });
+    });
+}
+
+function portOf({ env }: Shell, command: Command): number {
+  try {
+    return readPort(env.PORT);
+  } catch {
+    return command.error('error: PORT is not the port of a local broker');
+  }
+}
+
+/** What the broker of a port has left for this user; it may have been ended too hard to take it away. */
+function readShellFile(port: number): ShellFile {
+  try {
+    const left: ShellFile = JSON.parse(readFileSync(shellFile(port), 'utf8'));
+    process.kill(left.pid, 0);
+    return left;
+  } catch {
+    throw new CommandFailure(
+      'broker-not-running',
+      `No local broker of this folder runs on port ${port}`,
+      'Start it with npm start; when it listens elsewhere, set PORT to its port.',
+    );
+  }
+}
+
+/** `service`: plays an incident of a service on this machine. */
+export function addServiceCommand(program: Command, shell: Shell): void {
+  const command = program
+    .command('service')
+    .description('Let a service of npm start fail, to rehearse an incident, or work again.')
+    .argument('<service>', 'which one', parseName);
+  for (const [mode, { says }] of Object.entries(INCIDENTS)) command.option(`--${mode}`, says);
+  command.action(async (service: string, chosen: Readonly<Record<string, boolean>>) => {
+    const options: { readonly environment: string } = command.optsWithGlobals();
+    const modes = Object.entries(INCIDENTS).filter(([mode]) => chosen[mode]);
+    const [mode] = modes;
+    const flags = Object.keys(INCIDENTS).map((each) => `--${each}`);
+    if (mode === undefined || modes.length > 1)
+      return command.error(`error: say what it does: one of ${flags.join(', ')}`);
+    if (!isLocal(options.environment)) {
+      return command.error(
+        `error: only a service of npm start does what it is told, not one of "${options.environment}"`,
+      );
+    }
+    checkService(shell, service, options.environment, command);
+    const [name, { says }] = mode;
+    await explainFailure(shell, options, async () => {
+      await orderLocalBroker(shell, 'TOKEN_BROKER_STAND_IN_URL', `/${service}/${INCIDENT_PATH}${name}`);
+      talk(shell, `${service}: ${says}`);
+    });
+  });
+}
+
+/** Where the broker of `npm start` takes unsigned orders. */
+type Place = 'TOKEN_BROKER_CONTROL_URL' | 'TOKEN_BROKER_STAND_IN_URL';
+
+/** Sends an order to the local broker of this terminal's variables: elsewhere schedule and services belong to others. */
+export async function orderLocalBroker({ env, signal }: Shell, place: Place, path: string): Promise<void> {
+  const text = env[place] ?? '';
+  const url = URL.canParse(text) ? new URL(path, text) : undefined;
+  if (url?.protocol !== 'http:' || !/^(127\.0\.0\.1|\[::1\]|localhost)$/.test(url.hostname)) {
+    throw new CommandFailure('control-unknown', `${place} is not the one of a local broker`, ADVICE);
+  }
+  const { status } = await fetch(url, { method: 'POST', redirect: 'manual', signal }).catch((error) => {
+    if (signal.aborted) throw aborted();
+    const word = causeWord(error.cause ?? error);
+    throw new CommandFailure('control-unreachable', `The local broker did not answer (${word})`, ADVICE);
+  });
+  if (status === 200 || status === 204) return;
+  throw new CommandFailure('control-failed', `The local broker answered ${status}`, ADVICE);
+}
+
+const ADVICE =
+  'npm start runs a local broker and prints what to set; in AWS the schedule runs by itself, and health without --run checks now.';

@@ -1,0 +1,151 @@
+import { CreateSecretCommand, PutSecretValueCommand, TagResourceCommand } from '@aws-sdk/client-secrets-manager';
+import { describe, expect } from 'vitest';
+import { startLoopbackServer } from '../../unit/client/loopback-server.ts';
+import { ended } from './command-line.ts';
+import { it, NEW, OLD, type OperatorWorld, SERVICES, WRONG } from './operator-world.ts';
+
+const [INSIGHTS, CLEANSING] = SERVICES;
+const CHECK = 'client check acme';
+const ACCEPTED = /^SERVICE +FINDING .*\ncustomer-insights +accepted .* request .*\nmerchant-.* accepted .*\n$/;
+const LATCHED = /customer-insights +rejected .* latch .*\nmerchant-payment-cleansing +rejected/;
+
+type Row = readonly [what: string, command: string, exitCode: number, stdout: RegExp | string, stderr?: RegExp];
+
+describe('client check', () => {
+  it.for<Row>([
+    ['shows a finding for each service of the client', CHECK, 0, ACCEPTED],
+    ['tells which version is missing', `${CHECK} --stage AWSPREVIOUS`, 1, /secret-missing/, /has no version with this/],
+    ['tells that no rule covers it', `${CHECK} --service x`, 1, /access-denied/, /Compare both names with what whoami/],
+    ['says only once what stops it', `${CHECK} --region eu-west-1`, 1, '', /^error: aws-wrong-scope: .*\n.*\n$/],
+  ])('%s', async ([_, command, exitCode, stdout, stderr], { world }) => {
+    expect(await world.run(command)).toEqual(ended(exitCode, stdout, stderr));
+  });
+
+  it('answers --json as the broker does, about one service without Secrets Manager', async ({ world }) => {
+    const about = { client: 'acme', service: INSIGHTS, stage: 'AWSCURRENT' };
+    const [version, time] = [expect.any(String), expect.stringMatching(/Z$/)];
+    const proof = { finding: 'accepted', version, checked_at: time, proven_by: 'request', expires_at: time };
+    const env = { AWS_ENDPOINT_URL_SECRETS_MANAGER: '' };
+    expect(await world.json(`${CHECK} --service ${INSIGHTS}`, { env })).toEqual({
+      ...{ environment: 'local', client: 'acme', stage: 'AWSCURRENT' },
+      checks: [{ ...about, ...proof }],
+    });
+  });
+
+  it('ends with 1 and says what to do, once, when a credential is rejected', async ({ world }) => {
+    await world.run('client put acme', { input: WRONG });
+    const advice = /^customer-insights, merchant-\S+: Store the right credential with client put acme.*\n$/;
+    expect(await world.run(`${CHECK} --stage AWSPENDING`)).toEqual(ended(1, LATCHED, advice));
+  });
+});
+
+describe('client retry', () => {
+  it('lets a version be sent again that a service has rejected by mistake', async ({ world }) => {
+    world.tokenService.respondWith(INSIGHTS, { status: 401 });
+    expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +rejected/);
+    world.tokenService.respondWith(INSIGHTS, undefined);
+    expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +rejected .* latch/);
+
+    const cleared = /acme +customer-insights +[0-9a-f]{8} +- +-\nacme +merchant-payment-cleansing +- +- +-\n$/;
+    const warning = /up to three times: .* may lock the account/;
+    const { stdout, stderr } = await world.run(`client retry acme --yes --service ${CLEANSING} --json`);
+    const none = { client: 'acme', service: CLEANSING, versions: [], holds: [], pause: false };
+    expect(JSON.parse(stdout)).toMatchObject({ client: 'acme', cleared: [none] });
+    expect(stderr).toMatch(/\nNo version was latched or held, and no pair was paused\.\n$/);
+    expect(await world.run('client retry acme --yes')).toEqual(ended(0, cleared, warning));
+    expect(await world.run(CHECK)).toEqual(ended(0, /accepted/));
+  });
+
+  it('lets every client of a service be sent again after an outage, and tells what it cleared', async ({ world }) => {
+    const clients = { globex: INSIGHTS, hooli: CLEANSING };
+    for (const [client, services] of Object.entries(clients)) {
+      const Tags = [{ Key: 'services', Value: services }];
+      const secret = { Name: `token-broker/local/${client}`, SecretString: JSON.stringify(OLD), Tags };
+      await world.secretsManager.send(new CreateSecretCommand(secret));
+    }
+    world.tokenService.respondWith(INSIGHTS, { status: 503, headers: { 'retry-after': '300' } });
+    for (const client of ['acme', 'globex']) await world.run(`client check ${client} --service ${INSIGHTS}`);
+    world.tokenService.respondWith(INSIGHTS, undefined);
+    expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +unreachable/);
+
+    const cleared = ['acme', 'globex'].map((client) => `${client} +customer-insights +- +- +ended\n`).join('');
+    const told = ended(0, new RegExp(`^CLIENT .*\n${cleared}$`), /may be sent again/);
+    expect(await world.run(`client retry --service ${INSIGHTS} --yes`)).toEqual(told);
+    expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +accepted/);
+  });
+});
+
+it('goes on after a problem of one service; a credential in an output fails the test', async ({ world }) => {
+  const body = (detail: string) =>
+    JSON.stringify({ type: 'internal', title: 'x', status: 500, detail, retryable: false });
+  let detail = 'What happened.';
+  const headers = { 'content-type': 'application/problem+json' };
+  const broker = await startLoopbackServer((response) => response.writeHead(500, headers).end(body(detail)));
+  const { checks } = await world.json(`${CHECK} --url ${broker.url}`);
+  expect(checks).toMatchObject(SERVICES.map((service) => ({ service, problem: { type: 'internal' } })));
+  detail = OLD.secret;
+  await expect(world.run(`${CHECK} --url ${broker.url}`)).rejects.toThrow('a secret was printed');
+  await broker.close();
+});
+
+it('a client whose tag names no service is not taken for one that every service accepts', async ({ world }) => {
+  await storePending(world, WRONG);
+  const Tags = [{ Key: 'services', Value: ' ' }];
+  await world.secretsManager.send(new TagResourceCommand({ SecretId: 'token-broker/local/acme', Tags }));
+  for (const command of [CHECK, 'client promote acme', 'client put acme']) {
+    const refused = { exitCode: 1, stderr: expect.stringMatching(/error: services-missing: /) };
+    expect(await world.run(command, { input: WRONG }), command).toMatchObject(refused);
+  }
+});
+
+const NOWHERE = { env: { TOKEN_BROKER_URL: '' } };
+
+async function storePending({ secretsManager }: OperatorWorld, credential: object) {
+  const stored = { SecretString: JSON.stringify(credential), VersionStages: ['AWSPENDING'] };
+  const command = new PutSecretValueCommand({ SecretId: 'token-broker/local/acme', ...stored });
+  return (await secretsManager.send(command)).VersionId;
+}
+
+async function stages(world: OperatorWorld) {
+  const { clients } = await world.json('client list');
+  const versions: { version: string; stages: string[] }[] = clients[0].versions;
+  return Object.fromEntries(versions.flatMap(({ version, stages }) => stages.map((stage) => [stage, version])));
+}
+
+describe('client promote', () => {
+  it('makes the pending version current when every service accepts it', async ({ world }) => {
+    const pending = await storePending(world, NEW);
+    const told = new RegExp(`acme: version ${pending} is AWSCURRENT`);
+    expect(await world.run('client promote acme')).toEqual(ended(0, told, /./));
+    expect(await stages(world)).toEqual({ AWSCURRENT: pending, AWSPREVIOUS: expect.any(String) });
+  });
+
+  it('leaves it pending when it is rejected', async ({ world }) => {
+    const pending = await storePending(world, WRONG);
+    const { exitCode, stdout, stderr } = await world.run('client promote acme --json');
+    expect(exitCode).toBe(1);
+    expect(JSON.parse(stdout)).toMatchObject({ version: pending, stage: 'AWSPENDING', checks: [{}, {}] });
+    expect(stderr).toMatch(/stays pending/);
+    expect(await stages(world)).toMatchObject({ AWSPENDING: pending });
+  });
+});
+
+it('client promote --force and client rollback move stages without the broker, and back', async ({ world }) => {
+  await storePending(world, WRONG);
+  expect(await world.run('client promote acme --force --yes', NOWHERE)).toMatchObject({ exitCode: 0 });
+  const { AWSCURRENT, AWSPREVIOUS } = await stages(world);
+
+  const back = ended(0, /is AWSCURRENT/, /rollback once more undoes this/);
+  expect(await world.run('client rollback acme --yes', NOWHERE)).toEqual(back);
+  expect(await stages(world)).toEqual({ AWSCURRENT: AWSPREVIOUS, AWSPREVIOUS: AWSCURRENT });
+  await world.run('client rollback acme --yes', NOWHERE);
+  expect(await stages(world)).toEqual({ AWSCURRENT, AWSPREVIOUS });
+});
+
+it.for([
+  ['client promote acme', /^error: version-missing: No version of acme waits to be promoted/],
+  ['client rollback acme --yes', /version-missing: No version of acme came before the current one/],
+] as const)('%s tells when there is no such version', async ([command, message], { world }) => {
+  expect(await world.run(command)).toEqual(ended(1, '', message));
+  expect(await world.json(command)).toMatchObject({ type: 'version-missing' });
+});

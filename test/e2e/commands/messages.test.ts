@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import { awsFailure } from '../../../bin/commands/shared/ask-aws.ts';
+import { adviceFor } from '../../../client/commands/failure.ts';
+import { tableText } from '../../../client/commands/output.ts';
+import { FINDING_ADVICE, PROBLEM_ADVICE } from '../../../functions/contract.ts';
+import { runCommandLine } from './command-line.ts';
+
+describe('the advice on a problem', () => {
+  const advise = (type: string) => adviceFor({ type, advice: undefined }, { environment: 'prod', client: 'acme' });
+
+  it('is for each a sentence of its own that a terminal can show, with every name in its place', () => {
+    for (const advice of [PROBLEM_ADVICE, FINDING_ADVICE]) {
+      expect(new Set(Object.values(advice)).size).toBe(Object.keys(advice).length);
+    }
+    for (const type of Object.keys(PROBLEM_ADVICE)) expect(advise(type), type).toMatch(/^[A-Z][^`<>]*\.$/);
+    expect(advise('credential-rejected')).toContain('token-broker/prod/acme');
+  });
+
+  it.each(['something-new', 'toString'])('has an answer for "%s", which it does not know', (type) => {
+    expect(advise(type)).toMatch(/does not know/);
+  });
+});
+
+describe('a failure of AWS', () => {
+  const ASKED = ['secretsmanager:ListSecrets', 'eu-west-1'] as const;
+
+  it.each([
+    ['AccessDeniedException', 'aws-access-denied'],
+    ['ExpiredTokenException', 'aws-credentials-expired'],
+    ['InvalidSignatureException', 'aws-credentials-invalid'],
+    ['CredentialsProviderError', 'aws-credentials-missing'],
+    ['RequestLimitExceeded', 'aws-throttled'],
+    ['ResourceNotFoundException', 'aws-not-found'],
+    ['KMSAccessDeniedException', 'aws-key-unusable'],
+    ['TimeoutError', 'aws-unavailable'],
+    ['AbortError', 'aborted'],
+  ])('%s is "%s"', (name, type) => {
+    const failure = awsFailure(Object.assign(new Error('marked: what AWS wrote'), { name }), ...ASKED);
+    expect(failure.type).toBe(type);
+    expect(failure.advice).not.toBe('');
+    expect(JSON.stringify([failure.message, failure.detail, failure.advice])).not.toContain('marked');
+  });
+
+  it('names the service, the operation and the region that were asked, or that there is no region', () => {
+    const { detail } = awsFailure(Object.assign(new Error(), { code: 'ECONNREFUSED' }), ...ASKED);
+    expect(detail).toBe('AWS gave no usable answer: secretsmanager:ListSecrets in eu-west-1 (ECONNREFUSED)');
+    expect(awsFailure(new Error('Region is missing'), ASKED[0], undefined).type).toBe('aws-region-missing');
+  });
+});
+
+it('a table has columns as wide as they must be, and no cell of it steers the terminal', () => {
+  expect(tableText(['A', 'LONG'], [['one', 'b'], ['c\u001b[2J\n']])).toBe('A       LONG\none     b\nc�[2J�\n');
+});
+
+it('the command line offers every command and option that an advice names', async () => {
+  const texts = [...Object.values(FINDING_ADVICE), ...Object.values(PROBLEM_ADVICE)];
+  const commands = new Set(texts.flatMap((text) => text.match(/(?<=`)(?:client|doctor|whoami)\b[^`]*/g) ?? []));
+  expect(commands.size).toBeGreaterThanOrEqual(5);
+  for (const command of commands) {
+    const words = command.split(' ');
+    const verbs = words.slice(0, words[0] === 'client' ? 2 : 1);
+    const { exitCode, stdout } = await runCommandLine([...verbs, '--help']);
+    expect(exitCode).toBe(0);
+    expect(stdout).toMatch(new RegExp(`^Usage: token-broker ${verbs.join(' ')} `));
+    for (const word of words.filter((arg) => arg.startsWith('--'))) expect(stdout).toContain(`  ${word} `);
+  }
+});

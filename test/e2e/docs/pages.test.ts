@@ -1,0 +1,182 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { runInNewContext } from 'node:vm';
+import { describe, expect, it } from 'vitest';
+import { costOf } from '../../../bench/fleet/cost.ts';
+import { newTally } from '../../../bench/fleet/tally.ts';
+import { exampleConfig } from '../../../bin/local/config.ts';
+import { PROBLEM_ADVICE, PROBLEMS, type ProblemType } from '../../../functions/contract.ts';
+import { environments } from '../../../lib/environments.ts';
+import { MAX_CALLER_ACCOUNTS } from '../../../lib/settings/access-rules.ts';
+import { parseEnvironment } from '../../../lib/settings/environment.ts';
+import { resourcesOf, synthesise } from '../../stack/synthesise.ts';
+import { alarmsOf } from '../../support/cloudwatch/template-alarms.ts';
+import { startLocalBroker } from '../../support/local-broker.ts';
+import { readContract, responseOf } from '../../support/openapi.ts';
+import { blocks, commands, README, table } from '../../support/readme.ts';
+import { exampleForm } from '../../unit/settings/example-form.ts';
+
+const ROOT = new URL('../../../', import.meta.url);
+const readPage = (name: string) => readFileSync(new URL(name, ROOT), 'utf8');
+const filesIn = (folder: string) => readdirSync(new URL(folder, ROOT));
+const PAGES = ['README.md', ...filesIn('docs').flatMap((file) => (file.endsWith('.md') ? `docs/${file}` : []))];
+const linksIn = (text: string) => [...text.matchAll(/\]\(([^)#]+)/g)].map(([, link = '']) => link);
+
+describe.each(PAGES)('%s', (name) => {
+  it('links only to files that exist, and names only scripts that exist', () => {
+    for (const link of linksIn(readPage(name)).filter((one) => !one.startsWith('https:'))) {
+      expect(existsSync(new URL(link, new URL(name, ROOT))), link).toBe(true);
+    }
+    const { scripts }: { readonly scripts: object } = JSON.parse(readPage('package.json'));
+    const named = [...readPage(name).matchAll(/npm run (?:--silent )?([\w:-]+)/g)].map(([, script = '']) => script);
+    expect(Object.keys(scripts)).toEqual(expect.arrayContaining(named));
+  });
+});
+
+describe('README.md', () => {
+  it('has the two commands at its top', () => {
+    expect(commands().slice(0, 2)).toEqual(['npm ci && npm start', 'npm ci && npm test']);
+    expect(README.indexOf('```sh')).toBeLessThan(400);
+    expect(README.split('\n').length).toBeLessThanOrEqual(151);
+  });
+
+  it('names the local callers with their keys', () => {
+    expect(table('role').map((cells) => cells.slice(0, 3))).toEqual(
+      exampleConfig(String).callers.map(({ role, accessKeyId, secretAccessKey }) => {
+        return [role.replace(/.*\//, ''), accessKeyId, secretAccessKey];
+      }),
+    );
+  });
+
+  it('shows settings that are right', () => {
+    const settings = JSON.parse(JSON.stringify(runInNewContext(`({ ${blocks('ts').join('')} })`)));
+    expect(Object.keys(settings)).toEqual(['accessRules', 'services']);
+    expect(() => parseEnvironment('dev', { ...exampleForm(), ...settings })).not.toThrow();
+  });
+});
+
+describe('the page about development', () => {
+  const DEVELOPMENT = readPage('docs/development.md');
+
+  it('lays out every folder, and nothing that is not there', () => {
+    const [tree = ''] = blocks('text', DEVELOPMENT);
+    let folder = '';
+    const paths = tree.split('\n').flatMap((line) => {
+      const [, indent = '', path] = /^( *)(\S+)/.exec(line) ?? [];
+      if (path === undefined) return [];
+      if (indent === '') folder = path;
+      return indent === '' ? path : folder + path;
+    });
+    const built = ['node_modules', 'cdk.out', 'coverage'];
+    const folders = readdirSync(ROOT, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.') && !built.includes(entry.name))
+      .map(({ name }) => `${name}/`);
+    for (const path of paths) expect(existsSync(new URL(path, ROOT)), path).toBe(true);
+    expect(paths).toEqual(expect.arrayContaining(folders));
+  });
+
+  it('shows a configuration that a local broker starts with', async () => {
+    const [config = ''] = blocks('json', DEVELOPMENT);
+    const broker = await startLocalBroker({ config });
+    expect(await broker.end()).toMatchObject({ exitCode: 0, stderr: '' });
+  });
+});
+
+describe('the page for callers', () => {
+  const CALLERS = readPage('docs/callers.md');
+
+  it('shows how to run every example but that of the client', () => {
+    const examples = filesIn('docs/examples').filter((file) => file !== 'with-client.ts');
+    const shown = commands(CALLERS).filter((command) => command.includes('docs/examples/'));
+    expect(shown.map((command) => command.replace(/^\S+ docs\/examples\//, '')).toSorted()).toEqual(
+      examples.map((file) => `${file} acme customer-insights`),
+    );
+  });
+
+  it('says of every problem what the contract says of it', () => {
+    const types = Object.keys(PROBLEMS) as readonly ProblemType[];
+    expect(table('type', CALLERS)).toEqual(
+      types.map((type) => [type, `${PROBLEMS[type].status}`, PROBLEMS[type].title, PROBLEM_ADVICE[type]]),
+    );
+  });
+
+  it('explains every answer of AWS that the contract shows, each in one row', () => {
+    const contract = readContract();
+    const shown = [403, 413, 429].flatMap((status) => {
+      const examples = responseOf(contract, '/token', status)?.response.content?.['application/json']?.examples ?? {};
+      return Object.values(examples).map(({ value }): [number, string] => [status, JSON.stringify(value)]);
+    });
+    const rows = table('status', CALLERS).filter(([status]) => status !== '5xx');
+    const rowsOf = ([status, text]: [number, string]) =>
+      rows.filter(([of, says = '']) => of === `${status}` && says.split('`, `').some((words) => text.includes(words)));
+    expect(shown.length).toBeGreaterThan(5);
+    expect(shown.map(rowsOf)).toEqual(shown.map(() => [expect.any(Array)]));
+    expect(new Set(shown.flatMap(rowsOf))).toEqual(new Set(rows));
+  });
+});
+
+describe('the page about alarms', () => {
+  const OPERATIONS = readPage('docs/operations.md');
+  const SECTION = OPERATIONS.split(/^## /m).find((section) => section.startsWith('Alarms\n')) ?? '';
+
+  it('says of every alarm what the alarm says itself, and knows no other', () => {
+    const rows = [...SECTION.matchAll(/^\| `([a-z0-9-]+)` +\| (.*?) +\| (.*?) +\|$/gm)];
+    const told = rows.map(([, name, means, act]) => [`token-broker-${name}-test`, `${means} ${act}`]);
+    const alarms = alarmsOf(synthesise('test', { ...exampleForm(), trail: {} }));
+    expect(told).toHaveLength(alarms.length);
+    expect(Object.fromEntries(told)).toEqual(
+      Object.fromEntries(alarms.map(({ AlarmName, AlarmDescription }) => [AlarmName, AlarmDescription])),
+    );
+  });
+
+  it('names sections that there are, and leaves an alarm out as the settings take it', () => {
+    const quoted = [...SECTION.matchAll(/[Ff]ollow "([^"]+)"/g)].map(([, title]) => title);
+    expect(quoted.length).toBeGreaterThan(2);
+    for (const title of quoted) expect(OPERATIONS).toContain(`\n## ${title}\n`);
+    const alarms = runInNewContext(`JSON.stringify(${/`alarms: (\{.*?\})` in/.exec(SECTION)?.[1]})`);
+    const parsed = parseEnvironment('test', { ...exampleForm(), alarms: JSON.parse(alarms) });
+    expect(JSON.stringify(parsed.alarms)).toBe(alarms);
+  });
+});
+
+describe('the page about security', () => {
+  const SECURITY = readPage('docs/security.md');
+  const rows = SECURITY.slice(SECURITY.indexOf('## The promises'), SECURITY.indexOf('## How it holds'));
+  const promises = rows
+    .split('\n')
+    .filter((line) => line.startsWith('| '))
+    .slice(2);
+
+  it('has a suite for every promise, and a promise for every attack', () => {
+    expect(promises.length).toBeGreaterThan(12);
+    for (const promise of promises) {
+      const suites = linksIn(promise.split(' | ')[1] ?? '');
+      expect(suites.length, promise).toBeGreaterThan(0);
+      expect(suites.filter((suite) => !/^\.\.\/test\/.*\.test\.ts$/.test(suite))).toEqual([]);
+    }
+    const attacks = filesIn('test/attacks').filter((file) => file.endsWith('.test.ts'));
+    expect(attacks.filter((file) => !linksIn(rows).includes(`../test/attacks/${file}`))).toEqual([]);
+  });
+});
+
+describe('the page about scale', () => {
+  const SCALE = readPage('docs/scale.md');
+
+  it.each([{ billedMs: 2 }, { billedMs: 8, reads: 1 }, { billedMs: 190, reads: 1, writes: 2, secretReads: 1 }])(
+    'shows what a million calls cost that each are %o',
+    (call) => {
+      const million = Object.entries(call).map(([name, count]) => [name, count * 1e6]);
+      const cost = costOf({ ...newTally(), ...Object.fromEntries(million), invocations: 1e6 });
+      const parts = [cost.lambda, cost.dynamodb, cost.secretsManager, cost.logs];
+      const all = [...parts, parts.reduce((sum, part) => sum + part)].map((amount) => `$${amount.toFixed(2)}`);
+      const row = table('a million calls answered', SCALE).find(([what]) => what?.endsWith(`(${call.billedMs} ms)`));
+      expect(row?.slice(1)).toEqual(all);
+    },
+  );
+
+  it('knows how many accounts, alarms and resources an environment has', () => {
+    expect(SCALE).toContain(`| 20 kB: ${MAX_CALLER_ACCOUNTS} accounts; synth refuses more`);
+    const stack = synthesise('prod', environments.prod);
+    expect(SCALE).toContain(`${resourcesOf(stack, 'AWS::CloudWatch::Alarm').length} × $0.10`);
+    expect(SCALE).toContain(`${Math.round(Object.keys(stack.template.Resources).length / 10) * 10} resources`);
+  });
+});
