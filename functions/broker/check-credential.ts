@@ -1,6 +1,6 @@
 import type { Finding, ProvenBy } from '../contract.ts';
 import { parseCredential } from './credential/credential.ts';
-import { type SecretReading, type SecretVersion, secretProblem } from './credential/secret.ts';
+import { type SecretVersion, secretProblem } from './credential/secret.ts';
 import type { createAcquireToken } from './pair/acquire-token.ts';
 import { goneProblem } from './pair/choose-version.ts';
 import { type Call, livingToken, type Step, type View } from './pair/decision.ts';
@@ -53,9 +53,9 @@ function decide(view: View, call: Call, provenForMs: number, now: number): Step<
   if (record.disabled) return answer({ finding: 'disabled', checkedAt: now, provenBy: 'operator' });
 
   const missing: CheckResult = { finding: 'secret-missing', checkedAt: now, provenBy: 'secret' };
-  const isGone = isMissing(reading) || isMissing(versions.listing);
-  const gone = isGone ? undefined : goneProblem(versions, call.pair);
-  if (isGone || gone?.type === 'credential-missing') {
+  const gone = goneProblem(versions, call.pair);
+  const isMissing = reading.outcome === 'missing' || reading.outcome === 'deleted';
+  if (isMissing || gone?.type === 'credential-missing') {
     // A version that is not in use says nothing of the token that is.
     if (isTrial(call) || record.token === undefined || record.token.expiresAt <= now) return answer(missing);
     return view.leaseIsOver ? { kind: 'withdraw', answer: missing } : { kind: 'wait' };
@@ -75,10 +75,6 @@ function decide(view: View, call: Call, provenForMs: number, now: number): Step<
   const known = knownFinding(record, reading.secret, call, now);
   if (known !== undefined) return answer({ ...known, version: versionId });
   return view.leaseIsOver ? { kind: 'request', forced: false } : { kind: 'wait' };
-}
-
-function isMissing({ outcome }: SecretReading): boolean {
-  return outcome === 'missing' || outcome === 'deleted';
 }
 
 /** What keeps this version from being sent. What is known of another version says nothing about it. */

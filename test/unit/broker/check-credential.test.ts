@@ -293,12 +293,14 @@ describe('a pending version', () => {
     expect(versions()).toEqual(['v1', 'v2']);
   });
 
-  it('that is malformed is found without a request, and causes no problem for the current one', async () => {
+  it('that is malformed or missing is found without a request, and causes no problem for the current one', async () => {
     const { check, clock, environment, surroundings, requests } = setUp({ stages });
     const pending = found('v2', { client_id: 'with:colon', secret: 's' }, 'AWSPENDING');
     surroundings.secret = (_client, stage) => (stage === 'AWSPENDING' ? pending : undefined);
 
     expect(await check('AWSPENDING')).toMatchObject({ finding: 'secret-malformed', version: 'v2', provenBy: 'secret' });
+    surroundings.secret = (_client, stage) => (stage === 'AWSPENDING' ? { outcome: 'missing' } : undefined);
+    expect(await check('AWSPENDING')).toMatchObject({ finding: 'secret-missing', provenBy: 'secret' });
     expect(requests).toHaveLength(0);
     await expect(clock.run(environment.issue())).resolves.toMatchObject({ cache: 'none' });
   });

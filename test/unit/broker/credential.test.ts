@@ -151,7 +151,7 @@ describe('the authorization', () => {
 
   it('carries a colon in the client id in the form alone, and does not quote it', () => {
     const build = () => header('ac:me', 's', 'raw');
-    expect(build).toThrow(expect.objectContaining({ type: 'credential-malformed' }));
+    expect(build).toThrow(/^credential-malformed: .* holds a colon/);
     expect(build).not.toThrow('ac:me');
     expect(header('ac:me', 's', 'form')).toBe('Basic YWMlM0FtZTpz');
   });

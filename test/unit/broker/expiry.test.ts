@@ -28,7 +28,7 @@ describe('a member that tells how long the token lives', () => {
     ...['expireAfter', 'expires', 'expire', 'expiry', 'expiration', 'TTL', 'timeToLive', 'validFor', 'validityPeriod'],
     ...['lifetime', 'lifeSpan', 'maxAge', 'timeToExpire', 'seconds_to_expire', 'seconds_to_expiry'],
     ...['secondsUntilExpiry', 'accessTokenExpiresIn', 'token_ttl', 'jwt_expires_in', 'expires_in_seconds', 'ttl_sec'],
-    ...['ttl-secs', 'expires_at'],
+    ...['ttl-secs', 'expires_at', `${'_'.repeat(54)}expires_in`],
   ])('may be called %s', (name) => {
     expect(expiryOf({ [name]: 1_800 })).toBe(HALF_AN_HOUR);
   });
@@ -37,10 +37,15 @@ describe('a member that tells how long the token lives', () => {
     expect(expiryOf({ [name]: 1_800_000 })).toBe(HALF_AN_HOUR);
   });
 
-  it.each(['refresh_expires_in', 'ttl_minutes', 'expires_in_access', 'ttl_ms_left', 'ms', 'minutes', 'x'.repeat(65)])(
-    'is not called %s',
-    (name) => expect(expiryOf({ [name]: 1_800 })).toBe('assumed 300'),
-  );
+  it.each([
+    'refresh_expires_in',
+    'ttl_minutes',
+    'expires_in_access',
+    'ttl_ms_left',
+    'ms',
+    'refresh_expires_at',
+    `${'_'.repeat(55)}expires_in`,
+  ])('is not called %s', (name) => expect(expiryOf({ [name]: 1_800 })).toBe('assumed 300'));
 
   it.each<[unknown, string]>([
     ['1800', HALF_AN_HOUR],
@@ -157,6 +162,7 @@ describe('of several that tell an expiry', () => {
   it('headers of the answer itself do not', () => {
     const headers = { 'cache-control': 'max-age=60', expires: new Date(START).toUTCString(), 'x-expires': '60' };
     expect(expiryOf({}, { headers })).toBe('assumed 300');
+    expect(expiryOf({}, { headers: { 'x-token-ttl': '0' } })).toBe('by `x-token-ttl` the token had expired');
   });
 });
 

@@ -62,7 +62,7 @@ describe('a token', () => {
   });
 
   it.each<[string, unknown, string]>([
-    ['two names', { token: TOKEN, access_token: OTHER }, '`access_token` and `token` hold different values'],
+    ['two names', [{ token: TOKEN, access_token: OTHER }], '`0.access_token` and `0.token` hold different'],
     ['two levels', { token: TOKEN, data: { token: OTHER } }, '`token` and `data.token` hold different'],
     ['two tokens, one of which is an id token', { id_token: TOKEN, jwt: OTHER }, '`id_token` and `jwt`'],
     ['two of which one is no token', { access_token: 'a b', token: TOKEN }, 'hold different values'],
@@ -116,7 +116,7 @@ describe('the text of a token', () => {
     ['', 'is empty'],
     ['Bearer ', 'is empty'],
     ['t'.repeat(65_537), 'is longer than 64 KiB'],
-    ...['a b', ' a', 'a ', 'a\n', 'a\r\nb: c', '\u007f', 'ä', '\0', 'tok-1 Bearer x', 'Basic tok-1'].map(
+    ...['a b', ' a', 'a ', 'a\n', 'a\r\nb: c', '\u007f', 'ä', '\0', 'tok-1Bearer x', 'Basic tok-1'].map(
       (text): [unknown, string] => [text, 'holds a space, a control character or one beyond ASCII'],
     ),
   ])('is not this (%#)', (token, flaw) => {

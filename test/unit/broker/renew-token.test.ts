@@ -117,11 +117,12 @@ describe('an environment that is frozen for 20 minutes while it waits', () => {
   });
 
   it.each([
+    [200, 'token'],
     [401, 'rejected'],
     [404, 'held'],
     [503, 'failed'],
-  ])('believes a %i, which does not age', async (status, outcome) => {
-    const { renewal } = await renew({ status, members: {}, latencyMs });
+  ])('believes a %i, which does not age while its token lives', async (status, outcome) => {
+    const { renewal } = await renew({ status, members: tokenFor('late', 86_400), latencyMs });
     expect(renewal.outcome).toBe(outcome);
     expect(renewal).not.toMatchObject({ problem: { type: 'token-endpoint-timeout' } });
   });
