@@ -126,17 +126,18 @@ export async function askForCaller(connection: Connection, limits: WorkLimits): 
 
 /** As `request`; the error of a refusal by the access rules tells also who was refused, and what the rules allow. */
 async function requestForPair(connection: Connection, path: string, asked: object, limits: WorkLimits): Promise<Reply> {
-  let used: ReturnType<typeof connection.credentials> | undefined;
+  let used = connection.credentials;
   const credentials = () => {
-    used = connection.credentials();
-    return used;
+    const reading = connection.credentials();
+    used = () => reading;
+    return reading;
   };
   try {
     return await request({ ...connection, credentials }, path, asked, limits);
   } catch (error) {
     if (!isProblem(error, 'access-denied')) throw error;
     // It is about the role that was refused, so the same credentials sign.
-    const signing = { ...connection, credentials: () => used ?? credentials(), maxAttempts: 1 };
+    const signing = { ...connection, credentials: used, maxAttempts: 1 };
     const caller = await askForCaller(signing, limits).catch(() => undefined);
     if (caller === undefined) throw error;
     const rules = caller.rules.map(ruleText).join('; ');

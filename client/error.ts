@@ -78,18 +78,12 @@ export const FAILURES = {
     "AWS finds the signature in the future: this machine's clock is ahead",
     'Set the clock of this machine back (`timedatectl` shows its state).',
   ),
-  'aws-security-token-invalid': lasting(
-    'AWS does not know these AWS credentials',
-    'Use an access key id, a secret access key and a session token that AWS issued together.',
-  ),
+  'aws-security-token-invalid': lasting('AWS does not know these AWS credentials', 'Use keys that belong together.'),
   'aws-security-token-expired': lasting(
     'The temporary AWS credentials have expired',
     'Sign in again (`aws sso login`); code gives a function as `credentials`, or none, instead of fixed ones.',
   ),
-  'aws-wrong-scope': lasting(
-    'The request was signed for another region or AWS service',
-    'Give the `region` of the Function URL, or leave it out.',
-  ),
+  'aws-wrong-scope': lasting('It was signed for another region or AWS service', 'Give the right `region`, or none.'),
   'aws-refused': lasting(
     'AWS refused the request for a reason that the client does not know',
     'Check the URL, the region and the AWS identity (`aws sts get-caller-identity`).',

@@ -16,7 +16,6 @@ export interface OperatorView {
   readonly lookFurther: (shell: Shell, options: DoctorOptions, cause: string | undefined) => AsyncIterable<Step>;
 }
 
-/** What a caller tells `doctor`. */
 export interface DoctorOptions extends CallerOptions {
   readonly client?: string;
   readonly service?: string;

@@ -86,11 +86,8 @@ function defect(error: unknown): CommandFailure {
   // The lines at the end that are nothing but places: a line of the message can look like one.
   const places = lines.slice(lines.findLastIndex((line) => !PLACE.test(line)) + 1).slice(0, 8);
   const word = /^\w{1,64}$/.test(name) ? name : 'unknown';
-  return new CommandFailure(
-    'internal',
-    `The command has a defect: ${word}`,
-    `Report where: ${places.map((line) => line.trim()).join(' ')}`,
-  );
+  const at = places.map((line) => line.trim()).join(' ');
+  return new CommandFailure('internal', `The command has a defect: ${word}`, `Report where: ${at}`);
 }
 
 const PLACE =

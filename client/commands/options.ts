@@ -54,7 +54,6 @@ export function invocation(program: Command): string {
   return program.name() === 'token-broker' ? 'npm run token-broker --' : `npx ${program.name()}`;
 }
 
-/** An AWS region. */
 export function parseRegion(text: string): string {
   if (!/^[a-z0-9]+(-[a-z0-9]+)+$/.test(text)) throw new InvalidArgumentError('A region looks like eu-west-1.');
   return text;

@@ -41,7 +41,6 @@ export function addPolicyCommand(program: Command, shell: Shell, settings?: Sett
     });
 }
 
-/** The ARN of a role, as an option or an argument. */
 export function parseRole(text: string): string {
   const fault = roleArnFault(text);
   if (fault !== undefined) throw new InvalidArgumentError(`It ${fault}.`);

@@ -125,8 +125,7 @@ describe('a broker that does not answer', () => {
   });
 
   it('is only sampled after ten in a row', async () => {
-    const answer = () => ({ failure: 'timeout' });
-    const { run, checks } = createHealthWorld({ clients: clientsNamed(1_000), answer });
+    const { run, checks } = createHealthWorld({ clients: clientsNamed(1_000), answer: () => ({ failure: 'timeout' }) });
     expect(await run()).toMatchObject({ missed: { length: 1_000 } });
     expect(checks.length).toBeLessThan(250);
   });

@@ -101,7 +101,6 @@ describe('fetch', () => {
     ['BEARER', true],
     [undefined, true],
     ['DPoP', false],
-    ['N_A', false],
   ])('of a token of the type %s says Bearer: %s', async (tokenType, isSent) => {
     const answer = answerWith(200, issued(NOW, { token_type: tokenType, access_token: tokenText(1) }));
     const { broker, service } = await startWorlds([1], answer);
