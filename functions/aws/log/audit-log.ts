@@ -50,7 +50,7 @@ export function createAuditLog({ environment, version, services, rulesDigest, no
 
     const counts = [...warnings].map((warning) => WARNING_METRICS[warning]);
     const warned = metrics({ by: [BY_ENVIRONMENT, BY_SERVICE], counts });
-    const definitions = [...METRICS, ...(isBug ? [BUG_METRICS] : []), ...(counts.length > 0 ? [warned] : [])];
+    const definitions = [METRICS, ...(isBug ? [BUG_METRICS] : []), ...(counts.length > 0 ? [warned] : [])].join();
     write(emfLine(now(), definitions, { ...line, ...Object.fromEntries(counts.map((name) => [name, 1])) }));
   };
 }
@@ -67,7 +67,7 @@ const METRICS = [
   metrics({ by: [BY_OUTCOME, BY_SERVICE_AND_OUTCOME], counts: ['Requests'] }),
   metrics({ by: [BY_SERVICE_AND_OUTCOME], milliseconds: ['Duration'] }),
   metrics({ by: [BY_SERVICE], counts: ['CacheHits', 'TokenRequests'] }),
-];
+].join();
 
 /** Of a new version while only some of the requests go there: its bugs, and not its predecessor's, take it back. */
 const BUG_METRICS = metrics({ by: [[...BY_OUTCOME, 'version']], counts: ['Requests'] });
@@ -82,7 +82,7 @@ const WARNING_METRICS = {
   'same-token-again': 'SameTokenAgain',
 } as const satisfies Record<Warning, string>;
 
-const UNREADABLE_METRICS = [metrics({ by: [BY_SERVICE_AND_OUTCOME], counts: ['UnreadableRecords'] })];
+const UNREADABLE_METRICS = metrics({ by: [BY_SERVICE_AND_OUTCOME], counts: ['UnreadableRecords'] });
 
 /** Where something unexpected was thrown, and nothing of what it says: messages quote what the code stumbled over. Never throws. */
 export function bugPlace(thrown: unknown): { readonly name: string; readonly at: readonly string[] } {

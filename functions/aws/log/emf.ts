@@ -27,7 +27,7 @@ export function metrics({ by, counts = [], milliseconds = [] }: MetricSet): stri
  *
  * @see https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
  */
-export function emfLine(timestamp: number, definitions: readonly string[], members: object): string {
+export function emfLine(timestamp: number, definitions: string, members: object): string {
   const document = `{"Timestamp":${timestamp},"CloudWatchMetrics":[${definitions}]}`;
   return `{"_aws":${document},${JSON.stringify(members).slice(1)}\n`;
 }

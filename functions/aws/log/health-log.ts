@@ -6,7 +6,7 @@ import { BY_ENVIRONMENT, BY_OUTCOME, BY_SERVICE, BY_SERVICE_AND_OUTCOME, emfLine
 
 /** Writes one line per check, of a run or upon an event, one per run and one per event that is ignored, with their metrics. */
 export function createHealthLog({ environment, now, write }: Log) {
-  const writeLine = (definitions: readonly string[], members: object) =>
+  const writeLine = (definitions: string, members: object) =>
     write(emfLine(now(), definitions, { environment, operation: 'health', ...members }));
 
   return {
@@ -39,7 +39,7 @@ export function createHealthLog({ environment, now, write }: Log) {
         ProbeNotDenied: probe.condition === 'denied' ? 0 : 1,
         OperatorsUnreachable: run.hasSubscriber ? 0 : 1,
       };
-      writeLine([metrics({ by: [BY_ENVIRONMENT], counts: Object.keys(counts), milliseconds: ['RunDuration'] })], {
+      writeLine(metrics({ by: [BY_ENVIRONMENT], counts: Object.keys(counts), milliseconds: ['RunDuration'] }), {
         outcome: missed.length === 0 ? 'complete' : 'incomplete',
         ...counts,
         RunDuration: milliseconds,
@@ -62,8 +62,8 @@ export function createHealthLog({ environment, now, write }: Log) {
 const CHECK_METRICS = [
   metrics({ by: [BY_SERVICE_AND_OUTCOME], counts: ['Findings'] }),
   metrics({ by: [BY_SERVICE], counts: ['CheckFailures'], milliseconds: ['CheckDuration'] }),
-];
-const IGNORED_METRICS = [metrics({ by: [BY_OUTCOME], counts: ['IgnoredEvents'] })];
+].join();
+const IGNORED_METRICS = metrics({ by: [BY_OUTCOME], counts: ['IgnoredEvents'] });
 
 /** A line of the log ends at 256 kB, and `PairsNotReached` tells how many there are. */
 const some = (names: readonly string[]) => names.slice(0, 200);

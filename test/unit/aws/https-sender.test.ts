@@ -39,13 +39,6 @@ it('gives the answer unread: lower-case names, repeated headers joined, the byte
   expect([...response.body]).toEqual([0x00, 0xff, 0xfe]);
 });
 
-it('does not follow a redirect', async () => {
-  const server = await serve({ onRequest: (socket) => socket.write(answer(302, '', 'location: /elsewhere\r\n')) });
-
-  expect(await post(createHttpsSender(), server)).toEqual({ status: 302, text: '' });
-  expect(server.requests).toHaveLength(1);
-});
-
 it.each([
   ['chunks', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n', false],
   ['an answer that the end of the connection ends', 'HTTP/1.0 200 OK\r\n\r\nabc', true],
@@ -54,11 +47,6 @@ it.each([
   ['an identity encoding', answer(200, 'abc', 'content-encoding: Identity\r\n'), false],
 ])('reads %s', async (_what, bytes, end) => {
   expect(await receive(bytes, { end })).toEqual({ status: 200, text: 'abc' });
-});
-
-it('reads an answer that came before the request was sent', async () => {
-  const server = await serve({ onConnection: (socket) => socket.end(answer(401, 'no')) });
-  expect(await post(createHttpsSender(), server)).toEqual({ status: 401, text: 'no' });
 });
 
 it.each([
@@ -90,13 +78,6 @@ it.each([
   ['for another protocol', 'HTTP/1.1 101 X\r\nconnection: upgrade\r\nupgrade: other\r\n\r\n', undefined],
 ])('calls an answer that breaks off %s broken', async (_what, bytes, status) => {
   expect(await receive(bytes, { end: true })).toEqual({ kind: 'broken', code: 'ECONNRESET', status });
-});
-
-it('calls a connection that is reset broken, and asks no second time', async () => {
-  const server = await serve({ onRequest: (socket) => socket.resetAndDestroy() });
-  const broken = { kind: 'broken', code: 'ECONNRESET', status: undefined };
-  expect(await post(createHttpsSender(), server)).toEqual(broken);
-  expect(server.requests).toHaveLength(1);
 });
 
 it.each([
