@@ -18,40 +18,31 @@ interface Options {
   readonly breaker?: CircuitBreaker;
 }
 
-/** The pair table as one environment has it, on the DynamoDB at `endpoint`. */
-function openPairTable(endpoint: string, options: Options = {}) {
+/** The pair table as one environment has it, with faults on the way to the DynamoDB at `target`, and a direct way for the test. */
+export async function connectPairTable(target: string, options: Options = {}) {
   const { keys = keysOf(exampleKey()), tableName = TABLE, callMs = 10_000 } = options;
+  const endpoint = await startFaultyEndpoint(target);
+  const direct = new DynamoDBClient({ endpoint: target, ...ACCESS });
+  await ensurePairTable(direct, TABLE);
   const clock = { now: START };
   const now = () => clock.now;
-  const dynamodb = createDynamoDB({ send: createHttpsSender({ now }), endpoint, ...ACCESS });
+  /** What the store uses. */
+  const through = createDynamoDB({ send: createHttpsSender({ now }), endpoint: endpoint.url, ...ACCESS });
+  /** The reasons for which tokens could not be read, in order. */
   const unreadable: Unreadable[] = [];
   const store = createPairTable({
-    dynamodb,
+    dynamodb: through,
     tableName,
     sealer: createSealer('dev', keys),
     breaker: options.breaker ?? createCircuitBreaker(now, callMs, callMs),
     now,
     onUnreadable: (reason) => unreadable.push(reason),
   });
-  /** `through`: what the store uses. `unreadable`: the reasons for which tokens could not be read, in order. */
-  return { store, through: dynamodb, clock, unreadable };
-}
-
-/** The same with faults on the way to the DynamoDB at `target`, and a direct way for the test. */
-export async function connectPairTable(target: string, options: Options = {}) {
-  const endpoint = await startFaultyEndpoint(target);
-  const direct = new DynamoDBClient({ endpoint: target, ...ACCESS });
-  await ensurePairTable(direct, TABLE);
-  const table = openPairTable(endpoint.url, options);
-  return {
-    ...table,
-    endpoint,
-    direct,
-    close: async () => {
-      direct.destroy();
-      await endpoint.close();
-    },
+  const close = async () => {
+    direct.destroy();
+    await endpoint.close();
   };
+  return { store, through, clock, unreadable, endpoint, direct, close };
 }
 
 /** Keys that are at hand; the first one is the current one. */
