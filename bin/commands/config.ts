@@ -1,11 +1,12 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Command } from 'commander';
 import cdkJson from '../../cdk.json' with { type: 'json' };
 import { parseName } from '../../client/commands/options.ts';
 import { printJson, printTable } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { environments } from '../../lib/environments.ts';
-import { parseEnvironment } from '../../lib/settings/environment.ts';
-import { listSettings } from '../../lib/settings/listing.ts';
+import { type Environment, parseEnvironment } from '../../lib/settings/environment.ts';
+import { type ListedSetting, listSettings } from '../../lib/settings/listing.ts';
 import { stackName } from '../../lib/settings/names.ts';
 import { exampleConfig } from '../local/config.ts';
 import { type CommandOptions, isLocal, knownSettings, operate } from './shared/environment.ts';
@@ -16,7 +17,7 @@ export function addConfigCommand(program: Command, shell: Shell): void {
     .command('config')
     .description('Print all settings of an environment, its defaults too; offline, without AWS credentials.')
     .argument('[environment]', 'which one (default: --environment)', parseName)
-    .option('--changed', 'only what is written, and not left to its default')
+    .option('--changed', 'only what differs from the defaults')
     .option('--json', 'answer in JSON')
     .option('--key-policy', 'print the statements that a key of your own (keyArn) needs in its policy')
     .action(
@@ -28,8 +29,11 @@ export function addConfigCommand(program: Command, shell: Shell): void {
           ? parseEnvironment(environment, LOCAL_FORM)
           : knownSettings(environment, command);
         if (keyPolicy) return printJson(shell, await policyOfKey(environment, settings));
+        const defaults = defaultsOf(settings);
+        const differs = ({ path, value, source }: ListedSetting) =>
+          source === 'written' && !(defaults.has(path) && isDeepStrictEqual(value, defaults.get(path)));
         const listed = listSettings(form, settings).filter(
-          ({ path, source }) => isUsed(environment, path) && (source === 'written' || !changed),
+          (setting) => isUsed(environment, setting.path) && (!changed || differs(setting)),
         );
         if (json) return printJson(shell, { environment, settings: listed });
         const rows = listed.map(({ path, value, source }) => [path, textOf(value), source]);
@@ -41,6 +45,14 @@ export function addConfigCommand(program: Command, shell: Shell): void {
 interface ConfigOptions extends CommandOptions {
   readonly changed?: boolean;
   readonly keyPolicy?: boolean;
+}
+
+/** By their paths, for an environment with the same services and rules that leaves to its defaults what it can. */
+function defaultsOf({ name, account, region, accessRules, services }: Environment): ReadonlyMap<string, unknown> {
+  const addresses = Object.entries(services).map(([service, { authUrl }]) => [service, { authUrl }]);
+  const form = { account, region, accessRules, services: Object.fromEntries(addresses) };
+  const left = listSettings(form, parseEnvironment(name, form)).filter(({ source }) => source === 'default');
+  return new Map(left.map(({ path, value }) => [path, value]));
 }
 
 /** Loaded here alone, because the CDK takes a second to load. */

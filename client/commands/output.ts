@@ -53,6 +53,16 @@ export function talk(shell: Pick<Shell, 'stderr'>, line: string): void {
   shell.stderr.write(`${plain(line)}\n`);
 }
 
+/** Tells on stderr how far a long work is, every three seconds; short work passes in silence. */
+export function talkOfProgress(shell: Pick<Shell, 'stderr'>, what: string, now = Date.now) {
+  let toldAt = now();
+  return (done: number, total: number): void => {
+    if (now() - toldAt < 3_000) return;
+    toldAt = now();
+    talk(shell, `${what}: ${done} of ${total}`);
+  };
+}
+
 /** A service's scope or a foreign server's text must not steer the terminal. */
 function plain(text: string): string {
   return text.replaceAll(/\p{Cc}|\p{Cf}/gu, '�');

@@ -2,7 +2,7 @@ import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import type { Command } from 'commander';
 import { CommandFailure } from '../../../client/commands/failure.ts';
 import { parseName } from '../../../client/commands/options.ts';
-import { ageText, printJson, tableText, talk } from '../../../client/commands/output.ts';
+import { ageText, printJson, tableText, talk, talkOfProgress } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { type Item, REJECTED, readSeal, readState } from '../../../functions/aws/pair-table/item.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair/pair.ts';
@@ -98,7 +98,7 @@ async function lookAt(
     const [dates, repeated] = await Promise.all([secrets.versionDates(secret), secrets.isTagRepeated(secret)]);
     return { ...secret, dates, repeated };
   };
-  const clients = await mapConcurrently(found, look);
+  const clients = await mapConcurrently(found, look, talkOfProgress(shell, 'Looking at the versions'));
   const states = (await readStates(shell, found, options))?.filter(
     ({ service }) => service === (options.service ?? service),
   );

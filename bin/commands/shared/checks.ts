@@ -1,5 +1,5 @@
 import { adviceFor, asProblem, withNames } from '../../../client/commands/failure.ts';
-import { printTable, talk } from '../../../client/commands/output.ts';
+import { printTable, talk, talkOfProgress } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { type Check, type TokenBroker, TokenBrokerError } from '../../../client/index.ts';
 import type { Pair } from '../../../functions/broker/pair/pair.ts';
@@ -29,18 +29,24 @@ export function checkPairs(
       return { ...pair, stage, failure: error };
     }
   };
-  return mapConcurrently(pairs, check);
+  return mapConcurrently(pairs, check, talkOfProgress(shell, 'Checking'));
 }
 
 /** Works on all items, a few at a time, and gives the results in the items' order; after a failure it begins nothing more. */
 export async function mapConcurrently<Item, Result>(
   items: readonly Item[],
   work: (item: Item) => Promise<Result>,
+  onDone: (done: number, total: number) => void = () => undefined,
 ): Promise<readonly Result[]> {
   const results: Result[] = [];
   const waiting = items.entries();
+  let done = 0;
   const workOn = async () => {
-    for (const [index, item] of waiting) results[index] = await work(item);
+    for (const [index, item] of waiting) {
+      results[index] = await work(item);
+      done += 1;
+      onDone(done, items.length);
+    }
   };
   try {
     await Promise.all(Array.from({ length: AT_A_TIME }, workOn));

@@ -26,15 +26,16 @@ describe('config', () => {
     expect(await config('--environment', 'prod')).toMatch(/^account +222222222222 +written$/m);
   });
 
-  it('answers --json with the same, and with --changed only with what is written', async () => {
+  it('answers --json with the same, and with --changed only with what differs from the defaults', async () => {
     const { environment, settings } = JSON.parse(await config('dev', '--json'));
     expect(environment).toBe('dev');
     const path = 'services.customer-insights.tokenPath';
     expect(settings).toContainEqual({ path, value: '/auth/v1/token', source: 'default' });
     expect(settings).toContainEqual({ path: 'canary', value: 'off', source: 'written' });
+    expect(settings).toContainEqual({ path: 'health.every', value: 'rate(1 hour)', source: 'written' });
     const changed = await config('dev', '--changed');
     expect(changed).toMatch(/^canary +off +written$/m);
-    expect(changed).not.toMatch(/ (?:default|not set)$|tokenPath/m);
+    expect(changed).not.toMatch(/ (?:default|not set)$|tokenPath|health\.every/m);
   });
 
   it('prints what npm start runs with, and no credential and no key of it', async () => {

@@ -1,7 +1,8 @@
+import { PassThrough } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { awsFailure } from '../../../bin/commands/shared/ask-aws.ts';
 import { adviceFor } from '../../../client/commands/failure.ts';
-import { tableText } from '../../../client/commands/output.ts';
+import { tableText, talkOfProgress } from '../../../client/commands/output.ts';
 import { FINDING_ADVICE, PROBLEM_ADVICE } from '../../../functions/contract.ts';
 import { runCommandLine } from './command-line.ts';
 
@@ -64,4 +65,12 @@ it('the command line offers every command and option that an advice names', asyn
     expect(stdout).toMatch(new RegExp(`^Usage: token-broker ${verbs.join(' ')} `));
     for (const word of words.filter((arg) => arg.startsWith('--'))) expect(stdout).toContain(`  ${word} `);
   }
+});
+
+it('tells how far a long work is every three seconds, and of a short one nothing', () => {
+  const stderr = new PassThrough({ encoding: 'utf8' });
+  let now = 0;
+  const tell = talkOfProgress({ stderr }, 'Checking', () => now);
+  for (now = 500; now <= 6_500; now += 500) tell(now / 500, 20);
+  expect(stderr.read()).toBe('Checking: 6 of 20\nChecking: 12 of 20\n');
 });
