@@ -1,7 +1,8 @@
+import { expect } from 'vitest';
 import { newTrace } from '../../functions/broker/audit.ts';
 import type { Call } from '../../functions/broker/pair/decision.ts';
-import type { StoredToken, Wait } from '../../functions/broker/pair/record.ts';
-import type { Acquisition } from '../../functions/broker/pair/store.ts';
+import type { CheckedVersion, PairRecord, StoredToken, Wait } from '../../functions/broker/pair/record.ts';
+import type { Acquisition, Ending } from '../../functions/broker/pair/store.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
 import type { ProblemType } from '../../functions/contract.ts';
 import { exampleService, START } from './example.ts';
@@ -79,3 +80,45 @@ export function exampleAcquisition(changes: Partial<Acquisition> = {}): Acquisit
 export function revealed(token: StoredToken | undefined) {
   return token && { ...token, accessToken: token.accessToken.reveal() };
 }
+
+export const HOLD_KEY = 'v1:0123456789abcdef';
+export const CHECKED: CheckedVersion = { version: 'v3', at: START + 0.5, finding: 'accepted' };
+export const WAIT = {
+  until: START + 4_000,
+  step: 3,
+  problem: {
+    type: 'token-response-unusable',
+    detail: 'The answer holds no token – at all.',
+    shape: {
+      status: 200,
+      contentType: 'application/json',
+      bytes: 2,
+      members: [{ path: '$', type: 'object', length: 0 }],
+    },
+  },
+} as const;
+export const RELEASE: Ending = { kind: 'release' };
+export const PROVE = { kind: 'prove', version: 'v1', holdKey: HOLD_KEY } satisfies Ending;
+export const PAUSE = { kind: 'pause', pause: WAIT } satisfies Ending;
+
+export function publish(token = exampleToken()) {
+  return { kind: 'publish', token, holdKey: HOLD_KEY } satisfies Ending;
+}
+
+export function hold(key: string) {
+  return { kind: 'hold', key, hold: WAIT, expiredKeys: [] } satisfies Ending;
+}
+
+/** Each way to end a lease, and what it changes in a record that holds none of this. */
+export const ENDINGS: readonly [Ending['kind'], Ending, (before: PairRecord) => object][] = [
+  [
+    'publish',
+    publish(),
+    () => ({ token: expect.objectContaining({ fingerprint: exampleToken().fingerprint, lifetimeSeenMs: 3_600_000 }) }),
+  ],
+  ['prove', PROVE, () => ({})],
+  ['pause', PAUSE, () => ({ pause: WAIT })],
+  ['hold', hold(HOLD_KEY), ({ held }) => ({ held: new Map([...held, [HOLD_KEY, WAIT]]) })],
+  ['withdraw', { kind: 'withdraw' }, () => ({})],
+  ['release', RELEASE, () => ({})],
+];

@@ -1,15 +1,23 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Pair } from '../../functions/broker/pair/pair.ts';
-import {
-  type CheckedVersion,
-  EMPTY_RECORD,
-  type PairRecord,
-  StoreUnavailable,
-} from '../../functions/broker/pair/record.ts';
+import { EMPTY_RECORD, type PairRecord, StoreUnavailable } from '../../functions/broker/pair/record.ts';
 import type { Acquisition, Ending, Lease, PairStore, RejectedRequest } from '../../functions/broker/pair/store.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
 import { START } from './example.ts';
-import { exampleAcquisition, exampleToken, revealed } from './pair-examples.ts';
+import {
+  CHECKED,
+  ENDINGS,
+  exampleAcquisition,
+  exampleToken,
+  HOLD_KEY,
+  hold,
+  PAUSE,
+  PROVE,
+  publish,
+  RELEASE,
+  revealed,
+  WAIT,
+} from './pair-examples.ts';
 
 export interface StoreUnderTest {
   readonly store: PairStore;
@@ -181,10 +189,7 @@ export function describePairStore(
         expect(revealed((await stored()).token)).toEqual(revealed(token));
       });
 
-      it.each<[string, Ending]>([
-        ['a publication', publish()],
-        ['a proof', PROVE],
-      ])('ends the latch and the hold of the version that worked, and no other: %s', async (_what, ending) => {
+      it.each([publish(), PROVE])('ends the latch and the hold of the version that worked: $kind', async (ending) => {
         await end(await take(), PAUSE);
         for (const version of ['v1', 'v2']) await reject(await take(), { version });
         for (const key of [HOLD_KEY, 'v1:other-settings', 'v2:settings']) await end(await take(), hold(key));
@@ -218,12 +223,7 @@ export function describePairStore(
         );
       });
 
-      it.each<[string, Ending]>([
-        ['a publication', publish()],
-        ['a proof', PROVE],
-        ['a pause', PAUSE],
-        ['a hold', hold(HOLD_KEY)],
-      ])('writes what a check has found with %s, and it stays until it is written again', async (_what, ending) => {
+      it.each([publish(), PROVE, PAUSE, hold(HOLD_KEY)])('keeps what a check has found: $kind', async (ending) => {
         await end(await take(), { ...ending, checked: CHECKED });
         await end(await take(), RELEASE);
         await reject(await take());
@@ -279,14 +279,11 @@ export function describePairStore(
       });
     });
 
-    it.each<[string, Ending | undefined]>([
-      ...ENDINGS.map(([kind, ending]): [string, Ending] => [kind, ending]),
-      ['reject', undefined],
-    ])(
-      'a write whose answer is lost has happened, and can happen again without a difference: %s',
-      async (_what, ending) => {
+    it.each<Ending | { kind: 'reject' }>([...ENDINGS.map(([, ending]) => ending), { kind: 'reject' }])(
+      'a write whose answer is lost has happened, and can happen again without a difference: $kind',
+      async (ending) => {
         const lease = await take();
-        const write = async () => void (await (ending ? end(lease, ending) : reject(lease)));
+        const write = async () => void (await (ending.kind === 'reject' ? reject(lease) : end(lease, ending)));
         underTest.loseAnswers(true);
         await expect(write()).rejects.toThrow(StoreUnavailable);
         underTest.loseAnswers(false);
@@ -298,48 +295,6 @@ export function describePairStore(
 }
 
 const IN_TIME = Infinity;
-const HOLD_KEY = 'v1:0123456789abcdef';
-const CHECKED: CheckedVersion = { version: 'v3', at: START + 0.5, finding: 'accepted' };
-const WAIT = {
-  until: START + 4_000,
-  step: 3,
-  problem: {
-    type: 'token-response-unusable',
-    detail: 'The answer holds no token – at all.',
-    shape: {
-      status: 200,
-      contentType: 'application/json',
-      bytes: 2,
-      members: [{ path: '$', type: 'object', length: 0 }],
-    },
-  },
-} as const;
-const RELEASE: Ending = { kind: 'release' };
-const PROVE = { kind: 'prove', version: 'v1', holdKey: HOLD_KEY } satisfies Ending;
-const PAUSE = { kind: 'pause', pause: WAIT } satisfies Ending;
-
-function publish(token = exampleToken()) {
-  return { kind: 'publish', token, holdKey: HOLD_KEY } satisfies Ending;
-}
-
-function hold(key: string) {
-  return { kind: 'hold', key, hold: WAIT, expiredKeys: [] } satisfies Ending;
-}
-
-/** Each way to end a lease, and what it changes in a record that holds none of this. */
-const ENDINGS: readonly [Ending['kind'], Ending, (before: PairRecord) => object][] = [
-  [
-    'publish',
-    publish(),
-    () => ({ token: expect.objectContaining({ fingerprint: exampleToken().fingerprint, lifetimeSeenMs: 3_600_000 }) }),
-  ],
-  ['prove', PROVE, () => ({})],
-  ['pause', PAUSE, () => ({ pause: WAIT })],
-  ['hold', hold(HOLD_KEY), ({ held }) => ({ held: new Map([...held, [HOLD_KEY, WAIT]]) })],
-  ['withdraw', { kind: 'withdraw' }, () => ({})],
-  ['release', RELEASE, () => ({})],
-];
-
 function counts({ rejected }: PairRecord): Record<string, number> {
   return Object.fromEntries([...rejected].map(([version, { count }]) => [version, count]).toSorted());
 }

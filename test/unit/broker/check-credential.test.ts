@@ -262,16 +262,6 @@ describe('a check that finds the secret gone', () => {
   });
 });
 
-it('waits for the lease of another, and takes none until then', async () => {
-  const { check, clock, shared, counts } = setUp();
-  const leaseUntil = START + SECOND_MS;
-  shared.change(pair, (record) => ({ ...record, fence: 1, leaseOwner: 'another', leaseUntil }));
-
-  expect(await check()).toMatchObject({ finding: 'accepted', provenBy: 'request' });
-  expect(clock.now()).toBeGreaterThan(leaseUntil);
-  expect(counts.storeCalls.acquire).toBe(1);
-});
-
 it('says nothing of a pair when the broker itself has failed, although the service was asked', async () => {
   const { check, shared, requests, createEnvironment } = setUp();
   const bug = new TypeError('not the item that was asked for');
