@@ -76,7 +76,7 @@ describe('reading the sealing key', () => {
     ['garbage', 0],
     ['hang', 0],
   ])('does without the key after %s, and asks again when it is needed %d ms later', async (fault, laterMs) => {
-    const { keys, failWith, calls, clock } = await start({ timeoutMs: fault === 'hang' ? 20 : 5_000 });
+    const { keys, failWith, calls, clock } = await start({ timeoutMs: fault === 'hang' ? 500 : 5_000 });
     failWith(fault);
     expect(await keys.current()).toBeUndefined();
     failWith(undefined);
