@@ -60,7 +60,7 @@ describe('an environment that has started, requested a token and answered from m
       await writeFile(join(dirname(file), 'index.mjs'), index);
     }
     loaded = { broker: await modulesAfter('broker'), empty: await modulesAfter('empty') };
-    // On a busy machine a first read can run out of time, and what ends it loads more.
+    // On a busy machine a call of AWS can run out of time, and the SDK loads more when one fails.
     for (let n = 0; n < 4 && loaded.broker.some(isOfBrowsers); n += 1) {
       loaded = { ...loaded, broker: await modulesAfter('broker') };
     }
