@@ -20,7 +20,8 @@ export function send({ method, url, headers, body }: RequestToSend): Promise<Rec
   const sent = { ...headers, 'content-length': Buffer.byteLength(body) };
   return new Promise((resolve, reject) => {
     const request = httpRequest(
-      { hostname, port, method, path: url.slice(origin.length), headers: sent },
+      // A connection of its own: the server may be closing one that was idle.
+      { hostname, port, method, path: url.slice(origin.length), headers: sent, agent: false },
       (response) => {
         const chunks: Buffer[] = [];
         response.on('data', (chunk: Buffer) => chunks.push(chunk));
