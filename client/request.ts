@@ -44,12 +44,14 @@ export async function request(
   for (let attempt = 1; ; attempt += 1) {
     const startedAt = now();
     const limit = { signal, deadline: startedAt + timeoutMs };
+    const signedAt = clock.offsetMs();
     try {
       return { members: await within(now, limit, (limits) => send(connection, path, body, limits.signal)), startedAt };
     } catch (error) {
       if (!(error instanceof TokenBrokerError) || attempt >= maxAttempts) throw error;
       if (!hasCorrectedClock && CLOCK_WRONG.includes(error.type)) {
-        hasCorrectedClock = clock.correct();
+        // Another request may have corrected it meanwhile.
+        hasCorrectedClock = clock.correct() || clock.offsetMs() !== signedAt;
         if (hasCorrectedClock) continue;
       }
       // Whether a refusal that the broker does not believe is worth another try is for the caller to decide.
@@ -87,10 +89,25 @@ async function send(connection: Connection, path: string, body: string, signal: 
 async function exchange(fetch: Connection['fetch'], url: URL, init: RequestInit): Promise<[Response, string]> {
   try {
     const response = await fetch(url, init);
-    return [response, await response.text()];
+    return [response, await readText(response)];
   } catch (error) {
+    if (error instanceof TokenBrokerError) throw error;
     throw failure('network-error', errorCode(error));
   }
+}
+
+/** Nothing that the broker sends comes near this; `fetch` inflates, so a small answer may hide a big one. */
+const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
+
+async function readText({ body, status }: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body ?? []) {
+    bytes += chunk.byteLength;
+    if (bytes > MAX_ANSWER_BYTES) throw failure('unexpected-answer', `more than ${MAX_ANSWER_BYTES} bytes`, { status });
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
 }
 
 /** The members of a JSON object; `undefined` for any other text, because a parser's message would quote it. */

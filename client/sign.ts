@@ -64,6 +64,7 @@ export function createSigningClock(now: () => number) {
   let heardOffsetMs = 0;
   return {
     now: () => now() + offsetMs,
+    offsetMs: () => offsetMs,
     /** Notes the `Date` header of an answer. */
     hear: (date: string | null) => {
       const told = Date.parse(date ?? '');

@@ -67,7 +67,8 @@ export class SingleFlight<Value> {
 }
 
 /**
- * Does work for one caller as long as it waits, and tells it by a signal to stop; neither a timer nor a listener stays.
+ * Runs work until its caller stops waiting; a signal then tells the work to stop. Work that ignores the signal is left
+ * behind, without a timer or a listener.
  *
  * @throws TokenBrokerError `aborted`, with the signal's reason as its cause, or `timeout`
  */

@@ -40,7 +40,11 @@ export function createCachingSource(connection: Connection, isStandardChain: boo
     const { key } = call;
     if (request.refused !== undefined) {
       const current = cache.recall(key)?.token;
-      return current === undefined || current.fingerprint === request.refused ? ask('report', call) : current;
+      if (current !== undefined && current.fingerprint !== request.refused) return current;
+      // Another caller may have refused another token.
+      const isShared = flights.running(flightKey('report', call)) !== undefined;
+      const token = await ask('report', call);
+      return isShared && token.fingerprint === request.refused ? ask('report', call) : token;
     }
     // Until the report ends, the cached token would be the refused one.
     const report = flights.running(flightKey('report', call));

@@ -60,9 +60,11 @@ export async function fetchWithToken(
   if (response.status !== 401 || !origins?.has(origin)) return response;
 
   const isRepeated = isRepeatable(init?.body ?? request?.body);
-  const successor = await successorOf(token, getToken).catch((error: unknown) => {
+  const successor = await successorOf(token, getToken).catch(async (error: unknown) => {
     // What cannot be repeated was reported for the next call.
-    if (isRepeated) throw error;
+    if (!isRepeated) return undefined;
+    await response.body?.cancel();
+    throw error;
   });
   if (successor === undefined || !isRepeated) return response;
   await response.body?.cancel();

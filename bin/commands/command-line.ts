@@ -56,7 +56,8 @@ const COMMANDS: readonly (readonly [names: readonly [string, ...string[]], load:
 async function refuse(program: Command, typed: string): Promise<void> {
   const { nearestNames } = await import('./shared/client-secret.ts');
   const lastOf = (name: string) => name.slice(name.indexOf(' ') + 1);
-  const names = COMMANDS.flatMap(([all]) => all);
+  const all = COMMANDS.flatMap(([names]) => names);
+  const names = [...new Set(all.flatMap((name) => [name.split(' ', 1)[0] ?? name, name]))];
   const near = nearestNames(lastOf(typed), names.map(lastOf));
   const meant = names.filter((name) => near.includes(lastOf(name))).join(' or ');
   program.error(`error: unknown command '${lastOf(typed)}'${meant === '' ? '' : `\n(Did you mean ${meant}?)`}`);

@@ -29,12 +29,10 @@ export function addConfigCommand(program: Command, shell: Shell): void {
           ? parseEnvironment(environment, LOCAL_FORM)
           : knownSettings(environment, command);
         if (keyPolicy) return printJson(shell, await policyOfKey(environment, settings));
-        const defaults = defaultsOf(settings);
-        const differs = ({ path, value, source }: ListedSetting) =>
-          source === 'written' && !(defaults.has(path) && isDeepStrictEqual(value, defaults.get(path)));
-        const listed = listSettings(form, settings).filter(
-          (setting) => isUsed(environment, setting.path) && (!changed || differs(setting)),
+        const used = listSettings(form, settings).flatMap((setting) =>
+          isLocal(environment) ? (asStarted(setting) ?? []) : setting,
         );
+        const listed = changed ? changedOf(used, settings) : used;
         if (json) return printJson(shell, { environment, settings: listed });
         const rows = listed.map(({ path, value, source }) => [path, textOf(value), source]);
         printTable(shell, ['SETTING', 'VALUE', 'FROM'], rows);
@@ -47,12 +45,18 @@ interface ConfigOptions extends CommandOptions {
   readonly keyPolicy?: boolean;
 }
 
-/** By their paths, for an environment with the same services and rules that leaves to its defaults what it can. */
-function defaultsOf({ name, account, region, accessRules, services }: Environment): ReadonlyMap<string, unknown> {
-  const addresses = Object.entries(services).map(([service, { authUrl }]) => [service, { authUrl }]);
-  const form = { account, region, accessRules, services: Object.fromEntries(addresses) };
+/** The settings that are written, and not just as the default is. */
+function changedOf(listed: readonly ListedSetting[], { name, account, region, accessRules, services }: Environment) {
+  // Any address: one that is right with its own tokenPath may be wrong with the default one.
+  const addresses = Object.keys(services).map((service) => [service, { authUrl: 'https://auth.example.com' }]);
+  const rules = accessRules.map(({ operations: _, ...rule }) => rule);
+  const form = { account, region, accessRules: rules, services: Object.fromEntries(addresses) };
   const left = listSettings(form, parseEnvironment(name, form)).filter(({ source }) => source === 'default');
-  return new Map(left.map(({ path, value }) => [path, value]));
+  const defaults = new Map(left.map(({ path, value }) => [path, value]));
+  return listed.filter(
+    ({ path, value, source }) =>
+      source === 'written' && !(defaults.has(path) && isDeepStrictEqual(value, defaults.get(path))),
+  );
 }
 
 /** Loaded here alone, because the CDK takes a second to load. */
@@ -67,12 +71,13 @@ async function policyOfKey(environment: string, env: { readonly account: string;
 }
 
 /** What `npm start` runs with: made-up services, whose addresses it prints. */
-const { services, accessRules } = exampleConfig(() => 'https://printed-by-npm-start.example.com');
+const { services, accessRules } = exampleConfig(() => 'https://stand-in.example.com');
 const LOCAL_FORM = { account: '111111111111', region: 'us-east-1', services, accessRules };
 
-/** On this machine most settings of a stack do nothing. */
-function isUsed(environment: string, path: string): boolean {
-  return !isLocal(environment) || /^(account|region|services|accessRules|health)\b/.test(path);
+/** What of a setting matters on this machine; `undefined` when nothing does. */
+function asStarted(setting: ListedSetting): ListedSetting | undefined {
+  if (setting.path.endsWith('.authUrl')) return { ...setting, value: 'as npm start prints it' };
+  return /^(account|region|services|accessRules|health)\b/.test(setting.path) ? setting : undefined;
 }
 
 function textOf(value: unknown): string {

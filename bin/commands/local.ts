@@ -15,7 +15,7 @@ export function addEnvCommand(program: Command, shell: Shell): void {
   program
     .command('env')
     .description('Print what sets the variables of a caller of the local broker, for eval; without a name the names.')
-    .argument('[caller]', 'operator, or the role name of a caller')
+    .argument('[caller]', 'operator (a caller that may check), or the role name of a caller')
     .option('--unset', 'print what takes the variables away')
     .action(async (name: string | undefined, { unset }: { readonly unset?: boolean }, command: Command) => {
       if (unset) return printLine(shell, UNSET_LINE);

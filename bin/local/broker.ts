@@ -65,7 +65,9 @@ export async function startLocalBroker(options: Options) {
     servers.push(server);
     running.push({ name, url: server.url });
     if (wanted !== 0 && !server.url.endsWith(`:${wanted}`)) {
-      moved.push(`The address of ${name} is ${server.url}, because port ${wanted} is not free.`);
+      moved.push(
+        `The address of ${name} is ${server.url}, because ${wanted > 65_535 ? `there is no port ${wanted}` : `port ${wanted} is not free`}.`,
+      );
     }
     return server;
   };

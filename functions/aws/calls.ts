@@ -61,7 +61,7 @@ export function inTime<Result>(clockMs: number, work: Promise<Result>): Promise<
 
 /**
  * An error's code or name and nothing else: messages and hidden members of an SDK's errors quote the answer. Names come
- * from answers, too, so one that is not made as names of errors are is none: a client id or a passphrase can be a word.
+ * from answers, too, so a name that does not look like an error's becomes `unknown`: it may be a client id or a passphrase.
  */
 export function causeWord(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
@@ -113,6 +113,7 @@ export function createCircuitBreaker(now: () => number, connectedMs = 150, patie
     const isConnected = isWithin(KEPT_MS, answeredAt, now()) && !isWithin(FIRST_CALL_MS, firstCallAt, now());
     const timeoutMs = isConnected && !endsLease && !isProbe ? connectedMs : patientMs;
     const clockMs = deadline - now();
+    const failedBefore = failedAt;
     if (isProbe) failedAt = now();
     try {
       const answer = await withTimeLimit(timeoutMs, call, clockMs);
@@ -123,7 +124,7 @@ export function createCircuitBreaker(now: () => number, connectedMs = 150, patie
       if (!(clockMs < timeoutMs && error instanceof OutOfTime)) {
         failures += 1;
         failedAt = now();
-      }
+      } else failedAt = failedBefore;
       throw unavailable(causeWord(error));
     }
   };

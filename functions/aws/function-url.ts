@@ -22,15 +22,16 @@ export function parseEvent(event: unknown, context: InvocationContext, now: numb
   const { requestId, http, authorizer } = membersOf(requestContext);
   const { method, sourceIp } = membersOf(http);
   const text = textOf(body) ?? '';
+  const isKnown = [rawPath, rawQueryString, body ?? ''].every((part) => typeof part === 'string');
   return {
     requestId: textOf(requestId) ?? 'none',
     method: textOf(method) ?? '',
     path: textOf(rawPath) ?? '',
-    // A query is refused, and so is what may be one.
+    // A missing query string counts as a query, and is refused.
     query: textOf(rawQueryString) ?? 'unknown',
     contentType: textOf(membersOf(headers)['content-type']),
     body: isBase64Encoded === true ? decodeBase64(text) : text,
-    caller: parseAuthorizer(authorizer),
+    caller: isKnown ? parseAuthorizer(authorizer) : undefined,
     sourceIp: textOf(sourceIp),
     deadline: callDeadline(now, context.getRemainingTimeInMillis()),
   };

@@ -4,7 +4,7 @@ import { addConnectionOptions, type ConnectionOptions, connect, parseName } from
 import { printJson, talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { SECRET_STAGES, type SecretStage } from '../../../functions/contract.ts';
-import { checkMembers, checkPairs, isAccepted, type PairCheck, printChecks } from '../shared/checks.ts';
+import { checkMembers, checkPairs, findingOf, isAccepted, type PairCheck, printChecks } from '../shared/checks.ts';
 import { provablePairs, versionWith } from '../shared/client-secret.ts';
 import { addAwsOptions, type ClientOptions, checkEndpoint, operate } from '../shared/environment.ts';
 import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
@@ -123,7 +123,8 @@ export async function conclude(
       talk(shell, `${state}: ${error.detail}. This does no harm.`);
     });
   }
-  const next = NEXT[isPromoted ? 'promoted' : stage][areAccepted ? 'accepted' : 'refused'];
+  const isWrong = checks.some((check) => ['rejected', 'secret-malformed'].includes(findingOf(check)));
+  const next = NEXT[isPromoted ? 'promoted' : stage][areAccepted ? 'accepted' : isWrong ? 'refused' : 'unclear'];
   printOutcome(shell, options, { version, stage: isPromoted ? 'AWSCURRENT' : stage, checks }, next);
   if (!areAccepted && !isPromoted) shell.exitCode = 1;
 }
@@ -148,17 +149,21 @@ const TAKES_EFFECT =
   'The broker uses it within 60 s, or with the next check or renewal of a token when the event of Secrets Manager gets lost.';
 const ROLLED_BACK = `${TAKES_EFFECT} What was current is AWSPREVIOUS now; rollback once more undoes this.`;
 const FIRST = 'It is the first version, so AWS made it the current one at once';
+const FORCED = `Promoted by --force. ${TAKES_EFFECT} client rollback undoes it.`;
+const PENDING = 'It stays pending, and callers are not affected.';
 const STORE = 'Store the right credential with client put';
 
 /** What to do next, by what has become of the version and what the services said. */
 const NEXT = {
-  promoted: { accepted: TAKES_EFFECT, refused: `Promoted by --force. ${TAKES_EFFECT} client rollback undoes it.` },
+  promoted: { accepted: TAKES_EFFECT, refused: FORCED, unclear: FORCED },
   AWSPENDING: {
     accepted: '',
-    refused: `It stays pending, and callers are not affected. ${STORE}; --force promotes it all the same.`,
+    refused: `${PENDING} ${STORE}; --force promotes it all the same.`,
+    unclear: `${PENDING} client promote tries it again; --force promotes it without a check.`,
   },
   AWSCURRENT: {
     accepted: `${FIRST}. Callers get tokens as soon as an access rule lets them.`,
     refused: `${FIRST}; no caller had a token of the client before. ${STORE}.`,
+    unclear: `${FIRST}; no caller had a token of the client before. client check tries it again.`,
   },
 } as const;

@@ -46,11 +46,14 @@ export function secretProblem(reading: FailedReading, name: string, stage: Secre
 }
 
 const PROBLEMS = {
-  missing: ['credential-missing', 'is not there or has no such version: an operator must store one under this name'],
+  missing: [
+    'credential-missing',
+    'does not exist or has no version with this stage: an operator must store one under this name',
+  ],
   deleted: ['credential-missing', 'is marked for deletion: an operator must restore it, or disable the client'],
   binary: ['credential-malformed', 'is binary: an operator must store it as text (JSON)'],
   denied: ['secrets-unavailable', 'may not be read by the broker: its role needs secretsmanager:GetSecretValue on it'],
-  unavailable: ['secrets-unavailable', 'could not be got from Secrets Manager'],
+  unavailable: ['secrets-unavailable', 'could not be read from Secrets Manager'],
 } as const satisfies Record<FailedReading['outcome'], readonly [ProblemType, string]>;
 
 /** The secrets of the clients, as this environment read them. */

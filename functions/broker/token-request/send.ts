@@ -54,16 +54,22 @@ const KINDS = {
   /** No connection was made, so nothing was sent. */
   connect: [
     'token-endpoint-unavailable',
-    'cannot be connected to: it is down, or its name, a route or a firewall is wrong',
+    'cannot be connected to: it is down, authUrl or the name servers are wrong, or a route or a firewall is in the way',
   ],
   /** Nothing was sent. */
-  tls: ['token-endpoint-unavailable', 'has no trusted TLS: its operator must mend the certificate or the protocol'],
+  tls: [
+    'token-endpoint-unavailable',
+    'has a TLS certificate or protocol that the broker does not trust; its operator must correct it',
+  ],
   /** A connection kept from an earlier request turned out dead: it ended before any byte came back. */
   'stale-socket': ['token-endpoint-unavailable', 'keeps closing its connections'],
   timeout: ['token-endpoint-timeout', 'took the token request and did not answer completely in time'],
   /** The connection broke after the request had been sent, or in the middle of the answer. */
   broken: ['token-endpoint-unavailable', 'closed the connection before its answer was complete'],
-  malformed: ['token-endpoint-error', 'answered what is not HTTP; check the host and the port of authUrl'],
+  malformed: [
+    'token-endpoint-error',
+    'answered with something that is not HTTP; check the host and the port of authUrl',
+  ],
   'too-large': ['token-response-unusable', 'sent an answer that is larger than the broker reads'],
   encoded: ['token-response-unusable', 'sent an answer with a content encoding, which the token request declined'],
 } as const satisfies Record<string, readonly [ProblemType, string]>;

@@ -107,7 +107,7 @@ function parseRetryAfter(header: string, now: number): number | undefined {
 const MAX_RETRY_AFTER_SECONDS = 300;
 
 const STATUS_ADVICE: Readonly<Record<number, string>> = {
-  400: 'it does not accept the token request. Check parameters, parametersIn and headers.',
+  400: 'it does not accept the token request. Check parameters (for example grant_type), parametersIn and headers.',
   403: 'it forbids the request to this client or network. If it refuses credentials that way, set rejectedOn403.',
   404: 'there is nothing at this path. Check tokenPath, and the base path in authUrl.',
   405: 'it takes no POST at this path. Check tokenPath.',

@@ -48,7 +48,8 @@ function typeOf(value: unknown): Pick<ShapeMember, 'type' | 'length'> {
 /**
  * Makes what prints the paths of one answer, dotted, `$` for the answer itself. A name that the broker knows is always
  * shown, because a mask there would tell what the credential holds. Another one is shown when it is a plain word, is no
- * value of the answer and repeats nothing of the credential; it could be a secret (a token used as a key), so else it is `*`.
+ * value of the answer and repeats nothing of the credential. Any other name may be a secret (a token used as a key), and is
+ * shown as `*`.
  */
 export function createPathPrinter(answer: unknown, credential: Credential | undefined): PrintPath {
   const texts = textsIn(answer).filter(({ length }) => length >= MIN_TEXT_LENGTH);

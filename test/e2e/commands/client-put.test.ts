@@ -88,6 +88,12 @@ describe('client put', () => {
     expect(await storedValue(world)).toEqual(NEW);
   });
 
+  it('does not take the finding about another version for its own', async ({ world }) => {
+    // The broker is the one of the environment local.
+    const { exitCode } = await world.run(PUT_IN_DEV.replace('new', 'acme'), { input: NEW });
+    expect(exitCode).toBe(1);
+  });
+
   it('stores a new client, and tells whether its service accepts it', async ({ world }) => {
     const create = (client: string) => `client put ${client} --create --services ${INSIGHTS}`;
     const accepted = /AWS made it the current one at once\. Callers get tokens as soon as/;

@@ -129,10 +129,10 @@ describe('a failure of sending', () => {
   it.each([
     ['connect', 'ENOTFOUND', 'token-endpoint-unavailable', 'cannot be connected to'],
     ['stale-socket', 'ECONNRESET', 'token-endpoint-unavailable', 'keeps closing'],
-    ['tls', 'CERT_HAS_EXPIRED', 'token-endpoint-unavailable', 'has no trusted TLS'],
+    ['tls', 'CERT_HAS_EXPIRED', 'token-endpoint-unavailable', 'has a TLS certificate or protocol'],
     ['broken', 'ECONNRESET', 'token-endpoint-unavailable', 'closed the connection'],
     ['timeout', 'ETIMEDOUT', 'token-endpoint-timeout', 'took the token request'],
-    ['malformed', 'HPE_INVALID_CONSTANT', 'token-endpoint-error', 'answered what is not HTTP'],
+    ['malformed', 'HPE_INVALID_CONSTANT', 'token-endpoint-error', 'answered with something that is not HTTP'],
     ['too-large', 'BODY_TOO_LARGE', 'token-response-unusable', 'sent an answer that is larger'],
     ['encoded', 'CONTENT_ENCODING', 'token-response-unusable', 'sent an answer with a content encoding'],
   ] as const)('"%s" (%s) is %s', async (kind, code, type, said) => {

@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { TokenBrokerError } from '../../../client/error.ts';
 import { PROBLEMS } from '../../../functions/contract.ts';
-import { AWS_ANSWERS, PROBLEM_TYPES, problem } from './broker-answers.ts';
+import { AWS_ANSWERS, issued, PROBLEM_TYPES, problem } from './broker-answers.ts';
 import { GOOD, NOW, PAIR, startClientWorld, tooLate } from './client-world.ts';
 import { type Answer, answerWith, startLoopbackServer } from './loopback-server.ts';
 
@@ -66,6 +66,7 @@ describe("AWS's own answers", () => {
 it.each([
   ['HTML', answerWith(404, '<html>marked</html>', HTML)],
   ['an empty 204', answerWith(204, '')],
+  ['a token beside five megabytes', answerWith(200, issued(NOW, { beside: 'x'.repeat(5_000_000) }))],
   ['a redirect', answerWith(302, '', { location: 'https://example.com/marked' })],
   ['a problem without a type', answerWith(400, { title: 'marked' }, PROBLEM)],
   ['JSON that only looks like a problem', answerWith(400, { type: 'marked', title: '', detail: '' })],

@@ -98,6 +98,8 @@ it.each([0, -6, 6])(
     clock.now = NOW;
     await broker.token(PAIR);
     expect(statuses).toEqual(minutes === 0 ? [200, 200, 200] : [403, 200, 200, 403, 200]);
+    clock.now = NOW + minutes * MINUTE_MS;
+    await Promise.all([broker.token(PAIR), broker.token({ ...PAIR, client: 'globex' })]);
   },
 );
 

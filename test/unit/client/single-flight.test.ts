@@ -107,6 +107,16 @@ describe('a refused token', () => {
     expect(asked()).toHaveLength(1);
   });
 
+  it('is reported beside another one of the pair, and neither caller gets back what it refused', async () => {
+    const first = heldBack(goodAnswer(2));
+    const { nth, asked } = await startClientWorld([first.answer, goodAnswer(3)]);
+    const reports = [nth({ refused }), nth({ refused: fingerprint(2) })];
+    await first.arrived;
+    first.release();
+    expect(await Promise.all(reports)).toEqual([2, 3]);
+    expect(asked().map((members) => members.refused)).toEqual([refused, fingerprint(2)]);
+  });
+
   it('does not come back with an answer that was overtaken', async () => {
     const late = heldBack(goodAnswer(1));
     const { nth, answer } = await startClientWorld(late.answer);
