@@ -35,7 +35,7 @@ class OutOfTime extends Error {
   override readonly name = 'OutOfTime';
 }
 
-/** Made once: a signal without a reason makes one with a stack each time, and every call ends a signal. */
+/** Made once: a signal that is given no reason makes an error with a stack, and every call ends a signal. */
 const OVER = new OutOfTime();
 
 /** Makes a repeatable call, and once more after a failure that says nothing about it; nothing begins after the signal. */

@@ -55,7 +55,7 @@ interface Dependencies {
  *
  * The memory is written after the messages, in the place of the revision that was read; where it has another revision by
  * then, everything is evaluated anew. What could not be sent is not remembered, so the next run sends it: no message is
- * lost. One is sent twice when runs and events send it at once, or its sender dies before it writes.
+ * lost. A message is sent twice when runs and events send it at once, or its sender dies before it writes.
  */
 export function createNotify({ environment, memories, sendMessage, now }: Dependencies): Notify {
   return async (findings, endsAt) => {
@@ -135,7 +135,7 @@ function isTransition({ condition, version }: Entry, before: Entry | undefined):
   return isOther && (condition === 'rejected' || condition === 'secret-malformed');
 }
 
-/** What is remembered of a look once the operators have been told. */
+/** What is remembered once the operators have been told. */
 function entryOf(observation: Observation): readonly [key: string, entry: Entry] {
   const { kind, condition, since, at, version } = observation;
   return [kind === 'pair' ? pairKey(observation.pair) : kind, { condition, since, at, version }];
@@ -153,5 +153,5 @@ function failureWord(error: unknown): string {
 /** So many fit into an item of the table, even with the longest names. */
 const MAX_ENTRIES = 1_500;
 const AT_ONCE = 5;
-/** Each time upon a write of another run or event, which has then sent what it had to. */
+/** Each repetition follows a write of another run or event, which has sent its own messages. */
 const MAX_OVERTAKEN = 10;
