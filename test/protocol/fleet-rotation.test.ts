@@ -23,7 +23,7 @@ it('a new secret version of which no check tells comes into use with the renewal
   expect(requests.map(({ version }) => version)).toEqual(['v1', 'v2']);
 });
 
-it('a new version that is put, checked and promoted reaches traffic within a minute of its check, whatever else is asked', async () => {
+it('a new version that is put, checked and promoted reaches traffic within a minute of its check, beside all other calls', async () => {
   /** Milliseconds from one thing to the next, up to a minute. */
   const distance = fc.oneof(fc.integer({ min: 0, max: 100 }), fc.integer({ min: 0, max: 60_000 }));
   const facts = fc.record({

@@ -138,7 +138,7 @@ describe('after a freeze', () => {
 describe('over TLS', () => {
   const toServer = ({ port }: { readonly port: number }) => exampleRequest(`https://localhost:${port}/`);
 
-  it('asks for the host of the URL, and takes no certificate that it does not know, whatever a variable says', async () => {
+  it('asks for the host of the URL, and takes no certificate that it does not know, also when a variable says otherwise', async () => {
     vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0');
     const warning = vi.spyOn(process, 'emitWarning').mockReturnValue();
     onTestFinished(() => {

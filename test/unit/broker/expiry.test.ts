@@ -113,7 +113,7 @@ describe('a member that tells when the token ends', () => {
     expect(expiryOf({ expires: value })).toBe(HALF_AN_HOUR);
   });
 
-  it('may be a date, which is its first moment in UTC whatever the zone of the machine', () => {
+  it('may be a date, which is its first moment in UTC, in every time zone of the machine', () => {
     const parse = vi.spyOn(Date, 'parse');
     onTestFinished(() => parse.mockRestore());
     expect(expiryOf({ expires: '2026-01-02' }, LONG)).toBe('response 86400');
