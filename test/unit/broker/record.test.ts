@@ -73,7 +73,7 @@ describe('the wait after a failed token request', () => {
 
   it.each([
     ['a pause', pauseAfter, problemWith(), [1, 2, 4, 8, 15, 15], 15],
-    ['a hold, also when the service asks for less,', holdAfter, problemWith(60), [1, 2, 4, 8, 16, 32], 3_600],
+    ['a hold, for which no Retry-After counts,', holdAfter, problemWith(60), [1, 2, 4, 8, 16, 32], 3_600],
   ])('is %s that doubles from 1 s up to the longest, and stays there', (_, next, problem, seconds, longest) => {
     const waits: Wait[] = [];
     while (waits.length < 1_100) waits.push(next(problem, waits.at(-1), START));
