@@ -14,6 +14,7 @@ const EMAIL = 'must be an e-mail address such as ops@example.com';
 const MEMBER = 'must be the name of a member, or names joined by dots such as data.token';
 const CREDENTIAL = "belongs to a credential: it goes into the client's secret";
 const TOKEN = 'may hold a token or a secret, which must not pass';
+const HOLDS_TOKEN = 'response.passThrough[0]: holds the token (see tokenMember)';
 const KEY_FORM = 'must be the ARN of a KMS key: arn:aws:kms:<region>:<account>:key/<id>';
 const KEY_PLACE = 'must be in the account and the region of the environment';
 const KEY_ID = '12345678-1234-1234-1234-123456789012';
@@ -60,6 +61,7 @@ const rule: readonly Row[] = [
   ['/role', `${ROLE}\n`, `.role: must be the ARN of an IAM role: ${ROLE_FORM}`],
   ['/role', 'arn:aws-cn:iam::111111111111:role/billing', ".role: must start with arn:aws: like the region's own"],
   ['/roleId', 'AIDAEXAMPLEEXAMPLE12', '.roleId: must be the unique id of a role: AROA…'],
+  ['/roleID', 'x', '.roleID: is not a known member (known: role, roleId, clients, services, operations)'],
   ['/clients', undefined, '.clients: is missing'],
   ['/clients', [], '.clients: must not be empty'],
   ['/clients', ['acme', 'acme'], '.clients[1]: is there twice'],
@@ -80,16 +82,8 @@ const service: readonly Row[] = [
   ['response/passThrough', ['expires_in'], 'response.passThrough[0]: is a member that the broker itself answers with'],
   ['response/passThrough', ['data.refresh_token'], `response.passThrough[0]: ${TOKEN}`],
   ['response/passThrough', ['$'], `response.passThrough[0]: ${TOKEN}`],
-  [
-    'response',
-    { tokenMember: 'a.key', passThrough: ['a'] },
-    'response.passThrough[0]: holds the token (see tokenMember)',
-  ],
-  [
-    'response',
-    { tokenMember: 'key', passThrough: ['key'] },
-    'response.passThrough[0]: holds the token (see tokenMember)',
-  ],
+  ['response', { tokenMember: 'a.key', passThrough: ['a'] }, HOLDS_TOKEN],
+  ['response', { tokenMember: 'key', passThrough: ['key'] }, HOLDS_TOKEN],
   ['tokenLifetimeSeconds', 9, 'tokenLifetimeSeconds: must be at least 10'],
   ['tokenLifetimeSeconds', 100_000, 'tokenLifetimeSeconds: must not be more than maxLifetimeSeconds'],
   ['maxLifetimeSeconds', 299, 'assumedLifetimeSeconds: must not be more than maxLifetimeSeconds'],
