@@ -101,7 +101,7 @@ const EVENTS: readonly Row<Path['event']>[] = [
   ['the content type', (marks) => headers({ 'content-type': marks.token }, marks), 'unsupported-media-type'],
   ['headers', (marks) => headers({ authorization: basicOf(marks), [marks.secret]: marks.token }, marks), 'issued'],
   ['what is not signed', ({ token }) => ({ body: token, requestContext: requestContext(undefined) }), 'access-denied'],
-  ['an input that is not an event', ({ sessionToken }) => ({ rawPath: { sessionToken } }), 'not-found'],
+  ['an input that is not an event', ({ sessionToken }) => ({ rawPath: { sessionToken } }), 'access-denied'],
 ];
 const BILLING = 'arn:aws:sts::111111111111:assumed-role/billing/run-1';
 

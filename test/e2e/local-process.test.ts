@@ -111,7 +111,7 @@ it('npm start has its page and its stand-ins on the ports behind its own, and sa
 
 it('npm start has its page on a free port where there is none behind its own', async () => {
   const broker = await startLocalBroker({ env: { PORT: '65535' } });
-  expect((await broker.end()).stdout).toContain(`is ${pageUrl(broker)}, because port 65536 is not free.\n`);
+  expect((await broker.end()).stdout).toContain(`is ${pageUrl(broker)}, because there is no port 65536.\n`);
 });
 
 it('npm start says that its own port is taken', async () => {
