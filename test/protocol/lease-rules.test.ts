@@ -3,7 +3,7 @@ import { holdKey, type PairRecord } from '../../functions/broker/pair/record.ts'
 import { Problem } from '../../functions/broker/problem.ts';
 import type { TokenExchange } from '../../functions/broker/token-request/token-request.ts';
 import { exchange, ISSUE_REQUEST, SETTINGS_DIGEST } from '../support/broker-world.ts';
-import { START } from '../support/example.ts';
+import { HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../support/example.ts';
 import { fleetOf } from '../support/fleet.ts';
 import { exampleWait, oldToken } from '../support/pair-examples.ts';
 
@@ -12,9 +12,6 @@ import { exampleWait, oldToken } from '../support/pair-examples.ts';
  * the contract of the pair table, what is decided at which millisecond in the tests of decision and record.
  */
 
-const SECOND_MS = 1_000;
-const MINUTE_MS = 60 * SECOND_MS;
-const HOUR_MS = 60 * MINUTE_MS;
 const LEASE_MS = 6 * SECOND_MS;
 const TOKEN = oldToken();
 const PUBLISHED = { fence: 1, token: TOKEN };

@@ -1,25 +1,22 @@
 import { describe, expect, it } from 'vitest';
-import type { Step, View } from '../../../functions/broker/pair/decision.ts';
 import { EMPTY_RECORD } from '../../../functions/broker/pair/record.ts';
-import { START } from '../../support/example.ts';
+import { MINUTE_MS, START } from '../../support/example.ts';
 import { exampleCall, exampleToken } from '../../support/pair-examples.ts';
 import {
   answer,
   createPairWorld,
   DOWN,
   FINGERPRINT,
+  LEASE_MS,
+  LIVE,
   PAIR,
   REJECTED,
   RENEW,
   REQUEST,
+  requestWhenFree,
   rotated,
   SILENT,
 } from '../../support/pair-world.ts';
-
-const MINUTE_MS = 60_000;
-const LEASE_MS = 6_000;
-const LIVE = { fence: 4, leaseOwner: 'another', leaseUntil: START + LEASE_MS };
-const requestWhenFree = ({ leaseIsOver }: View): Step<string> => (leaseIsOver ? REQUEST : { kind: 'wait' });
 
 describe('a store that is out of reach', () => {
   it('leaves the environment to what it knows, in spite of any lease that it saw, and tells the operator', async () => {

@@ -3,15 +3,11 @@ import { newTrace } from '../../../functions/broker/audit.ts';
 import type { SecretReading } from '../../../functions/broker/credential/secret.ts';
 import type { PairRecord, StoredProblem, StoredToken } from '../../../functions/broker/pair/record.ts';
 import type { SecretStage } from '../../../functions/contract.ts';
-import { exchange, found, ISSUE_REQUEST, SETTINGS_DIGEST } from '../../support/broker-world.ts';
-import { BILLING, START } from '../../support/example.ts';
+import { exchange, found, ISSUE_REQUEST, SECRETS_DOWN, SETTINGS_DIGEST } from '../../support/broker-world.ts';
+import { BILLING, HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../../support/example.ts';
 import { createFleet, type Environment } from '../../support/fleet.ts';
 import { exampleToken } from '../../support/pair-examples.ts';
 
-const SECOND_MS = 1_000;
-const MINUTE_MS = 60 * SECOND_MS;
-const HOUR_MS = 60 * MINUTE_MS;
-const SECRETS_DOWN = { outcome: 'unavailable', cause: 'TimeoutError' } as const;
 const STAGES = { AWSCURRENT: 'v1', AWSPENDING: 'v2', AWSPREVIOUS: 'v0' };
 const AT_ONCE = { storeLatencyMs: 0, secretsLatencyMs: 0, accepted: new Set(['v0', 'v1', 'v2']) };
 const { pair } = ISSUE_REQUEST;

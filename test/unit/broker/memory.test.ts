@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { PairMemory } from '../../../functions/broker/pair/memory.ts';
 import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair/record.ts';
-import { START } from '../../support/example.ts';
+import { MINUTE_MS, START } from '../../support/example.ts';
 import { exampleToken } from '../../support/pair-examples.ts';
 
-const MINUTE_MS = 60_000;
 const PAIR = { client: 'acme', service: 'customer-insights' };
 const RECORD: PairRecord = { ...EMPTY_RECORD, fence: 4, token: exampleToken() };
 
