@@ -130,7 +130,7 @@ export function createCircuitBreaker(now: () => number, connectedMs = 150, patie
       if (!(clockMs < timeoutMs && error instanceof OutOfTime)) {
         failures += 1;
         failedAt = now();
-      } else failedAt = failedBefore;
+      } else if (isProbe) failedAt = failedBefore;
       throw unavailable(causeWord(error));
     }
   };
