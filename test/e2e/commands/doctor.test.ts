@@ -251,7 +251,8 @@ const DENIED = { 'x-amzn-errortype': 'AccessDeniedException' };
 const UNSIGNED: Readonly<Record<NonNullable<Front['unsigned']>, Answer>> = {
   forbidden: answerWith(403, { Message: 'Forbidden. For troubleshooting, see …' }, DENIED),
   'unknown-url': answerWith(403, { Message: null }, DENIED),
-  page: answerWith(404, '<html></html>'),
+  // It need not end: what answers is told by the beginning.
+  page: (response) => void response.writeHead(404, { 'content-type': 'text/html' }).write('<html>'),
   hang: () => undefined,
 };
 
