@@ -77,9 +77,9 @@ describe('a body', () => {
   it.each<readonly [string, string]>([
     ['', 'The body is not valid JSON.'],
     ['{"client":', 'The body is not valid JSON.'],
-    ['[]', 'the body must be an object.'],
-    ['null', 'the body must be an object.'],
-    ['['.repeat(8_000) + ']'.repeat(8_000), 'the body must be an object.'],
+    ['[]', 'The body must be an object.'],
+    ['null', 'The body must be an object.'],
+    ['['.repeat(8_000) + ']'.repeat(8_000), 'The body must be an object.'],
     ['{"client":"acme","client":"globex","service":"customer-insights"}', '"client": is given more than once.'],
     ['{"client":"acme","\\u0063lient":"globex","service":"s"}', '"client": is given more than once.'],
     ['{"a":{"b":[{"c":1,"c":2}]}}', '"c": is given more than once.'],
