@@ -186,16 +186,17 @@ describe('a check that finds the secret gone', () => {
     return { ...world, tokenNow: () => world.shared.peek(pair).token };
   };
 
-  it.each<[string, SecretReading]>([
-    ['missing', { outcome: 'missing' }],
-    ['deleted', { outcome: 'deleted' }],
-    ['not naming the service', unnamed('AWSCURRENT')],
-  ])('withdraws the living token, and reads the secret once more before: %s', async (_, fault) => {
-    const { check, counts, requests, tokenNow, shared } = gone(fault);
+  it.each<[string, SecretReading, Partial<PairRecord>]>([
+    ['missing', { outcome: 'missing' }, {}],
+    ['deleted', { outcome: 'deleted' }, {}],
+    ['not naming the service', unnamed('AWSCURRENT'), {}],
+    ['missing, and the token cannot be opened here', { outcome: 'missing' }, { token: undefined, closedUntil: START }],
+  ])('withdraws the living token, and reads the secret once more before: %s', async (_, fault, record) => {
+    const { check, counts, requests, tokenNow, shared } = gone(fault, record);
 
     expect(await check()).toEqual({ ...missing, checkedAt: START + 2 });
     expect(tokenNow()).toBeUndefined();
-    expect(shared.peek(pair)).toMatchObject({ fence: 2, leaseUntil: 0, attemptedAt: 0 });
+    expect(shared.peek(pair)).toMatchObject({ fence: 2, leaseUntil: 0, attemptedAt: 0, closedUntil: 0 });
     expect([counts.secretReads, requests.length]).toEqual([2, 0]);
   });
 
