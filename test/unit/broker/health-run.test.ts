@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { checkPairs } from '../../../functions/broker/health/check-pairs.ts';
 import type { ProbeAnswer } from '../../../functions/broker/health/evaluate.ts';
 import { pairsOf } from '../../../functions/broker/health/run.ts';
 import { pairKey } from '../../../functions/broker/pair/pair.ts';
+import { START } from '../../support/example.ts';
 import { clientsNamed, createHealthWorld, DENIED, except, MESSAGE_MS, SERVICE } from '../../support/health-world.ts';
 
 const MINUTE = 60_000;
@@ -35,6 +37,17 @@ describe('the pace of a run', () => {
     const gaps = checks.slice(6).map(({ at }, index) => at - (checks[index + 5]?.at ?? 0));
     expect(Math.min(...gaps)).toBeGreaterThan(400);
     expect(Math.max(...checks.map(({ atOnce }) => atOnce))).toBe(5);
+  });
+
+  it('waits for no time that has passed, although the clock goes on between two looks at it', async () => {
+    const { dependencies, clock } = createHealthWorld();
+    const waits: number[] = [];
+    let time = START;
+    const moving = { now: () => time++, sleep: async (ms: number) => void waits.push(ms) };
+    const pairs = ['acme', 'globex'].map((client) => ({ client, service: SERVICE }));
+    const ends = { windowEndsAt: START, endsAt: START + MINUTE };
+    await clock.run(checkPairs(pairs, ends, Math.random, { ...dependencies, ...moving }));
+    expect(waits).toEqual([0, 0]);
   });
 
   it('takes the pairs in another order each time', async () => {
