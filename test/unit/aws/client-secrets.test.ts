@@ -55,10 +55,8 @@ describe('the list of clients', () => {
   });
 
   it('is an error also when it begins well and has no end', async () => {
-    const listClients = await connectTo(
-      () => ({ SecretList: [{ Name: 'token-broker/dev/acme' }], NextToken: 'x' }),
-      20,
-    );
+    const page = { SecretList: [{ Name: 'token-broker/dev/acme' }], NextToken: 'x' };
+    const listClients = await connectTo(() => page, 20);
     await expect(listClients()).rejects.toThrow('The clients cannot be listed: OutOfTime');
   });
 });

@@ -12,6 +12,7 @@ const SERVICES = ['customer-insights', 'other'];
 const CONTEXT = { getRemainingTimeInMillis: () => 120_000 };
 const CHECK = 'the check of acme/customer-insights';
 const TOKEN = 'a token of acme/customer-insights';
+const CRASHED = { '/check': undefined, '/token': undefined };
 const EVENT = { DeploymentId: 'd-EXAMPLE', LifecycleEventHookExecutionId: 'execution-1' };
 
 describe('a new version of the token function', () => {
@@ -64,11 +65,7 @@ describe('a new version of the token function', () => {
     ['an answer that is none', { '/check': { statusCode: 200, body: '{}' } }, [expect.stringContaining(CHECK)]],
     ['internal, for a token', { '/token': problem('internal') }, [`${TOKEN} was not refused: internal`]],
     ['a 424, for a token', { '/token': problem('client-disabled') }, [`${TOKEN} was not refused: client-disabled`]],
-    [
-      'nothing, because it crashes,',
-      { '/check': undefined, '/token': undefined },
-      [expect.stringContaining(CHECK), expect.stringContaining(TOKEN)],
-    ],
+    ['nothing, because it crashes,', CRASHED, [CHECK, TOKEN].map((start) => expect.stringContaining(start))],
   ])('that answers %s is judged by that', async (_what, answers, faults) => {
     const { store, releaseOf } = await startWorld();
     await store('acme', CREDENTIALS.acme, 'customer-insights');
