@@ -56,11 +56,12 @@ export async function explainFailure(
   }
 }
 
-/** Whether nothing listens where a terminal's variables, or `--url`, look for a broker on this machine. */
-function isOfEndedBroker({ env }: Shell, { message }: Failure, url = ''): boolean {
+/** Whether nothing listens where the client, or the variables of this terminal, look for a broker on this machine. */
+function isOfEndedBroker({ env }: Shell, failure: Failure, url: string | undefined): boolean {
   const names = Object.keys(env).filter((name) => /^(AWS_ENDPOINT|TOKEN_BROKER)_(\w+_)?URL(_\w+)?$/.test(name));
+  const places = failure instanceof TokenBrokerError ? [url] : names.map((name) => env[name]);
   const isHere = (place = '') => /^http:\/\/(127\.0\.0\.1|localhost|\[::1\])(:|\/|$)/.test(place);
-  return message.includes('ECONNREFUSED') && [url, ...names.map((name) => env[name])].some(isHere);
+  return failure.message.includes('ECONNREFUSED') && places.some(isHere);
 }
 
 const ENDED = 'The local broker that the variables of this terminal name has ended.';
