@@ -237,6 +237,7 @@ async function startFront(front: Front) {
     else if (body.includes('Action=GetTopicAttributes')) answerTopic(response, front.subscribers);
     else if (url.endsWith('/functions/token-broker-local/policy?Qualifier=live'))
       answerPolicy(policy)(response, request);
+    else if (url.includes('/functions/')) answerWith(404, { Message: 'Function not found: …' })(response, request);
     else if (url === '/base/oauth/token') answerWith(401, '')(response, request);
     else if (headers.authorization !== undefined) answerCall(front)(response, request);
     else if (method === 'POST') answerWith(404, '')(response, request);
@@ -262,6 +263,7 @@ function answerCall({ call }: Front): Answer {
 
 function answerPolicy(policy: NonNullable<Front['policy']>): Answer {
   if (policy === 'denied') return answerWith(403, { Message: 'not authorized to perform lambda:GetPolicy' }, DENIED);
+  if (policy.length === 0) return answerWith(404, { Message: 'The resource you requested does not exist.' });
   const mine = policy.map((Action) => statement(Action, 'arn:aws:iam::111111111111:root'));
   // What another account may do is of no use to this one.
   const Statement = [...mine, statement('lambda:InvokeFunctionUrl', 'arn:aws:iam::333333333333:root')];
