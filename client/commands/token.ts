@@ -54,7 +54,7 @@ function print(shell: Shell, token: IssuedToken, { json, reveal, minTtl = 0 }: T
   const shown = {
     token_type: token.tokenType,
     expires_in: lifetime,
-    expires_at: token.expiresAtBroker ?? new Date(token.expiresAt).toISOString(),
+    expires_at: token.expiresAtBroker,
     expiry_source: token.expirySource,
     fingerprint: token.fingerprint,
     scope: token.scope,
@@ -63,7 +63,7 @@ function print(shell: Shell, token: IssuedToken, { json, reveal, minTtl = 0 }: T
   const members = reveal ? { access_token: token.accessToken, ...shown, ...token.passThrough } : shown;
   // A second for the way.
   if (lifetime + 1 < minTtl) {
-    const why = 'the service gives none that lives longer';
+    const why = 'the broker could get none that lives longer';
     talk(shell, `The token lives for ${lifetime} s, less than the ${minTtl} s of --min-ttl: ${why}.`);
   }
   if (json) printJson(shell, members);
