@@ -6,7 +6,7 @@ import { addConnectionOptions, type CallerOptions, parseFunctionArn, parseName }
 import { printJson, printLine, talk } from './output.ts';
 import { examineConnection, isMissing, membersOf, readAddress } from './reach.ts';
 import type { Shell } from './shell.ts';
-import { failed, ok, type Step } from './step.ts';
+import { failed, ok, type Step, unknown } from './step.ts';
 
 /** What an operator can find out beyond a caller. */
 export interface OperatorView {
@@ -86,8 +86,9 @@ async function call(shell: Shell, broker: TokenBroker, options: DoctorOptions): 
   const { environment, client, service } = options;
   try {
     if (client === undefined || service === undefined) {
-      const { role } = await broker.whoami({ signal: shell.signal });
-      return ok(step, `The broker takes your signature: you are ${role}`);
+      const { role, rules } = await broker.whoami({ signal: shell.signal });
+      const words = `The broker takes your signature: you are ${role}`;
+      return rules.length > 0 ? ok(step, words) : unknown(step, `${words}, which no access rule names`);
     }
     const { fingerprint, expiresAtBroker } = await broker.token({ client, service, signal: shell.signal });
     return ok(step, `A token was issued, ${fingerprint}, until ${expiresAtBroker}`);

@@ -92,8 +92,11 @@ describe('doctor', () => {
     expect(await world.run(DOCTOR)).toEqual(ended(0, all, 'Nothing is wrong.\n'));
   });
 
-  it('finds out without a pair whether the broker can be called', async ({ world: { run, tokenService } }) => {
-    expect(await run('doctor')).toEqual(ended(0, /call +The broker takes your signature/, /./));
+  it('finds out without a pair whether the broker can be called', async ({ world }) => {
+    const { run, tokenService, stranger } = world;
+    expect(await run('doctor')).toEqual(ended(0, /ok +call +The broker takes your signature: you are \S+\n$/, /./));
+    const unnamed = /\n\? +call +The broker .*role\/stranger, which no access rule names\n$/;
+    expect(await run('doctor', { env: stranger })).toEqual(ended(0, unnamed, /./));
     expect(tokenService.requests).toEqual([]);
   });
 
