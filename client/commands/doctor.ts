@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { createTokenBroker, type TokenBroker, TokenBrokerError } from '../index.ts';
-import { adviceFor, explainFailure } from './failure.ts';
+import { adviceFor, explainFailure, shapeText } from './failure.ts';
 import { examinePermissions, findCredentials, identify } from './identity.ts';
 import { addConnectionOptions, type CallerOptions, parseFunctionArn, parseName } from './options.ts';
 import { printJson, printLine, talk } from './output.ts';
@@ -40,7 +40,9 @@ export function addDoctorCommand(program: Command, shell: Shell, view?: Operator
         const steps: Step[] = [];
         const tell = (step: Step) => {
           steps.push(step);
-          if (!json) printLine(shell, `${WORDS[step.outcome]}  ${step.step.padEnd(15)}  ${step.detail}`);
+          if (json) return;
+          printLine(shell, `${WORDS[step.outcome]}  ${step.step.padEnd(15)}  ${step.detail}`);
+          if (step.shape !== undefined) printLine(shell, shapeText(step.shape));
         };
         for await (const step of examine(shell, options, view)) tell(step);
         for await (const step of view?.lookFurther(shell, options, causeIn(steps)?.cause) ?? []) tell(step);

@@ -50,7 +50,8 @@ export async function explainFailure(
     talk(shell, hasEnded ? AFTER_END : adviceFor(failure, options));
     const profile = emptyProfile(shell);
     if (profile && failure.type.startsWith('aws-credentials-')) talk(shell, profile);
-    const retryAfterSeconds = failure instanceof TokenBrokerError ? failure.retryAfterSeconds : undefined;
+    const { retryAfterSeconds, problem } = failure instanceof TokenBrokerError ? failure : {};
+    if (problem?.response_shape !== undefined && !options.json) talk(shell, shapeText(problem.response_shape));
     if (retryAfterSeconds !== undefined) talk(shell, `Try again in ${retryAfterSeconds} s.`);
     shell.exitCode = 1;
   }
@@ -93,6 +94,11 @@ function defect(error: unknown): CommandFailure {
 
 const PLACE =
   /^ {4}at (?:async )?(?:[\w.<>[\] ]+ \()?(?:<anonymous>|index \d+|(?:file:\/\/|node:|\/)[\w./@:+-]+:\d+:\d+)\)?$/;
+
+/** The form of a service's answer, which has no value in it, under the name by which an advice refers to it. */
+export function shapeText(shape: unknown): string {
+  return `response_shape: ${JSON.stringify(shape)}`;
+}
 
 /** Failures that are not the broker's get the same shape, so that a script reads one. */
 export function asProblem(error: Failure): Readonly<Record<string, unknown>> {

@@ -100,6 +100,13 @@ describe('doctor', () => {
     expect(tokenService.requests).toEqual([]);
   });
 
+  it.for([DOCTOR, `token acme ${INSIGHTS}`])('shows a person the form of an unusable answer: %s', async (command) => {
+    const { env } = await FAILED['token-response-unusable']();
+    const { stdout, stderr } = await runCommandLine(command.split(' '), env);
+    expect(stdout + stderr).toMatch(/^response_shape: .*"path":"a","type":"string","length":12/m);
+    expect(stdout + stderr).not.toMatch(/marked-/);
+  });
+
   it('looks with --operator at the services of every secret, and says when it may not', async ({ world: { run } }) => {
     const good = /\nok {6}services {9}Every secret names the services of its tag\n$/;
     expect(await run(`${DOCTOR} --operator`)).toEqual(ended(0, good, /./));
