@@ -4,7 +4,7 @@ import type { ProbeAnswer } from '../../../functions/broker/health/evaluate.ts';
 import { pairsOf } from '../../../functions/broker/health/run.ts';
 import { pairKey } from '../../../functions/broker/pair/pair.ts';
 import { START } from '../../support/example.ts';
-import { clientsNamed, createHealthWorld, DENIED, except, SERVICE } from '../../support/health-world.ts';
+import { clientsNamed, createHealthWorld, DENIED, except, MESSAGE_MS, SERVICE } from '../../support/health-world.ts';
 
 const MINUTE = 60_000;
 
@@ -88,6 +88,14 @@ describe('a run whose time is up', () => {
   });
 });
 
+it('a run begins no message so late that it could not be remembered', async () => {
+  const answer = () => ({ finding: 'rejected', afterMs: 0 }) as const;
+  const { run } = createHealthWorld({ clients: clientsNamed(1_000), timeoutMs: 10_000, answer });
+  const { reported, milliseconds } = await run();
+  expect(reported.unsent).toBeGreaterThan(0);
+  expect(milliseconds).toBeLessThanOrEqual(8_000 + MESSAGE_MS);
+});
+
 describe('a service that does not answer', () => {
   it('is only sampled after ten in a row', async () => {
     const { run } = createHealthWorld({
@@ -106,11 +114,14 @@ describe('a service that does not answer', () => {
     expect(milliseconds).toBeLessThan(10 * MINUTE);
   });
 
-  it('is checked completely from the first answer on', async () => {
-    const { run, world } = createHealthWorld({ clients: clientsNamed(300) });
-    world.answer = (_, count) => (count <= 20 ? 'unreachable' : 'accepted');
-    expect((await run()).checked.length).toBeGreaterThan(190);
-  });
+  it.each(['unreachable', { failure: 'timeout' }] as const)(
+    'is checked completely from the first answer on, as by a broker that had none: %j',
+    async (answer) => {
+      const { run, world } = createHealthWorld({ clients: clientsNamed(300) });
+      world.answer = (_, count) => (count <= 20 ? answer : 'accepted');
+      expect((await run()).checked.length).toBeGreaterThan(190);
+    },
+  );
 
   it('is not taken for answering because callers got tokens of it earlier, or because secrets are missing', async () => {
     const traffic = { finding: 'accepted', provenBy: 'traffic' } as const;
