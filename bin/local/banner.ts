@@ -21,10 +21,12 @@ export function greeting(broker: LocalBroker, pageUrl: string): string {
 }
 
 function callerLines({ callers, accessRules }: LocalConfig): readonly string[] {
-  const names = (list: readonly string[] | 'all') => (list === 'all' ? 'all' : list.join(', '));
+  const names = (list: readonly string[] | 'all', of: string) => (list === 'all' ? `all ${of}` : list.join(', '));
   return callers.map(({ role }) => {
     const rules = accessRules.filter((rule) => rule.role === role);
-    const may = rules.map(({ clients, services }) => `${names(clients)} on ${names(services)}`).join('; ');
+    const may = rules
+      .map(({ clients, services }) => `${names(clients, 'clients')} on ${names(services, 'services')}`)
+      .join('; ');
     return `  ${roleName(role).padEnd(12)} may act for ${may === '' ? 'no client' : may}`;
   });
 }

@@ -26,7 +26,7 @@ export async function examineConnection({ url }: Endpoint, signal: AbortSignal):
   if (!isAws) return [failed(step, 'not-a-broker', `Something answers ${status} that is no Function URL`)];
   const isUnknown = status === 403 && membersOf(parseJson(text)).Message === null;
   if (isUnknown) return [failed(step, 'function-url-unknown', 'AWS knows no function behind this URL')];
-  const connection = ok(step, `A Function URL answers, ${status} as nothing was signed`);
+  const connection = ok(step, `A Function URL answers ${status}, because nothing was signed`);
   const date = Date.parse(headers.get('date') ?? '');
   return Number.isNaN(date) ? [connection] : [connection, examineClock(date, sentAt, Date.now())];
 }
@@ -56,11 +56,17 @@ export async function ask(url: URL, method: 'GET' | 'POST', signal: AbortSignal)
   const deadline = AbortSignal.timeout(5_000);
   try {
     const response = await fetch(url, { method, redirect: 'manual', signal: AbortSignal.any([signal, deadline]) });
-    return { status: response.status, headers: response.headers, text: await response.text() };
+    return { status: response.status, headers: response.headers, text: await beginningOf(response) };
   } catch (error) {
     if (signal.aborted) throw aborted();
     return { code: deadline.aborted ? 'ETIMEDOUT' : causeWord(error) };
   }
+}
+
+/** The first piece of a body, which may have no end: what `doctor` reads of one is shorter. */
+async function beginningOf({ body }: Response): Promise<string> {
+  for await (const chunk of body ?? []) return Buffer.from(chunk).toString('utf8');
+  return '';
 }
 
 /** One word for why there is no answer: messages may quote what was sent. */

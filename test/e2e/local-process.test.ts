@@ -34,7 +34,7 @@ describe('npm start', () => {
   });
 
   it('says for which clients the callers may act', () => {
-    expect(result.stdout).toMatch(/^ {2}billing +may act for acme, globex, initech on all$/m);
+    expect(result.stdout).toMatch(/^ {2}billing +may act for acme, globex, initech on all services$/m);
     expect(result.stdout).toMatch(/^ {2}reporting +may act for acme on customer-insights$/m);
     expect(result.stdout).toMatch(/^ {2}stranger +may act for no client$/m);
   });
