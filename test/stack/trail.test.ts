@@ -45,6 +45,7 @@ describe('the trail', () => {
       },
     });
     const arn = { 'Fn::GetAtt': [bucket.id, 'Arn'] };
+    const records = { 'Fn::Join': ['', [arn, '/AWSLogs/111111111111/*']] };
     const byTrail = (Action: string, Resource: object, more: object = {}) => {
       const from = { 'aws:SourceArn': TRAIL, 'aws:SourceAccount': '111111111111', ...more };
       const Principal = { Service: 'cloudtrail.amazonaws.com' };
@@ -53,13 +54,7 @@ describe('the trail', () => {
     expect(inTrail('AWS::S3::BucketPolicy').Properties.PolicyDocument.Statement).toEqual([
       expect.objectContaining({ Effect: 'Deny', Condition: { Bool: { 'aws:SecureTransport': 'false' } } }),
       byTrail('s3:GetBucketAcl', arn),
-      byTrail(
-        's3:PutObject',
-        { 'Fn::Join': ['', [arn, '/AWSLogs/111111111111/*']] },
-        {
-          's3:x-amz-acl': 'bucket-owner-full-control',
-        },
-      ),
+      byTrail('s3:PutObject', records, { 's3:x-amz-acl': 'bucket-owner-full-control' }),
     ]);
   });
 
