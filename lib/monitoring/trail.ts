@@ -52,7 +52,7 @@ export class Trail extends Construct {
       cloudWatchLogsRoleArn: role.roleArn,
       advancedEventSelectors: eventSelectors(stack.formatArn({ service: 'lambda', resource: `function:${trailName}` })),
     });
-    // CloudTrail tries both at once.
+    // CloudTrail tries at once whether it may write to both.
     trail.node.addDependency(bucket, role);
 
     const metricNamespace = `TokenBrokerTrail/${environment.name}`;

@@ -16,7 +16,11 @@ describe('the trail', () => {
 
   it('is there when the settings ask for it only', () => {
     expect(plain.text).not.toMatch(/AWS::CloudTrail|AWS::S3|TokenBrokerTrail/);
-    expect(trail).toMatchObject({ IsLogging: true, EnableLogFileValidation: true, TrailName: 'token-broker-test' });
+    const watched = { IsLogging: true, EnableLogFileValidation: true, IsMultiRegionTrail: false };
+    expect(trail).toMatchObject({ ...watched, TrailName: 'token-broker-test' });
+    // CloudTrail refuses a trail whose bucket or log it may not write to yet.
+    const policies = ['AWS::S3::BucketPolicy', 'AWS::IAM::Policy'].map((type) => inTrail(type).id);
+    expect(inTrail('AWS::CloudTrail::Trail').DependsOn).toEqual(expect.arrayContaining(policies));
   });
 
   it('records every invocation of the token function, of its versions and its alias, and every change', () => {
