@@ -49,6 +49,7 @@ const environment: readonly Row[] = [
   ['healthConcurrency', 101, 'healthConcurrency: must be at most 100'],
   ['trail/sealingKeyWriters', ['me'], `trail.sealingKeyWriters[0]: must be the ARN of an IAM role: ${ROLE_FORM}`],
   ['vpc', { ...vpc, subnetIds: undefined }, 'vpc.subnetIds: is missing'],
+  ['vpc', { ...vpc, subnetIds: 'subnet-0123456789abcdef0' }, 'vpc.subnetIds: must be a list'],
   ['vpc', { ...vpc, subnetIds: ['*'] }, `vpc.subnetIds[0]: ${SUBNET}`],
   ['keyArn', 'arn:aws:kms:eu-west-1:111111111111:alias/keys', `keyArn: ${KEY_FORM}`],
   ['keyArn', `arn:aws:kms:eu-west-1:222222222222:key/${KEY_ID}`, `keyArn: ${KEY_PLACE}`],
