@@ -60,14 +60,10 @@ const responseSchema = z
     passThrough: listOf(text(passThroughFault)).default([]),
   })
   .superRefine(({ tokenMember, passThrough }, context) => {
+    const message = 'holds the token (see tokenMember)';
     for (const [index, path] of passThrough.entries()) {
-      if (tokenMember === path || tokenMember?.startsWith(`${path}.`)) {
-        context.addIssue({
-          code: 'custom',
-          path: ['passThrough', index],
-          message: 'holds the token (see tokenMember)',
-        });
-      }
+      const holdsToken = tokenMember === path || tokenMember?.startsWith(`${path}.`);
+      if (holdsToken) context.addIssue({ code: 'custom', path: ['passThrough', index], message });
     }
   });
 
