@@ -80,7 +80,7 @@ describe('the lease of another call', () => {
     expect(clock.now - START).toBe(75 + LEASE_MS);
   });
 
-  it.each<[string, PairWorldOptions['reads'], number, boolean[]]>([
+  it.each<[string, NonNullable<PairWorldOptions['reads']>, number, boolean[]]>([
     ['alive is waited for', [{ ...LIVE, leaseUntil: START + 4_000 }, DOWN], 4_000, [false, true]],
     ['to end is not', [LIVE, { fence: 4 }, DOWN], 25, [false, false, true]],
   ])('that was seen %s while the store is silent, then the environment is alone', async (_, reads, waitMs, alone) => {
