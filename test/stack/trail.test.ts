@@ -65,7 +65,8 @@ describe('the trail', () => {
   it('writes to its own log, kept as long and encrypted with the key', () => {
     const log = inTrail('AWS::Logs::LogGroup');
     const KmsKeyId = { 'Fn::GetAtt': [resourceOf(stack, 'ClientSecrets', 'AWS::KMS::Key').id, 'Arn'] };
-    expect(log).toMatchObject({ DeletionPolicy: 'Retain', Properties: { RetentionInDays: 365, KmsKeyId } });
+    const Properties = { RetentionInDays: 365, KmsKeyId };
+    expect(log).toMatchObject({ DeletionPolicy: 'RetainExceptOnCreate', Properties });
     expect(trail.CloudWatchLogsLogGroupArn).toEqual({ 'Fn::GetAtt': [log.id, 'Arn'] });
     for (const { LogGroupName, FilterPattern } of filters) {
       expect(LogGroupName).toEqual({ Ref: log.id });
