@@ -154,7 +154,7 @@ function nameFaults(name: string): readonly Fault[] {
 /** What is wrong between settings that are right in themselves. */
 function faultsBetween(settings: z.output<typeof environmentSchema>): readonly Fault[] {
   const { account, region, keyArn, reservedConcurrency, provisionedConcurrency } = settings;
-  const accounts = callerAccounts(settings).length;
+  const accounts = callerAccounts(settings.accessRules).length;
   return [
     accounts > MAX_CALLER_ACCOUNTS && {
       path: ['accessRules'],

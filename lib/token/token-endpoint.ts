@@ -77,7 +77,7 @@ export class TokenEndpoint extends Construct {
     this.called = this.#alias;
     this.url = this.#alias.addFunctionUrl({ authType: FunctionUrlAuthType.AWS_IAM }).url;
     // Its policy has room for accounts, not for every role: an account decides which of its roles may call.
-    for (const account of callerAccounts(environment)) {
+    for (const account of callerAccounts(environment.accessRules)) {
       const principal = new AccountPrincipal(account);
       this.#alias.addPermission(`CallUrl${account}`, {
         principal,
