@@ -146,9 +146,9 @@ function nameFaults(name: string): readonly Fault[] {
     const reason = 'must be called by at most 20 lower-case letters, digits and hyphens, starting with a letter';
     return [{ path: [], reason }];
   }
-  // Its token function would have the name that another environment's health function or release check has.
-  const reason = 'must not be called health-… or release-check-…';
-  return /^(health|release-check)-/.test(name) ? [{ path: [], reason }] : [];
+  // To the commands `local` is this machine; with the others two functions would have one name.
+  const reason = 'must not be called local, health-… or release-check-…';
+  return /^(local$|health-|release-check-)/.test(name) ? [{ path: [], reason }] : [];
 }
 
 /** What is wrong between settings that are right in themselves. */

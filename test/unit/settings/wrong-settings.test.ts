@@ -151,7 +151,8 @@ describe('wrong settings', () => {
     expect(faultsOf(input)).toEqual([expect.stringMatching(/^environments\.test: (is missing|must be an object)$/)]);
   });
 
-  it.each(['', 'Dev', 'dev/eu', '1st', 'a'.repeat(21), 'health-a', 'release-check-a'])('are called "%s"', (name) => {
+  const names = ['', 'Dev', 'dev/eu', '1st', 'a'.repeat(21), 'local', 'health-a', 'release-check-a'];
+  it.each(names)('are called "%s"', (name) => {
     expect(faultsOf(exampleForm(), name)).toEqual([expect.stringMatching(/: must (not )?be called/)]);
   });
 
