@@ -188,7 +188,7 @@ function tagFault(name: string): string | undefined {
   return /^(aws:|$)/i.test(name) ? 'must have a name that does not begin with aws:' : tagValueFault(name);
 }
 
-/** What every service takes: some take more. */
+/** What every service of AWS takes; some take more. */
 function tagValueFault(text: string): string | undefined {
   if (/^[\w.:/=+@ -]{0,128}$/.test(text)) return undefined;
   return 'must be at most 128 of: letters, digits, space, _ . : / = + - @';

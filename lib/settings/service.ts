@@ -37,7 +37,7 @@ export function serviceSchema({ allowLoopback }: { readonly allowLoopback: boole
     });
 }
 
-/** From what is still of use after a fifth for the margin and the longest request, to a month. */
+/** At least so long that a token is of use after its margin, a fifth, and the longest request; at most a month. */
 const lifetimeSeconds = z.int().min(10).max(2_592_000);
 
 /** In the 15 s of a call fit the lease of another one, which lasts 2 s longer than its request, and a request of its own. */
