@@ -55,9 +55,9 @@ export async function fetchWithToken(
 
   const token = await getToken();
   const response = await send(token);
-  // A redirect may have led to another host, and `fetch` takes no token there.
-  const { origin } = response.url === '' ? url : new URL(response.url);
-  if (response.status !== 401 || !origins?.has(origin)) return response;
+  // A redirect may have led to another host, and `fetch` takes no token there: not even to one of the same service.
+  const { origin } = new URL(response.url || url);
+  if (response.status !== 401 || origin !== url.origin || !origins?.has(origin)) return response;
 
   const isRepeated = isRepeatable(init?.body ?? request?.body);
   const successor = await successorOf(token, getToken).catch(async (error: unknown) => {

@@ -15,7 +15,9 @@ export async function findCredentials(shell: Shell) {
   const step = 'aws-credentials';
   try {
     const find = shell.credentials ?? (await import('@aws-sdk/credential-provider-node')).defaultProvider();
-    const credentials = await find();
+    // A search may take minutes, and hears no signal.
+    const interrupted = new Promise<never>((_, end) => shell.signal.addEventListener('abort', end, { once: true }));
+    const credentials = await Promise.race([find(), interrupted]);
     const { accessKeyId, sessionToken, expiration } = credentials;
     if (expiration !== undefined && expiration.getTime() <= Date.now()) {
       return { step: failed(step, 'aws-credentials-expired', `They ended at ${expiration.toISOString()}`) };
@@ -24,6 +26,7 @@ export async function findCredentials(shell: Shell) {
     const end = expiration ? `, until ${expiration.toISOString()}` : '';
     return { step: ok(step, `${accessKeyId}, ${kind}${end}`), credentials };
   } catch {
+    if (shell.signal.aborted) throw aborted();
     // The chain's own words may quote a profile.
     const detail = emptyProfile(shell) || 'No source of AWS credentials gave any';
     return { step: failed(step, 'aws-credentials-missing', detail) };

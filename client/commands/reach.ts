@@ -56,11 +56,17 @@ export async function ask(url: URL, method: 'GET' | 'POST', signal: AbortSignal)
   const deadline = AbortSignal.timeout(5_000);
   try {
     const response = await fetch(url, { method, redirect: 'manual', signal: AbortSignal.any([signal, deadline]) });
-    return { status: response.status, headers: response.headers, text: await response.text() };
+    return { status: response.status, headers: response.headers, text: await beginningOf(response) };
   } catch (error) {
     if (signal.aborted) throw aborted();
     return { code: deadline.aborted ? 'ETIMEDOUT' : causeWord(error) };
   }
+}
+
+/** The first piece of a body, which may have no end: what `doctor` reads of one is shorter. */
+async function beginningOf({ body }: Response): Promise<string> {
+  for await (const chunk of body ?? []) return Buffer.from(chunk).toString('utf8');
+  return '';
 }
 
 /** One word for why there is no answer: messages may quote what was sent. */

@@ -146,8 +146,9 @@ function nameFaults(name: string): readonly Fault[] {
     const reason = 'must be called by at most 20 lower-case letters, digits and hyphens, starting with a letter';
     return [{ path: [], reason }];
   }
-  // Its token function would have the name that another environment's health function has.
-  return name.startsWith('health-') ? [{ path: [], reason: 'must not be called health-…' }] : [];
+  // Its token function would have the name that another environment's health function or release check has.
+  const reason = 'must not be called health-… or release-check-…';
+  return /^(health|release-check)-/.test(name) ? [{ path: [], reason }] : [];
 }
 
 /** What is wrong between settings that are right in themselves. */
@@ -182,7 +183,9 @@ function idsOf(prefix: string) {
 }
 
 function tagFault(name: string): string | undefined {
-  return ['application', 'environment'].includes(name) ? 'is a tag that the stack sets itself' : tagValueFault(name);
+  // To IAM, names of tags that differ only by case are one name.
+  if (/^(application|environment)$/i.test(name)) return 'is a tag that the stack sets itself (case does not count)';
+  return /^(aws:|$)/i.test(name) ? 'must have a name that does not begin with aws:' : tagValueFault(name);
 }
 
 /** What every service takes: some take more. */
@@ -220,7 +223,7 @@ function rateFault(rate: string): string | undefined {
 
 /** A run may take twelve minutes, and no two of them shall overlap. */
 const MIN_SECONDS = 900;
-/** An alarm on silence looks back on two intervals and on a week at most. */
+/** An alarm on silence looks back on three intervals, and on a week at most. */
 const MAX_SECONDS = 86_400;
 
 function emailFault(address: string): string | undefined {

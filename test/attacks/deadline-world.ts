@@ -137,12 +137,8 @@ function createSurroundings() {
       const { SecretId: Name, VersionStage } = JSON.parse(new TextDecoder().decode(request.body));
       const isKey = `${Name}`.startsWith('token-broker-keys/');
       const SecretString = isKey ? SEALING_KEY.text : JSON.stringify({ client_id: 'id', secret: 'secret' });
-      const secret = {
-        Name,
-        VersionStages: [VersionStage],
-        VersionId: isKey ? SEALING_KEY.version : 'v1',
-        SecretString,
-      };
+      const VersionId = isKey ? SEALING_KEY.version : 'v1';
+      const secret = { Name, VersionStages: [VersionStage], VersionId, SecretString };
       const name = isKey ? 'sealingKey' : 'secret';
       const { body } = await lasts(name, state.weathers[name], () => answerOf(secret), abortSignal);
       return { response: { statusCode: 200, headers: { 'content-type': 'application/x-amz-json-1.1' }, body } };
@@ -158,14 +154,8 @@ function createSurroundings() {
       throw isLate ? new SendFailure('timeout', 'ETIMEDOUT') : new SendFailure('connect', 'ECONNREFUSED');
     });
   };
-  return {
-    state,
-    open,
-    began,
-    dynamodb,
-    secretsManager: createSecretsManagerClient({ ...ACCESS, requestHandler }),
-    send,
-  };
+  const secretsManager = createSecretsManagerClient({ ...ACCESS, requestHandler });
+  return { state, open, began, dynamodb, secretsManager, send };
 }
 
 function answerOf(members: object) {

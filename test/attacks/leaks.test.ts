@@ -49,12 +49,7 @@ const BODIES: readonly (readonly [status: number, ...Row<unknown>])[] = [
   [200, 'names of members', (marks, echo) => ({ [marks.secret]: 1, [marks.token]: 2, [echo]: 3 }), UNUSABLE],
   [200, 'the client id as a name', (marks) => ({ [marks.clientId]: { [`my-${marks.clientId}`]: 1 } }), UNUSABLE],
   [200, 'short names', (marks) => ({ [marks.secret.slice(0, 8)]: 1, [marks.token.slice(0, 8)]: {} }), UNUSABLE],
-  [
-    200,
-    'names and values',
-    ({ secret, token }) => ({ [secret]: secret, data: { [token]: { [secret]: 1 } } }),
-    UNUSABLE,
-  ],
+  [200, 'names and values', ({ secret: s, token }) => ({ [s]: s, data: { [token]: { [s]: 1 } } }), UNUSABLE],
   [200, 'wrong types', (marks, echo) => ({ access_token: [marks.token], expires_in: echo }), UNUSABLE],
   [200, 'two tokens', (marks) => ({ access_token: marks.token, token: marks.secret }), UNUSABLE],
   [200, 'a token with NUL', (marks) => ({ access_token: `${marks.token}\u0000${marks.secret}` }), UNUSABLE],
@@ -72,11 +67,7 @@ const BESIDES: readonly Row<object>[] = [
   ['everything in scope', (_, echo) => ({ scope: echo }), 'issued'],
   ['the Basic value in scope', (marks) => ({ scope: basicOf(marks) }), 'issued'],
   ['everything in a member to be passed on', (_, echo) => ({ instance: echo }), 'issued'],
-  [
-    'marks below a member to be passed on',
-    ({ token, secret }) => ({ instance: { a: [token], [secret]: secret } }),
-    'issued',
-  ],
+  ['marks below a member to be passed on', ({ token, secret: s }) => ({ instance: { a: [token], [s]: s } }), 'issued'],
   ['the client id in a member to be passed on', (marks) => ({ instance: marks.clientId }), 'issued'],
 ];
 
@@ -113,11 +104,7 @@ const SECRETS: readonly Row<string | Uint8Array>[] = [
   ['the bare secret', ({ secret }) => secret, MALFORMED],
   ['bytes', ({ secret }) => Buffer.from(secret), MALFORMED],
   ['the secret as a name', ({ clientId, secret }) => JSON.stringify({ [clientId]: secret, [secret]: 1 }), MALFORMED],
-  [
-    'two secrets',
-    (marks) => JSON.stringify({ client_id: 'x', secret: marks.secret, password: `${marks.secret}2` }),
-    MALFORMED,
-  ],
+  ['two secrets', ({ secret }) => JSON.stringify({ client_id: 'x', secret, password: `${secret}2` }), MALFORMED],
   ['services that are a text', ({ secret }) => JSON.stringify({ client_id: 'x', secret, services: secret }), MALFORMED],
   ['half of a credential', ({ clientId: id }) => JSON.stringify({ services: { [PAIR.service]: { id } } }), MALFORMED],
   ['a line break in the secret', ({ clientId, secret }) => credentialOf(clientId, `${secret}\r\nx: y`), MALFORMED],

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import { DeleteSecretCommand, TagResourceCommand } from '@aws-sdk/client-secrets-manager';
-import { describe, expect, onTestFinished } from 'vitest';
+import { describe, expect, onTestFinished, vi } from 'vitest';
 import { listen } from '../../../bin/local/loopback.ts';
 import type { Cause } from '../../../client/commands/step.ts';
 import { createCertificateAuthority } from '../../support/certificates.ts';
@@ -32,7 +32,12 @@ const FOUND: Readonly<Record<Cause, () => Promise<Situation>>> = {
   'dns-failed': async () => ({ env: { TOKEN_BROKER_URL: 'https://broker.invalid' }, args: ['--region', 'eu-west-1'] }),
   'connection-failed': async () => ({ env: { TOKEN_BROKER_URL: 'http://127.0.0.1:9' } }),
   'tls-failed': async () => ({ env: { TOKEN_BROKER_URL: await startUntrustedServer() } }),
-  'no-answer': () => front({ unsigned: 'hang' }),
+  'no-answer': () => {
+    const timeout = AbortSignal.timeout.bind(AbortSignal);
+    const quicker = vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => timeout(ms / 100));
+    onTestFinished(() => quicker.mockRestore());
+    return front({ unsigned: 'hang' });
+  },
   'not-a-broker': () => front({ unsigned: 'page' }),
   'function-url-unknown': () => front({ unsigned: 'unknown-url' }),
   'clock-behind': () => front({ clockMs: 600_000 }),
@@ -246,7 +251,8 @@ const DENIED = { 'x-amzn-errortype': 'AccessDeniedException' };
 const UNSIGNED: Readonly<Record<NonNullable<Front['unsigned']>, Answer>> = {
   forbidden: answerWith(403, { Message: 'Forbidden. For troubleshooting, see …' }, DENIED),
   'unknown-url': answerWith(403, { Message: null }, DENIED),
-  page: answerWith(404, '<html></html>'),
+  // It need not end: what answers is told by the beginning.
+  page: (response) => void response.writeHead(404, { 'content-type': 'text/html' }).write('<html>'),
   hang: () => undefined,
 };
 

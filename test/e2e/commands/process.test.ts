@@ -104,9 +104,14 @@ describe('the command line as a process of its own', () => {
   });
 });
 
-describe('the command line while it waits for the broker', () => {
-  it('ends silently with 130 on Ctrl-C', async () => {
-    const child = await startWaiting((waiting) => waiting.kill('SIGINT'));
+describe('the command line while it waits', () => {
+  const NO_KEYS = { AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '' };
+
+  it.each([
+    ['for the broker', ['token', 'acme', 'customer-insights'], {}],
+    ['for AWS credentials', ['doctor', '--json'], NO_KEYS],
+  ])('%s ends silently with 130 on Ctrl-C', async (_, args, env) => {
+    const child = await startWaiting((waiting) => waiting.kill('SIGINT'), args, env);
     expect(await finished(child)).toEqual({ exitCode: 130, stdout: '', stderr: '' });
   });
 
@@ -118,11 +123,14 @@ describe('the command line while it waits for the broker', () => {
     expect(await finished(child)).toMatchObject({ exitCode: 0, stderr: expect.not.stringContaining('EPIPE') });
   });
 
-  /** Starts `token`; `act` runs when its request has arrived and is not answered yet. */
-  async function startWaiting(act: (child: ReturnType<typeof startCommandLine>, answer: () => void) => void) {
+  type Act = (child: ReturnType<typeof startCommandLine>, answer: () => void) => void;
+
+  /** Starts a command; `act` runs when its first request has arrived and is not answered yet. */
+  async function startWaiting(act: Act, args = ['token', 'acme', 'customer-insights'], env = {}) {
     const answer: Answer = (...call) => answerWith(200, issued(Date.now()))(...call);
     const server = await startLoopbackServer((...call) => act(child, () => answer(...call)));
-    const child = startCommandLine(['token', 'acme', 'customer-insights', '--url', server.url]);
+    const sources = { AWS_CONTAINER_CREDENTIALS_FULL_URI: `${server.url}/credentials`, ...env };
+    const child = startCommandLine([...args, '--url', server.url], sources);
     child.once('close', () => void server.close());
     return child;
   }

@@ -8,14 +8,8 @@ import { BILLING, START } from '../../support/example.ts';
 const PLACE = /^at .*audit-log\.test\.ts:\d+:\d+\)?$/;
 
 const ISSUED: AuditRecord = {
-  ...{
-    requestId: 'request-1',
-    operation: 'token',
-    outcome: 'issued',
-    milliseconds: 12,
-    caller: BILLING,
-    cache: 'none',
-  },
+  ...{ requestId: 'request-1', operation: 'token', outcome: 'issued', milliseconds: 12 },
+  ...{ caller: BILLING, cache: 'none' },
   ...{ fingerprint: '0123456789abcdef', credentialVersion: 'version-1', expirySource: 'response' },
   pair: { client: 'acme', service: 'customer-insights' },
   trace: { tokenRequests: 1, warnings: new Set(['secret-stale']) },

@@ -76,6 +76,15 @@ describe('the circuit', () => {
     expect(probe.cause).toBe('OutOfTime');
   });
 
+  it('stays open for as long when a call ends by its deadline that had begun before', async () => {
+    const { breaker, fail, pass } = start();
+    const early = outcome(breaker({ deadline: Date.now() + 10 }, never));
+    await fail(3);
+    await pass(10);
+    expect(early.cause).toBe('OutOfTime');
+    await expect(breaker(CALL, answering)).rejects.toMatchObject({ cause: 'circuit-open' });
+  });
+
   it('is open again when that call fails, and closed when it is answered', async () => {
     const { breaker, fail, pass } = start();
     await fail(3);

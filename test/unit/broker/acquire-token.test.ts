@@ -80,12 +80,15 @@ describe('the lease of another call', () => {
     expect(clock.now - START).toBe(75 + LEASE_MS);
   });
 
-  it('that was seen alive is waited for while the store is silent, then the environment is alone', async () => {
-    const { clock, views, acquire } = createPairWorld({ reads: [{ ...LIVE, leaseUntil: START + 4_000 }, DOWN] });
+  it.each<[string, NonNullable<PairWorldOptions['reads']>, number, boolean[]]>([
+    ['alive is waited for', [{ ...LIVE, leaseUntil: START + 4_000 }, DOWN], 4_000, [false, true]],
+    ['to end is not', [LIVE, { fence: 4 }, DOWN], 25, [false, false, true]],
+  ])('that was seen %s while the store is silent, then the environment is alone', async (_, reads, waitMs, alone) => {
+    const { clock, views, acquire } = createPairWorld({ reads, store: { acquire: SILENT } });
 
-    expect(await acquire(whenFree)).toBe('free');
-    expect(clock.now - START).toBe(4_000);
-    expect(views.map(({ isAlone }) => isAlone)).toEqual([false, true]);
+    expect(await acquire(({ leaseIsOver }) => (leaseIsOver ? REQUEST : WAIT))).toBe(FINGERPRINT);
+    expect(clock.now - START).toBe(waitMs);
+    expect(views.map(({ isAlone }) => isAlone)).toEqual(alone);
   });
 });
 

@@ -24,11 +24,12 @@ const requestWhenFree = ({ leaseIsOver }: View): Step<string> => (leaseIsOver ? 
 describe('a store that is out of reach', () => {
   it('leaves the environment to what it knows, in spite of any lease that it saw, and tells the operator', async () => {
     const call = exampleCall();
-    const { acquire, memory, views } = createPairWorld({ reads: [DOWN] });
+    const { acquire, memory, views, slept } = createPairWorld({ reads: [DOWN], renewals: [REJECTED] });
     memory.remember(PAIR, { ...EMPTY_RECORD, ...LIVE, forcedAt: START + 1 }, START);
 
-    expect(await acquire([answer('known')], call)).toBe('known');
-    expect(views).toMatchObject([{ isAlone: true, leaseIsOver: true, record: { fence: 4, forcedAt: START } }]);
+    expect(await acquire([REQUEST, answer('known')], call)).toBe('known');
+    expect(views[0]).toMatchObject({ isAlone: true, leaseIsOver: true, record: { fence: 4, forcedAt: START } });
+    expect(slept).toEqual([]);
     const listing = { outcome: 'found', secret: { versionId: 'v1' } };
     expect(views[0]?.versions).toMatchObject({ name: 'token-broker/test/acme', stage: 'AWSCURRENT', listing });
     expect([...call.trace.warnings]).toEqual(['shared-cache-unavailable']);

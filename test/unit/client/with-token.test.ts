@@ -86,12 +86,12 @@ describe('fetch', () => {
     expect(asked()).toEqual([pair]);
   });
 
-  it('reports nothing when the service leads to another host, which answers 401', async () => {
+  it('reports nothing when the service leads to another of its hosts, which answers 401', async () => {
     const { service } = await startWorlds([]);
-    const elsewhere = { location: service.url.replace('127.0.0.1', 'localhost') };
-    const front = await startLoopbackServer(answerWith(307, '', elsewhere));
+    const location = service.url.replace('127.0.0.1', 'localhost');
+    const front = await startLoopbackServer(answerWith(307, '', { location }));
     onTestFinished(front.close);
-    const client = await startClientWorld([goodAnswer(1)], { services: { [PAIR.service]: [front.url] } });
+    const client = await startClientWorld([goodAnswer(1)], { services: { [PAIR.service]: [front.url, location] } });
     expect((await client.broker.fetch(front.url, undefined, PAIR)).status).toBe(401);
     expect(client.asked()).toEqual([PAIR]);
     expect(service.requests[0]?.headers).not.toHaveProperty('authorization');

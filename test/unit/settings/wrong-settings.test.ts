@@ -40,7 +40,8 @@ const environment: readonly Row[] = [
   ['health/notify', ['ops@example.com\n'], `health.notify[0]: ${EMAIL}`],
   ['canary/percent', 100, 'canary.percent: must be at most 99'],
   ['canary/minutes', 2.5, 'canary.minutes: must be a whole number'],
-  ['tags/environment', 'x', 'tags.environment: is a tag that the stack sets itself'],
+  ['tags/Environment', 'x', 'tags.Environment: is a tag that the stack sets itself (case does not count)'],
+  ['tags', { 'aws:team': 'x' }, 'tags["aws:team"]: must have a name that does not begin with aws:'],
   ['tags/team', 'a,b', 'tags.team: must be at most 128 of: letters, digits, space, _ . : / = + - @'],
   ['reservedConcurrency', '10', "reservedConcurrency: must be 'none' or a whole number, 0 to 10000"],
   ['trail/sealingKeyWriters', ['me'], `trail.sealingKeyWriters[0]: must be the ARN of an IAM role: ${ROLE_FORM}`],
@@ -145,7 +146,7 @@ describe('wrong settings', () => {
     expect(faultsOf(input)).toEqual([expect.stringMatching(/^environments\.test: (is missing|must be an object)$/)]);
   });
 
-  it.each(['', 'Dev', 'dev/eu', '1st', 'a'.repeat(21), 'health-dev'])('call an environment "%s"', (name) => {
+  it.each(['', 'Dev', 'dev/eu', '1st', 'a'.repeat(21), 'health-a', 'release-check-a'])('are called "%s"', (name) => {
     expect(faultsOf(exampleForm(), name)).toEqual([expect.stringMatching(/: must (not )?be called/)]);
   });
 
