@@ -96,7 +96,7 @@ export async function orderLocalBroker({ env, signal }: Shell, place: Place, pat
   const text = env[place] ?? '';
   const url = URL.canParse(text) ? new URL(path, text) : undefined;
   if (url?.protocol !== 'http:' || !/^(127\.0\.0\.1|\[::1\]|localhost)$/.test(url.hostname)) {
-    throw new CommandFailure('control-unknown', `${place} is not the one of a local broker`, ADVICE);
+    throw new CommandFailure('control-unknown', `${place} names no local broker`, ADVICE);
   }
   const { status } = await fetch(url, { method: 'POST', redirect: 'manual', signal }).catch((error) => {
     if (signal.aborted) throw aborted();

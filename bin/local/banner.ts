@@ -75,11 +75,12 @@ function exampleCall({ callers, accessRules, services, credentials }: LocalConfi
   return undefined;
 }
 
-/** One line of a function's log as a person reads it: outcome, pair, caller, where the token came from, how long it took. */
+/** One line of a function's log as a person reads it: outcome, pair, who asked, where the token came from, how long it took. */
 export function requestLine(line: string): string {
-  const { outcome, service, pair, caller, cache, warnings = [], Duration: milliseconds } = JSON.parse(line);
+  const { outcome, operation, pair, caller, cache, warnings = [], Duration: milliseconds } = JSON.parse(line);
+  const asked = caller ? `for ${caller}` : pair && operation === 'health' && 'found by health';
   const origin = cache === 'none' ? 'token request' : cache && `from ${cache}`;
   const duration = milliseconds === undefined ? undefined : `${Math.round(milliseconds)} ms`;
-  const words = [outcome, pair ?? service, caller && `for ${caller}`, origin, ...warnings, duration];
+  const words = [outcome, pair ?? operation, asked, origin, ...warnings, duration];
   return `${words.filter(Boolean).join('  ')}\n`;
 }

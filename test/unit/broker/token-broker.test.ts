@@ -31,10 +31,9 @@ describe('the token broker', () => {
   it('gives no simultaneous caller the token of another pair', async () => {
     const clients = ['acme', 'globex'];
     const services = ['one', 'two'];
+    const serviceAt = (name: string) => exampleService({ authUrl: `https://${name}.example.com` });
     const { issue } = createBrokerWorld({
-      services: Object.fromEntries(
-        services.map((name) => [name, exampleService({ authUrl: `https://${name}.example.com` })]),
-      ),
+      services: Object.fromEntries(services.map((name) => [name, serviceAt(name)])),
       accessRules: [exampleRule({ clients: 'all', services: 'all' })],
       secret: (client) => found('v1', { client_id: client, secret: 'secret' }),
       answer: (_, { authUrl }, { clientId }) =>
@@ -43,11 +42,7 @@ describe('the token broker', () => {
     const pairs = clients.flatMap((client) => services.map((service) => ({ client, service })));
     const issued = await Promise.all(pairs.map((pair) => issue({ pair })));
 
-    expect(issued.map(({ token }) => token.accessToken.reveal())).toEqual([
-      'https://one.example.com/0',
-      'https://two.example.com/0',
-      'https://one.example.com/1',
-      'https://two.example.com/1',
-    ]);
+    const tokens = [0, 1].flatMap((client) => services.map((name) => `https://${name}.example.com/${client}`));
+    expect(issued.map(({ token }) => token.accessToken.reveal())).toEqual(tokens);
   });
 });
