@@ -104,11 +104,8 @@ describe('a check, to the millisecond:', () => {
   });
   /** What a check says, in words: the times as far as they are not now. */
   const checkOf = async (record: Partial<PairRecord>, stage?: SecretStage, service = {}) => {
-    const { shared, check, requests } = setUp({
-      ...AT_ONCE,
-      stages: STAGES,
-      services: { 'customer-insights': service },
-    });
+    const services = { 'customer-insights': service };
+    const { shared, check, requests } = setUp({ ...AT_ONCE, stages: STAGES, services });
     shared.change(pair, (empty) => ({ ...empty, ...record }));
     const { finding, version, provenBy, checkedAt, retryAfterSeconds, expiresAt } = await check(stage);
     expect(requests).toHaveLength(provenBy === 'request' && checkedAt === NOW ? 1 : 0);
