@@ -143,7 +143,7 @@ async function requestForPair(connection: Connection, path: string, asked: objec
     if (caller === undefined) throw error;
     const rules = caller.rules.map(ruleText).join('; ');
     const may = rules === '' ? 'no access rule names it' : `its access rules allow ${rules}`;
-    throw new TokenBrokerError(error.type, `${error.detail} You are ${caller.role}; ${may}`, { ...error, caller });
+    throw new TokenBrokerError(error.type, `${error.detail} Your role is ${caller.role}; ${may}`, { ...error, caller });
   }
 }
 

@@ -15,8 +15,9 @@ export interface CallerRule {
   readonly operations: readonly string[];
 }
 
-/** What one rule allows, in a few words: `token for acme on customer-insights`. */
+/** What one rule allows, in a few words: `token for acme on all services`. */
 export function ruleText({ clients, services, operations }: CallerRule): string {
-  const list = (names: readonly string[] | 'all') => (names === 'all' ? 'all' : names.join(', '));
-  return `${list(operations)} for ${list(clients)} on ${list(services)}`;
+  const whom = clients === 'all' ? 'all clients' : clients.join(', ');
+  const where = services === 'all' ? 'all services' : services.join(', ');
+  return `${operations.join(', ')} for ${whom} on ${where}`;
 }

@@ -64,7 +64,7 @@ const passing = (detail: string, advice: string) => ({ retryable: true, detail, 
 export const FAILURES = {
   'aws-forbidden': lasting(
     'AWS does not let this identity call the Function URL',
-    'Allow lambda:InvokeFunctionUrl and lambda:InvokeFunction in the role, and have an access rule for it deployed.',
+    'Attach the policy that the command `policy` prints to the role, and have an access rule for it deployed.',
   ),
   'aws-signature-mismatch': lasting(
     'AWS calculated another signature than the request carries',

@@ -44,7 +44,7 @@ export function createTokenFunction(options: Options) {
   const random = Math.random;
   const https = createHttpsSender();
   const {
-    secretsManager = createSecretsManagerClient(),
+    secretsManager = createSecretsManagerClient({ send: https }),
     dynamodb = createDynamoDB({ send: https }),
     send = https,
   } = options;

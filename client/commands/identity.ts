@@ -22,7 +22,7 @@ export async function findCredentials(shell: Shell) {
     if (expiration !== undefined && expiration.getTime() <= Date.now()) {
       return { step: failed(step, 'aws-credentials-expired', `They ended at ${expiration.toISOString()}`) };
     }
-    const kind = sessionToken ? 'temporary ones' : 'lasting ones';
+    const kind = sessionToken ? 'temporary keys' : 'long-lived keys';
     const end = expiration ? `, until ${expiration.toISOString()}` : '';
     return { step: ok(step, `${accessKeyId}, ${kind}${end}`), credentials };
   } catch {

@@ -26,7 +26,7 @@ export async function examineConnection({ url }: Endpoint, signal: AbortSignal):
   if (!isAws) return [failed(step, 'not-a-broker', `Something answers ${status} that is no Function URL`)];
   const isUnknown = status === 403 && membersOf(parseJson(text)).Message === null;
   if (isUnknown) return [failed(step, 'function-url-unknown', 'AWS knows no function behind this URL')];
-  const connection = ok(step, `A Function URL answers, ${status} as nothing was signed`);
+  const connection = ok(step, `A Function URL answers ${status}, because nothing was signed`);
   const date = Date.parse(headers.get('date') ?? '');
   return Number.isNaN(date) ? [connection] : [connection, examineClock(date, sentAt, Date.now())];
 }

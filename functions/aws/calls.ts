@@ -83,6 +83,12 @@ const TRANSIENT = new RegExp(
     'TimeTooSkewed|RequestExpired|RequestInTheFuture|InvalidSignature|SignatureDoesNotMatch)',
 );
 
+/**
+ * Of one answer. Callers end a call by its signal, long before. DynamoDB's items have at most 400 kB, and bytes take a third
+ * more as text; a secret has 64 kB.
+ */
+export const ANSWER_LIMITS = { timeoutMs: 15_000, maxBodyBytes: 1_000_000 } as const;
+
 export type CircuitBreaker = ReturnType<typeof createCircuitBreaker>;
 
 export interface CallTerms {
@@ -124,7 +130,7 @@ export function createCircuitBreaker(now: () => number, connectedMs = 150, patie
       if (!(clockMs < timeoutMs && error instanceof OutOfTime)) {
         failures += 1;
         failedAt = now();
-      } else failedAt = failedBefore;
+      } else if (isProbe) failedAt = failedBefore;
       throw unavailable(causeWord(error));
     }
   };

@@ -2,6 +2,7 @@ import { createHash, createHmac, createSecretKey, type Hash, type Hmac } from 'n
 import { defaultProvider } from '@aws-sdk/credential-provider-node';
 import { SignatureV4 } from '@smithy/signature-v4';
 import { parseJsonObject } from '../broker/json.ts';
+import { ANSWER_LIMITS } from './calls.ts';
 import type { HttpsSender } from './https/sender.ts';
 
 export interface Access {
@@ -30,16 +31,13 @@ export function createJsonApi(service: string, version: string, contentType: str
     const named = { 'content-type': contentType, 'x-amz-target': `${version}.${operation}` };
     const unsigned = { method: 'POST', protocol, hostname, path, headers: { host, ...named }, body };
     const { headers } = await signer.sign(unsigned);
-    const answer = await send({ method: 'POST', url, headers, body }, { ...LIMITS, signal });
+    const answer = await send({ method: 'POST', url, headers, body }, { ...ANSWER_LIMITS, signal });
     const members = parseJsonObject(Buffer.from(answer.body).toString(), base64ToBytes);
     if (members === undefined) throw new SyntaxError('The answer of AWS is no JSON object');
     if (answer.status !== 200) throw new Refusal(errorName(members.__type), answer.status);
     return members;
   };
 }
-
-/** Callers end a call by its signal, long before. DynamoDB's items have at most 400 kB, and bytes take a third more as text. */
-const LIMITS = { timeoutMs: 15_000, maxBodyBytes: 1_000_000 };
 
 /** Bytes travel as base64. They are looked up in their holder, because a `Buffer` has become something else by now. */
 function bytesToBase64(this: Readonly<Record<string, unknown>>, name: string, value: unknown): unknown {

@@ -1,4 +1,3 @@
-import type { Readable } from 'node:stream';
 import {
   GetSecretValueCommand,
   type GetSecretValueCommandInput,
@@ -10,8 +9,8 @@ import {
 import type { ReadSecret, SecretReading } from '../broker/credential/secret.ts';
 import { Redacted } from '../broker/redacted.ts';
 import { type SecretStage, secretName } from '../contract.ts';
-import { causeWord, isDefinitive, withRetry, withTimeLimit } from './calls.ts';
-import { createAgents } from './https/agents.ts';
+import { ANSWER_LIMITS, causeWord, isDefinitive, withRetry, withTimeLimit } from './calls.ts';
+import { createHttpsSender, type HttpsSender } from './https/sender.ts';
 
 /** What reads the secrets of one environment; each reading, repetitions included, takes at most `timeoutMs`. */
 export interface SecretDependencies {
@@ -78,35 +77,42 @@ function readFailure(error: unknown): SecretReading {
 }
 
 /**
- * A client for the region and the endpoint of the standard variables (`AWS_REGION`, `AWS_ENDPOINT_URL_SECRETS_MANAGER`),
- * for which a first call waits. It repeats nothing (see `withRetry`), uses no connection that was idle for 30 s, and has no
- * log: that of the SDK copies the input and the output of each call.
+ * A client for the region and the endpoint of the standard variables (`AWS_REGION`, `AWS_ENDPOINT_URL_SECRETS_MANAGER`) that
+ * sends as the broker does. It repeats nothing (see `withRetry`) and has no log: that of the SDK copies the input and the
+ * output of each call.
  */
-export function createSecretsManagerClient(config: SecretsManagerClientConfig = {}): SecretsManagerClient {
-  const { secure, plain, dropUnfit } = createAgents(Date.now);
-  const requestHandler = { httpsAgent: secure, httpAgent: plain };
-  const own = { maxAttempts: 1, streamCollector: collectBody, requestHandler };
-  const client = new SecretsManagerClient({ ...own, ...config });
+export function createSecretsManagerClient({
+  send = createHttpsSender(),
+  ...config
+}: Access = {}): SecretsManagerClient {
+  const requestHandler = { handle: (sent: Sent, limits: Signal) => exchange(send, sent, limits) };
+  const client = new SecretsManagerClient({ maxAttempts: 1, requestHandler, ...config });
   client.middlewareStack.remove('loggerMiddleware');
-  client.middlewareStack.add(
-    (next) => (call) => {
-      dropUnfit();
-      return next(call);
-    },
-    { step: 'finalizeRequest' },
-  );
   return client;
 }
 
-/**
- * All bytes of an answer. The SDK's own way first asks whether the answer is a stream of a browser, and Node loads all
- * that it knows of those to say no.
- */
-function collectBody(body: Readable): Promise<Uint8Array> {
-  return new Promise((resolve, reject) => {
-    const chunks: Uint8Array[] = [];
-    body.on('data', (chunk: Uint8Array) => chunks.push(chunk));
-    body.on('error', reject);
-    body.on('end', () => resolve(Buffer.concat(chunks)));
-  });
+type Access = SecretsManagerClientConfig & { readonly send?: HttpsSender };
+
+interface Sent {
+  readonly protocol: string;
+  readonly hostname: string;
+  readonly port?: number;
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array;
+}
+
+interface Signal {
+  readonly abortSignal?: AbortSignal;
+}
+
+/** Sends one request of the SDK, which has signed it. */
+async function exchange(send: HttpsSender, sent: Sent, { abortSignal: signal }: Signal) {
+  const { protocol, hostname, port, path, headers } = sent;
+  // Not a text method of these bytes: the SDK would write a warning.
+  const body = new TextDecoder().decode(sent.body);
+  const url = new URL(`${protocol}//${hostname}${port === undefined ? '' : `:${port}`}${path}`);
+  const limits = { ...ANSWER_LIMITS, signal };
+  const { status, ...answer } = await send({ method: 'POST', url, headers, body }, limits);
+  return { response: { statusCode: status, ...answer } };
 }

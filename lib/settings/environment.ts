@@ -146,14 +146,15 @@ function nameFaults(name: string): readonly Fault[] {
     const reason = 'must be called by at most 20 lower-case letters, digits and hyphens, starting with a letter';
     return [{ path: [], reason }];
   }
-  // Its token function would have the name that another environment's health function has.
-  return name.startsWith('health-') ? [{ path: [], reason: 'must not be called health-…' }] : [];
+  // To the commands `local` is this machine; with the others two functions would have one name.
+  const reason = 'must not be called local, health-… or release-check-…';
+  return /^(local$|health-|release-check-)/.test(name) ? [{ path: [], reason }] : [];
 }
 
 /** What is wrong between settings that are right in themselves. */
 function faultsBetween(settings: z.output<typeof environmentSchema>): readonly Fault[] {
   const { account, region, keyArn, reservedConcurrency, provisionedConcurrency } = settings;
-  const accounts = callerAccounts(settings).length;
+  const accounts = callerAccounts(settings.accessRules).length;
   return [
     accounts > MAX_CALLER_ACCOUNTS && {
       path: ['accessRules'],
@@ -182,10 +183,12 @@ function idsOf(prefix: string) {
 }
 
 function tagFault(name: string): string | undefined {
-  return ['application', 'environment'].includes(name) ? 'is a tag that the stack sets itself' : tagValueFault(name);
+  // To IAM, names of tags that differ only by case are one name.
+  if (/^(application|environment)$/i.test(name)) return 'is a tag that the stack sets itself (case does not count)';
+  return /^(aws:|$)/i.test(name) ? 'must have a name that does not begin with aws:' : tagValueFault(name);
 }
 
-/** What every service takes: some take more. */
+/** What every service of AWS takes; some take more. */
 function tagValueFault(text: string): string | undefined {
   if (/^[\w.:/=+@ -]{0,128}$/.test(text)) return undefined;
   return 'must be at most 128 of: letters, digits, space, _ . : / = + - @';
@@ -220,7 +223,7 @@ function rateFault(rate: string): string | undefined {
 
 /** A run may take twelve minutes, and no two of them shall overlap. */
 const MIN_SECONDS = 900;
-/** An alarm on silence looks back on two intervals and on a week at most. */
+/** An alarm on silence looks back on three intervals, and on a week at most. */
 const MAX_SECONDS = 86_400;
 
 function emailFault(address: string): string | undefined {

@@ -7,7 +7,7 @@ import type { Item } from '../../functions/aws/pair-table/item.ts';
 import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
 import { type Send, SendFailure } from '../../functions/broker/token-request/send.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
-import { exampleRule, exampleService } from '../support/example.ts';
+import { ACCESS, exampleRule, exampleService } from '../support/example.ts';
 import { functionUrlEvent } from '../support/function-url-events.ts';
 import { seededRandom } from '../support/seeded-random.ts';
 
@@ -137,12 +137,8 @@ function createSurroundings() {
       const { SecretId: Name, VersionStage } = JSON.parse(new TextDecoder().decode(request.body));
       const isKey = `${Name}`.startsWith('token-broker-keys/');
       const SecretString = isKey ? SEALING_KEY.text : JSON.stringify({ client_id: 'id', secret: 'secret' });
-      const secret = {
-        Name,
-        VersionStages: [VersionStage],
-        VersionId: isKey ? SEALING_KEY.version : 'v1',
-        SecretString,
-      };
+      const VersionId = isKey ? SEALING_KEY.version : 'v1';
+      const secret = { Name, VersionStages: [VersionStage], VersionId, SecretString };
       const name = isKey ? 'sealingKey' : 'secret';
       const { body } = await lasts(name, state.weathers[name], () => answerOf(secret), abortSignal);
       return { response: { statusCode: 200, headers: { 'content-type': 'application/x-amz-json-1.1' }, body } };
@@ -158,17 +154,9 @@ function createSurroundings() {
       throw isLate ? new SendFailure('timeout', 'ETIMEDOUT') : new SendFailure('connect', 'ECONNREFUSED');
     });
   };
-  return {
-    state,
-    open,
-    began,
-    dynamodb,
-    secretsManager: createSecretsManagerClient({ ...ACCESS, requestHandler }),
-    send,
-  };
+  const secretsManager = createSecretsManagerClient({ ...ACCESS, requestHandler });
+  return { state, open, began, dynamodb, secretsManager, send };
 }
-
-const ACCESS = { region: 'us-east-1', credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' } };
 
 function answerOf(members: object) {
   const body = new TextEncoder().encode(JSON.stringify(members));

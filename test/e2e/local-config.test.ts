@@ -57,7 +57,7 @@ it('npm start -- --config FILE asks services of its own, and offers commands for
   ]);
   const { stdout, ...ended } = await broker.end();
   expect(ended).toMatchObject({ exitCode: 0, stderr: '' });
-  expect(stdout).toMatch(/^ {2}me +may act for all on all$/m);
+  expect(stdout).toMatch(/^ {2}me +may act for all clients on all services$/m);
   expect(stdout).toContain('token --client plain --service raw\n');
   expect(stdout).not.toMatch(/stand-in|AKIDLOCALBILLING|look after/);
   const exported = printed(broker, /^ {2}(export .*)$/m);

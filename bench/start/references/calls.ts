@@ -6,7 +6,7 @@ import { createSecretsManagerClient } from '../../../functions/aws/secrets-manag
 const { AUTH_URL = '', TABLE: TableName = '' } = process.env;
 const send = createHttpsSender();
 const dynamodb = createDynamoDB({ send });
-const secretsManager = createSecretsManagerClient();
+const secretsManager = createSecretsManagerClient({ send });
 const { signal } = new AbortController();
 
 // The broker's first reads.

@@ -146,7 +146,7 @@ function printOutcome(
 
 /** When callers notice. */
 const TAKES_EFFECT =
-  'The broker uses it within 60 s, or with the next check or renewal of a token when the event of Secrets Manager gets lost.';
+  'The broker uses it within 60 s; if the event of Secrets Manager is lost, with the next check or renewal of a token.';
 const ROLLED_BACK = `${TAKES_EFFECT} What was current is AWSPREVIOUS now; rollback once more undoes this.`;
 const FIRST = 'It is the first version, so AWS made it the current one at once';
 const FORCED = `Promoted by --force. ${TAKES_EFFECT} client rollback undoes it.`;

@@ -7,7 +7,7 @@ import type { Socket } from 'node:net';
  * environment runs no timers and wakes up with connections long dead. `now`: epoch milliseconds. `dropUnfit` closes the idle
  * connections that must not serve again; to be called before each request.
  */
-export function createAgents(now: () => number, tls: https.AgentOptions = {}) {
+export function createAgents(now: () => number, tls: https.AgentOptions) {
   const idle = new WeakMap<Socket, { readonly since: number; readonly bytesRead: number }>();
   const [secure, plain] = [new https.Agent({ ...POOL, ...tls }), new http.Agent(POOL)];
 

@@ -20,7 +20,7 @@ interface Options {
 /** A `Send` that its caller can end: from the signal on, the request is out of time. */
 export type HttpsSender = (request: HttpRequest, limits: Limits) => Promise<TokenResponse>;
 
-type Limits = SendLimits & { readonly signal?: AbortSignal };
+type Limits = SendLimits & { readonly signal?: AbortSignal | undefined };
 
 /**
  * Sends requests over kept connections, with one deadline over name look-up, connection, headers and body: verified TLS, plain

@@ -44,7 +44,8 @@ export const MAX_FENCE = 2 ** 52;
 
 /** The sealed token of an item, all or nothing: the seal holds only together with every visible value. */
 export function readSeal(item: Item): SealedToken | undefined {
-  const seal = { bytes: item.sealedToken?.B, keyVersion: text(item.sealingKeyVersion) };
+  const bytes = item.sealedToken?.B;
+  const seal = { bytes: bytes instanceof Uint8Array ? bytes : undefined, keyVersion: text(item.sealingKeyVersion) };
   const visible = {
     fingerprint: text(item.fingerprint),
     credentialVersion: text(item.credentialVersion),
@@ -133,7 +134,8 @@ function readAll<Entry>(item: Item, prefix: string, read: (attribute: AttributeV
   return new Map(entries.flatMap(([name, entry]) => (entry ? [[name.slice(prefix.length), entry] as const] : [])));
 }
 
-function readRejection({ SS: entries }: AttributeValue): Rejection | undefined {
+function readRejection(attribute: AttributeValue): Rejection | undefined {
+  const entries = attribute?.SS;
   const found = Array.isArray(entries) ? entries.flatMap((entry) => [...`${entry}`.matchAll(ENTRY)]) : [];
   const fences = new Set(found.map(([, fence]) => Number(fence)));
   const at = Math.max(...found.map(([, , time]) => Number(time)));

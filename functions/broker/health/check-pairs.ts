@@ -82,9 +82,10 @@ export async function checkPairs(
         continue;
       }
       // What is left is always spread evenly over the time that is left: a run that is late catches up without a burst.
-      const startAt = Math.max(now(), nextStartAt);
+      const askedAt = now();
+      const startAt = Math.max(askedAt, nextStartAt);
       nextStartAt = startAt + Math.min(MAX_GAP_MS, Math.max(0, windowEndsAt - startAt) / (queue.length + 1));
-      await sleep(startAt - now());
+      await sleep(startAt - askedAt);
       if (now() < endsAt) await check(pair);
       else missed.push({ pair, reason: 'out-of-time' });
     }

@@ -75,7 +75,7 @@ export function createAcquireToken(dependencies: Dependencies) {
     { readSince, mayRenew, isCutOff }: { readSince: number; mayRenew: boolean; isCutOff: boolean },
   ): Promise<View | undefined> {
     const shared = isCutOff ? undefined : await readRecord(call);
-    if (shared === undefined && watch.remainingMs() > 0 && !isCutOff) return undefined;
+    if (shared === undefined && watch.remainingMs() > 0) return undefined;
     const record = shared ?? capTimes(memory.withOwn(call.pair, memory.last(call.pair)), now());
     const isAlone = shared === undefined || (record.closedUntil > now() && record.token === undefined);
     const since = isAlone ? Math.max(readSince, now() - ALONE_TRUST_MS) : readSince;
@@ -146,17 +146,16 @@ function createLeaseWatch(owner: string, lengthMs: number, now: () => number) {
 
   return {
     see(record: PairRecord): void {
-      if (!isLive(record)) return;
-      if (record.fence !== fence) {
+      if (isLive(record) && record.fence !== fence) {
         fence = record.fence;
         since = now();
       }
-      until = Math.min(record.leaseUntil, since + lengthMs);
+      until = isLive(record) ? Math.min(record.leaseUntil, since + lengthMs) : -Infinity;
     },
     /** No other call holds the lease, or it has been watched for its whole length under one fence. */
     isOver: (record: PairRecord) => !isLive(record) || isObservedExpired(record),
     isObservedExpired,
-    /** How long a lease that was seen alive can still be: waiting goes on even when the store cannot be asked. */
+    /** How long a lease that was alive when last seen can still be: waiting goes on even when the store cannot be asked. */
     remainingMs: () => Math.max(0, until - now()),
   };
 }

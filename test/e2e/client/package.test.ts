@@ -98,7 +98,7 @@ describe.for([
     expect(token).toMatchObject({ exitCode: 0, stderr: '' });
     expect(JSON.parse(token.stdout)).toMatchObject({ fingerprint: expect.stringMatching(/^[0-9a-f]{16}$/) });
     expect(token.stdout).not.toContain('access_token');
-    expect(await run('whoami')).toMatchObject({ stdout: `${role}\ntoken for acme, globex, initech on all\n` });
+    expect(await run('whoami')).toMatchObject({ stdout: `${role}\ntoken for acme, globex, initech on all services\n` });
     expect(await run(`doctor ${pair}`)).toMatchObject({ exitCode: 0, stderr: 'Nothing is wrong.\n' });
     const policy = await run(`policy ${role} --function-arn ${arn}`);
     expect(JSON.parse(policy.stdout).Statement).toMatchObject([{ Resource: arn }, { Resource: arn }]);

@@ -114,7 +114,7 @@ const OPERATOR = 'arn:aws:iam::111111111111:role/operator';
 const STRANGER = 'arn:aws:iam::111111111111:role/stranger';
 
 it('whoami prints the role that signs, and a line for each of its access rules', async ({ world }) => {
-  expect(await world.run('whoami')).toEqual(ended(0, `${OPERATOR}\ntoken, check for all on all\n`));
+  expect(await world.run('whoami')).toEqual(ended(0, `${OPERATOR}\ntoken, check for all clients on all services\n`));
   const rules = [{ clients: 'all', services: 'all', operations: ['token', 'check'] }];
   expect(await world.json('whoami')).toEqual({ role: OPERATOR, account: '111111111111', rules });
   expect(world.tokenService.requests).toEqual([]);
@@ -131,6 +131,6 @@ it('whoami is no failure for a role that no access rule names, and a refused tok
   const caller = { role: STRANGER, account: '111111111111', rules: [] };
   expect({ exitCode, told: JSON.parse(stdout) }).toMatchObject({ exitCode: 1, told: { caller } });
   expect(stderr).toMatch(
-    /^error: access-denied: .*POST \/whoami.* You are \S+:role\/stranger; no access rule names it$/m,
+    /^error: access-denied: .*POST \/whoami.* Your role is \S+:role\/stranger; no access rule names it$/m,
   );
 });

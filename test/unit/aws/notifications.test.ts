@@ -110,12 +110,7 @@ describe('the memory of notifications', () => {
     await ensurePairTable(direct, TableName);
     return {
       endpoint,
-      memories: createNotificationTable({
-        dynamodb,
-        tableName: TableName,
-        now: () => START,
-        timeoutMs,
-      }),
+      memories: createNotificationTable({ dynamodb, tableName: TableName, now: () => START, timeoutMs }),
       put: (key: string, item: Item) =>
         direct.send(new PutItemCommand({ TableName, Item: { ...item, pair: { S: key } } })),
       item: async (key: string) =>

@@ -128,6 +128,15 @@ describe('an item that is not as it should be', () => {
     expect(await store.read(pair, IN_TIME)).toEqual(EMPTY_RECORD);
   });
 
+  it.each([null, Array(49).fill(1)])('reads as closed where it holds what is no attribute (%#)', async (B) => {
+    const { store, pair, item, endpoint } = await connect();
+    await give(store, pair);
+    const Item = { ...(await item()), 'rejected:v1': null, 'held:v1': null, pauseUntil: null, sealedToken: { B } };
+    endpoint.failWith((response) => response.end(JSON.stringify({ Item })));
+    const record = await store.read(pair, IN_TIME);
+    expect(record).toEqual({ ...EMPTY_RECORD, fence: 1, attemptedAt: START, closedUntil: START + 60_000 });
+  });
+
   it('keeps what is readable beside what is not', async () => {
     const { store, pair, put } = await connect();
     await put({
@@ -183,14 +192,10 @@ describe('a token that cannot be read', () => {
     const flags = { disabled: { BOOL: true }, 'rejected:v2': { SS: ['1@1'] }, pauseUntil: { N: '5' } };
     await put({ ...(await item()), ...altered, ...flags, 'held:v1:y': { S: '{"until":7,"step":1}' } });
     const record = await store.read(pair, IN_TIME);
-    expect(record).toMatchObject({
-      token: undefined,
-      closedUntil: START + 60_000,
-      disabled: true,
-      pause: { until: 5 },
-    });
+    const left = { token: undefined, closedUntil: START + 60_000 };
+    expect(record).toMatchObject({ ...left, disabled: true, pause: { until: 5 } });
     expect([record.rejected.size, record.held.size]).toEqual([1, 1]);
-    expect(await take(store, pair, 1)).toMatchObject({ token: undefined, closedUntil: START + 60_000 });
+    expect(await take(store, pair, 1)).toMatchObject(left);
     expect(unreadable).toEqual(['closed', 'closed']);
     await store.end(pair, leaseOf(2), PUBLISH, IN_TIME);
     expect(await store.read(pair, IN_TIME)).toMatchObject({ token: exampleToken(), closedUntil: 0 });
@@ -249,11 +254,8 @@ it('shows no token and no scope in the table', async () => {
   const dump = [JSON.stringify(Items), ...bytes.flatMap((b) => [b.toString('latin1'), b.toString('base64')])].join();
   expect(dump).toContain(token.fingerprint);
   for (const secret of secrets) {
-    const shifted = [0, 1, 2].map((shift) =>
-      Buffer.from(' '.repeat(shift) + secret)
-        .toString('base64')
-        .slice(4, -4),
-    );
+    const base64 = (text: string) => Buffer.from(text).toString('base64');
+    const shifted = ['', ' ', '  '].map((before) => base64(before + secret).slice(4, -4));
     for (const form of [secret, encodeURIComponent(secret), ...shifted]) expect(dump).not.toContain(form);
   }
 });
@@ -289,10 +291,8 @@ async function connect(options: Parameters<typeof connectPairTable>[1] = {}) {
   return {
     ...table,
     pair,
-    item: async (): Promise<Item> => {
-      const answer = await table.direct.send(new GetItemCommand({ TableName: TABLE, Key: keyOf(pair) }));
-      return answer.Item ?? {};
-    },
+    item: async (): Promise<Item> =>
+      (await table.direct.send(new GetItemCommand({ TableName: TABLE, Key: keyOf(pair) }))).Item ?? {},
     put: async (item: Item, under = pair) => {
       await table.direct.send(new PutItemCommand({ TableName: TABLE, Item: { ...item, ...keyOf(under) } }));
     },

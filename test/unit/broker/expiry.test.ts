@@ -1,8 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { START } from '../../support/example.ts';
+import { HOUR_MS, START } from '../../support/example.ts';
 import { type Answer, base64url, jwt, RECEIVED_AT, read } from './token-answers.ts';
 
-const HOUR_MS = 3_600_000;
 const TOKEN = 'tok-4f9Kq2ZxV7mN1bR8';
 const LONG = { settings: { maxLifetimeSeconds: 1e12 } };
 const HALF_AN_HOUR = 'response 1800';
@@ -38,12 +37,7 @@ describe('a member that tells how long the token lives', () => {
   });
 
   it.each([
-    'refresh_expires_in',
-    'ttl_minutes',
-    'expires_in_access',
-    'ttl_ms_left',
-    'ms',
-    'refresh_expires_at',
+    ...['refresh_expires_in', 'refresh_expires_at', 'expires_in_access', 'ttl_minutes', 'ttl_ms_left', 'ms'],
     `${'_'.repeat(55)}expires_in`,
   ])('is not called %s', (name) => expect(expiryOf({ [name]: 1_800 })).toBe('assumed 300'));
 
@@ -96,19 +90,9 @@ describe('a member that tells when the token ends', () => {
   });
 
   it.each([
-    ...[
-      '2026-01-01T00:30:00Z',
-      '2026-01-01 00:30:00Z',
-      '2026-01-01t00:30:00z',
-      '2026-01-01T00:30:00',
-      '2026-01-01T00:30',
-    ],
-    ...[
-      '2026-01-01T00:30:00.0000000Z',
-      '2026-01-01T01:30:00+01:00',
-      '2025-12-31T23:00:00-0130',
-      '2026-01-01T01:30:00+01',
-    ],
+    ...['2026-01-01T00:30:00Z', '2026-01-01 00:30:00Z', '2026-01-01t00:30:00z', '2026-01-01T00:30:00.0000000Z'],
+    ...['2026-01-01T00:30:00', '2026-01-01T00:30'],
+    ...['2026-01-01T01:30:00+01:00', '2025-12-31T23:00:00-0130', '2026-01-01T01:30:00+01'],
   ])('has the value %s', (value) => {
     expect(expiryOf({ expires: value })).toBe(HALF_AN_HOUR);
   });

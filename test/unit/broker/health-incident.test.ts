@@ -92,7 +92,7 @@ describe('a service that is down', () => {
 describe('what is no incident of a service', () => {
   it.each([
     ['fewer than five pairs', 4, 4],
-    ['less than 80 % of the pairs', 10, 7],
+    ['less than 80 % of the pairs', 20, 15],
   ])('is %s', async (_what, clients, count) => {
     const { world, run } = createHealthWorld({ clients: clientsNamed(clients), answer: silent(count) });
     expect((await run()).subjects.filter((subject) => subject.includes('unreachable'))).toHaveLength(count);

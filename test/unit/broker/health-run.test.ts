@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { checkPairs } from '../../../functions/broker/health/check-pairs.ts';
 import type { ProbeAnswer } from '../../../functions/broker/health/evaluate.ts';
 import { pairsOf } from '../../../functions/broker/health/run.ts';
 import { pairKey } from '../../../functions/broker/pair/pair.ts';
-import { clientsNamed, createHealthWorld, DENIED, except, SERVICE } from '../../support/health-world.ts';
+import { START } from '../../support/example.ts';
+import { clientsNamed, createHealthWorld, DENIED, except, MESSAGE_MS, SERVICE } from '../../support/health-world.ts';
 
 const MINUTE = 60_000;
 
@@ -35,6 +37,17 @@ describe('the pace of a run', () => {
     const gaps = checks.slice(6).map(({ at }, index) => at - (checks[index + 5]?.at ?? 0));
     expect(Math.min(...gaps)).toBeGreaterThan(400);
     expect(Math.max(...checks.map(({ atOnce }) => atOnce))).toBe(5);
+  });
+
+  it('waits for no time that has passed, although the clock goes on between two looks at it', async () => {
+    const { dependencies, clock } = createHealthWorld();
+    const waits: number[] = [];
+    let time = START;
+    const moving = { now: () => time++, sleep: async (ms: number) => void waits.push(ms) };
+    const pairs = ['acme', 'globex'].map((client) => ({ client, service: SERVICE }));
+    const ends = { windowEndsAt: START, endsAt: START + MINUTE };
+    await clock.run(checkPairs(pairs, ends, Math.random, { ...dependencies, ...moving }));
+    expect(waits).toEqual([0, 0]);
   });
 
   it('takes the pairs in another order each time', async () => {
@@ -75,6 +88,14 @@ describe('a run whose time is up', () => {
   });
 });
 
+it('a run begins no message so late that it could not be remembered', async () => {
+  const answer = () => ({ finding: 'rejected', afterMs: 0 }) as const;
+  const { run } = createHealthWorld({ clients: clientsNamed(1_000), timeoutMs: 10_000, answer });
+  const { reported, milliseconds } = await run();
+  expect(reported.unsent).toBeGreaterThan(0);
+  expect(milliseconds).toBeLessThanOrEqual(8_000 + MESSAGE_MS);
+});
+
 describe('a service that does not answer', () => {
   it('is only sampled after ten in a row', async () => {
     const { run } = createHealthWorld({
@@ -93,11 +114,14 @@ describe('a service that does not answer', () => {
     expect(milliseconds).toBeLessThan(10 * MINUTE);
   });
 
-  it('is checked completely from the first answer on', async () => {
-    const { run, world } = createHealthWorld({ clients: clientsNamed(300) });
-    world.answer = (_, count) => (count <= 20 ? 'unreachable' : 'accepted');
-    expect((await run()).checked.length).toBeGreaterThan(190);
-  });
+  it.each(['unreachable', { failure: 'timeout' }] as const)(
+    'is checked completely from the first answer on, as by a broker that had none: %j',
+    async (answer) => {
+      const { run, world } = createHealthWorld({ clients: clientsNamed(300) });
+      world.answer = (_, count) => (count <= 20 ? answer : 'accepted');
+      expect((await run()).checked.length).toBeGreaterThan(190);
+    },
+  );
 
   it('is not taken for answering because callers got tokens of it earlier, or because secrets are missing', async () => {
     const traffic = { finding: 'accepted', provenBy: 'traffic' } as const;

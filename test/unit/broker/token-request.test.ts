@@ -47,15 +47,12 @@ function failure(kind: SendFailureKind, code = 'CODE', status?: number): SendFai
 }
 
 describe('a token request', () => {
-  it.each([200, 301, 401, 429, 500])(
-    'takes a %d as the answer, with when it began and when it came',
-    async (status) => {
-      const response = { ...ANSWER, status };
-      const { outcome, sent } = await request([response], { attemptMs: 40 });
-      expect(outcome).toEqual({ response, requestStartedAt: START, receivedAt: START + 40 });
-      expect(sent).toEqual([{ timeoutMs: 3_000, maxBodyBytes: 262_144 }]);
-    },
-  );
+  it.each([200, 301, 401, 429, 500])('takes a %d as the answer, and tells when it began and came', async (status) => {
+    const response = { ...ANSWER, status };
+    const { outcome, sent } = await request([response], { attemptMs: 40 });
+    expect(outcome).toEqual({ response, requestStartedAt: START, receivedAt: START + 40 });
+    expect(sent).toEqual([{ timeoutMs: 3_000, maxBodyBytes: 262_144 }]);
+  });
 
   it.each(['connect', 'stale-socket'] as const)('is sent again after "%s", three times in all', async (kind) => {
     expect((await request([failure(kind)])).outcome).toMatchObject({ response: ANSWER, requestStartedAt: START + 60 });
@@ -137,12 +134,8 @@ describe('a failure of sending', () => {
     ['encoded', 'CONTENT_ENCODING', 'token-response-unusable', 'sent an answer with a content encoding'],
   ] as const)('"%s" (%s) is %s', async (kind, code, type, said) => {
     const { outcome, sent } = await request(Array(3).fill(failure(kind, code)));
-    expect(outcome).toMatchObject({
-      type,
-      detail: expect.stringContaining(`auth.example.com ${said}`),
-      cause: undefined,
-    });
-    expect(outcome).toMatchObject({ detail: expect.stringContaining(`(${code})`) });
+    const detail = expect.stringMatching(new RegExp(`^auth\\.example\\.com ${said}.*\\(${code}\\)\\.$`));
+    expect(outcome).toMatchObject({ type, detail, cause: undefined });
     expect(sent).toHaveLength(kind === 'connect' || kind === 'stale-socket' ? 3 : 1);
   });
 

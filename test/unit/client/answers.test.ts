@@ -163,8 +163,8 @@ describe('a refusal by the access rules', () => {
     await expect(broker[operation](PAIR)).rejects.toMatchObject({
       ...{ type: 'access-denied', status: 403, retryable: false, caller: CALLER },
       message:
-        'access-denied: What happened: access-denied. (request request-1) You are arn:aws:iam::111111111111:role/billing; ' +
-        'its access rules allow token for acme, globex on customer-insights; token, check for all on all',
+        'access-denied: What happened: access-denied. (request request-1) Your role is arn:aws:iam::111111111111:role/billing; ' +
+        'its access rules allow token for acme, globex on customer-insights; token, check for all clients on all services',
       problem: { request_id: 'request-1' },
     });
     const signed = { headers: { authorization: expect.stringContaining('AKIDREFUSED') } };
@@ -175,7 +175,7 @@ describe('a refusal by the access rules', () => {
     [
       'says that no rule names the role',
       answerWith(200, { ...CALLER, rules: [] }),
-      / You are .*no access rule names it$/,
+      / Your role is .*no access rule names it$/,
     ],
     [
       'stays as it is with an older broker that does not know the question',
