@@ -159,6 +159,8 @@ export function furtherRequestsTo({ account, region, arnOf }: DeployedStack): re
     ['ec2:CreateNetworkInterface', ec2('security-group/sg-0123456789abcdef0'), TOKEN],
     ['ec2:CreateNetworkInterface', ec2('subnet/subnet-0123456789abcdef1')],
     ['ec2:DeleteNetworkInterface', ec2('network-interface/eni-0123456789abcdef0'), TOKEN],
+    // How Lambda tries it before it makes a function: without the id of an interface.
+    ['ec2:DeleteNetworkInterface', ec2('*/*'), TOKEN],
     ['ec2:AssignPrivateIpAddresses', ec2('network-interface/eni-0123456789abcdef0'), TOKEN],
     ['ec2:UnassignPrivateIpAddresses', ec2('network-interface/eni-0123456789abcdef0'), TOKEN],
     ['ec2:DescribeNetworkInterfaces', '*', TOKEN],
