@@ -52,7 +52,7 @@ export function parseRole(text: string): string {
  *
  * @see https://docs.aws.amazon.com/lambda/latest/dg/urls-auth.html
  */
-function identityPolicy(Resource: string) {
+export function identityPolicy(Resource: string) {
   const allow = (Sid: string, Action: string, Condition: object) => {
     return { Sid, Effect: 'Allow', Action, Resource, Condition };
   };

@@ -1,4 +1,4 @@
-import { Annotations, Duration, Lazy, Stack } from 'aws-cdk-lib';
+import { Duration, Lazy, Stack } from 'aws-cdk-lib';
 import { AccountPrincipal, Effect, type IRole, PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import {
   type Alias,
@@ -65,7 +65,6 @@ export class TokenEndpoint extends Construct {
       observation,
       ...(reservedConcurrency !== 'none' && { reservedConcurrentExecutions: reservedConcurrency }),
     });
-    if (reservedConcurrency !== 'none' && reservedConcurrency > 0) tellOfQuota(this, reservedConcurrency);
     this.role = role;
     this.log = lambdaFunction.logGroup;
     placeIntoVpc(lambdaFunction, role, environment);
@@ -78,7 +77,7 @@ export class TokenEndpoint extends Construct {
     this.called = this.#alias;
     this.url = this.#alias.addFunctionUrl({ authType: FunctionUrlAuthType.AWS_IAM }).url;
     // Its policy has room for accounts, not for every role: an account decides which of its roles may call.
-    for (const account of callerAccounts(environment)) {
+    for (const account of callerAccounts(environment.accessRules)) {
       const principal = new AccountPrincipal(account);
       this.#alias.addPermission(`CallUrl${account}`, {
         principal,
@@ -114,18 +113,6 @@ export class TokenEndpoint extends Construct {
     allowUrlCalls(role, this.#alias);
   }
 }
-
-/** Synth cannot see the quota, and a deployment that exceeds it fails late. */
-function tellOfQuota(scope: Construct, reserved: number): void {
-  Annotations.of(scope).addInfo(
-    `reservedConcurrency ${reserved} needs a Lambda quota "Concurrent executions" of at least ${reserved + UNRESERVED} in this ` +
-      'account and region, and new accounts begin with 10. Is yours lower? Have it raised (Service Quotas, L-B99A9384), or ' +
-      "deploy with reservedConcurrency: 'none' until it is: callers can then use up the concurrency of the account.",
-  );
-}
-
-/** Lambda keeps so many executions for functions that reserve none. */
-const UNRESERVED = 100;
 
 /**
  * Moves the token function into a VPC, so that it leaves AWS by the addresses of that VPC's NAT gateways.

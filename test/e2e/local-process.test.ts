@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { SecretsManager } from '@aws-sdk/client-secrets-manager';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { requestLine } from '../../bin/local/banner.ts';
 import { exampleConfig, readPort } from '../../bin/local/config.ts';
@@ -77,7 +78,7 @@ describe('npm start', () => {
   });
 });
 
-it('npm start ends on Ctrl-C in the middle of a token request', async () => {
+it('npm start ends on Ctrl-C in the middle of a token request, and of the check of a new version', async () => {
   const service = createServer();
   const authUrl = `http://127.0.0.1:${await listen(service, 0)}`;
   onTestFinished(() => service.closeAllConnections());
@@ -87,6 +88,11 @@ it('npm start ends on Ctrl-C in the middle of a token request', async () => {
     service.once('request', () => service.close()),
     'request',
   );
+  const { AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoint = '' } = printedVariables(broker);
+  const secretsManager = new SecretsManager({ endpoint, region: 'us-east-1', credentials: BILLING });
+  const SecretString = JSON.stringify({ client_id: 'acme-id', secret: 'new' });
+  await secretsManager.putSecretValue({ SecretId: 'token-broker/local/acme', SecretString });
+  secretsManager.destroy();
 
   expect(await broker.end()).toMatchObject({ exitCode: 0, signal: null, stderr: '' });
   await unanswered;

@@ -41,3 +41,7 @@ export const ACCESS = {
 
 /** A moment that no test depends on: 2026-01-01T00:00:00Z. */
 export const START = Date.UTC(2026, 0, 1);
+
+export const SECOND_MS = 1_000;
+export const MINUTE_MS = 60 * SECOND_MS;
+export const HOUR_MS = 60 * MINUTE_MS;

@@ -92,9 +92,19 @@ describe('doctor', () => {
     expect(await world.run(DOCTOR)).toEqual(ended(0, all, 'Nothing is wrong.\n'));
   });
 
-  it('finds out without a pair whether the broker can be called', async ({ world: { run, tokenService } }) => {
-    expect(await run('doctor')).toEqual(ended(0, /call +The broker takes your signature/, /./));
+  it('finds out without a pair whether the broker can be called', async ({ world }) => {
+    const { run, tokenService, stranger } = world;
+    expect(await run('doctor')).toEqual(ended(0, /ok +call +The broker takes your signature: you are \S+\n$/, /./));
+    const unnamed = /\n\? +call +The broker .*role\/stranger, which no access rule names\n$/;
+    expect(await run('doctor', { env: stranger })).toEqual(ended(0, unnamed, /./));
     expect(tokenService.requests).toEqual([]);
+  });
+
+  it.for([DOCTOR, `token acme ${INSIGHTS}`])('shows a person the form of an unusable answer: %s', async (command) => {
+    const { env } = await FAILED['token-response-unusable']();
+    const { stdout, stderr } = await runCommandLine(command.split(' '), env);
+    expect(stdout + stderr).toMatch(/^response_shape: .*"path":"a","type":"string","length":12/m);
+    expect(stdout + stderr).not.toMatch(/marked-/);
   });
 
   it('looks with --operator at the services of every secret, and says when it may not', async ({ world: { run } }) => {
@@ -237,6 +247,7 @@ async function startFront(front: Front) {
     else if (body.includes('Action=GetTopicAttributes')) answerTopic(response, front.subscribers);
     else if (url.endsWith('/functions/token-broker-local/policy?Qualifier=live'))
       answerPolicy(policy)(response, request);
+    else if (url.includes('/functions/')) answerWith(404, { Message: 'Function not found: …' })(response, request);
     else if (url === '/base/oauth/token') answerWith(401, '')(response, request);
     else if (headers.authorization !== undefined) answerCall(front)(response, request);
     else if (method === 'POST') answerWith(404, '')(response, request);
@@ -262,6 +273,7 @@ function answerCall({ call }: Front): Answer {
 
 function answerPolicy(policy: NonNullable<Front['policy']>): Answer {
   if (policy === 'denied') return answerWith(403, { Message: 'not authorized to perform lambda:GetPolicy' }, DENIED);
+  if (policy.length === 0) return answerWith(404, { Message: 'The resource you requested does not exist.' });
   const mine = policy.map((Action) => statement(Action, 'arn:aws:iam::111111111111:root'));
   // What another account may do is of no use to this one.
   const Statement = [...mine, statement('lambda:InvokeFunctionUrl', 'arn:aws:iam::333333333333:root')];

@@ -3,15 +3,11 @@ import { newTrace } from '../../../functions/broker/audit.ts';
 import type { SecretReading } from '../../../functions/broker/credential/secret.ts';
 import type { PairRecord, StoredProblem, StoredToken } from '../../../functions/broker/pair/record.ts';
 import type { SecretStage } from '../../../functions/contract.ts';
-import { exchange, found, ISSUE_REQUEST, SETTINGS_DIGEST } from '../../support/broker-world.ts';
-import { BILLING, START } from '../../support/example.ts';
+import { exchange, found, ISSUE_REQUEST, SECRETS_DOWN, SETTINGS_DIGEST } from '../../support/broker-world.ts';
+import { BILLING, HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../../support/example.ts';
 import { createFleet, type Environment } from '../../support/fleet.ts';
 import { exampleToken } from '../../support/pair-examples.ts';
 
-const SECOND_MS = 1_000;
-const MINUTE_MS = 60 * SECOND_MS;
-const HOUR_MS = 60 * MINUTE_MS;
-const SECRETS_DOWN = { outcome: 'unavailable', cause: 'TimeoutError' } as const;
 const STAGES = { AWSCURRENT: 'v1', AWSPENDING: 'v2', AWSPREVIOUS: 'v0' };
 const AT_ONCE = { storeLatencyMs: 0, secretsLatencyMs: 0, accepted: new Set(['v0', 'v1', 'v2']) };
 const { pair } = ISSUE_REQUEST;
@@ -155,8 +151,8 @@ describe('a check, to the millisecond:', () => {
     ['throttles it within 30 s of another version', 'AWSPREVIOUS', checked(28_999), 'throttled v0 by latch, 2 s'],
     ['sends it after 30 s', 'AWSPREVIOUS', checked(30_000), 'accepted v0 by request'],
     ['sends an AWSPENDING that was not checked', 'AWSPENDING', checked(1, 'v0'), 'accepted v2 by request'],
-    ['throttles after three rejections', 'AWSPENDING', latches(HOUR_MS - 1), 'throttled v2 by latch, 1 s'],
-    ['counts each request', 'AWSPENDING', latches(MINUTE_MS, [1, 2]), 'throttled v2 by latch, 3540 s'],
+    ['stops at three', 'AWSPENDING', { ...checked(1, 'v0'), ...latches(HOUR_MS - 1) }, 'throttled v2 by latch, 1 s'],
+    ['counts each rejection', 'AWSPENDING', latches(MINUTE_MS, [1, 2]), 'throttled v2 by latch, 3540 s'],
     ['sends it after an hour', 'AWSPENDING', latches(HOUR_MS), 'accepted v2 by request'],
     ['sends it when two were rejected', 'AWSPENDING', latches(MINUTE_MS, [2]), 'accepted v2 by request'],
     ['counts no rejections for AWSPREVIOUS', 'AWSPREVIOUS', latches(MINUTE_MS), 'accepted v0 by request'],

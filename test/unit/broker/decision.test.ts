@@ -5,10 +5,8 @@ import { decide, livingToken, type View } from '../../../functions/broker/pair/d
 import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair/record.ts';
 import type { Service } from '../../../functions/broker/service.ts';
 import { found, ISSUE_REQUEST } from '../../support/broker-world.ts';
-import { exampleService, START } from '../../support/example.ts';
+import { exampleService, SECOND_MS, START } from '../../support/example.ts';
 import { exampleCall, exampleToken, exampleWait as pause } from '../../support/pair-examples.ts';
-
-const SECOND_MS = 1_000;
 
 /** Lives for an hour from START; its soft window begins after 48 minutes, its hard margin half a minute before the end. */
 const TOKEN = exampleToken({ refreshAt: START + 2_880 * SECOND_MS });

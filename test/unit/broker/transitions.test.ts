@@ -25,7 +25,8 @@ describe('the record before a lease whose answer was lost', () => {
   const mine = exampleAcquisition({ seenFence: 4, forced: true, chargedVersion: 'v1' });
 
   it('is what I saw, when no other call wrote', () => {
-    expect(beforeMine(acquired(seen, mine), seen, mine)).toEqual(seen);
+    const shown = { ...acquired(seen, mine), closedUntil: START + 60_000 };
+    expect(beforeMine(shown, seen, mine)).toEqual(seen);
   });
 
   it('shows what others wrote in between', () => {
