@@ -117,6 +117,16 @@ describe('an environment that is frozen for 20 minutes while it waits', () => {
   });
 
   it.each([
+    [3_000, 3_000, 'held'],
+    [3_000, 3_001, 'failed'],
+    [6_000, 5_000, 'held'],
+    [6_000, 5_001, 'failed'],
+  ])('is one beyond the time-out or the deadline: %i ms, waited %i ms', async (attemptTimeoutMs, waitedMs, outcome) => {
+    const order = { members: tokenFor('late', 3), latencyMs: waitedMs, service: { attemptTimeoutMs } };
+    expect((await renew(order)).renewal.outcome).toBe(outcome);
+  });
+
+  it.each([
     [200, 'token'],
     [401, 'rejected'],
     [404, 'held'],
@@ -142,6 +152,7 @@ describe('a token that the service hands out again', () => {
   it('is not worth refusing again once it has been refused in vain', async () => {
     const { trace } = await renew({ ...same, forced: true });
     expect([...trace.warnings]).toEqual(['same-token-again']);
+    expect((await renew({ record, forced: true })).trace.warnings).toEqual(new Set());
     const token = await renewed({ ...same, forced: true });
     expect(token.sameTokenAgain).toBe(true);
 

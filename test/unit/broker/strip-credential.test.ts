@@ -18,6 +18,7 @@ const FORMS: readonly (readonly [string, typeof ODD, (credential: typeof ODD) =>
   ['form-encoded', SPACED, ({ secret }) => `${new URLSearchParams({ s: secret })}`],
   ['base64', ODD, ({ secret }) => base64(secret)],
   ['base64 behind another word', ODD, ({ secret }) => `x${base64(secret)}`],
+  ['base64 behind three letters', ODD, ({ secret }) => `xyz${base64(secret)}`],
   ['base64 in lines', ODD, ({ secret }) => base64(secret).replace(/.{8}/g, '$&\n')],
   ['base64url', ODD, ({ secret }) => Buffer.from(`??${secret}`).toString('base64url')],
   ['hexadecimal', ODD, ({ secret }) => `a${hex(secret).toUpperCase()}`],
@@ -29,6 +30,7 @@ const FORMS: readonly (readonly [string, typeof ODD, (credential: typeof ODD) =>
   ['a claim of a JWT', ODD, ({ secret }) => jwt({ note: `x ${secret}` })],
   ['a name in a claim of a JWT', ODD, ({ secret }) => jwt({ deep: [{ [secret]: 1 }] })],
   ['a short secret as a claim of a JWT', SHORT, ({ secret }) => jwt({ note: secret })],
+  ['base64 twice in a claim of a JWT', ODD, ({ secret }) => jwt({ note: base64(base64(secret)) })],
   ['the Basic value in a claim of a JWT', SHORT, ({ id, secret }) => jwt({ note: base64(`${id}:${secret}`) })],
 ];
 
