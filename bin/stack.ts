@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { stripVTControlCharacters } from 'node:util';
+import { parseArgs, stripVTControlCharacters } from 'node:util';
 import { GetCallerIdentityCommand, STSClient } from '@aws-sdk/client-sts';
 import { parseJsonObject } from '../functions/broker/json.ts';
 import { environments } from '../lib/environments.ts';
@@ -52,10 +52,11 @@ async function run(): Promise<number> {
 
 /** `undefined` when AWS does not say: then the CDK finds out by itself, or needs no account. */
 async function signedInAccount(region: string): Promise<string | undefined> {
-  const profile = rest.indexOf('--profile') + 1;
-  if (profile > 0) process.env.AWS_PROFILE = rest[profile];
+  const { profile } = parseArgs({ args: rest, options: { profile: { type: 'string' } }, strict: false }).values;
+  if (typeof profile === 'string') process.env.AWS_PROFILE = profile;
   try {
-    const sts = new STSClient({ region, maxAttempts: 2, requestHandler: { requestTimeout: 5_000 } });
+    const requestHandler = { connectionTimeout: 2_000, requestTimeout: 4_000, throwOnRequestTimeout: true };
+    const sts = new STSClient({ region, maxAttempts: 2, requestHandler });
     return (await sts.send(new GetCallerIdentityCommand({}))).Account;
   } catch {
     return undefined;

@@ -8,7 +8,7 @@ import { isRecord, parseJsonObject } from '../../functions/broker/json.ts';
 import { FINDINGS, PROBLEMS } from '../../functions/contract.ts';
 import { parseRoleArn } from '../../lib/settings/access-rules.ts';
 import { functionName } from '../../lib/settings/names.ts';
-import { askService } from './shared/ask-aws.ts';
+import { askService, isPassing } from './shared/ask-aws.ts';
 import { addAwsOptions, awsRegion, type ClientOptions, isLocal, operate, pause } from './shared/environment.ts';
 
 /** `audit`: who got what of a client, from the audit lines of the token function. */
@@ -24,9 +24,9 @@ export function addAuditCommand(program: Command, shell: Shell): void {
     .action(
       operate<AuditOptions>(shell, ['CLOUDWATCH_LOGS'], async (options) => {
         const { environment, client, follow, json } = options;
-        const from = Date.now() - options.since;
-        const read = await openLog(shell, options);
-        const calls = await read(from);
+        const from = Math.max(0, Date.now() - options.since);
+        const read = await openLog(shell, options, from);
+        const calls = await read();
         if (json && !follow) printJson(shell, { environment, client, since: new Date(from).toISOString(), calls });
         else for (const line of linesOf(calls, options)) printLine(shell, line);
         if (calls.length === 0 && !follow) {
@@ -34,8 +34,12 @@ export function addAuditCommand(program: Command, shell: Shell): void {
         }
         while (follow) {
           await pause(shell, POLL_MS);
-          const more = await read(Math.max(from, Date.now() - LATE_MS));
-          for (const line of linesOf(more, options)) printLine(shell, line);
+          try {
+            for (const line of linesOf(await read(), options)) printLine(shell, line);
+          } catch (error) {
+            if (!isPassing(error)) throw error;
+            talk(shell, `error: ${error.message}`);
+          }
         }
       }),
     );
@@ -96,7 +100,7 @@ function linesOf(calls: readonly Call[], { json, follow }: AuditOptions): readon
 }
 
 /** Opens the log of the token function: gives the calls since a time that it has not given before, oldest first. */
-async function openLog(shell: Shell, options: AuditOptions): Promise<(startTime: number) => Promise<readonly Call[]>> {
+async function openLog(shell: Shell, options: AuditOptions, from: number): Promise<() => Promise<readonly Call[]>> {
   const { environment, client } = options;
   const ask = askService(shell, awsRegion(shell, options));
   let logGroupName: unknown = functionName(environment);
@@ -108,19 +112,25 @@ async function openLog(shell: Shell, options: AuditOptions): Promise<(startTime:
   if (typeof logGroupName !== 'string') {
     throw new CommandFailure('log-unknown', 'The function does not tell its log', 'Is it deployed?');
   }
-  const seen = new Set<string>();
-  return async (startTime) => {
+  let startTime = from;
+  /** What the last read has found, which is all that the next one can find again. */
+  let seen = new Set<string>();
+  return async () => {
+    const readAt = Date.now();
     const events: z.output<typeof PAGE>['events'] = [];
     let nextToken: string | undefined;
     do {
       const filterPattern = `{ $.pair = "${client}/*" }`;
-      const body = { logGroupName, startTime: Math.floor(startTime), filterPattern, nextToken };
+      const body = { logGroupName, startTime, filterPattern, nextToken };
       const page = PAGE.parse(await ask('logs', 'FilterLogEvents', { target: 'Logs_20140328.FilterLogEvents', body }));
-      events.push(...page.events.filter(({ eventId }) => !seen.has(eventId)));
+      events.push(...page.events);
       nextToken = page.nextToken;
     } while (nextToken !== undefined);
-    for (const { eventId } of events) seen.add(eventId);
+    startTime = Math.max(from, readAt - LATE_MS);
+    const before = seen;
+    seen = new Set(events.map(({ eventId }) => eventId));
     return events
+      .filter(({ eventId }) => !before.has(eventId))
       .toSorted((one, other) => one.timestamp - other.timestamp)
       .flatMap((event) => readCall(event, options));
   };

@@ -35,7 +35,10 @@ const SHELLS = {
   fish: (places: readonly Place[]) => `complete -c token-broker -f\n${places.map(fishLines).join('')}`,
 } as const;
 
-/** Follows the words that are there already to the place where the next one is typed. */
+/**
+ * Follows the words that are there already to the place where the next one is typed. zsh takes a letter after the colon for
+ * a modifier, so the length is a sum.
+ */
 function bash(places: readonly Place[]): string {
   const known = places.flatMap(({ path }) => (path === '' ? [] : [`"${path}"`]));
   const lists = places.map(
@@ -43,7 +46,7 @@ function bash(places: readonly Place[]): string {
   );
   return `_token_broker() {
   local place="" list="" word
-  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
+  for word in "\${COMP_WORDS[@]:1:$((COMP_CWORD - 1))}"; do
     case "\${place:+$place }$word" in
       ${known.join('|')}) place="\${place:+$place }$word" ;;
     esac
@@ -59,15 +62,19 @@ complete -F _token_broker token-broker
 
 function fishLines({ path, commands, options }: Place): string {
   const seen = path.split(' ').map((word) => `__fish_seen_subcommand_from ${word}`);
-  const others = commands.join(' ');
-  const here = path === '' ? '__fish_use_subcommand' : seen.join('; and ');
-  const isOpen = path === '' || others === '' ? here : `${here}; and not __fish_seen_subcommand_from ${others}`;
-  const words = commands.length === 0 ? '' : `complete -c token-broker -n '${isOpen}' -a '${others}'\n`;
-  return words + options.map((option) => `complete -c token-broker -n '${here}' -l ${option.slice(2)}\n`).join('');
+  const isOpen = `not __fish_seen_subcommand_from ${commands.join(' ')}`;
+  const here = path === '' ? isOpen : seen.join('; and ');
+  const open = [...new Set([here, isOpen])].join('; and ');
+  const words = `complete -c token-broker -n '${open}' -a '${commands.join(' ')}'\n`;
+  const lines = options.map((option) => `complete -c token-broker -n '${here}' -l ${option.slice(2)}\n`);
+  return (commands.length === 0 ? '' : words) + lines.join('');
 }
 
 const HELP = `
-It completes the name token-broker, so give the command line that name:
+It completes the name token-broker, so give the command line that name. In bash and zsh, which completes an alias as the
+command that it stands for:
+  token-broker() { npm run --silent token-broker -- "$@"; }
+In fish:
   alias token-broker='npm run --silent token-broker --'
 
 Then, for example in ~/.bashrc, ~/.zshrc (after compinit) or ~/.config/fish/config.fish:

@@ -50,10 +50,25 @@ async function* lookFurther(shell: Shell, options: DoctorOptions, cause: string 
   if (cause !== undefined || !operator) return;
   if (secrets !== undefined) yield await examineTags(secrets);
   const settings = settingsOf(environment);
-  if (settings === undefined) return;
-  yield await examineOperators(shell, settings);
-  yield await examineDirectInvocation(shell, settings);
+  const { credentials } = await findCredentials(shell);
+  // Without credentials the call has failed.
+  if (settings === undefined || credentials === undefined) return;
+  const query: Query = (service, members) => {
+    const { region, Version } = QUERIED[service];
+    const body = `${new URLSearchParams({ ...members, Version })}`;
+    return askAws(shell, { service, region: region ?? settings.region, credentials, body });
+  };
+  yield await examineOperators(query, settings);
+  yield await examineDirectInvocation(query, settings);
 }
+
+type Query = (service: keyof typeof QUERIED, members: Readonly<Record<string, string>>) => ReturnType<typeof askAws>;
+
+/** The two services that speak AWS's query protocol. */
+const QUERIED = {
+  iam: { region: 'us-east-1', Version: '2010-05-08' },
+  sns: { region: undefined, Version: '2010-03-31' },
+} as const;
 
 function parseAuthUrl(text: string): string {
   const fault = authUrlFault(text, { allowLoopback: true });
@@ -127,12 +142,10 @@ async function asFarAsAllowed(step: string, what: string, examine: () => Promise
 type Place = Pick<Environment, 'name' | 'account' | 'region'>;
 
 /** Whether alarms and messages reach an operator: whether any subscription of the topic is confirmed. */
-async function examineOperators(shell: Shell, environment: Place): Promise<Step> {
+async function examineOperators(query: Query, environment: Place): Promise<Step> {
   const step = 'operators';
-  const query = await askQueries(shell, 'sns', environment);
-  if (query === undefined) return unknown(step, 'There are no AWS credentials');
   const TopicArn = arn(environment, 'sns', topicName(environment.name));
-  const { text, word } = await query({ Action: 'GetTopicAttributes', TopicArn });
+  const { text, word } = await query('sns', { Action: 'GetTopicAttributes', TopicArn });
   const confirmed = /<key>SubscriptionsConfirmed<\/key>\s*<value>(\d+)<\/value>/.exec(text)?.[1];
   if (confirmed === undefined) return unknown(step, `You cannot look at the topic (sns:GetTopicAttributes, ${word})`);
   const detail = `Confirmed subscriptions of ${TopicArn}: ${confirmed}`;
@@ -143,11 +156,9 @@ async function examineOperators(shell: Shell, environment: Place): Promise<Step>
  * Which roles of the broker's account may invoke the function past its URL, and so claim to be any caller: as far as AWS's
  * simulation says, which knows a role's own policies and its boundary, but no service control policy with a condition.
  */
-async function examineDirectInvocation(shell: Shell, environment: Place): Promise<Step> {
+async function examineDirectInvocation(query: Query, environment: Place): Promise<Step> {
   const step = 'direct-invoke';
   const { name, account } = environment;
-  const query = await askQueries(shell, 'iam', environment);
-  if (query === undefined) return unknown(step, 'There are no AWS credentials');
   const roles = await listRoles(query, account);
   if (roles === undefined) return unknown(step, `You cannot list the roles of account ${account} (iam:ListRoles)`);
 
@@ -170,7 +181,8 @@ async function listRoles(query: Query, account: string): Promise<readonly string
   const roles: string[] = [];
   let marker: string | undefined;
   do {
-    const { status, text } = await query({ Action: 'ListRoles', MaxItems: '1000', ...(marker && { Marker: marker }) });
+    const page = { MaxItems: '1000', ...(marker && { Marker: marker }) };
+    const { status, text } = await query('iam', { Action: 'ListRoles', ...page });
     const found = [...text.matchAll(/<Arn>(arn:[a-z-]+:iam::(\d{12}):role\/[!-;=-~]{1,600})<\/Arn>/g)];
     if (status !== 200 || found.some(([, , of]) => of !== account)) return undefined;
     roles.push(...found.map(([, role = '']) => role));
@@ -180,7 +192,7 @@ async function listRoles(query: Query, account: string): Promise<readonly string
 }
 
 async function mayInvoke(query: Query, role: string, functionArn: string): Promise<boolean | undefined> {
-  const { status, text } = await query({
+  const { status, text } = await query('iam', {
     Action: 'SimulatePrincipalPolicy',
     PolicySourceArn: role,
     'ActionNames.member.1': 'lambda:InvokeFunction',
@@ -192,18 +204,4 @@ async function mayInvoke(query: Query, role: string, functionArn: string): Promi
   });
   const decisions = [...text.matchAll(/<EvalDecision>(\w+)<\/EvalDecision>/g)].map(([, decision]) => decision);
   return status !== 200 || decisions.length === 0 ? undefined : decisions.includes('allowed');
-}
-
-type Query = (members: Readonly<Record<string, string>>) => ReturnType<typeof askAws>;
-
-/** For the two services that speak AWS's query protocol; `undefined` without AWS credentials. */
-async function askQueries(shell: Shell, service: 'iam' | 'sns', { region: own }: Place): Promise<Query | undefined> {
-  const { credentials } = await findCredentials(shell);
-  if (credentials === undefined) return undefined;
-  const { region, Version } = {
-    iam: { region: 'us-east-1', Version: '2010-05-08' },
-    sns: { region: own, Version: '2010-03-31' },
-  }[service];
-  return (members) =>
-    askAws(shell, { service, region, credentials, body: `${new URLSearchParams({ ...members, Version })}` });
 }

@@ -1,3 +1,4 @@
+import { identityPolicy } from '../../client/commands/policy.ts';
 import { sealingKeyName } from '../../functions/contract.ts';
 import type { Environment } from '../../lib/settings/environment.ts';
 import {
@@ -26,30 +27,24 @@ export function ownPolicy(kind: keyof typeof OWN_POLICIES, environment: Environm
   return { Version: '2012-10-17', Statement: OWN_POLICIES[kind].statements(environment) };
 }
 
-type Statement = ReturnType<typeof allow>;
-
-function deploy(environment: Environment): readonly Statement[] {
+function deploy(environment: Environment): readonly object[] {
   const { account, region } = environment;
   const { alias, health, stack } = resourcesOf(environment);
   const roles = ['deploy', 'file-publishing', 'lookup'].map((role) =>
     arn(environment, 'iam', `role/cdk-*-${role}-role-${account}-${region}`, ''),
   );
-  const throughUrl = { Bool: { 'lambda:InvokedViaFunctionUrl': 'true' } };
   return [
     allow('UseTheBootstrap', 'sts', 'AssumeRole', roles),
     allow('ReadTheOutputs', 'cloudformation', 'DescribeStacks', stack),
     allow('UndoAFailedCreation', 'cloudformation', 'UpdateTerminationProtection', stack),
     // For `doctor`: it asks without a client, so no access rule is needed.
-    allow('CallTheFunctionUrl', 'lambda', 'InvokeFunctionUrl', alias, {
-      StringEquals: { 'lambda:FunctionUrlAuthType': 'AWS_IAM' },
-    }),
-    allow('InvokeThroughTheFunctionUrl', 'lambda', 'InvokeFunction', alias, throughUrl),
+    ...identityPolicy(alias).Statement,
     allow('RunHealthOnce', 'lambda', 'InvokeFunction', health),
   ];
 }
 
 /** Each service whose resources the template has: what CloudFormation makes, changes, reads back and removes of them. */
-function execution(environment: Environment): readonly Statement[] {
+function execution(environment: Environment): readonly object[] {
   const { name, account, region } = environment;
   const { functions, health, table, sealingKey } = resourcesOf(environment);
   const own = `${stackName(name)}-*`;
@@ -93,7 +88,7 @@ function execution(environment: Environment): readonly Statement[] {
   ];
 }
 
-function operator(environment: Environment): readonly Statement[] {
+function operator(environment: Environment): readonly object[] {
   const { name } = environment;
   const { functions, sealingKey, secrets, stack } = resourcesOf(environment);
   const logs = arn(environment, 'logs', `log-group:${stackName(name)}-*`);
@@ -110,7 +105,7 @@ function operator(environment: Environment): readonly Statement[] {
   ];
 }
 
-function emergency(environment: Environment): readonly Statement[] {
+function emergency(environment: Environment): readonly object[] {
   const { functions, secrets, stack } = resourcesOf(environment);
   const deployments = arn(environment, 'codedeploy', `deploymentgroup:${functionName(environment.name)}/*`);
   return [
@@ -124,7 +119,7 @@ function emergency(environment: Environment): readonly Statement[] {
 }
 
 /** The flags of clients and pairs; its tokens are sealed. */
-function changeTheTable(environment: Environment): readonly Statement[] {
+function changeTheTable(environment: Environment): readonly object[] {
   return [
     allow('ChangeTheTable', 'dynamodb', 'GetItem UpdateItem', resourcesOf(environment).table),
     allow('UseItsKey', 'kms', `${KEY_USE} DescribeKey Encrypt`, ...keyOf(environment, ['dynamodb'])),

@@ -50,7 +50,7 @@ export function addReleaseCommands(program: Command, shell: Shell): void {
         await releases.moveTo(version, deployments.length === 0 ? release.alias.RevisionId : undefined);
         if (json) printJson(shell, { environment, version, stopped: deployments });
         else shell.stdout.write(`${ALIAS}: version ${version}\n`);
-        if (deployments.length === 0) talk(shell, BEFORE_THE_NEXT);
+        if (deployments.length === 0 && settings.canary !== 'off') talk(shell, BEFORE_THE_NEXT);
       }),
     );
 }

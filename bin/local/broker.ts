@@ -54,9 +54,7 @@ export async function startLocalBroker(options: Options) {
   const running: Part[] = [];
   const moved: string[] = [];
   const events = new Set<Promise<unknown>>();
-  const eventsSettled = async () => void (await Promise.all(events));
   const close = async () => {
-    await eventsSettled();
     for (const server of servers.splice(0).toReversed()) await server.close();
   };
   const startBeside: StartBeside = async (offset, name, start) => {
@@ -146,7 +144,8 @@ export async function startLocalBroker(options: Options) {
       clients: () => secrets.store.all().flatMap(readClient),
       startBeside,
       /** Waits until the health function is done with every event so far. */
-      eventsSettled,
+      eventsSettled: async () => void (await Promise.all(events)),
+      /** Does not wait for them. */
       close,
     };
   } catch (error) {

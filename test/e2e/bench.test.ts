@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { cp, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,21 +6,25 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { KINDS } from '../../bench/start/cold-start.ts';
 import { MEASURES } from '../../bench/start/goals.ts';
 import { reportOf } from '../../bench/start/report.ts';
-import { ended, finished } from './commands/command-line.ts';
+import { ended, finished, startScript } from './commands/command-line.ts';
+
+it.each([
+  ['bench', ['--help'], 0, /--rounds.*--hits.*--write.*--json/s, ''],
+  ['bench', ['--rounds', '0'], 2, '', /--help shows how/],
+  ['simulate', ['--help'], 0, /--environments.*--pairs.*--hours.*--seed.*--charts.*--json/s, ''],
+  ['simulate', ['--pairs', '10001'], 2, '', /--help shows how/],
+  ['simulate', ['--seed', 'x'], 2, '', /--help shows how/],
+] as const)('npm run %s says how it is used: %s', async (name, args, exitCode, stdout, stderr) => {
+  expect(await finished(startScript(`bench/${name}.ts`, ...args))).toEqual(ended(exitCode, stdout, stderr));
+});
 
 describe('npm run bench', () => {
-  it.each([
-    [['--help'], 0, /--rounds.*--hits.*--write.*--json/s, ''],
-    [['--rounds', '0'], 2, '', /--help shows how/],
-  ] as const)('says how it is used: %s', async (args, exitCode, stdout, stderr) => {
-    expect(await finished(start(...args))).toEqual(ended(exitCode, stdout, stderr));
-  });
-
   it('measures everything once, prints only JSON, and writes what it measured into the page and its chart', async () => {
     const docs = await mkdtemp(join(tmpdir(), 'bench-'));
     onTestFinished(() => rm(docs, { recursive: true }));
     await cp(DOCS, docs, { recursive: true });
-    const { exitCode, stdout } = await finished(start('--rounds', '1', '--hits', '3', '--json', '--write', docs));
+    const args = ['--rounds', '1', '--hits', '3', '--json', '--write', docs];
+    const { exitCode, stdout } = await finished(startScript('bench/bench.ts', ...args));
     expect(exitCode).toBe(0);
     const { goals, missed, skipped, figures, samples, ...rest } = JSON.parse(stdout);
     expect(rest).toEqual({});
@@ -61,9 +64,3 @@ describe('npm run bench', () => {
 const MEASURED = /<!-- measured -->.*<!-- \/measured -->/s;
 
 const DOCS = fileURLToPath(new URL('../../docs', import.meta.url));
-
-function start(...args: readonly string[]) {
-  return spawn(process.execPath, [PROGRAM, ...args]);
-}
-
-const PROGRAM = fileURLToPath(new URL('../../bench/bench.ts', import.meta.url));

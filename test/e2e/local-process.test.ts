@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
+import { SecretsManager } from '@aws-sdk/client-secrets-manager';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { requestLine } from '../../bin/local/banner.ts';
 import { exampleConfig, readPort } from '../../bin/local/config.ts';
 import { listen } from '../../bin/local/loopback.ts';
 import {
@@ -54,6 +56,12 @@ describe('npm start', () => {
     }
   });
 
+  it.each([
+    [{ outcome: 'identified', operation: 'whoami', service: 'none', caller: 'me' }, 'identified  whoami  for me'],
+    [{ outcome: 'rejected', operation: 'health', pair: 'acme/a' }, 'rejected  acme/a  found by health'],
+    [{ outcome: 'complete', operation: 'health' }, 'complete  health'],
+  ])('prints %j as "%s"', (line, printed) => expect(requestLine(JSON.stringify(line))).toBe(`${printed}\n`));
+
   it('only warns of variables with which Node would write secrets, because editors set them', () => {
     const warning = /^NODE_DEBUG, NODE_OPTIONS is set: Node may write credentials and tokens here; .*\n$/;
     expect(result.stderr).toMatch(warning);
@@ -70,7 +78,7 @@ describe('npm start', () => {
   });
 });
 
-it('npm start ends on Ctrl-C in the middle of a token request', async () => {
+it('npm start ends on Ctrl-C in the middle of a token request, and of the check of a new version', async () => {
   const service = createServer();
   const authUrl = `http://127.0.0.1:${await listen(service, 0)}`;
   onTestFinished(() => service.closeAllConnections());
@@ -80,6 +88,11 @@ it('npm start ends on Ctrl-C in the middle of a token request', async () => {
     service.once('request', () => service.close()),
     'request',
   );
+  const { AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoint = '' } = printedVariables(broker);
+  const secretsManager = new SecretsManager({ endpoint, region: 'us-east-1', credentials: BILLING });
+  const SecretString = JSON.stringify({ client_id: 'acme-id', secret: 'new' });
+  await secretsManager.putSecretValue({ SecretId: 'token-broker/local/acme', SecretString });
+  secretsManager.destroy();
 
   expect(await broker.end()).toMatchObject({ exitCode: 0, signal: null, stderr: '' });
   await unanswered;

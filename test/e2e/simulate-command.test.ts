@@ -1,21 +1,13 @@
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
-import { ended, finished } from './commands/command-line.ts';
+import { finished, startScript } from './commands/command-line.ts';
 
 const SMALL = ['--environments', '20', '--pairs', '10', '--hours', '2'];
 
-it.each([
-  [['--help'], 0, /--environments.*--pairs.*--hours.*--seed.*--charts.*--json/s, ''],
-  [['--pairs', '10001'], 2, '', /--help shows how/],
-  [['--seed', 'x'], 2, '', /--help shows how/],
-] as const)('npm run simulate says how it is used: %s', async (args, exitCode, stdout, stderr) => {
-  expect(await finished(start(...args))).toEqual(ended(exitCode, stdout, stderr));
-});
+const start = (...args: readonly string[]) => startScript('bench/simulate.ts', ...args);
 
 it('npm run simulate shows the three ways side by side, by how much the goal is met, and both in charts', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'charts-'));
@@ -63,7 +55,3 @@ it('npm run simulate is a script, and does what docs/scale.md says', async () =>
   const pictures = [...page.matchAll(/\]\(charts\/(.*?)\)/g)].map(([, name]) => name);
   expect(await readdir(new URL('../../docs/charts', import.meta.url))).toEqual(expect.arrayContaining(pictures));
 });
-
-function start(...args: readonly string[]): ChildProcessWithoutNullStreams {
-  return spawn(process.execPath, [fileURLToPath(new URL('../../bench/simulate.ts', import.meta.url)), ...args]);
-}

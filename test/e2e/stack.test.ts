@@ -25,11 +25,35 @@ describe('npm run deploy, diff and bootstrap', () => {
     expect(stdout).toMatch(new RegExp(`^cdk ${verb} `));
   });
 
-  it.each(['deploy', 'diff', 'bootstrap'])('%s nothing when the account is a foreign one', async (verb) => {
+  it.each([
+    ['deploy', 'AKIDDEFAULT'],
+    ['diff', 'AKIDDEFAULT'],
+    ['bootstrap', 'AKIDDEFAULT'],
+    ['deploy', 'AKIDOTHER', '--profile', 'other'],
+    ['deploy', 'AKIDOTHER', '--profile=other'],
+  ])('%s nothing when the account is a foreign one, that of the key %s', async (verb, key, ...args) => {
     const { env, requests } = await signedInTo('333333333333');
+    const profiles = ['default', 'other'].map((name) => `[${name}]\naws_access_key_id=AKID${name.toUpperCase()}\n`);
+    const AWS_SHARED_CREDENTIALS_FILE = inFile(profiles.map((one) => `${one}aws_secret_access_key=x\n`).join(''));
     const refused = 'You are signed in to the account 333333333333, and dev belongs to 111111111111: nothing was done.';
-    expect(await run([verb, 'dev'], env)).toEqual({ exitCode: 1, stdout: '', stderr: `error: ${refused}\n` });
-    expect(requests.map(({ body }) => body)).toEqual([expect.stringContaining('Action=GetCallerIdentity')]);
+    const told = await run([verb, 'dev', ...args], { ...env, AWS_ACCESS_KEY_ID: '', AWS_SHARED_CREDENTIALS_FILE });
+    expect(told).toEqual({ exitCode: 1, stdout: '', stderr: `error: ${refused}\n` });
+    const body = expect.stringContaining('Action=GetCallerIdentity');
+    expect(requests).toMatchObject([{ body, headers: { authorization: expect.stringContaining(`=${key}/`) } }]);
+  });
+
+  it('go on when AWS does not say in seconds whose account it is', { timeout: 60_000 }, async () => {
+    const { url, close } = await startLoopbackServer(() => undefined);
+    onTestFinished(close);
+    const { exitCode, stderr } = await run(['diff', 'dev', '--help'], { ...ISOLATED, AWS_ENDPOINT_URL_STS: url });
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '> cdk diff TokenBroker-dev --exclusively --help\n' });
+  });
+
+  it.each([['--profile', 'other'], ['--profile=other']])('ask for the account of %s', async (...profile) => {
+    const { env, requests } = await signedInTo('333333333333');
+    const file = inFile('[other]\naws_access_key_id = AKIDOTHER\naws_secret_access_key = x');
+    await run(['deploy', 'dev', ...profile], { ...env, AWS_SHARED_CREDENTIALS_FILE: file });
+    expect(requests.map(({ headers }) => headers.authorization)).toEqual([expect.stringContaining('AKIDOTHER')]);
   });
 
   it.each([

@@ -4,7 +4,7 @@ import type { Command } from 'commander';
 import { aborted, CommandFailure } from '../../../client/commands/failure.ts';
 import { printJson, talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
-import { isRefused } from '../shared/ask-aws.ts';
+import { isPassing, isRefused } from '../shared/ask-aws.ts';
 import type { ClientSecret } from '../shared/client-secret.ts';
 import { awsRegion, type ClientOptions, type CommandOptions, settingsOf } from '../shared/environment.ts';
 import { findSecret, type Secrets } from '../shared/secrets.ts';
@@ -34,8 +34,7 @@ export async function findStoppable(
   try {
     return evenIfMissing ? await secrets.find(client) : await findSecret(secrets, client);
   } catch (error) {
-    const isDown = isRefused(error) && (error.type === 'aws-unavailable' || error.type === 'aws-throttled');
-    if (!isRefused(error) || (!isDown && !evenIfMissing)) throw error;
+    if (!isRefused(error) || !(evenIfMissing || isPassing(error))) throw error;
     talk(shell, `Whether there is a client "${client}" is unknown (${error.type}).`);
     return undefined;
   }

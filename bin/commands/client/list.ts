@@ -5,6 +5,7 @@ import { parseName } from '../../../client/commands/options.ts';
 import { ageText, printJson, tableText, talk, talkOfProgress } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { type Item, REJECTED, readSeal, readState } from '../../../functions/aws/pair-table/item.ts';
+import { servicesOf } from '../../../functions/broker/health/run.ts';
 import { type Pair, pairKey } from '../../../functions/broker/pair/pair.ts';
 import { capTimes } from '../../../functions/broker/pair/record.ts';
 import { SECRET_STAGES } from '../../../functions/contract.ts';
@@ -108,7 +109,7 @@ async function lookAt(
 function members({ client, servicesTag, versions, deletedAt, dates, repeated, pairs }: Listed) {
   return {
     client,
-    services: servicesTag?.split(/\s+/) ?? 'all',
+    services: servicesTag === undefined ? 'all' : servicesOf(servicesTag, []),
     tag_repeated: repeated,
     versions: versions.map(({ versionId, stages }) => {
       return { version: versionId, stages, stored_at: iso(dates.get(versionId)) };
@@ -130,7 +131,8 @@ function textOf(clients: readonly Listed[], { environment }: ListOptions): strin
     const age = `${ageText(one.dates.get(current ?? ''), now)}${isOld(one, environment) ? ' (old)' : ''}`;
     const credential = [shortVersion(current), shortVersion(versionWith('AWSPENDING', one)), age];
     const gone = deletedAt === undefined ? undefined : `deleted, gone on ${iso(deletedAt)?.slice(0, 10)}`;
-    if (pairs.length === 0) return [[client, servicesTag ?? 'all', gone ?? '-', '-', '-', ...credential]];
+    if (pairs.length === 0)
+      return [[client, (servicesTag ?? 'all').trim() || '-', gone ?? '-', '-', '-', ...credential]];
     return pairs.map((pair) => {
       const token = [ageText(pair.provenAt, now), ageText(now, pair.tokenExpiresAt)];
       return [client, pair.service, gone ?? stateText(pair), ...token, ...credential];

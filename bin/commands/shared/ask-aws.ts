@@ -1,9 +1,11 @@
+import { STATUS_CODES } from 'node:http';
 import { defaultProvider } from '@aws-sdk/credential-provider-node';
 import { aborted, CommandFailure } from '../../../client/commands/failure.ts';
 import { askAws } from '../../../client/commands/identity.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { causeWord } from '../../../functions/aws/calls.ts';
 import { parseJsonObject } from '../../../functions/broker/json.ts';
+import { pause } from './environment.ts';
 
 interface Question extends Partial<Pick<Parameters<typeof askAws>[1], 'method' | 'path' | 'query'>> {
   readonly target?: string;
@@ -22,18 +24,28 @@ export function askService(shell: Shell, region: string | undefined) {
     if (region === undefined) throw fail(new Error('Region is missing'));
     const credentials = await readCredentials().catch((error) => Promise.reject(fail(error)));
     const type = target === undefined ? 'application/json' : 'application/x-amz-json-1.1';
-    const { status, word, text, errorType } = await askAws(shell, {
+    const asked = {
       ...{ service, region, credentials, ...question },
       ...(body && { body: JSON.stringify(body) }),
       ...(body && { headers: { 'content-type': type, ...(target && { 'x-amz-target': target }) } }),
-    });
-    const told = parseJsonObject(text === '' ? '{}' : text);
-    if (status === 200 && told !== undefined) return told;
-    // What AWS calls the error, if it looks like the name of one.
-    const [name = ''] = /^[A-Z][A-Za-z]{2,60}(?=:|$)/.exec(`${told?.__type ?? errorType}`.replace(/^.*#/, '')) ?? [];
-    throw fail(Object.assign(new Error('refused'), { name: status === 0 ? word : name || `HTTP${status}` }));
+    };
+    for (let attempt = 1; ; attempt += 1) {
+      const { status, word, text, errorType } = await askAws(shell, asked);
+      const told = parseJsonObject(text === '' ? '{}' : text);
+      if (status === 200 && told !== undefined) return told;
+      // What AWS calls the error, if it looks like the name of one; what a proxy answers has none.
+      const [called = ''] =
+        /^[A-Z][A-Za-z]{2,60}(?=:|$)/.exec(`${told?.__type ?? errorType}`.replace(/^.*#/, '')) ?? [];
+      const name = called || STATUS_CODES[status]?.replaceAll(' ', '') || word;
+      const failure = fail(Object.assign(new Error('refused'), { name }));
+      if (failure.type !== 'aws-throttled' || attempt === MAX_ATTEMPTS) throw failure;
+      await pause(shell, 250 * 2 ** attempt);
+    }
   };
 }
+
+/** Of a call that AWS throttles, and so has not begun. */
+const MAX_ATTEMPTS = 5;
 
 /**
  * Why AWS did not do what a command asked of it, with the permission that the call needs, such as
@@ -53,6 +65,11 @@ export function awsFailure(error: unknown, action: string, region: string | unde
 /** Whether AWS refused or failed, so that a command may go on without; Ctrl-C ends every command. */
 export function isRefused(error: unknown): error is CommandFailure {
   return error instanceof CommandFailure && error.type !== 'aborted';
+}
+
+/** Whether AWS was down or throttled the call, so that the same call may succeed in a moment. */
+export function isPassing(error: unknown): error is CommandFailure {
+  return isRefused(error) && (error.type === 'aws-unavailable' || error.type === 'aws-throttled');
 }
 
 type Known = readonly [names: RegExp, type: string, detail: string, advice: string];

@@ -198,7 +198,8 @@ export function openSecretsManager(shell: Shell, options: CommandOptions): Secre
 /** What AWS refuses because of how the secret is at the moment. */
 function conflict(error: unknown, operation: string): CommandFailure | undefined {
   if (error instanceof ResourceNotFoundException) {
-    return new CommandFailure('secret-missing', 'There is no such secret', 'client list shows which there are.');
+    const advice = 'Check --environment and --region; client list shows the clients that there are.';
+    return new CommandFailure('secret-missing', 'There is no such secret', advice);
   }
   if (error instanceof InvalidRequestException) return secretDeleted();
   const isLost = error instanceof InvalidParameterException && operation === 'UpdateSecretVersionStage';

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished } from 'vitest';
-import { answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
+import { type Answer, answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
 import { beginCommandLine, ended, runCommandLine } from './command-line.ts';
 import { it as inWorld, SERVICES } from './operator-world.ts';
 
@@ -55,8 +55,29 @@ describe('audit', () => {
     expect(told).toMatchObject([INSIGHTS, INSIGHTS, CLEANSING].map((service) => ({ pair: `acme/${service}` })));
   });
 
+  it('reads every page, and with --follow goes on when AWS fails or throttles, without a gap or a repetition', async () => {
+    const log = (...ids: readonly string[]) => ({
+      events: ids.map((id) => ({ eventId: id, timestamp: 1, message: `{"pair":"acme/x","requestId":"${id}"}` })),
+    });
+    const throttled = answerWith(400, { __type: 'ThrottlingException' });
+    const first = answerWith(200, { ...log('1'), nextToken: 'second page' });
+    const again = answerWith(200, log('1', '2', '3'));
+    const answers = [first, answerWith(200, log('2')), answerWith(503, ''), throttled, again];
+    const { url, requests } = await answering((...call) => (answers.shift() ?? answerWith(200, {}))(...call));
+    const args = ['audit', 'acme', '--since', '99999d', '--follow', '--json'];
+    const following = beginCommandLine(args, { AWS_ENDPOINT_URL_CLOUDWATCH_LOGS: url });
+    await expect.poll(() => following.output.stdout, { timeout: 60_000 }).toContain('"3"');
+    following.interrupt();
+    const { stdout, stderr } = await following.finished;
+    expect(stdout.match(/(?<="requestId":")\d/g)).toEqual(['1', '2', '3']);
+    expect(stderr).toMatch(/^error: aws-unavailable: .*\(ServiceUnavailable\)\n$/);
+    const asked = requests.map(({ body }) => JSON.parse(body));
+    expect(asked[1]).toMatchObject({ startTime: 0, nextToken: 'second page' });
+    expect(new Set(asked.slice(2, 5).map(({ startTime }) => startTime)).size).toBe(1);
+  });
+
   it('finds the log of an environment in AWS by asking for its function', async ({ asked }) => {
-    const { url, requests } = await answering(200, { LoggingConfig: { LogGroup: 'token-broker-local' } });
+    const { url, requests } = await answering(answerWith(200, { LoggingConfig: { LogGroup: 'token-broker-local' } }));
     const env = { AWS_ENDPOINT_URL_LAMBDA: url, AWS_REGION: 'us-east-1' };
     const { exitCode, stdout } = await asked.run('audit acme --environment test', { env });
     expect(requests).toMatchObject([{ url: '/2015-03-31/functions/token-broker-test/configuration' }]);
@@ -65,7 +86,7 @@ describe('audit', () => {
 
   it('explains why AWS does not show the log, and says so when there was no call', async ({ world }) => {
     expect(await world.run('audit globex')).toEqual(ended(0, '', /^No call about globex since \S+Z\.\n$/));
-    const { url } = await answering(400, { __type: 'AccessDeniedException', message: 'marked-message' });
+    const { url } = await answering(answerWith(400, { __type: 'AccessDeniedException', message: 'marked-message' }));
     const result = await runCommandLine(['audit', 'acme'], { AWS_ENDPOINT_URL_CLOUDWATCH_LOGS: url });
     const words = /^error: aws-access-denied: .*logs:FilterLogEvents in us-east-1 \(AccessDeniedException\)\n/;
     expect(result).toEqual(ended(1, '', words));
@@ -73,8 +94,8 @@ describe('audit', () => {
   });
 });
 
-async function answering(status: number, body: object) {
-  const server = await startLoopbackServer(answerWith(status, body));
+async function answering(answer: Answer) {
+  const server = await startLoopbackServer(answer);
   onTestFinished(server.close);
   return server;
 }

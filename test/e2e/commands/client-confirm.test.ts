@@ -49,15 +49,8 @@ describe('a command that changes something', () => {
 
   it('refuses a client that is not there, and names its neighbour', async ({ world }) => {
     const refusal = /error: secret-missing: There is no client "acmee" .*\nDid you mean acme\? /;
-    for (const command of [
-      'disable',
-      `disable --service ${INSIGHTS}`,
-      'enable',
-      'promote --force',
-      'rollback',
-      'retry',
-      'delete',
-    ]) {
+    const commands = `disable, disable --service ${INSIGHTS}, enable, promote --force, rollback, retry, delete`;
+    for (const command of commands.split(', ')) {
       const [verb, ...options] = command.split(' ');
       for (const yes of [[], ['--yes']]) {
         const args = ['client', verb, 'acmee', ...options, ...yes].join(' ');
@@ -92,16 +85,8 @@ describe('at a terminal', () => {
 
   it('makes a new client upon a yes, having named its neighbours, and nothing upon a no', async ({ world }) => {
     const question = 'Make the new client "amce"? [y/N] ';
-    expect(
-      await put(
-        world,
-        [
-          ['Did you mean acme?', ''],
-          [question, 'n\r'],
-        ],
-        'amce',
-      ),
-    ).toMatchObject({ exitCode: 1 });
+    const refusal = Object.entries({ 'Did you mean acme?': '', [question]: 'n\r' });
+    expect(await put(world, refusal, 'amce')).toMatchObject({ exitCode: 1 });
     expect((await world.run('client list')).stdout).not.toContain('amce');
     const made = await put(world, [[question, 'yes\r'], ...answers(NEW.client_id, NEW.secret)], 'amce');
     expect(made.screen).toMatch(/amce: version \S+ is AWSCURRENT/);

@@ -96,6 +96,8 @@ it('a client whose tag names no service is not taken for one that every service 
     const refused = { exitCode: 1, stderr: expect.stringMatching(/error: services-missing: /) };
     expect(await world.run(command, { input: WRONG }), command).toMatchObject(refused);
   }
+  expect(await world.json('client list')).toMatchObject({ clients: [{ services: [] }] });
+  expect((await world.run('client list')).stdout).toMatch(/^acme +- +- +- /m);
 });
 
 const NOWHERE = { env: { TOKEN_BROKER_URL: '' } };

@@ -111,7 +111,12 @@ export function startCommandLine(args: readonly string[], env: Variables = {}) {
   return spawn(process.execPath, [PROGRAM, ...args], { env: { ...ISOLATED, ...env } });
 }
 
-/** Waits for the end of a started command line. */
+/** Starts a script of this project as a process of its own. */
+export function startScript(path: string, ...args: readonly string[]) {
+  return spawn(process.execPath, [fileURLToPath(new URL(`../../../${path}`, import.meta.url)), ...args]);
+}
+
+/** Waits for the end of a started process. */
 export async function finished(child: ChildProcessWithoutNullStreams): Promise<Finished> {
   const output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {

@@ -46,13 +46,8 @@ describe('the command line as a process of its own', () => {
   let lambda: LoopbackServer;
   beforeAll(async () => {
     ({ close, ...world } = await createOperatorWorld());
-    const version = {
-      Version: '9',
-      FunctionVersion: '9',
-      RevisionId: 'x',
-      LastModified: '2026-01-09',
-      CodeSha256: 'abc',
-    };
+    const alias = { FunctionVersion: '9', RevisionId: 'x' };
+    const version = { ...alias, Version: '9', LastModified: '2026-01-09', CodeSha256: 'abc' };
     lambda = await startLoopbackServer(answerWith(200, { ...version, Versions: [version] }));
   });
   afterAll(async () => {

@@ -1,9 +1,9 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { signerOf } from '../../../bin/local/aws/server.ts';
 import { headerValue, json, serve } from '../../../bin/local/loopback.ts';
-import { runCommandLine, SHELL_KEY } from './command-line.ts';
+import { ended, runCommandLine, SHELL_KEY } from './command-line.ts';
 
-const PATH = '/2015-03-31/functions/token-broker-prod';
+const PATH = /^\/2015-03-31\/functions\/token-broker-(?:prod|dev)/;
 const BACK = ['release', 'back', '--environment', 'prod'];
 
 describe('release list', () => {
@@ -21,17 +21,21 @@ describe('release list', () => {
 });
 
 describe('release back', () => {
-  it('gives all calls to the version before, and says what the next deployment needs', async () => {
+  it.each([
+    [
+      'prod',
+      /environment prod \(account 222222222222, region eu-west-1\).*version 9 .*access rules.*\n.*canary: 'off'/s,
+    ],
+    ['dev', /environment dev \(account 111111111111, region eu-west-1\) this\n.*access rules.*\n$/],
+  ])('gives all calls of %s to the version before, and says what a canary needs next', async (environment, said) => {
     const { env, state } = await startAws();
-    const { exitCode, stdout, stderr } = await runCommandLine([...BACK, '--yes'], env);
-    expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: 'live: version 9\n' });
-    expect(stderr).toMatch(/environment prod \(account 222222222222, region eu-west-1\).*version 9 .*access rules/s);
-    expect(stderr).toContain("canary: 'off'");
+    const result = await runCommandLine([...BACK, '--environment', environment, '--yes'], env);
+    expect(result).toEqual(ended(0, 'live: version 9\n', said));
     expect(state).toMatchObject({ alias: { FunctionVersion: '9', weights: {} }, stopped: [] });
   });
 
   it('stops a deployment that is under way, and leaves the new version no part of the calls', async () => {
-    const { env, state } = await startAws({ alias: UNDER_WAY, deployments: ['d-1'] });
+    const { env, state } = await startAws(DEPLOYING);
     const { stdout, stderr } = await runCommandLine([...BACK, '--to', '9', '--yes', '--json'], env);
     expect(JSON.parse(stdout)).toEqual({ environment: 'prod', version: '9', stopped: ['d-1'] });
     expect(stderr).toContain('stops the deployment d-1');
@@ -50,13 +54,7 @@ describe('release back', () => {
     ['with --dry-run', ['--dry-run'], {}, 0, /gives all calls to version 9 .*Nothing was changed/s],
     ['to a version that is not there', ['--to', '7', '--yes'], {}, 1, /version-missing: There is no version 7/],
     ['from the first version', ['--yes'], { alias: { FunctionVersion: '8', weights: {} } }, 1, /no version before 8/],
-    [
-      'past a deployment that is under way',
-      ['--to', '8', '--yes'],
-      { alias: UNDER_WAY, deployments: ['d-1'] },
-      1,
-      /deployment-under-way: The deployment d-1/,
-    ],
+    ['past a deployment that is under way', ['--to', '8', '--yes'], DEPLOYING, 1, /deployment-under-way: .* d-1 /],
     ['over a deployment that began meanwhile', ['--yes'], { revision: 'another' }, 1, /PreconditionFailedException/],
     ['in an environment that the settings do not name', ['--environment', 'local', '--yes'], {}, 2, /no environment/],
   ])('changes nothing %s', async (_, args, given, exitCode, message) => {
@@ -69,6 +67,7 @@ describe('release back', () => {
 });
 
 const UNDER_WAY = { FunctionVersion: '9', weights: { 10: 0.1 } };
+const DEPLOYING = { alias: UNDER_WAY, deployments: ['d-1'] };
 
 interface Given {
   readonly alias?: { readonly FunctionVersion: string; readonly weights: Readonly<Record<string, number>> };
@@ -106,12 +105,13 @@ async function startAws(given: Given = {}) {
       state.stopped.push(body.deploymentId);
       return json(200, { status: 'Succeeded' });
     }
-    if (path === `${PATH}/versions`) {
+    const place = path.replace(PATH, '');
+    if (place === '/versions') {
       const isFirst = query === '';
       const Versions = isFirst ? versions.slice(0, 2) : versions.slice(2);
       return json(200, { Versions, NextMarker: isFirst ? 'a+b/c=' : null });
     }
-    if (path !== `${PATH}/aliases/live`) return refuse(404, 'ResourceNotFoundException');
+    if (place !== '/aliases/live') return refuse(404, 'ResourceNotFoundException');
     if (method === 'PUT') {
       if ((body.RevisionId ?? revision) !== revision) return refuse(412, 'PreconditionFailedException');
       state.alias = { FunctionVersion: body.FunctionVersion, weights: body.RoutingConfig.AdditionalVersionWeights };

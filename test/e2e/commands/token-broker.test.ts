@@ -40,19 +40,35 @@ describe('the command line', () => {
     expect(loaded.filter((line) => others.test(line))).toEqual([]);
   });
 
-  it.skipIf(!runs('bash', '--version')).each([
-    ['client dis', ['client', 'dis'], ['disable']],
-    ['client --environment dev put --cr', ['client', '--environment', 'dev', 'put', '--cr'], ['--create']],
-  ])('completes "%s" in bash', async (_, typed, expected) => {
-    const { stdout } = await runCommandLine(['completion', 'bash']);
-    const words = ['token-broker', ...typed].map((word) => `'${word}'`).join(' ');
-    const ask = `COMP_WORDS=(${words}); COMP_CWORD=${typed.length}; _token_broker; printf '%s\\n' "\${COMPREPLY[@]}"`;
-    const { stdout: replies } = await promisify(execFile)('bash', ['--norc', '-c', `${stdout}\n${ask}`]);
-    expect(replies.trimEnd().split('\n')).toEqual(expected);
-  });
-
-  it.each(['zsh', 'fish'])('completes every command in %s, too', async (shell) => {
+  it.for(['bash', 'zsh', 'fish'] as const)('completes commands and options in %s', async (shell, { skip }) => {
     const { stdout } = await runCommandLine(['completion', shell]);
     for (const word of ['token', 'client', 'rollback', 'dry-run']) expect(stdout).toContain(word);
+    skip(!runs(shell, '--version'), `${shell} is not installed`);
+    for (const [typed, expected] of [
+      ['client dis', 'disable'],
+      ['--environment dev he', 'health'],
+      ['client --environment dev put --cr', '--create'],
+    ] as const) {
+      const { stdout: completed } = await promisify(execFile)(shell, ASK[shell](stdout, typed));
+      expect(completed, typed).toBe(`${expected}\n`);
+    }
   });
 });
+
+/** What makes a shell that has no terminal tell what it would complete. zsh itself takes the words that fit. */
+const ASK = {
+  bash: (script: string, typed: string) => [
+    ...['--norc', '-c'],
+    `${script}${words(typed)}; _token_broker; printf '%s\\n' "\${COMPREPLY[@]}"`,
+  ],
+  zsh: (script: string, typed: string) => [
+    ...['-f', '-c'],
+    `autoload -Uz compinit && compinit -D -u\n${script}${words(typed)}
+    emulate sh -c _token_broker; print -l -- \${(M)COMPREPLY:#${typed.split(' ').at(-1)}*}`,
+  ],
+  fish: (script: string, typed: string) => ['--no-config', '-c', `${script}complete -C 'token-broker ${typed}'`],
+};
+
+function words(typed: string): string {
+  return `COMP_WORDS=(token-broker ${typed}); COMP_CWORD=$((\${#COMP_WORDS[@]} - 1))`;
+}

@@ -61,18 +61,14 @@ it.skipIf(!curl)(
     const today = await startFunctionUrl({ handler: async () => 'let in', callers: [CALLER], port: 0 });
     const user = `${CALLER.accessKeyId}:${CALLER.secretAccessKey}`;
     const token = `x-amz-security-token: ${CALLER.sessionToken}`;
-    const args = [
-      '-s',
-      '--aws-sigv4',
-      'aws:amz:us-east-1:lambda',
-      '--user',
-      user,
-      '-H',
-      token,
-      '-d',
-      '{"client":"acme"}',
-    ];
-    const { stdout } = await promisify(execFile)('curl', [...args, `${today.url}/token`]).finally(today.close);
+    const options = {
+      '--aws-sigv4': 'aws:amz:us-east-1:lambda',
+      '--user': user,
+      '-H': token,
+      '-d': '{"client":"acme"}',
+    };
+    const args = ['-s', ...Object.entries(options).flat(), `${today.url}/token`];
+    const { stdout } = await promisify(execFile)('curl', args).finally(today.close);
     expect(stdout).toBe('let in');
   },
 );

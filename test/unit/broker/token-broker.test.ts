@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { TokenExchange } from '../../../functions/broker/token-request/token-request.ts';
 import { createBrokerWorld, exchange, found } from '../../support/broker-world.ts';
-import { exampleRule, exampleService } from '../../support/example.ts';
+import { exampleRule, exampleService, START } from '../../support/example.ts';
 
 describe('the token broker', () => {
   it('makes one token request for all who ask at the same time', async () => {
@@ -13,6 +13,19 @@ describe('the token broker', () => {
     const tokens = (await Promise.all(issues)).map(({ token }) => token.accessToken.reveal());
     expect(tokens).toEqual(['shared', 'shared', 'shared']);
     expect(calls).toEqual({ secretReads: 1, tokenRequests: 1 });
+  });
+
+  it('makes no caller wait for a renewal that another one waits for', async () => {
+    const gate = Promise.withResolvers<TokenExchange>();
+    const first = exchange(200, { access_token: 'old', expires_in: 60 });
+    const { issue, clock } = createBrokerWorld({ answer: (n) => (n === 1 ? first : gate.promise) });
+    await issue();
+    clock.now += 40_000;
+    const renewing = issue();
+
+    expect(await issue()).toMatchObject({ cache: 'memory', token: { expiresAt: START + 60_000 } });
+    gate.resolve(exchange(200, { access_token: 'new', expires_in: 60 }));
+    expect(await renewing).toMatchObject({ cache: 'none' });
   });
 
   it('gives no simultaneous caller the token of another pair', async () => {
