@@ -77,19 +77,14 @@ describe('of an answer', () => {
   it('a value that is nothing but the client id is not told, one of which it is a part is', () => {
     const passThrough = { value: 'https://marked-id.example.com' };
     expect(told({ scope: 'marked-id', value: 'marked-id' })).toMatchObject({ scope: undefined, passThrough: {} });
-    expect(told({ scope: 'tenant:marked-id', ...passThrough })).toMatchObject({
-      scope: 'tenant:marked-id',
-      passThrough,
-      hasEcho: false,
-    });
+    const scope = 'tenant:marked-id';
+    expect(told({ scope, ...passThrough })).toMatchObject({ scope, passThrough, hasEcho: false });
   });
 
   it('a token that holds the client id, or a word with a short secret in it, is a token', () => {
     const accessToken = jwt({ client_id: SHORT.id, note: `x${SHORT.secret}x` });
-    expect(told({ access_token: accessToken, scope: `x${SHORT.secret}` }, SHORT)).toMatchObject({
-      scope: `x${SHORT.secret}`,
-      hasEcho: false,
-    });
+    const scope = `x${SHORT.secret}`;
+    expect(told({ access_token: accessToken, scope }, SHORT)).toMatchObject({ scope, hasEcho: false });
   });
 
   it.each(['%2525', 'a+%41', 'abcd.', '\\\\u0041', 'QUJD'])('a long token made of "%s" is soon searched', (part) => {
@@ -108,10 +103,7 @@ it.each([
     answer: () => exchange(200, members),
   });
   const answer = await post({ client: 'acme', service: 'customer-insights' });
-  expect([answer.status, answer.json.scope, [...(audited[0]?.trace.warnings ?? [])]]).toEqual([
-    status,
-    undefined,
-    warnings,
-  ]);
+  const warned = [...(audited[0]?.trace.warnings ?? [])];
+  expect([answer.status, answer.json.scope, warned]).toEqual([status, undefined, warnings]);
   expect(answer.body + JSON.stringify(audited)).not.toContain('marked');
 });
