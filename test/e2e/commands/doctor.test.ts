@@ -36,10 +36,10 @@ const FOUND: Readonly<Record<Cause, () => Promise<Situation>>> = {
     const timeout = AbortSignal.timeout.bind(AbortSignal);
     const quicker = vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => timeout(ms / 100));
     onTestFinished(() => quicker.mockRestore());
-    return front({ unsigned: 'hang' });
+    return front({ unsigned: () => undefined });
   },
-  'not-a-broker': () => front({ unsigned: 'page' }),
-  'function-url-unknown': () => front({ unsigned: 'unknown-url' }),
+  'not-a-broker': () => front({ unsigned: PAGE }),
+  'function-url-unknown': () => front({ unsigned: answerWith(403, { Message: null }, DENIED) }),
   'clock-behind': () => front({ clockMs: 600_000 }),
   'clock-ahead': () => front({ clockMs: -600_000 }),
 
@@ -225,7 +225,7 @@ async function startUntrustedServer(): Promise<string> {
 
 interface Front {
   /** How an unsigned request is answered. */
-  readonly unsigned?: 'forbidden' | 'unknown-url' | 'page' | 'hang';
+  readonly unsigned?: Answer;
   /** How far the clock of AWS is from this machine's. */
   readonly clockMs?: number;
   /** What a signed call gets that nothing else answers. */
@@ -255,7 +255,7 @@ async function startFront(front: Front) {
     else if (url === '/base/oauth/token') answerWith(401, '')(response, request);
     else if (headers.authorization !== undefined) (front.call ?? FORBIDDEN)(response, request);
     else if (method === 'POST') answerWith(404, '')(response, request);
-    else UNSIGNED[front.unsigned ?? 'forbidden'](response, request);
+    else (front.unsigned ?? FORBIDDEN)(response, request);
   });
   onTestFinished(server.close);
   return server;
@@ -264,13 +264,8 @@ async function startFront(front: Front) {
 const DENIED = { 'x-amzn-errortype': 'AccessDeniedException' };
 const FORBIDDEN = answerWith(403, { Message: 'Forbidden. For troubleshooting, see …' }, DENIED);
 
-const UNSIGNED: Readonly<Record<NonNullable<Front['unsigned']>, Answer>> = {
-  forbidden: FORBIDDEN,
-  'unknown-url': answerWith(403, { Message: null }, DENIED),
-  // It need not end, and may lead elsewhere: what answers is told by the beginning.
-  page: (response) => void response.writeHead(302, { location: '/', 'content-type': 'text/html' }).write('<html>'),
-  hang: () => undefined,
-};
+/** It leads elsewhere, and does not end: what answers is told by its beginning. */
+const PAGE: Answer = (response) => void response.writeHead(302, { location: '/' }).write('<html>');
 
 function answerPolicy(policy: NonNullable<Front['policy']>): Answer {
   if (policy === 'denied') return answerWith(403, { Message: 'not authorized to perform lambda:GetPolicy' }, DENIED);
