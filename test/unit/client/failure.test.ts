@@ -4,7 +4,7 @@ import { TokenBrokerError } from '../../../client/error.ts';
 import { PROBLEMS } from '../../../functions/contract.ts';
 import { AWS_ANSWERS, issued, PROBLEM_TYPES, problem } from './broker-answers.ts';
 import { GOOD, NOW, PAIR, startClientWorld, tooLate } from './client-world.ts';
-import { type Answer, answerWith, startLoopbackServer } from './loopback-server.ts';
+import { type Answer, answerWith } from './loopback-server.ts';
 
 const AFTER_7_S = { 'retry-after': '7' };
 const HTML = { 'content-type': 'text/html' };
@@ -82,12 +82,14 @@ describe('a connection', () => {
     expect(waits).toEqual([100, 200, 400]);
   });
 
-  it('that cannot be made becomes "network-error" with its code', async () => {
-    const { url, close } = await startLoopbackServer(never);
-    await close();
-    const { broker } = await startClientWorld(never, { url });
-    const { message } = await failureOf(broker.token(PAIR));
-    expect(message).toBe('network-error: There was no answer: ECONNREFUSED');
+  it.each([
+    ['ECONNREFUSED', ': ECONNREFUSED'],
+    ['marked, which is no code', ''],
+  ])('that cannot be made becomes "network-error" with its code: %s', async (code, told) => {
+    const fetch = () =>
+      Promise.reject(new TypeError('marked', { cause: Object.assign(new Error('marked'), { code }) }));
+    const { broker } = await startClientWorld(never, { fetch });
+    expect(await failureOf(broker.token(PAIR))).toMatchObject({ message: `network-error: There was no answer${told}` });
   });
 });
 
