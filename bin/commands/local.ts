@@ -14,9 +14,7 @@ import { checkService, isLocal } from './shared/environment.ts';
 export function addEnvCommand(program: Command, shell: Shell): void {
   program
     .command('env')
-    .description(
-      'Print the commands that set the variables of a caller of the local broker, for eval; without a name, its callers.',
-    )
+    .description('Print what makes a terminal a caller of the local broker, for eval; without a name, its callers.')
     .argument('[caller]', 'operator (a caller that may check), or the role name of a caller')
     .option('--unset', 'print what takes the variables away')
     .action(async (name: string | undefined, { unset }: { readonly unset?: boolean }, command: Command) => {

@@ -24,10 +24,8 @@ function callerLines({ callers, accessRules }: LocalConfig): readonly string[] {
   const names = (list: readonly string[] | 'all', of: string) => (list === 'all' ? `all ${of}` : list.join(', '));
   return callers.map(({ role }) => {
     const rules = accessRules.filter((rule) => rule.role === role);
-    const may = rules
-      .map(({ clients, services }) => `${names(clients, 'clients')} on ${names(services, 'services')}`)
-      .join('; ');
-    return `  ${roleName(role).padEnd(12)} may act for ${may === '' ? 'no client' : may}`;
+    const texts = rules.map((rule) => `${names(rule.clients, 'clients')} on ${names(rule.services, 'services')}`);
+    return `  ${roleName(role).padEnd(12)} may act for ${texts.join('; ') || 'no client'}`;
   });
 }
 
