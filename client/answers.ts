@@ -136,8 +136,9 @@ async function requestForPair(connection: Connection, path: string, asked: objec
     return await request({ ...connection, credentials }, path, asked, limits);
   } catch (error) {
     if (!isProblem(error, 'access-denied')) throw error;
-    // It is about the role that was refused, so the same credentials sign.
-    const signing = { ...connection, credentials: used, maxAttempts: 1 };
+    // It is about the role that was refused, so the same credentials sign; the refusal must be told in time without it.
+    const timeoutMs = Math.min(connection.timeoutMs, 3_000, (limits.deadline() - connection.now()) / 2);
+    const signing = { ...connection, credentials: used, maxAttempts: 1, timeoutMs };
     const caller = await askForCaller(signing, limits).catch(() => undefined);
     if (caller === undefined) throw error;
     const rules = caller.rules.map(ruleText).join('; ');

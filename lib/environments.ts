@@ -79,8 +79,8 @@ export const environments: Readonly<Record<string, EnvironmentForm>> = {
     // AWS first asks each address to confirm its subscription.
     health: { every: 'rate(30 minutes)', notify: ['ops@example.com'] },
 
-    // At most so many calls at a time, 10 times as many a second: a caller in a loop does not use up the account. The
-    // account's quota must be 100 higher; synth says what to do if it is not.
+    // At most so many calls at a time, 10 times as many a second: a caller in a loop does not use up the account. synth
+    // says which quota the account must have for it.
     reservedConcurrency: 50,
 
     // A new version gets 10 % of the calls for 5 minutes first. docs/operations.md tells what else there is to set

@@ -33,11 +33,9 @@ export class TokenBrokerStack extends Stack {
     for (const [tag, value] of Object.entries(environment.tags)) Tags.of(this).add(tag, value, untagged);
 
     // In the code asset a changed rule is only another key: `cdk diff` shows this.
-    this.templateOptions.metadata = {
-      AccessRules: rulesDigest(environment),
-      ...listAccess(environment.accessRules),
-    };
+    this.templateOptions.metadata = { AccessRules: rulesDigest(environment), ...listAccess(environment.accessRules) };
 
+    tellOfQuota(this, environment);
     const { name, keyArn, health, logRetentionDays, tracing } = environment;
     if (environment.canary !== 'off' && health.notify.length === 0) {
       Annotations.of(this).addWarningV2(
@@ -91,3 +89,19 @@ export class TokenBrokerStack extends Stack {
       new CfnOutput(this, name, { value, description });
   }
 }
+
+/** Synth cannot see the quota, and a deployment that exceeds it fails late. */
+function tellOfQuota(stack: Stack, { reservedConcurrency, healthConcurrency }: Environment): void {
+  const countOf = (setting: number | 'none') => (setting === 'none' ? 0 : setting);
+  const reserved = countOf(reservedConcurrency) + countOf(healthConcurrency);
+  if (reserved === 0) return;
+  Annotations.of(stack).addInfo(
+    `reservedConcurrency ${reservedConcurrency} and healthConcurrency ${healthConcurrency} need a Lambda quota "Concurrent ` +
+      `executions" of at least ${reserved + UNRESERVED}, plus what other functions reserve, in this account and region; new accounts ` +
+      "begin with 10. Is yours lower? Have it raised (Service Quotas, L-B99A9384), or deploy with 'none' for both until it is: " +
+      'the broker can then use up the concurrency of the account.',
+  );
+}
+
+/** Lambda keeps so many executions for functions that reserve none. */
+const UNRESERVED = 100;

@@ -33,6 +33,7 @@ const ARROWS: Readonly<Record<string, { readonly allowed: readonly string[]; rea
       { allowed: ['./aws/log/emf.ts', '../client/error.ts'], refused: ['../lib/settings/names.ts'] },
     ]),
   ),
+  'bin/app.ts': { allowed: ['../lib/token-broker-stack.ts'], refused: ['../test/support/example.ts'] },
   'lib/token-broker-stack.ts': {
     allowed: ['./token/canary.ts', '../functions/environment.ts', '../functions/contract.ts', 'aws-cdk-lib'],
     refused: ['../functions/token.ts', '../functions/broker/pair/pair.ts', '../client/error.ts', '../bin/app.ts'],
@@ -54,7 +55,7 @@ const ARROWS: Readonly<Record<string, { readonly allowed: readonly string[]; rea
       './client/put.ts',
       '../../lib/settings/names.ts',
       '../../client/index.ts',
-      '../../client/commands/token.ts',
+      '../../client/commands/main.ts',
     ],
     refused: ['../../client/error.ts', '../../test/support/example.ts'],
   },

@@ -26,7 +26,7 @@ export function addConfigCommand(program: Command, shell: Shell): void {
         const environment: string = command.processedArgs[0] ?? options.environment;
         const form = isLocal(environment) ? LOCAL_FORM : environments[environment];
         const settings = isLocal(environment)
-          ? parseEnvironment(environment, LOCAL_FORM)
+          ? parseEnvironment('example', LOCAL_FORM)
           : knownSettings(environment, command);
         if (keyPolicy) return printJson(shell, await policyOfKey(environment, settings));
         const used = listSettings(form, settings).flatMap((setting) =>

@@ -1,12 +1,12 @@
 import type { Command } from 'commander';
 import { createTokenBroker, type TokenBroker, TokenBrokerError } from '../index.ts';
-import { adviceFor, explainFailure } from './failure.ts';
+import { adviceFor, explainFailure, shapeText } from './failure.ts';
 import { examinePermissions, findCredentials, identify } from './identity.ts';
 import { addConnectionOptions, type CallerOptions, parseFunctionArn, parseName } from './options.ts';
 import { printJson, printLine, talk } from './output.ts';
 import { examineConnection, isMissing, membersOf, readAddress } from './reach.ts';
 import type { Shell } from './shell.ts';
-import { failed, ok, type Step } from './step.ts';
+import { failed, ok, type Step, unknown } from './step.ts';
 
 /** What an operator can find out beyond a caller. */
 export interface OperatorView {
@@ -40,7 +40,9 @@ export function addDoctorCommand(program: Command, shell: Shell, view?: Operator
         const steps: Step[] = [];
         const tell = (step: Step) => {
           steps.push(step);
-          if (!json) printLine(shell, `${WORDS[step.outcome]}  ${step.step.padEnd(15)}  ${step.detail}`);
+          if (json) return;
+          printLine(shell, `${WORDS[step.outcome]}  ${step.step.padEnd(15)}  ${step.detail}`);
+          if (step.shape !== undefined) printLine(shell, shapeText(step.shape));
         };
         for await (const step of examine(shell, options, view)) tell(step);
         for await (const step of view?.lookFurther(shell, options, causeIn(steps)?.cause) ?? []) tell(step);
@@ -86,8 +88,9 @@ async function call(shell: Shell, broker: TokenBroker, options: DoctorOptions): 
   const { environment, client, service } = options;
   try {
     if (client === undefined || service === undefined) {
-      const { role } = await broker.whoami({ signal: shell.signal });
-      return ok(step, `The broker takes your signature: you are ${role}`);
+      const { role, rules } = await broker.whoami({ signal: shell.signal });
+      const words = `The broker takes your signature: you are ${role}`;
+      return rules.length > 0 ? ok(step, words) : unknown(step, `${words}, which no access rule names`);
     }
     const { fingerprint, expiresAtBroker } = await broker.token({ client, service, signal: shell.signal });
     return ok(step, `A token was issued, ${fingerprint}, until ${expiresAtBroker}`);

@@ -50,17 +50,19 @@ export async function explainFailure(
     talk(shell, hasEnded ? AFTER_END : adviceFor(failure, options));
     const profile = emptyProfile(shell);
     if (profile && failure.type.startsWith('aws-credentials-')) talk(shell, profile);
-    const retryAfterSeconds = failure instanceof TokenBrokerError ? failure.retryAfterSeconds : undefined;
+    const { retryAfterSeconds, problem } = failure instanceof TokenBrokerError ? failure : {};
+    if (problem?.response_shape !== undefined && !options.json) talk(shell, shapeText(problem.response_shape));
     if (retryAfterSeconds !== undefined) talk(shell, `Try again in ${retryAfterSeconds} s.`);
     shell.exitCode = 1;
   }
 }
 
-/** Whether nothing listens where a terminal's variables, or `--url`, look for a broker on this machine. */
-function isOfEndedBroker({ env }: Shell, { message }: Failure, url = ''): boolean {
+/** Whether nothing listens where the client, or the variables of this terminal, look for a broker on this machine. */
+function isOfEndedBroker({ env }: Shell, failure: Failure, url: string | undefined): boolean {
   const names = Object.keys(env).filter((name) => /^(AWS_ENDPOINT|TOKEN_BROKER)_(\w+_)?URL(_\w+)?$/.test(name));
+  const places = failure instanceof TokenBrokerError ? [url] : names.map((name) => env[name]);
   const isHere = (place = '') => /^http:\/\/(127\.0\.0\.1|localhost|\[::1\])(:|\/|$)/.test(place);
-  return message.includes('ECONNREFUSED') && [url, ...names.map((name) => env[name])].some(isHere);
+  return failure.message.includes('ECONNREFUSED') && places.some(isHere);
 }
 
 const ENDED = 'The local broker that the variables of this terminal name has ended.';
@@ -92,6 +94,11 @@ function defect(error: unknown): CommandFailure {
 
 const PLACE =
   /^ {4}at (?:async )?(?:[\w.<>[\] ]+ \()?(?:<anonymous>|index \d+|(?:file:\/\/|node:|\/)[\w./@:+-]+:\d+:\d+)\)?$/;
+
+/** The form of a service's answer, which has no value in it, under the name by which an advice refers to it. */
+export function shapeText(shape: unknown): string {
+  return `response_shape: ${JSON.stringify(shape)}`;
+}
 
 /** Failures that are not the broker's get the same shape, so that a script reads one. */
 export function asProblem(error: Failure): Readonly<Record<string, unknown>> {

@@ -73,7 +73,7 @@ export async function examinePermissions(shell: Shell, question: Question): Prom
   if (account === undefined) return unknown(step, 'Whose account this is cannot be told');
   if (functionName === undefined) return unknown(step, 'Which function it is was not told (--function-arn)');
   const policy = await readPolicy(shell, functionName, question);
-  if (policy === undefined) return unknown(step, "The function's policy cannot be read (lambda:GetPolicy)");
+  if (policy === undefined) return unknown(step, `The policy of ${functionName} cannot be read (lambda:GetPolicy)`);
 
   const statements = policy.filter((statement) => allows(statement, account));
   const has = (action: string) => statements.some(({ Action }) => [Action].flat().includes(action));
@@ -93,7 +93,8 @@ async function readPolicy(shell: Shell, functionName: string, { region, credenti
   const path = `/2015-03-31/functions/${encodeURIComponent(name)}/policy`;
   const asked = { service: 'lambda', region, credentials, path, query: { Qualifier: alias } } as const;
   const { status, text } = await askAws(shell, asked);
-  if (status === 404) return [];
+  // A function that is not there, but in another account or region, is a 404, too.
+  if (status === 404 && text.includes('The resource you requested does not exist')) return [];
   const { Statement } = membersOf(parseJson(`${membersOf(parseJson(text)).Policy}`));
   return Array.isArray(Statement) ? Statement.map(membersOf) : undefined;
 }
@@ -112,7 +113,7 @@ interface AwsRequest {
 }
 
 /** What came of a call of AWS. */
-export interface AwsAnswer {
+interface AwsAnswer {
   /** 0 when there was no answer; `word` says why. */
   readonly status: number;
   readonly word: string;

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import type { IssuedToken } from '../index.ts';
 import { explainFailure } from './failure.ts';
 import { addConnectionOptions, type CallerOptions, connect, invocation, parseName, parseWhole } from './options.ts';
@@ -14,28 +14,29 @@ export function addTokenCommand(program: Command, shell: Shell): void {
     .option('--client <name>', 'the client, in place of the argument', parseName)
     .option('--service <name>', 'the service, in place of the argument', parseName)
     .option('--min-ttl <seconds>', 'how long the token should still live', parseWhole('seconds', 0, 86_400))
-    .option('--refused <fingerprint>', 'the token that the service turned away, to get its successor')
+    .option('--refused <fingerprint>', 'the token that the service turned away, to get its successor', parseFingerprint)
     .option('--json', 'answer in JSON, problems too')
     .option('--reveal', 'show the token itself')
     .addHelpText('after', examples(invocation(program)))
     .action(async (first: string | undefined, second: string | undefined, _: unknown, command: Command) => {
       const options = command.optsWithGlobals<TokenCommandOptions>();
       const { minTtl, refused } = options;
-      const only = (name: 'client' | 'service', argument: string | undefined): string => {
-        if (argument !== undefined && options[name] !== undefined) command.error('error: too many arguments');
-        const missing = `error: required option '--${name} <name>' or argument '${name}' not specified`;
-        return argument ?? options[name] ?? command.error(missing);
-      };
-      const [client, service] = [only('client', first), only('service', second)];
-      // Not by `commander`, which would repeat a token that was given by mistake.
-      if (refused !== undefined && !/^[0-9a-f]{16}$/.test(refused)) {
-        command.error('error: --refused takes the fingerprint of the token (16 hex digits), not the token');
-      }
+      const names = [first, second].filter((name) => name !== undefined);
+      const missing = (name: string) =>
+        command.error(`error: required option '--${name} <name>' or argument '${name}' not specified`);
+      const client = options.client ?? names.shift() ?? missing('client');
+      const service = options.service ?? names.shift() ?? missing('service');
+      if (names.length > 0) command.error('error: too many arguments');
       const broker = connect(shell, options, command);
       await explainFailure(shell, { ...options, client }, async () => {
         print(shell, await broker.token({ client, service, minTtl, refused, signal: shell.signal }), options);
       });
     });
+}
+
+function parseFingerprint(text: string): string {
+  if (/^[0-9a-f]{16}$/.test(text)) return text;
+  throw new InvalidArgumentError('It takes the fingerprint of the token (16 hex digits), not the token.');
 }
 
 interface TokenCommandOptions extends CallerOptions {
@@ -52,7 +53,7 @@ function print(shell: Shell, token: IssuedToken, { json, reveal, minTtl = 0 }: T
   const shown = {
     token_type: token.tokenType,
     expires_in: lifetime,
-    expires_at: token.expiresAtBroker ?? new Date(token.expiresAt).toISOString(),
+    expires_at: token.expiresAtBroker,
     expiry_source: token.expirySource,
     fingerprint: token.fingerprint,
     scope: token.scope,
@@ -61,7 +62,7 @@ function print(shell: Shell, token: IssuedToken, { json, reveal, minTtl = 0 }: T
   const members = reveal ? { access_token: token.accessToken, ...shown, ...token.passThrough } : shown;
   // A second for the way.
   if (lifetime + 1 < minTtl) {
-    const why = 'the service gives none that lives longer';
+    const why = 'the broker could get none that lives longer';
     talk(shell, `The token lives for ${lifetime} s, less than the ${minTtl} s of --min-ttl: ${why}.`);
   }
   if (json) printJson(shell, members);

@@ -28,7 +28,7 @@ interface Dependencies {
   readonly store: PairStore;
   readonly secrets: SecretCache;
   readonly renewToken: RenewToken;
-  /** Of what a service's settings say of its token requests; releases with other settings have other holds. */
+  /** Of the settings that change a service's token requests: releases that differ in them have holds of their own. */
   readonly settingsDigest: (service: Service) => string;
   readonly provenForMs: number;
   readonly uniqueId: () => string;

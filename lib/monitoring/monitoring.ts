@@ -17,8 +17,7 @@ import {
 import type { ILogGroup } from 'aws-cdk-lib/aws-logs';
 import type { IQueue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
-import type { Environment } from '../settings/environment.ts';
-import { rateSeconds } from '../settings/environment.ts';
+import { type Environment, rateSeconds } from '../settings/environment.ts';
 import { functionName } from '../settings/names.ts';
 import { ALARMS, type AlarmDefinition } from './alarms.ts';
 import { dashboardRows, type Row } from './dashboard.ts';

@@ -21,8 +21,8 @@ interface TrailProps {
 }
 
 /**
- * Records who invokes the token function, and every change that is made in the account, and tells the operators of what
- * neither the URL nor a deployment has done. The records outlive the stack.
+ * Records who invokes the token function, and every change that is made in this region of the account, and tells the
+ * operators of what neither the URL nor a deployment has done. The records outlive the stack.
  */
 export class Trail extends Construct {
   constructor(scope: Construct, id: string, { environment, key, operators }: TrailProps) {
@@ -35,8 +35,9 @@ export class Trail extends Construct {
     };
     const retention = environment.logRetentionDays;
     const bucket = this.#bucket(from, retention);
-    // Its name begins as the stack's, so the key lets it in.
-    const log = new LogGroup(this, 'Log', { encryptionKey: key, retention, removalPolicy: RemovalPolicy.RETAIN });
+    // Its name begins as the stack's, so the key lets it in. Unlike the bucket it can go with a creation that fails.
+    const removalPolicy = RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE;
+    const log = new LogGroup(this, 'Log', { encryptionKey: key, retention, removalPolicy });
     const role = new Role(this, 'LogsRole', {
       description: 'Lets CloudTrail write its records to the log that the alarms read',
       assumedBy: new ServicePrincipal('cloudtrail.amazonaws.com', { conditions: { StringEquals: from } }),
@@ -52,7 +53,7 @@ export class Trail extends Construct {
       cloudWatchLogsRoleArn: role.roleArn,
       advancedEventSelectors: eventSelectors(stack.formatArn({ service: 'lambda', resource: `function:${trailName}` })),
     });
-    // CloudTrail tries both at once.
+    // CloudTrail tries at once whether it may write to both.
     trail.node.addDependency(bucket, role);
 
     const metricNamespace = `TokenBrokerTrail/${environment.name}`;
@@ -81,6 +82,7 @@ export class Trail extends Construct {
           abortIncompleteMultipartUploadAfter: Duration.days(1),
         },
       ],
+      // CloudTrail writes to it at once, and CloudFormation deletes no bucket that holds something.
       removalPolicy: RemovalPolicy.RETAIN,
     });
     const allowTrail = (action: string, resource: string, conditions: Readonly<Record<string, string>> = {}) =>
@@ -100,7 +102,7 @@ export class Trail extends Construct {
   }
 }
 
-/** CloudTrail cannot narrow management events to a resource, so every change in the account is recorded. */
+/** CloudTrail cannot narrow management events to a resource, so every change is recorded. IAM's are in us-east-1. */
 function eventSelectors(arn: string): CfnTrail.AdvancedEventSelectorProperty[] {
   return [
     {

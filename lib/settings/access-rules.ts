@@ -84,12 +84,8 @@ export function parseRoleArn(arn: string): Role | undefined {
   return { partition, account, name };
 }
 
-interface Rules {
-  readonly accessRules: readonly { readonly role: string }[];
-}
-
 /** The accounts whose roles the access rules name, each once. */
-export function callerAccounts({ accessRules }: Rules): readonly string[] {
+export function callerAccounts(accessRules: readonly { readonly role: string }[]): readonly string[] {
   const accounts = accessRules.map(({ role }) => parseRoleArn(role)?.account ?? '');
   return [...new Set(accounts)].toSorted();
 }

@@ -9,8 +9,8 @@ export function authUrlFault(url: string, { allowLoopback }: { readonly allowLoo
   if (/[^!-~]/.test(url)) return 'must be ASCII: other letters can look like the ones that are meant';
   if (url.includes('\\')) return 'must not hold a backslash';
 
-  const [, scheme, authority, path] = PARTS.exec(url) ?? [];
-  if (scheme === undefined || authority === undefined || path === undefined) return `must be an https URL: ${EXAMPLE}`;
+  const [, scheme = '', authority = '', path = ''] = PARTS.exec(url) ?? [];
+  if (scheme === '') return `must be an https URL: ${EXAMPLE}`;
   const isHere = allowLoopback && /^https?$/.test(scheme) && LOOPBACK.test(authority);
   if (isHere && !URL.canParse(url)) return 'must use a port up to 65535';
   if (!isHere && scheme !== 'https') return `must be an https URL (got ${scheme}:)`;

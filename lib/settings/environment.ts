@@ -146,15 +146,15 @@ function nameFaults(name: string): readonly Fault[] {
     const reason = 'must be called by at most 20 lower-case letters, digits and hyphens, starting with a letter';
     return [{ path: [], reason }];
   }
-  // Its token function would have the name that another environment's health function or release check has.
-  const reason = 'must not be called health-… or release-check-…';
-  return /^(health|release-check)-/.test(name) ? [{ path: [], reason }] : [];
+  // To the commands `local` is this machine; with the others two functions would have one name.
+  const reason = 'must not be called local, health-… or release-check-…';
+  return /^(local$|health-|release-check-)/.test(name) ? [{ path: [], reason }] : [];
 }
 
 /** What is wrong between settings that are right in themselves. */
 function faultsBetween(settings: z.output<typeof environmentSchema>): readonly Fault[] {
   const { account, region, keyArn, reservedConcurrency, provisionedConcurrency } = settings;
-  const accounts = callerAccounts(settings).length;
+  const accounts = callerAccounts(settings.accessRules).length;
   return [
     accounts > MAX_CALLER_ACCOUNTS && {
       path: ['accessRules'],
@@ -188,7 +188,7 @@ function tagFault(name: string): string | undefined {
   return /^(aws:|$)/i.test(name) ? 'must have a name that does not begin with aws:' : tagValueFault(name);
 }
 
-/** What every service takes: some take more. */
+/** What every service of AWS takes; some take more. */
 function tagValueFault(text: string): string | undefined {
   if (/^[\w.:/=+@ -]{0,128}$/.test(text)) return undefined;
   return 'must be at most 128 of: letters, digits, space, _ . : / = + - @';

@@ -37,7 +37,7 @@ export function serviceSchema({ allowLoopback }: { readonly allowLoopback: boole
     });
 }
 
-/** From what is still of use after a fifth for the margin and the longest request, to a month. */
+/** At least so long that a token is of use after its margin, a fifth, and the longest request; at most a month. */
 const lifetimeSeconds = z.int().min(10).max(2_592_000);
 
 /** In the 15 s of a call fit the lease of another one, which lasts 2 s longer than its request, and a request of its own. */
@@ -60,14 +60,10 @@ const responseSchema = z
     passThrough: listOf(text(passThroughFault)).default([]),
   })
   .superRefine(({ tokenMember, passThrough }, context) => {
+    const message = 'holds the token (see tokenMember)';
     for (const [index, path] of passThrough.entries()) {
-      if (tokenMember === path || tokenMember?.startsWith(`${path}.`)) {
-        context.addIssue({
-          code: 'custom',
-          path: ['passThrough', index],
-          message: 'holds the token (see tokenMember)',
-        });
-      }
+      const holdsToken = tokenMember === path || tokenMember?.startsWith(`${path}.`);
+      if (holdsToken) context.addIssue({ code: 'custom', path: ['passThrough', index], message });
     }
   });
 

@@ -25,7 +25,7 @@ export function functionBundle(
   { settings, startsFast = false }: BundleOptions = {},
 ): BundlingOptions {
   return {
-    // Otherwise all but what Lambda brings along: the SDK of the runtime changes without us and starts slower.
+    // The CDK would leave out the AWS SDK that Lambda brings along: that one changes without us and starts slower.
     externalModules: startsFast ? NEVER_LOADED : [],
     mainFields: ['module', 'main'],
     target: 'node24',

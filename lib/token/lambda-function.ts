@@ -54,13 +54,13 @@ export function createLambdaFunction(
     architecture: Architecture.ARM_64,
     // With this the CDK lets the role write traces: to `*`, since X-Ray has no resources to name.
     ...(observation.tracing && { tracing: Tracing.ACTIVE }),
-    // The way back. A version whose creation fails goes: Lambda would not publish the same code and settings again.
+    // Kept as the way back, but not if its creation fails: Lambda would not publish the same code and settings again.
     currentVersionOptions: { removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE },
     // Otherwise the CDK adds a variable that only version 2 of the SDK reads.
     awsSdkConnectionReuse: false,
     role,
     logGroup,
-    // Without the three lines that Lambda adds to each call; JSON is what a level takes. The audit line has its own duration.
+    // Without the three lines that Lambda adds to each call: the audit line has a duration. Only JSON can have a level.
     loggingFormat: LoggingFormat.JSON,
     systemLogLevelV2: SystemLogLevel.WARN,
   });

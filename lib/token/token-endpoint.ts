@@ -1,4 +1,4 @@
-import { Annotations, Duration, Lazy, Stack } from 'aws-cdk-lib';
+import { Duration, Lazy, Stack } from 'aws-cdk-lib';
 import { AccountPrincipal, Effect, type IRole, PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import {
   type Alias,
@@ -65,7 +65,6 @@ export class TokenEndpoint extends Construct {
       observation,
       ...(reservedConcurrency !== 'none' && { reservedConcurrentExecutions: reservedConcurrency }),
     });
-    if (reservedConcurrency !== 'none' && reservedConcurrency > 0) tellOfQuota(this, reservedConcurrency);
     this.role = role;
     this.log = lambdaFunction.logGroup;
     placeIntoVpc(lambdaFunction, role, environment);
@@ -78,7 +77,7 @@ export class TokenEndpoint extends Construct {
     this.called = this.#alias;
     this.url = this.#alias.addFunctionUrl({ authType: FunctionUrlAuthType.AWS_IAM }).url;
     // Its policy has room for accounts, not for every role: an account decides which of its roles may call.
-    for (const account of callerAccounts(environment)) {
+    for (const account of callerAccounts(environment.accessRules)) {
       const principal = new AccountPrincipal(account);
       this.#alias.addPermission(`CallUrl${account}`, {
         principal,
@@ -115,18 +114,6 @@ export class TokenEndpoint extends Construct {
   }
 }
 
-/** Synth cannot see the quota, and a deployment that exceeds it fails late. */
-function tellOfQuota(scope: Construct, reserved: number): void {
-  Annotations.of(scope).addInfo(
-    `reservedConcurrency ${reserved} needs a Lambda quota "Concurrent executions" of at least ${reserved + UNRESERVED} in this ` +
-      'account and region, and new accounts begin with 10. Is yours lower? Have it raised (Service Quotas, L-B99A9384), or ' +
-      "deploy with reservedConcurrency: 'none' until it is: callers can then use up the concurrency of the account.",
-  );
-}
-
-/** Lambda keeps so many executions for functions that reserve none. */
-const UNRESERVED = 100;
-
 /**
  * Moves the token function into a VPC, so that it leaves AWS by the addresses of that VPC's NAT gateways.
  *
@@ -142,15 +129,16 @@ function placeIntoVpc(lambdaFunction: LambdaFunction, role: IRole, { name, vpc }
 
   const arn = (type: string, id: string) =>
     Stack.of(lambdaFunction).formatArn({ service: 'ec2', resource: type, resourceName: id });
-  const interfaces = arn('network-interface', '*');
   const changes = ['ec2:AssignPrivateIpAddresses', 'ec2:DeleteNetworkInterface', 'ec2:UnassignPrivateIpAddresses'];
   const looks = ['ec2:DescribeNetworkInterfaces', 'ec2:DescribeSubnets'];
   const places = [
+    arn('network-interface', '*'),
     ...subnetIds.map((id) => arn('subnet', id)),
     ...securityGroupIds.map((id) => arn('security-group', id)),
   ];
-  for (const place of [interfaces, ...places]) allow(role, ['ec2:CreateNetworkInterface'], place);
-  allow(role, changes, interfaces);
+  for (const place of places) allow(role, ['ec2:CreateNetworkInterface'], place);
+  // Before Lambda makes a function it tries to delete an interface without an id. These actions are for interfaces alone.
+  allow(role, changes, arn('*', '*'));
   // EC2 knows no narrower resource for looking.
   allow(role, looks, '*');
   // The Lambda service needs these rights; the code that runs under the role must not have them.

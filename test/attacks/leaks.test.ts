@@ -6,7 +6,7 @@ import { createHttpsSender } from '../../functions/aws/https/sender.ts';
 import { createCertificateAuthority } from '../support/certificates.ts';
 import type { Call as CallOfAws } from '../support/dynamodb.ts';
 import { requestContext, signedBy } from '../support/function-url-events.ts';
-import { end, head, http, write } from './hostile-answers.ts';
+import { CHUNKED, end, head, http, write } from './hostile-answers.ts';
 import { basicOf, echoOf, type Marks, SPELLINGS } from './leak-marks.ts';
 import { credentialOf, json, type Outcome, type Path, startLeakWorld, startServer } from './leak-world.ts';
 
@@ -39,7 +39,6 @@ const BYTES: readonly Row<string>[] = [
   ['a malformed chunk', (_, echo) => `${CHUNKED}${echo}\r\n`, ODD],
   ['another protocol', (_, echo) => `HTTP/1.1 101 ${echo}\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n`, UNAVAILABLE],
 ];
-const CHUNKED = `${head(200)}transfer-encoding: chunked\r\n\r\n`;
 
 /** JSON of a token endpoint, by status. */
 const BODIES: readonly (readonly [status: number, ...Row<unknown>])[] = [
@@ -136,11 +135,8 @@ const answer = (response: ServerResponse, status: number, body: object) =>
 const ECHOES: readonly (readonly [string, (response: ServerResponse, echo: string, marks: Marks) => void])[] = [
   ['refuses', (to, echo) => answer(to, 400, { __type: 'AccessDeniedException', Message: echo, message: echo })],
   ['names an error by the secret', (to, _, { secret }) => answer(to, 400, { __type: secret, code: secret })],
-  [
-    'names an error and a request by a mark, in headers',
-    (to, _, { secret, clientId }) =>
-      answer(to.setHeader('x-amzn-errortype', clientId).setHeader('x-amzn-requestid', secret), 400, {}),
-  ],
+  ['names an error in a header', (to, _, marks) => answer(to.setHeader('x-amzn-errortype', marks.clientId), 400, {})],
+  ['names a request in a header', (to, _, { secret }) => answer(to.setHeader('x-amzn-requestid', secret), 400, {})],
   ['breaks off', (to, echo) => to.writeHead(200, TYPE).end(`{"SecretString":"${echo}`)],
   ['hangs up', (to, echo) => to.writeHead(200, { ...TYPE, 'content-length': 9_999 }).write(echo, () => to.destroy())],
   ['answers with a page', (to, echo) => to.writeHead(502, echo, { 'content-type': 'text/html' }).end(`<html>${echo}`)],

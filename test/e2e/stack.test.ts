@@ -49,6 +49,13 @@ describe('npm run deploy, diff and bootstrap', () => {
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '> cdk diff TokenBroker-dev --exclusively --help\n' });
   });
 
+  it.each([['--profile', 'other'], ['--profile=other']])('ask for the account of %s', async (...profile) => {
+    const { env, requests } = await signedInTo('333333333333');
+    const file = inFile('[other]\naws_access_key_id = AKIDOTHER\naws_secret_access_key = x');
+    await run(['deploy', 'dev', ...profile], { ...env, AWS_SHARED_CREDENTIALS_FILE: file });
+    expect(requests.map(({ headers }) => headers.authorization)).toEqual([expect.stringContaining('AKIDOTHER')]);
+  });
+
   it.each([
     ['no environment', ['deploy']],
     ['an unknown one', ['deploy', 'toString']],

@@ -1,16 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import type { SecretReading } from '../../functions/broker/credential/secret.ts';
 import { Problem } from '../../functions/broker/problem.ts';
-import { exchange } from '../support/broker-world.ts';
+import { exchange, SECRETS_DOWN } from '../support/broker-world.ts';
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../support/example.ts';
 import { ask, fleetOf } from '../support/fleet.ts';
 import type { StoreFault } from '../support/fleet-surroundings.ts';
 
-const SECOND_MS = 1_000;
-const MINUTE_MS = 60 * SECOND_MS;
-const HOUR_MS = 60 * MINUTE_MS;
-const SECRETS_DOWN = { secretsFault: { outcome: 'unavailable', cause: 'TimeoutError' } } as const;
 /** Secrets Manager answers nothing within its second. */
-const SECRETS_HANGING = { ...SECRETS_DOWN, secretsLatencyMs: SECOND_MS };
+const SECRETS_HANGING = { secretsFault: SECRETS_DOWN, secretsLatencyMs: SECOND_MS };
 
 describe('the calls that a token costs', () => {
   it.each([
@@ -107,7 +104,7 @@ it('calls that are alone at the same time in one environment lose none of each o
 
 describe('Secrets Manager', () => {
   it.each([
-    ['down', SECRETS_DOWN],
+    ['down', { secretsFault: SECRETS_DOWN }],
     ['hanging', SECRETS_HANGING],
   ])('that is %s keeps no caller from a token that the fleet has', async (_, fault) => {
     const { clock, surroundings, createEnvironment, askAll, askOne } = fleetOf(5);
@@ -141,7 +138,7 @@ describe('Secrets Manager', () => {
   });
 
   it.each<[string, StoreFault, object]>([
-    ['stopped', 'unavailable', SECRETS_DOWN],
+    ['stopped', 'unavailable', { secretsFault: SECRETS_DOWN }],
     ['hanging', 'hanging', SECRETS_HANGING],
   ])(
     'and the store, both %s, keep no caller from the token in memory until it expires',

@@ -2,11 +2,10 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { EMPTY_RECORD, type PairRecord } from '../../functions/broker/pair/record.ts';
 import { ISSUE_REQUEST } from '../support/broker-world.ts';
+import { MINUTE_MS, SECOND_MS } from '../support/example.ts';
 import { ask, fleetOf } from '../support/fleet.ts';
 import { seededRandom } from '../support/seeded-random.ts';
 
-const SECOND_MS = 1_000;
-const MINUTE_MS = 60 * SECOND_MS;
 const { pair } = ISSUE_REQUEST;
 const ROTATED = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
 

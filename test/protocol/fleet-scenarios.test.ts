@@ -1,11 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { Problem } from '../../functions/broker/problem.ts';
 import { exchange, ISSUE_REQUEST } from '../support/broker-world.ts';
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../support/example.ts';
 import { ask, fleetOf } from '../support/fleet.ts';
 
-const SECOND_MS = 1_000;
-const MINUTE_MS = 60 * SECOND_MS;
-const HOUR_MS = 60 * MINUTE_MS;
 const DOWN = () => new Problem('token-endpoint-unavailable', 'connection refused');
 const ROTATED = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };
 

@@ -3,7 +3,7 @@ import { holdKey, type PairRecord } from '../../functions/broker/pair/record.ts'
 import { Problem } from '../../functions/broker/problem.ts';
 import type { TokenExchange } from '../../functions/broker/token-request/token-request.ts';
 import { exchange, ISSUE_REQUEST, SETTINGS_DIGEST } from '../support/broker-world.ts';
-import { START } from '../support/example.ts';
+import { HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../support/example.ts';
 import { fleetOf } from '../support/fleet.ts';
 import { exampleWait, oldToken } from '../support/pair-examples.ts';
 
@@ -12,9 +12,6 @@ import { exampleWait, oldToken } from '../support/pair-examples.ts';
  * the contract of the pair table, what is decided at which millisecond in the tests of decision and record.
  */
 
-const SECOND_MS = 1_000;
-const MINUTE_MS = 60 * SECOND_MS;
-const HOUR_MS = 60 * MINUTE_MS;
 const LEASE_MS = 6 * SECOND_MS;
 const TOKEN = oldToken();
 const PUBLISHED = { fence: 1, token: TOKEN };
@@ -22,8 +19,10 @@ const REFUSED = { refused: TOKEN.fingerprint };
 const FREE = { leaseOwner: undefined, leaseUntil: 0 };
 const DOWN = () => new Problem('token-endpoint-unavailable', 'down');
 
+type FleetChanges = NonNullable<Parameters<typeof fleetOf>[1]>;
+
 /** Two environments on a shared record that differs from the empty one. */
-function fleetWith(record: Partial<PairRecord>, changes: Parameters<typeof fleetOf>[1] = {}) {
+function fleetWith(record: Partial<PairRecord>, changes: FleetChanges = {}) {
   const fleet = fleetOf(2, changes);
   fleet.shared.change(ISSUE_REQUEST.pair, (empty) => ({ ...empty, ...record }));
   return fleet;
@@ -180,21 +179,20 @@ describe('rule 8', () => {
     expect((await askOne(REFUSED)).issue?.cache).toBe('none');
   });
 
-  it('a latch made while the store is down lasts 15 minutes, also for a version that was rejected before', async () => {
-    const rejected = new Map([['v1', { count: 2, at: START - 3 * HOUR_MS, fence: 1 }]]);
-    const { clock, requests, askOne } = fleetWith(
-      { fence: 2, rejected },
-      { accepted: new Set(), storeFault: (operation) => (operation === 'read' ? undefined : 'unavailable') },
-    );
-    for (const [minutes, times] of [
-      [0, 1],
-      [14, 1],
-      [2, 2],
-    ] as const) {
+  const rejectedTwice = { fence: 2, rejected: new Map([['v1', { count: 2, at: START - 3 * HOUR_MS, fence: 1 }]]) };
+
+  it.each<[string, Partial<PairRecord>, FleetChanges['storeFault'], number[]]>([
+    ['can be read: 15 minutes', rejectedTwice, (call) => (call === 'read' ? undefined : 'unavailable'), [1, 1, 2]],
+    ['cannot: 15 minutes, then 2 hours, then for good', {}, () => 'unavailable', [1, 1, 2, 2, 3, 3]],
+  ])('a latch made while the store is down lasts, where its record %s', async (_, record, storeFault, sent) => {
+    const { clock, requests, askOne } = fleetWith(record, { accepted: new Set(), storeFault });
+    const counts: number[] = [];
+    for (const minutes of [0, 14, 2, 118, 3, 600].slice(0, sent.length)) {
       await clock.advance(minutes * MINUTE_MS);
       expect((await askOne()).problem?.type).toBe('credential-rejected');
-      expect(requests).toHaveLength(times);
+      counts.push(requests.length);
     }
+    expect(counts).toEqual(sent);
   });
 });
 
@@ -215,10 +213,8 @@ it('rule 9, waiting goes on until a lease that was seen has ended, although the 
 });
 
 it('rule 10, a refused token is never issued during a pause: its caller gets the problem, or another that lives', async () => {
-  const { requests, askOne } = fleetWith({
-    token: TOKEN,
-    pause: exampleWait(START + MINUTE_MS, 'token-endpoint-timeout'),
-  });
+  const pause = exampleWait(START + MINUTE_MS, 'token-endpoint-timeout');
+  const { requests, askOne } = fleetWith({ token: TOKEN, pause });
 
   expect((await askOne(REFUSED)).problem).toMatchObject({ type: 'token-endpoint-timeout', retryAfterSeconds: 60 });
   expect((await askOne({ refused: 'another-token-00' })).issue?.token.fingerprint).toBe(TOKEN.fingerprint);

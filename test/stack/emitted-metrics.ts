@@ -70,6 +70,4 @@ const directive = z.strictObject({
   Dimensions: z.array(z.array(z.string()).max(30)).min(1),
   Metrics: z.array(metric).min(1).max(100),
 });
-const document = z.looseObject({
-  _aws: z.strictObject({ Timestamp: z.int(), CloudWatchMetrics: z.array(directive) }),
-});
+const document = z.looseObject({ _aws: z.strictObject({ Timestamp: z.int(), CloudWatchMetrics: z.array(directive) }) });

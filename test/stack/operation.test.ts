@@ -61,16 +61,16 @@ it('reserved concurrency changes without a new version: an emergency does not wa
   expect(versionOf(traced)).not.toEqual(versionOf(on));
 });
 
-it('synth tells which quota the reserved concurrency needs, and warns of alarms that reach no subscriber', () => {
+it('synth tells which quota all that is reserved needs, and warns of alarms that reach no subscriber', () => {
   const told = (find: 'findInfo' | 'findWarning', changes: object) => {
     const environment = parseEnvironment('test', { ...exampleForm(), ...changes });
     const annotations = Annotations.fromStack(new TokenBrokerStack(unbundledApp(), 'Stack', { environment }));
     return annotations[find]('*', Match.anyValue()).map(({ entry }) => entry.data);
   };
-  expect(told('findInfo', { reservedConcurrency: 50 })).toEqual([
-    expect.stringMatching(/at least 150 .*Have it raised.*reservedConcurrency: 'none'/),
-  ]);
-  for (const reservedConcurrency of ['none', 0]) expect(told('findInfo', { reservedConcurrency })).toEqual([]);
+  const quota = (least: number) => [expect.stringMatching(`at least ${least},.*Have it raised.*'none' for both`)];
+  expect(told('findInfo', { reservedConcurrency: 50 })).toEqual(quota(160));
+  expect(told('findInfo', {})).toEqual(quota(110));
+  expect(told('findInfo', { reservedConcurrency: 0, healthConcurrency: 'none' })).toEqual([]);
   expect(told('findWarning', {})).toEqual([
     expect.stringMatching(/reach no operator.*\[ack: token-broker:no-subscriber\]/),
   ]);

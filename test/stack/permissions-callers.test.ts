@@ -15,7 +15,7 @@ const ADMINISTRATOR: Policy = { Version: '2012-10-17', Statement: [{ Effect: 'Al
 
 describe.each(Object.entries(environments))('in %s', (name, form) => {
   const { canCall, invokable, everyVersion } = callersOf(name);
-  const others = callerAccounts(form).filter((account) => account !== form.account);
+  const others = callerAccounts(form.accessRules).filter((account) => account !== form.account);
 
   it.each(others)(
     'an administrator of account %s can call the URL, and cannot invoke the function past it',

@@ -36,12 +36,8 @@ describe('the permissions on the function', () => {
 
   it('have room in the policy that Lambda makes of them, which may have 20 480 bytes', () => {
     const name = 'a'.repeat(20);
-    const accounts = Array.from({ length: MAX_CALLER_ACCOUNTS }, (_, index) => `${200_000_000_000 + index}`);
-    const permissions = permissionsFor(
-      name,
-      { region: 'ap-southeast-1' },
-      accounts.map((one) => `${one}:role/caller`),
-    );
+    const roles = Array.from({ length: MAX_CALLER_ACCOUNTS }, (_, index) => `${200_000_000_000 + index}:role/caller`);
+    const permissions = permissionsFor(name, { region: 'ap-southeast-1' }, roles);
     const statements = permissions.map(({ id, Principal, Action, FunctionUrlAuthType }) => ({
       Sid: `TokenBroker-${name}-${id}-ABCDEFGHIJKL`.slice(-100),
       Effect: 'Allow',
@@ -124,14 +120,8 @@ describe('the stack', () => {
       '@aws-cdk/core:bootstrapQualifier': 'broker1',
     };
     const own = synthesise('test', { ...exampleForm(), tags: { 'cost-centre': '4711' } }, { context });
-    const types = [
-      'AWS::KMS::Key',
-      'AWS::IAM::Role',
-      'AWS::Lambda::Function',
-      'AWS::Logs::LogGroup',
-      'AWS::SQS::Queue',
-    ];
-    const tags = types.flatMap((type) => resourcesOf(own, type)).map(({ Properties }) => Properties.Tags);
+    const types = ['KMS::Key', 'IAM::Role', 'Lambda::Function', 'Logs::LogGroup', 'SQS::Queue'];
+    const tags = types.flatMap((type) => resourcesOf(own, `AWS::${type}`)).map(({ Properties }) => Properties.Tags);
     const values = { application: 'token-broker', 'cost-centre': '4711', environment: 'test' };
     const expected = Object.entries(values).map(([Key, Value]) => ({ Key, Value }));
     expect(new Set(tags.map((one) => JSON.stringify(one)))).toEqual(new Set([JSON.stringify(expected)]));

@@ -16,7 +16,11 @@ describe('the trail', () => {
 
   it('is there when the settings ask for it only', () => {
     expect(plain.text).not.toMatch(/AWS::CloudTrail|AWS::S3|TokenBrokerTrail/);
-    expect(trail).toMatchObject({ IsLogging: true, EnableLogFileValidation: true, TrailName: 'token-broker-test' });
+    const watched = { IsLogging: true, EnableLogFileValidation: true, IsMultiRegionTrail: false };
+    expect(trail).toMatchObject({ ...watched, TrailName: 'token-broker-test' });
+    // CloudTrail refuses a trail whose bucket or log it may not write to yet.
+    const policies = ['AWS::S3::BucketPolicy', 'AWS::IAM::Policy'].map((type) => inTrail(type).id);
+    expect(inTrail('AWS::CloudTrail::Trail').DependsOn).toEqual(expect.arrayContaining(policies));
   });
 
   it('records every invocation of the token function, of its versions and its alias, and every change', () => {
@@ -45,6 +49,7 @@ describe('the trail', () => {
       },
     });
     const arn = { 'Fn::GetAtt': [bucket.id, 'Arn'] };
+    const records = { 'Fn::Join': ['', [arn, '/AWSLogs/111111111111/*']] };
     const byTrail = (Action: string, Resource: object, more: object = {}) => {
       const from = { 'aws:SourceArn': TRAIL, 'aws:SourceAccount': '111111111111', ...more };
       const Principal = { Service: 'cloudtrail.amazonaws.com' };
@@ -53,20 +58,15 @@ describe('the trail', () => {
     expect(inTrail('AWS::S3::BucketPolicy').Properties.PolicyDocument.Statement).toEqual([
       expect.objectContaining({ Effect: 'Deny', Condition: { Bool: { 'aws:SecureTransport': 'false' } } }),
       byTrail('s3:GetBucketAcl', arn),
-      byTrail(
-        's3:PutObject',
-        { 'Fn::Join': ['', [arn, '/AWSLogs/111111111111/*']] },
-        {
-          's3:x-amz-acl': 'bucket-owner-full-control',
-        },
-      ),
+      byTrail('s3:PutObject', records, { 's3:x-amz-acl': 'bucket-owner-full-control' }),
     ]);
   });
 
   it('writes to its own log, kept as long and encrypted with the key', () => {
     const log = inTrail('AWS::Logs::LogGroup');
     const KmsKeyId = { 'Fn::GetAtt': [resourceOf(stack, 'ClientSecrets', 'AWS::KMS::Key').id, 'Arn'] };
-    expect(log).toMatchObject({ DeletionPolicy: 'Retain', Properties: { RetentionInDays: 365, KmsKeyId } });
+    const Properties = { RetentionInDays: 365, KmsKeyId };
+    expect(log).toMatchObject({ DeletionPolicy: 'RetainExceptOnCreate', Properties });
     expect(trail.CloudWatchLogsLogGroupArn).toEqual({ 'Fn::GetAtt': [log.id, 'Arn'] });
     for (const { LogGroupName, FilterPattern } of filters) {
       expect(LogGroupName).toEqual({ Ref: log.id });

@@ -138,6 +138,8 @@ export function exchange(status: number, members: unknown, headers: Record<strin
   };
 }
 
+export const SECRETS_DOWN = { outcome: 'unavailable', cause: 'TimeoutError' } as const satisfies SecretReading;
+
 /** A reading of a secret that has these members. */
 export function found(
   versionId: string,

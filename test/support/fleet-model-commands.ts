@@ -1,12 +1,9 @@
 import fc from 'fast-check';
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from './example.ts';
 import type { FleetModel } from './fleet-model.ts';
 import type { Host } from './fleet-model-hosts.ts';
 import { CLIENTS, PAIRS, SERVICES, type ServiceFault } from './fleet-model-world.ts';
 import type { StoreFault } from './fleet-surroundings.ts';
-
-const SECOND_MS = 1_000;
-const MINUTE_MS = 60 * SECOND_MS;
-const HOUR_MS = 60 * MINUTE_MS;
 
 type Command = fc.AsyncCommand<object, FleetModel>;
 

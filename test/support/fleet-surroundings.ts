@@ -6,7 +6,7 @@ import { Problem } from '../../functions/broker/problem.ts';
 import type { Service } from '../../functions/broker/service.ts';
 import type { RequestToken, TokenExchange } from '../../functions/broker/token-request/token-request.ts';
 import type { SecretStage } from '../../functions/contract.ts';
-import { exchange, found } from './broker-world.ts';
+import { exchange, found, SECRETS_DOWN } from './broker-world.ts';
 import { createReferencePairStore } from './reference-pair-store.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
@@ -143,7 +143,7 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
       const { secretsLatencyMs } = surroundings;
       const leftMs = Math.max(0, deadline - now());
       if (secretsLatencyMs > 0) await sleep(Math.min(secretsLatencyMs, leftMs));
-      if (secretsLatencyMs > leftMs) return { outcome: 'unavailable', cause: 'TimeoutError' };
+      if (secretsLatencyMs > leftMs) return SECRETS_DOWN;
       const told = surroundings.secret?.(client, stage) ?? surroundings.secretsFault;
       if (told !== undefined) return told;
       const versionId = surroundings.stages[stage];

@@ -14,7 +14,6 @@ import { createReferencePairStore } from './reference-pair-store.ts';
 
 export const DOWN = 'down';
 export const SILENT = () => Promise.reject(new StoreUnavailable('TimeoutError'));
-export const SECRETS_DOWN: SecretReading = { outcome: 'unavailable', cause: 'TimeoutError' };
 export const REQUEST = { kind: 'request', forced: false } as const;
 export const RENEW = { kind: 'renew', answer: 'old token', timeoutMs: 1_000 } as const;
 export const REJECTED: Renewal = { outcome: 'rejected' };
@@ -24,8 +23,12 @@ export const FAILED: Renewal = {
 };
 export const FINGERPRINT = exampleToken().fingerprint;
 export const { pair: PAIR } = exampleCall();
+export const LEASE_MS = 6_000;
+export const LIVE = { fence: 4, leaseOwner: 'another', leaseUntil: START + LEASE_MS };
 
 export const answer = (text: string) => ({ kind: 'answer', answer: text }) as const;
+/** Asks for a token request as soon as no other call holds the lease. */
+export const requestWhenFree = ({ leaseIsOver }: View): Step<string> => (leaseIsOver ? REQUEST : { kind: 'wait' });
 /** AWSCURRENT is v2, and every other stage v1. */
 export const rotated = (stage: SecretStage) => found(stage === 'AWSCURRENT' ? 'v2' : 'v1', undefined, stage);
 

@@ -54,17 +54,11 @@ it.each([
 
 it('a deployment goes from environment to environment, on a click only, with one synth for all', () => {
   expect(Object.keys(deploy.on)).toEqual(['workflow_dispatch']);
-  const order = Object.entries(deploy.jobs).map(([name, { needs }]) => [name, [needs ?? []].flat().at(-1)]);
-  expect(order).toEqual([
-    ['synth', undefined],
-    ['dev', 'synth'],
-    ['staging', 'dev'],
-    ['prod', 'staging'],
-  ]);
-  const synths = Object.values(deploy.jobs)
-    .flatMap(commandsOf)
-    .filter((run) => / synth\b/.test(run));
-  expect(synths).toEqual(['npm run cdk -- synth --quiet']);
+  const jobs = Object.entries(deploy.jobs);
+  const order = jobs.map(([name, { needs = 'nothing' }]) => `${name} after ${[needs].flat().at(-1)}`);
+  expect(order).toEqual(['synth after nothing', 'dev after synth', 'staging after dev', 'prod after staging']);
+  const commands = jobs.flatMap(([, job]) => commandsOf(job));
+  expect(commands.filter((run) => / synth\b/.test(run))).toEqual(['npm run cdk -- synth --quiet']);
 });
 
 it.each(Object.entries(environments))(
@@ -72,10 +66,8 @@ it.each(Object.entries(environments))(
   (name, { region }) => {
     const { [name]: job = { steps: [] } } = deploy.jobs;
     const role = { 'role-to-assume': `$\{{ vars.DEPLOY_ROLE_ARN }}`, 'aws-region': region };
-    expect(job).toMatchObject({
-      environment: name,
-      steps: expect.arrayContaining([expect.objectContaining({ with: role })]),
-    });
+    const steps = expect.arrayContaining([expect.objectContaining({ with: role })]);
+    expect(job).toMatchObject({ environment: name, steps });
     expect(commandsOf(job).slice(1)).toEqual([
       `npm run deploy -- ${name} --app cdk.out`,
       expect.stringMatching(new RegExp(`--stack-name TokenBroker-${name} .*doctor --url`, 's')),

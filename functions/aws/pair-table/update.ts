@@ -39,7 +39,7 @@ export function acquireChange(acquisition: Acquisition): Change {
       leaseOwner: { S: owner },
       leaseUntil: numeric(until),
       ...(!isCheck && { attemptedAt: numeric(now) }),
-      ...(forced && !isCheck && { forcedAt: numeric(now) }),
+      ...(forced && { forcedAt: numeric(now) }),
     },
     ...(chargedVersion !== undefined && { add: { [REJECTED + chargedVersion]: rejectedEntry(fence, now) } }),
     // All ways side by side and no parentheses: dynalite needs 20 ms for three levels of them.
@@ -130,7 +130,8 @@ export function updateInput({ set, add = {}, remove = [], condition, values }: C
     ExpressionAttributeNames: Object.fromEntries(names.map((name) => [alias(name), name])),
     ExpressionAttributeValues: {
       ...Object.fromEntries(given.map(([name, one]) => [value(name), one])),
-      ...{ ...values, ':forgetAt': forgetAt(now) },
+      ...values,
+      ':forgetAt': forgetAt(now),
     },
   };
 }

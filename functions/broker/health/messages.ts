@@ -114,7 +114,7 @@ const TEXTS_OF_PROBE = {
   ],
   'not-denied': [
     'SECURITY: a role without an access rule was not refused',
-    'The broker did not refuse the probe, a role without an access rule. Others may get tokens like it.',
+    'The broker did not refuse the probe, a role without an access rule. Other roles may get tokens that no rule gives them, too.',
     'Take back the latest change of access rules or code, and see in the audit lines who got what was not meant for them.',
   ],
 } as const;

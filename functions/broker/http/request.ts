@@ -117,7 +117,7 @@ function readText(sent: Body): string {
 function readJson(text: string): Members {
   const value = parseJson(text);
   if (value === undefined) throw invalid('The body is not valid JSON.');
-  if (!isRecord(value)) throw invalid('the body must be an object.');
+  if (!isRecord(value)) throw invalid('The body must be an object.');
   const twice = duplicateMember(text);
   if (twice !== undefined) throw invalid(`${shownName(twice)}: is given more than once.`);
   return value;

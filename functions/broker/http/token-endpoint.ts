@@ -146,12 +146,8 @@ function problemResponse(problem: Problem, requestId: string): BrokerResponse {
   const { type, detail, retryAfterSeconds, shape } = problem;
   const { status, retryable, title } = PROBLEMS[type];
   const body = { type, title, status, detail, retryable, request_id: requestId, response_shape: shape };
-  const allow = type === 'method-not-allowed' && { allow: 'POST' };
-  return respond(status, body, {
-    'content-type': 'application/problem+json',
-    ...retryAfter(retryAfterSeconds),
-    ...allow,
-  });
+  const headers = { 'content-type': 'application/problem+json', ...retryAfter(retryAfterSeconds) };
+  return respond(status, body, type === 'method-not-allowed' ? { ...headers, allow: 'POST' } : headers);
 }
 
 /** Never more than the whole life: the clock of this environment may lie behind the one that the token was issued by. */

@@ -15,7 +15,7 @@ import type { PairRecord, StoredToken } from './record.ts';
 export interface Call {
   readonly pair: Pair;
   readonly service: Service;
-  /** Of what a service's settings say of its token requests: part of the keys of holds. */
+  /** Of the settings that change the service's token requests; part of the keys of holds. */
   readonly settingsDigest: string;
   /** Which version is checked; left out by a call for a token. */
   readonly stage?: SecretStage | undefined;

@@ -73,7 +73,7 @@ interface Entry {
   readonly untold: ReadonlyMap<string, number>;
 }
 
-/** Of what a service chooses the length, with two bytes for a character; all else is small. */
+/** Counts what a service chooses the length of, with two bytes for a character; all else is small. */
 function bytesOf({ record: { token, held, pause } }: Entry): number {
   const rest = JSON.stringify([token?.scope, token?.passThrough, [...held.values()], pause]).length;
   return 2 * ((token?.accessToken.reveal().length ?? 0) + rest);

@@ -29,7 +29,7 @@ export function beforeMine(shown: PairRecord, seen: PairRecord, { owner, charged
   const known = seen.rejected.get(version);
   const isMine = known !== undefined && (shown.rejected.get(version)?.count ?? 0) <= known.count + 1;
   const rejected = isMine ? new Map(shown.rejected).set(version, known) : shown.rejected;
-  // My own attempt keeps a token closed that I cannot open, and not for me.
+  // Shown as the last attempt, my own would keep a token that I cannot open closed for another minute.
   const closedUntil = Math.min(shown.closedUntil, seen.closedUntil);
   return { ...shown, fence, leaseOwner, leaseUntil, attemptedAt, forcedAt, rejected, closedUntil };
 }

@@ -111,6 +111,9 @@ it('says in one sentence that the broker has ended, to a terminal that still has
     expect(result).toEqual(ended(1, '', words));
     expect(result.stderr).not.toContain('ECONNREFUSED');
   }
+  // A call of another broker does not fail for that.
+  const other = ['whoami', '--url', GONE.replace('http', 'https')];
+  expect((await runCommandLine(other, { ...operator, ...gone })).stderr).toMatch(/There was no answer: ECONNREFUSED\n/);
 });
 
 /** Nothing listens there. */

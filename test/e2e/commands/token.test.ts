@@ -22,6 +22,7 @@ function goodAnswer(members: Readonly<Record<string, unknown>> = {}): Answer {
 plain.each([
   ['acme customer-insights', {}],
   ['--service customer-insights acme', {}],
+  ['--client acme customer-insights', {}],
   [`${PAIR} --min-ttl 600 --refused 0123456789abcdef`, { min_ttl: 600, refused: '0123456789abcdef' }],
 ])('token sends what was asked for, signed as the AWS identity of the shell: %s', async (args, more) => {
   const { result, requests } = await run(goodAnswer(), args);

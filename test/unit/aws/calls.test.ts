@@ -77,9 +77,10 @@ describe('a call that can be repeated', () => {
     ['a broken connection', Object.assign(new Error('no'), { code: 'ECONNRESET' })],
     ['an error of the service', answered(500)],
     ['too many requests', answered(429)],
-    ...['ThrottlingException', 'ProvisionedThroughputExceededException', 'InvalidSignatureException'].map(
-      (name): [string, Error] => [name, answered(400, name)],
-    ),
+    ...['ThrottlingException', 'ProvisionedThroughputExceededException', 'LimitExceededException', 'TooManyRequests']
+      .concat('RequestTimeout', 'RequestTimeTooSkewed', 'RequestExpired', 'RequestInTheFuture')
+      .concat('InvalidSignatureException', 'SignatureDoesNotMatch')
+      .map((name): [string, Error] => [name, answered(400, name)]),
     ['an answer that cannot be read', Object.assign(new SyntaxError('no'), { $metadata: { httpStatusCode: 400 } })],
   ])('is made once more after %s', async (_what, failure) => {
     const call = vi.fn<() => Promise<string>>().mockRejectedValueOnce(failure).mockResolvedValueOnce('answer');

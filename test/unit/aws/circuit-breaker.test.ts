@@ -63,6 +63,18 @@ describe('the circuit', () => {
     expect(await breaker(CALL, call)).toBe('answer');
   });
 
+  it.each([
+    ['no answer within the time of a call', never, Infinity],
+    ['an error shortly before the deadline of a caller', failing, 100],
+  ])('is open after three failures in a row that are %s', async (_what, call, leftMs) => {
+    const { breaker, pass } = start();
+    for (let n = 0; n < 3; n++) {
+      outcome(breaker({ deadline: Date.now() + leftMs }, call));
+      await pass(1_000);
+    }
+    await expect(breaker(CALL, answering)).rejects.toMatchObject({ cause: 'circuit-open' });
+  });
+
   it('is tried by a single call after that, which has time to connect', async () => {
     const { breaker, connect, fail, pass } = start();
     await connect();
@@ -76,13 +88,18 @@ describe('the circuit', () => {
     expect(probe.cause).toBe('OutOfTime');
   });
 
-  it('stays open for as long when a call ends by its deadline that had begun before', async () => {
+  it('is neither closed nor kept open by a call that its deadline ends, whether it began before or tries it', async () => {
     const { breaker, fail, pass } = start();
-    const early = outcome(breaker({ deadline: Date.now() + 10 }, never));
+    const hurried = () => outcome(breaker({ deadline: Date.now() + 10 }, never));
+    const early = hurried();
     await fail(3);
     await pass(10);
-    expect(early.cause).toBe('OutOfTime');
     await expect(breaker(CALL, answering)).rejects.toMatchObject({ cause: 'circuit-open' });
+    await pass(10_000);
+    const probe = hurried();
+    await pass(10);
+    expect([early.cause, probe.cause]).toEqual(['OutOfTime', 'OutOfTime']);
+    expect(await breaker(CALL, answering)).toBe('answer');
   });
 
   it('is open again when that call fails, and closed when it is answered', async () => {

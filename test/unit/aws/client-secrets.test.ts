@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { serveAws } from '../../../bin/local/aws/server.ts';
-import { createClientList, parseSecretEvent } from '../../../functions/aws/client-secrets.ts';
+import { createClientList, createSecretDescriber, parseSecretEvent } from '../../../functions/aws/client-secrets.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
 import type { Fault } from '../../support/aws-faults.ts';
 import { EXAMPLE_KEY, repeatAtOnce, startSecretsManager } from '../../support/stand-ins.ts';
@@ -55,33 +55,19 @@ describe('the list of clients', () => {
   });
 
   it('is an error also when it begins well and has no end', async () => {
-    const listClients = await connectTo(
-      () => ({ SecretList: [{ Name: 'token-broker/dev/acme' }], NextToken: 'x' }),
-      20,
-    );
+    const page = { SecretList: [{ Name: 'token-broker/dev/acme' }], NextToken: 'x' };
+    const listClients = await connectTo(() => page, 20);
     await expect(listClients()).rejects.toThrow('The clients cannot be listed: OutOfTime');
   });
+});
 
-  async function start(timeoutMs = 10_000) {
-    const standIn = await startSecretsManager();
-    onTestFinished(standIn.close);
-    return { ...standIn, listClients: connect(standIn.url, timeoutMs) };
-  }
-
-  /** A list that comes in these pages. */
-  async function connectTo(nextPage: () => object | undefined, timeoutMs = 10_000) {
-    const operations = { ListSecrets: nextPage };
-    const server = await serveAws({ service: 'secretsmanager', protocol: 'json', operations, keys: [EXAMPLE_KEY] });
-    onTestFinished(server.close);
-    return connect(server.url, timeoutMs);
-  }
-
-  function connect(endpoint: string, timeoutMs: number) {
-    repeatAtOnce();
-    const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' };
-    const secretsManager = createSecretsManagerClient({ endpoint, maxAttempts: 2, region: 'us-east-1', credentials });
-    return createClientList({ environment: 'dev', secretsManager, timeoutMs });
-  }
+it('a client without a secret, or before its deletion, has no description, and a failure is told in one word', async () => {
+  const { store, failWith, describeClient } = await start();
+  store.create('token-broker/dev/deleted').deletion = { goneAt: Number.MAX_SAFE_INTEGER };
+  for (const client of ['deleted', 'no-such-client']) expect(await describeClient(client)).toBeUndefined();
+  failWith('access-denied');
+  const error = new Error('The secret of acme cannot be described: AccessDeniedException');
+  await expect(describeClient('acme')).rejects.toThrow(error);
 });
 
 describe('an event of Secrets Manager', () => {
@@ -122,3 +108,25 @@ describe('an event of Secrets Manager', () => {
     expect(parseSecretEvent(event, 'test')).toEqual({ kind: 'malformed' });
   });
 });
+
+async function start(timeoutMs = 10_000) {
+  const standIn = await startSecretsManager();
+  onTestFinished(standIn.close);
+  return { ...standIn, ...connect(standIn.url, timeoutMs) };
+}
+
+/** A list that comes in these pages. */
+async function connectTo(nextPage: () => object | undefined, timeoutMs = 10_000) {
+  const operations = { ListSecrets: nextPage };
+  const server = await serveAws({ service: 'secretsmanager', protocol: 'json', operations, keys: [EXAMPLE_KEY] });
+  onTestFinished(server.close);
+  return connect(server.url, timeoutMs).listClients;
+}
+
+function connect(endpoint: string, timeoutMs: number) {
+  repeatAtOnce();
+  const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' };
+  const secretsManager = createSecretsManagerClient({ endpoint, maxAttempts: 2, region: 'us-east-1', credentials });
+  const asked = { environment: 'dev', secretsManager, timeoutMs };
+  return { listClients: createClientList(asked), describeClient: createSecretDescriber(asked) };
+}

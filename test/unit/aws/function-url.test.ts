@@ -48,10 +48,10 @@ describe('an event', () => {
   });
 
   it.each([
-    ['no path', { rawPath: undefined, path: '/token' }, { path: '' }],
-    ['a body that is no text', { body: { client: 'acme' } }, { body: '' }],
+    ['no path', { rawPath: undefined, path: '/token' }, { path: '', caller: undefined }],
+    ['a body that is no text', { body: { client: 'acme' } }, { body: '', caller: undefined }],
     ['no body', { body: undefined }, { body: '', caller: { role: 'billing' } }],
-    ['no query', { rawQueryString: undefined }, { query: 'unknown' }],
+    ['no query', { rawQueryString: undefined }, { query: 'unknown', caller: undefined }],
     ['base64 that is not called so', { body: 'YWNtZQ==' }, { body: 'YWNtZQ==' }],
   ])('with %s is read so', (_, changes, read) => {
     expect(parse(changes)).toMatchObject(read);

@@ -3,8 +3,8 @@ import type { SecretReading } from '../../../functions/broker/credential/secret.
 import type { Step, View } from '../../../functions/broker/pair/decision.ts';
 import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair/record.ts';
 import type { SecretStage } from '../../../functions/contract.ts';
-import { found } from '../../support/broker-world.ts';
-import { START } from '../../support/example.ts';
+import { found, SECRETS_DOWN } from '../../support/broker-world.ts';
+import { MINUTE_MS, START } from '../../support/example.ts';
 import { exampleCall } from '../../support/pair-examples.ts';
 import {
   answer,
@@ -12,19 +12,18 @@ import {
   DOWN,
   FAILED,
   FINGERPRINT,
+  LEASE_MS,
+  LIVE,
   PAIR,
   type PairWorldOptions,
   REJECTED,
   RENEW,
   REQUEST,
+  requestWhenFree,
   rotated,
-  SECRETS_DOWN,
   SILENT,
 } from '../../support/pair-world.ts';
 
-const MINUTE_MS = 60_000;
-const LEASE_MS = 6_000;
-const LIVE = { fence: 4, leaseOwner: 'another', leaseUntil: START + LEASE_MS };
 const WAIT: Step<string> = { kind: 'wait' };
 /** Waits as long as another call holds the lease. */
 const whenFree = ({ leaseIsOver }: View) => (leaseIsOver ? answer('free') : WAIT);
@@ -86,7 +85,7 @@ describe('the lease of another call', () => {
   ])('that was seen %s while the store is silent, then the environment is alone', async (_, reads, waitMs, alone) => {
     const { clock, views, acquire } = createPairWorld({ reads, store: { acquire: SILENT } });
 
-    expect(await acquire(({ leaseIsOver }) => (leaseIsOver ? REQUEST : WAIT))).toBe(FINGERPRINT);
+    expect(await acquire(requestWhenFree)).toBe(FINGERPRINT);
     expect(clock.now - START).toBe(waitMs);
     expect(views.map(({ isAlone }) => isAlone)).toEqual(alone);
   });
@@ -203,6 +202,7 @@ describe('latches are forgotten', () => {
   const told = (stage: SecretStage) => found(IDS[stage], undefined, stage);
   const unlessPending = (reading: SecretReading) => (stage: SecretStage) =>
     stage === 'AWSPENDING' ? reading : told(stage);
+  const stale = { ...told('AWSPENDING'), isStale: true } as const;
   const onlyCurrent = (stage: SecretStage): SecretReading =>
     stage === 'AWSCURRENT' ? found('v1') : { outcome: 'missing' };
 
@@ -212,14 +212,12 @@ describe('latches are forgotten', () => {
     ['not in their first hour', { ...many, gone: OLD + 1 }, told, ['v4', 'v5', 'gone', 'v1']],
     ['not as long as there are three', { v3: OLD, v4: OLD, gone: OLD }, told, ['v3', 'v4', 'gone', 'v1']],
     ['not while Secrets Manager is down', many, unlessPending(SECRETS_DOWN), [...Object.keys(many), 'v1']],
+    ['not when one stage is stale', many, unlessPending(stale), [...Object.keys(many), 'v1']],
     ['not when one stage is binary', many, unlessPending({ outcome: 'binary' }), [...Object.keys(many), 'v1']],
   ])('%s', async (_, rejected, secret, kept) => {
     const latches = Object.entries(rejected).map(([version, at]) => [version, { count: 1, at, fence: 1 }] as const);
-    const { acquire, recordNow } = createPairWorld({
-      record: { rejected: new Map(latches) },
-      renewals: [REJECTED],
-      secret,
-    });
+    const record = { rejected: new Map(latches) };
+    const { acquire, recordNow } = createPairWorld({ record, renewals: [REJECTED], secret });
     await acquire([REQUEST, REQUEST, answer('enough')]);
 
     expect([...recordNow().rejected.keys()]).toEqual(kept);

@@ -1,25 +1,22 @@
 import { describe, expect, it } from 'vitest';
-import type { Step, View } from '../../../functions/broker/pair/decision.ts';
 import { EMPTY_RECORD } from '../../../functions/broker/pair/record.ts';
-import { START } from '../../support/example.ts';
+import { MINUTE_MS, START } from '../../support/example.ts';
 import { exampleCall, exampleToken } from '../../support/pair-examples.ts';
 import {
   answer,
   createPairWorld,
   DOWN,
   FINGERPRINT,
+  LEASE_MS,
+  LIVE,
   PAIR,
   REJECTED,
   RENEW,
   REQUEST,
+  requestWhenFree,
   rotated,
   SILENT,
 } from '../../support/pair-world.ts';
-
-const MINUTE_MS = 60_000;
-const LEASE_MS = 6_000;
-const LIVE = { fence: 4, leaseOwner: 'another', leaseUntil: START + LEASE_MS };
-const requestWhenFree = ({ leaseIsOver }: View): Step<string> => (leaseIsOver ? REQUEST : { kind: 'wait' });
 
 describe('a store that is out of reach', () => {
   it('leaves the environment to what it knows, in spite of any lease that it saw, and tells the operator', async () => {
@@ -74,7 +71,7 @@ describe('a store that is out of reach', () => {
     expect(recordNow()).toMatchObject({ fence: 2, token: { fingerprint: FINGERPRINT }, leaseUntil: 0 });
   });
 
-  it('that could not be told of a rejection is not asked again: its table would let the version be sent', async () => {
+  it('that could not be told of a rejection is not asked in the same call: its table would let the version be sent', async () => {
     const { acquire, views, versionsSent, tableReads } = createPairWorld({
       store: { reject: SILENT },
       renewals: [REJECTED, undefined],
@@ -89,6 +86,9 @@ describe('a store that is out of reach', () => {
       [true, 1],
     ]);
     expect(tableReads).toHaveLength(1);
+
+    expect(await acquire([REQUEST])).toBe(FINGERPRINT);
+    expect(versionsSent()).toEqual(['v2', 'v1', 'v1']);
   });
 
   it.each(['read', 'acquire'])('differs from a bug of the store, which is not hidden: %s', async (operation) => {
@@ -125,10 +125,13 @@ describe('a record whose token this environment cannot open', () => {
   });
 
   it('has it make a request of its own also when it has a token that does not serve, which replaces nothing', async () => {
-    const { acquire, memory, recordNow } = createPairWorld({ record: { ...closed, closedUntil: Infinity } });
+    const record = { ...closed, closedUntil: Infinity };
+    const { acquire, memory, readStages, recordNow } = createPairWorld({ record });
+    await acquire([answer('warm')], exampleCall({ stage: 'AWSCURRENT' }));
     memory.remember(PAIR, own);
 
-    expect(await acquire([REQUEST])).toBe(FINGERPRINT);
+    expect(await acquire([answer('not first'), REQUEST], exampleCall({ startedAt: START + 1 }))).toBe(FINGERPRINT);
+    expect(readStages).toEqual(['AWSCURRENT', 'AWSCURRENT']);
     expect(recordNow()).toMatchObject({ fence: 4, closedUntil: Infinity, token: undefined });
     expect(memory.last(PAIR).token?.fingerprint).toBe(FINGERPRINT);
     expect(memory.trusted(PAIR)).toBeUndefined();
@@ -163,17 +166,12 @@ describe('an environment that is alone', () => {
   });
 
   it.each([0, 0.5, 1 - 2 ** -50])('tells the others of a rejection under no lease of theirs (%d)', async (random) => {
-    const mine = { fence: 1, leaseOwner: 'me', leaseUntil: START + LEASE_MS };
-    const { acquire, recordNow, memory } = createPairWorld({
-      reads: [DOWN],
-      renewals: [REJECTED],
-      record: mine,
-      random,
-    });
+    const record = { fence: 1, leaseOwner: 'me', leaseUntil: START + LEASE_MS };
+    const { acquire, recordNow, memory } = createPairWorld({ reads: [DOWN], renewals: [REJECTED], record, random });
     await acquire([REQUEST, answer('enough')]);
 
     const rejected = new Map([['v1', { count: 1, at: START, fence: -1 - Math.floor(random * 2 ** 40) }]]);
-    expect(recordNow()).toMatchObject({ ...mine, rejected });
+    expect(recordNow()).toMatchObject({ ...record, rejected });
     expect(memory.last(PAIR).rejected).toEqual(rejected);
   });
 });

@@ -3,15 +3,11 @@ import { newTrace } from '../../../functions/broker/audit.ts';
 import type { SecretReading } from '../../../functions/broker/credential/secret.ts';
 import type { PairRecord, StoredProblem, StoredToken } from '../../../functions/broker/pair/record.ts';
 import type { SecretStage } from '../../../functions/contract.ts';
-import { exchange, found, ISSUE_REQUEST, SETTINGS_DIGEST } from '../../support/broker-world.ts';
-import { BILLING, START } from '../../support/example.ts';
+import { exchange, found, ISSUE_REQUEST, SECRETS_DOWN, SETTINGS_DIGEST } from '../../support/broker-world.ts';
+import { BILLING, HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../../support/example.ts';
 import { createFleet, type Environment } from '../../support/fleet.ts';
 import { exampleToken } from '../../support/pair-examples.ts';
 
-const SECOND_MS = 1_000;
-const MINUTE_MS = 60 * SECOND_MS;
-const HOUR_MS = 60 * MINUTE_MS;
-const SECRETS_DOWN = { outcome: 'unavailable', cause: 'TimeoutError' } as const;
 const STAGES = { AWSCURRENT: 'v1', AWSPENDING: 'v2', AWSPREVIOUS: 'v0' };
 const AT_ONCE = { storeLatencyMs: 0, secretsLatencyMs: 0, accepted: new Set(['v0', 'v1', 'v2']) };
 const { pair } = ISSUE_REQUEST;
@@ -108,11 +104,8 @@ describe('a check, to the millisecond:', () => {
   });
   /** What a check says, in words: the times as far as they are not now. */
   const checkOf = async (record: Partial<PairRecord>, stage?: SecretStage, service = {}) => {
-    const { shared, check, requests } = setUp({
-      ...AT_ONCE,
-      stages: STAGES,
-      services: { 'customer-insights': service },
-    });
+    const services = { 'customer-insights': service };
+    const { shared, check, requests } = setUp({ ...AT_ONCE, stages: STAGES, services });
     shared.change(pair, (empty) => ({ ...empty, ...record }));
     const { finding, version, provenBy, checkedAt, retryAfterSeconds, expiresAt } = await check(stage);
     expect(requests).toHaveLength(provenBy === 'request' && checkedAt === NOW ? 1 : 0);
@@ -155,8 +148,8 @@ describe('a check, to the millisecond:', () => {
     ['throttles it within 30 s of another version', 'AWSPREVIOUS', checked(28_999), 'throttled v0 by latch, 2 s'],
     ['sends it after 30 s', 'AWSPREVIOUS', checked(30_000), 'accepted v0 by request'],
     ['sends an AWSPENDING that was not checked', 'AWSPENDING', checked(1, 'v0'), 'accepted v2 by request'],
-    ['throttles after three rejections', 'AWSPENDING', latches(HOUR_MS - 1), 'throttled v2 by latch, 1 s'],
-    ['counts each request', 'AWSPENDING', latches(MINUTE_MS, [1, 2]), 'throttled v2 by latch, 3540 s'],
+    ['stops at three', 'AWSPENDING', { ...checked(1, 'v0'), ...latches(HOUR_MS - 1) }, 'throttled v2 by latch, 1 s'],
+    ['counts each rejection', 'AWSPENDING', latches(MINUTE_MS, [1, 2]), 'throttled v2 by latch, 3540 s'],
     ['sends it after an hour', 'AWSPENDING', latches(HOUR_MS), 'accepted v2 by request'],
     ['sends it when two were rejected', 'AWSPENDING', latches(MINUTE_MS, [2]), 'accepted v2 by request'],
     ['counts no rejections for AWSPREVIOUS', 'AWSPREVIOUS', latches(MINUTE_MS), 'accepted v0 by request'],
@@ -190,16 +183,17 @@ describe('a check that finds the secret gone', () => {
     return { ...world, tokenNow: () => world.shared.peek(pair).token };
   };
 
-  it.each<[string, SecretReading]>([
-    ['missing', { outcome: 'missing' }],
-    ['deleted', { outcome: 'deleted' }],
-    ['not naming the service', unnamed('AWSCURRENT')],
-  ])('withdraws the living token, and reads the secret once more before: %s', async (_, fault) => {
-    const { check, counts, requests, tokenNow, shared } = gone(fault);
+  it.each<[string, SecretReading, Partial<PairRecord>]>([
+    ['missing', { outcome: 'missing' }, {}],
+    ['deleted', { outcome: 'deleted' }, {}],
+    ['not naming the service', unnamed('AWSCURRENT'), {}],
+    ['missing, and the token cannot be opened here', { outcome: 'missing' }, { token: undefined, closedUntil: START }],
+  ])('withdraws the living token, and reads the secret once more before: %s', async (_, fault, record) => {
+    const { check, counts, requests, tokenNow, shared } = gone(fault, record);
 
     expect(await check()).toEqual({ ...missing, checkedAt: START + 2 });
     expect(tokenNow()).toBeUndefined();
-    expect(shared.peek(pair)).toMatchObject({ fence: 2, leaseUntil: 0, attemptedAt: 0 });
+    expect(shared.peek(pair)).toMatchObject({ fence: 2, leaseUntil: 0, attemptedAt: 0, closedUntil: 0 });
     expect([counts.secretReads, requests.length]).toEqual([2, 0]);
   });
 

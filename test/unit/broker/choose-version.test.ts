@@ -3,7 +3,7 @@ import type { SecretReading, StagedVersions } from '../../../functions/broker/cr
 import { chooseVersion, goneProblem } from '../../../functions/broker/pair/choose-version.ts';
 import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair/record.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
-import { found } from '../../support/broker-world.ts';
+import { found, SECRETS_DOWN } from '../../support/broker-world.ts';
 import { exampleService, START } from '../../support/example.ts';
 import { exampleCall, exampleWait } from '../../support/pair-examples.ts';
 
@@ -11,7 +11,6 @@ const call = exampleCall();
 const { pair, settingsDigest } = call;
 const SECRET = { client_id: 'id', secret: 'secret' };
 const MISSING: SecretReading = { outcome: 'missing' };
-const SECRETS_DOWN: SecretReading = { outcome: 'unavailable', cause: 'TimeoutError' };
 const current = found('v2');
 const previous = found('v1', SECRET, 'AWSPREVIOUS');
 const both = [current, previous];

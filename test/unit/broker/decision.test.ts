@@ -5,10 +5,8 @@ import { decide, livingToken, type View } from '../../../functions/broker/pair/d
 import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair/record.ts';
 import type { Service } from '../../../functions/broker/service.ts';
 import { found, ISSUE_REQUEST } from '../../support/broker-world.ts';
-import { exampleService, START } from '../../support/example.ts';
+import { exampleService, SECOND_MS, START } from '../../support/example.ts';
 import { exampleCall, exampleToken, exampleWait as pause } from '../../support/pair-examples.ts';
-
-const SECOND_MS = 1_000;
 
 /** Lives for an hour from START; its soft window begins after 48 minutes, its hard margin half a minute before the end. */
 const TOKEN = exampleToken({ refreshAt: START + 2_880 * SECOND_MS });
@@ -64,11 +62,7 @@ it.each<[string, string, Changes]>([
   ['the hard margin', 'request', { now: HARD }],
   ['the hard margin, under another’s lease', 'wait', { now: HARD, leaseIsOver: false }],
   ['a pause', 'token-endpoint-unavailable 7', { now: HARD, ...paused(HARD + 6_001) }],
-  [
-    'a pause under another’s lease',
-    'token-endpoint-unavailable 1',
-    { now: HARD, leaseIsOver: false, ...paused(HARD + 1) },
-  ],
+  ['a pause under any lease', 'token-endpoint-unavailable 1', { now: HARD, leaseIsOver: false, ...paused(HARD + 1) }],
   ['the end of a pause', 'request', { now: HARD, ...paused(HARD) }],
 ])('decides on %s: %s', (_, step, changes) => {
   expect(told(changes)).toBe(step);
@@ -152,11 +146,7 @@ describe('a refused token', () => {
     ['is replaced once in 30 s', 'refused-again 1', { record: { forcedAt: now - 29_999 } }],
     ['is replaced once in 30 s, and the caller is told when', 'refused-again 30', { record: { forcedAt: now } }],
     ['is replaced again after 30 s', 'force', { record: { forcedAt: now - 30_000 } }],
-    [
-      'brings the problem of a pause',
-      'token-endpoint-unavailable 1',
-      { record: { pause: pause(now + 1), forcedAt: now } },
-    ],
+    ['is answered with a pause', 'token-endpoint-unavailable 1', { record: { pause: pause(now + 1), forcedAt: now } }],
     ['waits for another’s lease', 'wait', { leaseIsOver: false, record: { forcedAt: now } }],
     ['that has lapsed is nothing special', 'request', { now: HARD, record: { forcedAt: HARD } }],
   ])('%s: %s', (_, step, changes) => {

@@ -1,8 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { START } from '../../support/example.ts';
+import { HOUR_MS, START } from '../../support/example.ts';
 import { type Answer, base64url, jwt, RECEIVED_AT, read } from './token-answers.ts';
 
-const HOUR_MS = 3_600_000;
 const TOKEN = 'tok-4f9Kq2ZxV7mN1bR8';
 const LONG = { settings: { maxLifetimeSeconds: 1e12 } };
 const HALF_AN_HOUR = 'response 1800';

@@ -76,11 +76,7 @@ describe('an answer that tells nothing about the version of the event', () => {
 
 describe('an event is done', () => {
   it.each<readonly [string, string, Answer]>([
-    [
-      'without a secret, or one that does not name the service',
-      'one',
-      { finding: 'secret-missing', version: undefined },
-    ],
+    ['without a secret that names the service', 'one', { finding: 'secret-missing', version: undefined }],
     ['with a client that is disabled', 'one', { finding: 'disabled', version: undefined }],
     ['where a token lives that a new one would end', 'single', { version: 'v1', provenBy: 'traffic' }],
   ])('%s', async (_what, service, answer) => {

@@ -4,7 +4,7 @@ import type { PairRecord, Wait } from '../../../functions/broker/pair/record.ts'
 import { Problem, type ShapeReport } from '../../../functions/broker/problem.ts';
 import type { Renewal } from '../../../functions/broker/token-request/renew-token.ts';
 import type { ProblemType } from '../../../functions/contract.ts';
-import { START } from '../../support/example.ts';
+import { HOUR_MS, MINUTE_MS, START } from '../../support/example.ts';
 import { exampleCall, exampleToken, exampleWait } from '../../support/pair-examples.ts';
 import {
   answer,
@@ -19,8 +19,6 @@ import {
   SILENT,
 } from '../../support/pair-world.ts';
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
 const LEASE_END = START + 6_000;
 const KEY = 'v1:0000000000000000';
 const FREE = { leaseOwner: undefined, leaseUntil: 0 };
@@ -257,10 +255,11 @@ it.each<[string, Renewal | undefined]>([
   async (finding, renewal) => {
     const record = { token: TOKEN, held: new Map([[KEY, exampleWait(0)]]) };
     for (const stage of ['AWSPENDING', 'AWSPREVIOUS'] as const) {
-      const { recordNow } = await run({ record, renewals: [renewal], call: { stage } });
+      const { recordNow, call } = await run({ record, renewals: [renewal], call: { stage } });
 
       expect(recordNow()).toMatchObject({ ...FREE, token: TOKEN, checked: { version: 'v1', at: START, finding } });
       if (finding === 'accepted') expect(recordNow().held.size).toBe(0);
+      expect(call.trace.warnings.size).toBe(0);
     }
   },
 );

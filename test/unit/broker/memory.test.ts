@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { PairMemory } from '../../../functions/broker/pair/memory.ts';
 import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair/record.ts';
-import { START } from '../../support/example.ts';
-import { exampleToken } from '../../support/pair-examples.ts';
+import { MINUTE_MS, START } from '../../support/example.ts';
+import { exampleToken, exampleWait } from '../../support/pair-examples.ts';
 
-const MINUTE_MS = 60_000;
 const PAIR = { client: 'acme', service: 'customer-insights' };
 const RECORD: PairRecord = { ...EMPTY_RECORD, fence: 4, token: exampleToken() };
 
@@ -31,18 +30,20 @@ describe('what an environment remembers of a pair', () => {
 });
 
 describe('a shared record whose token cannot be opened', () => {
+  const [pause, longer] = [exampleWait(START), exampleWait(START + 1)];
   const closed: PairRecord = { ...EMPTY_RECORD, fence: 9, closedUntil: 1, disabled: true };
-  const withOwn = { ...closed, token: RECORD.token };
+  const withOwn = { ...closed, pause, token: RECORD.token };
   const open = { ...closed, closedUntil: 0 };
   const END = START + 60 * MINUTE_MS;
 
   it.each([
     ['gets the own token as long as that is issued', closed, END - 30_001, withOwn],
-    ['gets none that is about to lapse', closed, END - 30_000, closed],
+    ['gets none that is about to lapse', closed, END - 30_000, { ...closed, pause }],
+    ['gets the own pause, unless its own is longer', { ...closed, pause: longer }, END, { ...closed, pause: longer }],
     ['gets none where it can be opened or holds none', open, START, open],
   ])('%s', (_, record, now, expected) => {
     const { clock, memory } = setUp();
-    memory.remember(PAIR, RECORD);
+    memory.remember(PAIR, { ...RECORD, pause });
     clock.now = now;
 
     expect(memory.withOwn(PAIR, record)).toEqual(expected);

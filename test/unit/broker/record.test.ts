@@ -10,12 +10,9 @@ import {
 } from '../../../functions/broker/pair/latch-and-pause.ts';
 import { capTimes, EMPTY_RECORD, pastTime, type Wait } from '../../../functions/broker/pair/record.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
-import { START } from '../../support/example.ts';
+import { HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../../support/example.ts';
 import { exampleWait } from '../../support/pair-examples.ts';
 
-const SECOND_MS = 1_000;
-const MINUTE_MS = 60 * SECOND_MS;
-const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
 describe('a time that another clock wrote', () => {

@@ -23,16 +23,12 @@ describe('an answer that repeats a secret', () => {
 
   it.each([[SECRET], [`before ${SECRET} behind`], [[1, [SECRET]]], [{ a: { b: SECRET } }], [{ [`x${SECRET}`]: 1 }]])(
     '%j shows the secret',
-    (value) => {
-      expect(shows(value, SECRET)).toBe(true);
-    },
+    (value) => expect(shows(value, SECRET)).toBe(true),
   );
 
   it.each([[''], ['marked-'], [7], [true], [null], [undefined], [{}], [[]], [{ a: 'marked', b: '-secret' }]])(
     '%j does not show it',
-    (value) => {
-      expect(shows(value, SECRET)).toBe(false);
-    },
+    (value) => expect(shows(value, SECRET)).toBe(false),
   );
 
   it('shows a secret of eight characters within other words, a shorter one only where nothing else stands', () => {
@@ -48,18 +44,14 @@ describe('a plain word', () => {
     ...['EAI_AGAIN', 'E2BIG', 'EPIPE'],
     ...['AbortError', 'TimeoutError', 'AccessDeniedException', 'KMSInvalidStateException', 'OutOfTime'],
     ...['UnrecognizedClientException', 'ERR_TLS_CERT_ALTNAME_INVALID', 'InvalidClientTokenId', 'TypeError'],
-  ])('"%s" is a word', (text) => {
-    expect(isPlainWord(text, 64)).toBe(true);
-  });
+  ])('"%s" is a word', (text) => expect(isPlainWord(text, 64)).toBe(true));
 
   it.each([
     ...['', ' ', 'two words', 'a:b', 'a/b', '"', 'é', 'word\n', '\u0000'],
     ...['Se9ZpR4S', 'a1b2c3', '123456', 'deadbeef01234567', 'AKIDEXAMPLE123', 'QzXkRwPvTnMa', 'xQzRkW'],
     ...['abcdEf1gh2', 'x-Q-z-R-k', 'abc_1def_ghi'],
     ...['eyJhbGciOiJub25lIn0', 'hunter2hunter22', 'wJalrXUtnFEMIK7MDENGbPxRfiCY', 'cGFzc3dvcmQxMjM'],
-  ])('"%s" is none', (text) => {
-    expect(isPlainWord(text, 64)).toBe(false);
-  });
+  ])('"%s" is none', (text) => expect(isPlainWord(text, 64)).toBe(false));
 
   it('a text that is longer than allowed is none', () => {
     const lengths = [isPlainWord('a'.repeat(32)), isPlainWord('a'.repeat(33)), isPlainWord('a'.repeat(64), 64)];

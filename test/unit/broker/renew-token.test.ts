@@ -8,10 +8,9 @@ import { createTokenRenewer } from '../../../functions/broker/token-request/rene
 import { type Send, SendFailure, type SendFailureKind } from '../../../functions/broker/token-request/send.ts';
 import { createTokenRequester } from '../../../functions/broker/token-request/token-request.ts';
 import { exchange, ISSUE_REQUEST } from '../../support/broker-world.ts';
-import { exampleService, START } from '../../support/example.ts';
+import { exampleService, SECOND_MS, START } from '../../support/example.ts';
 import { exampleToken } from '../../support/pair-examples.ts';
 
-const SECOND_MS = 1_000;
 const LATENCY_MS = 400;
 const { pair } = ISSUE_REQUEST;
 

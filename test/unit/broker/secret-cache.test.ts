@@ -2,11 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { createSecretCache, type SecretReading, secretProblem } from '../../../functions/broker/credential/secret.ts';
 import { type SecretStage, secretName } from '../../../functions/contract.ts';
 import { found } from '../../support/broker-world.ts';
-import { START } from '../../support/example.ts';
+import { HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../../support/example.ts';
 
-const SECOND_MS = 1_000;
-const MINUTE_MS = 60 * SECOND_MS;
-const HOUR_MS = 60 * MINUTE_MS;
 const DOWN: SecretReading = { outcome: 'unavailable', cause: 'TimeoutError' };
 const STALE = { ...found('v1'), isStale: true };
 

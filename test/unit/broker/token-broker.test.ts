@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { TokenExchange } from '../../../functions/broker/token-request/token-request.ts';
 import { createBrokerWorld, exchange, found } from '../../support/broker-world.ts';
-import { exampleRule, exampleService } from '../../support/example.ts';
+import { exampleRule, exampleService, START } from '../../support/example.ts';
 
 describe('the token broker', () => {
   it('makes one token request for all who ask at the same time', async () => {
@@ -15,13 +15,25 @@ describe('the token broker', () => {
     expect(calls).toEqual({ secretReads: 1, tokenRequests: 1 });
   });
 
+  it('makes no caller wait for a renewal that another one waits for', async () => {
+    const gate = Promise.withResolvers<TokenExchange>();
+    const first = exchange(200, { access_token: 'old', expires_in: 60 });
+    const { issue, clock } = createBrokerWorld({ answer: (n) => (n === 1 ? first : gate.promise) });
+    await issue();
+    clock.now += 40_000;
+    const renewing = issue();
+
+    expect(await issue()).toMatchObject({ cache: 'memory', token: { expiresAt: START + 60_000 } });
+    gate.resolve(exchange(200, { access_token: 'new', expires_in: 60 }));
+    expect(await renewing).toMatchObject({ cache: 'none' });
+  });
+
   it('gives no simultaneous caller the token of another pair', async () => {
     const clients = ['acme', 'globex'];
     const services = ['one', 'two'];
+    const serviceAt = (name: string) => exampleService({ authUrl: `https://${name}.example.com` });
     const { issue } = createBrokerWorld({
-      services: Object.fromEntries(
-        services.map((name) => [name, exampleService({ authUrl: `https://${name}.example.com` })]),
-      ),
+      services: Object.fromEntries(services.map((name) => [name, serviceAt(name)])),
       accessRules: [exampleRule({ clients: 'all', services: 'all' })],
       secret: (client) => found('v1', { client_id: client, secret: 'secret' }),
       answer: (_, { authUrl }, { clientId }) =>
@@ -30,11 +42,7 @@ describe('the token broker', () => {
     const pairs = clients.flatMap((client) => services.map((service) => ({ client, service })));
     const issued = await Promise.all(pairs.map((pair) => issue({ pair })));
 
-    expect(issued.map(({ token }) => token.accessToken.reveal())).toEqual([
-      'https://one.example.com/0',
-      'https://two.example.com/0',
-      'https://one.example.com/1',
-      'https://two.example.com/1',
-    ]);
+    const tokens = [0, 1].flatMap((client) => services.map((name) => `https://${name}.example.com/${client}`));
+    expect(issued.map(({ token }) => token.accessToken.reveal())).toEqual(tokens);
   });
 });

@@ -47,15 +47,12 @@ function failure(kind: SendFailureKind, code = 'CODE', status?: number): SendFai
 }
 
 describe('a token request', () => {
-  it.each([200, 301, 401, 429, 500])(
-    'takes a %d as the answer, with when it began and when it came',
-    async (status) => {
-      const response = { ...ANSWER, status };
-      const { outcome, sent } = await request([response], { attemptMs: 40 });
-      expect(outcome).toEqual({ response, requestStartedAt: START, receivedAt: START + 40 });
-      expect(sent).toEqual([{ timeoutMs: 3_000, maxBodyBytes: 262_144 }]);
-    },
-  );
+  it.each([200, 301, 401, 429, 500])('takes a %d as the answer, and tells when it began and came', async (status) => {
+    const response = { ...ANSWER, status };
+    const { outcome, sent } = await request([response], { attemptMs: 40 });
+    expect(outcome).toEqual({ response, requestStartedAt: START, receivedAt: START + 40 });
+    expect(sent).toEqual([{ timeoutMs: 3_000, maxBodyBytes: 262_144 }]);
+  });
 
   it.each(['connect', 'stale-socket'] as const)('is sent again after "%s", three times in all', async (kind) => {
     expect((await request([failure(kind)])).outcome).toMatchObject({ response: ANSWER, requestStartedAt: START + 60 });

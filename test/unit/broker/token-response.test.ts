@@ -129,33 +129,27 @@ describe('an answer that is no token', () => {
   });
 
   it.each([429, 500, 503, 599])('with status %i has failed, even with a token', (status) => {
-    const answer = { status, body: LEAKED };
-    expect(problemOf(answer)).toMatchObject({ type: 'token-endpoint-unavailable', shape: { status } });
-    expect([read(answer).outcome, problemOf(answer).detail]).toEqual([
-      'failed',
-      `The token endpoint answered ${status}.`,
-    ]);
+    const detail = `The token endpoint answered ${status}.`;
+    const problem = expect.objectContaining({ type: 'token-endpoint-unavailable', detail });
+    expect(read({ status, body: LEAKED })).toMatchObject({ outcome: 'failed', problem });
+    expect(problemOf({ status, body: LEAKED }).shape).toMatchObject({ status });
   });
 
   it.each<[string, number | undefined]>([
     ...['1', '299', '300'].map((seconds): [string, number] => [seconds, Number(seconds)]),
     ...['86400', '9'.repeat(400), httpDate(86_400_000)].map((long): [string, number] => [long, 300]),
     [httpDate(60_000), 60],
-    ...[httpDate(-60_000), '0', '-5', '1.5', 'LEAK', '', '120, 120', '2026-01-01T00:01:00Z'].map(
-      (none): [string, undefined] => [none, undefined],
-    ),
-    ...[`on ${httpDate(60_000)}`, `${httpDate(60_000)} or so`, 'Thu, 01 Xyz 2026 00:01:00 GMT'].map(
-      (none): [string, undefined] => [none, undefined],
-    ),
+    ...[httpDate(-60_000), '0', '-5', '1.5', 'LEAK', '', '120, 120', '2026-01-01T00:01:00Z']
+      .concat(`on ${httpDate(60_000)}`, `${httpDate(60_000)} or so`, 'Thu, 01 Xyz 2026 00:01:00 GMT')
+      .map((none): [string, undefined] => [none, undefined]),
   ])('and says to come back after "%s" may be asked again after %s s', (value, seconds) => {
     expect(problemOf({ status: 503, headers: { 'retry-after': value }, body: '' }).retryAfterSeconds).toBe(seconds);
   });
 
   it.each<[number, Partial<Answer>]>([
-    ...[{}, { type: 'text/html', body: '<html>' }, { body: LEAKED }].map((any): [number, Partial<Answer>] => [
-      401,
-      any,
-    ]),
+    [401, {}],
+    [401, { type: 'text/html', body: '<html>' }],
+    [401, { body: LEAKED }],
     [400, { body: { error: 'invalid_client', error_description: 'LEAK' } }],
     [400, { type: 'application/problem+json', body: { error: 'invalid_client' } }],
     [403, { settings: { rejectedOn403: true } }],
@@ -175,30 +169,19 @@ describe('an answer that is no token', () => {
 });
 
 describe('the type and the scope of a token', () => {
-  const bearer = { tokenType: 'Bearer', scope: undefined };
   const longest = 'a'.repeat(4_096);
 
-  it.each<[object, object]>([
-    [{}, bearer],
-    [
-      { scope: ['a', 'b'], token_type: 'bearer' },
-      { ...bearer, scope: 'a b' },
-    ],
-    [
-      { scope: null, scopes: 'a', tokenType: ' DPoP ' },
-      { scope: 'a', tokenType: 'DPoP' },
-    ],
-    [
-      { scope: longest, token_type: 'Bearer token' },
-      { ...bearer, scope: longest },
-    ],
-    [{ scope: `${longest}a`, token_type: 7 }, bearer],
-    [{ scope: 'a\nb' }, bearer],
-    [{ scope: ['a', 1] }, bearer],
-    [{ scope: `read ${TOKEN}`, token_type: `x-${TOKEN}` }, bearer],
-    [{ scope: ['read', TOKEN], token_type: TOKEN }, bearer],
-  ])('are read beside it: %j', (members, told) => {
-    expect(tokenOf({ body: { access_token: TOKEN, ...members } })).toMatchObject(told);
+  it.each<[object, string | undefined, string?]>([
+    [{}, undefined],
+    [{ scope: ['a', 'b'], token_type: 'bearer' }, 'a b'],
+    [{ scope: null, scopes: 'a', tokenType: ' DPoP ' }, 'a', 'DPoP'],
+    [{ scope: longest, token_type: 'Bearer token' }, longest],
+    [{ scope: `${longest}a`, token_type: 7 }, undefined],
+    ...['a\nb', ['a', 1]].map((scope): [object, undefined] => [{ scope }, undefined]),
+    [{ scope: `read ${TOKEN}`, token_type: `x-${TOKEN}` }, undefined],
+    [{ scope: ['read', TOKEN], token_type: TOKEN }, undefined],
+  ])('are read beside it: %j', (members, scope, tokenType = 'Bearer') => {
+    expect(tokenOf({ body: { access_token: TOKEN, ...members } })).toMatchObject({ scope, tokenType });
   });
 
   it('are read around it when they are not beside it', () => {

@@ -25,15 +25,13 @@ describe('the record before a lease whose answer was lost', () => {
   const mine = exampleAcquisition({ seenFence: 4, forced: true, chargedVersion: 'v1' });
 
   it('is what I saw, when no other call wrote', () => {
-    expect(beforeMine(acquired(seen, mine), seen, mine)).toEqual(seen);
+    const shown = { ...acquired(seen, mine), closedUntil: START + 60_000 };
+    expect(beforeMine(shown, seen, mine)).toEqual(seen);
   });
 
   it('shows what others wrote in between', () => {
-    const others = {
-      disabled: true,
-      pause: exampleWait(START),
-      rejected: rejections({ v2: { count: 1, at: 3, fence: 3 } }),
-    };
+    const v2 = { count: 1, at: 3, fence: 3 };
+    const others = { disabled: true, pause: exampleWait(START), rejected: rejections({ v2 }) };
     const uncharged = { ...mine, chargedVersion: undefined };
     expect(beforeMine(acquired({ ...seen, ...others }, uncharged), seen, uncharged)).toEqual({ ...seen, ...others });
   });

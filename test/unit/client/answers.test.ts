@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createTokenBroker, type TokenBroker, type TokenBrokerOptions } from '../../../client/token-broker.ts';
 import { FINDINGS, PROOFS } from '../../../functions/contract.ts';
 import { ACCESS_TOKEN, checked, issued, problem } from './broker-answers.ts';
-import { NOW, PAIR, startClientWorld } from './client-world.ts';
+import { NOW, PAIR, startClientWorld, tooLate } from './client-world.ts';
 import { type Answer, answerWith } from './loopback-server.ts';
 
 const CALLER = {
@@ -187,6 +187,14 @@ describe('a refusal by the access rules', () => {
     const { broker, server, waits } = await startDenyingWorld(answer);
     await expect(broker.token(PAIR)).rejects.toThrow(message);
     expect({ requests: server.requests.length, waits }).toEqual({ requests: 2, waits: [] });
+  });
+
+  it.each([
+    [3_000, 30_000],
+    [1_000, 2_000],
+  ])('is told as it is when that answer takes %d ms, in a call of at most %d ms', async (ms, longest) => {
+    const { broker } = await startDenyingWorld(tooLate(ms));
+    await expect(broker.token({ ...PAIR, deadline: NOW + longest })).rejects.toThrow(/^access-denied: .*request-1\)$/);
   });
 
   it('is one question for all callers that wait for the same token', async () => {

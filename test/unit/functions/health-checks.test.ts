@@ -16,7 +16,7 @@ it.each([
   expect(await checkPair(PAIR, 1_000)).toEqual({ kind: 'failed', failure: word, retryable });
 });
 
-it.each([0, 0.5, 1.5])('ends a check after its time, also when that is %d ms', async (timeoutMs) => {
+it.each([-1, 0, 0.5, 1.5])('ends a check after its time, also when that is %d ms', async (timeoutMs) => {
   const check = ({ signal }: { readonly signal?: AbortSignal | undefined }) =>
     once(signal ?? new EventTarget(), 'abort').then(() => Promise.reject(failure('aborted')));
   const checkPair = createPairChecker({ check });

@@ -1,4 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { pairKey } from '../../../functions/broker/pair/pair.ts';
 import { CREDENTIALS, PROBE_RULE, startHealthFunctionWorld, VARIABLES } from './health-function-world.ts';
 
 const SERVICE = 'customer-insights';
@@ -10,9 +11,7 @@ describe('a health run', () => {
     await store('globex', CREDENTIALS.renewed, SERVICE);
     for (const provenBy of ['request', 'traffic']) {
       const { checked, missed, probe, subjects } = await run();
-      const told = checked.map(
-        ({ pair, finding, ...how }) => `${pair.client}/${pair.service} ${finding} ${how.provenBy}`,
-      );
+      const told = checked.map(({ pair, finding, ...how }) => `${pairKey(pair)} ${finding} ${how.provenBy}`);
       expect(told.toSorted()).toEqual([
         `acme/customer-insights accepted ${provenBy}`,
         `acme/other accepted ${provenBy}`,

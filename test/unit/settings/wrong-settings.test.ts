@@ -38,14 +38,18 @@ const environment: readonly Row[] = [
   ['health/every', 'rate(25 hours)', `health.every: ${RATE_RANGE}`],
   ['health/notify', ['ops@example.com, me@example.com'], `health.notify[0]: ${EMAIL}`],
   ['health/notify', ['ops@example.com\n'], `health.notify[0]: ${EMAIL}`],
+  ['canary', true, "canary: must be 'off' or an object with percent and minutes"],
   ['canary/percent', 100, 'canary.percent: must be at most 99'],
   ['canary/minutes', 2.5, 'canary.minutes: must be a whole number'],
   ['tags/Environment', 'x', 'tags.Environment: is a tag that the stack sets itself (case does not count)'],
   ['tags', { 'aws:team': 'x' }, 'tags["aws:team"]: must have a name that does not begin with aws:'],
   ['tags/team', 'a,b', 'tags.team: must be at most 128 of: letters, digits, space, _ . : / = + - @'],
   ['reservedConcurrency', '10', "reservedConcurrency: must be 'none' or a whole number, 0 to 10000"],
+  ['healthConcurrency', 1, 'healthConcurrency: must be at least 2'],
+  ['healthConcurrency', 101, 'healthConcurrency: must be at most 100'],
   ['trail/sealingKeyWriters', ['me'], `trail.sealingKeyWriters[0]: must be the ARN of an IAM role: ${ROLE_FORM}`],
   ['vpc', { ...vpc, subnetIds: undefined }, 'vpc.subnetIds: is missing'],
+  ['vpc', { ...vpc, subnetIds: 'subnet-0123456789abcdef0' }, 'vpc.subnetIds: must be a list'],
   ['vpc', { ...vpc, subnetIds: ['*'] }, `vpc.subnetIds[0]: ${SUBNET}`],
   ['keyArn', 'arn:aws:kms:eu-west-1:111111111111:alias/keys', `keyArn: ${KEY_FORM}`],
   ['keyArn', `arn:aws:kms:eu-west-1:222222222222:key/${KEY_ID}`, `keyArn: ${KEY_PLACE}`],
@@ -75,6 +79,7 @@ const rule: readonly Row[] = [
 const service: readonly Row[] = [
   ['authUrl', undefined, 'authUrl: is missing'],
   ['authUrl', 'https://a.example.com/auth/v1/token', 'authUrl: must not end in the tokenPath: the broker appends it'],
+  ['tokenPath', 'token', 'tokenPath: must start with a slash'],
   ['tokenPath', '/token?a=b', 'tokenPath: must not hold a query or a fragment: put a query into parameters'],
   ['parameters', { client_secret: 'x' }, `parameters.client_secret: ${CREDENTIAL}`],
   ['headers', { 'x y': 'x' }, 'headers["x y"]: is not a valid header name'],
@@ -146,7 +151,8 @@ describe('wrong settings', () => {
     expect(faultsOf(input)).toEqual([expect.stringMatching(/^environments\.test: (is missing|must be an object)$/)]);
   });
 
-  it.each(['', 'Dev', 'dev/eu', '1st', 'a'.repeat(21), 'health-a', 'release-check-a'])('are called "%s"', (name) => {
+  const names = ['', 'Dev', 'dev/eu', '1st', 'a'.repeat(21), 'local', 'health-a', 'release-check-a'];
+  it.each(names)('are called "%s"', (name) => {
     expect(faultsOf(exampleForm(), name)).toEqual([expect.stringMatching(/: must (not )?be called/)]);
   });
 
