@@ -14,9 +14,7 @@ import { checkService, isLocal } from './shared/environment.ts';
 export function addEnvCommand(program: Command, shell: Shell): void {
   program
     .command('env')
-    .description(
-      'Print the commands that set the variables of a caller of the local broker, for eval; without a name, its callers.',
-    )
+    .description('Print what makes a terminal a caller of the local broker, for eval; without a name, its callers.')
     .argument('[caller]', 'operator (a caller that may check), or the role name of a caller')
     .option('--unset', 'print what takes the variables away')
     .action(async (name: string | undefined, { unset }: { readonly unset?: boolean }, command: Command) => {
@@ -96,7 +94,7 @@ export async function orderLocalBroker({ env, signal }: Shell, place: Place, pat
   const text = env[place] ?? '';
   const url = URL.canParse(text) ? new URL(path, text) : undefined;
   if (url?.protocol !== 'http:' || !/^(127\.0\.0\.1|\[::1\]|localhost)$/.test(url.hostname)) {
-    throw new CommandFailure('control-unknown', `${place} is not the one of a local broker`, ADVICE);
+    throw new CommandFailure('control-unknown', `${place} names no local broker`, ADVICE);
   }
   const { status } = await fetch(url, { method: 'POST', redirect: 'manual', signal }).catch((error) => {
     if (signal.aborted) throw aborted();

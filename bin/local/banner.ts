@@ -24,10 +24,8 @@ function callerLines({ callers, accessRules }: LocalConfig): readonly string[] {
   const names = (list: readonly string[] | 'all', of: string) => (list === 'all' ? `all ${of}` : list.join(', '));
   return callers.map(({ role }) => {
     const rules = accessRules.filter((rule) => rule.role === role);
-    const may = rules
-      .map(({ clients, services }) => `${names(clients, 'clients')} on ${names(services, 'services')}`)
-      .join('; ');
-    return `  ${roleName(role).padEnd(12)} may act for ${may === '' ? 'no client' : may}`;
+    const texts = rules.map((rule) => `${names(rule.clients, 'clients')} on ${names(rule.services, 'services')}`);
+    return `  ${roleName(role).padEnd(12)} may act for ${texts.join('; ') || 'no client'}`;
   });
 }
 
@@ -75,11 +73,12 @@ function exampleCall({ callers, accessRules, services, credentials }: LocalConfi
   return undefined;
 }
 
-/** One line of a function's log as a person reads it: outcome, pair, caller, where the token came from, how long it took. */
+/** One line of a function's log as a person reads it: outcome, pair, who asked, where the token came from, how long it took. */
 export function requestLine(line: string): string {
-  const { outcome, service, pair, caller, cache, warnings = [], Duration: milliseconds } = JSON.parse(line);
+  const { outcome, operation, pair, caller, cache, warnings = [], Duration: milliseconds } = JSON.parse(line);
+  const asked = caller ? `for ${caller}` : pair && operation === 'health' && 'found by health';
   const origin = cache === 'none' ? 'token request' : cache && `from ${cache}`;
   const duration = milliseconds === undefined ? undefined : `${Math.round(milliseconds)} ms`;
-  const words = [outcome, pair ?? service, caller && `for ${caller}`, origin, ...warnings, duration];
+  const words = [outcome, pair ?? operation, asked, origin, ...warnings, duration];
   return `${words.filter(Boolean).join('  ')}\n`;
 }

@@ -7,6 +7,7 @@ import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
 import { sealingKeyName } from '../../functions/contract.ts';
 import type { Fault } from '../support/aws-faults.ts';
 import { startFaultyEndpoint } from '../support/dynamodb.ts';
+import { ACCESS } from '../support/example.ts';
 import { type RawServer, startRawServer } from '../support/raw-server.ts';
 import { startDynamoDB, startSecretsManager } from '../support/stand-ins.ts';
 import { drip, http, type Reply, write } from './hostile-answers.ts';
@@ -23,7 +24,7 @@ beforeAll(async () => {
   table = await startFaultyEndpoint(dynamodb.url);
   secrets = await startSecretsManager();
   service = await startRawServer({ onRequest: (socket) => reply(socket) });
-  const direct = new DynamoDBClient({ endpoint: dynamodb.url, region: 'us-east-1', credentials: ACCESS });
+  const direct = new DynamoDBClient({ endpoint: dynamodb.url, ...ACCESS });
   await ensurePairTable(direct, 'pairs');
   direct.destroy();
   const key = 'a sealing key for tests, long enough';
@@ -40,7 +41,6 @@ const SILENT: Reply = () => undefined;
 /** What the broker knows on a machine so busy that the last-resort timer answers, too. */
 const TIMEOUT = 'token-endpoint-timeout';
 const VERSION = '11111111-1111-4111-8111-111111111111';
-const ACCESS = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' };
 
 it.each<[string, Fault | undefined, Fault | undefined, Reply, number, readonly (number | string)[], string?]>([
   ['nothing is wrong', undefined, undefined, write(TOKEN), 15_000, [200]],
@@ -61,9 +61,9 @@ it.each<[string, Fault | undefined, Fault | undefined, Reply, number, readonly (
     const child = fork(program, [`http://127.0.0.1:${service.port}`, path, String(remainingMs), client], {
       env: {
         ...process.env,
-        AWS_REGION: 'us-east-1',
-        AWS_ACCESS_KEY_ID: ACCESS.accessKeyId,
-        AWS_SECRET_ACCESS_KEY: ACCESS.secretAccessKey,
+        AWS_REGION: ACCESS.region,
+        AWS_ACCESS_KEY_ID: ACCESS.credentials.accessKeyId,
+        AWS_SECRET_ACCESS_KEY: ACCESS.credentials.secretAccessKey,
         AWS_ENDPOINT_URL_DYNAMODB: table.url,
         AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets.url,
       },

@@ -7,7 +7,7 @@ import type { Item } from '../../functions/aws/pair-table/item.ts';
 import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
 import { type Send, SendFailure } from '../../functions/broker/token-request/send.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
-import { exampleRule, exampleService } from '../support/example.ts';
+import { ACCESS, exampleRule, exampleService } from '../support/example.ts';
 import { functionUrlEvent } from '../support/function-url-events.ts';
 import { seededRandom } from '../support/seeded-random.ts';
 
@@ -157,8 +157,6 @@ function createSurroundings() {
   const secretsManager = createSecretsManagerClient({ ...ACCESS, requestHandler });
   return { state, open, began, dynamodb, secretsManager, send };
 }
-
-const ACCESS = { region: 'us-east-1', credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' } };
 
 function answerOf(members: object) {
   const body = new TextEncoder().encode(JSON.stringify(members));

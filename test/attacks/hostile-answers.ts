@@ -1,4 +1,7 @@
 import type { Socket } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { onTestFinished } from 'vitest';
+import { type RawServer, startRawServer } from '../support/raw-server.ts';
 
 /** What a service does to the connection of a complete request. */
 export type Reply = (socket: Socket) => void;
@@ -44,4 +47,20 @@ export function http(status: number, body: string, header = 'content-type: appli
 /** The first line of an answer. */
 export function head(status: number): string {
   return `HTTP/1.1 ${status} X\r\n`;
+}
+
+/** The head of an answer in chunks, and one of them. */
+export const CHUNKED = `${head(200)}transfer-encoding: chunked\r\n\r\n`;
+export const CHUNK = `1000\r\n${'x'.repeat(4_096)}\r\n`;
+
+/** A hundred megabytes of nothing, in a hundred kilobytes. */
+export function bomb(): string {
+  return gzipSync(Buffer.alloc(100_000_000)).toString('latin1');
+}
+
+/** Serves until the end of the test. */
+export async function serve(behaviour: Parameters<typeof startRawServer>[0]): Promise<RawServer> {
+  const server = await startRawServer(behaviour);
+  onTestFinished(server.close);
+  return server;
 }

@@ -10,11 +10,10 @@ import type { Send } from '../../functions/broker/token-request/send.ts';
 import { type ProblemType, sealingKeyName } from '../../functions/contract.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
 import { type FaultOf, startFaultyEndpoint } from '../support/dynamodb.ts';
-import { exampleRule, exampleService } from '../support/example.ts';
+import { ACCESS, exampleRule, exampleService } from '../support/example.ts';
 import { CONTEXT, functionUrlEvent } from '../support/function-url-events.ts';
-import { startRawServer } from '../support/raw-server.ts';
 import { startDynamoDB, startSecretsManager } from '../support/stand-ins.ts';
-import { http, type Reply, write } from './hostile-answers.ts';
+import { http, type Reply, serve, write } from './hostile-answers.ts';
 import { findLeaks, marksOf, type Spelling } from './leak-marks.ts';
 import { captureOutput } from './leak-output.ts';
 
@@ -126,13 +125,10 @@ export async function startLeakWorld(spelling: Spelling) {
 const SERVICE = 'customer-insights';
 const TABLE = 'pairs';
 const KEY = { pair: { S: `acme/${SERVICE}` } };
-const ACCESS = { region: 'us-east-1', credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' } };
 
 /** Starts a server until the end of the test, and gives its URL as one that speaks TLS. */
-export async function startServer(behaviour: Parameters<typeof startRawServer>[0]): Promise<string> {
-  const { port, close } = await startRawServer(behaviour);
-  onTestFinished(close);
-  return `https://localhost:${port}`;
+export async function startServer(behaviour: Parameters<typeof serve>[0]): Promise<string> {
+  return `https://localhost:${(await serve(behaviour)).port}`;
 }
 
 /** Answers with a JSON body. */

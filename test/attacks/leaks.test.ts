@@ -6,7 +6,7 @@ import { createHttpsSender } from '../../functions/aws/https/sender.ts';
 import { createCertificateAuthority } from '../support/certificates.ts';
 import type { Call as CallOfAws } from '../support/dynamodb.ts';
 import { requestContext, signedBy } from '../support/function-url-events.ts';
-import { end, head, http, write } from './hostile-answers.ts';
+import { CHUNKED, end, head, http, write } from './hostile-answers.ts';
 import { basicOf, echoOf, type Marks, SPELLINGS } from './leak-marks.ts';
 import { credentialOf, json, type Outcome, type Path, startLeakWorld, startServer } from './leak-world.ts';
 
@@ -39,7 +39,6 @@ const BYTES: readonly Row<string>[] = [
   ['a malformed chunk', (_, echo) => `${CHUNKED}${echo}\r\n`, ODD],
   ['another protocol', (_, echo) => `HTTP/1.1 101 ${echo}\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n`, UNAVAILABLE],
 ];
-const CHUNKED = `${head(200)}transfer-encoding: chunked\r\n\r\n`;
 
 /** JSON of a token endpoint, by status. */
 const BODIES: readonly (readonly [status: number, ...Row<unknown>])[] = [

@@ -30,6 +30,7 @@ it(`${EVENTS} made-up events get a documented answer each, and only a good one c
     expect(answer.headers['cache-control']).toBe('no-store');
     if (type === 'none') {
       expect([answer.statusCode, isGood(event)]).toEqual([200, true]);
+      if (event.rawPath === '/whoami') expect(world.calls).toEqual(before);
       continue;
     }
     expect({ event, type: REFUSALS.includes(type) }).toEqual({ event, type: true });
@@ -89,7 +90,7 @@ const members = fc.oneof(
 );
 
 const TEXTS = [
-  ...['{"client":"acme","client":"globex","service":"customer-insights"}', '\ufeff{}', '{', 'null', '"'],
+  ...['{"client":"acme","client":"globex","service":"customer-insights"}', '\ufeff{}', '{}', '', '{', 'null', '"'],
   ...['['.repeat(5_000), `{"a":${'1'.repeat(16_000)}}`, '%', '&'.repeat(5_000), 'client=%zz', 'client[]=acme'],
   ...['client=acme&service=customer-insights', 'client=acme&client=globex&service=x'],
 ];
@@ -100,7 +101,10 @@ const text = fc.oneof(
   { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 200 }) },
 );
 
-const PATHS = ['/check', '/check', '', '//token', '/token/', '/Token', '/token?', '/__proto__', '/%74oken'];
+const PATHS = [
+  ...['/check', '/check', '/whoami', '/whoami', '', '//token'],
+  ...['/token/', '/Token', '/token?', '/__proto__', '/%74oken'],
+];
 const TYPES = [FORM, FORM, 'text/plain', 'APPLICATION/JSON; charset=utf-8', 'application/json; charset=utf-16'];
 const headersOf = (type: string) => ({ 'content-type': type });
 const METHODS = ['GET', 'post', 'PUT', 'DELETE', 'HEAD', '', 'POST '];
@@ -152,22 +156,17 @@ function stringify(value: unknown): string {
   }
 }
 
-/** Whether the one configured caller asks, in a well-formed way, for the one pair that it may have. */
+/** Whether the one configured caller asks, in a well-formed way, for the one pair that it may have, or who it is. */
 function isGood(event: unknown): boolean {
-  const { rawPath, rawQueryString, headers, requestContext: context, body, isBase64Encoded } = Object(event);
-  const type = String(headers['content-type']).toLowerCase();
+  const { rawPath, rawQueryString, headers, requestContext: context, body = '', isBase64Encoded } = Object(event);
+  if (rawQueryString !== '' || context.http.method !== 'POST' || context.authorizer.iam.userArn !== ARN) return false;
   const content = isBase64Encoded === true ? Buffer.from(body, 'base64').toString() : body;
+  if (rawPath === '/whoami') return ['', '{}', '\ufeff{}'].includes(content);
+  const type = String(headers['content-type']).toLowerCase();
   const { client, service } = type.startsWith(FORM)
     ? Object.fromEntries(new URLSearchParams(content))
     : JSON.parse(content);
-  return (
-    ['/token', '/check'].includes(rawPath) &&
-    rawQueryString === '' &&
-    context.http.method === 'POST' &&
-    context.authorizer.iam.userArn === ARN &&
-    client === 'acme' &&
-    service === 'customer-insights'
-  );
+  return ['/token', '/check'].includes(rawPath) && client === 'acme' && service === 'customer-insights';
 }
 
 /** Time that this thread had the processor. */

@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { connect, type SecureVersion } from 'node:tls';
-import { beforeAll, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { createHttpsSender } from '../../functions/aws/https/sender.ts';
 import { createTokenRequester } from '../../functions/broker/token-request/token-request.ts';
 import { createBrokerWorld } from '../support/broker-world.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../support/certificates.ts';
 import { exampleService, START } from '../support/example.ts';
-import { startRawServer } from '../support/raw-server.ts';
+import { http, serve, write } from './hostile-answers.ts';
 
 const DAY_MS = 86_400_000;
 const ANSWER = '{"access_token":"a-good-token","expires_in":3600}';
@@ -45,11 +45,7 @@ it.each<[string, Endpoint]>([
 
 async function issueFrom({ certificate, signedBy = 'known', tls, host = 'localhost' }: Endpoint) {
   const issued = await { known, unknown }[signedBy].issue(certificate);
-  const service = await startRawServer({
-    certificate: { ...issued, ...tls },
-    onRequest: (socket) => socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${ANSWER.length}\r\n\r\n${ANSWER}`),
-  });
-  onTestFinished(service.close);
+  const service = await serve({ certificate: { ...issued, ...tls }, onRequest: write(http(200, ANSWER)) });
   await connectCarelessly(service.port);
 
   const requestToken = createTokenRequester({

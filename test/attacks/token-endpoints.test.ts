@@ -1,17 +1,15 @@
 import type { Socket } from 'node:net';
-import { gzipSync } from 'node:zlib';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { createHttpsSender } from '../../functions/aws/https/sender.ts';
 import { createTokenRequester } from '../../functions/broker/token-request/token-request.ts';
 import { createBrokerWorld } from '../support/broker-world.ts';
 import { exampleRule, exampleService, START } from '../support/example.ts';
-import { type RawServer, startRawServer } from '../support/raw-server.ts';
-import { drip, end, endless, head, http, type Reply, write } from './hostile-answers.ts';
+import { bomb, CHUNK, CHUNKED, drip, end, endless, head, http, type Reply, serve, write } from './hostile-answers.ts';
 
 /** Part of every answer that must not be shown. */
 const MARKED = 'marked-by-the-service';
-const CHUNK = `1000\r\n${'x'.repeat(4_096)}\r\n`;
 const HINTS = 'HTTP/1.1 103 Early Hints\r\n\r\n';
+const BOMB = bomb();
 const TOKEN = JSON.stringify({ access_token: 'a-good-token', expires_in: 3_600 });
 
 const UNUSABLE = { status: 424, type: 'token-response-unusable' };
@@ -21,17 +19,17 @@ const TIMEOUT = { status: 504, type: 'token-endpoint-timeout' };
 const REJECTED = { status: 424, type: 'credential-rejected' };
 
 const ATTACKS: readonly (readonly [string, Reply, { readonly status: number; readonly type: string }])[] = [
-  ['answers a gzip bomb', write(http(200, bomb(), 'content-encoding: gzip')), UNUSABLE],
-  ['answers a gzip bomb that says nothing of it', write(http(200, bomb())), UNUSABLE],
-  ['answers chunks without an end', endless(chunkedHead(200), CHUNK), UNUSABLE],
+  ['answers a gzip bomb', write(http(200, BOMB, 'content-encoding: gzip')), UNUSABLE],
+  ['answers a gzip bomb that says nothing of it', write(http(200, BOMB)), UNUSABLE],
+  ['answers chunks without an end', endless(CHUNKED, CHUNK), UNUSABLE],
   ['answers ten gigabytes', endless(`${head(200)}content-length: 10737418240\r\n\r\n`), UNUSABLE],
   ['answers without an end or a length', endless(`${head(200)}\r\n`), UNUSABLE],
   ['drips a body', drip(`${head(200)}content-length: 99999\r\n\r\n${TOKEN}`), TIMEOUT],
   ['drips headers', drip(`${head(200)}x: ${'y'.repeat(9_999)}`), TIMEOUT],
   ['never answers', () => {}, TIMEOUT],
-  ['extends a chunk for ever', endless(`${chunkedHead(200)}1;x=`, 'y'.repeat(4_096)), ODD],
-  ['has a chunk beyond numbers', write(`${chunkedHead(200)}ffffffffffffffffff\r\nx`), ODD],
-  ['has a chunk below nothing', write(`${chunkedHead(200)}-1\r\nx\r\n0\r\n\r\n`), ODD],
+  ['extends a chunk for ever', endless(`${CHUNKED}1;x=`, 'y'.repeat(4_096)), ODD],
+  ['has a chunk beyond numbers', write(`${CHUNKED}ffffffffffffffffff\r\nx`), ODD],
+  ['has a chunk below nothing', write(`${CHUNKED}-1\r\nx\r\n0\r\n\r\n`), ODD],
   ['has a length below nothing', write(`${head(200)}content-length: -1\r\n\r\n${TOKEN}`), ODD],
   ['has a length that is too short', write(`${head(200)}content-length: 9\r\n\r\n${TOKEN}`), ODD],
   ['has 100 kB of headers', write(`${head(200)}x: ${MARKED.repeat(5_000)}\r\n\r\n`), UNUSABLE],
@@ -46,7 +44,7 @@ const ATTACKS: readonly (readonly [string, Reply, { readonly status: number; rea
   ['answers 30 000 objects in each other', write(http(200, nested(30_000))), UNUSABLE],
   ['answers a token of 200 kB', write(http(200, tokenBody('a'.repeat(200_000)))), UNUSABLE],
   ['answers a token with a line break', write(http(200, tokenBody('a\r\nx: 1'))), UNUSABLE],
-  ['rejects by a gzip bomb', write(http(401, bomb(), 'content-encoding: gzip')), REJECTED],
+  ['rejects by a gzip bomb', write(http(401, BOMB, 'content-encoding: gzip')), REJECTED],
   ['rejects by half a body', end(`${head(401)}content-length: 99\r\n\r\n{`), REJECTED],
   ['pauses a million years', write(http(429, '', 'retry-after: 31536000000000')), UNAVAILABLE],
   ['describes by line breaks', write(describedError(`${MARKED}\r\nx: y\u0000\u001b[2J`)), ODD],
@@ -75,7 +73,7 @@ describe('a redirect', () => {
     [307, 'another origin'],
     [308, 'another origin'],
   ])('with %i to %s is not followed', async (status, place) => {
-    const trap = await serve(write(http(200, TOKEN)));
+    const trap = await serve({ onRequest: write(http(200, TOKEN)) });
     const { world, service } = await startWorld((socket, count) => {
       const port = place === 'another origin' ? trap.port : socket.localPort;
       const location = `location: http://127.0.0.1:${port}/${MARKED}`;
@@ -132,7 +130,7 @@ const GLOBEX = { client: 'globex', service: 'customer-insights' };
 
 /** The whole broker in front of one service, with a real socket between them; answers are late only when delayed. */
 async function startWorld(onRequest: (socket: Socket, count: number) => void, attemptTimeoutMs = 60_000) {
-  const service = await serve(onRequest);
+  const service = await serve({ onRequest });
   const authUrl = `http://127.0.0.1:${service.port}`;
   const clock = { now: () => START, sleep: async () => {}, random: () => 0 };
   const request = createTokenRequester({ send: createHttpsSender(), ...clock });
@@ -145,19 +143,9 @@ async function startWorld(onRequest: (socket: Socket, count: number) => void, at
   return { world, service };
 }
 
-async function serve(onRequest: (socket: Socket, count: number) => void): Promise<RawServer> {
-  const server = await startRawServer({ onRequest });
-  onTestFinished(server.close);
-  return server;
-}
-
 /** Both ends of a connection have seen what the other one did. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-}
-
-function chunkedHead(status: number): string {
-  return `${head(status)}transfer-encoding: chunked\r\n\r\n`;
 }
 
 function tokenBody(token: string): string {
@@ -170,9 +158,4 @@ function describedError(description: string): string {
 
 function nested(depth: number): string {
   return `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
-}
-
-/** Fifty megabytes of nothing. */
-function bomb(): string {
-  return gzipSync(Buffer.alloc(50_000_000)).toString('latin1');
 }

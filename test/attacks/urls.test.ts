@@ -6,8 +6,8 @@ import { Redacted } from '../../functions/broker/redacted.ts';
 import { buildTokenRequest } from '../../functions/broker/token-request/token-request.ts';
 import { parseEnvironment } from '../../lib/settings/environment.ts';
 import { exampleService } from '../support/example.ts';
-import { startRawServer } from '../support/raw-server.ts';
 import { changed, exampleForm, faultsIn } from '../unit/settings/example-form.ts';
+import { end, http, serve } from './hostile-answers.ts';
 
 const SEED = 8;
 const CREDENTIAL = {
@@ -61,11 +61,7 @@ describe('at run time', () => {
   });
 
   it('a connection goes to the configured host, also when the environment names a proxy', async () => {
-    const proxy = await startRawServer({});
-    const service = await startRawServer({
-      onRequest: (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'),
-    });
-    onTestFinished(() => Promise.all([proxy.close(), service.close()]).then(() => undefined));
+    const [proxy, service] = [await serve({}), await serve({ onRequest: end(http(200, '')) })];
     for (const name of ['HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'HTTPS_PROXY']) {
       vi.stubEnv(name, `http://127.0.0.1:${proxy.port}`);
     }

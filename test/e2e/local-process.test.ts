@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { SecretsManager } from '@aws-sdk/client-secrets-manager';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { requestLine } from '../../bin/local/banner.ts';
 import { exampleConfig, readPort } from '../../bin/local/config.ts';
 import { listen } from '../../bin/local/loopback.ts';
 import {
@@ -54,6 +55,12 @@ describe('npm start', () => {
       expect(lines).not.toContain(hidden);
     }
   });
+
+  it.each([
+    [{ outcome: 'identified', operation: 'whoami', service: 'none', caller: 'me' }, 'identified  whoami  for me'],
+    [{ outcome: 'rejected', operation: 'health', pair: 'acme/a' }, 'rejected  acme/a  found by health'],
+    [{ outcome: 'complete', operation: 'health' }, 'complete  health'],
+  ])('prints %j as "%s"', (line, printed) => expect(requestLine(JSON.stringify(line))).toBe(`${printed}\n`));
 
   it('only warns of variables with which Node would write secrets, because editors set them', () => {
     const warning = /^NODE_DEBUG, NODE_OPTIONS is set: Node may write credentials and tokens here; .*\n$/;

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse, request as send } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
+import { listen, stop } from '../../bin/local/loopback.ts';
 import { FAULTS, type Fault } from './aws-faults.ts';
 
 /** What can be done to a call on its way; `lost-answer` lets it reach its target. */
@@ -58,12 +59,8 @@ export async function startFaultyEndpoint(target: string): Promise<FaultyEndpoin
   server.on('connection', () => {
     connections += 1;
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-
   return {
-    url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`,
+    url: `http://127.0.0.1:${await listen(server, 0)}`,
     calls,
     connections: () => connections,
     failWith: (next, times = Number.POSITIVE_INFINITY) => {
@@ -73,11 +70,7 @@ export async function startFaultyEndpoint(target: string): Promise<FaultyEndpoin
     failWhere: (next) => {
       faultOf = next;
     },
-    close: async () => {
-      const closed = new Promise((resolve) => server.close(resolve));
-      server.closeAllConnections();
-      await closed;
-    },
+    close: () => stop(server),
   };
 }
 

@@ -33,6 +33,12 @@ export function exampleRule(changes: Partial<AccessRule> = {}): AccessRule {
 
 export const BILLING: Caller = { partition: 'aws', account: '111111111111', role: 'billing', session: 'run-1' };
 
+/** What clients of the stand-ins for AWS are made with. */
+export const ACCESS = {
+  region: 'us-east-1',
+  credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' },
+};
+
 /** A moment that no test depends on: 2026-01-01T00:00:00Z. */
 export const START = Date.UTC(2026, 0, 1);
 

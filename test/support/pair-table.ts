@@ -8,7 +8,7 @@ import { createPairTable, type Unreadable } from '../../functions/aws/pair-table
 import { createSealer } from '../../functions/aws/sealing/sealing.ts';
 import type { SealingKey, SealingKeys } from '../../functions/aws/sealing/sealing-key.ts';
 import { startFaultyEndpoint } from './dynamodb.ts';
-import { START } from './example.ts';
+import { ACCESS, START } from './example.ts';
 
 interface Options {
   readonly keys?: SealingKeys;
@@ -61,8 +61,3 @@ export const TABLE = 'pairs';
 
 /** A deadline that no clock of a test reaches. */
 export const IN_TIME = Infinity;
-
-const ACCESS = {
-  region: 'us-east-1',
-  credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' },
-};

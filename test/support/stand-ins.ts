@@ -4,12 +4,12 @@ import { startSecretsManager as startRealSecretsManager } from '../../bin/local/
 import type { AwsKey } from '../../bin/local/aws/server.ts';
 import { startSns as startRealSns, startSts as startRealSts } from '../../bin/local/aws/sns-sts.ts';
 import { createFaults } from './aws-faults.ts';
+import { ACCESS } from './example.ts';
 
 /** What tests sign with unless they are about signatures. */
 export const EXAMPLE_KEY = {
   role: 'arn:aws:iam::111111111111:role/example',
-  accessKeyId: 'AKIDEXAMPLE',
-  secretAccessKey: 'example',
+  ...ACCESS.credentials,
   mayReadSecrets: true,
 } satisfies AwsKey;
 

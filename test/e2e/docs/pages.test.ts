@@ -18,13 +18,24 @@ import { exampleForm } from '../../unit/settings/example-form.ts';
 const ROOT = new URL('../../../', import.meta.url);
 const readPage = (name: string) => readFileSync(new URL(name, ROOT), 'utf8');
 const filesIn = (folder: string) => readdirSync(new URL(folder, ROOT));
-const PAGES = ['README.md', ...filesIn('docs').flatMap((file) => (file.endsWith('.md') ? `docs/${file}` : []))];
-const linksIn = (text: string) => [...text.matchAll(/\]\(([^)#]+)/g)].map(([, link = '']) => link);
+const GUIDES = filesIn('docs').flatMap((file) => (file.endsWith('.md') ? `docs/${file}` : []));
+const PAGES = ['README.md', 'CHANGELOG.md', 'client/README.md', ...GUIDES];
+const linksIn = (text: string) => [...text.matchAll(/\]\(([^)]+)/g)].map(([, link = '']) => link);
+/** The anchors of a page, as GitHub makes them. */
+const anchorsOf = (page: string) =>
+  [...page.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) => {
+    return `#${title
+      .toLowerCase()
+      .replaceAll(/[^\w -]/g, '')
+      .replaceAll(' ', '-')}`;
+  });
 
 describe.each(PAGES)('%s', (name) => {
-  it('links only to files that exist, and names only scripts that exist', () => {
+  it('links only to files and sections that exist, and names only scripts that exist', () => {
     for (const link of linksIn(readPage(name)).filter((one) => !one.startsWith('https:'))) {
-      expect(existsSync(new URL(link, new URL(name, ROOT))), link).toBe(true);
+      const target = new URL(link, new URL(name, ROOT));
+      expect(existsSync(target), link).toBe(true);
+      if (target.hash !== '') expect(anchorsOf(readFileSync(target, 'utf8')), link).toContain(target.hash);
     }
     const { scripts }: { readonly scripts: object } = JSON.parse(readPage('package.json'));
     const named = [...readPage(name).matchAll(/npm run (?:--silent )?([\w:-]+)/g)].map(([, script = '']) => script);

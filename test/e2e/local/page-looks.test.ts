@@ -31,7 +31,7 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     expect(await page.getByRole('button', { name: /^$/ }).count()).toBe(0);
   });
 
-  it.each([320, 390, 768, 1280])(
+  it.each([320, 360, 768, 1280])(
     'has the answer in sight, and all of its width, when it is %i px wide',
     async (width) => {
       const { page } = await open({ viewport: { width, height: 844 } });
