@@ -86,7 +86,7 @@ export function createCachingSource(connection: Connection, isStandardChain: boo
       const number = ++requests;
       try {
         const token = await askForToken(call.connection, request, limits);
-        cache.keep(key, token, { number, minTtl });
+        cache.keep(key, token, number, minTtl);
         return token;
       } catch (error) {
         // A broker that stands by the token says that the service refused the call for another reason.
@@ -144,20 +144,16 @@ class TokenCache {
   }
 
   /** Keeps a token, unless a later request has already brought one; forgets the one that was kept longest ago. */
-  keep(
-    key: string,
-    token: IssuedToken,
-    { number, minTtl }: { readonly number: number; readonly minTtl: number },
-  ): void {
+  keep(key: string, token: IssuedToken, request: number, minTtl: number): void {
     const before = this.#held.get(key);
-    if (before !== undefined && before.request > number) return;
+    if (before !== undefined && before.request > request) return;
     const { now, random } = this.#connection;
     const receivedAt = now();
     const lifetimeMs = Math.max(0, token.expiresAt - receivedAt);
     this.#held.delete(key);
     this.#held.set(key, {
       token,
-      request: number,
+      request,
       receivedAt,
       renewAt: token.expiresAt - renewalWindowMs(lifetimeMs, random()),
       endsAt: token.expiresAt - hardMarginMs(lifetimeMs),

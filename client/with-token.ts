@@ -84,8 +84,5 @@ async function successorOf({ fingerprint }: IssuedToken, getToken: GetToken): Pr
 
 /** A stream is gone when it was sent, and so is the body of a `Request`, which is one. */
 function isRepeatable(body: RequestInit['body']): boolean {
-  return !(
-    body instanceof ReadableStream ||
-    (typeof body === 'object' && body !== null && Symbol.asyncIterator in body)
-  );
+  return !(typeof body === 'object' && body !== null && Symbol.asyncIterator in body);
 }

@@ -55,7 +55,7 @@ const ARROWS: Readonly<Record<string, { readonly allowed: readonly string[]; rea
       './client/put.ts',
       '../../lib/settings/names.ts',
       '../../client/index.ts',
-      '../../client/commands/token.ts',
+      '../../client/commands/main.ts',
     ],
     refused: ['../../client/error.ts', '../../test/support/example.ts'],
   },

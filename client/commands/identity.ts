@@ -113,7 +113,7 @@ interface AwsRequest {
 }
 
 /** What came of a call of AWS. */
-export interface AwsAnswer {
+interface AwsAnswer {
   /** 0 when there was no answer; `word` says why. */
   readonly status: number;
   readonly word: string;

@@ -27,16 +27,16 @@ export function addPolicyCommand(program: Command, shell: Shell, settings?: Sett
       const options = command.optsWithGlobals<CallerOptions & { readonly functionArn?: string }>();
       await explainFailure(shell, options, async () => {
         if (role === undefined) return settings?.withoutRole(command);
-        const { environment, json, functionArn } = options;
-        const view = functionArn === undefined && environment !== undefined ? settings : undefined;
+        const { environment = '', json, functionArn } = options;
+        const view = functionArn === undefined ? settings : undefined;
         const partition = ROLE_ARN.exec(role)?.[1] ?? 'aws';
-        const Resource = functionArn ?? view?.functionArn(environment ?? '', partition, command);
+        const Resource = functionArn ?? view?.functionArn(environment, partition, command);
         if (Resource === undefined) return command.error('error: which function? Give --function-arn');
         const policy = identityPolicy(Resource);
-        const rules = view?.rulesOf(role, environment ?? '');
+        const rules = view?.rulesOf(role, environment);
         printJson(shell, json ? { role, environment: view && environment, policy, access_rules: rules } : policy);
         const without = 'An access rule must name the role, too: whoami tells.';
-        talk(shell, rules ? wordsAbout(rules, environment ?? '') : without);
+        talk(shell, rules ? wordsAbout(rules, environment) : without);
       });
     });
 }

@@ -22,11 +22,10 @@ export function addTokenCommand(program: Command, shell: Shell): void {
       const options = command.optsWithGlobals<TokenCommandOptions>();
       const { minTtl, refused } = options;
       const names = [first, second].filter((name) => name !== undefined);
-      const only = (name: 'client' | 'service') =>
-        options[name] ??
-        names.shift() ??
+      const missing = (name: string) =>
         command.error(`error: required option '--${name} <name>' or argument '${name}' not specified`);
-      const [client, service] = [only('client'), only('service')];
+      const client = options.client ?? names.shift() ?? missing('client');
+      const service = options.service ?? names.shift() ?? missing('service');
       if (names.length > 0) command.error('error: too many arguments');
       const broker = connect(shell, options, command);
       await explainFailure(shell, { ...options, client }, async () => {

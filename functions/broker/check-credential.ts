@@ -56,8 +56,10 @@ function decide(view: View, call: Call, provenForMs: number, now: number): Step<
   const gone = goneProblem(versions, call.pair);
   const isMissing = reading.outcome === 'missing' || reading.outcome === 'deleted';
   if (isMissing || gone?.type === 'credential-missing') {
+    // Others may issue a token that cannot be opened here.
+    const isServed = record.token === undefined ? record.closedUntil > 0 : record.token.expiresAt > now;
     // A version that is not in use says nothing of the token that is.
-    if (isTrial(call) || record.token === undefined || record.token.expiresAt <= now) return answer(missing);
+    if (isTrial(call) || !isServed) return answer(missing);
     return view.leaseIsOver ? { kind: 'withdraw', answer: missing } : { kind: 'wait' };
   }
   if (gone !== undefined) return { kind: 'fail', problem: gone };

@@ -50,6 +50,7 @@ export function acknowledgements({ region, account }: Stack, environment: string
   const resource = (service: string, rest: string) => `IAM5[Resource::arn:aws:${service}:${region}:${account}:${rest}]`;
   const everySecret = resource('secretsmanager', `secret:token-broker/${environment}/*`);
   const lists = 'Lists, looks and traces, for which AWS knows no narrower resource; a test names each such action';
+  const interfaces = 'Lambda chooses the ids of the interfaces; a Deny keeps the code of the function from using this';
   return [
     [
       'TokenEndpoint/Role',
@@ -65,11 +66,8 @@ export function acknowledgements({ region, account }: Stack, environment: string
       resource('cloudwatch', 'alarm:*'),
       'CodeDeploy reads the state of alarms without naming them, and changes nothing',
     ],
-    [
-      'TokenEndpoint/Role',
-      resource('ec2', 'network-interface/*'),
-      'Lambda chooses the ids of the interfaces; a Deny keeps the code of the function from using this',
-    ],
+    ['TokenEndpoint/Role', resource('ec2', 'network-interface/*'), interfaces],
+    ['TokenEndpoint/Role', resource('ec2', '*/*'), interfaces],
     ['PairTable/SealingKey', 'SMG4', 'An operator rotates it after a leak; a schedule would only make tokens misses'],
     [
       'PairTable/Table',

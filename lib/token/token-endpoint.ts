@@ -129,15 +129,16 @@ function placeIntoVpc(lambdaFunction: LambdaFunction, role: IRole, { name, vpc }
 
   const arn = (type: string, id: string) =>
     Stack.of(lambdaFunction).formatArn({ service: 'ec2', resource: type, resourceName: id });
-  const interfaces = arn('network-interface', '*');
   const changes = ['ec2:AssignPrivateIpAddresses', 'ec2:DeleteNetworkInterface', 'ec2:UnassignPrivateIpAddresses'];
   const looks = ['ec2:DescribeNetworkInterfaces', 'ec2:DescribeSubnets'];
   const places = [
+    arn('network-interface', '*'),
     ...subnetIds.map((id) => arn('subnet', id)),
     ...securityGroupIds.map((id) => arn('security-group', id)),
   ];
-  for (const place of [interfaces, ...places]) allow(role, ['ec2:CreateNetworkInterface'], place);
-  allow(role, changes, interfaces);
+  for (const place of places) allow(role, ['ec2:CreateNetworkInterface'], place);
+  // Before Lambda makes a function it tries to delete an interface without an id. These actions are for interfaces alone.
+  allow(role, changes, arn('*', '*'));
   // EC2 knows no narrower resource for looking.
   allow(role, looks, '*');
   // The Lambda service needs these rights; the code that runs under the role must not have them.

@@ -43,7 +43,7 @@ describe('wrong settings', () => {
   it('stop synth with every path and reason, and without a template', async () => {
     const project = path.join(work, 'project');
     const out = path.join(work, 'wrong');
-    for (const part of ['bin/app.ts', 'lib', 'functions']) {
+    for (const part of ['bin/app.ts', 'bin/stack.ts', 'lib', 'functions']) {
       await cp(path.join(root, part), path.join(project, part), { recursive: true });
     }
     await symlink(path.join(root, 'node_modules'), path.join(project, 'node_modules'));
@@ -57,8 +57,11 @@ describe('wrong settings', () => {
     );
 
     const { code, stderr } = await run(['bin/app.ts'], { cwd: project, variables: { CDK_OUTDIR: out } });
+    const deployment = await run(['bin/stack.ts', 'deploy', 'prod'], { cwd: project, variables: {} });
 
     expect(code).toBe(1);
+    const ofProd = /^error: lib\/environments.ts: The settings are wrong in 2 places:\nenvironments.prod.region: is/;
+    expect(deployment).toMatchObject({ code: 1, stderr: expect.stringMatching(ofProd) });
     expect(stderr).toBe(
       [
         'lib/environments.ts: The settings are wrong in 4 places:',

@@ -213,10 +213,8 @@ it('rule 9, waiting goes on until a lease that was seen has ended, although the 
 });
 
 it('rule 10, a refused token is never issued during a pause: its caller gets the problem, or another that lives', async () => {
-  const { requests, askOne } = fleetWith({
-    token: TOKEN,
-    pause: exampleWait(START + MINUTE_MS, 'token-endpoint-timeout'),
-  });
+  const pause = exampleWait(START + MINUTE_MS, 'token-endpoint-timeout');
+  const { requests, askOne } = fleetWith({ token: TOKEN, pause });
 
   expect((await askOne(REFUSED)).problem).toMatchObject({ type: 'token-endpoint-timeout', retryAfterSeconds: 60 });
   expect((await askOne({ refused: 'another-token-00' })).issue?.token.fingerprint).toBe(TOKEN.fingerprint);

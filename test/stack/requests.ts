@@ -150,7 +150,7 @@ export function requestsTo({ account, region, urlTarget: live, resources, arnOf 
 /** What settings for it add: `tracing` and `vpc`. The network is for Lambda itself, not for the code that runs there. */
 export function furtherRequestsTo({ account, region, arnOf }: DeployedStack): readonly Row[] {
   const ec2 = (resource: string) => `arn:aws:ec2:${region}:${account}:${resource}`;
-  const withinCode = { 'lambda:SourceFunctionArn': arnOf('TokenEndpoint', 'AWS::Lambda::Function') };
+  const context = { 'lambda:SourceFunctionArn': arnOf('TokenEndpoint', 'AWS::Lambda::Function') };
   const rows = [
     ['xray:PutTraceSegments', '*', TOKEN, HEALTH, CHECK],
     ['xray:PutTelemetryRecords', '*', TOKEN, HEALTH, CHECK],
@@ -159,17 +159,14 @@ export function furtherRequestsTo({ account, region, arnOf }: DeployedStack): re
     ['ec2:CreateNetworkInterface', ec2('security-group/sg-0123456789abcdef0'), TOKEN],
     ['ec2:CreateNetworkInterface', ec2('subnet/subnet-0123456789abcdef1')],
     ['ec2:DeleteNetworkInterface', ec2('network-interface/eni-0123456789abcdef0'), TOKEN],
+    // How Lambda tries it before it makes a function: without the id of an interface.
+    ['ec2:DeleteNetworkInterface', ec2('*/*'), TOKEN],
     ['ec2:AssignPrivateIpAddresses', ec2('network-interface/eni-0123456789abcdef0'), TOKEN],
     ['ec2:UnassignPrivateIpAddresses', ec2('network-interface/eni-0123456789abcdef0'), TOKEN],
     ['ec2:DescribeNetworkInterfaces', '*', TOKEN],
     ['ec2:DescribeSubnets', '*', TOKEN],
   ].map(([action = '', resource = '', ...may]) => ({ what: `${action} ${resource}`, action, resource, may }));
   const ofNetwork = rows.filter(({ action }) => action.startsWith('ec2:'));
-  const fromCode = ofNetwork.map((row) => ({
-    ...row,
-    what: `${row.what} from the code`,
-    may: [],
-    context: withinCode,
-  }));
+  const fromCode = ofNetwork.map((row) => ({ ...row, what: `${row.what} from the code`, may: [], context }));
   return [...rows, ...fromCode];
 }

@@ -1,17 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { AwsError, type AwsServer, operation, type StandInOptions, serveAws } from './server.ts';
-
-export interface LogsStandIn extends AwsServer {
-  /** Keeps a line of the log, the last ten thousand of them. */
-  readonly add: (line: string) => void;
-}
+import { AwsError, operation, type StandInOptions, serveAws } from './server.ts';
 
 /** Stands in for CloudWatch Logs on 127.0.0.1: one log, found by the pattern `{ $.<member> = "<beginning>*" }`. */
-export async function startLogs({
-  logGroup,
-  ...signatures
-}: StandInOptions & { readonly logGroup: string }): Promise<LogsStandIn> {
+export async function startLogs({ logGroup, ...signatures }: StandInOptions & { readonly logGroup: string }) {
   const events: { readonly eventId: string; readonly timestamp: number; readonly message: string }[] = [];
   const FilterLogEvents = operation(FILTER, ({ logGroupName, startTime, filterPattern, nextToken }) => {
     if (logGroupName !== logGroup) {
@@ -28,7 +20,8 @@ export async function startLogs({
   const server = await serveAws({ service: 'logs', protocol: 'json', operations: { FilterLogEvents }, ...signatures });
   return {
     ...server,
-    add(line) {
+    /** Keeps a line of the log, the last ten thousand of them. */
+    add(line: string): void {
       events.push({ eventId: randomUUID(), timestamp: Date.now(), message: line.trimEnd() });
       if (events.length > KEPT) events.shift();
     },

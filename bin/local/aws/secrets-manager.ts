@@ -1,11 +1,7 @@
 import { z } from 'zod';
 import { isRecord, parseJson } from '../../../functions/broker/json.ts';
 import { type LabelUpdate, SecretStore, type StoredSecret, type StoredVersion } from './secret-store.ts';
-import { AwsError, type AwsKey, type AwsServer, operation, type StandInOptions, serveAws } from './server.ts';
-
-export interface SecretsManagerStandIn extends AwsServer {
-  readonly store: SecretStore;
-}
+import { AwsError, type AwsKey, operation, type StandInOptions, serveAws } from './server.ts';
 
 interface Options extends StandInOptions {
   /** Epoch milliseconds. */
@@ -18,7 +14,7 @@ interface Options extends StandInOptions {
  * Stands in for AWS Secrets Manager on 127.0.0.1, with the operations that the broker, its commands and the docs use:
  * account 111111111111, region us-east-1, everything in memory.
  */
-export async function startSecretsManager(options: Options): Promise<SecretsManagerStandIn> {
+export async function startSecretsManager(options: Options) {
   const { now = Date.now, onLabelUpdated = () => undefined, ...signatures } = options;
   const store = new SecretStore(now, onLabelUpdated);
   const operations = { ...valueOperations(store), ...inventoryOperations(store, now), ...policyOperations(store) };

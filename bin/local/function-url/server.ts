@@ -3,12 +3,12 @@ import type { ServerResponse } from 'node:http';
 import type { LambdaFunctionURLEventWithIAMAuthorizer } from 'aws-lambda';
 import { z } from 'zod';
 import { isRecord } from '../../../functions/broker/json.ts';
-import { type HttpAnswer, headerValue, json, type LoopbackServer, type ReceivedRequest, serve } from '../loopback.ts';
+import { type HttpAnswer, headerValue, json, type ReceivedRequest, serve } from '../loopback.ts';
 import { assumedRoleIdentity, functionUrlEvent } from './event.ts';
 import { type SigningKey, SigV4Refusal, verifySigV4 } from './sigv4.ts';
 
 /** A Lambda Function URL with `AWS_IAM` on 127.0.0.1, in us-east-1: what it lets through, and what the handler gets, is as on AWS. */
-export async function startFunctionUrl(settings: FunctionUrlSettings): Promise<FunctionUrl> {
+export async function startFunctionUrl(settings: FunctionUrlSettings) {
   const { handler, port, now = Date.now, timeoutMs = 15_000, onAnswer } = settings;
   const keys = settings.callers.map((caller) => ({
     ...caller,
@@ -46,7 +46,8 @@ export async function startFunctionUrl(settings: FunctionUrlSettings): Promise<F
   const server = await serve(respond, { port, mayMove: false, maxBodyBytes: MAX_BODY_BYTES });
   return {
     ...server,
-    throttle: (requests) => {
+    /** So many of the next signed requests are throttled. */
+    throttle: (requests: number) => {
       toThrottle = requests;
     },
   };
@@ -86,10 +87,7 @@ export interface AnsweredRequest {
   readonly failure: unknown;
 }
 
-export interface FunctionUrl extends LoopbackServer {
-  /** So many of the next signed requests are throttled. */
-  readonly throttle: (requests: number) => void;
-}
+export type FunctionUrl = Awaited<ReturnType<typeof startFunctionUrl>>;
 
 /** Runs the handler once, as Lambda does: an event made of JSON, a deadline; throws when the function fails. */
 async function invoke(handler: FunctionUrlHandler, payload: string, timeoutMs: number): Promise<HttpAnswer> {

@@ -8,19 +8,6 @@ export interface AcceptedCredential {
   readonly secret: string;
 }
 
-export interface TokenIssuer {
-  /** Who asks, and whether the service accepts the credential; the client is told as soon as its id is known. */
-  readonly authenticate: (
-    service: ServiceName,
-    authorization: string | undefined,
-  ) => { readonly client: ClientName | undefined; readonly ok: boolean };
-  /** Gives a token that was never given before. */
-  readonly issue: (pair: Pair) => string;
-  /** Whose a living token of the service is. */
-  readonly ownerOf: (service: ServiceName, authorization: string | undefined) => ClientName | undefined;
-  readonly issued: (token: string) => boolean;
-}
-
 interface Options {
   readonly credentials: Readonly<Record<ServiceName, readonly AcceptedCredential[]>>;
   readonly acceptedSecret: RegExp | undefined;
@@ -30,28 +17,31 @@ interface Options {
 }
 
 /** Checks credentials and keeps the tokens that were given for them, in memory. */
-export function createTokenIssuer({ credentials, acceptedSecret, lifetimeSeconds, now }: Options): TokenIssuer {
+export function createTokenIssuer({ credentials, acceptedSecret, lifetimeSeconds, now }: Options) {
   const tokens = new Map<string, Pair & { readonly expiresAt: number }>();
   const everyCredential = Object.values(credentials).flat();
 
   return {
-    authenticate(service, authorization) {
+    /** Who asks, and whether the service accepts the credential; the client is told as soon as its id is known. */
+    authenticate(service: ServiceName, authorization: string | undefined) {
       const [clientId, secret = ''] = parseBasic(authorization);
       const accepted = credentials[service]?.find((each) => each.client_id === clientId && each.secret === secret);
       const client = everyCredential.find(({ client_id }) => client_id === clientId)?.client;
       const isAccepted = acceptedSecret?.test(secret) ?? false;
       return { client: client ?? (isAccepted ? clientId : undefined), ok: isAccepted || accepted !== undefined };
     },
-    issue({ service, client }) {
+    /** Gives a token that was never given before. */
+    issue({ service, client }: Pair): string {
       const token = randomBytes(32).toString('base64url');
       tokens.set(token, { service, client, expiresAt: now() + lifetimeSeconds * 1_000 });
       return token;
     },
-    ownerOf(service, authorization = '') {
+    /** Whose a living token of the service is. */
+    ownerOf(service: ServiceName, authorization = ''): ClientName | undefined {
       const token = tokens.get(authorization.replace(/^Bearer /, ''));
       return token?.service === service && now() < token.expiresAt ? token.client : undefined;
     },
-    issued: (token) => tokens.has(token),
+    issued: (token: string): boolean => tokens.has(token),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import { type ClientName, type Pair, pairKey, type ServiceName } from '../../../functions/broker/pair/pair.ts';
-import { type HttpAnswer, headerValue, json, type LoopbackServer, type ReceivedRequest, serve } from '../loopback.ts';
+import { type HttpAnswer, headerValue, json, type ReceivedRequest, serve } from '../loopback.ts';
 import { INCIDENT_PATH, INCIDENTS, type Incident, type TokenServiceFault } from './incidents.ts';
 import { type AcceptedCredential, createTokenIssuer } from './issuer.ts';
 
@@ -10,7 +10,7 @@ import { type AcceptedCredential, createTokenIssuer } from './issuer.ts';
  * `POST /<service>/auth/v1/token` checks the Basic credential and issues a token, which `GET /<service>/v1/whoami`
  * accepts. `POST /<service>/incident/<name>` plays an incident.
  */
-export async function startTokenService(options: TokenServiceOptions): Promise<TokenService> {
+export async function startTokenService(options: TokenServiceOptions) {
   const { credentials, acceptedSecret, port, now = Date.now, lifetimeSeconds = 3_600 } = options;
   const issuer = createTokenIssuer({ credentials, acceptedSecret, lifetimeSeconds, now });
   const requests: TokenRequestRecord[] = [];
@@ -60,14 +60,19 @@ export async function startTokenService(options: TokenServiceOptions): Promise<T
   const server = await serve(respond, { port, refusesForeign: true });
   return {
     ...server,
-    authUrl: (service) => `${server.url}/${service}`,
-    requests,
+    authUrl: (service: ServiceName) => `${server.url}/${service}`,
+    /** All token requests that arrived, failed ones too. */
+    requests: requests as readonly TokenRequestRecord[],
+    /** Whether the token was issued here. */
     issued: issuer.issued,
-    respondWith: (target, answer) => answers.set(target, answer),
-    fault: (fault, target) => faults.set(target, fault),
-    latency: (ms, target) => latencies.set(target, ms),
+    /** Gives this answer to every token request, with any credential; `undefined` ends it, as below. */
+    respondWith: (target: Target, answer: HttpAnswer | undefined) => answers.set(target, answer),
+    fault: (fault: TokenServiceFault | undefined, target?: Target) => faults.set(target, fault),
+    latency: (ms: number | undefined, target?: Target) => latencies.set(target, ms),
   };
 }
+
+export type TokenService = Awaited<ReturnType<typeof startTokenService>>;
 
 export interface TokenServiceOptions {
   /** For each service the credentials that it accepts, perhaps none. */
@@ -79,18 +84,6 @@ export interface TokenServiceOptions {
   readonly port?: number;
   /** Epoch milliseconds. */
   readonly now?: () => number;
-}
-
-export interface TokenService extends LoopbackServer {
-  readonly authUrl: (service: ServiceName) => string;
-  /** All token requests that arrived, failed ones too. */
-  readonly requests: readonly TokenRequestRecord[];
-  /** Whether the token was issued here. */
-  readonly issued: (token: string) => boolean;
-  /** Gives this answer to every token request, with any credential; `undefined` ends it, as below. */
-  readonly respondWith: (target: Target, answer: HttpAnswer | undefined) => void;
-  readonly fault: (fault: TokenServiceFault | undefined, target?: Target) => void;
-  readonly latency: (ms: number | undefined, target?: Target) => void;
 }
 
 interface TokenRequestRecord {

@@ -117,7 +117,7 @@ export function text(attribute: AttributeValue | undefined): string | undefined 
 
 /** The number of an attribute; `undefined` when it is missing or of another type. */
 export function number(attribute: AttributeValue | undefined): number | undefined {
-  const value = typeof attribute?.N === 'string' && attribute.N.trim() !== '' ? Number(attribute.N) : Number.NaN;
+  const value = typeof attribute?.N === 'string' ? Number(attribute.N) : Number.NaN;
   return Number.isFinite(value) ? value : undefined;
 }
 

@@ -2,6 +2,7 @@ import { GetResourcePolicyCommand, PutResourcePolicyCommand } from '@aws-sdk/cli
 import { describe, expect } from 'vitest';
 import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
 import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
+import { answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
 import { ended } from './command-line.ts';
 import { it, type OperatorWorld, SERVICES } from './operator-world.ts';
 
@@ -125,6 +126,16 @@ describe('client disable, refused or failed', () => {
     ]);
     const halfway = /\nThe broker may read the secret again, but where .* acme is still disabled\.\nerror: /;
     expect(await world.run(ENABLE, NO_TABLE)).toEqual(ended(1, '', halfway));
+  });
+
+  it('sets the other flags when one cannot be set, and says which one it is', async ({ world }) => {
+    const { url, close } = await startLoopbackServer((response, request) => {
+      const isDenied = request.body.includes(`/${INSIGHTS}`);
+      answerWith(isDenied ? 400 : 200, isDenied ? { __type: 'AccessDeniedException' } : {})(response, request);
+    });
+    const told = /\nacme on customer-insights: .*dynamodb:UpdateItem .*\nDone for 1 of 2, not for those that are named/;
+    expect(await world.run(DISABLE, { env: { AWS_ENDPOINT_URL_DYNAMODB: url } })).toEqual(ended(1, '', told));
+    await close();
   });
 
   it('says that the flags hold when the secret cannot be denied, and takes no flag away when it cannot be allowed', async ({

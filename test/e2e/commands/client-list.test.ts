@@ -97,7 +97,7 @@ describe('client list', () => {
 });
 
 describe('client list with the table', () => {
-  it('shows the state of each pair at once: proven, rejected, paused, disabled, enabled', async ({ world }) => {
+  it('shows the state of each pair at once: proven, rejected, paused, held, disabled, enabled', async ({ world }) => {
     const list = async (options = '') => (await world.run(`client list${options}`)).stdout;
     expect(await list()).toMatch(/^acme +customer-insights +unproven +- +- +[0-9a-f]{8} +- +\d+ s$/m);
 
@@ -107,6 +107,11 @@ describe('client list with the table', () => {
     const failed = await list();
     expect(failed).toMatch(/^acme +customer-insights +rejected since \S+Z +- +- /m);
     expect(failed).toMatch(/^acme +merchant-payment-cleansing +paused until \S+Z +- +- /m);
+
+    world.tokenService.respondWith(CLEANSING, { status: 404 });
+    await world.run('client retry acme --yes');
+    await world.run('client check acme');
+    expect(await list()).toMatch(/^acme +merchant-payment-cleansing +held until \S+Z +- +- /m);
 
     for (const service of SERVICES) world.tokenService.respondWith(service, undefined);
     await world.run('client retry acme --yes');

@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, vi } from 'vitest';
 import { listen } from '../../../bin/local/loopback.ts';
 import type { Cause } from '../../../client/commands/step.ts';
 import { createCertificateAuthority } from '../../support/certificates.ts';
-import { AWS_ANSWERS, problem } from '../../unit/client/broker-answers.ts';
+import { problem } from '../../unit/client/broker-answers.ts';
 import { type Answer, answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
 import { ended, runCommandLine } from './command-line.ts';
 import { it, type OperatorWorld, SERVICES, startOperatorWorld } from './operator-world.ts';
@@ -43,11 +43,11 @@ const FOUND: Readonly<Record<Cause, () => Promise<Situation>>> = {
   'clock-behind': () => front({ clockMs: 600_000 }),
   'clock-ahead': () => front({ clockMs: -600_000 }),
 
-  'permission-account': () => front({ call: 'aws-forbidden', policy: [] }),
-  'permission-invoke-function-url': () => front({ call: 'aws-forbidden', policy: ['lambda:InvokeFunction'] }),
-  'permission-invoke-function': () => front({ call: 'aws-forbidden', policy: ['lambda:InvokeFunctionUrl'] }),
+  'permission-account': () => front({ call: FORBIDDEN, policy: [] }),
+  'permission-invoke-function-url': () => front({ call: FORBIDDEN, policy: ['lambda:InvokeFunction'] }),
+  'permission-invoke-function': () => front({ call: FORBIDDEN, policy: ['lambda:InvokeFunctionUrl'] }),
   'permission-identity': () =>
-    front({ call: 'aws-forbidden', policy: ['lambda:InvokeFunctionUrl', 'lambda:InvokeFunction'] }),
+    front({ call: FORBIDDEN, policy: ['lambda:InvokeFunctionUrl', 'lambda:InvokeFunction'] }),
 
   'services-not-repeated': async () => {
     const { shell, secretsManager } = await startOperatorWorld();
@@ -60,14 +60,15 @@ const FOUND: Readonly<Record<Cause, () => Promise<Situation>>> = {
     return { env: { ...shell, ...OF_AWS(url) }, args: ['--operator', '--environment', 'dev'] };
   },
   'secret-deleted': () => withWorld((world) => world.secretsManager.send(new DeleteSecretCommand(SECRET))),
-  'secret-denied': () => front({ call: 'secrets-unavailable' }),
+  'secret-denied': () => front({ call: problem('secrets-unavailable') }),
   'token-path-wrong': () => withWorld(answering(404, '{"error":"not_found"}')),
 };
 
 /** Situations in which the failure of the call itself is the cause: `token` explains each of them alike. */
 const FAILED = {
   'aws-wrong-scope': async () => ({ env: (await startOperatorWorld()).shell, args: ['--region', 'eu-west-1'] }),
-  'aws-forbidden': () => front({ call: 'aws-forbidden', policy: 'denied' }),
+  'aws-forbidden': () => front({ call: FORBIDDEN, policy: 'denied' }),
+  'secrets-unavailable': () => front({ call: problem('secrets-unavailable', { 'retry-after': '5' }) }),
   'client-disabled': () => withWorld(({ run }) => run('client disable acme --yes')),
   'credential-missing': async () => ({ env: (await startOperatorWorld()).shell, args: ['--client', 'globex'] }),
   'token-response-unusable': () => withWorld(answering(200, '{"a":"marked-value"}')),
@@ -97,6 +98,9 @@ describe('doctor', () => {
     expect(await run('doctor')).toEqual(ended(0, /ok +call +The broker takes your signature: you are \S+\n$/, /./));
     const unnamed = /\n\? +call +The broker .*role\/stranger, which no access rule names\n$/;
     expect(await run('doctor', { env: stranger })).toEqual(ended(0, unnamed, /./));
+    const older = await front({ call: problem('not-found'), clockMs: 200_000 });
+    const answers = /clock +This clock is 200 s behind AWS; 5 .*\n.*\nok +call +The broker .* and answers\n$/;
+    expect(await run('doctor', older)).toEqual(ended(0, answers, /./));
     expect(tokenService.requests).toEqual([]);
   });
 
@@ -138,7 +142,7 @@ describe('doctor', () => {
   });
 
   it('looks at the function that it is told, and says what it may not look at', async ({ world }) => {
-    const { env } = await front({ call: 'aws-forbidden', policy: [] });
+    const { env } = await front({ call: FORBIDDEN, policy: [] });
     const arn = 'arn:aws:lambda:us-east-1:111111111111:function:token-broker-other:live';
     // The stand-in knows the policy of another function only.
     const steps = expect.arrayContaining([expect.objectContaining({ step: 'permissions', outcome: 'unknown' })]);
@@ -224,8 +228,8 @@ interface Front {
   readonly unsigned?: 'forbidden' | 'unknown-url' | 'page' | 'hang';
   /** How far the clock of AWS is from this machine's. */
   readonly clockMs?: number;
-  /** The problem, or the failure of AWS, that every signed call gets. */
-  readonly call?: string;
+  /** What a signed call gets that nothing else answers. */
+  readonly call?: Answer;
   /** An ARN, or the code of an error. */
   readonly identity?: string;
   /** What the function's policy allows the account. */
@@ -249,7 +253,7 @@ async function startFront(front: Front) {
       answerPolicy(policy)(response, request);
     else if (url.includes('/functions/')) answerWith(404, { Message: 'Function not found: …' })(response, request);
     else if (url === '/base/oauth/token') answerWith(401, '')(response, request);
-    else if (headers.authorization !== undefined) answerCall(front)(response, request);
+    else if (headers.authorization !== undefined) (front.call ?? FORBIDDEN)(response, request);
     else if (method === 'POST') answerWith(404, '')(response, request);
     else UNSIGNED[front.unsigned ?? 'forbidden'](response, request);
   });
@@ -258,30 +262,29 @@ async function startFront(front: Front) {
 }
 
 const DENIED = { 'x-amzn-errortype': 'AccessDeniedException' };
+const FORBIDDEN = answerWith(403, { Message: 'Forbidden. For troubleshooting, see …' }, DENIED);
 
 const UNSIGNED: Readonly<Record<NonNullable<Front['unsigned']>, Answer>> = {
-  forbidden: answerWith(403, { Message: 'Forbidden. For troubleshooting, see …' }, DENIED),
+  forbidden: FORBIDDEN,
   'unknown-url': answerWith(403, { Message: null }, DENIED),
-  // It need not end: what answers is told by the beginning.
-  page: (response) => void response.writeHead(404, { 'content-type': 'text/html' }).write('<html>'),
+  // It need not end, and may lead elsewhere: what answers is told by the beginning.
+  page: (response) => void response.writeHead(302, { location: '/', 'content-type': 'text/html' }).write('<html>'),
   hang: () => undefined,
 };
-
-function answerCall({ call }: Front): Answer {
-  return AWS_ANSWERS.find(({ type }) => type === call)?.answer ?? problem('secrets-unavailable');
-}
 
 function answerPolicy(policy: NonNullable<Front['policy']>): Answer {
   if (policy === 'denied') return answerWith(403, { Message: 'not authorized to perform lambda:GetPolicy' }, DENIED);
   if (policy.length === 0) return answerWith(404, { Message: 'The resource you requested does not exist.' });
-  const mine = policy.map((Action) => statement(Action, 'arn:aws:iam::111111111111:root'));
-  // What another account may do is of no use to this one.
-  const Statement = [...mine, statement('lambda:InvokeFunctionUrl', 'arn:aws:iam::333333333333:root')];
+  const forms = [{ AWS: 'arn:aws:iam::111111111111:root' }, { AWS: '111111111111' }, '*'];
+  const mine = policy.map((Action, n) => statement(Action, forms[n + policy.length - 1]));
+  // What another account may do is of no use to this one, nor what is denied.
+  const others = statement('lambda:InvokeFunctionUrl', { AWS: 'arn:aws:iam::333333333333:root' });
+  const Statement = [...mine, others, { ...statement('lambda:InvokeFunctionUrl', '*'), Effect: 'Deny' }];
   return answerWith(200, { Policy: JSON.stringify({ Version: '2012-10-17', Statement }) });
 }
 
-function statement(Action: string, account: string) {
-  return { Effect: 'Allow', Principal: { AWS: account }, Action, Resource: '*' };
+function statement(Action: string, Principal: unknown) {
+  return { Effect: 'Allow', Principal, Action, Resource: '*' };
 }
 
 function answerIdentity(response: ServerResponse, identity: string): void {

@@ -1,6 +1,8 @@
 import { PassThrough } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { awsFailure } from '../../../bin/commands/shared/ask-aws.ts';
+import { mapConcurrently } from '../../../bin/commands/shared/checks.ts';
 import { adviceFor } from '../../../client/commands/failure.ts';
 import { tableText, talkOfProgress } from '../../../client/commands/output.ts';
 import { FINDING_ADVICE, PROBLEM_ADVICE } from '../../../functions/contract.ts';
@@ -65,6 +67,16 @@ it('the command line offers every command and option that an advice names', asyn
     expect(stdout).toMatch(new RegExp(`^Usage: token-broker ${verbs.join(' ')} `));
     for (const word of words.filter((arg) => arg.startsWith('--'))) expect(stdout).toContain(`  ${word} `);
   }
+});
+
+it('begins no more of a long work after a failure', async () => {
+  const begun: number[] = [];
+  const work = async (item: number) => {
+    if (begun.push(item) === 3) throw new Error('the third');
+  };
+  await expect(mapConcurrently([...Array(1_000).keys()], work)).rejects.toThrow('the third');
+  await setImmediate();
+  expect(begun.length).toBeLessThan(50);
 });
 
 it('tells how far a long work is every three seconds, and of a short one nothing', () => {

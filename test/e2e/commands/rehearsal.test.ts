@@ -1,7 +1,9 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
+import { rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { shellFile } from '../../../bin/local/shell.ts';
 import { type LocalBrokerProcess, printedVariables, startLocalBroker } from '../../support/local-broker.ts';
 import { ended, runCommandLine } from './command-line.ts';
 
@@ -54,6 +56,14 @@ describe('env', () => {
   ])('prints nothing to evaluate when %s', async (_, args, wrong, exitCode, stderr) => {
     const result = await runCommandLine(['env', ...args], { PORT: wrong ?? port() });
     expect(result).toEqual(ended(exitCode, '', stderr));
+  });
+
+  it('takes what a broker has left that was ended too hard for none', async () => {
+    const left = { pid: spawnSync('true').pid, callers: { operator } };
+    writeFileSync(shellFile(19_998), JSON.stringify(left));
+    onTestFinished(() => rmSync(shellFile(19_998)));
+    const result = await runCommandLine(['env'], { PORT: '19998' });
+    expect(result).toEqual(ended(1, '', /^error: broker-not-running: /));
   });
 });
 

@@ -56,10 +56,8 @@ plain.each([
 ])('token answers %s with one JSON document, with the end as the broker tells it', async (options, more) => {
   // The clock of this machine may be wrong.
   const expires_at = '2001-01-01T00:00:00.000Z';
-  const { result } = await run(
-    goodAnswer({ refresh_token: 'marked-refresh', instance: 7, expires_at }),
-    `${PAIR} ${options}`,
-  );
+  const answer = goodAnswer({ refresh_token: 'marked-refresh', instance: 7, expires_at });
+  const { result } = await run(answer, `${PAIR} ${options}`);
   const { expires_in, ...told } = JSON.parse(result.stdout);
   expect(expires_in).toBeGreaterThan(3_000);
   const shown = { token_type: 'Bearer', expires_at, expiry_source: 'response', fingerprint: '0123456789abcdef' };

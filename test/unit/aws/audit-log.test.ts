@@ -128,7 +128,7 @@ describe('the word for the cause of a failure', () => {
     ['no error', 'marked'],
     ['an error whose name is a text', Object.assign(new Error('x'), { name: 'marked: text' })],
     // The SDK takes the name of an error from the answer.
-    ['a name like a secret', Object.assign(new Error('x'), { name: 'wJalrXUtnFEMIK7MDENGbPxRfiCY' })],
+    ['a name like a secret', Object.assign(new Error('x'), { name: 'WJalrXUtnFEMIK7MDENGbPxRfiCY' })],
     ['a name that is a passphrase', Object.assign(new Error('x'), { name: 'correct-horse-battery' })],
     ['a code that is a client id', Object.assign(new Error('x'), { code: 'acme' })],
   ])('there is no word for %s', (_, thrown) => {

@@ -110,6 +110,7 @@ it('makes a write that ends a lease all the same when the circuit is open, and s
   endpoint.failWith('access-denied');
   for (let times = 0; times < 3; times += 1) await expect(store.read(pair, IN_TIME)).rejects.toThrow(StoreUnavailable);
   await expect(store.read(pair, IN_TIME)).rejects.toMatchObject({ cause: 'circuit-open' });
+  await expect(reject(store, pair, leaseOf(1))).rejects.toMatchObject({ cause: 'AccessDeniedException' });
   endpoint.failWith('lost-answer', 1);
   const ending = store.end(pair, leaseOf(1), { kind: 'release' }, IN_TIME);
   await expect(ending).rejects.toMatchObject({ name: 'StoreUnavailable', cause: 'answer-lost' });
@@ -285,8 +286,7 @@ async function connect(options: Parameters<typeof connectPairTable>[1] = {}) {
   repeatAtOnce();
   const table = await connectPairTable(dynamodb.url, options);
   onTestFinished(table.close);
-  pairs += 1;
-  const pair: Pair = { client: `client-${pairs}`, service: 'customer-insights' };
+  const pair: Pair = { client: `client-${++pairs}`, service: 'customer-insights' };
   const keyOf = ({ client, service }: Pair) => ({ pair: { S: `${client}/${service}` } });
   return {
     ...table,

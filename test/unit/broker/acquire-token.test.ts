@@ -202,6 +202,7 @@ describe('latches are forgotten', () => {
   const told = (stage: SecretStage) => found(IDS[stage], undefined, stage);
   const unlessPending = (reading: SecretReading) => (stage: SecretStage) =>
     stage === 'AWSPENDING' ? reading : told(stage);
+  const stale = { ...told('AWSPENDING'), isStale: true } as const;
   const onlyCurrent = (stage: SecretStage): SecretReading =>
     stage === 'AWSCURRENT' ? found('v1') : { outcome: 'missing' };
 
@@ -211,14 +212,12 @@ describe('latches are forgotten', () => {
     ['not in their first hour', { ...many, gone: OLD + 1 }, told, ['v4', 'v5', 'gone', 'v1']],
     ['not as long as there are three', { v3: OLD, v4: OLD, gone: OLD }, told, ['v3', 'v4', 'gone', 'v1']],
     ['not while Secrets Manager is down', many, unlessPending(SECRETS_DOWN), [...Object.keys(many), 'v1']],
+    ['not when one stage is stale', many, unlessPending(stale), [...Object.keys(many), 'v1']],
     ['not when one stage is binary', many, unlessPending({ outcome: 'binary' }), [...Object.keys(many), 'v1']],
   ])('%s', async (_, rejected, secret, kept) => {
     const latches = Object.entries(rejected).map(([version, at]) => [version, { count: 1, at, fence: 1 }] as const);
-    const { acquire, recordNow } = createPairWorld({
-      record: { rejected: new Map(latches) },
-      renewals: [REJECTED],
-      secret,
-    });
+    const record = { rejected: new Map(latches) };
+    const { acquire, recordNow } = createPairWorld({ record, renewals: [REJECTED], secret });
     await acquire([REQUEST, REQUEST, answer('enough')]);
 
     expect([...recordNow().rejected.keys()]).toEqual(kept);

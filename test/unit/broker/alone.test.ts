@@ -166,17 +166,12 @@ describe('an environment that is alone', () => {
   });
 
   it.each([0, 0.5, 1 - 2 ** -50])('tells the others of a rejection under no lease of theirs (%d)', async (random) => {
-    const mine = { fence: 1, leaseOwner: 'me', leaseUntil: START + LEASE_MS };
-    const { acquire, recordNow, memory } = createPairWorld({
-      reads: [DOWN],
-      renewals: [REJECTED],
-      record: mine,
-      random,
-    });
+    const record = { fence: 1, leaseOwner: 'me', leaseUntil: START + LEASE_MS };
+    const { acquire, recordNow, memory } = createPairWorld({ reads: [DOWN], renewals: [REJECTED], record, random });
     await acquire([REQUEST, answer('enough')]);
 
     const rejected = new Map([['v1', { count: 1, at: START, fence: -1 - Math.floor(random * 2 ** 40) }]]);
-    expect(recordNow()).toMatchObject({ ...mine, rejected });
+    expect(recordNow()).toMatchObject({ ...record, rejected });
     expect(memory.last(PAIR).rejected).toEqual(rejected);
   });
 });

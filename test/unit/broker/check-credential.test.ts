@@ -104,11 +104,8 @@ describe('a check, to the millisecond:', () => {
   });
   /** What a check says, in words: the times as far as they are not now. */
   const checkOf = async (record: Partial<PairRecord>, stage?: SecretStage, service = {}) => {
-    const { shared, check, requests } = setUp({
-      ...AT_ONCE,
-      stages: STAGES,
-      services: { 'customer-insights': service },
-    });
+    const services = { 'customer-insights': service };
+    const { shared, check, requests } = setUp({ ...AT_ONCE, stages: STAGES, services });
     shared.change(pair, (empty) => ({ ...empty, ...record }));
     const { finding, version, provenBy, checkedAt, retryAfterSeconds, expiresAt } = await check(stage);
     expect(requests).toHaveLength(provenBy === 'request' && checkedAt === NOW ? 1 : 0);
@@ -186,16 +183,17 @@ describe('a check that finds the secret gone', () => {
     return { ...world, tokenNow: () => world.shared.peek(pair).token };
   };
 
-  it.each<[string, SecretReading]>([
-    ['missing', { outcome: 'missing' }],
-    ['deleted', { outcome: 'deleted' }],
-    ['not naming the service', unnamed('AWSCURRENT')],
-  ])('withdraws the living token, and reads the secret once more before: %s', async (_, fault) => {
-    const { check, counts, requests, tokenNow, shared } = gone(fault);
+  it.each<[string, SecretReading, Partial<PairRecord>]>([
+    ['missing', { outcome: 'missing' }, {}],
+    ['deleted', { outcome: 'deleted' }, {}],
+    ['not naming the service', unnamed('AWSCURRENT'), {}],
+    ['missing, and the token cannot be opened here', { outcome: 'missing' }, { token: undefined, closedUntil: START }],
+  ])('withdraws the living token, and reads the secret once more before: %s', async (_, fault, record) => {
+    const { check, counts, requests, tokenNow, shared } = gone(fault, record);
 
     expect(await check()).toEqual({ ...missing, checkedAt: START + 2 });
     expect(tokenNow()).toBeUndefined();
-    expect(shared.peek(pair)).toMatchObject({ fence: 2, leaseUntil: 0, attemptedAt: 0 });
+    expect(shared.peek(pair)).toMatchObject({ fence: 2, leaseUntil: 0, attemptedAt: 0, closedUntil: 0 });
     expect([counts.secretReads, requests.length]).toEqual([2, 0]);
   });
 

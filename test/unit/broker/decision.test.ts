@@ -62,11 +62,7 @@ it.each<[string, string, Changes]>([
   ['the hard margin', 'request', { now: HARD }],
   ['the hard margin, under another’s lease', 'wait', { now: HARD, leaseIsOver: false }],
   ['a pause', 'token-endpoint-unavailable 7', { now: HARD, ...paused(HARD + 6_001) }],
-  [
-    'a pause under another’s lease',
-    'token-endpoint-unavailable 1',
-    { now: HARD, leaseIsOver: false, ...paused(HARD + 1) },
-  ],
+  ['a pause under any lease', 'token-endpoint-unavailable 1', { now: HARD, leaseIsOver: false, ...paused(HARD + 1) }],
   ['the end of a pause', 'request', { now: HARD, ...paused(HARD) }],
 ])('decides on %s: %s', (_, step, changes) => {
   expect(told(changes)).toBe(step);
@@ -150,11 +146,7 @@ describe('a refused token', () => {
     ['is replaced once in 30 s', 'refused-again 1', { record: { forcedAt: now - 29_999 } }],
     ['is replaced once in 30 s, and the caller is told when', 'refused-again 30', { record: { forcedAt: now } }],
     ['is replaced again after 30 s', 'force', { record: { forcedAt: now - 30_000 } }],
-    [
-      'brings the problem of a pause',
-      'token-endpoint-unavailable 1',
-      { record: { pause: pause(now + 1), forcedAt: now } },
-    ],
+    ['is answered with a pause', 'token-endpoint-unavailable 1', { record: { pause: pause(now + 1), forcedAt: now } }],
     ['waits for another’s lease', 'wait', { leaseIsOver: false, record: { forcedAt: now } }],
     ['that has lapsed is nothing special', 'request', { now: HARD, record: { forcedAt: HARD } }],
   ])('%s: %s', (_, step, changes) => {

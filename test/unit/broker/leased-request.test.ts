@@ -255,10 +255,11 @@ it.each<[string, Renewal | undefined]>([
   async (finding, renewal) => {
     const record = { token: TOKEN, held: new Map([[KEY, exampleWait(0)]]) };
     for (const stage of ['AWSPENDING', 'AWSPREVIOUS'] as const) {
-      const { recordNow } = await run({ record, renewals: [renewal], call: { stage } });
+      const { recordNow, call } = await run({ record, renewals: [renewal], call: { stage } });
 
       expect(recordNow()).toMatchObject({ ...FREE, token: TOKEN, checked: { version: 'v1', at: START, finding } });
       if (finding === 'accepted') expect(recordNow().held.size).toBe(0);
+      expect(call.trace.warnings.size).toBe(0);
     }
   },
 );

@@ -30,11 +30,8 @@ describe('the record before a lease whose answer was lost', () => {
   });
 
   it('shows what others wrote in between', () => {
-    const others = {
-      disabled: true,
-      pause: exampleWait(START),
-      rejected: rejections({ v2: { count: 1, at: 3, fence: 3 } }),
-    };
+    const v2 = { count: 1, at: 3, fence: 3 };
+    const others = { disabled: true, pause: exampleWait(START), rejected: rejections({ v2 }) };
     const uncharged = { ...mine, chargedVersion: undefined };
     expect(beforeMine(acquired({ ...seen, ...others }, uncharged), seen, uncharged)).toEqual({ ...seen, ...others });
   });
