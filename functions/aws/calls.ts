@@ -84,8 +84,8 @@ const TRANSIENT = new RegExp(
 );
 
 /**
- * Of one answer. Callers end a call by its signal, long before. DynamoDB's items have at most 400 kB, and bytes take a third
- * more as text; a secret has 64 kB.
+ * What one answer of AWS may take; callers end a call by its signal, long before. DynamoDB's items have at most 400 kB, and
+ * bytes take a third more as text; a secret has 64 kB.
  */
 export const ANSWER_LIMITS = { timeoutMs: 15_000, maxBodyBytes: 1_000_000 } as const;
 

@@ -99,18 +99,18 @@ interface Sent {
   readonly port?: number;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: Uint8Array;
+  readonly body: Uint8Array | string;
 }
 
 interface Signal {
   readonly abortSignal?: AbortSignal;
 }
 
-/** Sends one request of the SDK, which has signed it. */
+/** Sends one request of the SDK: to Secrets Manager, or to STS for credentials, where the body is a text. */
 async function exchange(send: HttpsSender, sent: Sent, { abortSignal: signal }: Signal) {
   const { protocol, hostname, port, path, headers } = sent;
-  // Not a text method of these bytes: the SDK would write a warning.
-  const body = new TextDecoder().decode(sent.body);
+  // The bytes' own `toString` would write a warning.
+  const body = typeof sent.body === 'string' ? sent.body : new TextDecoder().decode(sent.body);
   const url = new URL(`${protocol}//${hostname}${port === undefined ? '' : `:${port}`}${path}`);
   const limits = { ...ANSWER_LIMITS, signal };
   const { status, ...answer } = await send({ method: 'POST', url, headers, body }, limits);

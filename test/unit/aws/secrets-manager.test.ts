@@ -1,11 +1,11 @@
-import { once } from 'node:events';
-import { createServer, type ServerResponse } from 'node:http';
 import { inspect } from 'node:util';
 import { GetSecretValueCommand, type SecretsManagerClientConfig } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { HttpsSender } from '../../../functions/aws/https/sender.ts';
 import { createSecretReader, createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
 import { alterAnswers } from '../../support/altered-answers.ts';
 import type { Fault } from '../../support/aws-faults.ts';
+import { ACCESS } from '../../support/example.ts';
 import { repeatAtOnce, startSecretsManager } from '../../support/stand-ins.ts';
 
 const V1 = '11111111-1111-4111-8111-111111111111';
@@ -98,7 +98,7 @@ describe('reading the secret of a client', () => {
     const standIn = await startSecretsManager();
     const acme = standIn.store.create('token-broker/dev/acme');
     acme.versions.add(V1, { SecretString: 'one' });
-    const secretsManager = connect(standIn.url, config);
+    const secretsManager = connect(standIn.url, { credentials: ACCESS.credentials, ...config });
     onTestFinished(standIn.close);
     const reader = createSecretReader({ environment: 'dev', secretsManager, now: Date.now, timeoutMs });
     const read = (client = 'acme', stage: Parameters<typeof reader>[1] = 'AWSCURRENT') => reader(client, stage);
@@ -106,64 +106,42 @@ describe('reading the secret of a client', () => {
   }
 });
 
-describe('a client for a first call', () => {
-  it('reads an answer that is too long to come in one part', async () => {
-    const SecretString = 'ö'.repeat(400_000);
-    const { read } = await start((response) => response.end(JSON.stringify({ SecretString })));
-    expect((await read()).SecretString === SecretString).toBe(true);
-  });
-
-  it('fails when an answer breaks off', async () => {
-    const { read } = await start((response) => {
-      response.writeHead(200, { 'content-length': 100 });
-      response.write('{"SecretString":"', () => response.destroy());
-    });
-    await expect(read()).rejects.toMatchObject({ code: 'ECONNRESET' });
-  });
-
-  it('does not log, and uses no connection that was idle for 30 s, as after a freeze', async () => {
+describe('a client', () => {
+  it('sends over the given sender, also for the credentials of a web identity, and writes no line of its own', async () => {
     vi.useFakeTimers({ toFake: ['Date'] });
     onTestFinished(() => void vi.useRealTimers());
     // The SDK says again after a minute what it warns of.
     vi.setSystemTime(Date.now() + 120_000);
     const warn = vi.spyOn(console, 'warn');
     onTestFinished(() => warn.mockRestore());
-    const { read, client, connections } = await start((response) => response.end('{}'));
+    for (const name of ['AWS_ACCESS_KEY_ID', 'AWS_PROFILE']) vi.stubEnv(name, undefined);
+    vi.stubEnv('AWS_WEB_IDENTITY_TOKEN_FILE', import.meta.filename);
+    vi.stubEnv('AWS_ROLE_ARN', 'arn:aws:iam::111111111111:role/billing');
+    const key = '<AccessKeyId>ASIAEXAMPLE</AccessKeyId><SecretAccessKey>example</SecretAccessKey>';
+    const sent: string[] = [];
+    const send: HttpsSender = async ({ url, headers, body }, { signal }) => {
+      sent.push(`${url} ${body.slice(0, 19)} ${/ASIAEXAMPLE/.exec(`${headers.authorization}`)} ${signal?.aborted}`);
+      const result =
+        url.port === '1'
+          ? '{}'
+          : `<R><AssumeRoleWithWebIdentityResult><Credentials>${key}</Credentials></AssumeRoleWithWebIdentityResult></R>`;
+      return { status: 200, headers: {}, body: new TextEncoder().encode(result) };
+    };
+    const client = connect('http://127.0.0.1:1/path', { send });
+    await client.send(new GetSecretValueCommand({ SecretId: 'acme' }), { abortSignal: new AbortController().signal });
+
+    expect(sent).toEqual([
+      'https://sts.us-east-1.amazonaws.com/ Action=AssumeRoleWi null undefined',
+      'http://127.0.0.1:1/path/ {"SecretId":"acme"} ASIAEXAMPLE false',
+    ]);
     expect(client.middlewareStack.identify().join()).not.toContain('loggerMiddleware');
-    for (const [idleMs, expected] of Object.entries({ 0: 1, 29999: 1, 30000: 2 })) {
-      vi.setSystemTime(Date.now() + Number(idleMs));
-      await read();
-      expect(connections()).toBe(expected);
-    }
     expect(warn).not.toHaveBeenCalled();
   });
-
-  async function start(answer: (response: ServerResponse) => unknown) {
-    let connections = 0;
-    const server = createServer((request, response) => request.resume().on('end', () => answer(response)));
-    server.on('connection', () => {
-      connections += 1;
-    });
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    onTestFinished(() => {
-      server.closeAllConnections();
-      server.close();
-    });
-    const address = server.address();
-    const client = connect(`http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`);
-    const read = () => client.send(new GetSecretValueCommand({ SecretId: 'acme' }));
-    return { client, read, connections: () => connections };
-  }
 });
 
-function connect(url: string, config: SecretsManagerClientConfig = {}) {
-  const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' };
+function connect(url: string, config: Parameters<typeof createSecretsManagerClient>[0]) {
   vi.stubEnv('AWS_ENDPOINT_URL_SECRETS_MANAGER', url);
   vi.stubEnv('AWS_REGION', 'us-east-1');
-  const client = createSecretsManagerClient({ credentials, ...config });
-  onTestFinished(() => {
-    client.destroy();
-    vi.unstubAllEnvs();
-  });
-  return client;
+  onTestFinished(() => void vi.unstubAllEnvs());
+  return createSecretsManagerClient(config);
 }
