@@ -7,7 +7,7 @@ import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
 import { createClientList } from '../../functions/aws/client-secrets.ts';
 import { createNotificationTable, createNotifier, hasSubscriber } from '../../functions/aws/notifications.ts';
 import { createProbeCredentials } from '../../functions/aws/probe-credentials.ts';
-import { START } from '../support/example.ts';
+import { ACCESS, START } from '../support/example.ts';
 import { motoIsInstalled, startMoto } from '../support/moto.ts';
 
 const noMoto = motoIsInstalled ? '' : ' (skipped: moto_server is not installed)';
@@ -16,8 +16,7 @@ describe.skipIf(!motoIsInstalled)(`the health function, with moto for AWS${noMot
   let access: object;
   beforeAll(async () => {
     const moto = await startMoto();
-    const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' };
-    access = { endpoint: moto.url, region: 'us-east-1', credentials };
+    access = { ...ACCESS, endpoint: moto.url };
     return moto.close;
   });
 

@@ -3,6 +3,7 @@ import { serveAws } from '../../../bin/local/aws/server.ts';
 import { createClientList, createSecretDescriber, parseSecretEvent } from '../../../functions/aws/client-secrets.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
 import type { Fault } from '../../support/aws-faults.ts';
+import { ACCESS } from '../../support/example.ts';
 import { EXAMPLE_KEY, repeatAtOnce, startSecretsManager } from '../../support/stand-ins.ts';
 import { eventOf } from '../functions/health-function-world.ts';
 
@@ -125,8 +126,7 @@ async function connectTo(nextPage: () => object | undefined, timeoutMs = 10_000)
 
 function connect(endpoint: string, timeoutMs: number) {
   repeatAtOnce();
-  const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' };
-  const secretsManager = createSecretsManagerClient({ endpoint, maxAttempts: 2, region: 'us-east-1', credentials });
+  const secretsManager = createSecretsManagerClient({ ...ACCESS, endpoint, maxAttempts: 2 });
   const asked = { environment: 'dev', secretsManager, timeoutMs };
   return { listClients: createClientList(asked), describeClient: createSecretDescriber(asked) };
 }

@@ -12,13 +12,10 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { causeWord, isDefinitive } from '../../../functions/aws/calls.ts';
 import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
 import type { HttpsSender } from '../../../functions/aws/https/sender.ts';
-import { START } from '../../support/example.ts';
+import { ACCESS as EXAMPLE, START } from '../../support/example.ts';
 
 const { signal } = new AbortController();
-const ACCESS = {
-  region: 'eu-west-1',
-  credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example', sessionToken: 'session' },
-};
+const ACCESS = { region: 'eu-west-1', credentials: { ...EXAMPLE.credentials, sessionToken: 'session' } };
 const UNSIGNED = ['host', 'content-type', 'x-amz-target'];
 const LOOK = { TableName: 'pairs', Key: { pair: { S: 'acme/customer-insights' } } };
 
@@ -123,15 +120,12 @@ describe('an answer', () => {
     [undefined, 'UnknownError', true],
     [{ marked: 1 }, 'UnknownError', true],
     ['#', 'UnknownError', true],
-  ])('that refuses is an error with its name and nothing else: %s', async (__type, name, definitive) => {
-    const failure = await answered(400, { __type, message: 'marked', Item: { marked: { S: 'marked' } } });
+    ['InternalServerError', 'InternalServerError', false, 500],
+  ])('that refuses is an error with its name and nothing else: %s', async (__type, name, definitive, status = 400) => {
+    const failure = await answered(status, { __type, message: 'marked', Item: { marked: { S: 'marked' } } });
     expect(causeWord(failure)).toMatch(name);
     expect(isDefinitive(failure)).toBe(definitive);
     expect(JSON.stringify([failure, `${failure}`, Object.values(failure ?? {})])).not.toContain('marked');
-  });
-
-  it('that fails is not definitive', async () => {
-    expect(isDefinitive(await answered(500, { __type: 'InternalServerError' }))).toBe(false);
   });
 
   it.each([

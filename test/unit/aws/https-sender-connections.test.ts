@@ -76,15 +76,11 @@ describe.each(['http', 'https'] as const)('a kept connection over %s', (scheme) 
     return { outcome, connections: server.connections() };
   }
 
-  it('is stale when it ends before any byte came back', async () => {
-    expect(await second('')).toEqual({
-      outcome: { kind: 'stale-socket', code: 'ECONNRESET', status: undefined },
-      connections: 1,
-    });
-  });
-
-  it('is broken when it ends after one byte', async () => {
-    expect(await second('H')).toMatchObject({ outcome: { kind: 'broken' }, connections: 1 });
+  it.each([
+    ['stale-socket', 'before any byte came back', ''],
+    ['broken', 'after one byte', 'H'],
+  ])('is "%s" when it ends %s', async (kind, _when, bytes) => {
+    expect(await second(bytes)).toEqual({ outcome: { kind, code: 'ECONNRESET', status: undefined }, connections: 1 });
   });
 });
 

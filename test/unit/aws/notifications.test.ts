@@ -10,13 +10,12 @@ import { createProbeCredentials } from '../../../functions/aws/probe-credentials
 import type { Entry } from '../../../functions/broker/health/evaluate.ts';
 import { NotificationFailure, type NotificationMemory } from '../../../functions/broker/health/notify.ts';
 import { type CallFault, startFaultyEndpoint } from '../../support/dynamodb.ts';
-import { START } from '../../support/example.ts';
+import { ACCESS, START } from '../../support/example.ts';
 import { repeatAtOnce, startDynamoDB, startSns, startSts } from '../../support/stand-ins.ts';
 
 const EMPTY: NotificationMemory = { entries: new Map(), revision: 0 };
 const REJECTED: Entry = { condition: 'rejected', since: START, at: START + 5, version: 'v1' };
 const FAULTS = ['access-denied', 'throttled', 'garbage', 'reset', 'hang', 'stall'] as const satisfies CallFault[];
-const ACCESS = { region: 'us-east-1', credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' } };
 
 describe('the memory of notifications', () => {
   let server: Awaited<ReturnType<typeof startDynamoDB>>;

@@ -5,7 +5,7 @@ import { createSecretsManagerClient } from '../../../functions/aws/secrets-manag
 import { sealingKeyName } from '../../../functions/contract.ts';
 import { alterAnswers } from '../../support/altered-answers.ts';
 import type { Fault } from '../../support/aws-faults.ts';
-import { START } from '../../support/example.ts';
+import { ACCESS, START } from '../../support/example.ts';
 import { startSecretsManager } from '../../support/stand-ins.ts';
 
 const V1 = '11111111-1111-4111-8111-111111111111';
@@ -139,21 +139,13 @@ function text(key: SealingKey | undefined): string | undefined {
 }
 
 /** The keys of an environment, in front of a stand-in that holds version `V1` of the key of `dev`. */
-async function start({ environment = 'dev', timeoutMs = 5_000 } = {}) {
+async function start({ timeoutMs = 5_000 } = {}) {
   const standIn = await startSecretsManager();
   const secret = standIn.store.create(sealingKeyName('dev'));
   secret.versions.add(V1, { SecretString: ONE });
-  const secretsManager = createSecretsManagerClient({
-    endpoint: standIn.url,
-    maxAttempts: 1,
-    region: 'us-east-1',
-    credentials: { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' },
-  });
-  onTestFinished(async () => {
-    secretsManager.destroy();
-    await standIn.close();
-  });
+  onTestFinished(standIn.close);
+  const secretsManager = createSecretsManagerClient({ ...ACCESS, endpoint: standIn.url });
   const clock = { now: START };
-  const keys = createSealingKeys({ secretsManager, environment, now: () => clock.now, timeoutMs });
+  const keys = createSealingKeys({ secretsManager, environment: 'dev', now: () => clock.now, timeoutMs });
   return { ...standIn, secret, secretsManager, keys, clock };
 }

@@ -123,11 +123,6 @@ describe('a renewal', () => {
 });
 
 describe('a token request', () => {
-  it('that gets no secret is told', async () => {
-    const told = await createPairWorld({ secret: () => SECRETS_DOWN }).acquire([REQUEST]);
-    expect(told).toMatchObject({ type: 'secrets-unavailable' });
-  });
-
   it('that is rejected is followed by another look, with a secret that was read after it', async () => {
     const { versionsSent, readStages, acquire, slept, clock } = createPairWorld({
       renewals: [REJECTED, undefined],

@@ -3,16 +3,14 @@ import { checkPairs } from '../../../functions/broker/health/check-pairs.ts';
 import type { ProbeAnswer } from '../../../functions/broker/health/evaluate.ts';
 import { pairsOf } from '../../../functions/broker/health/run.ts';
 import { pairKey } from '../../../functions/broker/pair/pair.ts';
-import { START } from '../../support/example.ts';
+import { MINUTE_MS, START } from '../../support/example.ts';
 import { clientsNamed, createHealthWorld, DENIED, except, MESSAGE_MS, SERVICE } from '../../support/health-world.ts';
-
-const MINUTE = 60_000;
 
 describe('the pace of a run', () => {
   it.each([
-    ['a thousand pairs on slow services', 1_000, 2_900, 60 * MINUTE, 10 * MINUTE],
-    ['a few pairs', 4, 100, 60 * MINUTE, 5_000],
-    ['many, well before the next run begins', 1_000, 100, 4 * MINUTE, 3.5 * MINUTE],
+    ['a thousand pairs on slow services', 1_000, 2_900, 60 * MINUTE_MS, 10 * MINUTE_MS],
+    ['a few pairs', 4, 100, 60 * MINUTE_MS, 5_000],
+    ['many, well before the next run begins', 1_000, 100, 4 * MINUTE_MS, 3.5 * MINUTE_MS],
   ])('is fast enough for %s', async (_what, count, afterMs, intervalMs, limitMs) => {
     const { run } = createHealthWorld({ clients: clientsNamed(count), intervalMs, answer: () => ({ afterMs }) });
     const { checked, milliseconds } = await run();
@@ -23,7 +21,7 @@ describe('the pace of a run', () => {
   it('spreads the checks evenly over eight minutes', async () => {
     const { run, checks } = createHealthWorld({ clients: clientsNamed(1_000) });
     await run();
-    const counts = [...Map.groupBy(checks, ({ at }) => Math.floor((at - (checks[0]?.at ?? 0)) / MINUTE)).values()];
+    const counts = [...Map.groupBy(checks, ({ at }) => Math.floor((at - (checks[0]?.at ?? 0)) / MINUTE_MS)).values()];
     expect(counts).toHaveLength(8);
     for (const { length } of counts) expect(Math.abs(length - 125)).toBeLessThanOrEqual(5);
   });
@@ -45,7 +43,7 @@ describe('the pace of a run', () => {
     let time = START;
     const moving = { now: () => time++, sleep: async (ms: number) => void waits.push(ms) };
     const pairs = ['acme', 'globex'].map((client) => ({ client, service: SERVICE }));
-    const ends = { windowEndsAt: START, endsAt: START + MINUTE };
+    const ends = { windowEndsAt: START, endsAt: START + MINUTE_MS };
     await clock.run(checkPairs(pairs, ends, Math.random, { ...dependencies, ...moving }));
     expect(waits).toEqual([0, 0]);
   });
@@ -64,25 +62,25 @@ describe('a run whose time is up', () => {
   it('ends before its deadline, waits for no check beyond it, and names what it did not reach', async () => {
     const { run } = createHealthWorld({
       clients: clientsNamed(1_000),
-      timeoutMs: 3 * MINUTE,
-      answer: (_, count) => ({ afterMs: count % 30 === 0 ? 60 * MINUTE : 4_000 }),
+      timeoutMs: 3 * MINUTE_MS,
+      answer: (_, count) => ({ afterMs: count % 30 === 0 ? 60 * MINUTE_MS : 4_000 }),
     });
     const { checked, missed, milliseconds } = await run();
-    expect(milliseconds).toBeLessThan(3 * MINUTE - 10_000);
+    expect(milliseconds).toBeLessThan(3 * MINUTE_MS - 10_000);
     expect(checked.length).toBeGreaterThan(100);
     expect(missed.some(({ reason }) => reason === 'out-of-time')).toBe(true);
     expect(new Set([...checked, ...missed].map(({ pair }) => pairKey(pair))).size).toBe(1_000);
   });
 
   it('does not blame the broker for a check that it cut short', async () => {
-    const answer = () => ({ afterMs: 60 * MINUTE });
-    const { run, checks } = createHealthWorld({ timeoutMs: MINUTE, clients: clientsNamed(1), answer });
+    const answer = () => ({ afterMs: 60 * MINUTE_MS });
+    const { run, checks } = createHealthWorld({ timeoutMs: MINUTE_MS, clients: clientsNamed(1), answer });
     expect(await run()).toMatchObject({ missed: [{ reason: 'out-of-time' }], subjects: [] });
     expect(checks).toHaveLength(2);
   });
 
   it.each([0, 10_000])('has three fifths of a short time for the checks: %i ms', async (timeoutMs) => {
-    const { run, checks } = createHealthWorld({ timeoutMs, answer: () => ({ afterMs: MINUTE }) });
+    const { run, checks } = createHealthWorld({ timeoutMs, answer: () => ({ afterMs: MINUTE_MS }) });
     expect(await run()).toMatchObject({ checked: [], missed: { length: 10 }, milliseconds: timeoutMs * 0.6 });
     expect(checks.length).toBeLessThanOrEqual(5);
   });
@@ -111,7 +109,7 @@ describe('a service that does not answer', () => {
     expect(missed).toHaveLength(500 - down.length);
     expect(new Set(missed.map(({ reason }) => reason))).toEqual(new Set(['sampled']));
     expect(up).toHaveLength(500);
-    expect(milliseconds).toBeLessThan(10 * MINUTE);
+    expect(milliseconds).toBeLessThan(10 * MINUTE_MS);
   });
 
   it.each(['unreachable', { failure: 'timeout' }] as const)(

@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { NotificationFailure, type NotificationMemories } from '../../../functions/broker/health/notify.ts';
 import { FINDINGS, type Finding } from '../../../functions/contract.ts';
-import { START } from '../../support/example.ts';
+import { MINUTE_MS, START } from '../../support/example.ts';
 import { clientsNamed, createHealthWorld, except, found, MESSAGE_MS, SERVICE } from '../../support/health-world.ts';
 
 const ACME = `acme/${SERVICE}`;
-const MINUTE = 60_000;
 const about = (finding: string, client = 'acme') => `[token-broker dev] ${finding}: ${client} on ${SERVICE}`;
 const rejected = (count: number) => clientsNamed(count).map(({ client }) => found(client, 'rejected'));
 const fail = (error: Error = new NotificationFailure('notifier-down')) => {
@@ -65,7 +64,7 @@ describe('what is remembered', () => {
     const { tell, memories, clock } = createHealthWorld();
     await tell([found('acme', 'rejected', START - 1)]);
     for (const at of [START, START + 1]) await tell([found('acme', 'accepted', at)]);
-    await clock.advance(START + 15 * MINUTE - clock.now());
+    await clock.advance(START + 15 * MINUTE_MS - clock.now());
     await tell([]);
     expect([...memories.entries().keys()]).toEqual([ACME]);
     await clock.advance(1);

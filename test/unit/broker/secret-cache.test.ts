@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { createSecretCache, type SecretReading, secretProblem } from '../../../functions/broker/credential/secret.ts';
 import { type SecretStage, secretName } from '../../../functions/contract.ts';
-import { found } from '../../support/broker-world.ts';
+import { found, SECRETS_DOWN } from '../../support/broker-world.ts';
 import { HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../../support/example.ts';
 
-const DOWN: SecretReading = { outcome: 'unavailable', cause: 'TimeoutError' };
 const STALE = { ...found('v1'), isStale: true };
 
 function setUp() {
@@ -99,7 +98,7 @@ describe('while Secrets Manager is down', () => {
   async function outage(afterMs = 5 * MINUTE_MS) {
     const world = setUp();
     await world.read();
-    world.state.reading = DOWN;
+    world.state.reading = SECRETS_DOWN;
     world.state.now += afterMs;
     return world;
   }
@@ -109,7 +108,7 @@ describe('while Secrets Manager is down', () => {
     expect(await read()).toEqual(STALE);
     state.now += 1;
 
-    expect(await read(state.now)).toEqual(DOWN);
+    expect(await read(state.now)).toEqual(SECRETS_DOWN);
   });
 
   it('the 24 hours count from the last answer, however often it was asked', async () => {
@@ -117,7 +116,7 @@ describe('while Secrets Manager is down', () => {
     await read();
     state.now = START + 24 * HOUR_MS;
 
-    expect(await read()).toEqual(DOWN);
+    expect(await read()).toEqual(SECRETS_DOWN);
   });
 
   it('it is asked once in ten seconds', async () => {
@@ -141,15 +140,15 @@ describe('while Secrets Manager is down', () => {
     state.reading = reading;
     expect(await read()).toEqual(reading);
     state.now += 5 * SECOND_MS;
-    state.reading = DOWN;
+    state.reading = SECRETS_DOWN;
 
-    expect(await read()).toEqual(DOWN);
+    expect(await read()).toEqual(SECRETS_DOWN);
   });
 
   it('no version serves that was read by a clock which was ahead', async () => {
     const { read } = await outage(-1);
 
-    expect(await read()).toEqual(DOWN);
+    expect(await read()).toEqual(SECRETS_DOWN);
   });
 });
 
@@ -172,7 +171,7 @@ describe('a reading that its deadline ends', () => {
     ['when its time is over', 100],
     ['when its timer was a little early', 95],
   ])('gives the last known version %s, and does not count as an outage', async (_, endMs) => {
-    const { given, asked, read } = await endsAt(endMs, DOWN);
+    const { given, asked, read } = await endsAt(endMs, SECRETS_DOWN);
     expect(given).toEqual(STALE);
 
     expect(await read()).toEqual(found('v1'));
@@ -180,7 +179,7 @@ describe('a reading that its deadline ends', () => {
   });
 
   it('counts as an outage when it failed before its time was over', async () => {
-    const { given, read } = await endsAt(94, DOWN);
+    const { given, read } = await endsAt(94, SECRETS_DOWN);
     expect(given).toEqual(STALE);
 
     expect(await read()).toEqual(STALE);
