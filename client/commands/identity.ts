@@ -15,7 +15,8 @@ export async function findCredentials(shell: Shell) {
   const step = 'aws-credentials';
   try {
     const find = shell.credentials ?? (await import('@aws-sdk/credential-provider-node')).defaultProvider();
-    // A search may take minutes, and hears no signal.
+    // A search may take minutes, and hears no signal; a signal that has fired does not fire again.
+    shell.signal.throwIfAborted();
     const interrupted = new Promise<never>((_, end) => shell.signal.addEventListener('abort', end, { once: true }));
     const credentials = await Promise.race([find(), interrupted]);
     const { accessKeyId, sessionToken, expiration } = credentials;

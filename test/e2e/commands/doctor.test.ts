@@ -3,6 +3,7 @@ import { createServer } from 'node:https';
 import { DeleteSecretCommand, TagResourceCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, onTestFinished, vi } from 'vitest';
 import { listen } from '../../../bin/local/loopback.ts';
+import { findCredentials } from '../../../client/commands/identity.ts';
 import type { Cause } from '../../../client/commands/step.ts';
 import { createCertificateAuthority } from '../../support/certificates.ts';
 import { problem } from '../../unit/client/broker-answers.ts';
@@ -86,6 +87,13 @@ describe('doctor names the cause', () => {
 });
 
 describe('doctor', () => {
+  it('waits for no AWS credentials when Ctrl-C came before', async () => {
+    const { stdin, stdout, stderr } = process;
+    const credentials = () => new Promise<never>(() => undefined);
+    const shell = { stdin, stdout, stderr, credentials, env: {}, signal: AbortSignal.abort(), exitCode: 0 };
+    await expect(findCredentials(shell)).rejects.toMatchObject({ type: 'aborted' });
+  });
+
   it('shows every step to a person, and that nothing is wrong', async ({ world }) => {
     const all =
       /^ok +url .*\nok +aws-credentials +AKIDOPERATOR, .*\nok +connection .*\nok +clock .*\n\? +identity .*\nok +call +A token was issued, .*\n$/;
