@@ -28,16 +28,10 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
     said.log(new AggregateError([new Error('x', { cause: { deep: [marks.token] } })]));
     process.emitWarning(`x ${marks.token}`);
     await sleep(0);
-    expect(findLeaks(written, spelling)).toEqual(
-      expect.arrayContaining([
-        'stdout: token, plain',
-        'stdout: clientId, plain',
-        'stderr: secret, plain',
-        'console: secret, plain',
-        'console: token, plain',
-        'warnings: token, plain',
-      ]),
-    );
+    const leaks = findLeaks(written, spelling);
+    for (const place of ['stdout: token', 'stdout: clientId', 'stderr: secret', 'console: secret', 'console: token'])
+      expect(leaks).toContain(`${place}, plain`);
+    expect(leaks).toContain('warnings: token, plain');
   });
 
   it.each(['utf8', 'base64', 'hex'] as const)('is found in the bytes of an item, as %s', (encoding) => {

@@ -166,9 +166,8 @@ it.each([
   });
   onTestFinished(() => lookup.mockRestore());
 
-  const failure = await createHttpsSender()(exampleRequest('https://auth.example.com/'), LIMITS).catch(
-    (error) => error,
-  );
+  const request = exampleRequest('https://auth.example.com/');
+  const failure = await createHttpsSender()(request, LIMITS).catch((error) => error);
 
   expect(failure).toMatchObject({ kind, code });
   expect(failure.cause).toBeUndefined();

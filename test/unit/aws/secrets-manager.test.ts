@@ -118,14 +118,11 @@ describe('a client', () => {
     vi.stubEnv('AWS_WEB_IDENTITY_TOKEN_FILE', import.meta.filename);
     vi.stubEnv('AWS_ROLE_ARN', 'arn:aws:iam::111111111111:role/billing');
     const key = '<AccessKeyId>ASIAEXAMPLE</AccessKeyId><SecretAccessKey>example</SecretAccessKey>';
+    const ofSts = `<R><AssumeRoleWithWebIdentityResult><Credentials>${key}</Credentials></AssumeRoleWithWebIdentityResult></R>`;
     const sent: string[] = [];
     const send: HttpsSender = async ({ url, headers, body }, { signal }) => {
       sent.push(`${url} ${body.slice(0, 19)} ${/ASIAEXAMPLE/.exec(`${headers.authorization}`)} ${signal?.aborted}`);
-      const result =
-        url.port === '1'
-          ? '{}'
-          : `<R><AssumeRoleWithWebIdentityResult><Credentials>${key}</Credentials></AssumeRoleWithWebIdentityResult></R>`;
-      return { status: 200, headers: {}, body: new TextEncoder().encode(result) };
+      return { status: 200, headers: {}, body: new TextEncoder().encode(url.port === '1' ? '{}' : ofSts) };
     };
     const client = connect('http://127.0.0.1:1/path', { send });
     await client.send(new GetSecretValueCommand({ SecretId: 'acme' }), { abortSignal: new AbortController().signal });

@@ -181,11 +181,8 @@ it.each([
 
     const idOf = (reading: SecretReading | undefined) => (reading?.outcome === 'found' ? reading.secret.versionId : '');
     const versions = views[0]?.versions;
-    expect([versions?.stage, idOf(versions?.listing), versions?.candidates.map(idOf)]).toEqual([
-      stage,
-      listing,
-      [stage],
-    ]);
+    const read = [versions?.stage, idOf(versions?.listing), versions?.candidates.map(idOf)];
+    expect(read).toEqual([stage, listing, [stage]]);
     expect(readStages).toEqual(reads);
   },
 );

@@ -66,12 +66,7 @@ it('tells a refused caller whom to ask', () => {
 
 describe('a caller', () => {
   it('is read from the ARN of an assumed role', () => {
-    expect(parseCaller('arn:aws:sts::111111111111:assumed-role/billing/run-1')).toEqual({
-      partition: 'aws',
-      account: '111111111111',
-      role: 'billing',
-      session: 'run-1',
-    });
+    expect(parseCaller(`${ASSUMED}/billing/run-1`)).toEqual(BILLING);
   });
 
   it.each([
@@ -84,11 +79,9 @@ describe('a caller', () => {
   });
 
   it('is the same in all its sessions, and no other', () => {
-    const caller = { partition: 'aws', account: '111111111111', role: 'billing', session: 'run-1' };
-    const later = { ...caller, session: 'run-2' };
-    expect(callerKey(caller)).toBe(callerKey(later));
+    expect(callerKey(BILLING)).toBe(callerKey({ ...BILLING, session: 'run-2' }));
     const others = [{ partition: 'aws-cn' }, { account: '222222222222' }, { role: 'Billing' }];
-    const keys = [caller, ...others.map((change) => ({ ...caller, ...change }))].map(callerKey);
+    const keys = [BILLING, ...others.map((change) => ({ ...BILLING, ...change }))].map(callerKey);
     expect(new Set(keys).size).toBe(4);
   });
 

@@ -2,9 +2,8 @@ import { expect, it } from 'vitest';
 import type { Observation } from '../../../functions/broker/health/evaluate.ts';
 import { messageOf } from '../../../functions/broker/health/messages.ts';
 import { FINDINGS } from '../../../functions/contract.ts';
-import { START } from '../../support/example.ts';
+import { HOUR_MS, START } from '../../support/example.ts';
 
-const HOUR = 3_600_000;
 const look = { since: START, at: START };
 
 /** One of everything that operators can be told about. */
@@ -28,7 +27,7 @@ it('a message says who, what, since when, which version, and what to do', async 
 
 it('a message says which version, what was before, and what else was found out', () => {
   const [accepted] = observationsOf({ client: 'acme', service: 'customer-insights' });
-  const more = { version: 'v7', since: START + HOUR + 1_999, detail: 'Of two looks this was the second.' };
+  const more = { version: 'v7', since: START + HOUR_MS + 1_999, detail: 'Of two looks this was the second.' };
   const before = { condition: 'rejected', since: START, at: START } as const;
   const { text } = messageOf('dev', { ...(accepted as Observation), ...more }, before);
   expect(text).toContain('\n\nOf two looks this was the second.\n\n');

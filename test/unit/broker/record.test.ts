@@ -106,13 +106,8 @@ describe('the wait after a failed token request', () => {
     const told = waitProblem(holdAfter(problem, undefined, START), START + ms, 'why');
 
     expect(told).toBeInstanceOf(Problem);
-    expect(told).toMatchObject({
-      type: 'token-response-unusable',
-      detail: 'odd',
-      shape,
-      retryAfterSeconds,
-      cause: 'why',
-    });
+    const { type, detail } = problem;
+    expect(told).toMatchObject({ type, detail, shape, retryAfterSeconds, cause: 'why' });
   });
 });
 
