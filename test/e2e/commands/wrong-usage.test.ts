@@ -31,6 +31,7 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
     [[...TOKEN, '--client', '../acme'], /option '--client <name>' is invalid/],
     [[...TOKEN, '--refused', ACCESS_TOKEN], /--refused .*16 hex digits/],
     [[...TOKEN, 'acme'], /too many arguments/],
+    [[...TOKEN, '--password=marked-secret'], /unknown option '--password'\n/],
     [[...TOKEN, '--url', 'http://broker.example.com'], /must start with https:/],
     [TOKEN, /Give --url or set TOKEN_BROKER_URL/, NOTHING_SET],
   ],
