@@ -24,12 +24,13 @@ async function policy(args: string) {
 const SID = expect.stringMatching(/^[A-Za-z0-9]+$/);
 
 describe('policy', () => {
-  it('prints the two permissions, ready to be attached', async () => {
-    const Resource = 'arn:aws:lambda:eu-west-1:222222222222:function:token-broker-prod:live';
+  const Resource = 'arn:aws:lambda:eu-west-1:222222222222:function:token-broker-prod:live';
+
+  it.each(['--environment prod', `--function-arn ${Resource}`])('prints the two permissions: %s', async (which) => {
     const allow = (action: string, Condition: object) => {
       return { Sid: SID, Effect: 'Allow', Action: `lambda:${action}`, Resource, Condition };
     };
-    expect((await policy(`${REPORTING} --environment prod`)).told).toEqual({
+    expect((await policy(`${REPORTING} ${which}`)).told).toEqual({
       Version: '2012-10-17',
       Statement: [
         allow('InvokeFunctionUrl', { StringEquals: { 'lambda:FunctionUrlAuthType': 'AWS_IAM' } }),
