@@ -36,18 +36,17 @@ const FOUND: Readonly<Record<Cause, () => Promise<Situation>>> = {
     const timeout = AbortSignal.timeout.bind(AbortSignal);
     const quicker = vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => timeout(ms / 100));
     onTestFinished(() => quicker.mockRestore());
-    return front({ unsigned: 'hang' });
+    return front({ unsigned: () => undefined });
   },
-  'not-a-broker': () => front({ unsigned: 'page' }),
-  'function-url-unknown': () => front({ unsigned: 'unknown-url' }),
+  'not-a-broker': () => front({ unsigned: PAGE }),
+  'function-url-unknown': () => front({ unsigned: answerWith(403, { Message: null }, DENIED) }),
   'clock-behind': () => front({ clockMs: 600_000 }),
   'clock-ahead': () => front({ clockMs: -600_000 }),
 
-  'permission-account': () => front({ call: FORBIDDEN, policy: [] }),
-  'permission-invoke-function-url': () => front({ call: FORBIDDEN, policy: ['lambda:InvokeFunction'] }),
-  'permission-invoke-function': () => front({ call: FORBIDDEN, policy: ['lambda:InvokeFunctionUrl'] }),
-  'permission-identity': () =>
-    front({ call: FORBIDDEN, policy: ['lambda:InvokeFunctionUrl', 'lambda:InvokeFunction'] }),
+  'permission-account': () => front({ policy: [] }),
+  'permission-invoke-function-url': () => front({ policy: ['lambda:InvokeFunction'] }),
+  'permission-invoke-function': () => front({ policy: ['lambda:InvokeFunctionUrl'] }),
+  'permission-identity': () => front({ policy: ['lambda:InvokeFunctionUrl', 'lambda:InvokeFunction'] }),
 
   'services-not-repeated': async () => {
     const { shell, secretsManager } = await startOperatorWorld();
@@ -67,7 +66,7 @@ const FOUND: Readonly<Record<Cause, () => Promise<Situation>>> = {
 /** Situations in which the failure of the call itself is the cause: `token` explains each of them alike. */
 const FAILED = {
   'aws-wrong-scope': async () => ({ env: (await startOperatorWorld()).shell, args: ['--region', 'eu-west-1'] }),
-  'aws-forbidden': () => front({ call: FORBIDDEN, policy: 'denied' }),
+  'aws-forbidden': () => front({ policy: 'denied' }),
   'secrets-unavailable': () => front({ call: problem('secrets-unavailable', { 'retry-after': '5' }) }),
   'client-disabled': () => withWorld(({ run }) => run('client disable acme --yes')),
   'credential-missing': async () => ({ env: (await startOperatorWorld()).shell, args: ['--client', 'globex'] }),
@@ -119,10 +118,7 @@ describe('doctor', () => {
   });
 
   it.for<readonly [roles: NonNullable<Front['roles']>, line: RegExp]>([
-    [
-      { ci: 'allowed', billing: 'implicitDeny', jane: 'allowed' },
-      /^\? .*guard is attached, these may: \S+\/ci, \S+\/jane$/,
-    ],
+    [{ ci: 'allowed', billing: 'implicitDeny', jane: 'allowed' }, /^\? .*guard .* these may: \S+\/ci, \S+\/jane$/],
     [{ billing: 'explicitDeny', 'aws-service-role/x': 'allowed' }, /^ok .*None of the 1 roles of account 111111111111/],
     [{ ci: 'denied', billing: 'implicitDeny' }, /^\? .*nothing of 1 roles \(iam:SimulatePrincipalPolicy\)$/],
     [{}, /^\? .*You cannot list the roles of account 111111111111 \(iam:ListRoles\)$/],
@@ -142,7 +138,7 @@ describe('doctor', () => {
   });
 
   it('looks at the function that it is told, and says what it may not look at', async ({ world }) => {
-    const { env } = await front({ call: FORBIDDEN, policy: [] });
+    const { env } = await front({ policy: [] });
     const arn = 'arn:aws:lambda:us-east-1:111111111111:function:token-broker-other:live';
     // The stand-in knows the policy of another function only.
     const steps = expect.arrayContaining([expect.objectContaining({ step: 'permissions', outcome: 'unknown' })]);
@@ -165,10 +161,8 @@ describe('doctor --auth-url', () => {
     expect(cause).toBe('token-path-wrong');
     const detail = '/auth/v1/token answers 404, /oauth/token answers 401: set tokenPath to /oauth/token';
     expect(steps.at(-1)).toEqual({ step: 'token-path', outcome: 'ok', detail, tokenPath: '/oauth/token' });
-    const empty = { method: 'POST', body: '' };
-    expect(requests).toMatchObject(
-      ['/base/auth/v1/token', '/base/oauth/token'].map((path) => ({ url: path, ...empty })),
-    );
+    const paths = ['/base/auth/v1/token', '/base/oauth/token'];
+    expect(requests).toMatchObject(paths.map((path) => ({ url: path, method: 'POST', body: '' })));
     for (const { headers } of requests) {
       expect(headers).not.toHaveProperty('authorization');
       expect(JSON.stringify(headers)).not.toMatch(/marked|AKID/i);
@@ -177,11 +171,8 @@ describe('doctor --auth-url', () => {
     expect(neither.at(-1)).toMatchObject({ step: 'token-path', outcome: 'unknown' });
   });
 
-  it('tries them also when the call succeeds, and asks no token endpoint unless it is told which', async ({
-    world,
-  }) => {
-    const told =
-      /ok +call +A token was issued.*\nok +token-path +\/auth\/v1\/token answers 401, .*set tokenPath to \/auth/;
+  it('tries them also when the call succeeds, but asks no token endpoint without it', async ({ world }) => {
+    const told = /ok +call +A token .*\nok +token-path +\/auth\/v1\/token answers 401, .*set tokenPath to \/auth/;
     const result = await world.run(`${DOCTOR} --auth-url ${world.tokenService.authUrl(INSIGHTS)}`);
     expect(result).toEqual(ended(0, told, /./));
     expect((await world.run(DOCTOR)).stdout).not.toContain('token-path ');
@@ -225,10 +216,10 @@ async function startUntrustedServer(): Promise<string> {
 
 interface Front {
   /** How an unsigned request is answered. */
-  readonly unsigned?: 'forbidden' | 'unknown-url' | 'page' | 'hang';
+  readonly unsigned?: Answer;
   /** How far the clock of AWS is from this machine's. */
   readonly clockMs?: number;
-  /** What a signed call gets that nothing else answers. */
+  /** What a signed call gets; 403 of AWS when left out. */
   readonly call?: Answer;
   /** An ARN, or the code of an error. */
   readonly identity?: string;
@@ -255,7 +246,7 @@ async function startFront(front: Front) {
     else if (url === '/base/oauth/token') answerWith(401, '')(response, request);
     else if (headers.authorization !== undefined) (front.call ?? FORBIDDEN)(response, request);
     else if (method === 'POST') answerWith(404, '')(response, request);
-    else UNSIGNED[front.unsigned ?? 'forbidden'](response, request);
+    else (front.unsigned ?? FORBIDDEN)(response, request);
   });
   onTestFinished(server.close);
   return server;
@@ -264,13 +255,8 @@ async function startFront(front: Front) {
 const DENIED = { 'x-amzn-errortype': 'AccessDeniedException' };
 const FORBIDDEN = answerWith(403, { Message: 'Forbidden. For troubleshooting, see …' }, DENIED);
 
-const UNSIGNED: Readonly<Record<NonNullable<Front['unsigned']>, Answer>> = {
-  forbidden: FORBIDDEN,
-  'unknown-url': answerWith(403, { Message: null }, DENIED),
-  // It need not end, and may lead elsewhere: what answers is told by the beginning.
-  page: (response) => void response.writeHead(302, { location: '/', 'content-type': 'text/html' }).write('<html>'),
-  hang: () => undefined,
-};
+/** It leads elsewhere, and does not end: what answers is told by its beginning. */
+const PAGE: Answer = (response) => void response.writeHead(302, { location: '/' }).write('<html>');
 
 function answerPolicy(policy: NonNullable<Front['policy']>): Answer {
   if (policy === 'denied') return answerWith(403, { Message: 'not authorized to perform lambda:GetPolicy' }, DENIED);

@@ -48,7 +48,7 @@ export const AWS_ANSWERS = [
   refused(
     'aws-signature-mismatch',
     'a wrong secret access key',
-    'The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key.',
+    'The request signature we calculated does not match the signature you provided. … x-amz-security-token:marked-session',
   ),
   refused(
     'aws-signature-expired',

@@ -64,11 +64,12 @@ describe('fetch', () => {
     await expect(broker.fetch(service.url, undefined, PAIR)).rejects.toMatchObject({ type: 'credential-rejected' });
   });
 
-  it.each<[string, (url: string) => Call]>([
-    ['a stream', (url) => [url, { ...POST, body: new Blob(['hello']).stream(), duplex: 'half' }]],
-    ['the body of a Request', (url) => [new Request(url, { ...POST, body: 'hello' }), undefined]],
-  ])('does not repeat %s, but reports the token for the next call', async (_, call) => {
-    const { broker, service, asked } = await startWorlds([2]);
+  it.each<[string, (url: string) => Call, Answer]>([
+    ['a stream', (url) => [url, { ...POST, body: new Blob(['hello']).stream(), duplex: 'half' }], goodAnswer(2)],
+    ['the body of a Request', (url) => [new Request(url, { ...POST, body: 'hello' }), undefined], goodAnswer(2)],
+    ['it for a failure', (url) => [new Request(url, { ...POST, body: 'hello' }), undefined], problem('not-found')],
+  ])('does not repeat %s, but reports the token for the next call', async (_, call, answer) => {
+    const { broker, service, asked } = await startWorlds([2], goodAnswer(1), answer, goodAnswer(2));
     expect((await broker.fetch(...call(service.url), PAIR)).status).toBe(401);
     expect(service.requests).toMatchObject([{ method: 'POST', body: 'hello', headers: { 'x-one': '1' } }]);
     expect(asked()).toEqual([PAIR, { ...PAIR, refused: fingerprint(1) }]);
