@@ -66,7 +66,8 @@ describe('client disable', () => {
 
   it('stops a client whose secret is marked for deletion, which no environment can read', async ({ world }) => {
     await world.run('client delete acme --yes');
-    const again = /in the table token-broker-local\n.*\nThe secret \S+ is marked for deletion: disable acme again when/s;
+    const again =
+      /in the table token-broker-local\n.*\nThe secret \S+ is marked for deletion: disable acme again when/s;
     expect(await world.run(DISABLE)).toEqual(ended(0, /^acme is disabled on /, again));
   });
 
