@@ -78,7 +78,7 @@ export function createHealthFunction(variables: HealthEnvironment, options: Opti
   };
 }
 
-/** A run sees what a request sees, and repeats its checks by its own rules. */
+/** A run sees the answer to each request, and decides by its own rules which it repeats. */
 const ONCE = { cache: false, maxAttempts: 1 };
 
 /** A run can wait for what a caller cannot. */

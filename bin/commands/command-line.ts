@@ -19,7 +19,7 @@ export function runCommandLine(args: readonly string[], shell: Shell): Promise<n
     const words = program.parseOptions([...args]).operands.slice(0, 2);
     const typed = (words[0] === 'client' ? words : words.slice(0, 1)).join(' ');
     const named = COMMANDS.filter(([names]) => names.includes(typed) && typed !== 'completion');
-    // One that is not there, and a list of those that there are, need all of them.
+    // Help, completion and a word that is no command need all of them.
     for (const [[name], load] of named.length > 0 ? named : COMMANDS) {
       (await load())(name.startsWith('client ') ? client : program, shell);
     }

@@ -35,18 +35,18 @@ interface OperatorOptions extends DoctorOptions {
 }
 
 async function* lookFurther(shell: Shell, options: DoctorOptions, cause: string | undefined): AsyncGenerator<Step> {
-  // `commander` gives them all to the command, its caller's and ours.
+  // `commander` gives a command all its options: those of the client package, and those that are added here.
   const { authUrl, operator, ...given } = options as OperatorOptions;
   const { environment, client, service } = given;
   if (authUrl !== undefined) yield await tryTokenPaths(authUrl, shell);
 
-  // Where else they are, only AWS_ENDPOINT_URL_SECRETS_MANAGER says.
+  // The secrets of a local broker are where AWS_ENDPOINT_URL_SECRETS_MANAGER says, and nowhere else.
   const areInReach = !isLocal(environment) || shell.env.AWS_ENDPOINT_URL_SECRETS_MANAGER;
   const secrets = areInReach ? openSecrets(shell, given) : undefined;
   if (cause === 'credential-missing' && client !== undefined && service !== undefined) {
     yield await examineSecret(environment, { client, service }, secrets);
   }
-  // Else this would take the place of what makes the call fail.
+  // What fails in there must not be named as the cause of a call that fails.
   if (cause !== undefined || !operator) return;
   if (secrets !== undefined) yield await examineTags(secrets);
   const settings = settingsOf(environment);

@@ -62,9 +62,9 @@ export class CredentialHealth extends Construct {
       environment: { ...variables },
       observation: props.observation,
       onFailure: props.failedEvents,
-      // Lambda has one setting for runs and for events of secrets. An event takes a minute at most, and Lambda repeats it
-      // after one and after two minutes: within ten. A run that used up its time is older than that, so the next run takes
-      // its place; a run that failed at once, because it could list nothing, is repeated.
+      // Lambda has one setting for runs and for events of secrets. An event takes 70 s at most, and Lambda repeats it after
+      // one and after two minutes: within ten. A run that used up its time is older than that, so the next run takes its
+      // place; a run that failed at once, because it could list nothing, is repeated.
       retryAttempts: 2,
       maxEventAge: Duration.minutes(10),
       // Each event of a secret starts it once; what is beyond this waits.

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import { connect, type SecureVersion } from 'node:tls';
-import { beforeAll, expect, it } from 'vitest';
+import tls, { type SecureVersion } from 'node:tls';
+import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import { createHttpsSender } from '../../functions/aws/https/sender.ts';
 import { createTokenRequester } from '../../functions/broker/token-request/token-request.ts';
 import { createBrokerWorld } from '../support/broker-world.ts';
@@ -43,9 +43,13 @@ it.each<[string, Endpoint]>([
   expect(await issueFrom(endpoint)).toEqual({ status: 503, type: 'token-endpoint-unavailable', requests: 0 });
 });
 
-async function issueFrom({ certificate, signedBy = 'known', tls, host = 'localhost' }: Endpoint) {
+async function issueFrom({ certificate, signedBy = 'known', tls: settings, host = 'localhost' }: Endpoint) {
+  // Node's own defaults protect no client here: only what the sender itself says does.
+  const { DEFAULT_CIPHERS, DEFAULT_MIN_VERSION } = tls;
+  Object.assign(tls, { DEFAULT_CIPHERS: 'DEFAULT@SECLEVEL=0', DEFAULT_MIN_VERSION: 'TLSv1' });
+  onTestFinished(() => void Object.assign(tls, { DEFAULT_CIPHERS, DEFAULT_MIN_VERSION }));
   const issued = await { known, unknown }[signedBy].issue(certificate);
-  const service = await serve({ certificate: { ...issued, ...tls }, onRequest: write(http(200, ANSWER)) });
+  const service = await serve({ certificate: { ...issued, ...settings }, onRequest: write(http(200, ANSWER)) });
   await connectCarelessly(service.port);
 
   const requestToken = createTokenRequester({
@@ -65,7 +69,7 @@ async function issueFrom({ certificate, signedBy = 'known', tls, host = 'localho
 /** Proves that the server works, and that only a careful client refuses it. */
 async function connectCarelessly(port: number): Promise<void> {
   const careless = { rejectUnauthorized: false, minVersion: 'TLSv1', ciphers: 'ALL:eNULL@SECLEVEL=0' } as const;
-  const socket = connect({ host: '127.0.0.1', port, ...careless });
+  const socket = tls.connect({ host: '127.0.0.1', port, ...careless });
   await once(socket, 'secureConnect');
   socket.destroy();
 }

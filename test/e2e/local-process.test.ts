@@ -1,10 +1,12 @@
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { SecretsManager } from '@aws-sdk/client-secrets-manager';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { requestLine } from '../../bin/local/banner.ts';
 import { exampleConfig, readPort } from '../../bin/local/config.ts';
 import { listen } from '../../bin/local/loopback.ts';
+import { shellFile } from '../../bin/local/shell.ts';
 import {
   ask,
   freePorts,
@@ -29,7 +31,9 @@ describe('npm start', () => {
 
   /** What a person does with it: asks four times, and ends it. */
   beforeAll(async () => {
-    broker = await startLocalBroker({ env: { NODE_DEBUG: 'none-of-node', NODE_OPTIONS: '--trace-warnings' } });
+    const otherSignIn = { AWS_PROFILE: 'other', AWS_SESSION_TOKEN: 'other' };
+    const env = { NODE_DEBUG: 'none-of-node', NODE_OPTIONS: '--trace-warnings', ...otherSignIn };
+    broker = await startLocalBroker({ env });
     ({ access_token: token } = (await askFor(broker, 'acme')).json);
     for (const client of ['acme', 'initech', 'no-such-client']) await askFor(broker, client);
     result = await broker.end();
@@ -69,6 +73,7 @@ describe('npm start', () => {
 
   it('ends everything on Ctrl-C', async () => {
     expect(result).toMatchObject({ exitCode: 0, signal: null });
+    expect(existsSync(shellFile(new URL(broker.url).port))).toBe(false);
     const { AWS_ENDPOINT_URL_SECRETS_MANAGER: secrets = '' } = printedVariables(broker);
     for (const url of [broker.url, secrets, tokenServiceUrl(broker), pageUrl(broker)]) {
       const server = createServer();

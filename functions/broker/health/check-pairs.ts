@@ -122,7 +122,7 @@ export async function checkOnce(
   return result;
 }
 
-/** Asks until an answer is final, 5 s apart, at most so many times, and never after `endsAt`, epoch milliseconds. */
+/** Asks once, and until an answer is final again every 5 s: at most so many times, and not after `endsAt`, epoch milliseconds. */
 export async function askUntil<Answer>(
   isFinal: (answer: Answer) => boolean,
   ask: (timeoutMs: number) => Promise<Answer>,

@@ -85,6 +85,7 @@ export function createNotify({ environment, memories, sendMessage, now }: Depend
         if (isSame(remembered, entries)) return;
         const isWritten = await memories.write(findings.service, { entries: remembered, revision: revision + 1 });
         if (!isWritten) overtaken += 1;
+        else if (batch.length < AT_ONCE) return;
       }
       throw new NotificationFailure('memory-in-use');
     }

@@ -1,5 +1,5 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { rmSync, writeFileSync } from 'node:fs';
+import { rmSync, statSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -31,6 +31,8 @@ describe('env', () => {
   it('names the operator and the callers of the broker that listens on PORT', async () => {
     const { stdout } = await runCommandLine(['env'], { PORT: port() });
     expect(stdout.split('\n')).toEqual(['operator', 'billing', 'reporting', 'stranger', '']);
+    // No other user of the machine may read the keys.
+    expect(statSync(shellFile(port())).mode & 0o777).toBe(0o600);
   });
 
   it('sets for a shell what the start has printed, and takes it away again', async () => {

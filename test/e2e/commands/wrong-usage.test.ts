@@ -20,7 +20,7 @@ const WRONG: Readonly<Record<string, readonly Wrong[]>> = {
     [['client'], /Usage: token-broker client/],
     [['tokens'], /unknown command 'tokens'\n\(Did you mean token\?\)/],
     [['client', 'lst'], /unknown command 'lst'\n\(Did you mean client list\?\)/],
-    [['rollback', 'acme'], /\(Did you mean client rollback\?\)/],
+    [['ROLLBACK', 'acme'], /\(Did you mean client rollback\?\)/],
     [['frobnicate'], /unknown command 'frobnicate'\n\(--help/],
     [['--enviroment', 'dev'], /unknown option '--enviroment'.*Did you mean --environment/s],
     [['--environment', 'a/b', 'token'], /option '--environment <name>' is invalid\. A name has/],

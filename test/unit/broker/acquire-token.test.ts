@@ -81,7 +81,7 @@ describe('the lease of another call', () => {
 
   it.each<[string, NonNullable<PairWorldOptions['reads']>, number, boolean[]]>([
     ['alive is waited for', [{ ...LIVE, leaseUntil: START + 4_000 }, DOWN], 4_000, [false, true]],
-    ['to end is not', [LIVE, { fence: 4 }, DOWN], 25, [false, false, true]],
+    ['to end is waited for no longer', [LIVE, { fence: 4 }, DOWN], 25, [false, false, true]],
   ])('that was seen %s while the store is silent, then the environment is alone', async (_, reads, waitMs, alone) => {
     const { clock, views, acquire } = createPairWorld({ reads, store: { acquire: SILENT } });
 

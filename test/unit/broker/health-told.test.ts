@@ -124,6 +124,12 @@ describe('what is remembered', () => {
     expect(messages).toHaveLength(2);
   });
 
+  it('may give nothing back of what was written: a notification ends all the same', async () => {
+    const { tell, memories } = createHealthWorld();
+    const store = { ...memories.store, read: async () => ({ entries: new Map(), revision: memories.writes() }) };
+    expect(await tell(rejected(12), { store })).toMatchObject({ sent: 12, unsent: 0, failures: [] });
+  });
+
   it('lets nothing out while it cannot be read, until it is back', async () => {
     const { run, acmeIs, memories } = createWorld();
     acmeIs('rejected');

@@ -39,7 +39,7 @@ describe('a shared record whose token cannot be opened', () => {
   it.each([
     ['gets the own token as long as that is issued', closed, END - 30_001, withOwn],
     ['gets none that is about to lapse', closed, END - 30_000, { ...closed, pause }],
-    ['gets the own pause, unless its own is longer', { ...closed, pause: longer }, END, { ...closed, pause: longer }],
+    ['keeps its pause where that is the longer one', { ...closed, pause: longer }, END, { ...closed, pause: longer }],
     ['gets none where it can be opened or holds none', open, START, open],
   ])('%s', (_, record, now, expected) => {
     const { clock, memory } = setUp();

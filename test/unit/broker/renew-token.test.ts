@@ -116,6 +116,16 @@ describe('an environment that is frozen for 20 minutes while it waits', () => {
   });
 
   it.each([
+    [3_000, 3_000, 'held'],
+    [3_000, 3_001, 'failed'],
+    [6_000, 5_000, 'held'],
+    [6_000, 5_001, 'failed'],
+  ])('is one beyond the time-out or the deadline: %i ms, waited %i ms', async (attemptTimeoutMs, waitedMs, outcome) => {
+    const order = { members: tokenFor('late', 3), latencyMs: waitedMs, service: { attemptTimeoutMs } };
+    expect((await renew(order)).renewal.outcome).toBe(outcome);
+  });
+
+  it.each([
     [200, 'token'],
     [401, 'rejected'],
     [404, 'held'],
@@ -141,23 +151,20 @@ describe('a token that the service hands out again', () => {
   it('is not worth refusing again once it has been refused in vain', async () => {
     const { trace } = await renew({ ...same, forced: true });
     expect([...trace.warnings]).toEqual(['same-token-again']);
+    expect((await renew({ record, forced: true })).trace.warnings).toEqual(new Set());
     const token = await renewed({ ...same, forced: true });
     expect(token.sameTokenAgain).toBe(true);
 
     expect(await renewed({ ...same, record: { token } })).toMatchObject({ sameTokenAgain: true });
-    expect(await renewed({ record: { token } })).toMatchObject({
-      sameTokenAgain: false,
-      lifetimeSeenMs: 600 * SECOND_MS,
-    });
+    const other = { sameTokenAgain: false, lifetimeSeenMs: 600 * SECOND_MS };
+    expect(await renewed({ record: { token } })).toMatchObject(other);
   });
 
   it('within its hard margin is a problem until it has lapsed', async () => {
     const detail = expect.stringContaining('ends in 30 s, too soon');
     const problem = { type: 'token-endpoint-unavailable', detail, retryAfterSeconds: 30 };
-    expect((await renew({ record, members: tokenFor('same', 30) })).renewal).toMatchObject({
-      outcome: 'failed',
-      problem,
-    });
+    const { renewal } = await renew({ record, members: tokenFor('same', 30) });
+    expect(renewal).toMatchObject({ outcome: 'failed', problem });
     expect((await renew({ members: tokenFor('unknown', 30) })).renewal.outcome).toBe('token');
   });
 });

@@ -18,6 +18,7 @@ const FORMS: readonly (readonly [string, typeof ODD, (credential: typeof ODD) =>
   ['form-encoded', SPACED, ({ secret }) => `${new URLSearchParams({ s: secret })}`],
   ['base64', ODD, ({ secret }) => base64(secret)],
   ['base64 behind another word', ODD, ({ secret }) => `x${base64(secret)}`],
+  ['base64 behind three letters', ODD, ({ secret }) => `xyz${base64(secret)}`],
   ['base64 in lines', ODD, ({ secret }) => base64(secret).replace(/.{8}/g, '$&\n')],
   ['base64url', ODD, ({ secret }) => Buffer.from(`??${secret}`).toString('base64url')],
   ['hexadecimal', ODD, ({ secret }) => `a${hex(secret).toUpperCase()}`],
@@ -29,6 +30,7 @@ const FORMS: readonly (readonly [string, typeof ODD, (credential: typeof ODD) =>
   ['a claim of a JWT', ODD, ({ secret }) => jwt({ note: `x ${secret}` })],
   ['a name in a claim of a JWT', ODD, ({ secret }) => jwt({ deep: [{ [secret]: 1 }] })],
   ['a short secret as a claim of a JWT', SHORT, ({ secret }) => jwt({ note: secret })],
+  ['base64 twice in a claim of a JWT', ODD, ({ secret }) => jwt({ note: base64(base64(secret)) })],
   ['the Basic value in a claim of a JWT', SHORT, ({ id, secret }) => jwt({ note: base64(`${id}:${secret}`) })],
 ];
 
@@ -75,19 +77,14 @@ describe('of an answer', () => {
   it('a value that is nothing but the client id is not told, one of which it is a part is', () => {
     const passThrough = { value: 'https://marked-id.example.com' };
     expect(told({ scope: 'marked-id', value: 'marked-id' })).toMatchObject({ scope: undefined, passThrough: {} });
-    expect(told({ scope: 'tenant:marked-id', ...passThrough })).toMatchObject({
-      scope: 'tenant:marked-id',
-      passThrough,
-      hasEcho: false,
-    });
+    const scope = 'tenant:marked-id';
+    expect(told({ scope, ...passThrough })).toMatchObject({ scope, passThrough, hasEcho: false });
   });
 
   it('a token that holds the client id, or a word with a short secret in it, is a token', () => {
     const accessToken = jwt({ client_id: SHORT.id, note: `x${SHORT.secret}x` });
-    expect(told({ access_token: accessToken, scope: `x${SHORT.secret}` }, SHORT)).toMatchObject({
-      scope: `x${SHORT.secret}`,
-      hasEcho: false,
-    });
+    const scope = `x${SHORT.secret}`;
+    expect(told({ access_token: accessToken, scope }, SHORT)).toMatchObject({ scope, hasEcho: false });
   });
 
   it.each(['%2525', 'a+%41', 'abcd.', '\\\\u0041', 'QUJD'])('a long token made of "%s" is soon searched', (part) => {
@@ -106,10 +103,7 @@ it.each([
     answer: () => exchange(200, members),
   });
   const answer = await post({ client: 'acme', service: 'customer-insights' });
-  expect([answer.status, answer.json.scope, [...(audited[0]?.trace.warnings ?? [])]]).toEqual([
-    status,
-    undefined,
-    warnings,
-  ]);
+  const warned = [...(audited[0]?.trace.warnings ?? [])];
+  expect([answer.status, answer.json.scope, warned]).toEqual([status, undefined, warnings]);
   expect(answer.body + JSON.stringify(audited)).not.toContain('marked');
 });

@@ -33,8 +33,8 @@ describe('POST /token', () => {
   });
 
   it('gives nothing of the answer of the service but what the settings pass through', async () => {
-    const service = exampleService({ response: { lifetimeUnit: 'seconds', passThrough: ['region'] } });
-    const answered = { access_token: 'token-1', expires_in: 60, refresh_token: 'r', scope: 'read', region: 'eu' };
+    const service = exampleService({ response: { lifetimeUnit: 'seconds', passThrough: ['region', 'expires_in'] } });
+    const answered = { access_token: 'token-1', expires_in: '60', refresh_token: 'r', scope: 'read', region: 'eu' };
     const { post } = createBrokerWorld({
       services: { 'customer-insights': service },
       answer: () => exchange(200, answered),
@@ -43,6 +43,7 @@ describe('POST /token', () => {
 
     const own = ['access_token', 'expires_at', 'expires_in', 'expiry_source', 'fingerprint', 'scope', 'token_type'];
     expect(Object.keys(json).sort()).toEqual([...own, 'region'].sort());
+    expect(json.expires_in).toBe(60);
   });
 
   it('counts the seconds that are left down while the token is in memory', async () => {
@@ -150,7 +151,8 @@ describe('POST /check', () => {
       headers: { ...NOT_KEPT, 'retry-after': '1' },
       json: { stage: 'AWSPENDING', finding: 'unreachable', proven_by: 'request' },
     });
-    expect(audited).toEqual([expect.objectContaining({ operation: 'check', outcome: 'unreachable' })]);
+    const written = { operation: 'check', outcome: 'unreachable', pair: MEMBERS, credentialVersion: 'v1' };
+    expect(audited).toEqual([expect.objectContaining(written)]);
   });
 
   it('needs the operation check, which gives no right to a token', async () => {

@@ -5,6 +5,7 @@ import { type Answer, bytesOf, jwt, problemOf, read, tokenOf } from './token-ans
 const TOKEN = 'tok-4f9Kq2ZxV7mN1bR8';
 const JSON_BODY = JSON.stringify({ access_token: TOKEN, expires_in: 3_600 });
 const FORM = 'application/x-www-form-urlencoded';
+const ALL_TOKEN = { response: { tokenMember: '$' } };
 const SIGNED = jwt({ exp: START / 1_000 + 3_600 });
 
 describe('a body that holds a token', () => {
@@ -40,11 +41,7 @@ describe('a body that holds a token', () => {
     ['a raw JWT after Bearer', SIGNED, { type: 'text/plain', body: `Bearer ${SIGNED}\n` }],
     ['padded base64', 'c29tZS1vcGFxdWUtdG9rZW4=', { type: 'text/plain', body: 'c29tZS1vcGFxdWUtdG9rZW4=' }],
     ['a token of 16 kB', 'aZ3-'.repeat(4_096), { body: { token: 'aZ3-'.repeat(4_096) } }],
-    [
-      'a text that the settings call the token',
-      'short',
-      { type: 'text/plain', body: 'short', settings: { response: { tokenMember: '$' } } },
-    ],
+    ['a text that the settings call the token', 'short', { type: 'text/plain', body: 'short', settings: ALL_TOKEN }],
   ])('may be %s', (_, token, answer) => {
     expect(tokenOf({ body: JSON_BODY, ...answer }).accessToken.reveal()).toBe(token);
   });
