@@ -48,7 +48,7 @@ interface DisableOptions extends ClientOptions, ChangeOptions {
 }
 
 interface Found extends DisableOptions {
-  /** No environment can read a secret that is marked for deletion, and no policy can be put on it. */
+  /** No instance of the function can read a secret that is marked for deletion, and no policy can be put on it. */
   readonly isDeleted: boolean;
 }
 
@@ -80,7 +80,7 @@ const change = {
     talk(
       shell,
       flags.status === 'fulfilled'
-        ? `The flag is set: within 60 s no environment that can read the table issues a token of ${client}.`
+        ? `The flag is set: within 60 s no instance of the function that can read the table issues a token of ${client}.`
         : `The flag is not set on every service: there the broker may go on issuing tokens of ${client}.`,
     );
     talk(shell, secretState(denial.status === 'fulfilled' ? denial.value : undefined, found));
@@ -111,10 +111,10 @@ function secretState(isDenied: boolean | undefined, { environment, client, isDel
     ? [`The secret ${name} is marked for deletion`, 'it is restored']
     : [`There is no secret ${name} to deny`, 'it has one'];
   if (isDenied)
-    return `The secret is denied to the broker: no environment can use the credential of ${client} any more.`;
+    return `The secret is denied to the broker: no instance of the function can use the credential of ${client} any more.`;
   return isDenied === undefined
-    ? `The secret is not denied to the broker: an environment that cannot read the table may go on issuing tokens of ${client}.`
-    : `${none}: disable ${client} again when ${then}, because the flag does not hold for an environment that cannot read the table.`;
+    ? `The secret is not denied to the broker: an instance of the function that cannot read the table may go on issuing tokens of ${client}.`
+    : `${none}: disable ${client} again when ${then}, because the flag does not hold for an instance of the function that cannot read the table.`;
 }
 
 /**
@@ -203,7 +203,7 @@ const WORDS = {
     effect:
       'Within 60 s no caller is issued a token of <client>. Tokens that callers hold already live on until they expire: only the services can revoke them. client enable <client> ends it.',
     flagAlone:
-      'Only the flag of this service is set: it does not hold for an environment that cannot read the table. client disable <client> without --service does.',
+      'Only the flag of this service is set: it does not hold for an instance of the function that cannot read the table. client disable <client> without --service does.',
   },
   enable: {
     description: 'End the emergency stop.',
