@@ -64,6 +64,13 @@ describe('client disable', () => {
     expect(await world.run(CHECK)).toMatchObject({ exitCode: 0 });
   });
 
+  it('stops a client whose secret is marked for deletion, which no environment can read', async ({ world }) => {
+    await world.run('client delete acme --yes');
+    const again =
+      /in the table token-broker-local\n.*\nThe secret \S+ is marked for deletion: disable acme again when/s;
+    expect(await world.run(DISABLE)).toEqual(ended(0, /^acme is disabled on /, again));
+  });
+
   it('stops a client without a secret in advance, on the services that TOKEN_BROKER_SERVICES names', async ({
     world,
   }) => {
