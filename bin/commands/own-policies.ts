@@ -188,11 +188,9 @@ const CONCURRENCY =
   'DeleteFunctionConcurrency DeleteProvisionedConcurrencyConfig GetFunctionConcurrency PutFunctionConcurrency PutProvisionedConcurrencyConfig';
 const KEY_USE = 'Decrypt GenerateDataKey';
 
-/**
- * What CloudFormation does with a resource in its life; no action reads what is kept in it, and none calls a function.
- * `*agResource` is TagResource and UntagResource: a managed policy may have 6 144 characters.
- */
+/** What CloudFormation does with a resource in its life; no action reads what is kept in it, and none calls a function. */
 const LIFE = {
+  // *agResource is TagResource and UntagResource: a managed policy has room for 6 144 characters.
   lambda: 'AddPermission Create* Delete* Get* List* PublishVersion Put* RemovePermission *agResource Update*',
   iam: 'CreateRole DeleteRole DeleteRolePolicy GetRole* List* PutRole* *agRole Update*',
   dynamodb:

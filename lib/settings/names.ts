@@ -2,9 +2,8 @@
 export const stackName = (environment: string) => `TokenBroker-${environment}`;
 
 /** What the ARNs of a region begin with, after `arn:`. */
-export function partitionOf(region: string): string {
-  return region.startsWith('cn-') ? 'aws-cn' : region.startsWith('us-gov-') ? 'aws-us-gov' : 'aws';
-}
+export const partitionOf = (region: string) =>
+  region.startsWith('cn-') ? 'aws-cn' : region.startsWith('us-gov-') ? 'aws-us-gov' : 'aws';
 
 /** The function that issues tokens. */
 export const functionName = (environment: string) => `token-broker-${environment}`;

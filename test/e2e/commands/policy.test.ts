@@ -84,10 +84,8 @@ describe('policy for the roles of an environment itself', () => {
     const types = Object.values(synthesise('prod', form).template.Resources).map(({ Type }) => Type);
     for (const service of new Set(types.map((type) => type.split('::')[1]?.toLowerCase()))) {
       const makes = new RegExp(`^${service}:(?:Create|Put)`);
-      expect(
-        actions.filter((action) => makes.test(action)),
-        service,
-      ).not.toEqual([]);
+      const made = actions.filter((action) => makes.test(action));
+      expect(made, service).not.toEqual([]);
     }
     // Making a resource must not be a way to its content, nor to a call that the broker has not decided.
     expect(
