@@ -3,7 +3,6 @@ import { createServer } from 'node:https';
 import { DeleteSecretCommand, TagResourceCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, onTestFinished, vi } from 'vitest';
 import { listen } from '../../../bin/local/loopback.ts';
-import { findCredentials } from '../../../client/commands/identity.ts';
 import type { Cause } from '../../../client/commands/step.ts';
 import { createCertificateAuthority } from '../../support/certificates.ts';
 import { problem } from '../../unit/client/broker-answers.ts';
@@ -87,13 +86,6 @@ describe('doctor names the cause', () => {
 });
 
 describe('doctor', () => {
-  it('waits for no AWS credentials when Ctrl-C came before', async () => {
-    const { stdin, stdout, stderr } = process;
-    const credentials = () => new Promise<never>(() => undefined);
-    const shell = { stdin, stdout, stderr, credentials, env: {}, signal: AbortSignal.abort(), exitCode: 0 };
-    await expect(findCredentials(shell)).rejects.toMatchObject({ type: 'aborted' });
-  });
-
   it('shows every step to a person, and that nothing is wrong', async ({ world }) => {
     const all =
       /^ok +url .*\nok +aws-credentials +AKIDOPERATOR, .*\nok +connection .*\nok +clock .*\n\? +identity .*\nok +call +A token was issued, .*\n$/;
@@ -247,7 +239,7 @@ async function startFront(front: Front) {
     response.setHeader('date', new Date(Date.now() + (front.clockMs ?? 0)).toUTCString());
     if (body.includes('Action=GetCallerIdentity')) answerIdentity(response, identity);
     else if (/Action=(ListRoles|SimulatePrincipalPolicy)/.test(body)) answerIam(response, body, front.roles);
-    else if (body.includes('Action=GetTopicAttributes')) answerTopic(response, front.subscribers);
+    else if (body.includes('Action=GetTopicAttributes')) answerTopic(front.subscribers)(response, request);
     else if (url.endsWith('/functions/token-broker-local/policy?Qualifier=live'))
       answerPolicy(policy)(response, request);
     else if (url.includes('/functions/')) answerWith(404, { Message: 'Function not found: …' })(response, request);
@@ -287,9 +279,8 @@ function answerIdentity(response: ServerResponse, identity: string): void {
   response.writeHead(isArn ? 200 : 403, { 'content-type': 'text/xml' }).end(body);
 }
 
-function answerTopic(response: ServerResponse, subscribers: number | undefined): void {
-  const entry = `<entry><key>SubscriptionsConfirmed</key><value>${subscribers}</value></entry>`;
-  response.writeHead(subscribers === undefined ? 403 : 200).end(subscribers === undefined ? '' : entry);
+function answerTopic(subscribers = NaN): Answer {
+  return answerWith(subscribers >= 0 ? 200 : 403, `<key>SubscriptionsConfirmed</key><value>${subscribers}</value>`);
 }
 
 /** One role on each page; a role whose simulation is `denied` may not be asked about. */

@@ -79,7 +79,8 @@ describe('a caller', () => {
   });
 
   it('is the same in all its sessions, and no other', () => {
-    expect(callerKey(BILLING)).toBe(callerKey({ ...BILLING, session: 'run-2' }));
+    const later = { ...BILLING, session: 'run-2' };
+    expect(callerKey(BILLING)).toBe(callerKey(later));
     const others = [{ partition: 'aws-cn' }, { account: '222222222222' }, { role: 'Billing' }];
     const keys = [BILLING, ...others.map((change) => ({ ...BILLING, ...change }))].map(callerKey);
     expect(new Set(keys).size).toBe(4);
