@@ -30,7 +30,8 @@ export function addAuditCommand(program: Command, shell: Shell): void {
         if (json && !follow) printJson(shell, { environment, client, since: new Date(from).toISOString(), calls });
         else for (const line of linesOf(calls, options)) printLine(shell, line);
         if (calls.length === 0 && !follow) {
-          talk(shell, `No call about ${client} since ${new Date(from).toISOString()}.`);
+          const such = options.caller === undefined && options.outcome === undefined ? '' : 'such ';
+          talk(shell, `No ${such}call about ${client} since ${new Date(from).toISOString()}.`);
         }
         while (follow) {
           await pause(shell, POLL_MS);

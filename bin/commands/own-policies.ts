@@ -4,6 +4,8 @@ import type { Environment } from '../../lib/settings/environment.ts';
 import {
   ALIAS,
   functionName,
+  healthFunctionName,
+  partitionOf,
   releaseCheckName,
   stackName,
   tableName,
@@ -51,14 +53,15 @@ function execution(environment: Environment): readonly object[] {
   const roles = [own, tokenRoleName(name)].map((role) => arn(environment, 'iam', `role/${role}`, ''));
   const at = (service: string, ...resources: readonly string[]) =>
     resources.map((one) => arn(environment, service, one));
-  const passed = ['codedeploy', 'lambda', 'scheduler'].map((service) => `${service}.amazonaws.com`);
+  const trail = environment.trail === 'off' ? [] : ['cloudtrail'];
+  const passed = ['codedeploy', 'lambda', 'scheduler', ...trail].map((service) => `${service}.amazonaws.com`);
   const tags = { 'aws:RequestTag/application': 'token-broker', 'aws:RequestTag/environment': name };
   const users = ['dynamodb', 'secretsmanager'];
-  const assets = `arn:${partition(environment)}:s3:::cdk-*-assets-${account}-${region}/*`;
+  const bucket = `arn:${partitionOf(region)}:s3:::`;
   const life = (Sid: string, service: keyof typeof LIFE, Resource: string | readonly string[], Condition?: object) =>
     allow(Sid, service, LIFE[service], Resource, Condition);
   return [
-    allow('ReadTheAssets', 's3', 'GetObject', assets),
+    allow('ReadTheAssets', 's3', 'GetObject', `${bucket}cdk-*-assets-${account}-${region}/*`),
     allow('ReadTheBootstrap', 'ssm', 'GetParameters', at('ssm', 'parameter/cdk-bootstrap/*')),
     life('Functions', 'lambda', [...functions, health, ...at('lambda', `function:${releaseCheckName(name)}`)]),
     life('Roles', 'iam', roles),
@@ -77,13 +80,17 @@ function execution(environment: Environment): readonly object[] {
       arn(environment, 'cloudwatch', `dashboard/${functionName(name)}-${region}`, ''),
     ]),
     life('Rule', 'events', at('events', `rule/${own}`)),
-    life('Schedule', 'scheduler', at('scheduler', `schedule/default/token-broker-health-${name}`)),
+    life('Schedule', 'scheduler', at('scheduler', `schedule/default/${healthFunctionName(name)}`)),
     life('Canary', 'codedeploy', [
       ...at('codedeploy', `application:${functionName(name)}`, `deploymentgroup:${functionName(name)}/*`),
       ...at('codedeploy', 'deploymentconfig:*'),
     ]),
+    ...trail.flatMap(() => [
+      life('Trail', 'cloudtrail', at('cloudtrail', `trail/${functionName(name)}`)),
+      life('Records', 's3', `${bucket}${own.toLowerCase()}`),
+    ]),
     // AWS knows no narrower resource for these lists.
-    { ...allow('Look', '', '', '*'), Action: LOOK },
+    { ...allow('Look', '', '', '*'), Action: [...LOOK, ...trail.map((service) => `${service}:DescribeTrails`)] },
     ...(environment.vpc === undefined ? [] : [life('LookAtTheVpc', 'ec2', '*')]),
   ];
 }
@@ -140,15 +147,10 @@ function allow(
 
 /** Of a resource in the account of an environment. */
 export function arn({ account, region }: ArnPlace, service: string, resource: string, place: string = region): string {
-  return `arn:${partition({ region })}:${service}:${place}:${account}:${resource}`;
+  return `arn:${partitionOf(region)}:${service}:${place}:${account}:${resource}`;
 }
 
 type ArnPlace = Pick<Environment, 'account' | 'region'>;
-
-/** The partition of the region. */
-export function partition({ region }: Pick<Environment, 'region'>): string {
-  return region.startsWith('cn-') ? 'aws-cn' : region.startsWith('us-gov-') ? 'aws-us-gov' : 'aws';
-}
 
 /** What several policies name. */
 function resourcesOf(environment: Environment) {
@@ -160,7 +162,7 @@ function resourcesOf(environment: Environment) {
     /** The token function, with its alias and versions. */
     functions: [token, `${token}:*`],
     alias: `${token}:${ALIAS}`,
-    health: arn(environment, 'lambda', `function:token-broker-health-${name}`),
+    health: arn(environment, 'lambda', `function:${healthFunctionName(name)}`),
     secrets: arn(environment, 'secretsmanager', `secret:token-broker/${name}/*`),
     sealingKey: arn(environment, 'secretsmanager', `secret:${sealingKeyName(name)}-*`),
   };
@@ -188,23 +190,21 @@ const KEY_USE = 'Decrypt GenerateDataKey';
 
 /** What CloudFormation does with a resource in its life; no action reads what is kept in it, and none calls a function. */
 const LIFE = {
-  lambda:
-    'AddPermission Create* Delete* Get* List* PublishVersion Put* RemovePermission TagResource UntagResource Update*',
-  iam: 'CreateRole DeleteRole DeleteRolePolicy GetRole GetRolePolicy List* PutRolePermissionsBoundary PutRolePolicy TagRole UntagRole Update*',
+  // *agResource is TagResource and UntagResource: a managed policy has room for 6 144 characters.
+  lambda: 'AddPermission Create* Delete* Get* List* PublishVersion Put* RemovePermission *agResource Update*',
+  iam: 'CreateRole DeleteRole DeleteRolePolicy GetRole* List* PutRole* *agRole Update*',
   dynamodb:
-    'CreateTable DeleteTable Describe* GetResourcePolicy ListTagsOfResource TagResource UntagResource UpdateTable UpdateTimeToLive',
-  secretsmanager:
-    'CreateSecret DeleteResourcePolicy DeleteSecret DescribeSecret GetResourcePolicy PutResourcePolicy TagResource UntagResource UpdateSecret ValidateResourcePolicy',
-  kms: 'DescribeKey EnableKeyRotation GetKeyPolicy GetKeyRotationStatus ListResourceTags PutKeyPolicy ScheduleKeyDeletion TagResource UntagResource UpdateKeyDescription',
-  sns: 'CreateTopic DeleteTopic Get* List* SetTopicAttributes Subscribe TagResource Unsubscribe UntagResource',
-  sqs: 'CreateQueue DeleteQueue GetQueueAttributes GetQueueUrl ListQueueTags SetQueueAttributes TagQueue UntagQueue',
-  logs: 'AssociateKmsKey CreateLogGroup DeleteLogGroup ListTagsForResource PutRetentionPolicy TagResource UntagResource',
-  cloudwatch:
-    'DeleteAlarms DeleteDashboards GetDashboard ListTagsForResource PutDashboard PutMetricAlarm TagResource UntagResource',
-  events:
-    'DeleteRule DescribeRule ListTagsForResource ListTargetsByRule PutRule PutTargets RemoveTargets TagResource UntagResource',
+    'CreateTable DeleteTable Describe* GetResourcePolicy ListTagsOfResource *agResource UpdateTable UpdateTimeToLive',
+  secretsmanager: 'CreateSecret DeleteSecret DescribeSecret *ResourcePolicy *agResource UpdateSecret',
+  kms: 'DescribeKey EnableKeyRotation GetKey* ListResourceTags PutKeyPolicy ScheduleKeyDeletion *agResource UpdateKeyDescription',
+  sns: 'CreateTopic DeleteTopic Get* List* SetTopicAttributes Subscribe Unsubscribe *agResource',
+  sqs: 'CreateQueue DeleteQueue GetQueue* ListQueueTags SetQueueAttributes *agQueue',
+  logs: 'AssociateKmsKey CreateLogGroup DeleteLogGroup ListTagsForResource *MetricFilter* PutRetentionPolicy *agResource',
+  cloudwatch: 'DeleteAlarms DeleteDashboards GetDashboard ListTagsForResource PutDashboard PutMetricAlarm *agResource',
+  events: 'DeleteRule DescribeRule List* PutRule PutTargets RemoveTargets *agResource',
   scheduler: 'CreateSchedule DeleteSchedule GetSchedule UpdateSchedule',
-  codedeploy:
-    'Create* Delete* Get* ListTagsForResource RegisterApplicationRevision StopDeployment TagResource UntagResource Update*',
+  codedeploy: 'Create* Delete* Get* ListTagsForResource RegisterApplicationRevision StopDeployment *agResource Update*',
   ec2: 'DescribeSecurityGroups DescribeSubnets DescribeVpcs',
+  cloudtrail: 'Get* Put* *Logging *Tags *Trail',
+  s3: 'CreateBucket DeleteBucketPolicy GetBucket* Get*Configuration PutBucket* Put*Configuration',
 } as const;

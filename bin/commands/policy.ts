@@ -4,8 +4,8 @@ import { addPolicyCommand, parseRole } from '../../client/commands/policy.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { parseRoleArn } from '../../lib/settings/access-rules.ts';
 import type { Environment } from '../../lib/settings/environment.ts';
-import { ALIAS, functionName } from '../../lib/settings/names.ts';
-import { OWN_POLICIES, ownPolicy, partition } from './own-policies.ts';
+import { ALIAS, functionName, partitionOf } from '../../lib/settings/names.ts';
+import { OWN_POLICIES, ownPolicy } from './own-policies.ts';
 import { knownSettings, settingsOf } from './shared/environment.ts';
 
 /**
@@ -81,6 +81,6 @@ function guardPolicy(environment: Environment, breakGlass: string | undefined) {
   return { Version: '2012-10-17', Statement: [{ ...guard, Condition: condition }] };
 }
 
-function functionArn({ name, account, region }: Environment, of = partition({ region })): string {
+function functionArn({ name, account, region }: Environment, of = partitionOf(region)): string {
   return `arn:${of}:lambda:${region}:${account}:function:${functionName(name)}`;
 }

@@ -74,13 +74,13 @@ function retirableAt(current: SecretVersionsListEntry | undefined, environment: 
   return (current?.CreatedDate?.getTime() ?? Date.now()) + HAND_OVER_MS + longestSeconds * 1_000;
 }
 
-/** An environment of the function reads the key once an hour. */
+/** An instance of the function reads the key once an hour. */
 const HAND_OVER_MS = 3_600_000;
 
 /** The default of `maxLifetimeSeconds`, for an environment whose settings are not at hand. */
 const LEAST_SECONDS = 86_400;
 
 const ROTATED =
-  'Every environment of the function seals with it within an hour. Retire the version before with sealing-key retire, a day later; after a leak, at once with --force.';
+  'Every instance of the function seals with it within an hour. Retire the version before with sealing-key retire, a day later; after a leak, at once with --force.';
 const RETIRED =
   'Within an hour it opens nothing any more. A token that it sealed is requested again; callers notice nothing but a slower answer.';

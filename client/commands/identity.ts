@@ -14,10 +14,7 @@ type Credentials = Awaited<ReturnType<ReturnType<typeof defaultProvider>>>;
 export async function findCredentials(shell: Shell) {
   const step = 'aws-credentials';
   try {
-    const find = shell.credentials ?? (await import('@aws-sdk/credential-provider-node')).defaultProvider();
-    // A search may take minutes, and hears no signal.
-    const interrupted = new Promise<never>((_, end) => shell.signal.addEventListener('abort', end, { once: true }));
-    const credentials = await Promise.race([find(), interrupted]);
+    const credentials = await shell.credentials();
     const { accessKeyId, sessionToken, expiration } = credentials;
     if (expiration !== undefined && expiration.getTime() <= Date.now()) {
       return { step: failed(step, 'aws-credentials-expired', `They ended at ${expiration.toISOString()}`) };

@@ -9,8 +9,8 @@ export interface Shell {
   /** For words to a person. */
   readonly stderr: Output;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Left out: what the AWS SDK finds. */
-  readonly credentials?: ReturnType<typeof defaultProvider>;
+  /** What the AWS SDK finds; rejects on Ctrl-C. */
+  readonly credentials: ReturnType<typeof defaultProvider>;
   /** Aborts on Ctrl-C. */
   readonly signal: AbortSignal;
   /** What the command ends with when nothing else is wrong. */
@@ -30,7 +30,20 @@ export function processShell(): Shell {
       if (error.code !== 'EPIPE') throw error;
     });
   }
-  return { stdin, stdout, stderr, env, signal: interrupted.signal, exitCode: 0 };
+  const { signal } = interrupted;
+  return { stdin, stdout, stderr, env, credentials: standardCredentials(signal), signal, exitCode: 0 };
+}
+
+/** The standard chain, loaded when first needed. It may search for minutes, and hears no signal itself. */
+function standardCredentials(signal: AbortSignal): Shell['credentials'] {
+  const aborted = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  // It is no unhandled rejection when no search has begun.
+  aborted.catch(() => undefined);
+  let chain: Promise<Shell['credentials']> | undefined;
+  return async (properties) => {
+    chain ??= import('@aws-sdk/credential-provider-node').then(({ defaultProvider }) => defaultProvider());
+    return Promise.race([(await chain)(properties), aborted]);
+  };
 }
 
 /** Ends this process with the exit code of a command. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ROLE_ARN, roleArnFault } from '../../functions/contract.ts';
+import { partitionOf } from './names.ts';
 import { type Fault, listOf, nameFault, text } from './schema.ts';
 
 const notEmpty = { error: 'must not be empty' };
@@ -33,7 +34,7 @@ function listedNameFault(name: string): string | undefined {
 export function accessRuleFaults(settings: unknown): readonly Fault[] {
   const { region, services, accessRules } = readable.parse(settings);
   const known = Object.keys(services);
-  const partition = region.startsWith('cn-') ? 'aws-cn' : region.startsWith('us-gov-') ? 'aws-us-gov' : 'aws';
+  const partition = partitionOf(region);
   const firstOf = new Map<string, { readonly index: number; readonly arn: string }>();
 
   return accessRules.flatMap((input, index) => {

@@ -1,6 +1,10 @@
 /** What AWS calls the parts of an environment: fixed, so that callers, operators and policies can rely on it. */
 export const stackName = (environment: string) => `TokenBroker-${environment}`;
 
+/** What the ARNs of a region begin with, after `arn:`. */
+export const partitionOf = (region: string) =>
+  region.startsWith('cn-') ? 'aws-cn' : region.startsWith('us-gov-') ? 'aws-us-gov' : 'aws';
+
 /** The function that issues tokens. */
 export const functionName = (environment: string) => `token-broker-${environment}`;
 

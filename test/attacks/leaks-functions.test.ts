@@ -1,6 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { HttpAnswer } from '../../bin/local/loopback.ts';
 import { findMark } from '../support/encodings.ts';
+import { answerWith, startLoopbackServer } from '../unit/client/loopback-server.ts';
 import { startHealthFunctionWorld } from '../unit/functions/health-function-world.ts';
 import { echoOf, findLeaks, marksOf, SPELLINGS } from './leak-marks.ts';
 import { captureOutput, inspectAll } from './leak-output.ts';
@@ -46,6 +47,19 @@ describe.each(SPELLINGS)('with %s marks', (spelling) => {
       tokenService.respondWith(undefined, answer);
       await expectSilence(what);
       expect(healthLines.length).toBeGreaterThan(0);
+    });
+
+    it.each(['SNS', 'STS', 'DYNAMODB', 'SECRETS_MANAGER'])('with a %s that repeats everything', async (service) => {
+      const { tokenService, expectSilence } = await startWorld();
+      tokenService.respondWith(undefined, { status: 401, body: ECHO });
+      const named = { __type: marks.secret, code: marks.clientId, message: ECHO };
+      const answer = answerWith(400, named, { 'x-amzn-errortype': marks.clientId });
+      const { url, requests, close } = await startLoopbackServer(answer);
+      onTestFinished(close);
+      // The SDK looks for it at its first call.
+      vi.stubEnv(`AWS_ENDPOINT_URL_${service}`, url);
+      await expectSilence(what);
+      expect(requests.length > 0).toBe(what === 'run' || service !== 'STS');
     });
 
     it.each(['sns', 'sts', 'dynamodb', 'secretsManager', 'broker'] as const)('without %s', async (missing) => {

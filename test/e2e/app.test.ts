@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { environments } from '../../lib/environments.ts';
 import { parseEnvironment, toBrokerSettings } from '../../lib/settings/environment.ts';
 import type { Resource } from '../stack/synthesise.ts';
+import { finished } from './commands/command-line.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 let work: string;
@@ -19,8 +20,8 @@ afterAll(() => rm(work, { recursive: true }));
 describe('cdk synth, with no AWS credentials and no network', () => {
   it('gives every environment its stack, with its own settings in the code asset', { timeout: 120_000 }, async () => {
     const out = path.join(work, 'all');
-    const { code, stderr } = await cdkSynth('--output', out);
-    expect(code, stderr).toBe(0);
+    const { exitCode, stderr } = await cdkSynth('--output', out);
+    expect(exitCode, stderr).toBe(0);
     const names = Object.keys(environments);
     const templates = (await readdir(out)).filter((file) => file.endsWith('.template.json'));
     expect(templates.toSorted()).toEqual(names.map((name) => `TokenBroker-${name}.template.json`).toSorted());
@@ -56,12 +57,12 @@ describe('wrong settings', () => {
       };`,
     );
 
-    const { code, stderr } = await run(['bin/app.ts'], { cwd: project, variables: { CDK_OUTDIR: out } });
+    const { exitCode, stderr } = await run(['bin/app.ts'], { cwd: project, variables: { CDK_OUTDIR: out } });
     const deployment = await run(['bin/stack.ts', 'deploy', 'prod'], { cwd: project, variables: {} });
 
-    expect(code).toBe(1);
+    expect(exitCode).toBe(1);
     const ofProd = /^error: lib\/environments.ts: The settings are wrong in 2 places:\nenvironments.prod.region: is/;
-    expect(deployment).toMatchObject({ code: 1, stderr: expect.stringMatching(ofProd) });
+    expect(deployment).toMatchObject({ exitCode: 1, stderr: expect.stringMatching(ofProd) });
     expect(stderr).toBe(
       [
         'lib/environments.ts: The settings are wrong in 4 places:',
@@ -89,11 +90,7 @@ function cdkSynth(...args: string[]) {
 function run(args: string[], { cwd, variables }: { readonly cwd: string; readonly variables: NodeJS.Dict<string> }) {
   const directories = [path.dirname(process.execPath), process.env.PATH ?? ''].join(path.delimiter);
   const env = { PATH: directories, HOME: work, USERPROFILE: work, ...variables };
-  return new Promise<{ code: number | string; stdout: string; stderr: string }>((resolve) => {
-    execFile(process.execPath, args, { cwd, env }, (error, stdout, stderr) => {
-      resolve({ code: error?.code ?? 0, stdout, stderr });
-    });
-  });
+  return finished(spawn(process.execPath, args, { cwd, env }));
 }
 
 async function settingsBesideCode(out: string, name: string): Promise<unknown> {

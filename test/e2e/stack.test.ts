@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { environments } from '../../lib/environments.ts';
 import { synthesise } from '../stack/synthesise.ts';
 import { answerWith, startLoopbackServer } from '../unit/client/loopback-server.ts';
-import { ISOLATED } from './commands/command-line.ts';
+import { finished, ISOLATED } from './commands/command-line.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../bin/stack.ts', import.meta.url));
 const BILLING = 'arn:aws:iam::111111111111:role/billing';
@@ -106,11 +106,7 @@ function run(args: readonly string[], env: Readonly<Record<string, string>> = {}
     HTTPS_PROXY: 'http://127.0.0.1:9',
     ...env,
   };
-  return new Promise<{ exitCode: number | string; stdout: string; stderr: string }>((resolve) => {
-    execFile(process.execPath, [PROGRAM, ...args], { env: variables }, (error, stdout, stderr) => {
-      resolve({ exitCode: error?.code ?? 0, stdout, stderr });
-    });
-  });
+  return finished(spawn(process.execPath, [PROGRAM, ...args], { env: variables }));
 }
 
 function inFile(text: string): string {

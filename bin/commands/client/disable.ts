@@ -27,15 +27,16 @@ export function addDisableCommands(parent: Command, shell: Shell): void {
           const services = pairs.map((pair) => pair.service);
           const secrets = openSecrets(shell, options);
           const secret = await findStoppable(shell, secrets, options);
-          if (!(await isConfirmed(shell, plannedChanges(verb, services, options), options, command, secret))) return;
+          const found = { ...options, isDeleted: secret?.deletedAt !== undefined };
+          if (!(await isConfirmed(shell, plannedChanges(verb, services, found), options, command, secret))) return;
           const setFlags = () => changePairs(shell, pairs, options, (admin, pair) => admin[verb](pair));
-          const isDenied = await change[service === undefined ? verb : 'flags'](shell, setFlags, secrets, options);
+          const isDenied = await change[service === undefined ? verb : 'flags'](shell, setFlags, secrets, found);
           const told = { environment, client, services, disabled: verb === 'disable', within_seconds: 60 };
           if (json) printJson(shell, { ...told, secret_denied: isDenied });
           else shell.stdout.write(`${client} is ${verb}d on ${services.join(', ')}\n`);
           talk(shell, WORDS[verb].effect.replaceAll('<client>', client));
           if (service !== undefined) talk(shell, WORDS[verb].flagAlone.replaceAll('<client>', client));
-          else if (verb === 'disable' && !isDenied) talk(shell, secretState(isDenied, options));
+          else if (verb === 'disable' && !isDenied) talk(shell, secretState(isDenied, found));
         }),
       );
   }
@@ -46,8 +47,13 @@ interface DisableOptions extends ClientOptions, ChangeOptions {
   readonly evenIfMissing?: boolean;
 }
 
-function plannedChanges(verb: 'disable' | 'enable', services: readonly string[], options: DisableOptions) {
-  const { environment, client, service, evenIfMissing } = options;
+interface Found extends DisableOptions {
+  /** No instance of the function can read a secret that is marked for deletion, and no policy can be put on it. */
+  readonly isDeleted: boolean;
+}
+
+function plannedChanges(verb: 'disable' | 'enable', services: readonly string[], found: Found) {
+  const { environment, client, service, evenIfMissing, isDeleted } = found;
   const flag = `the flag of ${client} on ${services.join(', ')}, in the table ${tableName(environment)}`;
   const [name, role] = [secretName(environment, client), tokenRoleName(environment)];
   const condition = evenIfMissing ? ', if there is one' : '';
@@ -55,7 +61,7 @@ function plannedChanges(verb: 'disable' | 'enable', services: readonly string[],
     verb === 'disable'
       ? [`sets ${flag}`, `denies the secret ${name} to the role ${role}${condition}`]
       : [`takes away ${flag}`, `lets the role ${role} read the secret ${name} again${condition}`];
-  return service === undefined ? [flags, secret] : [flags];
+  return service !== undefined || (verb === 'disable' && isDeleted) ? [flags] : [flags, secret];
 }
 
 /** What each change does; tells whether the secret's policy then denies the broker the credential. */
@@ -66,18 +72,18 @@ const change = {
   },
 
   /** The flags first, which stop the fleet; then the secret, even when a flag failed: each of them holds by itself. */
-  async disable(shell: Shell, setFlags: SetFlags, secrets: Secrets, options: ClientOptions): Promise<boolean> {
-    const { client } = options;
+  async disable(shell: Shell, setFlags: SetFlags, secrets: Secrets, found: Found): Promise<boolean> {
+    const { client } = found;
     const [flags] = await Promise.allSettled([setFlags()]);
-    const [denial] = await Promise.allSettled([denyBroker(secrets, options)]);
+    const [denial] = await Promise.allSettled([denyBroker(secrets, found)]);
     if (flags.status === 'fulfilled' && denial.status === 'fulfilled') return denial.value;
     talk(
       shell,
       flags.status === 'fulfilled'
-        ? `The flag is set: within 60 s no environment that can read the table issues a token of ${client}.`
+        ? `The flag is set: within 60 s no instance of the function that can read the table issues a token of ${client}.`
         : `The flag is not set on every service: there the broker may go on issuing tokens of ${client}.`,
     );
-    talk(shell, secretState(denial.status === 'fulfilled' ? denial.value : undefined, options));
+    talk(shell, secretState(denial.status === 'fulfilled' ? denial.value : undefined, found));
     throw [flags, denial].find((part) => part.status === 'rejected')?.reason;
   },
 
@@ -99,20 +105,24 @@ const change = {
 type SetFlags = () => Promise<unknown>;
 
 /** How far the stop reaches beyond the table; `undefined` when the policy could not be changed. */
-function secretState(isDenied: boolean | undefined, { environment, client }: ClientOptions): string {
+function secretState(isDenied: boolean | undefined, { environment, client, isDeleted }: Found): string {
+  const name = secretName(environment, client);
+  const [none, then] = isDeleted
+    ? [`The secret ${name} is marked for deletion`, 'it is restored']
+    : [`There is no secret ${name} to deny`, 'it has one'];
   if (isDenied)
-    return `The secret is denied to the broker: no environment can use the credential of ${client} any more.`;
+    return `The secret is denied to the broker: no instance of the function can use the credential of ${client} any more.`;
   return isDenied === undefined
-    ? `The secret is not denied to the broker: an environment that cannot read the table may go on issuing tokens of ${client}.`
-    : `There is no secret ${secretName(environment, client)} to deny: disable ${client} again when it has one, because the flag does not hold for an environment that cannot read the table.`;
+    ? `The secret is not denied to the broker: an instance of the function that cannot read the table may go on issuing tokens of ${client}.`
+    : `${none}: disable ${client} again when ${then}, because the flag does not hold for an instance of the function that cannot read the table.`;
 }
 
 /**
  * Denies the token function's role the value of a client's secret, so that IAM stops what no longer reads the table.
- * Other statements stay as they are. False when the client has no secret.
+ * Other statements stay as they are. False when the client has no secret that could be read.
  */
-async function denyBroker(secrets: Secrets, { client, environment }: ClientOptions): Promise<boolean> {
-  const found = await secrets.readPolicy(client);
+async function denyBroker(secrets: Secrets, { client, environment, isDeleted }: Found): Promise<boolean> {
+  const found = isDeleted ? undefined : await secrets.readPolicy(client);
   if (found === undefined) return false;
   const { rest, others } = parsePolicy(found.policy);
   // A secret lies in the account of its stack, and so does the role, whose name the stack fixes.
@@ -193,7 +203,7 @@ const WORDS = {
     effect:
       'Within 60 s no caller is issued a token of <client>. Tokens that callers hold already live on until they expire: only the services can revoke them. client enable <client> ends it.',
     flagAlone:
-      'Only the flag of this service is set: it does not hold for an environment that cannot read the table. client disable <client> without --service does.',
+      'Only the flag of this service is set: it does not hold for an instance of the function that cannot read the table. client disable <client> without --service does.',
   },
   enable: {
     description: 'End the emergency stop.',

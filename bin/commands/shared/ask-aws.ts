@@ -1,5 +1,4 @@
 import { STATUS_CODES } from 'node:http';
-import { defaultProvider } from '@aws-sdk/credential-provider-node';
 import { aborted, CommandFailure } from '../../../client/commands/failure.ts';
 import { askAws } from '../../../client/commands/identity.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
@@ -14,7 +13,6 @@ interface Question extends Partial<Pick<Parameters<typeof askAws>[1], 'method' |
 
 /** Calls AWS in JSON for a few operations, for which whole SDK clients would be too much. @throws CommandFailure */
 export function askService(shell: Shell, region: string | undefined) {
-  const readCredentials = shell.credentials ?? defaultProvider();
   return async (
     service: 'codedeploy' | 'lambda' | 'logs',
     operation: string,
@@ -22,7 +20,7 @@ export function askService(shell: Shell, region: string | undefined) {
   ) => {
     const fail = (error: unknown) => awsFailure(error, `${service}:${operation}`, region);
     if (region === undefined) throw fail(new Error('Region is missing'));
-    const credentials = await readCredentials().catch((error) => Promise.reject(fail(error)));
+    const credentials = await shell.credentials().catch((error) => Promise.reject(fail(error)));
     const type = target === undefined ? 'application/json' : 'application/x-amz-json-1.1';
     const asked = {
       ...{ service, region, credentials, ...question },

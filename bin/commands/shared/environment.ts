@@ -88,7 +88,7 @@ export function awsConfig(shell: Shell, options: CommandOptions, standIn: StandI
   return {
     ...(region && { region }),
     ...(endpoint && { endpoint }),
-    ...(credentials && { credentials }),
+    credentials,
     maxAttempts: 5,
     requestHandler: { connectionTimeout: 3_000, requestTimeout: 10_000, throwOnRequestTimeout: true },
   };

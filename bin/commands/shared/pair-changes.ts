@@ -66,7 +66,7 @@ export function createPairAdmin(dynamodb: DynamoDB, TableName: string, abortSign
   };
 
   return {
-    /** Stops the pair, also one without a record: within 60 s no environment issues a token of it. */
+    /** Stops the pair, also one without a record: within 60 s no instance of the function issues a token of it. */
     // Without the date the table's garbage collection leaves the item alone: a client stays disabled however long.
     disable: (pair: Pair) =>
       update(pair, {

@@ -59,22 +59,19 @@ describe.for([
 ] as const)('on Node %s', ([version, node]) => {
   const skipped = node === undefined ? ` (skipped: there is no Node ${version} on this machine)` : '';
 
-  it.skipIf(skipped).each(['mjs', 'cjs'])(
-    `asks the broker, and has a fake in its place (.%s)${skipped}`,
-    async (kind) => {
-      const file = join(packed.project, `script.${kind}`);
-      writeFileSync(file, kind === 'mjs' ? SCRIPT : inCommonJs(SCRIPT));
-      const { stdout, stderr } = await packed.run({ node, args: [file], env: BILLING });
-      expect(stderr).toBe('');
-      expect(JSON.parse(stdout)).toMatchObject({
-        node: version,
-        given: { type: 'access-denied', isSame: true, hasLoadedChain: false },
-        standard: { accessToken: '[redacted]', tokenType: 'Bearer' },
-        hasLoadedChain: true,
-        fake: { isOne: true, type: 'credential-rejected' },
-      });
-    },
-  );
+  it.skipIf(skipped).each(['mjs', 'cjs'])(`asks the broker, or a fake in its place (.%s)${skipped}`, async (kind) => {
+    const file = join(packed.project, `script.${kind}`);
+    writeFileSync(file, kind === 'mjs' ? SCRIPT : inCommonJs(SCRIPT));
+    const { stdout, stderr } = await packed.run({ node, args: [file], env: BILLING });
+    expect(stderr).toBe('');
+    expect(JSON.parse(stdout)).toMatchObject({
+      node: version,
+      given: { type: 'access-denied', isSame: true, hasLoadedChain: false },
+      standard: { accessToken: '[redacted]', tokenType: 'Bearer' },
+      hasLoadedChain: true,
+      fake: { isOne: true, type: 'credential-rejected' },
+    });
+  });
 
   it.skipIf(skipped)('works in the tests of Jest, where nothing answers `import()`, as does its fake', async () => {
     writeFileSync(join(packed.project, 'consumer.test.cjs'), IN_JEST);

@@ -54,7 +54,7 @@ describe('client disable', () => {
 
   it('sets the flag alone with --service, and says where it does not hold', async ({ world }) => {
     const told = 'acme is disabled on customer-insights\n';
-    const warning = /does not hold for an environment that cannot read the table/;
+    const warning = /does not hold for an instance of the function that cannot read the table/;
     expect(await world.run(`${DISABLE} --service ${INSIGHTS}`)).toEqual(ended(0, told, warning));
     expect(await policyOf(world)).toBeUndefined();
     expect((await world.run(CHECK)).stdout).toMatch(/customer-insights +disabled .*\nmerchant-\S+ +accepted/);
@@ -62,6 +62,15 @@ describe('client disable', () => {
     expect(JSON.parse(enabled.stdout)).not.toHaveProperty('secret_denied');
     expect(enabled.stderr).toMatch(/Only the flag of this service is taken away/);
     expect(await world.run(CHECK)).toMatchObject({ exitCode: 0 });
+  });
+
+  it('stops a client whose secret is marked for deletion, which no instance of the function can read', async ({
+    world,
+  }) => {
+    await world.run('client delete acme --yes');
+    const again =
+      /in the table token-broker-local\n.*\nThe secret \S+ is marked for deletion: disable acme again when/s;
+    expect(await world.run(DISABLE)).toEqual(ended(0, /^acme is disabled on /, again));
   });
 
   it('stops a client without a secret in advance, on the services that TOKEN_BROKER_SERVICES names', async ({
@@ -78,7 +87,7 @@ describe('client disable', () => {
   });
 });
 
-it('an environment that cannot read the table gets no credential of a disabled client, and so no token', async ({
+it('an instance of the function that cannot read the table gets no credential of a disabled client, and so no token', async ({
   world,
 }) => {
   expect(await tokensWithoutTable(world)).toEqual(['a token', 'a token']);
@@ -119,7 +128,7 @@ describe('client disable, refused or failed', () => {
     expect({ exitCode, stdout }).toEqual({ exitCode: 1, stdout: '' });
     expect(stderr.split('\n').slice(PLAN_LINES)).toEqual([
       'The flag is not set on every service: there the broker may go on issuing tokens of acme.',
-      'The secret is denied to the broker: no environment can use the credential of acme any more.',
+      'The secret is denied to the broker: no instance of the function can use the credential of acme any more.',
       expect.stringMatching(/^error: aws-unavailable: The local broker .* has ended\.$/),
       expect.any(String),
       '',
@@ -146,8 +155,8 @@ describe('client disable, refused or failed', () => {
     expect(stderr.split('\n')).toEqual([
       'Whether there is a client "acme" is unknown (aws-unavailable).',
       ...Array(PLAN_LINES).fill(expect.any(String)),
-      'The flag is set: within 60 s no environment that can read the table issues a token of acme.',
-      'The secret is not denied to the broker: an environment that cannot read the table may go on issuing tokens of acme.',
+      'The flag is set: within 60 s no instance of the function that can read the table issues a token of acme.',
+      'The secret is not denied to the broker: an instance of the function that cannot read the table may go on issuing tokens of acme.',
       expect.stringMatching(/^error: aws-unavailable: The local broker .* has ended\.$/),
       expect.any(String),
       '',

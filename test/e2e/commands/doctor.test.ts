@@ -239,7 +239,7 @@ async function startFront(front: Front) {
     response.setHeader('date', new Date(Date.now() + (front.clockMs ?? 0)).toUTCString());
     if (body.includes('Action=GetCallerIdentity')) answerIdentity(response, identity);
     else if (/Action=(ListRoles|SimulatePrincipalPolicy)/.test(body)) answerIam(response, body, front.roles);
-    else if (body.includes('Action=GetTopicAttributes')) answerTopic(response, front.subscribers);
+    else if (body.includes('Action=GetTopicAttributes')) answerTopic(front.subscribers)(response, request);
     else if (url.endsWith('/functions/token-broker-local/policy?Qualifier=live'))
       answerPolicy(policy)(response, request);
     else if (url.includes('/functions/')) answerWith(404, { Message: 'Function not found: …' })(response, request);
@@ -279,9 +279,8 @@ function answerIdentity(response: ServerResponse, identity: string): void {
   response.writeHead(isArn ? 200 : 403, { 'content-type': 'text/xml' }).end(body);
 }
 
-function answerTopic(response: ServerResponse, subscribers: number | undefined): void {
-  const entry = `<entry><key>SubscriptionsConfirmed</key><value>${subscribers}</value></entry>`;
-  response.writeHead(subscribers === undefined ? 403 : 200).end(subscribers === undefined ? '' : entry);
+function answerTopic(subscribers = NaN): Answer {
+  return answerWith(subscribers >= 0 ? 200 : 403, `<key>SubscriptionsConfirmed</key><value>${subscribers}</value>`);
 }
 
 /** One role on each page; a role whose simulation is `denied` may not be asked about. */

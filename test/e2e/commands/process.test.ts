@@ -100,12 +100,12 @@ describe('the command line as a process of its own', () => {
 });
 
 describe('the command line while it waits', () => {
-  const NO_KEYS = { AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '' };
-
   it.each([
     ['for the broker', ['token', 'acme', 'customer-insights'], {}],
-    ['for AWS credentials', ['doctor', '--json'], NO_KEYS],
-  ])('%s ends silently with 130 on Ctrl-C', async (_, args, env) => {
+    ['for AWS credentials', ['doctor', '--json'], { AWS_ACCESS_KEY_ID: '' }],
+    ['for AWS credentials', ['client', 'list', '--environment', 'dev'], { AWS_ACCESS_KEY_ID: '' }],
+    ['for AWS credentials', ['audit', 'acme', '--environment', 'dev'], { AWS_ACCESS_KEY_ID: '' }],
+  ])('%s ends silently with 130 on Ctrl-C: %o', async (_, args, env) => {
     const child = await startWaiting((waiting) => waiting.kill('SIGINT'), args, env);
     expect(await finished(child)).toEqual({ exitCode: 130, stdout: '', stderr: '' });
   });
@@ -124,8 +124,8 @@ describe('the command line while it waits', () => {
   async function startWaiting(act: Act, args = ['token', 'acme', 'customer-insights'], env = {}) {
     const answer: Answer = (...call) => answerWith(200, issued(Date.now()))(...call);
     const server = await startLoopbackServer((...call) => act(child, () => answer(...call)));
-    const sources = { AWS_CONTAINER_CREDENTIALS_FULL_URI: `${server.url}/credentials`, ...env };
-    const child = startCommandLine([...args, '--url', server.url], sources);
+    const places = { TOKEN_BROKER_URL: server.url, AWS_CONTAINER_CREDENTIALS_FULL_URI: `${server.url}/credentials` };
+    const child = startCommandLine(args, { ...places, ...env });
     child.once('close', () => void server.close());
     return child;
   }

@@ -1,4 +1,3 @@
-import { connect } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import {
   type AnsweredRequest,
@@ -224,24 +223,7 @@ function altered(pattern: RegExp, replacement: string) {
   });
 }
 
-describe('the server behind the Function URL', () => {
-  it('says which port is taken and what to do', async () => {
-    const { port } = new URL((await start()).url);
-    await expect(start({ port: Number(port) })).rejects.toThrow(`port ${port} is in use; set PORT to another one`);
-  });
-
-  it('does not start for a caller that is no role', async () => {
-    const role = 'arn:aws:iam::111111111111:user/billing';
-    await expect(start({ callers: [{ ...CALLER, role }] })).rejects.toThrow(`not the ARN of a role: ${role}`);
-  });
-
-  it('survives a client that hangs up half-way', async () => {
-    const { url, call } = await start();
-    const socket = connect(Number(new URL(url).port), '127.0.0.1');
-    const ended = new Promise((resolve) => socket.once('close', resolve));
-    socket.end('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nhalf');
-    socket.resume();
-    await ended;
-    expect(await call()).toMatchObject({ status: 200 });
-  });
+it('a Function URL does not start for a caller that is no role', async () => {
+  const role = 'arn:aws:iam::111111111111:user/billing';
+  await expect(start({ callers: [{ ...CALLER, role }] })).rejects.toThrow(`not the ARN of a role: ${role}`);
 });

@@ -68,6 +68,21 @@ describe.skipIf(skipped !== '')(`the page in Chromium${skipped}`, () => {
     expect(await show.isVisible()).toBe(false);
   });
 
+  it('keeps the answer to the last question in sight when that of an earlier one comes late', async () => {
+    const { page } = await open();
+    const last = Promise.withResolvers<void>();
+    await page.route('**/call', async (route) => {
+      if (route.request().postData()?.includes('acme')) await last.promise;
+      await route.continue();
+    });
+    const earlier = page.getByRole('button', { name: 'Ask for acme on customer-insights' });
+    await earlier.click();
+    await press(page, INITECH);
+    last.resolve();
+    await earlier.locator('xpath=following-sibling::*').filter({ hasText: 'issued' }).waitFor();
+    expect(await page.locator('#answer').innerText()).toMatch(/^424 /);
+  });
+
   it('gets the successor of a token that it reports as refused', async () => {
     const { page } = await open();
     const answer = () => page.locator('#answer').innerText();

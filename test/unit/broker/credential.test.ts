@@ -72,10 +72,8 @@ describe('the services of a client', () => {
   it.each([7, null, 'none', true, [7], [SERVICE, null]])('are malformed as %j', (services) => {
     const secret = { ...shared, services };
     expect(names(secret, SERVICE)).toBeUndefined();
-    expect(problemOf(secret)).toMatchObject({
-      type: 'credential-malformed',
-      detail: expect.stringContaining('services is not an object or an array of names'),
-    });
+    const detail = expect.stringContaining('services is not an object or an array of names');
+    expect(problemOf(secret)).toMatchObject({ type: 'credential-malformed', detail });
   });
 
   it.each(['hunter2', '["customer-insights"]', 'null', ''])('cannot be told from %j', (text) => {

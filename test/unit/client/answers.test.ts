@@ -173,13 +173,9 @@ describe('a refusal by the access rules', () => {
     [
       'says that no rule names the role',
       answerWith(200, { ...CALLER, rules: [] }),
-      / Your role is .*no access rule names it$/,
+      / Your role .*no access rule names it$/,
     ],
-    [
-      'stays as it is with an older broker that does not know the question',
-      problem('not-found'),
-      /\(request request-1\)$/,
-    ],
+    ['stays as it is with an older broker without an answer', problem('not-found'), /\(request request-1\)$/],
     ['stays as it is with a broker that fails, which is asked once', problem('internal'), /\(request request-1\)$/],
   ])('%s', async (_, answer, message) => {
     const { broker, server, waits } = await startDenyingWorld(answer);

@@ -21,20 +21,17 @@ const breakOff: Answer = (response) => {
 };
 
 describe("the broker's problems", () => {
-  it.each(PROBLEM_TYPES)(
-    '"%s" arrives with its type, status and detail, and is repeated when that helps',
-    async (type) => {
-      const { broker, server } = await startClientWorld(problem(type));
-      const error = await failureOf(broker.token(PAIR));
-      const { status, retryable, title } = PROBLEMS[type];
-      expect(error).toMatchObject({ type, status, retryable, advice: undefined });
-      expect(error.message).toBe(`${type}: What happened: ${type}. (request request-1)`);
-      expect(error.problem).toMatchObject({ type, title, status, retryable, request_id: 'request-1' });
-      // `refused-again` is for the caller to decide about; a refusal by the access rules is followed by another question.
-      const attempts = server.requests.filter(({ url }) => url === '/token').length;
-      expect(attempts).toBe(retryable && type !== 'refused-again' ? 4 : 1);
-    },
-  );
+  it.each(PROBLEM_TYPES)('"%s" arrives with all that it tells, and is repeated when that helps', async (type) => {
+    const { broker, server } = await startClientWorld(problem(type));
+    const error = await failureOf(broker.token(PAIR));
+    const { status, retryable, title } = PROBLEMS[type];
+    expect(error).toMatchObject({ type, status, retryable, advice: undefined });
+    expect(error.message).toBe(`${type}: What happened: ${type}. (request request-1)`);
+    expect(error.problem).toMatchObject({ type, title, status, retryable, request_id: 'request-1' });
+    // `refused-again` is for the caller to decide about; a refusal by the access rules is followed by another question.
+    const attempts = server.requests.filter(({ url }) => url === '/token').length;
+    expect(attempts).toBe(retryable && type !== 'refused-again' ? 4 : 1);
+  });
 
   it('keeps members that this version does not know', async () => {
     const body = { type: 'new', title: 'New', detail: 'Something new.', status: 424, hint: 'update' };
@@ -167,18 +164,15 @@ describe('a caller that stops waiting', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  it.each(['token', 'check'] as const)(
-    'before the call reads no credentials and sends nothing (%s)',
-    async (operation) => {
-      const credentials = vi.fn();
-      const { broker, server } = await startClientWorld(GOOD, { credentials });
-      const error = await failureOf(broker[operation]({ ...PAIR, signal: AbortSignal.abort() }));
-      expect(error).toMatchObject({ type: 'aborted' });
-      expect(await failureOf(broker[operation]({ ...PAIR, deadline: NOW }))).toMatchObject({ type: 'timeout' });
-      expect(credentials).not.toHaveBeenCalled();
-      expect(server.requests).toEqual([]);
-    },
-  );
+  it.each(['token', 'check'] as const)('before the call reads no credentials, sends nothing: %s', async (operation) => {
+    const credentials = vi.fn();
+    const { broker, server } = await startClientWorld(GOOD, { credentials });
+    const error = await failureOf(broker[operation]({ ...PAIR, signal: AbortSignal.abort() }));
+    expect(error).toMatchObject({ type: 'aborted' });
+    expect(await failureOf(broker[operation]({ ...PAIR, deadline: NOW }))).toMatchObject({ type: 'timeout' });
+    expect(credentials).not.toHaveBeenCalled();
+    expect(server.requests).toEqual([]);
+  });
 
   it.each(['token', 'check'] as const)('at its deadline gets "timeout" (%s)', async (operation) => {
     const { broker } = await startClientWorld(never);

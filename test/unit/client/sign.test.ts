@@ -78,30 +78,27 @@ describe('the signature', () => {
   });
 });
 
-it.each([0, -6, 6])(
-  'a Function URL with IAM auth takes it although the clock is %d minutes off; the correction is remembered',
-  async (minutes) => {
-    const key = { accessKeyId: 'AKIDBILLING', secretAccessKey: 'billing-secret', sessionToken: 'billing-session' };
-    const statuses: number[] = [];
-    const { url, close } = await startFunctionUrl({
-      port: 0,
-      now: () => NOW,
-      callers: [{ role: 'arn:aws:iam::111111111111:role/billing', ...key }],
-      handler: async () => ({ statusCode: 200, body: JSON.stringify(issued(NOW)) }),
-      onAnswer: ({ status }) => void statuses.push(status),
-    });
-    onTestFinished(close);
-    const clock = { now: NOW + minutes * MINUTE_MS };
-    const broker = createTokenBroker({ url, credentials: key, now: () => clock.now, cache: false });
-    expect(await broker.token(PAIR)).toMatchObject({ expiresAt: clock.now + 3_599_000 });
-    await broker.token(PAIR);
-    clock.now = NOW;
-    await broker.token(PAIR);
-    expect(statuses).toEqual(minutes === 0 ? [200, 200, 200] : [403, 200, 200, 403, 200]);
-    clock.now = NOW + minutes * MINUTE_MS;
-    await Promise.all([broker.token(PAIR), broker.token({ ...PAIR, client: 'globex' })]);
-  },
-);
+it.each([0, -6, 6])('a Function URL takes it with a clock %d minutes off, and that is remembered', async (minutes) => {
+  const key = { accessKeyId: 'AKIDBILLING', secretAccessKey: 'billing-secret', sessionToken: 'billing-session' };
+  const statuses: number[] = [];
+  const { url, close } = await startFunctionUrl({
+    port: 0,
+    now: () => NOW,
+    callers: [{ role: 'arn:aws:iam::111111111111:role/billing', ...key }],
+    handler: async () => ({ statusCode: 200, body: JSON.stringify(issued(NOW)) }),
+    onAnswer: ({ status }) => void statuses.push(status),
+  });
+  onTestFinished(close);
+  const clock = { now: NOW + minutes * MINUTE_MS };
+  const broker = createTokenBroker({ url, credentials: key, now: () => clock.now, cache: false });
+  expect(await broker.token(PAIR)).toMatchObject({ expiresAt: clock.now + 3_599_000 });
+  await broker.token(PAIR);
+  clock.now = NOW;
+  await broker.token(PAIR);
+  expect(statuses).toEqual(minutes === 0 ? [200, 200, 200] : [403, 200, 200, 403, 200]);
+  clock.now = NOW + minutes * MINUTE_MS;
+  await Promise.all([broker.token(PAIR), broker.token({ ...PAIR, client: 'globex' })]);
+});
 
 const expired = (minutes: number | undefined) => refusal('aws-signature-expired', minutes);
 
