@@ -98,9 +98,9 @@ function tellOfQuota(stack: Stack, { reservedConcurrency, healthConcurrency }: E
   if (reserving.length === 0) return;
   const reserved = reserving.reduce((sum, { count }) => sum + count, 0);
   Annotations.of(stack).addInfo(
-    `${reserving.map(({ name, count }) => `${name}: ${count}`).join(' and ')} takes a Lambda quota "Concurrent executions" of at ` +
-      `least ${reserved + UNRESERVED}, plus what other functions reserve, in this account and region; new accounts begin with 10. ` +
-      "Is yours lower? Have it raised (Service Quotas, L-B99A9384), or deploy with 'none' for " +
+    `What is reserved (${reserving.map(({ name, count }) => `${name}: ${count}`).join(', ')}) needs a Lambda quota "Concurrent ` +
+      `executions" of at least ${reserved + UNRESERVED}, plus what other functions reserve, in this account and region; new ` +
+      "accounts begin with 10. Is yours lower? Have it raised (Service Quotas, L-B99A9384), or deploy with 'none' for " +
       `${reserving.map(({ name }) => name).join(' and ')} until it is: the broker can then use up the concurrency of the account.`,
   );
 }
