@@ -92,14 +92,16 @@ export class TokenBrokerStack extends Stack {
 
 /** Synth cannot see the quota, and a deployment that exceeds it fails late. */
 function tellOfQuota(stack: Stack, { reservedConcurrency, healthConcurrency }: Environment): void {
-  const countOf = (setting: number | 'none') => (setting === 'none' ? 0 : setting);
-  const reserved = countOf(reservedConcurrency) + countOf(healthConcurrency);
-  if (reserved === 0) return;
+  const reserving = Object.entries({ reservedConcurrency, healthConcurrency }).flatMap(([name, count]) =>
+    count === 'none' || count === 0 ? [] : [{ name, count }],
+  );
+  if (reserving.length === 0) return;
+  const reserved = reserving.reduce((sum, { count }) => sum + count, 0);
   Annotations.of(stack).addInfo(
-    `reservedConcurrency ${reservedConcurrency} and healthConcurrency ${healthConcurrency} need a Lambda quota "Concurrent ` +
-      `executions" of at least ${reserved + UNRESERVED}, plus what other functions reserve, in this account and region; new accounts ` +
-      "begin with 10. Is yours lower? Have it raised (Service Quotas, L-B99A9384), or deploy with 'none' for both until it is: " +
-      'the broker can then use up the concurrency of the account.',
+    `What is reserved (${reserving.map(({ name, count }) => `${name}: ${count}`).join(', ')}) needs a Lambda quota "Concurrent ` +
+      `executions" of at least ${reserved + UNRESERVED}, plus what other functions reserve, in this account and region; new ` +
+      "accounts begin with 10. Is yours lower? Have it raised (Service Quotas, L-B99A9384), or deploy with 'none' for " +
+      `${reserving.map(({ name }) => name).join(' and ')} until it is: the broker can then use up the concurrency of the account.`,
   );
 }
 

@@ -153,7 +153,7 @@ function nameFaults(name: string): readonly Fault[] {
 
 /** What is wrong between settings that are right in themselves. */
 function faultsBetween(settings: z.output<typeof environmentSchema>): readonly Fault[] {
-  const { account, region, keyArn, reservedConcurrency, provisionedConcurrency } = settings;
+  const { account, region, keyArn, reservedConcurrency, provisionedConcurrency, tags } = settings;
   const accounts = callerAccounts(settings.accessRules).length;
   return [
     accounts > MAX_CALLER_ACCOUNTS && {
@@ -168,6 +168,10 @@ function faultsBetween(settings: z.output<typeof environmentSchema>): readonly F
     keyArn?.includes(`:${region}:${account}:`) === false && {
       path: ['keyArn'],
       reason: 'must be in the account and the region of the environment',
+    },
+    Map.groupBy(Object.keys(tags), (tag) => tag.toLowerCase()).size < Object.keys(tags).length && {
+      path: ['tags'],
+      reason: 'must not have names that differ only by case: IAM takes them for one',
     },
   ].filter((fault) => fault !== false);
 }
@@ -185,11 +189,12 @@ function idsOf(prefix: string) {
 function tagFault(name: string): string | undefined {
   // To IAM, names of tags that differ only by case are one name.
   if (/^(application|environment)$/i.test(name)) return 'is a tag that the stack sets itself (case does not count)';
-  return /^(aws:|$)/i.test(name) ? 'must have a name that does not begin with aws:' : tagValueFault(name);
+  return name === '' ? 'must have a name' : tagValueFault(name);
 }
 
 /** What every service of AWS takes; some take more. */
 function tagValueFault(text: string): string | undefined {
+  if (/^aws:/i.test(text)) return 'must not begin with aws:';
   if (/^[\w.:/=+@ -]{0,128}$/.test(text)) return undefined;
   return 'must be at most 128 of: letters, digits, space, _ . : / = + - @';
 }

@@ -12,17 +12,14 @@ import {
   tokenServiceUrl,
 } from '../support/local-broker.ts';
 import { runs } from '../support/signers.ts';
-import { ended, runCommandLine } from './commands/command-line.ts';
 
 const SERVICES = ['customer-insights', 'merchant-payment-cleansing'] as const;
 const ACME = { client: 'acme', service: 'customer-insights' };
-const GLOBEX = { client: 'globex', service: 'customer-insights' };
 
 const BILLING = { accessKeyId: 'AKIDLOCALBILLING', secretAccessKey: 'local-billing-secret' };
 const REPORTING = { accessKeyId: 'AKIDLOCALREPORTING', secretAccessKey: 'local-reporting-secret' };
 const OPERATOR = { accessKeyId: 'AKIDLOCALOPERATOR', secretAccessKey: 'local-operator-secret' };
 const STRANGER = { accessKeyId: 'AKIDLOCALSTRANGER', secretAccessKey: 'local-stranger-secret' };
-const WRONG_KEY = { ...BILLING, secretAccessKey: 'wrong' };
 const OTHER_SIGN_IN = { AWS_PROFILE: 'other', AWS_SESSION_TOKEN: 'other' };
 
 let broker: LocalBrokerProcess;
@@ -69,7 +66,6 @@ it.each([
   ['the operator, whose role may check', OPERATOR, 'read'],
   ['a caller that may only have tokens', BILLING, 'AccessDeniedException'],
   ['a role without a rule', STRANGER, 'AccessDeniedException'],
-  ['a wrong key', WRONG_KEY, 'InvalidSignatureException'],
 ])('the secrets of the local broker are answered to %s alike', async (_, credentials, answer) => {
   const { AWS_ENDPOINT_URL_SECRETS_MANAGER: endpoint = '' } = printedVariables(broker);
   const client = new SecretsManagerClient({ endpoint, region: 'us-east-1', credentials, maxAttempts: 1 });
@@ -85,18 +81,6 @@ const LOOK_AFTER = /^Then look after the clients .*:\n((?: {2}.*\n)+)/m;
 
 it('the commands that the greeting shows ask for a token as they stand, in a terminal with another sign-in', async () => {
   expect(await shell(printed(broker, ASK), OTHER_SIGN_IN)).toMatch(/^fingerprint +[0-9a-f]{16}$/m);
-});
-
-it.each([
-  ['access-denied', 'ask for an access rule', REPORTING, GLOBEX],
-  ['aws-signature-mismatch', 'Check that the secret access key belongs to the access key id', WRONG_KEY, ACME],
-  ['credential-rejected', 'token-broker/local/initech', BILLING, { ...ACME, client: 'initech' }],
-])('the command line explains %s and says "%s"', async (type, advice, caller, { client, service }) => {
-  const { accessKeyId, secretAccessKey } = caller;
-  const keys = { AWS_ACCESS_KEY_ID: accessKeyId, AWS_SECRET_ACCESS_KEY: secretAccessKey, AWS_SESSION_TOKEN: '' };
-  const env = { ...printedVariables(broker), ...keys };
-  const result = await runCommandLine(['token', '--client', client, '--service', service], env);
-  expect(result).toEqual(ended(1, '', new RegExp(`^error: ${type}: .*${advice}`, 's')));
 });
 
 const hasAws = runs('aws', '--version');

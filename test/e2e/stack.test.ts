@@ -26,18 +26,18 @@ describe('npm run deploy, diff and bootstrap', () => {
   });
 
   it.each([
-    ['deploy', 'AKIDDEFAULT'],
-    ['diff', 'AKIDDEFAULT'],
-    ['bootstrap', 'AKIDDEFAULT'],
+    ['deploy', 'AKIDEXAMPLE'],
+    ['diff', 'AKIDEXAMPLE'],
+    ['bootstrap', 'AKIDEXAMPLE'],
     ['deploy', 'AKIDOTHER', '--profile', 'other'],
     ['deploy', 'AKIDOTHER', '--profile=other'],
   ])('%s nothing when the account is a foreign one, that of the key %s', async (verb, key, ...args) => {
     const { env, requests } = await signedInTo('333333333333');
-    const profiles = ['default', 'other'].map((name) => `[${name}]\naws_access_key_id=AKID${name.toUpperCase()}\n`);
-    const AWS_SHARED_CREDENTIALS_FILE = inFile(profiles.map((one) => `${one}aws_secret_access_key=x\n`).join(''));
+    const file = inFile('[other]\naws_access_key_id = AKIDOTHER\naws_secret_access_key = x');
     const refused = 'You are signed in to the account 333333333333, and dev belongs to 111111111111: nothing was done.';
-    const told = await run([verb, 'dev', ...args], { ...env, AWS_ACCESS_KEY_ID: '', AWS_SHARED_CREDENTIALS_FILE });
-    expect(told).toEqual({ exitCode: 1, stdout: '', stderr: `error: ${refused}\n` });
+    const told = await run([verb, 'dev', ...args], { ...env, AWS_SHARED_CREDENTIALS_FILE: file });
+    // Before it, the SDK warns of a profile beside the keys of the environment.
+    expect(told).toEqual({ exitCode: 1, stdout: '', stderr: expect.stringMatching(`(?:^|\n)error: ${refused}\n$`) });
     const body = expect.stringContaining('Action=GetCallerIdentity');
     expect(requests).toMatchObject([{ body, headers: { authorization: expect.stringContaining(`=${key}/`) } }]);
   });
@@ -47,13 +47,6 @@ describe('npm run deploy, diff and bootstrap', () => {
     onTestFinished(close);
     const { exitCode, stderr } = await run(['diff', 'dev', '--help'], { ...ISOLATED, AWS_ENDPOINT_URL_STS: url });
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '> cdk diff TokenBroker-dev --exclusively --help\n' });
-  });
-
-  it.each([['--profile', 'other'], ['--profile=other']])('ask for the account of %s', async (...profile) => {
-    const { env, requests } = await signedInTo('333333333333');
-    const file = inFile('[other]\naws_access_key_id = AKIDOTHER\naws_secret_access_key = x');
-    await run(['deploy', 'dev', ...profile], { ...env, AWS_SHARED_CREDENTIALS_FILE: file });
-    expect(requests.map(({ headers }) => headers.authorization)).toEqual([expect.stringContaining('AKIDOTHER')]);
   });
 
   it.each([

@@ -31,10 +31,6 @@ describe('the assets of a deployment, alone in processes of their own', () => {
     await expect(brokerFor(ADMINISTRATOR).check(PAIR)).rejects.toMatchObject({ type: 'access-denied', status: 403 });
   });
 
-  it('refuse an event without a signature', async () => {
-    expect(await world.functions.token.invoke({})).toMatchObject({ statusCode: 403 });
-  });
-
   it('check every pair on schedule, and find that a stranger is refused', async () => {
     const run = await world.functions.health.invoke({ source: 'aws.scheduler' });
     expect(run).toMatchObject({

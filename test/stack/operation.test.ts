@@ -67,9 +67,13 @@ it('synth tells which quota all that is reserved needs, and warns of alarms that
     const annotations = Annotations.fromStack(new TokenBrokerStack(unbundledApp(), 'Stack', { environment }));
     return annotations[find]('*', Match.anyValue()).map(({ entry }) => entry.data);
   };
-  const quota = (least: number) => [expect.stringMatching(`at least ${least},.*Have it raised.*'none' for both`)];
-  expect(told('findInfo', { reservedConcurrency: 50 })).toEqual(quota(160));
-  expect(told('findInfo', {})).toEqual(quota(110));
+  const quota = (least: number, settings: string) => [
+    expect.stringMatching(`at least ${least},.*Have it raised.*'none' for ${settings} until`),
+  ];
+  const both = 'reservedConcurrency and healthConcurrency';
+  expect(told('findInfo', { reservedConcurrency: 50 })).toEqual(quota(160, both));
+  // A broker that is turned off by 0 stays off.
+  expect(told('findInfo', { reservedConcurrency: 0 })).toEqual(quota(110, 'healthConcurrency'));
   expect(told('findInfo', { reservedConcurrency: 0, healthConcurrency: 'none' })).toEqual([]);
   expect(told('findWarning', {})).toEqual([
     expect.stringMatching(/reach no operator.*\[ack: token-broker:no-subscriber\]/),

@@ -8,7 +8,7 @@ import type { Ending, Lease, PairStore } from '../../../functions/broker/pair/st
 import { START } from '../../support/example.ts';
 import { exampleToken, revealed } from '../../support/pair-examples.ts';
 import { connectPairTable, IN_TIME, TABLE } from '../../support/pair-table.ts';
-import { startDynamoDB } from '../../support/stand-ins.ts';
+import { EXAMPLE_KEY, startDynamoDB } from '../../support/stand-ins.ts';
 
 const PAIR = { client: 'acme', service: 'customer-insights' };
 
@@ -21,7 +21,8 @@ afterAll(() => dynamodb.close());
 async function connect(pair: Pair) {
   const { store, endpoint, close } = await connectPairTable(dynamodb.url);
   onTestFinished(close);
-  const direct = clientOf(dynamodb.url);
+  const direct = new DynamoDB({ endpoint: dynamodb.url, region: 'us-east-1', credentials: EXAMPLE_KEY });
+  onTestFinished(() => direct.destroy());
   const admin = createPairAdmin(direct, TABLE, new AbortController().signal, () => START);
   const key = { TableName: TABLE, Key: { pair: { S: `${pair.client}/${pair.service}` } } };
   const item = async () => (await direct.getItem(key)).Item;
@@ -101,10 +102,3 @@ describe('clearing what stands in the way', () => {
     expect(await admin.clear(pair)).toEqual({ versions: [], holds: [], pause: false });
   });
 });
-
-function clientOf(endpoint: string): DynamoDB {
-  const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'example' };
-  const client = new DynamoDB({ endpoint, region: 'us-east-1', credentials });
-  onTestFinished(() => client.destroy());
-  return client;
-}

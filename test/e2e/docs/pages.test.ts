@@ -24,10 +24,7 @@ const linksIn = (text: string) => [...text.matchAll(/\]\(([^)]+)/g)].map(([, lin
 /** The anchors of a page, as GitHub makes them. */
 const anchorsOf = (page: string) =>
   [...page.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) => {
-    return `#${title
-      .toLowerCase()
-      .replaceAll(/[^\w -]/g, '')
-      .replaceAll(' ', '-')}`;
+    return `#${title.toLowerCase().replaceAll(/[^\w-]/g, (sign) => (sign === ' ' ? '-' : ''))}`;
   });
 
 describe.each(PAGES)('%s', (name) => {

@@ -1,9 +1,7 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type FunctionUrl, startFunctionUrl } from '../../../bin/local/function-url/server.ts';
 import { send } from '../../support/requests.ts';
-import { hasSigner, type RequestToSign, runs, SIGNERS, sign } from '../../support/signers.ts';
+import { hasSigner, type RequestToSign, SIGNERS, sign } from '../../support/signers.ts';
 
 const DATE = new Date('2026-11-21T06:16:00Z');
 const CALLER = {
@@ -52,23 +50,3 @@ describe.for(SIGNERS)('a request signed by %s', (signer) => {
     return (await send({ ...request, headers: await sign(signer, request, CALLER, DATE) })).status;
   }
 });
-
-const curl = runs('curl', '--version') && runs('curl', '--aws-sigv4', 'aws:amz', '--version');
-
-it.skipIf(!curl)(
-  `curl --aws-sigv4 is let in${curl ? '' : ' (skipped: curl is not installed, or too old)'}`,
-  async () => {
-    const today = await startFunctionUrl({ handler: async () => 'let in', callers: [CALLER], port: 0 });
-    const user = `${CALLER.accessKeyId}:${CALLER.secretAccessKey}`;
-    const token = `x-amz-security-token: ${CALLER.sessionToken}`;
-    const options = {
-      '--aws-sigv4': 'aws:amz:us-east-1:lambda',
-      '--user': user,
-      '-H': token,
-      '-d': '{"client":"acme"}',
-    };
-    const args = ['-s', ...Object.entries(options).flat(), `${today.url}/token`];
-    const { stdout } = await promisify(execFile)('curl', args).finally(today.close);
-    expect(stdout).toBe('let in');
-  },
-);

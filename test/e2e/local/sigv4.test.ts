@@ -7,7 +7,8 @@ import { sign } from '../../support/signers.ts';
 
 const DATE = new Date('2015-08-30T12:36:00Z');
 const KEY = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY' };
-const VERIFIER = { service: 'service', region: 'us-east-1', keys: [KEY], now: () => DATE.getTime() };
+const SCOPE = { service: 'service', region: 'us-east-1' };
+const VERIFIER = { ...SCOPE, keys: [KEY], now: () => DATE.getTime() };
 const REQUEST = { method: 'GET', path: '/', query: '', headers: [], body: Buffer.of() };
 
 describe('verifySigV4', () => {
@@ -19,14 +20,11 @@ describe('verifySigV4', () => {
       'b97d918cfa904a5beff61c982a1b6f458b799221646efd99d3219ec94cdf2500',
     ],
   ])('agrees with the signature that AWS publishes for %s', async (_name, query, signature) => {
+    const scope = 'Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request';
     const headers = [
       ['Host', 'example.amazonaws.com'],
       ['X-Amz-Date', '20150830T123600Z'],
-      [
-        'Authorization',
-        'AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, ' +
-          `SignedHeaders=host;x-amz-date, Signature=${signature}`,
-      ],
+      ['Authorization', `AWS4-HMAC-SHA256 ${scope}, SignedHeaders=host;x-amz-date, Signature=${signature}`],
     ] as const;
     expect(await verifySigV4({ ...REQUEST, query, headers }, VERIFIER)).toBe(KEY);
   });
@@ -54,7 +52,9 @@ describe('verifySigV4', () => {
 
   it('refuses a body that is not the one x-amz-content-sha256 names, even if the signature fits the body', async () => {
     const claims = async (bodyHash: string): Promise<ReceivedRequest> => {
-      const signed = await new HonestSigner({ ...SIGNING, headers: { 'x-amz-content-sha256': bodyHash } }).sign();
+      const headers = { 'x-amz-content-sha256': bodyHash };
+      const when = { datetime: '20150830T123600Z', url: 'http://example.com/' };
+      const signed = await new HonestSigner({ ...KEY, ...SCOPE, ...when, headers }).sign();
       return { ...REQUEST, headers: [...signed.headers, ['host', 'example.com']] };
     };
     expect(await verifySigV4(await claims(NO_BODY), VERIFIER)).toBe(KEY);
@@ -80,14 +80,6 @@ describe('verifySigV4', () => {
     await expect(verifySigV4({ ...REQUEST, ...change, headers }, VERIFIER)).rejects.toThrow('does not match');
   });
 });
-
-const SIGNING = {
-  ...KEY,
-  url: 'http://example.com/',
-  service: 'service',
-  region: 'us-east-1',
-  datetime: '20150830T123600Z',
-};
 
 const NO_BODY = createHash('sha256').digest('hex');
 
