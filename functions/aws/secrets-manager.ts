@@ -6,6 +6,7 @@ import {
   type SecretsManagerClientConfig,
   SecretsManagerServiceException,
 } from '@aws-sdk/client-secrets-manager';
+import { defaultProvider } from '@aws-sdk/credential-provider-node';
 import type { ReadSecret, SecretReading } from '../broker/credential/secret.ts';
 import { Redacted } from '../broker/redacted.ts';
 import { type SecretStage, secretName } from '../contract.ts';
@@ -86,7 +87,10 @@ export function createSecretsManagerClient({
   ...config
 }: Access = {}): SecretsManagerClient {
   const requestHandler = { handle: (sent: Sent, limits: Signal) => exchange(send, sent, limits) };
-  const client = new SecretsManagerClient({ maxAttempts: 1, requestHandler, ...config });
+  const provide = defaultProvider();
+  // A provider that is told of this client would send its own requests, to STS or SSO, over it.
+  const credentials = () => provide();
+  const client = new SecretsManagerClient({ maxAttempts: 1, requestHandler, credentials, ...config });
   client.middlewareStack.remove('loggerMiddleware');
   return client;
 }
@@ -99,18 +103,18 @@ interface Sent {
   readonly port?: number;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: Uint8Array | string;
+  readonly body: Uint8Array;
 }
 
 interface Signal {
   readonly abortSignal?: AbortSignal;
 }
 
-/** Sends one request of the SDK: to Secrets Manager, or to STS for credentials, where the body is a text. */
+/** Sends one request of the SDK, which has signed it. */
 async function exchange(send: HttpsSender, sent: Sent, { abortSignal: signal }: Signal) {
   const { protocol, hostname, port, path, headers } = sent;
   // The bytes' own `toString` would write a warning.
-  const body = typeof sent.body === 'string' ? sent.body : new TextDecoder().decode(sent.body);
+  const body = new TextDecoder().decode(sent.body);
   const url = new URL(`${protocol}//${hostname}${port === undefined ? '' : `:${port}`}${path}`);
   const limits = { ...ANSWER_LIMITS, signal };
   const { status, ...answer } = await send({ method: 'POST', url, headers, body }, limits);
