@@ -1,5 +1,6 @@
 import { Sha256 } from '@aws-crypto/sha256-js';
 import { SignatureV4 } from '@smithy/signature-v4';
+import { isLoopback } from '../functions/contract.ts';
 import { failure } from './error.ts';
 
 export interface Signing {
@@ -110,16 +111,12 @@ export function parseEndpoint(text: string, givenRegion: string | undefined): En
 
 /** Whether what is sent to the URL stays secret on its way: TLS, or this machine only. */
 export function isSafe(url: URL): boolean {
-  return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url));
-}
-
-function isLoopback({ hostname }: URL): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
+  return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname));
 }
 
 /** The host of a Function URL names its region; AWS_REGION says where the caller runs, which may be elsewhere. */
 function regionOf(url: URL): string | undefined {
   // The local broker verifies for this region, also when the developer has set another one.
-  if (isLoopback(url)) return 'us-east-1';
+  if (isLoopback(url.hostname)) return 'us-east-1';
   return /^[^.]+\.lambda-url\.([^.]+)\.on\./.exec(url.hostname)?.[1] ?? process.env.AWS_REGION;
 }

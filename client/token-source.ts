@@ -1,3 +1,4 @@
+import { hardMarginMs } from '../functions/contract.ts';
 import { askForToken, type IssuedToken, type TokenRequest } from './answers.ts';
 import { isProblem, TokenBrokerError } from './error.ts';
 import type { Connection } from './request.ts';
@@ -183,11 +184,6 @@ const MAX_ENTRIES = 1_000;
 
 /** The broker requests a longer-living token at most this often, and none when the service has none. */
 const MIN_TTL_INTERVAL_MS = 30_000;
-
-/** Not longer than the broker's own margin (30 s, or a fifth of a life): a caller within it gets a new token. */
-function hardMarginMs(lifetimeMs: number): number {
-  return Math.min(30_000, lifetimeMs * 0.2);
-}
 
 /** Inside the window in which the broker renews, so that it does; spread, so that processes do not ask together. */
 function renewalWindowMs(lifetimeMs: number, random: number): number {

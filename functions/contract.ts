@@ -50,6 +50,20 @@ export type Finding = (typeof FINDINGS)[number];
 export const PROOFS = ['request', 'traffic', 'latch', 'pause', 'secret', 'operator'] as const;
 export type ProvenBy = (typeof PROOFS)[number];
 
+/** The origin of a token's expiry: the service's answer, the token itself (JWT `exp`), the settings, or an assumption. */
+export const EXPIRY_SOURCES = ['response', 'jwt', 'configured', 'assumed'] as const;
+export type ExpirySource = (typeof EXPIRY_SOURCES)[number];
+
+/** Tokens this close to their end, in milliseconds, are never issued, so no caller receives one that is about to expire. */
+export function hardMarginMs(lifetimeMs: number): number {
+  return Math.min(30_000, lifetimeMs * 0.2);
+}
+
+/** Whether a host of a URL is this machine: `http` is allowed to no other. */
+export function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
+}
+
 export type ProblemType = keyof typeof TABLE;
 
 interface ProblemDefinition {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { AccessRule } from './broker/authorize.ts';
-import type { ServiceName } from './broker/pair/pair.ts';
+import type { ServiceName } from './broker/pair.ts';
 import type { Service } from './broker/service.ts';
 
 /**

@@ -8,7 +8,7 @@ import type { InvocationContext } from './aws/function-url.ts';
 import { writeLine } from './aws/log/write-line.ts';
 import { askUntil, CHECK_TIMEOUT_MS, type PairAnswer } from './broker/health/check-pairs.ts';
 import { pairsOf } from './broker/health/run.ts';
-import { type Pair, pairKey } from './broker/pair/pair.ts';
+import { type Pair, pairKey } from './broker/pair.ts';
 import type { ReleaseCheckEnvironment } from './environment.ts';
 import { createPairChecker, createProbe } from './health-function.ts';
 

@@ -14,9 +14,9 @@ import { createSecretReader, createSecretsManagerClient } from './aws/secrets-ma
 import { createAuthorize } from './broker/authorize.ts';
 import { createSecretCache } from './broker/credential/secret.ts';
 import { createTokenEndpoint } from './broker/http/token-endpoint.ts';
+import { createTokenRenewer } from './broker/pair/renew-token.ts';
 import type { Service } from './broker/service.ts';
 import { createTokenBroker } from './broker/token-broker.ts';
-import { createTokenRenewer } from './broker/token-request/renew-token.ts';
 import type { Send } from './broker/token-request/send.ts';
 import { createTokenRequester } from './broker/token-request/token-request.ts';
 import { type BrokerSettings, rulesDigest } from './environment.ts';

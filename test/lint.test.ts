@@ -5,15 +5,46 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-/** What files of each place may import, and what not. */
+/** The rooms of the broker, from the door inwards: each may use those behind it. */
+const ROOMS = ['http', 'pair', 'token-request', 'token-response', 'credential'];
+const fileOf = (room: string) => `../${room}/file.ts`;
+
+/** The imports that are allowed and refused in files of each place. */
 const ARROWS: Readonly<Record<string, { readonly allowed: readonly string[]; readonly refused: readonly string[] }>> = {
   'functions/broker/audit.ts': {
-    allowed: ['./pair/pair.ts', '../contract.ts'],
-    refused: ['../environment.ts', '../aws/calls.ts', '../../client/error.ts', 'node:crypto', 'zod/mini', 'zod'],
+    allowed: ['./pair.ts', './authorize.ts', '../contract.ts'],
+    refused: [
+      './pair/record.ts',
+      './http/request.ts',
+      './token-broker.ts',
+      '../environment.ts',
+      '../aws/calls.ts',
+      '../../client/error.ts',
+      'node:crypto',
+      'zod/mini',
+      'zod',
+    ],
   },
-  'functions/broker/pair/pair.ts': {
-    allowed: ['./record.ts', '../audit.ts', '../http/request.ts', '../../contract.ts'],
-    refused: ['../../environment.ts', '../../aws/calls.ts', '../../../client/error.ts', 'node:crypto', 'zod/mini'],
+  'functions/broker/token-broker.ts': {
+    allowed: ['./pair/record.ts', './check-credential.ts', './audit.ts', '../contract.ts'],
+    refused: ['../environment.ts', '../aws/calls.ts', 'node:crypto'],
+  },
+  ...Object.fromEntries(
+    ROOMS.map((room, index) => [
+      `functions/broker/${room}/file.ts`,
+      {
+        allowed: ['./other.ts', '../audit.ts', '../../contract.ts', ...ROOMS.slice(index + 1).map(fileOf)],
+        refused: [
+          ...['health', ...ROOMS.slice(0, index)].map(fileOf),
+          ...(room === 'http' ? [] : ['../token-broker.ts', '../check-credential.ts']),
+          ...['../../environment.ts', '../../aws/calls.ts', '../../../client/error.ts', 'node:crypto', 'zod/mini'],
+        ],
+      },
+    ]),
+  ),
+  'functions/broker/health/file.ts': {
+    allowed: ['./other.ts', '../pair.ts', '../../contract.ts'],
+    refused: [...ROOMS.map(fileOf), '../token-broker.ts', '../check-credential.ts', '../../environment.ts'],
   },
   'functions/aws/function-url.ts': {
     allowed: ['./log/emf.ts', '../broker/pair/pair.ts', '../environment.ts', 'node:crypto', '@smithy/signature-v4'],
@@ -36,7 +67,7 @@ const ARROWS: Readonly<Record<string, { readonly allowed: readonly string[]; rea
   'bin/app.ts': { allowed: ['../lib/token-broker-stack.ts'], refused: ['../test/support/example.ts'] },
   'lib/token-broker-stack.ts': {
     allowed: ['./token/canary.ts', '../functions/environment.ts', '../functions/contract.ts', 'aws-cdk-lib'],
-    refused: ['../functions/token.ts', '../functions/broker/pair/pair.ts', '../client/error.ts', '../bin/app.ts'],
+    refused: ['../functions/token.ts', '../functions/broker/pair.ts', '../client/error.ts', '../bin/app.ts'],
   },
   'lib/token/canary.ts': {
     allowed: ['./lambda-function.ts', '../settings/names.ts', 'aws-cdk-lib', '../../functions/contract.ts'],
@@ -44,7 +75,7 @@ const ARROWS: Readonly<Record<string, { readonly allowed: readonly string[]; rea
   },
   'client/error.ts': {
     allowed: ['./sign.ts', '../functions/contract.ts', '@smithy/signature-v4'],
-    refused: ['../functions/environment.ts', '../functions/broker/pair/pair.ts', '../lib/settings/names.ts'],
+    refused: ['../functions/environment.ts', '../functions/broker/pair.ts', '../lib/settings/names.ts'],
   },
   'client/commands/token.ts': {
     allowed: ['../index.ts', './options.ts', '../../functions/contract.ts', 'commander'],

@@ -1,4 +1,4 @@
-import type { Pair } from '../../functions/broker/pair/pair.ts';
+import type { Pair } from '../../functions/broker/pair.ts';
 import { HOUR_MS, MINUTE_MS, SECOND_MS, type World } from './world.ts';
 
 /** A process of an internal service, with what it keeps in its own memory. */

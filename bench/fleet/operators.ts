@@ -1,4 +1,4 @@
-import type { Pair } from '../../functions/broker/pair/pair.ts';
+import type { Pair } from '../../functions/broker/pair.ts';
 import type { SecretStore } from './secret-store.ts';
 import { WRONG } from './token-services.ts';
 import { HOUR_MS, MINUTE_MS, SECOND_MS, type World } from './world.ts';

@@ -1,5 +1,5 @@
 import type { SecretReading } from '../../functions/broker/credential/secret.ts';
-import type { ClientName } from '../../functions/broker/pair/pair.ts';
+import type { ClientName } from '../../functions/broker/pair.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
 import type { SecretStage } from '../../functions/contract.ts';
 import type { Reachable } from './event-clock.ts';

@@ -1,4 +1,4 @@
-import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
+import { type Pair, pairKey } from '../../functions/broker/pair.ts';
 import type { Reachable } from './event-clock.ts';
 import type { Random } from './random.ts';
 import { HOUR_MS, LIFETIME_SECONDS, SERVICE_NAMES, type World } from './world.ts';

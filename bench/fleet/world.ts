@@ -1,4 +1,4 @@
-import type { Pair, ServiceName } from '../../functions/broker/pair/pair.ts';
+import type { Pair, ServiceName } from '../../functions/broker/pair.ts';
 import type { Service } from '../../functions/broker/service.ts';
 import { exampleService } from '../../test/support/example.ts';
 import type { EventClock } from './event-clock.ts';

@@ -4,7 +4,7 @@ import { askAws, findCredentials } from '../../client/commands/identity.ts';
 import { ask, isMissing } from '../../client/commands/reach.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { failed, ok, type Step, unknown } from '../../client/commands/step.ts';
-import type { Pair } from '../../functions/broker/pair/pair.ts';
+import type { Pair } from '../../functions/broker/pair.ts';
 import { secretName } from '../../functions/contract.ts';
 import { authUrlFault } from '../../lib/settings/auth-url.ts';
 import type { Environment } from '../../lib/settings/environment.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isRecord } from '../broker/json.ts';
-import { isWithin } from '../broker/lru-cache.ts';
 import { StoreUnavailable } from '../broker/pair/record.ts';
-import { isPlainWord } from '../broker/redacted.ts';
+import { isPlainWord } from '../broker/plain-word.ts';
+import { isWithin } from '../broker/time.ts';
 
 /**
  * Gives what the call gives, or throws `OutOfTime` after `timeoutMs`, or after the `clockMs` that are left until a deadline;

@@ -9,7 +9,7 @@ import {
 import type { Promotion, SecretDescription } from '../broker/health/check-client.ts';
 import type { ClientList } from '../broker/health/run.ts';
 import { membersOf } from '../broker/json.ts';
-import type { ClientName } from '../broker/pair/pair.ts';
+import type { ClientName } from '../broker/pair.ts';
 import { NAME_PATTERN, secretName } from '../contract.ts';
 import { causeWord, withTimeLimit } from './calls.ts';
 

@@ -10,9 +10,9 @@ import * as z from 'zod/mini';
 import { CONDITIONS, type Entries } from '../broker/health/evaluate.ts';
 import { NotificationFailure, type NotificationMemories, type SendMessage } from '../broker/health/notify.ts';
 import { parseJson } from '../broker/json.ts';
-import type { ServiceName } from '../broker/pair/pair.ts';
+import type { ServiceName } from '../broker/pair.ts';
+import { forgetAt, json, number, numeric, text } from './attributes.ts';
 import { causeWord, withTimeLimit } from './calls.ts';
-import { forgetAt, json, number, numeric, text } from './pair-table/item.ts';
 
 interface Table {
   readonly dynamodb: DynamoDBClient;

@@ -1,7 +1,6 @@
-import type { Finding, ProblemType } from '../contract.ts';
+import type { ExpirySource, Finding, ProblemType } from '../contract.ts';
 import type { Caller, Operation } from './authorize.ts';
-import type { Pair } from './pair/pair.ts';
-import type { Expiry } from './token-response/expiry.ts';
+import type { Pair } from './pair.ts';
 
 /** One decision of the broker, denials too. Nothing in it is a secret, a token or a value of a service's answer. */
 export interface AuditRecord {
@@ -18,7 +17,7 @@ export interface AuditRecord {
   readonly cache?: CacheUse | undefined;
   readonly fingerprint?: string | undefined;
   readonly credentialVersion?: string | undefined;
-  readonly expirySource?: Expiry['expirySource'] | undefined;
+  readonly expirySource?: ExpirySource | undefined;
   readonly trace: Trace;
   readonly cause?: unknown;
 }

@@ -1,5 +1,5 @@
 import { ASSUMED_ROLE_ARN, ROLE_ARN } from '../contract.ts';
-import type { ClientName, Pair, ServiceName } from './pair/pair.ts';
+import type { ClientName, Pair, ServiceName } from './pair.ts';
 import { Problem } from './problem.ts';
 
 /** Throws the problem `access-denied` unless an access rule covers the caller, the operation and the pair. */

@@ -1,4 +1,4 @@
-import type { Finding, ProvenBy } from '../contract.ts';
+import type { Finding, ProvenBy, SecretStage } from '../contract.ts';
 import { parseCredential } from './credential/credential.ts';
 import { type SecretVersion, secretProblem } from './credential/secret.ts';
 import type { createAcquireToken } from './pair/acquire-token.ts';
@@ -7,7 +7,14 @@ import { type Call, livingToken, type Step, type View } from './pair/decision.ts
 import { isLatched } from './pair/latch-and-pause.ts';
 import { isTrial } from './pair/leased-request.ts';
 import { holdKey, type PairRecord, type StoredToken, type Wait } from './pair/record.ts';
+import type { Pair } from './pair.ts';
 import { findingOfProblem, Problem } from './problem.ts';
+
+/** What a caller asks for with `POST /check`. */
+export interface CheckRequest {
+  readonly pair: Pair;
+  readonly stage: SecretStage;
+}
 
 /** What a check found; times are epoch milliseconds. */
 export interface CheckResult {

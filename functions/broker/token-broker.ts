@@ -1,16 +1,15 @@
 import type { Trace } from './audit.ts';
 import { type Authorize, accessDenied, type Caller } from './authorize.ts';
-import { type CheckResult, createCheckCredential } from './check-credential.ts';
+import { type CheckRequest, type CheckResult, createCheckCredential } from './check-credential.ts';
 import type { SecretCache } from './credential/secret.ts';
-import type { CheckRequest, IssueRequest } from './http/request.ts';
 import { createAcquireToken } from './pair/acquire-token.ts';
-import { type Call, decide, type Issue } from './pair/decision.ts';
+import { type Call, decide, type Issue, type IssueRequest } from './pair/decision.ts';
 import { PairMemory } from './pair/memory.ts';
-import { type Pair, pairKey, type ServiceName } from './pair/pair.ts';
 import type { PairRecord } from './pair/record.ts';
+import type { RenewToken } from './pair/renew-token.ts';
 import type { PairStore } from './pair/store.ts';
+import { type Pair, pairKey, type ServiceName } from './pair.ts';
 import type { Service } from './service.ts';
-import type { RenewToken } from './token-request/renew-token.ts';
 
 /** Both answer by `deadline`, in epoch milliseconds, and note in `trace` what that took. */
 export interface TokenBroker {

@@ -5,13 +5,13 @@ import { type Audit, type AuditRecord, newTrace } from '../../functions/broker/a
 import { type AccessRule, createAuthorize } from '../../functions/broker/authorize.ts';
 import type { ReadSecret, SecretReading } from '../../functions/broker/credential/secret.ts';
 import { createSecretCache } from '../../functions/broker/credential/secret.ts';
-import type { IssueRequest } from '../../functions/broker/http/request.ts';
 import { type BrokerRequest, createTokenEndpoint } from '../../functions/broker/http/token-endpoint.ts';
+import type { IssueRequest } from '../../functions/broker/pair/decision.ts';
+import { createTokenRenewer } from '../../functions/broker/pair/renew-token.ts';
 import type { PairStore } from '../../functions/broker/pair/store.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
 import type { Service } from '../../functions/broker/service.ts';
 import { createTokenBroker, type TokenBroker } from '../../functions/broker/token-broker.ts';
-import { createTokenRenewer } from '../../functions/broker/token-request/renew-token.ts';
 import type { RequestToken, TokenExchange } from '../../functions/broker/token-request/token-request.ts';
 import type { SecretStage } from '../../functions/contract.ts';
 import { BILLING, exampleRule, exampleService, START } from './example.ts';

@@ -1,6 +1,6 @@
 import { isIssuable } from '../../functions/broker/pair/freshness.ts';
-import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
 import { holdKey, type PairRecord, type Wait } from '../../functions/broker/pair/record.ts';
+import { type Pair, pairKey } from '../../functions/broker/pair.ts';
 import { SETTINGS_DIGEST } from './broker-world.ts';
 import type { createFleet } from './fleet.ts';
 import { type Hosts, LONGEST_CALL_MS, MAX_SKEW_MS } from './fleet-model-hosts.ts';

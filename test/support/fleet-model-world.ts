@@ -1,5 +1,5 @@
 import type { SecretReading } from '../../functions/broker/credential/secret.ts';
-import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
+import { type Pair, pairKey } from '../../functions/broker/pair.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import type { TokenExchange } from '../../functions/broker/token-request/token-request.ts';
 import type { SecretStage } from '../../functions/contract.ts';

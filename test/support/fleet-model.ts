@@ -1,9 +1,9 @@
 import type { SecretReading } from '../../functions/broker/credential/secret.ts';
 import type { Issue } from '../../functions/broker/pair/decision.ts';
-import { hardMarginMs } from '../../functions/broker/pair/freshness.ts';
-import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
+import { type Pair, pairKey } from '../../functions/broker/pair.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import type { SecretStage } from '../../functions/contract.ts';
+import { hardMarginMs } from '../../functions/contract.ts';
 import { createFleet, PATIENCE_MS } from './fleet.ts';
 import { createHosts, type Host, LONGEST_CALL_MS } from './fleet-model-hosts.ts';
 import { keepLedger } from './fleet-model-ledger.ts';

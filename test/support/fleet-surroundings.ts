@@ -1,7 +1,7 @@
 import type { SecretReading } from '../../functions/broker/credential/secret.ts';
-import type { Pair, ServiceName } from '../../functions/broker/pair/pair.ts';
 import { type PairRecord, pastTime, type StoredToken, StoreUnavailable } from '../../functions/broker/pair/record.ts';
 import type { PairStore } from '../../functions/broker/pair/store.ts';
+import type { Pair, ServiceName } from '../../functions/broker/pair.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import type { Service } from '../../functions/broker/service.ts';
 import type { RequestToken, TokenExchange } from '../../functions/broker/token-request/token-request.ts';

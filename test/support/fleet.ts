@@ -1,8 +1,7 @@
 import { newTrace, type Trace } from '../../functions/broker/audit.ts';
-import type { CheckResult } from '../../functions/broker/check-credential.ts';
-import type { CheckRequest, IssueRequest } from '../../functions/broker/http/request.ts';
-import type { Issue } from '../../functions/broker/pair/decision.ts';
-import type { ServiceName } from '../../functions/broker/pair/pair.ts';
+import type { CheckRequest, CheckResult } from '../../functions/broker/check-credential.ts';
+import type { Issue, IssueRequest } from '../../functions/broker/pair/decision.ts';
+import type { ServiceName } from '../../functions/broker/pair.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import type { Service } from '../../functions/broker/service.ts';
 import type { TokenBroker } from '../../functions/broker/token-broker.ts';

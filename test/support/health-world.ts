@@ -3,7 +3,7 @@ import type { ProbeAnswer } from '../../functions/broker/health/evaluate.ts';
 import type { Message } from '../../functions/broker/health/messages.ts';
 import { createNotify, NotificationFailure, type NotificationMemories } from '../../functions/broker/health/notify.ts';
 import { type ClientList, createHealthRun } from '../../functions/broker/health/run.ts';
-import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
+import { type Pair, pairKey } from '../../functions/broker/pair.ts';
 import type { Finding, ProvenBy } from '../../functions/contract.ts';
 import { START } from './example.ts';
 import { seededRandom } from './seeded-random.ts';

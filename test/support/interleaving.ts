@@ -1,4 +1,4 @@
-import type { IssueRequest } from '../../functions/broker/http/request.ts';
+import type { IssueRequest } from '../../functions/broker/pair/decision.ts';
 import type { PairRecord } from '../../functions/broker/pair/record.ts';
 import { ISSUE_REQUEST } from './broker-world.ts';
 import { START } from './example.ts';

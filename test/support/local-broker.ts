@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { SigningKey } from '../../bin/local/function-url/sigv4.ts';
 import { listen } from '../../bin/local/loopback.ts';
-import type { Pair } from '../../functions/broker/pair/pair.ts';
+import type { Pair } from '../../functions/broker/pair.ts';
 import { send } from './requests.ts';
 import { sign } from './signers.ts';
 

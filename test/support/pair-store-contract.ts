@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Pair } from '../../functions/broker/pair/pair.ts';
 import { EMPTY_RECORD, type PairRecord, StoreUnavailable } from '../../functions/broker/pair/record.ts';
 import type { Acquisition, Ending, Lease, PairStore, RejectedRequest } from '../../functions/broker/pair/store.ts';
+import type { Pair } from '../../functions/broker/pair.ts';
 import { Redacted } from '../../functions/broker/redacted.ts';
 import { START } from './example.ts';
 import {

@@ -3,9 +3,9 @@ import { createAcquireToken } from '../../functions/broker/pair/acquire-token.ts
 import type { Call, Step, View } from '../../functions/broker/pair/decision.ts';
 import { PairMemory } from '../../functions/broker/pair/memory.ts';
 import { EMPTY_RECORD, type PairRecord, StoreUnavailable } from '../../functions/broker/pair/record.ts';
+import type { Renewal, RenewToken } from '../../functions/broker/pair/renew-token.ts';
 import type { PairStore } from '../../functions/broker/pair/store.ts';
 import { Problem } from '../../functions/broker/problem.ts';
-import type { Renewal, RenewToken } from '../../functions/broker/token-request/renew-token.ts';
 import type { SecretStage } from '../../functions/contract.ts';
 import { found } from './broker-world.ts';
 import { START } from './example.ts';

@@ -1,7 +1,7 @@
-import { type Pair, pairKey } from '../../functions/broker/pair/pair.ts';
 import { EMPTY_RECORD, type PairRecord } from '../../functions/broker/pair/record.ts';
 import type { Acquisition, PairStore } from '../../functions/broker/pair/store.ts';
 import { acquired, ended, rejected } from '../../functions/broker/pair/transitions.ts';
+import { type Pair, pairKey } from '../../functions/broker/pair.ts';
 
 /** What the shared table holds, in memory: the promises of `PairStore` and nothing else. */
 export interface ReferencePairStore extends PairStore {

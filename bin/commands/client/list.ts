@@ -6,8 +6,8 @@ import { ageText, printJson, tableText, talk, talkOfProgress } from '../../../cl
 import type { Shell } from '../../../client/commands/shell.ts';
 import { type Item, REJECTED, readSeal, readState } from '../../../functions/aws/pair-table/item.ts';
 import { servicesOf } from '../../../functions/broker/health/run.ts';
-import { type Pair, pairKey } from '../../../functions/broker/pair/pair.ts';
 import { capTimes } from '../../../functions/broker/pair/record.ts';
+import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
 import { SECRET_STAGES } from '../../../functions/contract.ts';
 import { tableName } from '../../../lib/settings/names.ts';
 import { awsFailure } from '../shared/ask-aws.ts';

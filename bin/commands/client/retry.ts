@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { parseName } from '../../../client/commands/options.ts';
 import { printJson, printTable, talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
-import type { Pair } from '../../../functions/broker/pair/pair.ts';
+import type { Pair } from '../../../functions/broker/pair.ts';
 import { tableName } from '../../../lib/settings/names.ts';
 import { shortVersion } from '../shared/checks.ts';
 import { hasService } from '../shared/client-secret.ts';

@@ -2,7 +2,7 @@ import { adviceFor, asProblem, withNames } from '../../../client/commands/failur
 import { printTable, talk, talkOfProgress } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { type Check, type TokenBroker, TokenBrokerError } from '../../../client/index.ts';
-import type { Pair } from '../../../functions/broker/pair/pair.ts';
+import type { Pair } from '../../../functions/broker/pair.ts';
 import { FINDING_ADVICE, type SecretStage } from '../../../functions/contract.ts';
 
 /** What came of checking one pair: a finding, or why there is none. */

@@ -3,7 +3,7 @@ import { talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { servicesOf } from '../../../functions/broker/health/run.ts';
 import { isRecord } from '../../../functions/broker/json.ts';
-import type { Pair } from '../../../functions/broker/pair/pair.ts';
+import type { Pair } from '../../../functions/broker/pair.ts';
 import type { SecretStage } from '../../../functions/contract.ts';
 import { CREDENTIAL_MAX_AGE_DAYS } from '../../../lib/settings/environment.ts';
 import { configuredServices, settingsOf } from './environment.ts';

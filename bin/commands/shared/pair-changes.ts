@@ -2,8 +2,9 @@ import { ConditionalCheckFailedException, DynamoDB, type UpdateItemCommandInput 
 import type { CommandFailure } from '../../../client/commands/failure.ts';
 import { talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
-import { forgetAt, HELD, PAUSE_ATTRIBUTES, REJECTED } from '../../../functions/aws/pair-table/item.ts';
-import { type Pair, pairKey } from '../../../functions/broker/pair/pair.ts';
+import { forgetAt } from '../../../functions/aws/attributes.ts';
+import { HELD, PAUSE_ATTRIBUTES, REJECTED } from '../../../functions/aws/pair-table/item.ts';
+import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
 import { tableName } from '../../../lib/settings/names.ts';
 import { awsFailure } from './ask-aws.ts';
 import { awsConfig, awsRegion, type ClientOptions, type CommandOptions, configuredServices } from './environment.ts';

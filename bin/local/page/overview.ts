@@ -1,5 +1,5 @@
 import { createAuthorize, parseCaller } from '../../../functions/broker/authorize.ts';
-import { pairKey } from '../../../functions/broker/pair/pair.ts';
+import { pairKey } from '../../../functions/broker/pair.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import type { LocalBroker } from '../broker.ts';
 import { assumedRoleIdentity } from '../function-url/event.ts';

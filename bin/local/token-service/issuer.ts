@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { ClientName, Pair, ServiceName } from '../../../functions/broker/pair/pair.ts';
+import type { ClientName, Pair, ServiceName } from '../../../functions/broker/pair.ts';
 
 /** A client's credential, as in a client's secret. */
 export interface AcceptedCredential {

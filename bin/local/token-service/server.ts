@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
-import { type ClientName, type Pair, pairKey, type ServiceName } from '../../../functions/broker/pair/pair.ts';
+import { type ClientName, type Pair, pairKey, type ServiceName } from '../../../functions/broker/pair.ts';
 import { type HttpAnswer, headerValue, json, type ReceivedRequest, serve } from '../loopback.ts';
 import { INCIDENT_PATH, INCIDENTS, type Incident, type TokenServiceFault } from './incidents.ts';
 import { type AcceptedCredential, createTokenIssuer } from './issuer.ts';

@@ -9,6 +9,7 @@ import {
   type SendLimits,
 } from '../../broker/token-request/send.ts';
 import type { TokenResponse } from '../../broker/token-response/body.ts';
+import { isLoopback } from '../../contract.ts';
 import { createAgents } from './agents.ts';
 
 interface Options {
@@ -52,10 +53,6 @@ function open(url: URL, options: RequestOptions, { secure, plain }: ReturnType<t
   if (protocol === 'https:') return https.request(url, { ...options, ...servername, agent: secure });
   if (protocol === 'http:' && isLoopback(hostname)) return http.request(url, { ...options, agent: plain });
   throw new Error('A request goes over https, or over http on loopback.');
-}
-
-function isLoopback(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || (isIP(hostname) === 4 && hostname.startsWith('127.'));
 }
 
 function revealed(headers: HttpRequest['headers']) {

@@ -1,5 +1,5 @@
 import type { Audit, Warning } from '../../broker/audit.ts';
-import { type Pair, pairKey } from '../../broker/pair/pair.ts';
+import { type Pair, pairKey } from '../../broker/pair.ts';
 import { causeWord } from '../calls.ts';
 import type { Unreadable } from '../pair-table/table.ts';
 import { BY_ENVIRONMENT, BY_OUTCOME, BY_SERVICE, BY_SERVICE_AND_OUTCOME, emfLine, type Log, metrics } from './emf.ts';

@@ -1,6 +1,6 @@
 import type { CheckRecord, MissedPair } from '../../broker/health/check-pairs.ts';
 import type { HealthRun } from '../../broker/health/run.ts';
-import { pairKey } from '../../broker/pair/pair.ts';
+import { pairKey } from '../../broker/pair.ts';
 import type { IgnoredEvent } from '../client-secrets.ts';
 import { BY_ENVIRONMENT, BY_OUTCOME, BY_SERVICE, BY_SERVICE_AND_OUTCOME, emfLine, type Log, metrics } from './emf.ts';
 

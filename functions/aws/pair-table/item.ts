@@ -10,8 +10,8 @@ import {
   type Wait,
 } from '../../broker/pair/record.ts';
 import type { ShapeReport } from '../../broker/problem.ts';
-import { EXPIRY_SOURCES } from '../../broker/token-response/expiry.ts';
-import { PROBLEMS, type ProblemType } from '../../contract.ts';
+import { EXPIRY_SOURCES, PROBLEMS, type ProblemType } from '../../contract.ts';
+import { number, numeric, text } from '../attributes.ts';
 import type { SealedToken, VisibleToken } from '../sealing/sealing.ts';
 
 /** The attributes of one pair as the table holds them. */
@@ -96,30 +96,6 @@ export function rejectedEntry(fence: number, at: number): AttributeValue {
 
 /** Each hold is an attribute of its own, named by its key, so that releases with different settings never end each other's. */
 export const HELD = 'held:';
-
-/** The date from which on an item is garbage: after 90 days, longer than any latch matters. */
-export function forgetAt(now: number): AttributeValue {
-  return numeric(Math.ceil(now / 1_000) + 90 * 24 * 60 * 60);
-}
-
-export function numeric(value: number): AttributeValue {
-  return { N: `${value}` };
-}
-
-export function json(value: object): AttributeValue {
-  return { S: JSON.stringify(value) };
-}
-
-/** The text of an attribute; `undefined` when it is missing or of another type. */
-export function text(attribute: AttributeValue | undefined): string | undefined {
-  return typeof attribute?.S === 'string' ? attribute.S : undefined;
-}
-
-/** The number of an attribute; `undefined` when it is missing or of another type. */
-export function number(attribute: AttributeValue | undefined): number | undefined {
-  const value = typeof attribute?.N === 'string' ? Number(attribute.N) : Number.NaN;
-  return Number.isFinite(value) ? value : undefined;
-}
 
 /** The members of an attribute that holds JSON; none when it is missing or malformed. */
 function members(attribute: AttributeValue | undefined): Readonly<Record<string, unknown>> {

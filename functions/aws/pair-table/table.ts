@@ -1,10 +1,11 @@
-import { type Pair, pairKey } from '../../broker/pair/pair.ts';
 import { type PairRecord, pastTime } from '../../broker/pair/record.ts';
 import type { PairStore } from '../../broker/pair/store.ts';
+import { type Pair, pairKey } from '../../broker/pair.ts';
+import { number } from '../attributes.ts';
 import { type CallTerms, type CircuitBreaker, createCircuitBreaker, unavailable, withRetry } from '../calls.ts';
 import type { DynamoDB } from '../dynamodb.ts';
 import type { Sealer } from '../sealing/sealing.ts';
-import { type Item, number, readSeal, readState } from './item.ts';
+import { type Item, readSeal, readState } from './item.ts';
 import { acquireChange, type Change, endChange, rejectChange, underLease, updateInput } from './update.ts';
 
 interface Dependencies {

@@ -1,14 +1,12 @@
 import type { CheckedVersion } from '../../broker/pair/record.ts';
 import type { Acquisition, Ending, Lease, RejectedRequest } from '../../broker/pair/store.ts';
+import { forgetAt, json, numeric } from '../attributes.ts';
 import type { SealedToken } from '../sealing/sealing.ts';
 import {
-  forgetAt,
   HELD,
   type Item,
-  json,
   MAX_FENCE,
   MIN_FENCE,
-  numeric,
   PAUSE_ATTRIBUTES,
   REJECTED,
   rejectedEntry,

@@ -1,6 +1,7 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import type { GetSecretValueCommandOutput } from '@aws-sdk/client-secrets-manager';
-import { isWithin, LruCache } from '../../broker/lru-cache.ts';
+import { LruCache } from '../../broker/lru-cache.ts';
+import { isWithin } from '../../broker/time.ts';
 import { sealingKeyName } from '../../contract.ts';
 import { isDefinitive } from '../calls.ts';
 import { getSecretValue, isAbout, type SecretDependencies } from '../secrets-manager.ts';

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, createSecretKey, hkdfSync, randomBytes } from 'node:crypto';
-import type { Pair } from '../../broker/pair/pair.ts';
 import type { StoredToken } from '../../broker/pair/record.ts';
+import type { Pair } from '../../broker/pair.ts';
 import { Redacted } from '../../broker/redacted.ts';
 import type { SealingKey, SealingKeys } from './sealing-key.ts';
 

@@ -1,5 +1,5 @@
 import { duplicateMember, isRecord, parseJsonObject } from '../json.ts';
-import type { ServiceName } from '../pair/pair.ts';
+import type { ServiceName } from '../pair.ts';
 import { Problem } from '../problem.ts';
 import { Redacted, shows } from '../redacted.ts';
 import type { BasicEncoding } from '../service.ts';

@@ -1,8 +1,9 @@
 import type { ProblemType, SecretStage } from '../../contract.ts';
-import { isWithin, LruCache } from '../lru-cache.ts';
-import type { ClientName } from '../pair/pair.ts';
+import { LruCache } from '../lru-cache.ts';
+import type { ClientName } from '../pair.ts';
 import { Problem } from '../problem.ts';
 import type { Redacted } from '../redacted.ts';
+import { isWithin } from '../time.ts';
 
 /** One version of a client's secret, its text still unparsed. */
 export interface SecretVersion {

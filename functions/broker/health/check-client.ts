@@ -1,4 +1,4 @@
-import type { ClientName, Pair, ServiceName } from '../pair/pair.ts';
+import type { ClientName, Pair, ServiceName } from '../pair.ts';
 import { askUntil, type CheckDependencies, type CheckRecord, checkOnce, isSilent } from './check-pairs.ts';
 import type { Notify } from './notify.ts';
 import { servicesOf } from './run.ts';

@@ -1,5 +1,5 @@
 import type { Finding, ProvenBy } from '../../contract.ts';
-import type { Pair } from '../pair/pair.ts';
+import type { Pair } from '../pair.ts';
 
 /** A pair of which the broker could say something. Times are epoch milliseconds. */
 export interface CheckedPair {

@@ -1,5 +1,5 @@
 import { FINDINGS, type Finding } from '../../contract.ts';
-import { type Pair, pairKey, type ServiceName } from '../pair/pair.ts';
+import { type Pair, pairKey, type ServiceName } from '../pair.ts';
 import { type CheckedPair, type Checks, isSilent, wasAsked } from './check-pairs.ts';
 
 /** What was found out, and the service in whose memory it belongs. */

@@ -1,4 +1,4 @@
-import { pairKey, type ServiceName } from '../pair/pair.ts';
+import { pairKey, type ServiceName } from '../pair.ts';
 import {
   type Entries,
   type Entry,

@@ -1,4 +1,4 @@
-import { type ClientName, type Pair, pairKey, type ServiceName } from '../pair/pair.ts';
+import { type ClientName, type Pair, pairKey, type ServiceName } from '../pair.ts';
 import { askUntil, type CheckDependencies, type Checks, checkPairs } from './check-pairs.ts';
 import { hasIncident, type ProbeAnswer } from './evaluate.ts';
 import type { NotificationMemories, Notified, Notify } from './notify.ts';

@@ -1,24 +1,11 @@
-import { NAME_PATTERN, SECRET_STAGES, type SecretStage } from '../../contract.ts';
+import { NAME_PATTERN, SECRET_STAGES } from '../../contract.ts';
+import type { CheckRequest } from '../check-credential.ts';
 import { decodeUtf8, duplicateMember, isRecord, parseJson } from '../json.ts';
-import type { Pair } from '../pair/pair.ts';
+import { mediaTypeOf } from '../media-type.ts';
+import type { IssueRequest } from '../pair/decision.ts';
+import type { Pair } from '../pair.ts';
+import { isPlainWord } from '../plain-word.ts';
 import { Problem } from '../problem.ts';
-import { isPlainWord } from '../redacted.ts';
-import { mediaTypeOf } from '../token-response/body.ts';
-
-/** What a caller asks for with `POST /token`. */
-export interface IssueRequest {
-  readonly pair: Pair;
-  /** How long the token should still live; a target, not a condition. */
-  readonly minTtlMs: number;
-  /** The fingerprint of a token that the service turned away. */
-  readonly refused: string | undefined;
-}
-
-/** What a caller asks for with `POST /check`. */
-export interface CheckRequest {
-  readonly pair: Pair;
-  readonly stage: SecretStage;
-}
 
 type Body = string | Uint8Array;
 

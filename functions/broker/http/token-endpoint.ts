@@ -1,12 +1,12 @@
 import { PROBLEMS } from '../../contract.ts';
 import { type Audit, type AuditRecord, newTrace } from '../audit.ts';
 import { type AccessRule, accessDenied, type Caller, rulesOf } from '../authorize.ts';
-import type { CheckResult } from '../check-credential.ts';
+import type { CheckRequest, CheckResult } from '../check-credential.ts';
 import { answerEnd } from '../pair/deadlines.ts';
 import type { Issue } from '../pair/decision.ts';
 import { Problem } from '../problem.ts';
 import type { TokenBroker } from '../token-broker.ts';
-import { type CheckRequest, parseCheckRequest, parseIssueRequest, parseWhoamiRequest } from './request.ts';
+import { parseCheckRequest, parseIssueRequest, parseWhoamiRequest } from './request.ts';
 
 /** One request to the broker, free of the event that brought it. */
 export interface BrokerRequest {

@@ -1,9 +1,9 @@
 import { type Credential, namesService, parseCredential } from '../credential/credential.ts';
 import { type SecretVersion, type StagedVersions, secretProblem } from '../credential/secret.ts';
+import type { Pair } from '../pair.ts';
 import { Problem } from '../problem.ts';
 import type { Service } from '../service.ts';
 import { isLatched, waitProblem } from './latch-and-pause.ts';
-import type { Pair } from './pair.ts';
 import { holdKey, type PairRecord } from './record.ts';
 
 /** A version that may be sent, and what is sent of it. */

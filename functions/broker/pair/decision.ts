@@ -1,15 +1,23 @@
 import type { SecretStage } from '../../contract.ts';
 import type { CacheUse, Trace } from '../audit.ts';
 import type { StagedVersions } from '../credential/secret.ts';
-import type { IssueRequest } from '../http/request.ts';
+import type { Pair } from '../pair.ts';
 import { Problem } from '../problem.ts';
 import type { Service } from '../service.ts';
 import { goneProblem } from './choose-version.ts';
 import { RENEWAL_MS } from './deadlines.ts';
 import { isIssuable } from './freshness.ts';
 import { waitProblem } from './latch-and-pause.ts';
-import type { Pair } from './pair.ts';
 import type { PairRecord, StoredToken } from './record.ts';
+
+/** What a caller asks for with `POST /token`. */
+export interface IssueRequest {
+  readonly pair: Pair;
+  /** How long the token should still live; a target, not a condition. */
+  readonly minTtlMs: number;
+  /** The fingerprint of a token that the service turned away. */
+  readonly refused: string | undefined;
+}
 
 /** One call of one caller that concerns a pair. Times are epoch milliseconds. */
 export interface Call {

@@ -1,11 +1,7 @@
+import { hardMarginMs } from '../../contract.ts';
 import type { StoredToken } from './record.ts';
 
 type TokenLife = Pick<StoredToken, 'issuedAt' | 'expiresAt' | 'lifetimeSeenMs'>;
-
-/** Tokens this close to their end are never issued, so no caller receives one that is about to lapse. */
-export function hardMarginMs(lifetimeMs: number): number {
-  return Math.min(MAX_HARD_MARGIN_MS, lifetimeMs * WINDOW_SHARE);
-}
 
 /** Whether a caller may still receive the token. When a token from a clock that is ahead really ends cannot be known. */
 export function isIssuable({ issuedAt, expiresAt, lifetimeSeenMs }: TokenLife, now: number): boolean {
@@ -21,7 +17,6 @@ export function refreshAt({ expiresAt, lifetimeSeenMs }: Omit<TokenLife, 'issued
   return expiresAt - window * (1 + JITTER * (2 * random - 1));
 }
 
-const MAX_HARD_MARGIN_MS = 30_000;
 const MAX_CLOCK_DIFFERENCE_MS = 30_000;
 const WINDOW_SHARE = 0.2;
 const JITTER = 0.1;

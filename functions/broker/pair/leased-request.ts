@@ -1,12 +1,12 @@
 import type { StagedVersions } from '../credential/secret.ts';
 import { findingOfProblem, type Problem } from '../problem.ts';
-import type { Renewal, RenewToken } from '../token-request/renew-token.ts';
 import { chooseVersion, type UsableVersion } from './choose-version.ts';
 import { lastWriteEnd, leaseMs, MIN_REQUEST_MS, requestEnd, writeEnd } from './deadlines.ts';
 import type { Call, Decide, Step, View } from './decision.ts';
 import { expiredHolds, holdAfter, pauseAfter, waitProblem } from './latch-and-pause.ts';
 import type { PairMemory } from './memory.ts';
 import { type CheckedVersion, capTimes, type PairRecord, type StoredToken } from './record.ts';
+import type { Renewal, RenewToken } from './renew-token.ts';
 import { type Acquisition, type Ending, type Lease, type PairStore, whenAvailable } from './store.ts';
 import { acquired, beforeMine, ended, rejected } from './transitions.ts';
 

@@ -1,6 +1,7 @@
-import { isWithin, LruCache } from '../lru-cache.ts';
+import { LruCache } from '../lru-cache.ts';
+import { type Pair, pairKey } from '../pair.ts';
+import { isWithin } from '../time.ts';
 import { isIssuable } from './freshness.ts';
-import { type Pair, pairKey } from './pair.ts';
 import { EMPTY_RECORD, type PairRecord } from './record.ts';
 
 /** The last record that one environment knows of each of its pairs. */

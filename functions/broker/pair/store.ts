@@ -1,5 +1,5 @@
 import type { Trace } from '../audit.ts';
-import type { Pair } from './pair.ts';
+import type { Pair } from '../pair.ts';
 import { type CheckedVersion, type PairRecord, type StoredToken, StoreUnavailable, type Wait } from './record.ts';
 
 /**

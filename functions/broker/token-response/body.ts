@@ -1,4 +1,5 @@
 import { decodeUtf8, isRecord, parseJson } from '../json.ts';
+import { mediaTypeOf } from '../media-type.ts';
 
 /** What a token endpoint answered, complete and unread. Header names are lower-case, repeated ones joined by `, `. */
 export interface TokenResponse {
@@ -43,11 +44,6 @@ const TOKEN_TYPE = /^(?:text\/plain)?$|\b(?:json|jwt|x-www-form-urlencoded)$/;
 
 /** The `=` that pads base64 is followed by nothing or by another one. */
 const LOOKS_LIKE_FORM = /^[\w.-]{1,64}=[^=]/;
-
-/** The media type of a `content-type` header, in lower case and without parameters; empty when it names none (RFC 9110 §8.3.1). */
-export function mediaTypeOf(contentType = ''): string {
-  return contentType.toLowerCase().replace(/;.*$/s, '').trim();
-}
 
 /** The names that lead to a member, from the outside in. */
 export type MemberPath = readonly string[];

@@ -1,3 +1,4 @@
+import type { ExpirySource } from '../../contract.ts';
 import { parseJsonObject } from '../json.ts';
 import type { Service } from '../service.ts';
 import { type FoundToken, memberAt, type PrintPath, plainName, type TokenResponse, UnusableAnswer } from './body.ts';
@@ -47,11 +48,8 @@ export interface RequestTimes {
 export interface Expiry {
   /** Epoch milliseconds. */
   readonly expiresAt: number;
-  readonly expirySource: (typeof EXPIRY_SOURCES)[number];
+  readonly expirySource: ExpirySource;
 }
-
-/** What says how long the token lives: the answer, the token itself (JWT `exp`), the settings, or an assumption. */
-export const EXPIRY_SOURCES = ['response', 'jwt', 'configured', 'assumed'] as const;
 
 /** When the token expires by one member, header or setting. */
 interface ExpiryClaim extends Expiry {

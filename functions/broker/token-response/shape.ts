@@ -1,8 +1,10 @@
 import { type Credential, repeatsCredential } from '../credential/credential.ts';
 import { isRecord } from '../json.ts';
+import { mediaTypeOf } from '../media-type.ts';
+import { isPlainWord } from '../plain-word.ts';
 import type { ShapeMember, ShapeReport } from '../problem.ts';
-import { isPlainWord, shows, textsIn } from '../redacted.ts';
-import { decodeBody, type MemberPath, mediaTypeOf, type PrintPath, plainName, type TokenResponse } from './body.ts';
+import { shows, textsIn } from '../redacted.ts';
+import { decodeBody, type MemberPath, type PrintPath, plainName, type TokenResponse } from './body.ts';
 import { expiryNameOf } from './expiry.ts';
 import { TOKEN_NAMES } from './find-token.ts';
 

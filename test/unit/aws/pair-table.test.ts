@@ -1,9 +1,9 @@
 import { GetItemCommand, PutItemCommand, ScanCommand } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { Item } from '../../../functions/aws/pair-table/item.ts';
-import type { Pair } from '../../../functions/broker/pair/pair.ts';
 import { EMPTY_RECORD, StoreUnavailable } from '../../../functions/broker/pair/record.ts';
 import type { Acquisition, Ending, Lease, PairStore } from '../../../functions/broker/pair/store.ts';
+import type { Pair } from '../../../functions/broker/pair.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import type { CallFault } from '../../support/dynamodb.ts';
 import { START } from '../../support/example.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { SecretReading } from '../../../functions/broker/credential/secret.ts';
-import type { IssueRequest } from '../../../functions/broker/http/request.ts';
+import type { IssueRequest } from '../../../functions/broker/pair/decision.ts';
 import { decide, livingToken, type View } from '../../../functions/broker/pair/decision.ts';
 import { EMPTY_RECORD, type PairRecord } from '../../../functions/broker/pair/record.ts';
 import type { Service } from '../../../functions/broker/service.ts';

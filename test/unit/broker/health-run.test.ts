@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { checkPairs } from '../../../functions/broker/health/check-pairs.ts';
 import type { ProbeAnswer } from '../../../functions/broker/health/evaluate.ts';
 import { pairsOf } from '../../../functions/broker/health/run.ts';
-import { pairKey } from '../../../functions/broker/pair/pair.ts';
+import { pairKey } from '../../../functions/broker/pair.ts';
 import { MINUTE_MS, START } from '../../support/example.ts';
 import { clientsNamed, createHealthWorld, DENIED, except, MESSAGE_MS, SERVICE } from '../../support/health-world.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Call, Step } from '../../../functions/broker/pair/decision.ts';
 import type { PairRecord, Wait } from '../../../functions/broker/pair/record.ts';
+import type { Renewal } from '../../../functions/broker/pair/renew-token.ts';
 import { Problem, type ShapeReport } from '../../../functions/broker/problem.ts';
-import type { Renewal } from '../../../functions/broker/token-request/renew-token.ts';
 import type { ProblemType } from '../../../functions/contract.ts';
 import { HOUR_MS, MINUTE_MS, START } from '../../support/example.ts';
 import { exampleCall, exampleToken, exampleWait } from '../../support/pair-examples.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { hardMarginMs, isIssuable, refreshAt } from '../../../functions/broker/pair/freshness.ts';
+import { isIssuable, refreshAt } from '../../../functions/broker/pair/freshness.ts';
 import {
   expiredHolds,
   holdAfter,
@@ -10,6 +10,7 @@ import {
 } from '../../../functions/broker/pair/latch-and-pause.ts';
 import { capTimes, EMPTY_RECORD, pastTime, type Wait } from '../../../functions/broker/pair/record.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
+import { hardMarginMs } from '../../../functions/contract.ts';
 import { HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../../support/example.ts';
 import { exampleWait } from '../../support/pair-examples.ts';
 

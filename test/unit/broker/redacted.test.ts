@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { isPlainWord, Redacted, shows } from '../../../functions/broker/redacted.ts';
+import { isPlainWord } from '../../../functions/broker/plain-word.ts';
+import { Redacted, shows } from '../../../functions/broker/redacted.ts';
 
 describe('a redacted text', () => {
   const value = new Redacted('marked-secret');

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { pairKey } from '../../../functions/broker/pair/pair.ts';
+import { pairKey } from '../../../functions/broker/pair.ts';
 import { CREDENTIALS, PROBE_RULE, startHealthFunctionWorld, VARIABLES } from './health-function-world.ts';
 
 const SERVICE = 'customer-insights';

@@ -1,13 +1,13 @@
 import type { Trace } from '../audit.ts';
 import type { Credential } from '../credential/credential.ts';
 import type { SecretVersion } from '../credential/secret.ts';
-import { isIssuable, refreshAt } from '../pair/freshness.ts';
-import type { Pair } from '../pair/pair.ts';
-import type { PairRecord, StoredToken } from '../pair/record.ts';
+import type { Pair } from '../pair.ts';
 import { Problem } from '../problem.ts';
 import type { Service } from '../service.ts';
+import type { RequestToken, TokenExchange } from '../token-request/token-request.ts';
 import { readTokenResponse, type TokenResponseReading } from '../token-response/read.ts';
-import type { RequestToken, TokenExchange } from './token-request.ts';
+import { isIssuable, refreshAt } from './freshness.ts';
+import type { PairRecord, StoredToken } from './record.ts';
 
 export type Renewal =
   | { readonly outcome: 'token'; readonly token: StoredToken }

@@ -1,0 +1,25 @@
+import type { AttributeValue } from '@aws-sdk/client-dynamodb';
+
+/** The date from which on an item is garbage: after 90 days, longer than any latch matters. */
+export function forgetAt(now: number): AttributeValue {
+  return numeric(Math.ceil(now / 1_000) + 90 * 24 * 60 * 60);
+}
+
+export function numeric(value: number): AttributeValue {
+  return { N: `${value}` };
+}
+
+export function json(value: object): AttributeValue {
+  return { S: JSON.stringify(value) };
+}
+
+/** The text of an attribute; `undefined` when it is missing or of another type. */
+export function text(attribute: AttributeValue | undefined): string | undefined {
+  return typeof attribute?.S === 'string' ? attribute.S : undefined;
+}
+
+/** The number of an attribute; `undefined` when it is missing or of another type. */
+export function number(attribute: AttributeValue | undefined): number | undefined {
+  const value = typeof attribute?.N === 'string' ? Number(attribute.N) : Number.NaN;
+  return Number.isFinite(value) ? value : undefined;
+}

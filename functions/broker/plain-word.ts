@@ -1,0 +1,16 @@
+/**
+ * Whether a text is a word that a developer chose to be read, such as `expiresIn`, `oauth2_token` or `ECONNRESET`. What a
+ * machine made up, a token or a password, is none: its letters change between cases, and to digits, too often.
+ */
+export function isPlainWord(text: string, maxLength = 32): boolean {
+  if (text.length > maxLength || !/^[\w.-]+$/.test(text)) return false;
+  const digits = text.replace(/\D/g, '').length;
+  const parts = text.match(PART) ?? [];
+  return digits <= MAX_DIGITS && (parts.length <= 2 || (text.length - digits) / parts.length >= MIN_LETTERS);
+}
+
+/** Letters that are written as one word, and the number behind them. */
+const PART = /(?:[A-Z]+(?![a-z])|[A-Z]?[a-z]+)\d*|\d+/g;
+const MAX_DIGITS = 2;
+/** On average. */
+const MIN_LETTERS = 3;
