@@ -19,7 +19,7 @@ export default defineConfig({
   logLevel: 'error',
   test: {
     globalSetup: ['test/stack/synthesise-once.ts'],
-    setupFiles: ['test/support/watch-contract.ts'],
+    setupFiles: ['test/support/contract/watch-contract.ts'],
     maxWorkers: '100%',
     // It imports JSON in a way that Node itself does not take.
     server: { deps: { inline: ['@actions/workflow-parser'] } },

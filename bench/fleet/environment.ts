@@ -10,7 +10,7 @@ import { createTokenBroker } from '../../functions/broker/token-broker.ts';
 import { createTokenRequester, type RequestToken } from '../../functions/broker/token-request/token-request.ts';
 import { SETTINGS_DIGEST } from '../../test/support/broker-world.ts';
 import { BILLING, exampleRule } from '../../test/support/example.ts';
-import { createReferencePairStore } from '../../test/support/reference-pair-store.ts';
+import { createReferencePairStore } from '../../test/support/pair/reference-pair-store.ts';
 import { Sandbox } from './sandbox.ts';
 import type { SecretStore } from './secret-store.ts';
 import type { SharedTable } from './shared-table.ts';

@@ -2,7 +2,7 @@ import type { PairRecord } from '../../functions/broker/pair/record.ts';
 import { StoreUnavailable } from '../../functions/broker/pair/record.ts';
 import type { PairStore } from '../../functions/broker/pair/store.ts';
 import type { Pair } from '../../functions/broker/pair.ts';
-import { createReferencePairStore } from '../../test/support/reference-pair-store.ts';
+import { createReferencePairStore } from '../../test/support/pair/reference-pair-store.ts';
 import type { Sandbox } from './sandbox.ts';
 import type { World } from './world.ts';
 

@@ -5,11 +5,11 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
 import { sealingKeyName } from '../../functions/contract.ts';
-import type { Fault } from '../support/aws-faults.ts';
-import { startFaultyEndpoint } from '../support/dynamodb.ts';
+import type { Fault } from '../support/aws/aws-faults.ts';
+import { startFaultyEndpoint } from '../support/aws/dynamodb.ts';
 import { ACCESS } from '../support/example.ts';
-import { type RawServer, startRawServer } from '../support/raw-server.ts';
-import { startDynamoDB, startSecretsManager } from '../support/stand-ins.ts';
+import { startDynamoDB, startSecretsManager } from '../support/processes/stand-ins.ts';
+import { type RawServer, startRawServer } from '../support/services/raw-server.ts';
 import { drip, http, type Reply, write } from './hostile-answers.ts';
 
 let dynamodb: Awaited<ReturnType<typeof startDynamoDB>>;

@@ -7,8 +7,8 @@ import type { Item } from '../../functions/aws/pair-table/item.ts';
 import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
 import { type Send, SendFailure } from '../../functions/broker/token-request/send.ts';
 import { createTokenFunction } from '../../functions/token-function.ts';
+import { functionUrlEvent } from '../support/aws/function-url-events.ts';
 import { ACCESS, exampleRule, exampleService } from '../support/example.ts';
-import { functionUrlEvent } from '../support/function-url-events.ts';
 import { seededRandom } from '../support/seeded-random.ts';
 
 /** How a dependency answers: after so many milliseconds, `Infinity` being never, and with what. */

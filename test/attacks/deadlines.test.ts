@@ -3,8 +3,8 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { sealAttributes } from '../../functions/aws/pair-table/item.ts';
 import { createSealer } from '../../functions/aws/sealing/sealing.ts';
 import { START } from '../support/example.ts';
-import { exampleToken } from '../support/pair-examples.ts';
-import { exampleKey, keysOf } from '../support/pair-table.ts';
+import { exampleToken } from '../support/pair/pair-examples.ts';
+import { exampleKey, keysOf } from '../support/pair/pair-table.ts';
 import { ALL_WELL, NEVER, SEALING_KEY, startDeadlineWorld, WELL, type Weather } from './deadline-world.ts';
 
 let world: ReturnType<typeof startDeadlineWorld> | undefined;

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { onTestFinished } from 'vitest';
-import { type RawServer, startRawServer } from '../support/raw-server.ts';
+import { type RawServer, startRawServer } from '../support/services/raw-server.ts';
 
 /** What a service does to the connection of a complete request. */
 export type Reply = (socket: Socket) => void;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { type Finished, ISOLATED, runCommandLine, SHELL_KEY } from '../e2e/commands/command-line.ts';
-import { startSecretsManager } from '../support/stand-ins.ts';
+import { startSecretsManager } from '../support/processes/stand-ins.ts';
 import { type Answer, answerWith, startLoopbackServer } from '../unit/client/loopback-server.ts';
 import { echoOf, findLeaks, marksOf, SPELLINGS, type Spelling } from './leak-marks.ts';
 import { credentialOf } from './leak-world.ts';

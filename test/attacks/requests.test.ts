@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { PROBLEMS, type ProblemType } from '../../functions/contract.ts';
+import { requestContext, signedBy } from '../support/aws/function-url-events.ts';
 import { createBrokerWorld } from '../support/broker-world.ts';
 import { exampleRule } from '../support/example.ts';
-import { requestContext, signedBy } from '../support/function-url-events.ts';
 
 const SEED = 8;
 const EVENTS = 6_000;

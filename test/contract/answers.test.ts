@@ -2,9 +2,9 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { FUNCTION_FAILED } from '../../bin/local/function-url/server.ts';
-import type { Exchange } from '../support/contract.ts';
-import { faultsOf } from '../support/contract-watch.ts';
-import { answerUndescribed } from '../support/undescribed-answer.ts';
+import type { Exchange } from '../support/contract/contract.ts';
+import { faultsOf } from '../support/contract/contract-watch.ts';
+import { answerUndescribed } from '../support/contract/undescribed-answer.ts';
 
 const PROBLEM = {
   type: 'internal',
@@ -74,5 +74,5 @@ describe('every answer of the token endpoint', () => {
 });
 
 function moduleUrl(name: string): string {
-  return new URL(`../support/${name}.ts`, import.meta.url).href;
+  return new URL(`../support/contract/${name}.ts`, import.meta.url).href;
 }

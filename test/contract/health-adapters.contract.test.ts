@@ -7,8 +7,8 @@ import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
 import { createClientList } from '../../functions/aws/client-secrets.ts';
 import { createNotificationTable, createNotifier, hasSubscriber } from '../../functions/aws/notifications.ts';
 import { createProbeCredentials } from '../../functions/aws/probe-credentials.ts';
+import { motoIsInstalled, startMoto } from '../support/aws/moto.ts';
 import { ACCESS, START } from '../support/example.ts';
-import { motoIsInstalled, startMoto } from '../support/moto.ts';
 
 const noMoto = motoIsInstalled ? '' : ' (skipped: moto_server is not installed)';
 

@@ -7,7 +7,7 @@ import { Redacted } from '../../functions/broker/redacted.ts';
 import type { BasicEncoding } from '../../functions/broker/service.ts';
 import { createTokenRequester } from '../../functions/broker/token-request/token-request.ts';
 import { exampleService } from '../support/example.ts';
-import { type OidcProvider, startOidcProvider } from '../support/oidc.ts';
+import { type OidcProvider, startOidcProvider } from '../support/services/oidc.ts';
 
 const PLAIN = { client_id: 'acme', client_secret: 'plain-secret' };
 const SPECIAL = { client_id: 'globex:1', client_secret: 's+e c%r:&t' };

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { parseCheckRequest, parseIssueRequest } from '../../functions/broker/http/request.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import { SECRET_STAGES } from '../../functions/contract.ts';
-import { readContract } from '../support/openapi.ts';
+import { readContract } from '../support/contract/openapi.ts';
 
 const RUNS = 5_000;
 

@@ -10,7 +10,7 @@ import {
   type ProblemType,
   SECRET_STAGES,
 } from '../../functions/contract.ts';
-import { escaped, type Media, readContract, responseOf } from '../support/openapi.ts';
+import { escaped, type Media, readContract, responseOf } from '../support/contract/openapi.ts';
 
 const CONTRACT = readContract();
 const TYPES = Object.keys(PROBLEMS) as readonly ProblemType[];

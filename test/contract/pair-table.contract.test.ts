@@ -1,10 +1,10 @@
 import { describe, onTestFinished } from 'vitest';
 import { type CircuitBreaker, createCircuitBreaker } from '../../functions/aws/calls.ts';
+import { motoIsInstalled, startMoto } from '../support/aws/moto.ts';
 import { START } from '../support/example.ts';
-import { motoIsInstalled, startMoto } from '../support/moto.ts';
-import { describePairStore, type StoreUnderTest } from '../support/pair-store-contract.ts';
-import { connectPairTable } from '../support/pair-table.ts';
-import { startDynamoDB } from '../support/stand-ins.ts';
+import { describePairStore, type StoreUnderTest } from '../support/pair/pair-store-contract.ts';
+import { connectPairTable } from '../support/pair/pair-table.ts';
+import { startDynamoDB } from '../support/processes/stand-ins.ts';
 
 const noMoto = motoIsInstalled ? '' : ' (skipped: moto_server is not installed)';
 

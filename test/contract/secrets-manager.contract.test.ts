@@ -1,7 +1,7 @@
 import { SecretsManager } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { motoIsInstalled, startMoto } from '../support/moto.ts';
-import { startSecretsManager } from '../support/stand-ins.ts';
+import { motoIsInstalled, startMoto } from '../support/aws/moto.ts';
+import { startSecretsManager } from '../support/processes/stand-ins.ts';
 
 /** One call of the real SDK about a secret; `name` belongs to the scenario alone. */
 type Call = (aws: SecretsManager, name: string) => Promise<unknown>;

@@ -2,8 +2,8 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, it, onTestFinished } from 'vitest';
 import { startTokenService } from '../../bin/local/token-service/server.ts';
-import { ask, printed, startLocalBroker } from '../support/local-broker.ts';
-import { startOidcProvider } from '../support/oidc.ts';
+import { ask, printed, startLocalBroker } from '../support/processes/local-broker.ts';
+import { startOidcProvider } from '../support/services/oidc.ts';
 
 /** A shell would take this key for something else. */
 const KEY = `it's-$HOME&"key"`;

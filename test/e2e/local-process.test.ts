@@ -16,7 +16,7 @@ import {
   runLocalBroker,
   startLocalBroker,
   tokenServiceUrl,
-} from '../support/local-broker.ts';
+} from '../support/processes/local-broker.ts';
 import { ended } from './commands/command-line.ts';
 
 const BILLING = { accessKeyId: 'AKIDLOCALBILLING', secretAccessKey: 'local-billing-secret' };

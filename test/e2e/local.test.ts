@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { GetSecretValueCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { runs } from '../support/aws/signers.ts';
 import {
   ask,
   type LocalBrokerProcess,
@@ -10,8 +11,7 @@ import {
   printedVariables,
   startLocalBroker,
   tokenServiceUrl,
-} from '../support/local-broker.ts';
-import { runs } from '../support/signers.ts';
+} from '../support/processes/local-broker.ts';
 
 const SERVICES = ['customer-insights', 'merchant-payment-cleansing'] as const;
 const ACME = { client: 'acme', service: 'customer-insights' };

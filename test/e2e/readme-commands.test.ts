@@ -5,9 +5,9 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { type LocalBrokerProcess, startLocalBroker } from '../support/local-broker.ts';
+import { runs } from '../support/aws/signers.ts';
+import { type LocalBrokerProcess, startLocalBroker } from '../support/processes/local-broker.ts';
 import { blocks, commands } from '../support/readme.ts';
-import { runs } from '../support/signers.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const CALLERS = readFileSync(new URL('../../docs/callers.md', import.meta.url), 'utf8');

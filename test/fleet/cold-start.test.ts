@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { EnvironmentAnswer, EnvironmentProcess } from '../support/environment-process.ts';
+import type { EnvironmentAnswer, EnvironmentProcess } from '../support/processes/instance-process.ts';
 import { askAtOnce, type Fleet, startFleet } from './fleet.ts';
 
 /** Slows the story down so that 200 machines fit into any one, even a busy one, see docs/pair.md. */

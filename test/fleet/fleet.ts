@@ -8,14 +8,14 @@ import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
 import { startTokenService } from '../../bin/local/token-service/server.ts';
 import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.ts';
 import { sealingKeyName } from '../../functions/contract.ts';
+import { exampleRule, exampleService } from '../support/example.ts';
 import {
   type EnvironmentAnswer,
   type EnvironmentProcess,
   startEnvironmentProcess,
-} from '../support/environment-process.ts';
-import { exampleRule, exampleService } from '../support/example.ts';
+} from '../support/processes/instance-process.ts';
+import { startStandInProcess } from '../support/processes/stand-in-process.ts';
 import { BUNDLE, bundleAsStack } from '../support/stack-bundle.ts';
-import { startStandInProcess } from '../support/stand-in-process.ts';
 
 const SERVICE = 'customer-insights';
 const TABLE = 'pairs';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { createFleetModel } from '../support/fleet-model.ts';
-import { COMMANDS } from '../support/fleet-model-commands.ts';
+import { createFleetModel } from '../support/fleet/model.ts';
+import { COMMANDS } from '../support/fleet/model-commands.ts';
 
 /** CI tells more stories. Another seed and more of them: `FLEET_SEED=7 FLEET_SEQUENCES=50000`. */
 const SEED = Number(process.env.FLEET_SEED ?? 20_260_101);

@@ -3,8 +3,8 @@ import type { SecretReading } from '../../functions/broker/credential/secret.ts'
 import { Problem } from '../../functions/broker/problem.ts';
 import { exchange, SECRETS_DOWN } from '../support/broker-world.ts';
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../support/example.ts';
-import { ask, fleetOf } from '../support/fleet.ts';
-import type { StoreFault } from '../support/fleet-surroundings.ts';
+import { ask, fleetOf } from '../support/fleet/fleet.ts';
+import type { StoreFault } from '../support/fleet/surroundings.ts';
 
 /** Secrets Manager answers nothing within its second. */
 const SECRETS_HANGING = { secretsFault: SECRETS_DOWN, secretsLatencyMs: SECOND_MS };

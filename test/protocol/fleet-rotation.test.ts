@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { EMPTY_RECORD, type PairRecord } from '../../functions/broker/pair/record.ts';
 import { ISSUE_REQUEST } from '../support/broker-world.ts';
 import { MINUTE_MS, SECOND_MS } from '../support/example.ts';
-import { ask, fleetOf } from '../support/fleet.ts';
+import { ask, fleetOf } from '../support/fleet/fleet.ts';
 import { seededRandom } from '../support/seeded-random.ts';
 
 const { pair } = ISSUE_REQUEST;

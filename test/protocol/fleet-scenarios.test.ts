@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { Problem } from '../../functions/broker/problem.ts';
 import { exchange, ISSUE_REQUEST } from '../support/broker-world.ts';
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../support/example.ts';
-import { ask, fleetOf } from '../support/fleet.ts';
+import { ask, fleetOf } from '../support/fleet/fleet.ts';
 
 const DOWN = () => new Problem('token-endpoint-unavailable', 'connection refused');
 const ROTATED = { AWSCURRENT: 'v2', AWSPREVIOUS: 'v1' };

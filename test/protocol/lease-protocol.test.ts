@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import type { PairRecord } from '../../functions/broker/pair/record.ts';
 import { Problem } from '../../functions/broker/problem.ts';
 import { HOUR_MS, MINUTE_MS, START } from '../support/example.ts';
-import type { Answer } from '../support/fleet.ts';
-import { explore, type Fault, type Scenario } from '../support/interleaving.ts';
-import { oldToken } from '../support/pair-examples.ts';
+import type { Answer } from '../support/fleet/fleet.ts';
+import { explore, type Fault, type Scenario } from '../support/pair/interleaving.ts';
+import { oldToken } from '../support/pair/pair-examples.ts';
 
 /** One lease or more may end without a result: a request more each. A store that repeats costs nothing. */
 const COSTLY: readonly Fault[] = ['crash', 'answer-lost', 'unavailable', 'delay'];

@@ -4,8 +4,8 @@ import { Problem } from '../../functions/broker/problem.ts';
 import type { TokenExchange } from '../../functions/broker/token-request/token-request.ts';
 import { exchange, ISSUE_REQUEST, SETTINGS_DIGEST } from '../support/broker-world.ts';
 import { HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../support/example.ts';
-import { fleetOf } from '../support/fleet.ts';
-import { exampleWait, oldToken } from '../support/pair-examples.ts';
+import { fleetOf } from '../support/fleet/fleet.ts';
+import { exampleWait, oldToken } from '../support/pair/pair-examples.ts';
 
 /**
  * The ten rules of the shared cache, each as the failure that it prevents in a fleet. What a store does by itself stands in

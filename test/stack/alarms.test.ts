@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ALARM_NAMES } from '../../lib/monitoring/alarms.ts';
-import { alarmsOf, compute, metricKey } from '../support/cloudwatch/template-alarms.ts';
+import { alarmsOf, compute, metricKey } from '../support/aws/cloudwatch/template-alarms.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
 import { deployed } from './deployed-stack.ts';
 import { emittedMetrics } from './emitted-metrics.ts';

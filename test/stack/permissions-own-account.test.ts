@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { isAllowed } from '../support/iam.ts';
-import { policiesOf } from '../support/iam-world.ts';
+import { isAllowed } from '../support/aws/iam.ts';
+import { policiesOf } from '../support/aws/iam-world.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
 import { deployStack } from './deployed-stack.ts';
 import { requestsTo } from './requests.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { isAllowed, type Policies, parsePolicy } from '../support/iam.ts';
-import { policiesOf } from '../support/iam-world.ts';
+import { isAllowed, type Policies, parsePolicy } from '../support/aws/iam.ts';
+import { policiesOf } from '../support/aws/iam-world.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
 import { type DeployedStack, deployStack } from './deployed-stack.ts';
 import { furtherRequestsTo, requestsTo } from './requests.ts';

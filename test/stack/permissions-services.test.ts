@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type Context, isAllowed } from '../support/iam.ts';
-import { policiesOf } from '../support/iam-world.ts';
+import { type Context, isAllowed } from '../support/aws/iam.ts';
+import { policiesOf } from '../support/aws/iam-world.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
 import { deployStack } from './deployed-stack.ts';
 

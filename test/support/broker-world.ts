@@ -14,9 +14,9 @@ import type { Service } from '../../functions/broker/service.ts';
 import { createTokenBroker, type TokenBroker } from '../../functions/broker/token-broker.ts';
 import type { RequestToken, TokenExchange } from '../../functions/broker/token-request/token-request.ts';
 import type { SecretStage } from '../../functions/contract.ts';
+import { CONTEXT } from './aws/function-url-events.ts';
 import { BILLING, exampleRule, exampleService, START } from './example.ts';
-import { CONTEXT } from './function-url-events.ts';
-import { createReferencePairStore } from './reference-pair-store.ts';
+import { createReferencePairStore } from './pair/reference-pair-store.ts';
 
 interface World {
   readonly services: Record<string, Service>;

@@ -1,6 +1,6 @@
 import { request as httpRequest } from 'node:http';
 import fc from 'fast-check';
-import type { RequestToSign } from './signers.ts';
+import type { RequestToSign } from './aws/signers.ts';
 
 export interface ReceivedAnswer {
   readonly status: number | undefined;

@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { startLocalBroker } from '../../support/local-broker.ts';
+import { startLocalBroker } from '../../support/processes/local-broker.ts';
 
 export const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 

@@ -5,7 +5,7 @@ import { createTokenEndpoint } from '../../../functions/broker/http/token-endpoi
 import { refreshAt } from '../../../functions/broker/pair/freshness.ts';
 import { exchange } from '../../support/broker-world.ts';
 import { BILLING } from '../../support/example.ts';
-import { createFleet, type Environment } from '../../support/fleet.ts';
+import { createFleet, type Environment } from '../../support/fleet/fleet.ts';
 import { seededRandom } from '../../support/seeded-random.ts';
 
 const LIFETIMES = 10;

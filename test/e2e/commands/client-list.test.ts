@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished } from 'vitest';
 import { stateOf } from '../../../bin/commands/client/list.ts';
 import { sealAttributes } from '../../../functions/aws/pair-table/item.ts';
-import { startSecretsManager } from '../../support/stand-ins.ts';
+import { startSecretsManager } from '../../support/processes/stand-ins.ts';
 import { ended, runCommandLine, SHELL_KEY } from './command-line.ts';
 import { it, NEW, SERVICES } from './operator-world.ts';
 

@@ -4,7 +4,7 @@ import { DeleteSecretCommand, TagResourceCommand } from '@aws-sdk/client-secrets
 import { describe, expect, onTestFinished, vi } from 'vitest';
 import { listen } from '../../../bin/local/loopback.ts';
 import type { Cause } from '../../../client/commands/step.ts';
-import { createCertificateAuthority } from '../../support/certificates.ts';
+import { createCertificateAuthority } from '../../support/services/certificates.ts';
 import { problem } from '../../unit/client/broker-answers.ts';
 import { type Answer, answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
 import { ended, runCommandLine } from './command-line.ts';

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { CreateSecretCommand } from '@aws-sdk/client-secrets-manager';
 import { describe, expect, onTestFinished } from 'vitest';
-import { startSecretsManager } from '../../support/stand-ins.ts';
+import { startSecretsManager } from '../../support/processes/stand-ins.ts';
 import { checked } from '../../unit/client/broker-answers.ts';
 import { type Answer, answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
 import { beginCommandLine, ended, runCommandLine, SHELL_KEY, typeAtCommandLine } from './command-line.ts';

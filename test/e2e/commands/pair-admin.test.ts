@@ -6,9 +6,9 @@ import type { Wait } from '../../../functions/broker/pair/record.ts';
 import type { Ending, Lease, PairStore } from '../../../functions/broker/pair/store.ts';
 import type { Pair } from '../../../functions/broker/pair.ts';
 import { START } from '../../support/example.ts';
-import { exampleToken, revealed } from '../../support/pair-examples.ts';
-import { connectPairTable, IN_TIME, TABLE } from '../../support/pair-table.ts';
-import { EXAMPLE_KEY, startDynamoDB } from '../../support/stand-ins.ts';
+import { exampleToken, revealed } from '../../support/pair/pair-examples.ts';
+import { connectPairTable, IN_TIME, TABLE } from '../../support/pair/pair-table.ts';
+import { EXAMPLE_KEY, startDynamoDB } from '../../support/processes/stand-ins.ts';
 
 const PAIR = { client: 'acme', service: 'customer-insights' };
 

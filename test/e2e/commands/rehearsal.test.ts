@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { shellFile } from '../../../bin/local/shell.ts';
-import { type LocalBrokerProcess, printedVariables, startLocalBroker } from '../../support/local-broker.ts';
+import { type LocalBrokerProcess, printedVariables, startLocalBroker } from '../../support/processes/local-broker.ts';
 import { ended, runCommandLine } from './command-line.ts';
 
 let broker: LocalBrokerProcess;

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { runs } from '../../support/signers.ts';
+import { runs } from '../../support/aws/signers.ts';
 import { finished, runCommandLine, startCommandLine } from './command-line.ts';
 
 describe('the command line', () => {

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { rulesDigest } from '../../../functions/environment.ts';
-import { createBrokerDay } from '../../support/cloudwatch/broker-day.ts';
+import { createBrokerDay } from '../../support/aws/cloudwatch/broker-day.ts';
+import { functionUrlEvent, requestContext, signedBy } from '../../support/aws/function-url-events.ts';
 import { exampleRule, exampleService } from '../../support/example.ts';
-import { functionUrlEvent, requestContext, signedBy } from '../../support/function-url-events.ts';
 
 const PAGE = readFileSync(new URL('../../../docs/operations.md', import.meta.url), 'utf8');
 const SECTION = PAGE.split('\n## ').find((part) => part.startsWith('Audit lines\n')) ?? '';

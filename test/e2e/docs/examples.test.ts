@@ -4,15 +4,15 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
+import { hasSigner, runs } from '../../support/aws/signers.ts';
+import { readContract, responseOf } from '../../support/contract/openapi.ts';
 import {
   type LocalBrokerProcess,
   printedVariables,
   startLocalBroker,
   tokenServiceUrl,
-} from '../../support/local-broker.ts';
-import { readContract, responseOf } from '../../support/openapi.ts';
+} from '../../support/processes/local-broker.ts';
 import { blocks } from '../../support/readme.ts';
-import { hasSigner, runs } from '../../support/signers.ts';
 
 const FOLDER = fileURLToPath(new URL('../../../docs/examples', import.meta.url));
 

@@ -8,7 +8,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { environments } from '../../../lib/environments.ts';
 import { environmentSchema, parseEnvironment } from '../../../lib/settings/environment.ts';
 import { tokenRoleName } from '../../../lib/settings/names.ts';
-import { runs } from '../../support/signers.ts';
+import { runs } from '../../support/aws/signers.ts';
 import { ISOLATED } from '../commands/command-line.ts';
 import { NEW, type OperatorWorld, startOperatorWorld, WRONG } from '../commands/operator-world.ts';
 

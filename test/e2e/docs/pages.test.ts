@@ -9,9 +9,9 @@ import { environments } from '../../../lib/environments.ts';
 import { MAX_CALLER_ACCOUNTS } from '../../../lib/settings/access-rules.ts';
 import { parseEnvironment } from '../../../lib/settings/environment.ts';
 import { resourcesOf, synthesise } from '../../stack/synthesise.ts';
-import { alarmsOf } from '../../support/cloudwatch/template-alarms.ts';
-import { startLocalBroker } from '../../support/local-broker.ts';
-import { readContract, responseOf } from '../../support/openapi.ts';
+import { alarmsOf } from '../../support/aws/cloudwatch/template-alarms.ts';
+import { readContract, responseOf } from '../../support/contract/openapi.ts';
+import { startLocalBroker } from '../../support/processes/local-broker.ts';
 import { blocks, commands, README, table } from '../../support/readme.ts';
 import { exampleForm } from '../../unit/settings/example-form.ts';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { pageUrl, printedVariables, startLocalBroker, tokenServiceUrl } from '../../support/local-broker.ts';
+import { pageUrl, printedVariables, startLocalBroker, tokenServiceUrl } from '../../support/processes/local-broker.ts';
 import { send } from '../../support/requests.ts';
 
 it('each server of npm start that verifies no signature answers on loopback names with its port, and no page of another site', async () => {

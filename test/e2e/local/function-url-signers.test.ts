@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type FunctionUrl, startFunctionUrl } from '../../../bin/local/function-url/server.ts';
+import { hasSigner, type RequestToSign, SIGNERS, sign } from '../../support/aws/signers.ts';
 import { send } from '../../support/requests.ts';
-import { hasSigner, type RequestToSign, SIGNERS, sign } from '../../support/signers.ts';
 
 const DATE = new Date('2026-11-21T06:16:00Z');
 const CALLER = {

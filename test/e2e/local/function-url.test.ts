@@ -4,8 +4,8 @@ import {
   type FunctionUrlSettings,
   startFunctionUrl,
 } from '../../../bin/local/function-url/server.ts';
+import { type RequestToSign, type SigningScope, sign } from '../../support/aws/signers.ts';
 import { send } from '../../support/requests.ts';
-import { type RequestToSign, type SigningScope, sign } from '../../support/signers.ts';
 
 const DATE = new Date('2026-11-21T06:16:00Z');
 const CALLER = {

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { exampleConfig } from '../../../bin/local/config.ts';
-import { ask, freePorts, pageUrl, printedVariables, startLocalBroker } from '../../support/local-broker.ts';
+import { ask, freePorts, pageUrl, printedVariables, startLocalBroker } from '../../support/processes/local-broker.ts';
 import { runCommandLine } from '../commands/command-line.ts';
 import { ACME, connected, INITECH, PAIRS, press, said, skipped, useBrowser } from './page-visitor.ts';
 

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
-import { runs } from '../../support/signers.ts';
+import { runs } from '../../support/aws/signers.ts';
 import { BILLING, CALL, startPageWorld, TOKEN } from './page-world.ts';
 
 const DENIED = { type: 'access-denied', title: 'No', detail: 'No rule.', status: 403, retryable: false };

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { pageUrl, startLocalBroker } from '../../support/local-broker.ts';
+import { pageUrl, startLocalBroker } from '../../support/processes/local-broker.ts';
 import { ACME, PAIRS, press, said, skipped, useBrowser } from './page-visitor.ts';
 
 const { open } = useBrowser();

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Browser, type BrowserContextOptions, chromium, type Page, type Response } from 'playwright-core';
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
-import { type LocalBrokerProcess, pageUrl, startLocalBroker } from '../../support/local-broker.ts';
-import { runs } from '../../support/signers.ts';
+import { runs } from '../../support/aws/signers.ts';
+import { type LocalBrokerProcess, pageUrl, startLocalBroker } from '../../support/processes/local-broker.ts';
 
 /** The command that starts Chromium on this machine, if it is there. */
 const CHROMIUM = (process.env.PATH ?? '')

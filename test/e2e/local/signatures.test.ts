@@ -5,9 +5,15 @@ import { PublishCommand, SNSClient } from '@aws-sdk/client-sns';
 import { AssumeRoleCommand, STSClient } from '@aws-sdk/client-sts';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startLogs } from '../../../bin/local/aws/logs.ts';
+import { sign } from '../../support/aws/signers.ts';
+import {
+  EXAMPLE_KEY,
+  startDynamoDB,
+  startSecretsManager,
+  startSns,
+  startSts,
+} from '../../support/processes/stand-ins.ts';
 import { send } from '../../support/requests.ts';
-import { sign } from '../../support/signers.ts';
-import { EXAMPLE_KEY, startDynamoDB, startSecretsManager, startSns, startSts } from '../../support/stand-ins.ts';
 
 const TOPIC = 'arn:aws:sns:us-east-1:111111111111:topic';
 const PROBE = { role: 'arn:aws:iam::111111111111:role/probe', accessKeyId: 'AKIDPROBE', secretAccessKey: 'marked-key' };

@@ -1,7 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { describe, expect, it, vi } from 'vitest';
 import { inTime, withRetry, withTimeLimit } from '../../../functions/aws/calls.ts';
-import { stopTime } from './https-sending.ts';
+import { stopTime } from './https/https-sending.ts';
 
 const never = () => new Promise<never>(() => undefined);
 

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { type CircuitBreaker, createCircuitBreaker } from '../../../functions/aws/calls.ts';
 import { StoreUnavailable } from '../../../functions/broker/pair/record.ts';
-import { stopTime } from './https-sending.ts';
+import { stopTime } from './https/https-sending.ts';
 
 /** No deadline of a caller, unless that is what a test is about. */
 const CALL = { deadline: Infinity };

@@ -2,9 +2,9 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { serveAws } from '../../../bin/local/aws/server.ts';
 import { createClientList, createSecretDescriber, parseSecretEvent } from '../../../functions/aws/client-secrets.ts';
 import { createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
-import type { Fault } from '../../support/aws-faults.ts';
+import type { Fault } from '../../support/aws/aws-faults.ts';
 import { ACCESS } from '../../support/example.ts';
-import { EXAMPLE_KEY, repeatAtOnce, startSecretsManager } from '../../support/stand-ins.ts';
+import { EXAMPLE_KEY, repeatAtOnce, startSecretsManager } from '../../support/processes/stand-ins.ts';
 import { eventOf } from '../functions/health-function-world.ts';
 
 describe('the list of clients', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseEvent, toResult } from '../../../functions/aws/function-url.ts';
+import { CONTEXT, functionUrlEvent, requestContext, signedBy } from '../../support/aws/function-url-events.ts';
 import { START } from '../../support/example.ts';
-import { CONTEXT, functionUrlEvent, requestContext, signedBy } from '../../support/function-url-events.ts';
 
 const ARN = 'arn:aws:sts::111111111111:assumed-role/billing/run-1';
 const { iam: IAM } = signedBy(ARN);

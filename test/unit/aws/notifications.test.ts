@@ -9,9 +9,9 @@ import type { Item } from '../../../functions/aws/pair-table/item.ts';
 import { createProbeCredentials } from '../../../functions/aws/probe-credentials.ts';
 import type { Entry } from '../../../functions/broker/health/evaluate.ts';
 import { NotificationFailure, type NotificationMemory } from '../../../functions/broker/health/notify.ts';
-import { type CallFault, startFaultyEndpoint } from '../../support/dynamodb.ts';
+import { type CallFault, startFaultyEndpoint } from '../../support/aws/dynamodb.ts';
 import { ACCESS, START } from '../../support/example.ts';
-import { repeatAtOnce, startDynamoDB, startSns, startSts } from '../../support/stand-ins.ts';
+import { repeatAtOnce, startDynamoDB, startSns, startSts } from '../../support/processes/stand-ins.ts';
 
 const EMPTY: NotificationMemory = { entries: new Map(), revision: 0 };
 const REJECTED: Entry = { condition: 'rejected', since: START, at: START + 5, version: 'v1' };

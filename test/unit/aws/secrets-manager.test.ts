@@ -4,10 +4,10 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { serve } from '../../../bin/local/loopback.ts';
 import type { HttpsSender } from '../../../functions/aws/https/sender.ts';
 import { createSecretReader, createSecretsManagerClient } from '../../../functions/aws/secrets-manager.ts';
-import { alterAnswers } from '../../support/altered-answers.ts';
-import type { Fault } from '../../support/aws-faults.ts';
+import { alterAnswers } from '../../support/aws/altered-answers.ts';
+import type { Fault } from '../../support/aws/aws-faults.ts';
 import { ACCESS } from '../../support/example.ts';
-import { repeatAtOnce, startSecretsManager } from '../../support/stand-ins.ts';
+import { repeatAtOnce, startSecretsManager } from '../../support/processes/stand-ins.ts';
 
 const V1 = '11111111-1111-4111-8111-111111111111';
 const V2 = '22222222-2222-4222-8222-222222222222';

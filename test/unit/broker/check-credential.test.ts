@@ -5,8 +5,8 @@ import type { PairRecord, StoredProblem, StoredToken } from '../../../functions/
 import type { SecretStage } from '../../../functions/contract.ts';
 import { exchange, found, ISSUE_REQUEST, SECRETS_DOWN, SETTINGS_DIGEST } from '../../support/broker-world.ts';
 import { BILLING, HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../../support/example.ts';
-import { createFleet, type Environment } from '../../support/fleet.ts';
-import { exampleToken } from '../../support/pair-examples.ts';
+import { createFleet, type Environment } from '../../support/fleet/fleet.ts';
+import { exampleToken } from '../../support/pair/pair-examples.ts';
 
 const STAGES = { AWSCURRENT: 'v1', AWSPENDING: 'v2', AWSPREVIOUS: 'v0' };
 const AT_ONCE = { storeLatencyMs: 0, secretsLatencyMs: 0, accepted: new Set(['v0', 'v1', 'v2']) };

@@ -13,7 +13,13 @@ import { sealingKeyName } from '../../../functions/contract.ts';
 import { createHealthFunction } from '../../../functions/health-function.ts';
 import { createTokenFunction } from '../../../functions/token-function.ts';
 import { exampleRule, exampleService } from '../../support/example.ts';
-import { repeatAtOnce, startDynamoDB, startSecretsManager, startSns, startSts } from '../../support/stand-ins.ts';
+import {
+  repeatAtOnce,
+  startDynamoDB,
+  startSecretsManager,
+  startSns,
+  startSts,
+} from '../../support/processes/stand-ins.ts';
 
 /** What the services accept; `wrong` is a credential that they do not. */
 export const CREDENTIALS = {

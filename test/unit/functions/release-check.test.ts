@@ -3,9 +3,9 @@ import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
 import type { AccessRule } from '../../../functions/broker/authorize.ts';
 import { PROBLEMS, type ProblemType } from '../../../functions/contract.ts';
 import { createReleaseCheckFunction } from '../../../functions/release-check-function.ts';
-import { startCodeDeploy } from '../../support/codedeploy.ts';
+import { startCodeDeploy } from '../../support/aws/codedeploy.ts';
 import { exampleRule } from '../../support/example.ts';
-import { EXAMPLE_KEY } from '../../support/stand-ins.ts';
+import { EXAMPLE_KEY } from '../../support/processes/stand-ins.ts';
 import { CREDENTIALS, HEALTH, startHealthFunctionWorld } from './health-function-world.ts';
 
 const SERVICES = ['customer-insights', 'other'];

@@ -6,8 +6,8 @@ import { prime } from '../../../functions/prime.ts';
 import { createTokenFunction } from '../../../functions/token-function.ts';
 import { captureOutput } from '../../attacks/leak-output.ts';
 import { exampleService } from '../../support/example.ts';
-import { connectPairTable, TABLE } from '../../support/pair-table.ts';
-import { startDynamoDB } from '../../support/stand-ins.ts';
+import { connectPairTable, TABLE } from '../../support/pair/pair-table.ts';
+import { startDynamoDB } from '../../support/processes/stand-ins.ts';
 
 const settingsOf = (changes: Partial<Service> = {}) => ({
   services: { 'customer-insights': exampleService(changes) },

@@ -1,0 +1,68 @@
+import type { ServerResponse } from 'node:http';
+import { AwsError } from '../../../bin/local/aws/server.ts';
+
+/** Ways in which a service can fail a call, by name. */
+export type Fault = keyof typeof FAULTS;
+
+/** What each fault does to an answer. The word `garbage` marks everything that no caller may ever repeat. */
+export const FAULTS = {
+  throttled: refuse(new AwsError('ThrottlingException', 'Rate exceeded: garbage')),
+  'access-denied': refuse(new AwsError('AccessDeniedException', 'User: garbage is not authorized')),
+  'key-denied': refuse(new AwsError('AccessDeniedException', 'Access to KMS is not allowed: garbage')),
+  'key-disabled': refuse(new AwsError('KMSInvalidStateException', 'The key garbage is disabled')),
+  'decryption-failure': refuse(new AwsError('DecryptionFailure', 'The secret cannot be decrypted: garbage')),
+  'internal-error': refuse(new AwsError('InternalServiceError', 'An error occurred: garbage', 500)),
+  'bad-gateway': (response: ServerResponse) => {
+    response.writeHead(502, { 'content-type': 'text/html' }).end('<html>garbage</html>');
+  },
+  /** A success whose body breaks off in the middle of the secret. */
+  garbage: (response: ServerResponse) => {
+    response.writeHead(200, HEADERS).end('{"SecretString":"garbage"garbage');
+  },
+  /** A success in which nothing is of the right type. */
+  misshapen: (response: ServerResponse) => {
+    response.writeHead(200, HEADERS).end('{"VersionId":{"garbage":1},"SecretString":["garbage"]}');
+  },
+  /** Begins to answer and never ends. */
+  stall: (response: ServerResponse) => {
+    response.writeHead(200, { ...HEADERS, 'content-length': 1_000 }).write('{"SecretString":"garbage');
+  },
+  /** Never answers. */
+  hang: () => undefined,
+  /** Cuts the connection. */
+  reset: (response: ServerResponse) => {
+    response.socket?.resetAndDestroy();
+  },
+} as const satisfies Record<string, (response: ServerResponse) => void>;
+
+const HEADERS = { 'content-type': 'application/x-amz-json-1.1' };
+
+function refuse({ type, message, status }: AwsError) {
+  return (response: ServerResponse): void => {
+    response.writeHead(status, HEADERS).end(JSON.stringify({ __type: type, Message: message }));
+  };
+}
+
+/** Lets the next `times` calls of a stand-in fail, all of them when left out; `undefined` ends it. */
+export type FailWith = (fault: Fault | undefined, times?: number) => void;
+
+/** What makes a stand-in fail when it is told to, as its option `intercept`. */
+export function createFaults(): {
+  readonly intercept: (response: ServerResponse) => boolean;
+  readonly failWith: FailWith;
+} {
+  let fault: Fault | undefined;
+  let left = 0;
+  return {
+    intercept(response) {
+      if (fault === undefined || left <= 0) return false;
+      left -= 1;
+      FAULTS[fault](response);
+      return true;
+    },
+    failWith(next, times = Number.POSITIVE_INFINITY) {
+      fault = next;
+      left = times;
+    },
+  };
+}

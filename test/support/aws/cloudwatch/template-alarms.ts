@@ -1,0 +1,89 @@
+import { runInNewContext } from 'node:vm';
+import { deployed } from '../../../stack/deployed-stack.ts';
+import type { TemplateText } from '../cloudformation.ts';
+
+/** An alarm as CloudWatch gets it: nothing in it refers to anything any more. */
+export interface Alarm {
+  readonly AlarmName: string;
+  readonly AlarmDescription: string;
+  readonly AlarmActions?: readonly string[];
+  readonly OKActions?: readonly string[];
+  readonly EvaluationPeriods: number;
+  readonly DatapointsToAlarm: number;
+  readonly Threshold: number;
+  readonly ComparisonOperator: string;
+  readonly TreatMissingData: string;
+  /** Every metric that the alarm reads, as `metricKey` names it. */
+  readonly metrics: readonly string[];
+  /** The one period that all metrics of the alarm have. */
+  readonly periodSeconds: number;
+  /** What is computed of them, if anything. */
+  readonly expression: string | undefined;
+}
+
+/** The alarms of a template. */
+export function alarmsOf(synthesised: { readonly template: TemplateText }): readonly Alarm[] {
+  const alarms = deployed(synthesised).filter(({ type }) => type === 'AWS::CloudWatch::Alarm');
+  return alarms.map(({ properties: { Metrics, ...alarm } }) => {
+    // An alarm on one metric has its members itself.
+    const queries: readonly Query[] = Metrics ?? [{ MetricStat: { Metric: alarm, Period: alarm.Period } }];
+    const stats = queries.flatMap(({ MetricStat }) => MetricStat ?? []);
+    const [periodSeconds, ...others] = new Set(stats.map(({ Period }) => Period));
+    if (periodSeconds === undefined || others.length > 0) throw new TypeError('an alarm has one period');
+    const metrics = stats.map(({ Metric: { Namespace, MetricName, Dimensions = [] } }) => {
+      const dimensions = Object.fromEntries(Dimensions.map(({ Name, Value }) => [Name, Value]));
+      return metricKey({ namespace: Namespace, name: MetricName, dimensions });
+    });
+    return { ...alarm, metrics, periodSeconds, expression: queries.find((query) => query.Expression)?.Expression };
+  });
+}
+
+interface Query {
+  readonly Expression?: string;
+  readonly MetricStat?: {
+    readonly Period: number;
+    readonly Metric: {
+      readonly Namespace: string;
+      readonly MetricName: string;
+      readonly Dimensions?: readonly { readonly Name: string; readonly Value: string }[];
+    };
+  };
+}
+
+/** A metric is what its namespace, its name and exactly these dimensions make it; none of them is a part of another. */
+export function metricKey({ namespace, name, dimensions }: MetricName): string {
+  const sorted = Object.entries(dimensions).toSorted(([one], [other]) => (one < other ? -1 : 1));
+  return JSON.stringify([namespace, name, sorted]);
+}
+
+interface MetricName {
+  readonly namespace: string;
+  readonly name: string;
+  readonly dimensions: Readonly<Record<string, string>>;
+}
+
+/**
+ * The value of a metric math expression in each period, by the ids of the metrics. What the alarms use of the language is
+ * JavaScript with three functions; anything else throws. Without a value where one is needed there is no result.
+ *
+ * @see https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/using-metric-math.html
+ */
+export function compute(
+  expression: string,
+  periods: readonly Readonly<Record<string, number | undefined>>[],
+): readonly (number | undefined)[] {
+  let sum = 0;
+  const functions = {
+    IF: (condition: boolean, then: number, otherwise: number) => (condition ? then : otherwise),
+    FILL: (value: number, filler: number) => (Number.isNaN(value) ? filler : value),
+    RUNNING_SUM: (value: number) => {
+      sum += value;
+      return sum;
+    },
+  };
+  return periods.map((values) => {
+    const known = Object.fromEntries(Object.entries(values).map(([id, value]) => [id, value ?? Number.NaN]));
+    const result: unknown = runInNewContext(expression, { ...functions, ...known });
+    return Number.isFinite(result) ? Number(result) : undefined;
+  });
+}

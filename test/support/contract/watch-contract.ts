@@ -1,0 +1,33 @@
+import { afterAll, afterEach, expect, vi } from 'vitest';
+import type * as wire from '../../../bin/local/loopback.ts';
+import type * as tokenEndpoint from '../../../functions/broker/http/token-endpoint.ts';
+import { faultsOf, undescribed, watched } from './contract-watch.ts';
+
+// Vitest runs this before every test file: every answer of the broker in it is held against docs/openapi.yaml, and so
+// is what the Function URL stand-in refuses by itself. A process of its own needs `contract-preload.ts`.
+
+vi.mock('../../../functions/broker/http/token-endpoint.ts', async (importOriginal) => {
+  const original = await importOriginal<typeof tokenEndpoint>();
+  const createTokenEndpoint = watched(original.createTokenEndpoint, (fault) => void undescribed.push(fault));
+  return { ...original, createTokenEndpoint };
+});
+
+vi.mock('../../../bin/local/loopback.ts', async (importOriginal) => {
+  const original = await importOriginal<typeof wire>();
+  const serve: typeof wire.serve = (respond, options) =>
+    original.serve(async (request, response) => {
+      const answer = await respond(request, response);
+      if (answer?.headers && 'x-amzn-errortype' in answer.headers) {
+        const { status, headers, body } = answer;
+        undescribed.push(...faultsOf({ ...request, status, headers, body: `${body}` }));
+      }
+      return answer;
+    }, options);
+  return { ...original, serve };
+});
+
+function expectNoneUndescribed(): void {
+  expect(undescribed.splice(0), 'answers that docs/openapi.yaml does not describe').toEqual([]);
+}
+afterEach(expectNoneUndescribed);
+afterAll(expectNoneUndescribed);

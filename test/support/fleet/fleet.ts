@@ -1,0 +1,157 @@
+import { newTrace, type Trace } from '../../../functions/broker/audit.ts';
+import type { CheckRequest, CheckResult } from '../../../functions/broker/check-credential.ts';
+import type { Issue, IssueRequest } from '../../../functions/broker/pair/decision.ts';
+import type { ServiceName } from '../../../functions/broker/pair.ts';
+import { Problem } from '../../../functions/broker/problem.ts';
+import type { Service } from '../../../functions/broker/service.ts';
+import type { TokenBroker } from '../../../functions/broker/token-broker.ts';
+import { ISSUE_REQUEST, wireBroker } from '../broker-world.ts';
+import { BILLING, exampleService, START } from '../example.ts';
+import { seededRandom } from '../seeded-random.ts';
+import { VirtualClock } from '../virtual-clock.ts';
+import { createOutside, NORMAL, type Surroundings } from './surroundings.ts';
+
+export interface Environment {
+  /** From 0, in the order of creation. */
+  readonly number: number;
+  readonly broker: TokenBroker;
+  readonly now: () => number;
+  issue(request?: Partial<IssueRequest>): Promise<Issue>;
+  check(request?: Partial<CheckRequest>): Promise<CheckResult>;
+  readonly traces: Trace[];
+  /** Sets its clock this far from the true time. */
+  setClock(skewMs: number): void;
+  /** Never answers anything any more: every port that it waits for stays silent. */
+  kill(): void;
+}
+
+interface FixedChanges {
+  /** Of everything random. */
+  readonly seed?: number;
+  /** What a service has of its own. */
+  readonly services?: Readonly<Record<ServiceName, Partial<Service>>>;
+  readonly clock?: VirtualClock;
+}
+
+/** Environments of the real rules around one shared store, one Secrets Manager and one service, on a virtual clock. */
+export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) {
+  const { seed = 1, services: ownChanges = {}, clock = new VirtualClock(START), ...rest } = changes;
+  const services = Object.fromEntries(SERVICE_NAMES.map((name) => [name, exampleService(ownChanges[name])]));
+  const surroundings: Surroundings = { ...NORMAL, ...rest };
+  const outside = createOutside(surroundings, services, clock);
+  const random = seededRandom(seed);
+  /** By the name with which a call signs its leases: the number of its environment. */
+  const owners = new Map<string, number>();
+  let environments = 0;
+  let idle = { at: START, looks: 0 };
+
+  /** `skewMs`: how far its clock is from the true time; `format`: of what it seals. */
+  function createEnvironment({ skewMs = 0, format = 1 } = {}): Environment {
+    const number = environments++;
+    const state = { isDead: false, skewMs };
+    const now = () => {
+      noteProgress();
+      return clock.now() + state.skewMs;
+    };
+    const sleep = async (ms: number) => {
+      await clock.sleep(ms);
+      if (state.isDead) await new Promise(() => undefined);
+    };
+    const asker = { number, format, now, sleep };
+    const traces: Trace[] = [];
+    const traced = () => {
+      const trace = newTrace();
+      traces.push(trace);
+      return [now() + PATIENCE_MS, trace] as const;
+    };
+    const broker = wireBroker({
+      services,
+      store: outside.storeFor(asker),
+      readSecret: (client, stage, deadline = Infinity) => outside.readSecret(client, stage, deadline, asker),
+      requestToken: outside.requestToken(asker),
+      uniqueId: () => {
+        const owner = `call-${owners.size + 1}`;
+        owners.set(owner, number);
+        return owner;
+      },
+      now,
+      sleep,
+      random,
+    });
+    return {
+      number,
+      broker,
+      now,
+      traces,
+      issue: async (request = {}) => broker.issue(BILLING, { ...ISSUE_REQUEST, ...request }, ...traced()),
+      check: (request = {}) =>
+        broker.check(BILLING, { pair: ISSUE_REQUEST.pair, stage: 'AWSCURRENT', ...request }, ...traced()),
+      setClock(skewMs) {
+        state.skewMs = skewMs;
+      },
+      kill() {
+        state.isDead = true;
+      },
+    };
+  }
+
+  /** A loop that never waits would stop the clock, and the test, for good. */
+  function noteProgress(): void {
+    idle = clock.now() === idle.at ? { at: idle.at, looks: idle.looks + 1 } : { at: clock.now(), looks: 0 };
+    if (idle.looks > MAX_LOOKS) throw new Error('the rules go round in circles');
+  }
+
+  return { ...outside, surroundings, clock, services, owners, createEnvironment };
+}
+
+/** A fleet with this many environments, and what tests of its stories ask of it. */
+export function fleetOf(count: number, changes: Parameters<typeof createFleet>[0] = {}) {
+  const fleet = createFleet(changes);
+  const { clock, counts } = fleet;
+  const environments = Array.from({ length: count }, () => fleet.createEnvironment());
+  return {
+    ...fleet,
+    environments,
+    /** The shared record as it is. */
+    recordNow: () => fleet.shared.peek(ISSUE_REQUEST.pair),
+    /** What each environment answers when all are asked at once. */
+    askAll: (request?: Partial<IssueRequest>): Promise<Answer[]> =>
+      clock.run(Promise.all(environments.map((environment) => ask(environment, request)))),
+    /** What one environment answers, the first if none is given. */
+    askOne: (request?: Partial<IssueRequest>, environment = environments[0] ?? fleet.createEnvironment()) =>
+      clock.run(ask(environment, request)),
+    /** The calls to the store and to Secrets Manager that some work costs. */
+    async callsOf(work: () => Promise<unknown>) {
+      Object.assign(counts, { storeCalls: {}, secretReads: 0 });
+      await work();
+      return counts.secretReads === 0 ? counts.storeCalls : { ...counts.storeCalls, secret: counts.secretReads };
+    },
+  };
+}
+
+/** What one environment answered, and when: by its own clock, and how long that took. */
+export interface Answer {
+  readonly issue?: Issue;
+  readonly problem?: Problem;
+  readonly at: number;
+  readonly waitMs: number;
+}
+
+/** Asks one environment and returns its answer, a problem too. */
+export async function ask({ issue, now }: Environment, request?: Partial<IssueRequest>): Promise<Answer> {
+  const startedAt = now();
+  const given = await issue(request).catch((error: unknown) => {
+    if (error instanceof Problem) return error;
+    throw error;
+  });
+  const told = given instanceof Problem ? { problem: given } : { issue: given };
+  return { ...told, at: now(), waitMs: now() - startedAt };
+}
+
+/** Of one call: a Lambda invocation may last 15 s, and its answer leaves half a second before. */
+export const PATIENCE_MS = 14_500;
+
+/** Far more often than 200 environments ask what time it is at one moment. */
+const MAX_LOOKS = 100_000;
+
+const SERVICE_NAMES = ['customer-insights', 'merchant-payment-cleansing'] as const;

@@ -1,0 +1,158 @@
+import fc from 'fast-check';
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../example.ts';
+import type { FleetModel } from './model.ts';
+import type { Host } from './model-hosts.ts';
+import { CLIENTS, PAIRS, SERVICES, type ServiceFault } from './model-world.ts';
+import type { StoreFault } from './surroundings.ts';
+
+type Command = fc.AsyncCommand<object, FleetModel>;
+
+/** So many times among the steps of a story; after each the fleet is asked whether all is still as it must be. */
+function steps<Facts>(
+  times: number,
+  name: string,
+  facts: fc.Arbitrary<Facts>,
+  run: (fleet: FleetModel, facts: Facts) => unknown,
+): fc.Arbitrary<Command>[] {
+  const step = facts.map((chosen) => ({
+    check: () => true,
+    async run(_: object, fleet: FleetModel) {
+      await run(fleet, chosen);
+      fleet.verify();
+    },
+    toString: () => `${name} ${JSON.stringify(chosen)}`,
+  }));
+  return Array.from({ length: times }, () => step);
+}
+
+/** With the environment of this number, if there is any. */
+function withHost(fleet: FleetModel, index: number, run: (host: Host) => unknown): void {
+  const chosen = fleet.at(index);
+  if (chosen !== undefined) void run(chosen);
+}
+
+const from = fc.constantFrom;
+/** One pair has most of the story, and one client. */
+const pair = fc.oneof({ arbitrary: from(...PAIRS.slice(0, 1)), weight: 3 }, from(...PAIRS));
+const client = fc.oneof({ arbitrary: from(...CLIENTS.slice(0, 1)), weight: 2 }, from(...CLIENTS));
+const host = fc.nat(4);
+const seed = fc.nat(1_000);
+const maybe = <Facts>(facts: fc.Arbitrary<Facts>) => fc.option(facts, { nil: undefined, freq: 2 });
+
+const request = fc.record({
+  pair,
+  minTtlSeconds: from(0, 0, 0, 8, 60, 3_000),
+  refuses: from('nothing', 'nothing', 'nothing', 'the last token', 'an unknown token'),
+} as const);
+
+const storeFault = from<StoreFault[]>('unavailable', 'answer-lost', 'repeated', 'hanging', 'late', 'no-key');
+const serviceFault = from<ServiceFault[]>(
+  'connection refused',
+  '503',
+  '429 for seconds',
+  '429 until a date',
+  '429 for an hour',
+  'silence',
+  'odd body',
+  'redirect',
+  'not found',
+  'error in a 200',
+);
+const mood = fc.record({
+  fault: maybe(serviceFault),
+  latencyMs: from(20, 150, 150, 900, 1_900, 3_900, 60_000),
+  lifetimeSeconds: from(0, 10, 30, 60, 300, 3_600, 48 * 3_600),
+  repeats: fc.boolean(),
+});
+const short = from(10, 100, SECOND_MS, 3 * SECOND_MS, 7 * SECOND_MS);
+const longer = from(
+  16 * SECOND_MS,
+  31 * SECOND_MS,
+  MINUTE_MS,
+  5 * MINUTE_MS,
+  16 * MINUTE_MS,
+  2 * HOUR_MS,
+  25 * HOUR_MS,
+);
+
+/** Everything that happens to a fleet, the frequent things more often. */
+export const COMMANDS: fc.Arbitrary<Command>[] = [
+  steps(6, 'ask', fc.record({ host, request }), (fleet, { host, request }) =>
+    withHost(fleet, host, (chosen) => fleet.ask(chosen, request)),
+  ),
+  steps(2, 'all ask at once, and are answered', request, (fleet, request) => {
+    for (const each of fleet.living()) void fleet.ask(each, request);
+    return fleet.settle();
+  }),
+  steps(3, 'wait', short, (fleet, ms) => fleet.clock.advance(ms)),
+  steps(3, 'wait long', longer, (fleet, ms) => fleet.clock.advance(ms)),
+  steps(1, 'start an environment with skew', from(-2_000, 0, 2_000), (fleet, skewMs) => {
+    if (fleet.living().length < 5) fleet.start(skewMs);
+  }),
+  steps(1, 'kill', host, (fleet, host) => withHost(fleet, host, fleet.kill)),
+  steps(
+    1,
+    'set clock',
+    fc.record({ host, jumpMs: from(-10 * MINUTE_MS, 0, 10 * MINUTE_MS) }),
+    (fleet, { host, jumpMs }) => {
+      const chosen = fleet.at(host);
+      return chosen && fleet.setClock(chosen, jumpMs);
+    },
+  ),
+  steps(2, 'service', fc.record({ service: from(SERVICES[0], ...SERVICES), mood }), (fleet, { service, mood }) =>
+    fleet.world.setMood(service, mood),
+  ),
+  steps(1, 'store', maybe(fc.record({ fault: storeFault, share: from(0.2, 0.5, 1), seed })), (fleet, trouble) =>
+    fleet.troubleStore(trouble),
+  ),
+  steps(
+    1,
+    'Secrets Manager',
+    maybe(fc.record({ fault: from('unavailable', 'unavailable', 'denied'), share: from(0.3, 1), seed } as const)),
+    (fleet, trouble) => fleet.troubleSecrets(trouble),
+  ),
+  steps(
+    1,
+    'store a version',
+    fc.record({ client, stage: from('AWSCURRENT', 'AWSCURRENT', 'AWSPENDING'), isGood: fc.boolean() } as const),
+    (fleet, { client, stage, isGood }) => fleet.world.stage(client, stage, isGood),
+  ),
+  steps(1, 'promote the pending version of', client, (fleet, client) => fleet.world.promotePending(client)),
+  steps(
+    2,
+    'check',
+    fc.record({ host, pair, stage: from('AWSCURRENT', 'AWSPENDING', 'AWSPREVIOUS') } as const),
+    (fleet, { host, pair, stage }) => withHost(fleet, host, (chosen) => fleet.check(chosen, pair, stage)),
+  ),
+  steps(1, 'roll back', client, (fleet, client) => fleet.world.rollBack(client)),
+  steps(
+    1,
+    'delete or restore',
+    fc.record({ client, isDeleted: from(true, false, false, false) }),
+    (fleet, { client, isDeleted }) => fleet.world.setDeleted(client, isDeleted),
+  ),
+  steps(
+    1,
+    'name the service in the secret, or leave it out',
+    fc.record({ pair, isNamed: from(true, true, true, false) }),
+    (fleet, { pair, isNamed }) => fleet.world.setNamed(pair, isNamed),
+  ),
+  steps(
+    2,
+    'let the service accept',
+    fc.record({
+      pair,
+      stage: from('AWSCURRENT', 'AWSCURRENT', 'AWSPREVIOUS'),
+      accepts: from(false, false, true),
+    } as const),
+    (fleet, { pair, stage, accepts }) =>
+      fleet.world.setAccepted(pair, fleet.world.versionWith(pair.client, stage), accepts),
+  ),
+  steps(
+    1,
+    'disable or enable',
+    fc.record({ pair, isDisabled: from(true, false, false, false) }),
+    (fleet, { pair, isDisabled }) => fleet.setDisabled(pair, isDisabled),
+  ),
+  steps(1, 'retry', pair, (fleet, pair) => fleet.retry(pair)),
+].flat();

@@ -1,0 +1,254 @@
+import { isIssuable } from '../../../functions/broker/pair/freshness.ts';
+import { holdKey, type PairRecord, type Wait } from '../../../functions/broker/pair/record.ts';
+import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
+import { SETTINGS_DIGEST } from '../broker-world.ts';
+import type { createFleet } from './fleet.ts';
+import { type Hosts, LONGEST_CALL_MS, MAX_SKEW_MS } from './model-hosts.ts';
+import type { SentRequest } from './surroundings.ts';
+
+interface Lease {
+  readonly owner: string;
+  /** The record that it was taken of. */
+  readonly before: PairRecord;
+  /** True time. */
+  readonly takenAt: number;
+  readonly forced: boolean;
+  readonly isCheck: boolean;
+  readonly chargedVersion: string | undefined;
+  /** When the pair's leases for callers before it were taken, the last one and the last forced one. */
+  readonly previous: { readonly takenAt: number; readonly forcedAt: number };
+  isUsed: boolean;
+  isEnded: boolean;
+}
+
+interface Rejected extends SentRequest {
+  isCounted: boolean;
+  /** The version has worked since, or an operator lets it be tried again. */
+  isForgiven: boolean;
+}
+
+/** Keeps the books of leases, token requests and rejections as they truly happened: their pace, and the lock-out budget. */
+export function keepLedger({ shared, clock, owners, services }: ReturnType<typeof createFleet>, hosts: Hosts) {
+  /** By pair and fence. */
+  const granted = new Map<string, Lease>();
+  /** By environment and pair. */
+  const leases = new Map<string, Lease[]>();
+  /** The latest of each pair. */
+  const latest = new Map<string, Lease>();
+  /** Rejected requests since the version last worked, by pair and version. */
+  const counts = new Map<string, number>();
+  /** Requests under a lease that used up a chance of their version. */
+  const chargedRequests = new Set<SentRequest>();
+  /** The pairs of which a service has refused a credential at all. */
+  const heard = new Set<string>();
+  const uncounted: Rejected[] = [];
+  let pending: Rejected[] = [];
+  /** When the token of a pair was withdrawn and not published again. */
+  const withdrawnAt = new Map<string, number>();
+  /** The last request of each pair, and when its answer comes. */
+  const lastRequests = new Map<string, SentRequest & { readonly endsAt: number }>();
+  /** Until when a service has asked each pair to wait, and by which request. */
+  const askedToWait = new Map<string, { readonly until: number; readonly by: SentRequest }>();
+  const { acquire, end, reject } = shared;
+  const { accuse, hasStoreFailed, hasAnyClockJumped } = hosts;
+
+  shared.acquire = async (pair, acquisition, deadline) => {
+    const before = await acquire(pair, acquisition, deadline);
+    if (before === undefined) return undefined;
+    const { owner, forced, isCheck, chargedVersion } = acquisition;
+    const name = keyOf(pair, shared.peek(pair).fence);
+    const holder = granted.get(name);
+    if (holder?.owner === owner) return before;
+    if (holder !== undefined) accuse(`two leases are ${name}`);
+
+    const taken = { owner, before, takenAt: clock.now(), forced, isCheck, chargedVersion };
+    const previous = previousTimes(latest.get(pairKey(pair)));
+    const lease = { ...taken, previous, isUsed: false, isEnded: false };
+    granted.set(name, lease);
+    const key = keyOf(pair, owners.get(owner));
+    leases.set(key, [...(leases.get(key) ?? []), lease]);
+    latest.set(pairKey(pair), lease);
+    return before;
+  };
+
+  shared.end = async (pair, lease, ending, deadline) => {
+    const isMine = await end(pair, lease, ending, deadline);
+    const mine = grantedTo(pair, lease);
+    if (mine !== undefined) mine.isEnded = true;
+    if (!isMine) return false;
+    if (mine === undefined) accuse(`${lease.owner} ended a lease that it did not take`);
+    if (ending.kind === 'publish') {
+      prove(pair, ending.token.credentialVersion);
+      withdrawnAt.delete(pairKey(pair));
+    }
+    if (ending.kind === 'prove') prove(pair, ending.version);
+    if (ending.kind === 'withdraw') withdrawnAt.set(pairKey(pair), clock.now());
+    return true;
+  };
+
+  shared.reject = async (pair, lease, rejection, deadline) => {
+    await reject(pair, lease, rejection, deadline);
+    const own = grantedTo(pair, lease);
+    if (own !== undefined) own.isEnded = true;
+    const from = own && owners.get(lease.owner);
+    const mine = pending.findLast((each) => each.from === from && isOf(each, pair, rejection.version));
+    if (mine !== undefined && !mine.isCounted) count(mine);
+    for (const version of rejection.goneVersions) counts.delete(keyOf(pair, version));
+  };
+
+  return {
+    hasHeardRejection: (pair: Pair) => heard.has(pairKey(pair)),
+
+    withdrawnAt: (pair: Pair) => withdrawnAt.get(pairKey(pair)),
+
+    /** An operator's retry: the pair may be tried at once. */
+    forgive(pair: Pair, versions: Iterable<string>) {
+      for (const version of versions) prove(pair, version);
+      askedToWait.delete(pairKey(pair));
+    },
+
+    /** A token request was sent, and will be answered after this time. */
+    seeRequest(request: SentRequest, latencyMs: number) {
+      const { from, pair, version, at } = request;
+      const lease = leaseFor(request);
+      const isExcused = hasStoreFailed(from, at - LONGEST_CALL_MS);
+      if (lease === undefined) {
+        if (!isExcused) accuse(`environment ${from} sent ${version} of ${pairKey(pair)} without a lease`);
+        return;
+      }
+      const who = `environment ${from} (${lease.owner})`;
+      if (!isExcused) checkUse(lease, version, who);
+      lease.isUsed = true;
+      if (lease.chargedVersion === version) chargedRequests.add(request);
+
+      const last = lastRequests.get(pairKey(pair));
+      lastRequests.set(pairKey(pair), { ...request, endsAt: at + latencyMs });
+      if (!isExcused && !hasAnyClockJumped()) checkPace(lease, request, last, who);
+    },
+
+    /** The environment has heard that the version is rejected. */
+    seeRejection(request: SentRequest) {
+      heard.add(pairKey(request.pair));
+      const rejection: Rejected = { ...request, isCounted: false, isForgiven: false };
+      pending.push(rejection);
+      if (chargedRequests.has(request)) count(rejection);
+    },
+
+    /** The service has sent a Retry-After, and the environment could write it to the shared record. */
+    seeRetryAfter(by: SentRequest, seconds: number) {
+      const { pair, from, at } = by;
+      const now = clock.now();
+      if (hasAnyClockJumped() || hasStoreFailed(from, at - LONGEST_CALL_MS) || now - at > SHORT_MS) return;
+      const until = now + Math.min(seconds, MAX_PAUSE_SECONDS) * 1_000 - 2 * MAX_SKEW_MS;
+      askedToWait.set(pairKey(pair), { until, by });
+    },
+
+    /** Looks into the rejections that were not counted in the record although their calls are over. */
+    settle() {
+      const isOver = ({ at }: Rejected) => clock.now() - at > LONGEST_CALL_MS;
+      const over = pending.filter(isOver);
+      pending = pending.filter((each) => !isOver(each));
+      for (const each of over) if (!each.isCounted && !hosts.isDead(each.from)) checkUncounted(each);
+    },
+  };
+
+  function grantedTo(pair: Pair, { owner, fence }: { readonly owner: string; readonly fence: number }) {
+    const lease = granted.get(keyOf(pair, fence));
+    return lease?.owner === owner ? lease : undefined;
+  }
+
+  /** An environment may have several calls at once. */
+  function leaseFor({ from, pair, version, at }: SentRequest): Lease | undefined {
+    const key = keyOf(pair, from);
+    const open = (leases.get(key) ?? []).filter(
+      ({ isUsed, isEnded, takenAt }) => !isUsed && !isEnded && at - takenAt < LONGEST_CALL_MS,
+    );
+    leases.set(key, open);
+    return open.findLast(({ chargedVersion }) => chargedVersion === version) ?? open.at(-1);
+  }
+
+  /** What was rejected before does not count any more. */
+  function prove(pair: Pair, version: string): void {
+    counts.delete(keyOf(pair, version));
+    for (const each of [...pending, ...uncounted]) each.isForgiven ||= isOf(each, pair, version);
+  }
+
+  function count(rejection: Rejected): void {
+    rejection.isCounted = true;
+    const key = keyOf(rejection.pair, rejection.version);
+    const total = (counts.get(key) ?? 0) + 1;
+    counts.set(key, total);
+    if (total > LOCK_OUT_BUDGET) accuse(`${key} was rejected ${total} times`);
+  }
+
+  function checkUse({ before, chargedVersion }: Lease, version: string, who: string): void {
+    if (before.rejected.has(version) && chargedVersion !== version) accuse(`${who} sent ${version} without a charge`);
+    if (before.disabled) accuse(`${who} sent ${version} although it is disabled`);
+    if (hasAnyClockJumped()) return;
+    const isLasting = (wait: Wait | undefined) => (wait?.until ?? 0) > clock.now() + MAX_SKEW_MS;
+    if (isLasting(before.pause)) accuse(`${who} sent ${version} during a pause`);
+    if (isLasting(before.held.get(holdKey(version, SETTINGS_DIGEST)))) accuse(`${who} sent ${version} during its hold`);
+  }
+
+  /** How often, and when, the fleet sends token requests; for as long as all clocks and the store are well. */
+  function checkPace(
+    { before, forced, isCheck, previous, takenAt }: Lease,
+    { pair, at }: SentRequest,
+    last: (SentRequest & { readonly endsAt: number }) | undefined,
+    who: string,
+  ): void {
+    const key = pairKey(pair);
+    const wasAlone = last === undefined || hasStoreFailed(last.from, last.at - LONGEST_CALL_MS);
+    if (!wasAlone && last.endsAt - last.at <= SHORT_MS && at < last.endsAt) {
+      accuse(`${who} sent a request of ${key} while another was under way`);
+    }
+    const asked = askedToWait.get(key);
+    const isTold = asked !== undefined && !hasStoreFailed(asked.by.from, asked.by.at);
+    if (isTold && at < asked.until) accuse(`${who} sent a request of ${key} although told to wait`);
+
+    const { token } = before;
+    const isLiving = token !== undefined && isIssuable(token, takenAt + MAX_SKEW_MS);
+    if (forced && takenAt - previous.forcedAt < 30_000 - MAX_SKEW_MS) accuse(`${who} forced a request too soon`);
+    if (!isLiving || forced) return;
+    if (services[pair.service]?.singleActiveToken) accuse(`${who} ended a living token`);
+    const isQuiet = takenAt - previous.takenAt < 15_000 - MAX_SKEW_MS;
+    if (isQuiet && !isCheck) accuse(`${who} refreshed a living token too soon`);
+  }
+
+  /** The store was not told: only a store that failed excuses that, and then the environment latches by itself. */
+  function checkUncounted(rejection: Rejected): void {
+    const { from, pair, version, at } = rejection;
+    const what = `${version} of ${pairKey(pair)}`;
+    if (!hasStoreFailed(from, at - LONGEST_CALL_MS))
+      accuse(`environment ${from} kept the rejection of ${what} to itself`);
+    // Calls that run at the same time cannot know of each other's.
+    const isTooSoon = ({ at: before }: Rejected) => at - before > LONGEST_CALL_MS && at - before < OWN_LATCH_MS;
+    const own = uncounted.filter((each) => !each.isForgiven && each.from === from && isOf(each, pair, version));
+    if (own.some(isTooSoon) && !hasAnyClockJumped()) {
+      accuse(`environment ${from} sent ${what} in spite of its own latch`);
+    }
+    uncounted.push(rejection);
+  }
+}
+
+function previousTimes(lease: Lease | undefined): Lease['previous'] {
+  if (lease === undefined) return { takenAt: Number.NEGATIVE_INFINITY, forcedAt: Number.NEGATIVE_INFINITY };
+  if (lease.isCheck) return lease.previous;
+  return { takenAt: lease.takenAt, forcedAt: lease.forced ? lease.takenAt : lease.previous.forcedAt };
+}
+
+function isOf(request: SentRequest, pair: Pair, version: string): boolean {
+  return pairKey(request.pair) === pairKey(pair) && request.version === version;
+}
+
+/** A pair together with a fence, a version, or an environment. */
+function keyOf(pair: Pair, of: string | number | undefined): string {
+  return `${pairKey(pair)} ${of}`;
+}
+
+/** Rejected requests per pair and version. */
+const LOCK_OUT_BUDGET = 3;
+const OWN_LATCH_MS = 15 * 60_000 - LONGEST_CALL_MS;
+/** Short enough for a lease to outlast it by the clock of every environment. */
+const SHORT_MS = 1_500;
+const MAX_PAUSE_SECONDS = 300;

@@ -1,0 +1,270 @@
+import type { SecretReading } from '../../../functions/broker/credential/secret.ts';
+import type { Issue } from '../../../functions/broker/pair/decision.ts';
+import { type Pair, pairKey } from '../../../functions/broker/pair.ts';
+import { Problem } from '../../../functions/broker/problem.ts';
+import type { SecretStage } from '../../../functions/contract.ts';
+import { hardMarginMs } from '../../../functions/contract.ts';
+import { seededRandom } from '../seeded-random.ts';
+import { createFleet, PATIENCE_MS } from './fleet.ts';
+import { createHosts, type Host, LONGEST_CALL_MS } from './model-hosts.ts';
+import { keepLedger } from './model-ledger.ts';
+import { CALM, CLIENTS, createModelWorld, type HandOut, PAIRS, SERVICES } from './model-world.ts';
+import type { SentRequest, StoreFault } from './surroundings.ts';
+
+interface Ask {
+  readonly pair: Pair;
+  readonly minTtlSeconds: number;
+  readonly refuses: 'nothing' | 'the last token' | 'an unknown token';
+}
+
+/** What goes wrong for a share (from 0 to 1) of all calls to something, drawn with a seed of its own. */
+interface Trouble<Fault> {
+  readonly fault: Fault;
+  readonly share: number;
+  readonly seed: number;
+}
+
+interface Telling {
+  readonly expiresAt: number;
+  readonly lifetimeMs: number;
+}
+
+export type FleetModel = ReturnType<typeof createFleetModel>;
+
+/** A fleet in a world that goes wrong in every way, watched by a witness who knows all of it. */
+export function createFleetModel() {
+  const fleet = createFleet({ services: { 'merchant-payment-cleansing': { singleActiveToken: true } } });
+  const { clock, shared, surroundings } = fleet;
+  const world = createModelWorld(clock);
+  const hosts = createHosts(fleet);
+  const { accuse } = hosts;
+  const ledger = keepLedger(fleet, hosts);
+  const lastTokens = new Map<string, string>();
+  const disabledAt = new Map<string, number>();
+  const handedOut = new WeakMap<object, { readonly handOut: HandOut; readonly toldMs: number }>();
+  /** By token: what the service told environments about its life, by their clocks. */
+  const tokens = new Map<string, { pair: Pair; tellings: Telling[] }>();
+  let hasRepeated = false;
+  let secretsFailedAt = Number.NEGATIVE_INFINITY;
+
+  surroundings.secret = (client, stage) => world.read(client, stage);
+  surroundings.serviceLatencyMs = ({ service }) => world.moodOf(service).latencyMs;
+  surroundings.answer = (_, request) => {
+    const { pair, version } = request;
+    ledger.seeRequest(request, world.moodOf(pair.service).latencyMs);
+    checkCredential(request);
+    const { answer, handOut, toldMs } = world.answer(pair, version);
+    if (handOut !== undefined) handedOut.set(request, { handOut, toldMs });
+    return answer;
+  };
+  surroundings.onHeard = (request, { response }) => {
+    const { status, headers } = response;
+    if (status === 401 || status === 400) ledger.seeRejection(request);
+    if (status === 429) ledger.seeRetryAfter(request, world.secondsOf(headers['retry-after'], request.at));
+    const heard = handedOut.get(request);
+    if (heard === undefined) return;
+    const tellings = tokens.get(heard.handOut.text)?.tellings ?? [];
+    hasRepeated ||= tellings.length > 0;
+    const lifetimeMs = Math.min(heard.toldMs, MAX_LIFETIME_MS);
+    const skewMs = hosts.nowOf(request.from) - clock.now();
+    tellings.push({ expiresAt: request.at + skewMs + lifetimeMs, lifetimeMs });
+    tokens.set(heard.handOut.text, { pair: heard.handOut.pair, tellings });
+  };
+
+  const model = {
+    ...hosts,
+    clock,
+    world,
+
+    async ask(host: Host, { pair, minTtlSeconds, refuses }: Ask): Promise<Issue | Problem> {
+      const lastToken = lastTokens.get(pairKey(pair));
+      const refused = { nothing: undefined, 'the last token': lastToken, 'an unknown token': 'f'.repeat(16) }[refuses];
+      const startedAt = clock.now();
+      const asked = host.environment.issue({ pair, minTtlMs: minTtlSeconds * 1_000, refused });
+      const trace = host.environment.traces.at(-1);
+      const answer = await follow(host, asked);
+      if (answer instanceof Problem) {
+        if (answer.type === 'credential-rejected') checkBlame(pair);
+        return answer;
+      }
+      lastTokens.set(pairKey(pair), answer.token.fingerprint);
+      const who = `environment ${host.environment.number}, ${answer.token.accessToken.reveal()}`;
+      judgeLife(answer, pair, host.environment.now(), who);
+      if (answer.token.fingerprint === refused && !hasRepeated) accuse(`${who}: was refused`);
+      const isAlone = trace?.warnings.has('shared-cache-unavailable') ?? false;
+      judgeStops(answer, pair, host, isAlone, startedAt, who);
+      return answer;
+    },
+
+    async check(host: Host, pair: Pair, stage: SecretStage): Promise<void> {
+      const result = await follow(host, host.environment.check({ pair, stage }));
+      if (!(result instanceof Problem) && result.finding === 'rejected') checkBlame(pair);
+    },
+
+    troubleStore(trouble: Trouble<StoreFault> | undefined) {
+      const random = seededRandom(trouble?.seed ?? 0);
+      surroundings.storeFault = (operation, from) => {
+        if (trouble === undefined || random() >= trouble.share) return undefined;
+        const { fault } = trouble;
+        if (fault === 'no-key' && operation !== 'read') return undefined;
+        // A call that is repeated costs nothing: the store answers.
+        if (fault !== 'repeated') hosts.noteStoreFailure(from);
+        return fault;
+      };
+    },
+
+    troubleSecrets(trouble: Trouble<'unavailable' | 'denied'> | undefined) {
+      const random = seededRandom(trouble?.seed ?? 0);
+      surroundings.secretsLatencyMs = trouble?.fault === 'unavailable' ? 1_000 : 20;
+      surroundings.secret = (client, stage): SecretReading => {
+        if (trouble === undefined || random() >= trouble.share) return world.read(client, stage);
+        secretsFailedAt = clock.now();
+        return { outcome: trouble.fault, cause: 'trouble' };
+      };
+    },
+
+    setDisabled(pair: Pair, isDisabled: boolean) {
+      shared.change(pair, (record) => ({ ...record, disabled: isDisabled }));
+      if (!isDisabled) disabledAt.delete(pairKey(pair));
+      else if (!disabledAt.has(pairKey(pair))) disabledAt.set(pairKey(pair), clock.now());
+    },
+
+    /** What an operator does when the service takes the credential again. */
+    retry(pair: Pair) {
+      ledger.forgive(pair, shared.peek(pair).rejected.keys());
+      shared.change(pair, (record) => ({ ...record, rejected: new Map(), held: new Map(), pause: undefined }));
+    },
+
+    /** Throws what has gone wrong so far. */
+    verify() {
+      ledger.settle();
+      for (const { host, deadline } of hosts.openCalls) {
+        const isLate = clock.now() > deadline + ANSWER_RESERVE_MS;
+        if (isLate) accuse(`environment ${host.environment.number} does not answer`);
+      }
+      for (const pair of hosts.isAtRest() ? PAIRS : []) {
+        const { leaseOwner, leaseUntil } = shared.peek(pair);
+        const isHeld = leaseOwner !== undefined && leaseUntil > clock.now();
+        if (isHeld) accuse(`no environment ends the lease of ${pairKey(pair)}`);
+      }
+      if (hosts.accusations.length > 0) throw new Error(hosts.accusations.join('\n'));
+    },
+
+    /** When all is well again, every pair whose credential is good gets a token, unless it has used up its chances. */
+    async verifyRecovery() {
+      model.troubleStore(undefined);
+      model.troubleSecrets(undefined);
+      for (const service of SERVICES) world.setMood(service, CALM);
+      for (const client of CLIENTS) world.setDeleted(client, false);
+      for (const pair of PAIRS) {
+        world.setNamed(pair, true);
+        model.setDisabled(pair, false);
+        world.setAccepted(pair, world.versionWith(pair.client, 'AWSCURRENT'), true);
+      }
+      await hosts.settle();
+      await clock.advance(LONGEST_WAIT_MS);
+      if (hosts.living().length === 0) hosts.start(0);
+      for (const pair of PAIRS) {
+        const latch = shared.peek(pair).rejected.get(world.versionWith(pair.client, 'AWSCURRENT') ?? '');
+        if (latch !== undefined && latch.count >= 3) continue;
+        for (const host of hosts.living()) {
+          const outcome = await clock.run(model.ask(host, { pair, minTtlSeconds: 0, refuses: 'nothing' }));
+          if (outcome instanceof Problem) accuse(`${pairKey(pair)} is stuck: ${outcome.message}`);
+        }
+      }
+      model.verify();
+    },
+  };
+  return model;
+
+  /** Follows one call to its answer, a result or a problem. */
+  async function follow<Result>(host: Host, work: Promise<Result>): Promise<Result | Problem> {
+    const call = { host, deadline: clock.now() + PATIENCE_MS };
+    hosts.openCalls.add(call);
+    try {
+      return await work;
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      const { type, retryAfterSeconds = 1 } = error;
+      const isSane = retryAfterSeconds >= 1 && retryAfterSeconds <= (HELD.has(type) ? 3_600 : 300);
+      if (!isSane) accuse(`${type} asks to wait ${retryAfterSeconds} s`);
+      return error;
+    } finally {
+      hosts.openCalls.delete(call);
+      const lateMs = clock.now() - call.deadline;
+      if (lateMs > ANSWER_RESERVE_MS) accuse(`an answer ${lateMs} ms late`);
+    }
+  }
+
+  /** Accuses an environment that reports a rejection which the service has not given. */
+  function checkBlame(pair: Pair): void {
+    if (!ledger.hasHeardRejection(pair)) accuse(`${pairKey(pair)} is said to be rejected`);
+  }
+
+  /** Judges the life of a token by what the services truly handed out. */
+  function judgeLife({ token }: Issue, pair: Pair, now: number, who: string): void {
+    const known = tokens.get(token.accessToken.reveal());
+    if (known === undefined || pairKey(known.pair) !== pairKey(pair)) {
+      accuse(`${who}: not this pair’s`);
+      return;
+    }
+
+    const tellings = known.tellings.filter(({ expiresAt }) => token.expiresAt <= expiresAt);
+    if (tellings.length === 0) accuse(`${who}: is said to live longer than the service has said`);
+    // All environments know of the tellings before the one that the token was issued by; when something went wrong, a
+    // later one may pass for the whole life.
+    const isUntroubled = hosts.isUntroubled();
+    const last = known.tellings.findIndex(({ expiresAt }) => token.expiresAt <= expiresAt);
+    const counting = isUntroubled ? known.tellings.slice(0, last + 1) : tellings;
+    const lifetimes = counting.map(({ lifetimeMs }) => lifetimeMs);
+    const marginMs = hardMarginMs(isUntroubled ? Math.max(...lifetimes) : Math.min(...lifetimes));
+    const leftMs = token.expiresAt - now;
+    // The clocks of this world count in fractions, and times are told in milliseconds.
+    if (leftMs <= marginMs - 1) accuse(`${who}: issued ${leftMs} ms before its end, with a margin of ${marginMs} ms`);
+  }
+
+  /**
+   * Whether the pair had been disabled, its token withdrawn, or its credential gone for long when the call began. A clock
+   * that has jumped cannot tell ages, and an environment that cannot ask cannot know.
+   */
+  function judgeStops(
+    { cache }: Issue,
+    pair: Pair,
+    host: Host,
+    isAlone: boolean,
+    startedAt: number,
+    who: string,
+  ): void {
+    const since = (at: number | undefined, failedAt: number) =>
+      at === undefined || host.hasJumped ? 0 : startedAt - Math.max(at, failedAt);
+    const disabledMs = since(disabledAt.get(pairKey(pair)), host.storeFailedAt);
+    const withdrawnMs = since(ledger.withdrawnAt(pair), host.storeFailedAt);
+    const goneMs = since(world.goneAt(pair), secretsFailedAt);
+    if (disabledMs > TRUST_MS) accuse(`${who}: issued ${disabledMs} ms after it was disabled`);
+    if (cache !== 'none' && withdrawnMs > TRUST_MS) accuse(`${who}: issued ${withdrawnMs} ms after it was withdrawn`);
+    if (isAlone && cache === 'memory' && goneMs > TRUST_MS) {
+      accuse(`${who}: issued alone ${goneMs} ms after its credential was gone`);
+    }
+  }
+
+  /** A credential that is deleted, or is not for this service any more, is not sent: each call reads the secret anew. */
+  function checkCredential({ from, pair, version, at }: SentRequest): void {
+    const isAlone = hosts.hasStoreFailed(from, at - LONGEST_CALL_MS);
+    const goneMs = at - Math.max(world.goneAt(pair) ?? at, secretsFailedAt);
+    const isLate = goneMs > LONGEST_CALL_MS + (isAlone ? TRUST_MS : 0);
+    if (isLate && !hosts.hasAnyClockJumped()) {
+      accuse(`environment ${from} sent ${version} to ${pair.service} ${goneMs} ms after it was gone`);
+    }
+  }
+}
+
+const ANSWER_RESERVE_MS = 500;
+
+/** How long memory is trusted, and a secret by an environment that is alone. */
+const TRUST_MS = 60_000;
+/** The problems of a hold, which lasts an hour at most; a pause lasts five minutes. */
+const HELD: ReadonlySet<string> = new Set(['token-response-unusable', 'token-endpoint-error']);
+const MAX_LIFETIME_MS = 86_400_000;
+
+/** The last chance of a version, by the worst clock. */
+const LONGEST_WAIT_MS = 3 * 60 * 60_000;

@@ -1,0 +1,203 @@
+import type { SecretReading } from '../../../functions/broker/credential/secret.ts';
+import {
+  type PairRecord,
+  pastTime,
+  type StoredToken,
+  StoreUnavailable,
+} from '../../../functions/broker/pair/record.ts';
+import type { PairStore } from '../../../functions/broker/pair/store.ts';
+import type { Pair, ServiceName } from '../../../functions/broker/pair.ts';
+import { Problem } from '../../../functions/broker/problem.ts';
+import type { Service } from '../../../functions/broker/service.ts';
+import type { RequestToken, TokenExchange } from '../../../functions/broker/token-request/token-request.ts';
+import type { SecretStage } from '../../../functions/contract.ts';
+import { exchange, found, SECRETS_DOWN } from '../broker-world.ts';
+import { createReferencePairStore } from '../pair/reference-pair-store.ts';
+import type { VirtualClock } from '../virtual-clock.ts';
+
+/**
+ * What goes wrong with one call to the shared store. It has no effect when it is `unavailable` at once, or `hanging` beyond
+ * its time; a `late` effect comes two seconds after that. With `answer-lost` only the answer is missing, with `repeated`
+ * the effect comes twice, as its client tells it again. `no-key`: what is sealed cannot be read. `delay`: more than a whole
+ * lease passes before. `crash`: the environment ends before it.
+ */
+export type StoreFault = 'unavailable' | 'hanging' | 'late' | 'answer-lost' | 'repeated' | 'no-key' | 'delay' | 'crash';
+
+export interface SentRequest {
+  readonly at: number;
+  /** The number of the environment that sent it. */
+  readonly from: number;
+  readonly pair: Pair;
+  readonly version: string;
+}
+
+/** One token request as its service saw it. */
+interface SeenRequest extends SentRequest {
+  readonly outcome: 'token' | 'rejected' | 'failed';
+}
+
+/** What every part of the world outside the broker does; tests change it while the fleet runs. */
+export interface Surroundings {
+  /** The secret's versions by stage; a missing one does not exist. */
+  stages: Partial<Record<SecretStage, string>>;
+  /** The versions that the service accepts. */
+  accepted: Set<string>;
+  serviceLatencyMs: number | ((pair: Pair) => number);
+  /** Told of every answer that arrives before its request is given up. */
+  onHeard?: (request: SentRequest, answer: TokenExchange) => void;
+  storeLatencyMs: number;
+  secretsLatencyMs: number;
+  lifetimeSeconds: number;
+  /** Replaces the normal answer to the n-th request (from 1): a whole answer, or a problem that is thrown. */
+  answer?: ((n: number, request: SentRequest) => TokenExchange | Problem | undefined) | undefined;
+  /** Whether this operation of the store goes wrong, for the environment with this number. */
+  storeFault?: ((operation: keyof PairStore, from: number) => StoreFault | undefined) | undefined;
+  /** Replaces what Secrets Manager says of one client's secret. */
+  secret?: (client: string, stage: SecretStage) => SecretReading | undefined;
+  secretsFault?: SecretReading | undefined;
+}
+
+export const NORMAL: Surroundings = {
+  stages: { AWSCURRENT: 'v1' },
+  accepted: new Set(['v1', 'v2', 'v3']),
+  serviceLatencyMs: 100,
+  storeLatencyMs: 5,
+  secretsLatencyMs: 20,
+  lifetimeSeconds: 3_600,
+};
+
+/** One environment on its way to the world outside. */
+interface Asker {
+  readonly number: number;
+  /** The sealed format of its release; others cannot open what it publishes. */
+  readonly format: number;
+  readonly now: () => number;
+  /** Ends with its environment. */
+  readonly sleep: (ms: number) => Promise<void>;
+}
+
+/** The shared store, Secrets Manager and the services as each environment reaches them. */
+export function createOutside(surroundings: Surroundings, services: Record<ServiceName, Service>, clock: VirtualClock) {
+  const shared = createReferencePairStore();
+  const requests: SeenRequest[] = [];
+  const counts = { secretReads: 0, storeCalls: {} as Record<string, number> };
+  /** By the token of a record: the format that it is sealed in. */
+  const formats = new WeakMap<StoredToken, number>();
+
+  return {
+    shared,
+    /** Every token request ends up here. */
+    requests,
+    counts,
+
+    /** Half of the latency there, half of it back, and faults on the way. */
+    storeFor({ number, format, now, sleep }: Asker): PairStore {
+      /** As the adapter sees a record: what another format has sealed is closed. */
+      const opened = (record: PairRecord): PairRecord => {
+        const { token, attemptedAt } = record;
+        if (token === undefined || (formats.get(token) ?? format) === format) return record;
+        const latest = Math.max(pastTime(attemptedAt, now()), pastTime(token.issuedAt, now()));
+        return { ...record, token: undefined, closedUntil: latest + REPLACED_AFTER_MS };
+      };
+      const remote =
+        <Arguments extends unknown[], Result>(
+          operation: keyof PairStore,
+          call: (...args: Arguments) => Promise<Result>,
+          distort = (_fault: StoreFault | undefined, result: Result): Result => result,
+        ) =>
+        async (...args: Arguments): Promise<Result> => {
+          counts.storeCalls[operation] = (counts.storeCalls[operation] ?? 0) + 1;
+          const halfMs = surroundings.storeLatencyMs / 2;
+          const fault = surroundings.storeFault?.(operation, number);
+          if (fault === 'crash') return new Promise(() => undefined);
+          if (fault === 'late') void clock.sleep(LATE_MS).then(() => call(...args));
+          if (fault === 'hanging' || fault === 'late') {
+            await sleep(STORE_BUDGET_MS);
+            throw new StoreUnavailable('no answer in time');
+          }
+          await sleep(fault === 'delay' ? DELAY_MS : halfMs);
+          if (fault === 'unavailable') throw new StoreUnavailable('down');
+          if (fault === 'repeated') await call(...args);
+          const result = distort(fault, await call(...args));
+          if (halfMs > 0) await sleep(halfMs);
+          if (fault === 'answer-lost') throw new StoreUnavailable('answer lost');
+          return result;
+        };
+
+      return {
+        read: remote('read', async (...args) => opened(await shared.read(...args)), recordAsSeen),
+        acquire: remote('acquire', async (...args) => {
+          const before = await shared.acquire(...args);
+          return before && opened(before);
+        }),
+        end: remote('end', (pair, lease, ending, deadline) => {
+          if (ending.kind === 'publish') formats.set(ending.token, format);
+          return shared.end(pair, lease, ending, deadline);
+        }),
+        reject: remote('reject', (...args) => shared.reject(...args)),
+      };
+    },
+
+    async readSecret(
+      client: string,
+      stage: SecretStage,
+      deadline: number,
+      { now, sleep }: Asker,
+    ): Promise<SecretReading> {
+      counts.secretReads += 1;
+      const { secretsLatencyMs } = surroundings;
+      const leftMs = Math.max(0, deadline - now());
+      if (secretsLatencyMs > 0) await sleep(Math.min(secretsLatencyMs, leftMs));
+      if (secretsLatencyMs > leftMs) return SECRETS_DOWN;
+      const told = surroundings.secret?.(client, stage) ?? surroundings.secretsFault;
+      if (told !== undefined) return told;
+      const versionId = surroundings.stages[stage];
+      // The secret names its version, so that the service can tell which one it was sent.
+      return versionId === undefined
+        ? { outcome: 'missing' }
+        : found(versionId, { client_id: client, secret: versionId }, stage);
+    },
+
+    requestToken({ number: from, now, sleep }: Asker): RequestToken {
+      return async (asked, credential, deadline) => {
+        const version = credential.secret.reveal().replace(/^secret of /, '');
+        const service = Object.keys(services).find((name) => services[name] === asked) ?? 'unknown';
+        const pair = { client: credential.clientId.reveal(), service };
+        const requestStartedAt = now();
+        const end = Math.min(deadline, requestStartedAt + asked.requestTimeoutMs);
+        const n = requests.length + 1;
+        const request = { at: clock.now(), from, pair, version };
+        const answer = surroundings.answer?.(n, request) ?? normalAnswer(version, n);
+        const isRejected = !(answer instanceof Problem) && answer.response.status === 401;
+        requests.push({
+          ...request,
+          outcome: answer instanceof Problem ? 'failed' : isRejected ? 'rejected' : 'token',
+        });
+
+        const { serviceLatencyMs } = surroundings;
+        const latencyMs = typeof serviceLatencyMs === 'number' ? serviceLatencyMs : serviceLatencyMs(pair);
+        await sleep(Math.min(latencyMs, Math.max(0, end - now())));
+        if (now() >= end) throw new Problem('token-endpoint-timeout', 'no answer in time');
+        if (answer instanceof Problem) throw answer;
+        surroundings.onHeard?.(request, answer);
+        return { ...answer, requestStartedAt, receivedAt: now() };
+      };
+    },
+  };
+
+  function normalAnswer(version: string, n: number): TokenExchange {
+    if (!surroundings.accepted.has(version)) return exchange(401, { error: 'invalid_client' });
+    return exchange(200, { access_token: `token-${n}`, expires_in: surroundings.lifetimeSeconds });
+  }
+}
+
+function recordAsSeen(fault: StoreFault | undefined, record: PairRecord): PairRecord {
+  return fault === 'no-key' ? { ...record, token: undefined, closedUntil: Infinity } : record;
+}
+
+/** What the adapter gives the store on an open connection. */
+const STORE_BUDGET_MS = 150;
+const LATE_MS = 2_000;
+const DELAY_MS = 6_001;
+/** When the adapter lets a record be replaced that it cannot open. */
+const REPLACED_AFTER_MS = 60_000;

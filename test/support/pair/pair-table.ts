@@ -1,0 +1,63 @@
+import { createSecretKey } from 'node:crypto';
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { ensurePairTable } from '../../../bin/local/aws/dynamodb.ts';
+import { type CircuitBreaker, createCircuitBreaker } from '../../../functions/aws/calls.ts';
+import { createDynamoDB } from '../../../functions/aws/dynamodb.ts';
+import { createHttpsSender } from '../../../functions/aws/https/sender.ts';
+import { createPairTable, type Unreadable } from '../../../functions/aws/pair-table/table.ts';
+import { createSealer } from '../../../functions/aws/sealing/sealing.ts';
+import type { SealingKey, SealingKeys } from '../../../functions/aws/sealing/sealing-key.ts';
+import { startFaultyEndpoint } from '../aws/dynamodb.ts';
+import { ACCESS, START } from '../example.ts';
+
+interface Options {
+  readonly keys?: SealingKeys;
+  readonly tableName?: string;
+  /** Milliseconds for each call: what a busy machine needs, unless time is what a test is about. */
+  readonly callMs?: number;
+  readonly breaker?: CircuitBreaker;
+}
+
+/** The pair table as one environment has it, with faults on the way to the DynamoDB at `target`, and a direct way for the test. */
+export async function connectPairTable(target: string, options: Options = {}) {
+  const { keys = keysOf(exampleKey()), tableName = TABLE, callMs = 10_000 } = options;
+  const endpoint = await startFaultyEndpoint(target);
+  const direct = new DynamoDBClient({ endpoint: target, ...ACCESS });
+  await ensurePairTable(direct, TABLE);
+  const clock = { now: START };
+  const now = () => clock.now;
+  /** What the store uses. */
+  const through = createDynamoDB({ send: createHttpsSender({ now }), endpoint: endpoint.url, ...ACCESS });
+  /** The reasons for which tokens could not be read, in order. */
+  const unreadable: Unreadable[] = [];
+  const store = createPairTable({
+    dynamodb: through,
+    tableName,
+    sealer: createSealer('dev', keys),
+    breaker: options.breaker ?? createCircuitBreaker(now, callMs, callMs),
+    now,
+    onUnreadable: (reason) => unreadable.push(reason),
+  });
+  const close = async () => {
+    direct.destroy();
+    await endpoint.close();
+  };
+  return { store, through, clock, unreadable, endpoint, direct, close };
+}
+
+/** Keys that are at hand; the first one is the current one. */
+export function keysOf(...keys: readonly SealingKey[]): SealingKeys {
+  return {
+    current: async () => keys[0],
+    named: async (version) => keys.find((key) => key.version === version),
+  };
+}
+
+export function exampleKey(version = 'key-1', text = 'a sealing key for tests, long enough'): SealingKey {
+  return { version, material: createSecretKey(text, 'utf8') };
+}
+
+export const TABLE = 'pairs';
+
+/** A deadline that no clock of a test reaches. */
+export const IN_TIME = Infinity;

@@ -1,0 +1,121 @@
+import { createSecretCache, type SecretReading } from '../../../functions/broker/credential/secret.ts';
+import { createAcquireToken } from '../../../functions/broker/pair/acquire-token.ts';
+import type { Call, Step, View } from '../../../functions/broker/pair/decision.ts';
+import { PairMemory } from '../../../functions/broker/pair/memory.ts';
+import { EMPTY_RECORD, type PairRecord, StoreUnavailable } from '../../../functions/broker/pair/record.ts';
+import type { Renewal, RenewToken } from '../../../functions/broker/pair/renew-token.ts';
+import type { PairStore } from '../../../functions/broker/pair/store.ts';
+import { Problem } from '../../../functions/broker/problem.ts';
+import type { SecretStage } from '../../../functions/contract.ts';
+import { found } from '../broker-world.ts';
+import { START } from '../example.ts';
+import { exampleCall, exampleToken } from './pair-examples.ts';
+import { createReferencePairStore } from './reference-pair-store.ts';
+
+export const DOWN = 'down';
+export const SILENT = () => Promise.reject(new StoreUnavailable('TimeoutError'));
+export const REQUEST = { kind: 'request', forced: false } as const;
+export const RENEW = { kind: 'renew', answer: 'old token', timeoutMs: 1_000 } as const;
+export const REJECTED: Renewal = { outcome: 'rejected' };
+export const FAILED: Renewal = {
+  outcome: 'failed',
+  problem: new Problem('token-endpoint-unavailable', 'down', { cause: 'why' }),
+};
+export const FINGERPRINT = exampleToken().fingerprint;
+export const { pair: PAIR } = exampleCall();
+export const LEASE_MS = 6_000;
+export const LIVE = { fence: 4, leaseOwner: 'another', leaseUntil: START + LEASE_MS };
+
+export const answer = (text: string) => ({ kind: 'answer', answer: text }) as const;
+/** Asks for a token request as soon as no other call holds the lease. */
+export const requestWhenFree = ({ leaseIsOver }: View): Step<string> => (leaseIsOver ? REQUEST : { kind: 'wait' });
+/** AWSCURRENT is v2, and every other stage v1. */
+export const rotated = (stage: SecretStage) => found(stage === 'AWSCURRENT' ? 'v2' : 'v1', undefined, stage);
+
+export interface PairWorldOptions {
+  readonly random?: number;
+  /** What the table holds. */
+  readonly record?: Partial<PairRecord>;
+  /** What the reads of the table show one after the other, the last one again and again, if not what it holds. */
+  readonly reads?: readonly (Partial<PairRecord> | typeof DOWN)[];
+  readonly store?: Partial<PairStore>;
+  /** What the token requests bring, the last one again and again; `undefined`: a token. */
+  readonly renewals?: readonly (Renewal | Error | undefined)[];
+  readonly onRequest?: () => void;
+  readonly secret?: (stage: SecretStage, n: number) => SecretReading;
+  /** How long Secrets Manager takes. */
+  readonly secretMs?: number;
+}
+
+/** Real parts around a table, a Secrets Manager and a service that are functions; time passes while a call sleeps. */
+export function createPairWorld(options: PairWorldOptions = {}) {
+  const { random = 0, reads, renewals = [], secret = (stage) => found('v1', undefined, stage) } = options;
+  const clock = { now: START };
+  const slept: number[] = [];
+  const readStages: SecretStage[] = [];
+  const tableReads: number[] = [];
+  const sent: Parameters<RenewToken>[0][] = [];
+  const views: View[] = [];
+  const memory = new PairMemory(() => clock.now);
+  const shared = createReferencePairStore();
+  shared.change(PAIR, (empty) => ({ ...empty, ...options.record }));
+  const acquireToken = createAcquireToken({
+    environment: 'test',
+    memory,
+    store: {
+      ...shared,
+      async read(which, deadline) {
+        tableReads.push(deadline);
+        const shown = reads?.[Math.min(tableReads.length, reads.length) - 1];
+        if (shown === DOWN) return SILENT();
+        return shown === undefined ? shared.read(which, deadline) : { ...EMPTY_RECORD, ...shown };
+      },
+      ...options.store,
+    },
+    secrets: createSecretCache({
+      now: () => clock.now,
+      readSecret: async (_client, stage) => {
+        clock.now += options.secretMs ?? 0;
+        return secret(stage, readStages.push(stage));
+      },
+    }),
+    renewToken: async (order) => {
+      sent.push(order);
+      options.onRequest?.();
+      const renewal = renewals[Math.min(sent.length, renewals.length) - 1];
+      if (renewal instanceof Error) throw renewal;
+      const token = exampleToken({ credentialVersion: order.version.versionId });
+      return renewal ?? { outcome: 'token', token };
+    },
+    now: () => clock.now,
+    sleep: async (ms) => {
+      slept.push(ms);
+      clock.now += ms;
+    },
+    random: () => random,
+  });
+  return {
+    clock,
+    slept,
+    memory,
+    sent,
+    versionsSent: () => sent.map(({ version }) => version.versionId),
+    readStages,
+    tableReads,
+    recordNow: () => shared.peek(PAIR),
+    shared,
+    /** What was decided on, under the lease too. */
+    views,
+    /** The text of an answer, the fingerprint of a token, or what was thrown; the steps are decided in this order. */
+    async acquire(decide: ((view: View) => Step<string>) | readonly Step<string>[], call: Call = exampleCall()) {
+      const decided = typeof decide === 'function' ? decide : () => decide[Math.min(views.length, decide.length) - 1];
+      const acquired = await acquireToken(call, (view) => {
+        views.push(view);
+        return decided(view) ?? REQUEST;
+      }).catch((error: unknown) => ({ kind: 'error' as const, error }));
+      if (acquired.kind === 'error') return acquired.error;
+      if (acquired.kind === 'failed') return acquired.problem;
+      return acquired.kind === 'answer' ? acquired.answer : acquired.token.fingerprint;
+    },
+  };
+}

@@ -1,0 +1,131 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { SigningKey } from '../../../bin/local/function-url/sigv4.ts';
+import { listen } from '../../../bin/local/loopback.ts';
+import type { Pair } from '../../../functions/broker/pair.ts';
+import { sign } from '../aws/signers.ts';
+import { send } from '../requests.ts';
+
+export type LocalBrokerProcess = Awaited<ReturnType<typeof startLocalBroker>>;
+
+interface Options {
+  readonly args?: readonly string[];
+  /** What the file of `--config` holds: a text, or what becomes JSON. */
+  readonly config?: unknown;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Runs what `npm start` runs as a process of its own, and waits until it says that it is ready. */
+export async function startLocalBroker(options: Options = {}) {
+  const { child, output, ended } = launch(options);
+  const ready = new Promise<string>((resolve) => {
+    child.stdout.on('data', () => {
+      // The whole greeting, for tests that read more of it.
+      const url = /^token broker ready on (\S+)\n.*\nCtrl-C ends it\.\n/s.exec(output.stdout)?.[1];
+      if (url !== undefined) resolve(url);
+    });
+  });
+  const failed = ended.then(({ exitCode, stderr }) => {
+    throw new Error(`The broker ended with ${exitCode} before it was ready: ${stderr}`);
+  });
+  return {
+    url: await Promise.race([ready, failed]),
+    /** What it printed up to now, the greeting first. */
+    output,
+    /** Presses Ctrl-C and waits for the end. */
+    end: () => {
+      child.kill('SIGINT');
+      return ended;
+    },
+  };
+}
+
+/** Runs what `npm start` runs where it ends by itself. */
+export function runLocalBroker(options: Options = {}) {
+  return launch(options).ended;
+}
+
+/** On a free port, and with nothing of this machine's AWS set-up in reach. */
+function launch({ args = [], config, env = {} }: Options) {
+  const folder = mkdtempSync(join(tmpdir(), 'local-broker-'));
+  const file = join(folder, 'config.json');
+  if (config !== undefined) writeFileSync(file, typeof config === 'string' ? config : JSON.stringify(config));
+  const options = config === undefined ? args : ['--config', file, ...args];
+
+  const isolated = { PORT: '0', HOME: folder, AWS_EC2_METADATA_DISABLED: 'true' };
+  const child = spawn(process.execPath, [...WATCHED, PROGRAM, ...options], { env: { ...isolated, ...env } });
+  running.add(child);
+  const output = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      output[name] += text;
+    });
+  }
+  const ended = once(child, 'close').then(([exitCode, signal]) => {
+    running.delete(child);
+    rmSync(folder, { recursive: true });
+    return { exitCode, signal, ...output };
+  });
+  return { child, output, ended };
+}
+
+/** Nothing outlives a test that failed before it could end what it had started. */
+const running = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
+/** Ends the process upon an answer that docs/openapi.yaml does not describe. */
+const WATCHED = ['--import', new URL('../contract/contract-preload.ts', import.meta.url).href];
+
+const PROGRAM = fileURLToPath(new URL('../../../bin/local.ts', import.meta.url));
+
+/** Asks for a token as a caller does: signed, and over HTTP. */
+export async function ask(
+  { url }: LocalBrokerProcess,
+  caller: SigningKey,
+  pair: Pair,
+): Promise<{ readonly status: number | undefined; readonly json: ReturnType<typeof JSON.parse> }> {
+  const headers = { 'content-type': 'application/json' };
+  const request = { method: 'POST', url: `${url}/token`, headers, body: JSON.stringify(pair) };
+  const { status, body } = await send({ ...request, headers: await sign('aws4fetch', request, caller, new Date()) });
+  return { status, json: JSON.parse(body) };
+}
+
+/** Where the services' stand-in is, as the greeting tells it. */
+export function tokenServiceUrl(broker: LocalBrokerProcess): string {
+  return printed(broker, /^The services' stand-in is (\S+)$/m);
+}
+
+/** Where the page is, as the greeting tells it. */
+export function pageUrl(broker: LocalBrokerProcess): string {
+  return printed(broker, /^watch and try it on (\S+)$/m);
+}
+
+/** The variables of the `export` line of the greeting. */
+export function printedVariables(broker: LocalBrokerProcess): Readonly<Record<string, string>> {
+  const words = printed(broker, /^ {2}export (.*)$/m).matchAll(/(\w+)=(?:'([^']*)'|(\S+))/g);
+  return Object.fromEntries([...words].map(([, name = '', quoted, value = '']) => [name, quoted ?? value]));
+}
+
+/** What of the output is in the first group of a pattern. */
+export function printed({ output: { stdout } }: LocalBrokerProcess, pattern: RegExp): string {
+  const text = pattern.exec(stdout)?.[1];
+  if (text === undefined) throw new Error(`${pattern} is not in what was printed:\n${stdout}`);
+  return text;
+}
+
+/** The first of so many ports that are free one behind the other, out of reach of those that the system gives away. */
+export async function freePorts(count: number): Promise<number> {
+  for (let first = 20_000 + (process.pid % 1_000) * 10; ; first += count) {
+    const tried = Array.from({ length: count }, () => createServer());
+    const got = await Promise.allSettled(tried.map((server, offset) => listen(server, first + offset)));
+    await Promise.all(tried.map((server) => new Promise((resolve) => server.close(resolve))));
+    if (got.every(({ status }) => status === 'fulfilled')) return first;
+  }
+}

@@ -1,0 +1,60 @@
+import { onTestFinished, vi } from 'vitest';
+import type { HttpsSender } from '../../../../functions/aws/https/sender.ts';
+import { Redacted } from '../../../../functions/broker/redacted.ts';
+import { type HttpRequest, SendFailure } from '../../../../functions/broker/token-request/send.ts';
+import { type RawServer, startRawServer } from '../../../support/services/raw-server.ts';
+
+/** A raw server that ends with the test. */
+export async function serve(behaviour: Parameters<typeof startRawServer>[0]): Promise<RawServer> {
+  const server = await startRawServer(behaviour);
+  onTestFinished(server.close);
+  return server;
+}
+
+export function exampleRequest(url: string, changes: Partial<HttpRequest> = {}): HttpRequest {
+  return {
+    method: 'POST',
+    url: new URL(url),
+    headers: { authorization: new Redacted('Basic aHVudGVyMg=='), 'content-length': '0' },
+    body: '',
+    ...changes,
+  };
+}
+
+type Limits = Parameters<HttpsSender>[1];
+
+export const LIMITS: Limits = { timeoutMs: 5_000, maxBodyBytes: 1_000 };
+
+/** The status and the text of an answer, or the failure. */
+export async function outcomeOf(send: HttpsSender, request: HttpRequest, limits: Partial<Limits> = {}) {
+  try {
+    const { status, body } = await send(request, { ...LIMITS, ...limits });
+    return { status, text: new TextDecoder().decode(body) };
+  } catch (error) {
+    if (!(error instanceof SendFailure)) throw error;
+    const { kind, code, head } = error;
+    return { kind, code, status: head?.status };
+  }
+}
+
+/** The same of a request to a server without TLS. */
+export function post(send: HttpsSender, { port }: Pick<RawServer, 'port'>, limits: Partial<Limits> = {}) {
+  return outcomeOf(send, exampleRequest(`http://127.0.0.1:${port}/`), limits);
+}
+
+/** An answer with a length, as text for the wire. */
+export function answer(status: number, body: string, headers = ''): string {
+  return `HTTP/1.1 ${status} X\r\n${headers}content-length: ${body.length}\r\n\r\n${body}`;
+}
+
+/** Stops the time limits, until the end of the test. What is on its way over loopback arrives before time passes. */
+export function stopTime() {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] });
+  onTestFinished(() => void vi.useRealTimers());
+  return {
+    pass: async (ms: number) => {
+      for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+      vi.advanceTimersByTime(ms);
+    },
+  };
+}

@@ -1,0 +1,171 @@
+import dns, { type LookupAddress } from 'node:dns';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { Worker } from 'node:worker_threads';
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { createHttpsSender } from '../../../../functions/aws/https/sender.ts';
+import { START } from '../../../support/example.ts';
+import { type CertificateAuthority, createCertificateAuthority } from '../../../support/services/certificates.ts';
+import { answer, exampleRequest, outcomeOf, post, serve, stopTime } from './https-sending.ts';
+
+const OK = answer(200, 'ok');
+const PATIENCE = { timeout: 60_000 };
+
+let authority: CertificateAuthority;
+beforeAll(async () => {
+  authority = await createCertificateAuthority();
+});
+
+it('uses a connection again whose answer was read to its end, and leaves nothing behind on it', async () => {
+  const server = await serve({ onRequest: (socket, count) => socket.write(answer(200, `answer ${count}`)) });
+  const send = createHttpsSender();
+  const warned = vi.spyOn(process, 'emitWarning').mockReturnValue(undefined);
+  onTestFinished(() => warned.mockRestore());
+
+  for (let count = 1; count <= 15; count += 1)
+    expect(await post(send, server)).toMatchObject({ text: `answer ${count}` });
+
+  expect(server.connections()).toBe(1);
+  // Of too many listeners.
+  expect(warned).not.toHaveBeenCalled();
+});
+
+it.each([
+  ['was too large', answer(200, 'x'.repeat(1_001))],
+  ['was compressed', answer(200, 'ok', 'content-encoding: gzip\r\n')],
+  ['asked for its end', answer(200, 'ok', 'connection: close\r\n')],
+  ['was followed by garbage', `${OK}garbage`],
+  ['was followed by a second one', `${OK}${answer(200, 'poison')}`],
+])('does not use a connection again whose answer %s', async (_what, bytes) => {
+  const server = await serve({ onRequest: (socket, count) => socket.write(count === 1 ? bytes : OK) });
+  const send = createHttpsSender();
+
+  await post(send, server);
+
+  expect(await post(send, server)).toEqual({ status: 200, text: 'ok' });
+  expect(server.connections()).toBe(2);
+});
+
+it('does not use a connection again that was idle for 30 s, as after a freeze', async () => {
+  let now = START;
+  const server = await serve({ onRequest: (socket) => socket.write(OK) });
+  const send = createHttpsSender({ now: () => now });
+
+  await post(send, server);
+  now += 29_999;
+  await post(send, server);
+  expect(server.connections()).toBe(1);
+
+  now += 30_000;
+  await post(send, server);
+  expect(server.connections()).toBe(2);
+});
+
+describe.each(['http', 'https'] as const)('a kept connection over %s', (scheme) => {
+  /** The second request of the server gets these bytes and the end of its connection. */
+  async function second(bytes: string) {
+    const server = await serve({
+      onRequest: (socket, count) => (count === 1 ? socket.write(OK) : socket.end(bytes)),
+      ...(scheme === 'https' && { certificate: await authority.issue() }),
+    });
+    const send = createHttpsSender({ ca: authority.ca });
+    const request = exampleRequest(`${scheme}://localhost:${server.port}/`);
+
+    await outcomeOf(send, request);
+    const outcome = await outcomeOf(send, request);
+    return { outcome, connections: server.connections() };
+  }
+
+  it.each([
+    ['stale-socket', 'before any byte came back', ''],
+    ['broken', 'after one byte', 'H'],
+  ])('is "%s" when it ends %s', async (kind, _when, bytes) => {
+    expect(await second(bytes)).toEqual({ outcome: { kind, code: 'ECONNRESET', status: undefined }, connections: 1 });
+  });
+});
+
+it('connects to no server when a name is resolved after the deadline', async () => {
+  const server = await serve({});
+  const asked = Promise.withResolvers<(error: null, addresses: LookupAddress[]) => void>();
+  const lookup = vi
+    .spyOn(dns, 'lookup')
+    .mockImplementation((...given: unknown[]) => asked.resolve(given.at(-1) as never));
+  onTestFinished(() => lookup.mockRestore());
+
+  const time = stopTime();
+  const request = exampleRequest(`http://localhost:${server.port}/`);
+  const outcome = outcomeOf(createHttpsSender(), request, { timeoutMs: 50 });
+  const resolveName = await asked.promise;
+  await time.pass(50);
+  resolveName(null, [{ address: '127.0.0.1', family: 4 }]);
+
+  expect(await outcome).toEqual({ kind: 'connect', code: 'ETIMEDOUT', status: undefined });
+  // A connection that is opened a few turns later waits in line behind earlier ones.
+  await time.pass(0);
+  vi.useRealTimers();
+  const other = connect(server.port, '127.0.0.1');
+  await once(other, 'connect');
+  await vi.waitFor(() => expect(server.connections()).toBeGreaterThan(0), PATIENCE);
+  expect(server.connections()).toBe(1);
+  other.destroy();
+});
+
+describe('after a freeze', () => {
+  it.each([
+    ['does not take unrequested bytes as the answer', 'write'],
+    ['does not use a connection that the server has closed', 'end'],
+  ] as const)('%s', async (_what, then) => {
+    const done = new Int32Array(new SharedArrayBuffer(4));
+    const worker = new Worker(new URL('./thread-server.ts', import.meta.url), {
+      workerData: { answer: OK, then, done },
+    });
+    onTestFinished(async () => void (await worker.terminate()));
+    const [server] = await once(worker, 'message');
+    const send = createHttpsSender();
+
+    await post(send, server);
+    worker.postMessage(answer(200, 'poison'));
+    expect(Atomics.wait(done, 0, 0, 5_000)).not.toBe('timed-out');
+
+    expect(await post(send, server)).toEqual({ status: 200, text: 'ok' });
+  });
+});
+
+describe('over TLS', () => {
+  const toServer = ({ port }: { readonly port: number }) => exampleRequest(`https://localhost:${port}/`);
+
+  it('asks for the host of the URL, and takes no certificate that it does not know, also when a variable says otherwise', async () => {
+    vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0');
+    const warning = vi.spyOn(process, 'emitWarning').mockReturnValue();
+    onTestFinished(() => {
+      vi.unstubAllEnvs();
+      warning.mockRestore();
+    });
+    const onRequest = (socket: Socket) => socket.write(answer(200, `${'servername' in socket && socket.servername}`));
+    const server = await serve({ certificate: await authority.issue(), onRequest });
+    const request = exampleRequest(toServer(server).url.href, { headers: { host: 'other.example.com' } });
+
+    expect(await outcomeOf(createHttpsSender({ ca: authority.ca }), request)).toEqual({
+      status: 200,
+      text: 'localhost',
+    });
+    const code = 'UNABLE_TO_VERIFY_LEAF_SIGNATURE';
+    expect(await outcomeOf(createHttpsSender(), request)).toEqual({ kind: 'tls', code, status: undefined });
+    expect(server.requests).toHaveLength(1);
+  });
+
+  it.each<[string, string, (socket: Socket) => void]>([
+    ['an untrusted server', 'tls', (socket) => void socket.end(answer(400, 'plain HTTP'))],
+    ['a failed connection', 'connect', (socket) => void socket.resetAndDestroy()],
+  ])('calls what breaks off the handshake %s', async (_what, kind, onConnection) => {
+    const server = await serve({ onConnection });
+    expect(await outcomeOf(createHttpsSender(), toServer(server))).toMatchObject({ kind, status: undefined });
+  });
+
+  it('calls a handshake that does not end in time a failed connection', async () => {
+    const time = stopTime();
+    const server = await serve({ onConnection: () => time.pass(250) });
+    const outcome = await outcomeOf(createHttpsSender(), toServer(server), { timeoutMs: 250 });
+    expect(outcome).toEqual({ kind: 'connect', code: 'ETIMEDOUT', status: undefined });
+  });
+});

@@ -1,0 +1,175 @@
+import dns from 'node:dns';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { HttpsSender } from '../../../../functions/aws/https/sender.ts';
+import { createHttpsSender } from '../../../../functions/aws/https/sender.ts';
+import { answer, exampleRequest, LIMITS, outcomeOf, post, serve, stopTime } from './https-sending.ts';
+
+const INTERIM = 'HTTP/1.1 103 X\r\n\r\n';
+const CHUNKED_HEAD = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n';
+const MALFORMED = expect.stringMatching(/^HPE_/);
+
+type Limits = Partial<Parameters<HttpsSender>[1]>;
+
+/** What comes of one request to a server that writes these bytes, and then does nothing or ends the connection. */
+async function receive(bytes: string, { end = false, ...limits }: Limits & { end?: boolean } = {}) {
+  const server = await serve({
+    onRequest: (socket) => (end ? socket.end(bytes, 'latin1') : socket.write(bytes, 'latin1')),
+  });
+  return post(createHttpsSender(), server, limits);
+}
+
+it('sends the request as it was built', async () => {
+  const server = await serve({ onRequest: (socket) => socket.write(answer(200, '')) });
+  const url = `http://127.0.0.1:${server.port}/auth/v1/token?scope=a%20b`;
+  const request = exampleRequest(url, { body: 'grant_type=x' });
+
+  await outcomeOf(createHttpsSender(), { ...request, headers: { ...request.headers, 'content-length': '12' } });
+
+  expect(server.requests).toEqual([
+    'POST /auth/v1/token?scope=a%20b HTTP/1.1\r\nauthorization: Basic aHVudGVyMg==\r\ncontent-length: 12\r\n' +
+      `Host: 127.0.0.1:${server.port}\r\nConnection: keep-alive\r\n\r\ngrant_type=x`,
+  ]);
+});
+
+it('gives the answer unread: lower-case names, repeated headers joined, the bytes of the body', async () => {
+  const head = 'HTTP/1.1 200 OK\r\nRetry-After: 1\r\nretry-after: 2\r\nX-Token: a\r\nContent-Length: 3\r\n\r\n';
+  const server = await serve({ onRequest: (socket) => socket.write(`${head}\x00\xff\xfe`, 'latin1') });
+  const request = exampleRequest(`http://127.0.0.1:${server.port}/`);
+
+  const response = await createHttpsSender()(request, { timeoutMs: 5_000, maxBodyBytes: 3 });
+
+  expect(response.status).toBe(200);
+  expect(response.headers).toEqual({ 'retry-after': '1, 2', 'x-token': 'a', 'content-length': '3' });
+  expect([...response.body]).toEqual([0x00, 0xff, 0xfe]);
+});
+
+it.each([
+  ['chunks', `${CHUNKED_HEAD}\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n`, false],
+  ['an answer that the end of the connection ends', 'HTTP/1.0 200 OK\r\n\r\nabc', true],
+  ['an answer before the connection is half-closed', answer(200, 'abc'), true],
+  ['an answer after as many interim ones as are read', INTERIM.repeat(16) + answer(200, 'abc'), false],
+  ['an identity encoding', answer(200, 'abc', 'content-encoding: Identity\r\n'), false],
+])('reads %s', async (_what, bytes, end) => {
+  expect(await receive(bytes, { end })).toEqual({ status: 200, text: 'abc' });
+});
+
+it.each([
+  ['a length', answer(200, 'abcd')],
+  ['chunks', `${CHUNKED_HEAD}\r\n4\r\nabcd\r\n0\r\n\r\n`],
+])('takes a body of the limit and refuses one byte more, told by %s', async (_what, bytes) => {
+  expect(await receive(bytes, { maxBodyBytes: 4 })).toEqual({ status: 200, text: 'abcd' });
+  const refused = { kind: 'too-large', code: 'BODY_TOO_LARGE', status: 200 };
+  expect(await receive(bytes, { maxBodyBytes: 3 })).toEqual(refused);
+});
+
+it.each([
+  ['before it begins', '', undefined],
+  ['in the headers', 'HTTP/1.1 200 OK\r\nx: y', undefined],
+  ['after the headers', 'HTTP/1.1 401 X\r\ncontent-length: 9\r\n\r\n', 401],
+  ['before the last chunk', `${CHUNKED_HEAD}\r\n3\r\nabc\r\n`, 200],
+  ['for another protocol', 'HTTP/1.1 101 X\r\nconnection: upgrade\r\nupgrade: other\r\n\r\n', undefined],
+])('calls an answer that breaks off %s broken', async (_what, bytes, status) => {
+  expect(await receive(bytes, { end: true })).toEqual({ kind: 'broken', code: 'ECONNRESET', status });
+});
+
+it.each<[string, string, string, string, number?]>([
+  ['headers beyond 16 KiB', answer(200, 'abc', `x: ${'y'.repeat(17_000)}\r\n`), 'too-large', 'HPE_HEADER_OVERFLOW'],
+  ['17 interim answers', INTERIM.repeat(17) + answer(200, 'abc'), 'too-large', 'TOO_MANY_INTERIM_ANSWERS'],
+  ['a content encoding', answer(401, 'abc', 'content-encoding: GZIP\r\n'), 'encoded', 'CONTENT_ENCODING', 401],
+  ['two', answer(401, 'abc', 'content-encoding: identity, gzip\r\n'), 'encoded', 'CONTENT_ENCODING', 401],
+  ['another protocol', '220 mail.example.com ESMTP\r\n', 'malformed', MALFORMED],
+  ['a length and chunks', `${CHUNKED_HEAD}content-length: 3\r\n\r\n0\r\n\r\n`, 'malformed', MALFORMED],
+])('refuses %s', async (_what, bytes, kind, code, status) => {
+  expect(await receive(bytes)).toEqual({ kind, code, status });
+});
+
+describe('the deadline', () => {
+  it.each([
+    ['says nothing', '', undefined],
+    ['stops in the body', 'HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc', 200],
+    ['lets its answer drip in', 'HTTP/1.1 200 OK\r\ncontent-length: 999\r\n\r\n', 200],
+  ])('ends the wait for a server that %s, and the connection too', async (what, bytes, status) => {
+    const closed = Promise.withResolvers<void>();
+    const time = stopTime();
+    const server = await serve({
+      onRequest: async (socket) => {
+        socket.on('close', () => closed.resolve()).write(bytes);
+        for (let drops = 0; what.endsWith('in') && drops < 4; drops += 1) {
+          await time.pass(249);
+          socket.write('x');
+        }
+        await time.pass(what.endsWith('in') ? 4 : 1_000);
+      },
+    });
+
+    const outcome = await post(createHttpsSender(), server, { timeoutMs: 1_000 });
+
+    expect(outcome).toEqual({ kind: 'timeout', code: 'ETIMEDOUT', status });
+    await closed.promise;
+  });
+
+  it('can be brought forward by a signal, before and after the request is sent', async () => {
+    const abort = new AbortController();
+    const server = await serve({ onRequest: () => abort.abort() });
+    const ask = () => post(createHttpsSender(), server, { timeoutMs: 1_000_000, signal: abort.signal });
+
+    expect(await ask()).toMatchObject({ kind: 'timeout', code: 'ETIMEDOUT' });
+    expect(await ask()).toMatchObject({ kind: 'connect', code: 'ETIMEDOUT' });
+    expect(server.connections()).toBe(1);
+  });
+
+  it('leaves no timer and no listener behind', async () => {
+    stopTime();
+    const { signal } = new AbortController();
+    const [added, removed] = [vi.spyOn(signal, 'addEventListener'), vi.spyOn(signal, 'removeEventListener')];
+
+    await receive(answer(200, 'abc'), { signal });
+    await receive('', { end: true, signal });
+
+    expect(vi.getTimerCount()).toBe(0);
+    expect(added).toHaveBeenCalledTimes(2);
+    expect(removed.mock.calls).toEqual(expect.arrayContaining(added.mock.calls));
+  });
+});
+
+it('sends no header that could end early, and does not show it', async () => {
+  const server = await serve({});
+  const request = exampleRequest(`http://127.0.0.1:${server.port}/`, { headers: { 'x-key': 'hunter2\r\nx: y' } });
+
+  const error = await outcomeOf(createHttpsSender(), request).catch((thrown: unknown) => thrown);
+
+  expect(error).toMatchObject({ code: 'ERR_INVALID_CHAR' });
+  expect(JSON.stringify([String(error), error])).not.toContain('hunter2');
+  expect(server.connections()).toBe(0);
+});
+
+it.each(['http://auth.example.com/', 'http://127.0.0.1.example.com/', 'http://10.0.0.1/', 'ftp://127.0.0.1/'])(
+  'sends nothing to %s',
+  async (url) => {
+    await expect(outcomeOf(createHttpsSender(), exampleRequest(url))).rejects.toThrow('over https');
+  },
+);
+
+it.each([
+  ['ENOTFOUND', 'connect'],
+  ['EAI_AGAIN', 'connect'],
+  ['ECONNREFUSED', 'connect'],
+  ['ERR_SOCKET_CONNECTION_TIMEOUT', 'connect'],
+  ['DEPTH_ZERO_SELF_SIGNED_CERT', 'tls'],
+  ['ERROR_IN_CERT_NOT_AFTER_FIELD', 'tls'],
+  ['ERR_TLS_CERT_ALTNAME_INVALID', 'tls'],
+  ['EPROTO', 'tls'],
+])('calls %s before a connection is ready "%s", and keeps nothing of the error but its code', async (code, kind) => {
+  const lookup = vi.spyOn(dns, 'lookup').mockImplementation((...given: unknown[]) => {
+    const answer = given.at(-1) as (error: Error) => void;
+    process.nextTick(answer, Object.assign(new Error('hunter2'), { code, input: 'hunter2' }));
+  });
+  onTestFinished(() => lookup.mockRestore());
+
+  const request = exampleRequest('https://auth.example.com/');
+  const failure = await createHttpsSender()(request, LIMITS).catch((error) => error);
+
+  expect(failure).toMatchObject({ kind, code });
+  expect(failure.cause).toBeUndefined();
+  expect(`${failure.stack}${JSON.stringify(failure)}`).not.toContain('hunter2');
+});

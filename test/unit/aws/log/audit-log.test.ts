@@ -1,0 +1,182 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { causeWord } from '../../../../functions/aws/calls.ts';
+import { bugPlace, createAuditLog } from '../../../../functions/aws/log/audit-log.ts';
+import { type AuditRecord, newTrace } from '../../../../functions/broker/audit.ts';
+import { BILLING, START } from '../../../support/example.ts';
+
+const PLACE = /^at .*audit-log\.test\.ts:\d+:\d+\)?$/;
+
+const ISSUED: AuditRecord = {
+  ...{ requestId: 'request-1', operation: 'token', outcome: 'issued', milliseconds: 12 },
+  ...{ caller: BILLING, cache: 'none' },
+  ...{ fingerprint: '0123456789abcdef', credentialVersion: 'version-1', expirySource: 'response' },
+  pair: { client: 'acme', service: 'customer-insights' },
+  trace: { tokenRequests: 1, warnings: new Set(['secret-stale']) },
+};
+
+const DENIED: AuditRecord = { requestId: 'request-2', outcome: 'access-denied', milliseconds: 1, trace: newTrace() };
+
+/** The text that the log writes for one record. */
+function written(record: AuditRecord, version?: string): string {
+  const texts: string[] = [];
+  const audit = createAuditLog({
+    environment: 'prod',
+    version,
+    services: new Set(['customer-insights']),
+    now: () => START,
+    write: (text) => void texts.push(text),
+  });
+  audit(record);
+  return texts.join('');
+}
+
+/** What CloudWatch reads of a line. */
+const EMF = z.looseObject({
+  _aws: z.strictObject({
+    Timestamp: z.int(),
+    CloudWatchMetrics: z.array(
+      z.strictObject({
+        Namespace: z.string().regex(/^[\w./#:-]{1,255}$/),
+        Dimensions: z.array(z.array(z.string()).max(30)).min(1),
+        Metrics: z.array(z.strictObject({ Name: z.string(), Unit: z.enum(['Count', 'Milliseconds']) })).max(100),
+      }),
+    ),
+  }),
+});
+
+describe('the audit line', () => {
+  it('tells who got what, where it came from and how it went', () => {
+    expect(JSON.parse(written(ISSUED))).toMatchObject({
+      ...{ environment: 'prod', service: 'customer-insights', outcome: 'issued', operation: 'token', cache: 'none' },
+      ...{ requestId: 'request-1', caller: 'aws:111111111111:billing/run-1', pair: 'acme/customer-insights' },
+      ...{ fingerprint: '0123456789abcdef', credentialVersion: 'version-1', expirySource: 'response' },
+      ...{ warnings: ['secret-stale'], Requests: 1, Duration: 12, CacheHits: 0, TokenRequests: 1, SecretStale: 1 },
+    });
+  });
+
+  it.each([
+    ['an issued token', ISSUED],
+    ['a denial of an unsigned request', DENIED],
+    ['a session with a line break', { ...ISSUED, caller: { ...BILLING, session: 'a\nb\r\u2028c' } }],
+    ['a bug whose trace has many lines', { ...DENIED, outcome: 'internal', cause: new Error('a\nb') } as const],
+  ])('is one line of JSON, and a document of the embedded metric format, for %s', (_, record) => {
+    expect(written(record)).toMatch(/^\{[^\n\r]*\}\n$/);
+    const { _aws, ...members } = EMF.parse(JSON.parse(written(record)));
+    expect(_aws.Timestamp).toBe(START);
+    for (const { Dimensions, Metrics } of _aws.CloudWatchMetrics) {
+      for (const dimension of Dimensions.flat()) {
+        expect(['environment', 'service', 'outcome']).toContain(dimension);
+        expect(members[dimension]).toMatch(/^[\w-]{1,64}$/);
+      }
+      for (const { Name } of Metrics) expect(members[Name], Name).toEqual(expect.any(Number));
+    }
+  });
+
+  it.each([
+    ['made up by the caller', { client: 'acme', service: 'made-up' }],
+    ['an inherited name', { client: 'acme', service: 'constructor' }],
+    ['not known, because the request was not read', undefined],
+  ])('has "none" as dimension for a service that is %s', (_, pair) => {
+    expect(JSON.parse(written({ ...DENIED, pair }))).toMatchObject({
+      service: 'none',
+      ...(pair && { pair: `${pair.client}/${pair.service}` }),
+    });
+  });
+
+  it('counts a bug of a version apart, so that a new one can be taken back, and nothing else of it', () => {
+    const setsOf = (record: AuditRecord) => {
+      const { _aws, version } = EMF.parse(JSON.parse(written(record, '7')));
+      return { version, sets: _aws.CloudWatchMetrics.flatMap(({ Dimensions }) => Dimensions.map(String)) };
+    };
+    const byVersion = 'environment,outcome,version';
+
+    const sets = expect.arrayContaining([byVersion]);
+    expect(setsOf({ ...DENIED, outcome: 'internal' })).toMatchObject({ version: '7', sets });
+    expect(setsOf(ISSUED)).toMatchObject({ version: '7', sets: expect.not.arrayContaining([byVersion]) });
+  });
+
+  it('counts what the caches answered', () => {
+    const caches = (['memory', 'shared', 'none', undefined] as const).map((cache) => {
+      const { CacheHits } = JSON.parse(written({ ...ISSUED, cache }));
+      return CacheHits;
+    });
+    expect(caches).toEqual([1, 1, 0, 0]);
+  });
+});
+
+it.each<[unknown, string | undefined]>([
+  ['AccessDeniedException', 'AccessDeniedException'],
+  ...[new Error('marked'), { token: 'marked' }, 7, null].map((cause): [unknown, undefined] => [cause, undefined]),
+])('the cause of a problem is shown when it is a word that the rules gave: %j', (cause, shown) => {
+  const line = JSON.parse(written({ ...DENIED, outcome: 'secrets-unavailable', cause }));
+  expect(line.cause).toBe(shown);
+});
+
+describe('the word for the cause of a failure', () => {
+  it.each([
+    ['AccessDeniedException', Object.assign(new Error('marked'), { name: 'AccessDeniedException' })],
+    ['ECONNRESET', Object.assign(new Error('marked'), { code: 'ECONNRESET' })],
+    ['TypeError', Object.assign(new TypeError('marked'), { code: 7 })],
+  ])('%s is the word for an error that has it as its code, or else as its name', (word, error) => {
+    expect(causeWord(error)).toBe(word);
+  });
+
+  it.each([
+    ['no error', 'marked'],
+    ['an error whose name is a text', Object.assign(new Error('x'), { name: 'marked: text' })],
+    // The SDK takes the name of an error from the answer.
+    ['a name like a secret', Object.assign(new Error('x'), { name: 'WJalrXUtnFEMIK7MDENGbPxRfiCY' })],
+    ['a name that is a passphrase', Object.assign(new Error('x'), { name: 'correct-horse-battery' })],
+    ['a code that is a client id', Object.assign(new Error('x'), { code: 'acme' })],
+  ])('there is no word for %s', (_, thrown) => {
+    expect(causeWord(thrown)).toBe('unknown');
+  });
+});
+
+describe('the place of a bug', () => {
+  it('is its name and where it was thrown', () => {
+    const place = { name: 'RangeError', at: expect.arrayContaining([expect.stringMatching(PLACE)]) };
+    const cause = new RangeError('marked', { cause: new Error('marked') });
+    expect(bugPlace(cause)).toEqual(place);
+    const line = written({ ...DENIED, outcome: 'internal', cause });
+    expect(JSON.parse(line).cause).toEqual(place);
+    expect(line).not.toContain('marked');
+  });
+
+  it('is not lost on the way through functions without a name that wait', async () => {
+    const places = [async () => stumble(), async () => (await Promise.all([stumble()]))[0]].map((wait) =>
+      (async () => await wait())().catch(bugPlace),
+    );
+    for (const { at } of await Promise.all(places))
+      expect(at[0]).toMatch(/^at stumble \(.*audit-log\.test\.ts:\d+:\d+\)$/);
+  });
+
+  it.each<[string, () => unknown]>([
+    ['a message', () => new Error('marked')],
+    ['a message that looks like a place', () => new Error('a\n    at marked (file:///marked:1:2)')],
+    ['a message that its trace alone has', () => Object.assign(new Error(), { stack: TRACE })],
+    ['a name that is no word', () => Object.assign(new Error('x'), { name: 'marked: name' })],
+    ['a code that is no word', () => Object.assign(new Error('x'), { code: 'marked code' })],
+    ['a trace that is not a text', () => Object.assign(new Error('x'), { stack: ['marked'] })],
+    ['a trace that throws', () => Object.defineProperty(new Error('x'), 'stack', { get: fail })],
+    ['a message that throws', () => Object.defineProperty(new Error('x'), 'message', { get: fail })],
+    ['members', () => Object.assign(new Error('x'), { $response: { body: 'marked' }, marked: 'marked' })],
+    ['a text', () => 'marked'],
+    ['an object that lies about itself', () => ({ toString: () => 'marked', name: 'marked', stack: 'marked' })],
+    ['a proxy that throws', () => new Proxy({}, { getPrototypeOf: fail, get: fail })],
+  ])('shows nothing of %s', (_, make) => {
+    expect(JSON.stringify(bugPlace(make()))).not.toContain('marked');
+  });
+});
+
+async function stumble(): Promise<ReturnType<typeof bugPlace>> {
+  await Promise.resolve();
+  throw new TypeError('marked');
+}
+
+const TRACE = 'Error: a\n    at marked\n    at place (node:x:1:2)';
+
+function fail(): never {
+  throw new Error('marked');
+}

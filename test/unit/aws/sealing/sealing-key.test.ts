@@ -1,0 +1,151 @@
+import { inspect } from 'node:util';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createSealingKeys, type SealingKey } from '../../../../functions/aws/sealing/sealing-key.ts';
+import { createSecretsManagerClient } from '../../../../functions/aws/secrets-manager.ts';
+import { sealingKeyName } from '../../../../functions/contract.ts';
+import { alterAnswers } from '../../../support/aws/altered-answers.ts';
+import type { Fault } from '../../../support/aws/aws-faults.ts';
+import { ACCESS, START } from '../../../support/example.ts';
+import { startSecretsManager } from '../../../support/processes/stand-ins.ts';
+
+const V1 = '11111111-1111-4111-8111-111111111111';
+const V2 = '22222222-2222-4222-8222-222222222222';
+const V3 = '33333333-3333-4333-8333-333333333333';
+/** As short as a key may be. */
+const ONE = 'the first key of 32 characters..';
+const TWO = 'the second sealing key, 32 or more';
+
+describe('reading the sealing key', () => {
+  it('reads a version once, stays with it when the key is rotated, and knows the new one by name', async () => {
+    const { keys, secret, calls } = await start();
+    expect(text(await keys.current())).toBe(ONE);
+    secret.versions.add(V2, { SecretString: TWO });
+    for (const read of [keys.current, () => keys.named(V1)]) expect(await read()).toMatchObject({ version: V1 });
+    expect(calls).toHaveLength(1);
+    for (let times = 0; times < 2; times += 1) expect(text(await keys.named(V2))).toBe(TWO);
+    expect(calls).toHaveLength(2);
+  });
+
+  it('goes over to the new version within an hour, and opens with the one before until it is retired', async () => {
+    const { keys, secret, clock } = await start();
+    await keys.current();
+    secret.versions.add(V2, { SecretString: TWO });
+    clock.now += 3_600_000;
+    expect(await keys.current()).toMatchObject({ version: V2 });
+    expect(await keys.named(V1)).toMatchObject({ version: V1 });
+    secret.versions.move('AWSPREVIOUS', V1, undefined);
+    clock.now += 3_599_999;
+    expect(await keys.named(V1)).toMatchObject({ version: V1 });
+    clock.now += 1;
+    expect(await keys.named(V1)).toBeUndefined();
+    expect(await keys.current()).toMatchObject({ version: V2 });
+  });
+
+  it('goes on with the keys that it knows while Secrets Manager is down, and asks once a minute at most', async () => {
+    const { keys, failWith, calls, clock } = await start();
+    await keys.named(V1);
+    failWith('internal-error');
+    clock.now += 3_600_000;
+    expect(await keys.named(V1)).toMatchObject({ version: V1 });
+    const asked = calls.length;
+    clock.now += 59_999;
+    expect(await keys.named(V1)).toMatchObject({ version: V1 });
+    expect(calls).toHaveLength(asked);
+    clock.now += 1;
+    expect(await keys.named(V1)).toMatchObject({ version: V1 });
+    expect(calls.length).toBeGreaterThan(asked);
+  });
+
+  it('asks for an unknown version once in 60 seconds, and meanwhile for another', async () => {
+    const { keys, secret, calls, clock } = await start();
+    expect(await keys.named(V2)).toBeUndefined();
+    secret.versions.add(V2, { SecretString: TWO });
+    clock.now += 59_999;
+    expect(await keys.named(V2)).toBeUndefined();
+    expect(await keys.named(V3)).toBeUndefined();
+    expect(calls).toHaveLength(2);
+    clock.now += 1;
+    expect(text(await keys.named(V2))).toBe(TWO);
+  });
+
+  it.each<[Fault, number]>([
+    ['access-denied', 10_000],
+    ['key-disabled', 10_000],
+    ['misshapen', 10_000],
+    ['throttled', 0],
+    ['garbage', 0],
+    ['hang', 0],
+  ])('does without the key after %s, and asks again when it is needed %d ms later', async (fault, laterMs) => {
+    const { keys, failWith, calls, clock } = await start({ timeoutMs: fault === 'hang' ? 500 : 5_000 });
+    failWith(fault);
+    expect(await keys.current()).toBeUndefined();
+    failWith(undefined);
+    const asked = calls.length;
+    clock.now += Math.max(0, laterMs - 1);
+    if (laterMs > 0) expect(await keys.current()).toBeUndefined();
+    expect(calls).toHaveLength(asked);
+    clock.now += 1;
+    expect(await keys.current()).toMatchObject({ version: V1 });
+  });
+
+  it('gives up a known key that it may not read any more, and asks again at once when the clock was set back', async () => {
+    const { keys, failWith, clock } = await start();
+    await keys.current();
+    clock.now += 3_600_000;
+    failWith('access-denied');
+    expect(await keys.current()).toBeUndefined();
+    failWith(undefined);
+    clock.now -= 600_000;
+    expect(await keys.current()).toMatchObject({ version: V1 });
+  });
+
+  it.each([
+    ['is missing', undefined],
+    ['is shorter than 32 characters', { SecretString: '0123456789012345678901234567890' }],
+    ['is binary', { SecretBinary: Buffer.alloc(64).toString('base64') }],
+  ])('does without a key that %s', async (_what, value) => {
+    const { keys, secret, store } = await start();
+    store.remove(secret);
+    if (value !== undefined) store.create(sealingKeyName('dev')).versions.add(V2, value);
+    expect(await keys.current()).toBeUndefined();
+  });
+
+  it.each([
+    ['another environment', { Name: 'token-broker-keys/prod/sealing' }],
+    ['a version without the stage', { VersionStages: ['AWSPREVIOUS'] }],
+  ])('does without a key when the answer is about %s', async (_what, members) => {
+    const { keys, secretsManager } = await start();
+    alterAnswers(secretsManager, members);
+    expect(await keys.current()).toBeUndefined();
+  });
+
+  it('does without a named version when the answer is about another one', async () => {
+    const { keys, secretsManager } = await start();
+    alterAnswers(secretsManager, { VersionId: V2 });
+    expect(await keys.named(V1)).toBeUndefined();
+    expect(await keys.named(V2)).toBeUndefined();
+  });
+
+  it('cannot be printed', async () => {
+    const key = await (await start()).keys.current();
+    const shown = `${inspect(key, { depth: null, showHidden: true })}${JSON.stringify(key)}${key?.material}`;
+    expect(shown).toContain(V1);
+    expect(shown).not.toMatch(/first key|dGhlIGZpcnN0/);
+  });
+});
+
+function text(key: SealingKey | undefined): string | undefined {
+  return key?.material.export().toString();
+}
+
+/** The keys of an environment, in front of a stand-in that holds version `V1` of the key of `dev`. */
+async function start({ timeoutMs = 5_000 } = {}) {
+  const standIn = await startSecretsManager();
+  const secret = standIn.store.create(sealingKeyName('dev'));
+  secret.versions.add(V1, { SecretString: ONE });
+  onTestFinished(standIn.close);
+  const secretsManager = createSecretsManagerClient({ ...ACCESS, endpoint: standIn.url });
+  const clock = { now: START };
+  const keys = createSealingKeys({ secretsManager, environment: 'dev', now: () => clock.now, timeoutMs });
+  return { ...standIn, secret, secretsManager, keys, clock };
+}

@@ -1,0 +1,155 @@
+import type { AttributeValue } from '@aws-sdk/client-dynamodb';
+import { describe, expect, it } from 'vitest';
+import { type Item, readSeal, sealAttributes } from '../../../../functions/aws/pair-table/item.ts';
+import { createSealer, fingerprint, type SealedToken, type Sealer } from '../../../../functions/aws/sealing/sealing.ts';
+import type { StoredToken } from '../../../../functions/broker/pair/record.ts';
+import type { Pair } from '../../../../functions/broker/pair.ts';
+import { Redacted } from '../../../../functions/broker/redacted.ts';
+import { exampleToken, revealed } from '../../../support/pair/pair-examples.ts';
+import { exampleKey, keysOf } from '../../../support/pair/pair-table.ts';
+import golden from './sealed-format-1.json' with { type: 'json' };
+
+const ACME: Pair = { client: 'acme', service: 'customer-insights' };
+const sealer = createSealer('dev', keysOf(exampleKey()));
+
+describe('sealing a token', () => {
+  it('gives back everything that was sealed', async () => {
+    const token = exampleToken({ passThrough: { naïve: ['…', 1.5, null] }, sameTokenAgain: true });
+    expect(revealed(await sealer.open(ACME, await seal(token)))).toEqual(revealed(token));
+  });
+
+  it('never seals alike twice', async () => {
+    const sealed = await Promise.all(Array.from({ length: 50 }, () => seal()));
+    expect(new Set(sealed.map(({ bytes }) => Buffer.from(bytes.subarray(33)).toString('hex'))).size).toBe(50);
+  });
+
+  it('says so when there is no key', async () => {
+    const keyless = createSealer('dev', keysOf());
+    expect(await keyless.hasKey()).toBe(false);
+    expect(await keyless.seal(ACME, exampleToken())).toBeUndefined();
+    expect(await sealer.hasKey()).toBe(true);
+  });
+});
+
+it('a fingerprint is the first 16 hexadecimal digits of the token’s SHA-256', () => {
+  expect(fingerprint('abc')).toBe('ba7816bf8f01cfea');
+});
+
+describe('opening what is not as it was sealed gives nothing', () => {
+  const older = exampleKey('key-1');
+  const newer = exampleKey('key-2', 'the sealing key after its rotation');
+
+  it.each<[string, Pair]>([
+    ['client', { ...ACME, client: 'globex' }],
+    ['service', { ...ACME, service: 'merchant-payment-cleansing' }],
+    ['client and service, shifted', { client: 'acme/customer', service: 'insights' }],
+  ])('under another %s', async (_what, pair) => {
+    expect(await sealer.open(pair, await seal())).toBeUndefined();
+  });
+
+  it.each([
+    ['in another environment, even if that has the same key', createSealer('prod', keysOf(older))],
+    ['with another key of that version', createSealer('dev', keysOf(exampleKey('key-1', newer.version.repeat(9))))],
+    ['when the key is unknown', createSealer('dev', keysOf(newer))],
+  ])('%s', async (_when, other) => {
+    expect(await other.open(ACME, await seal())).toBeUndefined();
+  });
+
+  it('when it names a known key that did not seal it', async () => {
+    const both = createSealer('dev', keysOf(older, newer));
+    expect(await both.open(ACME, { ...(await seal()), keyVersion: 'key-2' })).toBeUndefined();
+  });
+
+  it('at any length but its own', async () => {
+    const sealed = await seal();
+    const all = Buffer.concat([sealed.bytes, Buffer.of(0)]);
+    for (let length = 0; length <= all.length; length++) {
+      const opened = await sealer.open(ACME, { ...sealed, bytes: all.subarray(0, length) });
+      expect(opened !== undefined).toBe(length === sealed.bytes.length);
+    }
+  });
+
+  it('when parts come from another token of the same pair', async () => {
+    const [one, two] = [await seal(), await seal()];
+    const bytes = Buffer.concat([one.bytes.subarray(0, 33), two.bytes.subarray(33)]);
+    expect(await sealer.open(ACME, { ...one, bytes })).toBeUndefined();
+  });
+
+  it('of a format that is not known, and reads no key for it', async () => {
+    const asked: string[] = [];
+    const named = async (version: string) => void asked.push(version);
+    const curious = createSealer('dev', { ...keysOf(older), named });
+    const { bytes, ...rest } = await seal();
+    const next = { ...rest, bytes: Buffer.concat([Buffer.of(2), bytes.subarray(1)]) };
+    expect(await curious.open(ACME, next)).toBeUndefined();
+    expect(asked).toEqual([]);
+  });
+
+  it('but with the version that the record names, whichever is the current one', async () => {
+    const [before, after] = [createSealer('dev', keysOf(older, newer)), createSealer('dev', keysOf(newer, older))];
+    const sealed = await seal(exampleToken(), after);
+    expect(sealed.keyVersion).toBe('key-2');
+    expect(await before.open(ACME, sealed)).toMatchObject({ lifetimeSeenMs: 3_600_000 });
+    expect(await after.open(ACME, await seal(exampleToken(), before))).toMatchObject({ lifetimeSeenMs: 3_600_000 });
+  });
+});
+
+describe('an item of which one bit is different', async () => {
+  const { earlyRefusals: _, assumedLifetimeMs: __, ...item }: Item = sealAttributes(await seal());
+
+  it.each(Object.keys(item))('gives no token when it is in "%s"', async (name) => {
+    for (const flipped of flips(item[name])) {
+      const sealed = readSeal({ ...item, [name]: flipped });
+      expect({ flipped, token: sealed && (await sealer.open(ACME, sealed)) }).toEqual({ flipped, token: undefined });
+    }
+  });
+
+  /** The attribute with each of its bits turned, one at a time. */
+  function* flips({ BOOL, B, S, N }: AttributeValue = { BOOL: false }): Generator<AttributeValue> {
+    if (BOOL !== undefined) yield { BOOL: !BOOL };
+    const bytes = B ?? Buffer.from(S ?? N ?? '');
+    for (let bit = 0; bit < bytes.length * 8; bit++) {
+      const copy = Buffer.from(bytes);
+      copy[bit >> 3] = (copy[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+      const text = copy.toString('latin1');
+      yield B ? { B: copy } : N === undefined ? { S: text } : { N: text };
+    }
+  }
+});
+
+/**
+ * Two releases share one table, so what one of them seals the other must open. A record that the first release of a format
+ * has sealed is kept for good: a change that cannot open it, or seals it otherwise, is another format.
+ */
+describe('the golden record of format 1', () => {
+  const { environment, pair, key, salt, publication, attributes } = golden;
+  const token = { ...publication.token, lifetimeSeenMs: publication.lifetimeSeenMs };
+  const keys = keysOf(exampleKey(key.version, key.text));
+  const fixed = createSealer(environment, keys, () => Buffer.from(salt, 'base64'));
+  const item: Record<string, AttributeValue> = {
+    ...attributes,
+    sealedToken: { B: Uint8Array.from(Buffer.from(attributes.sealedToken.B, 'base64')) },
+  };
+
+  it('can be opened', async () => {
+    const sealed = readSeal(item);
+    if (sealed === undefined) throw new Error('the attributes are not read');
+    const opened = await createSealer(environment, keys).open(pair, sealed);
+    expect(revealed(opened)).toEqual(token);
+  });
+
+  it('is what the same token is sealed as, byte for byte', async () => {
+    const accessToken = new Redacted(token.accessToken);
+    const sealed = await fixed.seal(pair, { ...token, accessToken, expirySource: 'response' });
+    const written = sealed && sealAttributes(sealed);
+    expect({ ...written, sealedToken: { B: Buffer.from(written?.sealedToken?.B ?? []).toString('base64') } }).toEqual(
+      attributes,
+    );
+  });
+});
+
+async function seal(token: StoredToken = exampleToken(), by: Sealer = sealer): Promise<SealedToken> {
+  const sealed = await by.seal(ACME, token);
+  if (sealed === undefined) throw new Error('there is no key');
+  return sealed;
+}

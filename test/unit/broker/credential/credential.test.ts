@@ -1,0 +1,182 @@
+import { describe, expect, it } from 'vitest';
+import { namesService, parseCredential } from '../../../../functions/broker/credential/credential.ts';
+import { Problem } from '../../../../functions/broker/problem.ts';
+import { Redacted } from '../../../../functions/broker/redacted.ts';
+import type { BasicEncoding } from '../../../../functions/broker/service.ts';
+
+const SERVICE = 'customer-insights';
+
+function parse(secret: unknown, service = SERVICE) {
+  return parseText(JSON.stringify(secret), service);
+}
+
+function parseText(text: string, service = SERVICE) {
+  const { clientId, secret } = parseCredential(new Redacted(text), service, 'raw');
+  return [clientId.reveal(), secret.reveal()];
+}
+
+it.each([
+  { client_id: 'id', secret: 's' },
+  { client_id: 'id', client_secret: 's' },
+  { username: 'id', password: 's' },
+  { client_id: 'id', secret: 's', client_secret: 's' },
+  { username: 'id', password: 's', engine: 'none', port: 1 },
+])('reads %j', (secret) => {
+  expect(parse(secret)).toEqual(['id', 's']);
+});
+
+it.each([
+  ['{"client_id":"a","client_id":"b","secret":"s"}', 'client_id is given more than once'],
+  ['{"client_id":"a","secret":"s","secret":"t"}', 'secret is given more than once'],
+  ['{"client_id":"a","secret":"s","services":{"customer-insights":{},"customer-insights":{}}}', `${SERVICE} is given`],
+  ['{"client_id":"a","secret":"s","my pass phrase":1,"my pass phrase":2}', 'a member is given more than once'],
+])('takes no member of two with the same name: %s', (text, detail) => {
+  expect(() => parseText(text)).toThrow(detail);
+});
+
+describe('the services of a client', () => {
+  const own = { username: 'own', password: 'o' };
+
+  const shared = { client_id: 'id', secret: 's' };
+
+  it.each<[string, object, readonly string[], string?]>([
+    ['are all when the secret names none', shared, ['id', 's'], 'merchant-payment-cleansing'],
+    ['are all when it says so', { ...shared, services: 'all' }, ['id', 's']],
+    ['are the members of an object', { ...shared, services: { [SERVICE]: {} } }, ['id', 's']],
+    ['are the names in an array', { ...shared, services: ['x', SERVICE] }, ['id', 's']],
+    ['may have members of their own', { ...shared, services: { [SERVICE]: own } }, ['own', 'o']],
+    ['take the rest from the top level', { ...shared, services: { [SERVICE]: { secret: 'o' } } }, ['id', 'o']],
+    ['need no top level', { services: { [SERVICE]: own } }, ['own', 'o']],
+    ['do not spoil each other', { ...shared, services: { [SERVICE]: {}, other: 7 } }, ['id', 's']],
+    ['may have names of members', { ...shared, services: ['constructor'] }, ['id', 's'], 'constructor'],
+  ])('%s', (_, secret, expected, service = SERVICE) => {
+    expect(names(secret, service)).toBe(true);
+    expect(parse(secret, service)).toEqual(expected);
+  });
+
+  it.each<readonly [unknown, string]>([
+    ...[{ 'merchant-payment-cleansing': own }, ['merchant-payment-cleansing'], {}, [], ['customer']].map(
+      (services) => [services, SERVICE] as const,
+    ),
+    [{}, 'constructor'],
+    [[], 'length'],
+  ])('do not fall back to the top level when they are %j', (services, service) => {
+    const secret = { ...shared, services };
+    expect(names(secret, service)).toBe(false);
+    expect(problemOf(secret, service)).toMatchObject({
+      type: 'credential-missing',
+      detail: `The secret does not name the service ${service}. An operator must add it to "services" if the client has a credential for it.`,
+    });
+  });
+
+  it.each([7, null, 'none', true, [7], [SERVICE, null]])('are malformed as %j', (services) => {
+    const secret = { ...shared, services };
+    expect(names(secret, SERVICE)).toBeUndefined();
+    const detail = expect.stringContaining('services is not an object or an array of names');
+    expect(problemOf(secret)).toMatchObject({ type: 'credential-malformed', detail });
+  });
+
+  it.each(['hunter2', '["customer-insights"]', 'null', ''])('cannot be told from %j', (text) => {
+    expect(namesService(new Redacted(text), SERVICE)).toBeUndefined();
+  });
+
+  it('are told although the credential of one is malformed', () => {
+    expect(names({ services: { [SERVICE]: 'hunter2' } }, SERVICE)).toBe(true);
+  });
+});
+
+it.each(['hunter2hunter2', '', '["hunter2hunter2"]', 'null', '{"client_id":"id","secret":"hunter2hunter2'])(
+  'refuses what is no JSON object: %j',
+  (text) => {
+    expect(() => parseText(text)).toThrow(expect.objectContaining({ type: 'credential-malformed' }));
+    expect(() => parseText(text)).toThrow('not a JSON object');
+  },
+);
+
+it.each([
+  [{ secret: 'hunter2' }, 'client_id is missing'],
+  [{ client_id: 'id-1234', Secret: 'hunter2' }, 'secret is missing'],
+  [{ client_id: 12345, secret: 'hunter2' }, 'client_id is not a string'],
+  [{ client_id: 'id-1234', secret: null }, 'secret is not a string'],
+  [{ client_id: '', secret: 'hunter2' }, 'client_id is empty'],
+  [{ client_id: 'id-1234', password: '' }, 'password is empty'],
+  [{ client_id: 'id-1234', client_secret: 'hunter2\n' }, 'client_secret holds a control character'],
+  [{ client_id: 'id-1234\t', secret: 'hunter2' }, 'client_id holds a control character'],
+  [{ client_id: 'id-1234', secret: 'hunter2\u0000' }, 'secret holds a control character'],
+  [{ client_id: 'id-1234', secret: 'hunter2\u0085' }, 'secret holds a control character'],
+  [{ client_id: 'id-1234', secret: 'hunter2\ud800' }, 'secret is not well-formed Unicode'],
+  [{ client_id: 'id-1234', secret: 'é'.repeat(2_049) }, 'secret is longer than 4096 bytes'],
+  [{ client_id: 'id-1234', secret: 'hunter2', password: 'hunter3' }, 'secret and password contradict each other'],
+  [{ client_id: 'id-1234', username: 'id-5678', secret: 'x' }, 'client_id and username contradict each other'],
+  [{ services: 'hunter2' }, 'services is not an object'],
+  [{ services: { [SERVICE]: 'hunter2' } }, `services.${SERVICE} is not an object`],
+  [{ client_id: 'id-1234', services: { [SERVICE]: { secret: '' } } }, `services.${SERVICE}.secret is empty`],
+])('names the member that is wrong and none of the content: %j', (secret, said) => {
+  const { type, message, detail, cause } = problemOf(secret);
+
+  expect(type).toBe('credential-malformed');
+  expect(detail).toContain(said);
+  expect(message + detail).not.toMatch(/hunter|id-1234|id-5678|12345/);
+  expect(cause).toBeUndefined();
+});
+
+it('takes a secret of exactly 4 KiB, and sends it', () => {
+  const secret = 'é'.repeat(2_048);
+  expect(parse({ client_id: 'id', secret })[1]).toHaveLength(2_048);
+  expect(Buffer.from(header('id', secret, 'raw').slice('Basic '.length), 'base64').toString()).toBe(`id:${secret}`);
+});
+
+// The expected values were made with `printf '%s' … | base64` and, for the form, Python's `quote_plus`.
+describe('the authorization', () => {
+  it.each<[string, string, string, string | undefined]>([
+    ['Aladdin', 'open sesame', 'QWxhZGRpbjpvcGVuIHNlc2FtZQ==', undefined],
+    ['test', '123£', 'dGVzdDoxMjPCow==', undefined],
+    ['acme', 'a:b', 'YWNtZTphOmI=', 'YWNtZTphJTNBYg=='],
+    ['acme', '50%', 'YWNtZTo1MCU=', 'YWNtZTo1MCUyNQ=='],
+    ['acme', 'pass%20word', 'YWNtZTpwYXNzJTIwd29yZA==', undefined],
+    ['acme', 'a+b', 'YWNtZTphK2I=', 'YWNtZTphJTJCYg=='],
+    ['acme', 'a b', 'YWNtZTphIGI=', 'YWNtZTphK2I='],
+    [' acme ', ' s ', 'IGFjbWUgOiBzIA==', undefined],
+    ['café', 's', 'Y2Fmw6k6cw==', 'Y2FmJUMzJUE5OnM='],
+    ['acme', '€5', 'YWNtZTrigqw1', 'YWNtZTolRTIlODIlQUM1'],
+    ['acme', '🔑', 'YWNtZTrwn5SR', 'YWNtZTolRjAlOUYlOTQlOTE='],
+    ['ac+me', '*-._~', 'YWMrbWU6Ki0uX34=', 'YWMlMkJtZToqLS5fJTdF'],
+    ['acme', "!'()/=&", 'YWNtZTohJygpLz0m', 'YWNtZTolMjElMjclMjglMjklMkYlM0QlMjY='],
+  ])('carries "%s" and "%s" in both dialects', (clientId, secret, raw, form) => {
+    expect(header(clientId, secret, 'raw')).toBe(`Basic ${raw}`);
+    if (form !== undefined) expect(header(clientId, secret, 'form')).toBe(`Basic ${form}`);
+  });
+
+  it('carries a colon in the client id in the form alone, and does not quote it', () => {
+    const build = () => header('ac:me', 's', 'raw');
+    expect(build).toThrow(/^credential-malformed: .* holds a colon/);
+    expect(build).not.toThrow('ac:me');
+    expect(header('ac:me', 's', 'form')).toBe('Basic YWMlM0FtZTpz');
+  });
+});
+
+it('shows nothing of the credential when it is printed', () => {
+  const credential = parseCredential(new Redacted('{"client_id":"acme","secret":"hunter2"}'), SERVICE, 'raw');
+  expect(JSON.stringify({ ...credential })).toBe(
+    '{"clientId":"[redacted]","secret":"[redacted]","authorization":"[redacted]"}',
+  );
+});
+
+function names(secret: unknown, service: string): boolean | undefined {
+  return namesService(new Redacted(JSON.stringify(secret)), service);
+}
+
+function problemOf(secret: unknown, service = SERVICE): Problem {
+  try {
+    parse(secret, service);
+  } catch (error) {
+    if (error instanceof Problem) return error;
+  }
+  throw new Error('There was no problem.');
+}
+
+/** From the stored secret to the header, as in production: parsing decides what a credential may hold. */
+function header(clientId: string, secret: string, encoding: BasicEncoding): string {
+  const stored = new Redacted(JSON.stringify({ client_id: clientId, secret }));
+  return parseCredential(stored, SERVICE, encoding).authorization.reveal();
+}

@@ -1,0 +1,216 @@
+import { describe, expect, it } from 'vitest';
+import {
+  createSecretCache,
+  type SecretReading,
+  secretProblem,
+} from '../../../../functions/broker/credential/secret.ts';
+import { type SecretStage, secretName } from '../../../../functions/contract.ts';
+import { found, SECRETS_DOWN } from '../../../support/broker-world.ts';
+import { HOUR_MS, MINUTE_MS, SECOND_MS, START } from '../../../support/example.ts';
+
+const STALE = { ...found('v1'), isStale: true };
+
+function setUp() {
+  const state = { now: START, reading: found('v1') as SecretReading | Promise<SecretReading> };
+  const asked: unknown[][] = [];
+  const secrets = createSecretCache({
+    now: () => state.now,
+    readSecret: async (...args) => {
+      asked.push(args);
+      return state.reading;
+    },
+  });
+  return {
+    state,
+    asked,
+    read: (readSince = -Infinity, deadline = Infinity, client = 'acme', stage: SecretStage = 'AWSCURRENT') =>
+      secrets.read(client, stage, { readSince, deadline }),
+  };
+}
+
+describe('a secret', () => {
+  it.each<[SecretReading, number]>([
+    [found('v1'), 5 * MINUTE_MS],
+    [{ outcome: 'missing' }, 5 * SECOND_MS],
+    [{ outcome: 'deleted' }, 5 * SECOND_MS],
+    [{ outcome: 'denied', cause: 'no' }, 5 * SECOND_MS],
+    [{ outcome: 'binary' }, 5 * SECOND_MS],
+  ])('of which was read %j is trusted to be so for %d ms', async (reading, trustMs) => {
+    const { state, asked, read } = setUp();
+    state.reading = reading;
+    expect(await read()).toEqual(reading);
+    state.reading = found('v2');
+    state.now += trustMs - 1;
+    expect(await read()).toEqual(reading);
+    expect(asked).toHaveLength(1);
+
+    state.now += 1;
+    expect(await read()).toEqual(found('v2'));
+  });
+
+  it('is read anew for a call that needs a reading which began later, and not when it began just then', async () => {
+    const { state, asked, read } = setUp();
+    await read();
+    state.reading = found('v2');
+    expect(await read(START)).toEqual(found('v1'));
+    state.now += 1;
+
+    expect(await read(START + 1)).toEqual(found('v2'));
+    expect(asked).toHaveLength(2);
+  });
+
+  it('is asked for by its client and stage until the deadline, and kept for each of them', async () => {
+    const { asked, read } = setUp();
+    await read(-Infinity, START + 5);
+    await read(-Infinity, START + 6, 'globex');
+    await read(-Infinity, START + 7, 'acme', 'AWSPENDING');
+    await read(-Infinity, START + 8);
+
+    expect(asked).toEqual([
+      ['acme', 'AWSCURRENT', START + 5],
+      ['globex', 'AWSCURRENT', START + 6],
+      ['acme', 'AWSPENDING', START + 7],
+    ]);
+  });
+
+  it('is the one of the reading that began last, whichever ended last', async () => {
+    const { state, read } = setUp();
+    const gate = Promise.withResolvers<SecretReading>();
+    state.reading = gate.promise;
+    const early = read();
+    state.now += 1;
+    state.reading = found('v2');
+    await read(state.now);
+    gate.resolve(found('v1'));
+
+    expect(await early).toEqual(found('v1'));
+    expect(await read()).toEqual(found('v2'));
+  });
+
+  it('is that of the thousand clients asked for last', async () => {
+    const { asked, read } = setUp();
+    for (let n = 0; n <= 1_000; n += 1) await read(-Infinity, Infinity, `client-${n}`);
+    await read(-Infinity, Infinity, 'client-1');
+    expect(asked).toHaveLength(1_001);
+
+    await read(-Infinity, Infinity, 'client-0');
+    expect(asked).toHaveLength(1_002);
+  });
+});
+
+describe('while Secrets Manager is down', () => {
+  async function outage(afterMs = 5 * MINUTE_MS) {
+    const world = setUp();
+    await world.read();
+    world.state.reading = SECRETS_DOWN;
+    world.state.now += afterMs;
+    return world;
+  }
+
+  it('the last version serves for 24 hours, marked as stale, then no longer', async () => {
+    const { state, read } = await outage(24 * HOUR_MS - 1);
+    expect(await read()).toEqual(STALE);
+    state.now += 1;
+
+    expect(await read(state.now)).toEqual(SECRETS_DOWN);
+  });
+
+  it('the 24 hours count from the last answer, however often it was asked', async () => {
+    const { state, read } = await outage(12 * HOUR_MS);
+    await read();
+    state.now = START + 24 * HOUR_MS;
+
+    expect(await read()).toEqual(SECRETS_DOWN);
+  });
+
+  it('it is asked once in ten seconds', async () => {
+    const { state, asked, read } = await outage();
+    await read();
+    state.now += 10 * SECOND_MS - 1;
+    expect(await read()).toEqual(STALE);
+    expect(asked).toHaveLength(2);
+
+    state.now += 1;
+    state.reading = found('v1');
+    expect(await read()).toEqual(found('v1'));
+  });
+
+  it.each<SecretReading>([
+    { outcome: 'missing' },
+    { outcome: 'deleted' },
+    { outcome: 'denied', cause: 'AccessDeniedException' },
+  ])('no version serves that was taken away before ($outcome)', async (reading) => {
+    const { state, read } = await outage();
+    state.reading = reading;
+    expect(await read()).toEqual(reading);
+    state.now += 5 * SECOND_MS;
+    state.reading = SECRETS_DOWN;
+
+    expect(await read()).toEqual(SECRETS_DOWN);
+  });
+
+  it('no version serves that was read by a clock which was ahead', async () => {
+    const { read } = await outage(-1);
+
+    expect(await read()).toEqual(SECRETS_DOWN);
+  });
+});
+
+describe('a reading that its deadline ends', () => {
+  /** What Secrets Manager said a second ago is known; a call with 100 ms asks again and is answered at `endMs`. */
+  async function endsAt(endMs: number, reading: SecretReading) {
+    const world = setUp();
+    const { state, read } = world;
+    await read();
+    state.now += SECOND_MS;
+    const gate = Promise.withResolvers<SecretReading>();
+    state.reading = gate.promise;
+    const hurried = read(state.now, state.now + 100);
+    state.now += endMs;
+    gate.resolve(reading);
+    return { ...world, given: await hurried };
+  }
+
+  it.each([
+    ['when its time is over', 100],
+    ['when its timer was a little early', 95],
+  ])('gives the last known version %s, and does not count as an outage', async (_, endMs) => {
+    const { given, asked, read } = await endsAt(endMs, SECRETS_DOWN);
+    expect(given).toEqual(STALE);
+
+    expect(await read()).toEqual(found('v1'));
+    expect(asked).toHaveLength(2);
+  });
+
+  it('counts as an outage when it failed before its time was over', async () => {
+    const { given, read } = await endsAt(94, SECRETS_DOWN);
+    expect(given).toEqual(STALE);
+
+    expect(await read()).toEqual(STALE);
+  });
+
+  it('counts when its answer comes at the last moment', async () => {
+    const { given, read } = await endsAt(100, found('v2'));
+    expect(given).toEqual(found('v2'));
+
+    expect(await read()).toEqual(found('v2'));
+  });
+});
+
+describe('the secret of a client', () => {
+  const name = secretName('dev', 'acme');
+
+  it.each<[Exclude<SecretReading, { outcome: 'found' }>, string, number | undefined]>([
+    [{ outcome: 'missing' }, 'credential-missing', undefined],
+    [{ outcome: 'deleted' }, 'credential-missing', undefined],
+    [{ outcome: 'binary' }, 'credential-malformed', undefined],
+    [{ outcome: 'denied', cause: 'AccessDeniedException' }, 'secrets-unavailable', undefined],
+    [{ outcome: 'unavailable', cause: 'ECONNRESET' }, 'secrets-unavailable', 1],
+  ])('that is %j is a problem which names it; why is for the log', (reading, type, retryAfterSeconds) => {
+    const cause = 'cause' in reading ? reading.cause : undefined;
+    const problem = secretProblem(reading, name, 'AWSPENDING');
+    expect(problem).toMatchObject({ type, retryAfterSeconds, cause });
+    expect(problem.detail).toContain('The secret "token-broker/dev/acme" (AWSPENDING) ');
+    expect(problem.detail).not.toContain(cause ?? 'undefined');
+  });
+});

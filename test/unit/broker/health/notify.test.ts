@@ -1,0 +1,194 @@
+import { describe, expect, it } from 'vitest';
+import { NotificationFailure, type NotificationMemories } from '../../../../functions/broker/health/notify.ts';
+import { FINDINGS, type Finding } from '../../../../functions/contract.ts';
+import { MINUTE_MS, START } from '../../../support/example.ts';
+import { clientsNamed, createHealthWorld, except, found, MESSAGE_MS, SERVICE } from '../../../support/health-world.ts';
+
+const ACME = `acme/${SERVICE}`;
+const about = (finding: string, client = 'acme') => `[token-broker dev] ${finding}: ${client} on ${SERVICE}`;
+const rejected = (count: number) => clientsNamed(count).map(({ client }) => found(client, 'rejected'));
+const fail = (error: Error = new NotificationFailure('notifier-down')) => {
+  throw error;
+};
+
+/** Ten clients and acme, which is the one that changes. */
+function createWorld(...[changes = {}]: Parameters<typeof createHealthWorld>) {
+  const health = createHealthWorld({ clients: [...clientsNamed(10), { client: 'acme' }], ...changes });
+  const acmeIs = (answer: Parameters<typeof except>[0][string]) => {
+    health.world.answer = except({ [ACME]: answer });
+  };
+  return { ...health, acmeIs };
+}
+
+describe('what operators are told', () => {
+  it.each(FINDINGS.filter((finding) => finding !== 'accepted'))(
+    'is that a pair is %s, once in twenty runs, and that it is accepted again',
+    async (finding) => {
+      const { run, acmeIs, messages } = createWorld();
+      await run();
+      acmeIs(finding);
+      for (let runs = 0; runs < 20; runs += 1) await run();
+      expect(messages.map(({ subject }) => subject)).toEqual([about(finding)]);
+      acmeIs('accepted');
+      expect([(await run()).subjects, (await run()).subjects]).toEqual([[about('accepted')], []]);
+    },
+  );
+
+  it('is nothing about a pair that this run did not reach', async () => {
+    const { run, acmeIs, world } = createWorld();
+    acmeIs('rejected');
+    await run();
+    world.answer = ({ client }) => (client === 'acme' ? { failure: 'timeout' } : 'accepted');
+    expect((await run()).subjects).toEqual([]);
+    acmeIs('rejected');
+    expect((await run()).subjects).toEqual([]);
+  });
+
+  it.each([
+    ['rejected', 'v1', 'v2', 1],
+    ['rejected', 'v1', 'v1', 0],
+    ['secret-malformed', 'v1', 'v2', 1],
+    // A look that could not tell the version says nothing about another one.
+    ['rejected', undefined, 'v2', 0],
+    ['rejected', 'v1', undefined, 0],
+    ['misconfigured', 'v1', 'v2', 0],
+  ] as const)('of a pair that is %s as %s and then as %s, is news so often: %i', async (finding, one, two, sent) => {
+    const { tell } = createHealthWorld();
+    await tell([found('acme', finding, START, { version: one })]);
+    expect(await tell([found('acme', finding, START + 1, { version: two })])).toMatchObject({ sent });
+  });
+});
+
+describe('what is remembered', () => {
+  it('of something good is forgotten after fifteen minutes, when every run is over that may have looked before', async () => {
+    const { tell, memories, clock } = createHealthWorld();
+    await tell([found('acme', 'rejected', START - 1)]);
+    for (const at of [START, START + 1]) await tell([found('acme', 'accepted', at)]);
+    await clock.advance(START + 15 * MINUTE_MS - clock.now());
+    await tell([]);
+    expect([...memories.entries().keys()]).toEqual([ACME]);
+    await clock.advance(1);
+    await tell([]);
+    expect([...memories.entries().keys()]).toEqual([]);
+  });
+
+  it('is no finding that is older', async () => {
+    const { tell, memories } = createHealthWorld();
+    const look = async (finding: Finding, at: number) =>
+      (await tell([found('acme', finding, START + at, { checkedAt: START + at - 1 })])).subjects;
+    expect(await look('rejected', 4)).toEqual([about('rejected')]);
+    // Of something bad is remembered since when it is so, and when it was last seen.
+    await look('rejected', 10);
+    expect(memories.entries().get(ACME)).toMatchObject({ since: START + 3, at: START + 10, version: 'v1' });
+    expect([await look('accepted', 5), await look('accepted', 10)]).toEqual([[], []]);
+    expect(await look('accepted', 20)).toEqual([about('accepted')]);
+    expect(await look('rejected', 15)).toEqual([]);
+  });
+
+  it('is no more than there is room for, and no message is out that is not remembered', async () => {
+    const { tell, memories } = createHealthWorld();
+    expect(await tell(rejected(2_000))).toMatchObject({ sent: 1_500, unsent: 500 });
+    expect(await tell(rejected(2_000))).toMatchObject({ sent: 0, unsent: 500 });
+    expect(memories.entries().size).toBe(1_500);
+    const changed = found('client-7', 'disabled', START + 1);
+    expect(await tell([found('new', 'disabled'), changed])).toMatchObject({ sent: 1, unsent: 1 });
+  });
+
+  it('is written after each five messages', async () => {
+    const { tell, memories } = createHealthWorld();
+    expect(await tell(rejected(12))).toMatchObject({ sent: 12, unsent: 0, failures: [] });
+    expect(memories.writes()).toBe(3);
+    await tell([]);
+    expect(memories.writes()).toBe(3);
+  });
+
+  it('is read again when another revision is there, and what is out is not sent again', async () => {
+    const { tell, memories, messages } = createHealthWorld();
+    const entries = new Map([[`other/${SERVICE}`, { condition: 'rejected', since: 0, at: 0 } as const]]);
+    let isOvertaken = false;
+    const write: NotificationMemories['write'] = async (service, memory) => {
+      if (!isOvertaken) await memories.store.write(service, { ...memory, entries });
+      isOvertaken = true;
+      return memories.store.write(service, memory);
+    };
+    expect(await tell(rejected(7), { store: { ...memories.store, write } })).toMatchObject({ sent: 7, unsent: 0 });
+    expect([messages.length, memories.entries().size]).toEqual([7, 8]);
+  });
+
+  it('and always overtaken is given up, and the next notification sends what is not remembered', async () => {
+    const { tell, memories, messages } = createHealthWorld();
+    const store = { ...memories.store, write: async () => false };
+    expect(await tell(rejected(1), { store })).toMatchObject({ sent: 1, unsent: 0, failures: ['memory-in-use'] });
+    expect(await tell(rejected(1))).toMatchObject({ sent: 1 });
+    expect(messages).toHaveLength(2);
+  });
+
+  it('may give nothing back of what was written: a notification ends all the same', async () => {
+    const { tell, memories } = createHealthWorld();
+    const store = { ...memories.store, read: async () => ({ entries: new Map(), revision: memories.writes() }) };
+    expect(await tell(rejected(12), { store })).toMatchObject({ sent: 12, unsent: 0, failures: [] });
+  });
+
+  it('lets nothing out while it cannot be read, until it is back', async () => {
+    const { run, acmeIs, memories } = createWorld();
+    acmeIs('rejected');
+    memories.fail(100);
+    const reported = { failures: expect.arrayContaining(['memory-unavailable']) };
+    expect(await run()).toMatchObject({ subjects: [], reported });
+    memories.fail(0);
+    expect((await run()).subjects).toEqual([about('rejected')]);
+  });
+});
+
+describe('a message that does not get out', () => {
+  it('is sent by the next run, once', async () => {
+    const { run, acmeIs, world } = createWorld();
+    acmeIs('rejected');
+    world.notify = () => fail();
+    expect(await run()).toMatchObject({ subjects: [], reported: { sent: 0, unsent: 1, failures: ['notifier-down'] } });
+    world.notify = () => undefined;
+    expect(await run()).toMatchObject({ subjects: [about('rejected')], reported: { sent: 1, unsent: 0 } });
+    expect((await run()).subjects).toEqual([]);
+  });
+
+  it('keeps no other from getting out', async () => {
+    const { tell, world } = createHealthWorld();
+    const lost = new Set([about('rejected', 'client-3'), about('rejected', 'client-17')]);
+    world.notify = ({ subject }) => void (lost.has(subject) && fail());
+    expect(await tell(rejected(30))).toMatchObject({ sent: 28, unsent: 2 });
+    world.notify = () => undefined;
+    expect(new Set((await tell(rejected(30))).subjects)).toEqual(lost);
+  });
+
+  it('costs no more than five tries when nothing gets out', async () => {
+    const { tell } = createHealthWorld({ notify: () => fail() });
+    expect(await tell(rejected(30))).toMatchObject({ sent: 0, unsent: 30, failures: { length: 5 } });
+  });
+
+  it.each([
+    ['nothing begins at its end', 0, 0],
+    ['no further five begin at its end', 2 * MESSAGE_MS, 10],
+  ])('is left to the next notification for want of time: %s', async (_what, timeMs, sent) => {
+    const { tell } = createHealthWorld();
+    expect(await tell(rejected(12), { timeMs })).toMatchObject({ sent, unsent: 12 - sent, failures: [] });
+    expect(await tell(rejected(12))).toMatchObject({ sent: 12 - sent, unsent: 0 });
+  });
+
+  it('is not what a bug is taken for', async () => {
+    const notify = () => fail(new TypeError('a bug'));
+    await expect(createHealthWorld({ notify }).tell(rejected(1))).rejects.toThrow('a bug');
+  });
+});
+
+it.each([0, 1, 19, 25, 5_000])('two runs send every message, and each at most twice, %i ms apart', async (lagMs) => {
+  const { start, clock, messages } = createWorld({
+    clients: clientsNamed(40),
+    answer: ({ client }) => (client.endsWith('3') ? 'rejected' : 'accepted'),
+  });
+  const second = clock.sleep(lagMs).then(() => start());
+  await clock.run(Promise.all([start(), second]));
+  const counts = Map.groupBy(messages, ({ subject }) => subject);
+  expect(new Set(counts.keys())).toEqual(new Set([3, 13, 23, 33].map((n) => about('rejected', `client-${n}`))));
+  // After a message is sent, the memory of the first run says that it is out.
+  for (const [, sent] of counts) expect(sent.length).toBeLessThanOrEqual(lagMs > MESSAGE_MS ? 1 : 2);
+});

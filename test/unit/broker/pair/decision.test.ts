@@ -1,0 +1,161 @@
+import { describe, expect, it } from 'vitest';
+import type { SecretReading } from '../../../../functions/broker/credential/secret.ts';
+import type { IssueRequest } from '../../../../functions/broker/pair/decision.ts';
+import { decide, livingToken, type View } from '../../../../functions/broker/pair/decision.ts';
+import { EMPTY_RECORD, type PairRecord } from '../../../../functions/broker/pair/record.ts';
+import type { Service } from '../../../../functions/broker/service.ts';
+import { found, ISSUE_REQUEST } from '../../../support/broker-world.ts';
+import { exampleService, SECOND_MS, START } from '../../../support/example.ts';
+import { exampleCall, exampleToken, exampleWait as pause } from '../../../support/pair/pair-examples.ts';
+
+/** Lives for an hour from START; its soft window begins after 48 minutes, its hard margin half a minute before the end. */
+const TOKEN = exampleToken({ refreshAt: START + 2_880 * SECOND_MS });
+const SOFT = START + 2_900 * SECOND_MS;
+const HARD = START + 3_570 * SECOND_MS;
+const PUBLISHED: PairRecord = { ...EMPTY_RECORD, fence: 1, token: TOKEN, attemptedAt: START };
+
+interface Changes extends Partial<Omit<View, 'record'>> {
+  readonly record?: Partial<PairRecord>;
+  readonly request?: Partial<IssueRequest>;
+  readonly service?: Partial<Service>;
+  readonly now?: number;
+}
+
+function stepOf({ record, request, service, now = START, ...view }: Changes = {}) {
+  const known = { isAlone: false, leaseIsOver: true, observedExpired: false, mayRenew: true, ...view };
+  const call = exampleCall({ service: exampleService(service) });
+  return decide({ record: { ...PUBLISHED, ...record }, ...known }, call, { ...ISSUE_REQUEST, ...request }, now);
+}
+
+/** The step, and what matters of it; every answer is the token of the record. */
+function told(changes: Changes): string {
+  const step = stepOf(changes);
+  switch (step.kind) {
+    case 'answer':
+    case 'renew':
+      expect(step.answer.token).toBe(changes.record?.token ?? TOKEN);
+      return step.kind === 'answer' ? step.answer.cache : `renew for ${step.timeoutMs} ms`;
+    case 'request':
+      return step.forced ? 'force' : 'request';
+    case 'fail':
+      return [step.problem.type, step.problem.retryAfterSeconds].filter((part) => part !== undefined).join(' ');
+    default:
+      return step.kind;
+  }
+}
+
+const alone = (listing: SecretReading): Changes => ({
+  isAlone: true,
+  versions: { name: 'token-broker/test/acme', stage: 'AWSCURRENT', listing, candidates: [listing] },
+});
+const paused = (until: number) => ({ record: { pause: pause(until) } });
+const single = { service: { singleActiveToken: true } };
+const slow = { service: { requestTimeoutMs: 6_000 } };
+
+it.each<[string, string, Changes]>([
+  ['a living token', 'shared', {}],
+  ['a disabled client, even with a living token', 'client-disabled', { record: { disabled: true } }],
+  ['no token', 'request', { record: { token: undefined } }],
+  ['no token, after a forced request just now', 'request', { record: { token: undefined, forcedAt: START } }],
+  ['a token from a clock that is further ahead than half a minute', 'request', { now: START - 30 * SECOND_MS - 1 }],
+  ['the last moment before the hard margin', 'renew for 1000 ms', { now: HARD - 1 }],
+  ['the hard margin', 'request', { now: HARD }],
+  ['the hard margin, under another’s lease', 'wait', { now: HARD, leaseIsOver: false }],
+  ['a pause', 'token-endpoint-unavailable 7', { now: HARD, ...paused(HARD + 6_001) }],
+  ['a pause under any lease', 'token-endpoint-unavailable 1', { now: HARD, leaseIsOver: false, ...paused(HARD + 1) }],
+  ['the end of a pause', 'request', { now: HARD, ...paused(HARD) }],
+])('decides on %s: %s', (_, step, changes) => {
+  expect(told(changes)).toBe(step);
+});
+
+it.each<[RegExp, Changes]>([
+  [/disabled .* an operator/i, { record: { disabled: true } }],
+  [/^down$/, { now: HARD, ...paused(HARD + 1) }],
+  [/refused .* 30 seconds/, { record: { forcedAt: START }, request: { refused: TOKEN.fingerprint } }],
+])('tells the caller what is the matter: %o', (detail, changes) => {
+  expect(stepOf(changes)).toMatchObject({ kind: 'fail', problem: { detail: expect.stringMatching(detail) } });
+});
+
+describe('an environment that is alone', () => {
+  const withSecret = alone(found('v1'));
+
+  it.each<[string, string, Changes]>([
+    ['issues the token that it knows while the secret is there', 'memory', withSecret],
+    ['issues it while Secrets Manager is down', 'memory', alone({ outcome: 'unavailable', cause: 'down' })],
+    ['issues it when the secret is no JSON', 'memory', alone(found('v1', 'text'))],
+    ['issues nothing when the secret is deleted', 'credential-missing', alone({ outcome: 'deleted' })],
+    ['issues nothing when it may not read it', 'secrets-unavailable', alone({ outcome: 'denied', cause: 'no' })],
+    ['issues nothing when it names other services', 'credential-missing', alone(found('v1', { services: ['other'] }))],
+    ['makes a token request when it has no token', 'request', { ...withSecret, now: HARD }],
+    [
+      'renews although the record is closed',
+      'renew for 1000 ms',
+      { ...withSecret, now: SOFT, record: { closedUntil: Infinity } },
+    ],
+  ])('%s: %s', (_, step, changes) => {
+    expect(told(changes)).toBe(step);
+  });
+});
+
+describe('in the soft window', () => {
+  it.each<[string, string, Changes]>([
+    ['which has not begun, no call renews', 'shared', { now: TOKEN.refreshAt - 1 }],
+    ['from its first millisecond on, a call renews', 'renew for 1000 ms', { now: TOKEN.refreshAt }],
+    ['a call that has tried does not try again', 'shared', { mayRenew: false }],
+    ['no call renews under another’s lease', 'shared', { leaseIsOver: false }],
+    ['no call renews within 15 s of an attempt', 'shared', { record: { attemptedAt: SOFT - 14_999 } }],
+    ['a call renews 15 s after an attempt', 'renew for 1000 ms', { record: { attemptedAt: SOFT - 15_000 } }],
+    ['no call renews when a new token would end the old one', 'shared', single],
+    ['no call renews during a pause', 'shared', paused(SOFT + 1)],
+    ['a call renews when a pause is over', 'renew for 1000 ms', paused(SOFT)],
+    ['no call renews a token that the environment cannot open', 'shared', { record: { closedUntil: SOFT + 1 } }],
+    ['a call renews it when it may be replaced', 'renew for 1000 ms', { record: { closedUntil: SOFT } }],
+    ['a call renews within one second, even for a slow service', 'renew for 1000 ms', slow],
+  ])('%s: %s', (_, step, changes) => {
+    expect(told({ now: SOFT, ...changes })).toBe(step);
+  });
+});
+
+describe('min_ttl', () => {
+  const now = START + 600 * SECOND_MS;
+  const request = { minTtlMs: 3_001 * SECOND_MS };
+
+  it.each<[string, string, Changes]>([
+    ['that the token has asks for nothing', 'shared', { request: { minTtlMs: 3_000 * SECOND_MS } }],
+    ['that it has not, but a new one would, asks for one', 'renew for 4000 ms', {}],
+    ['waits as long as the service’s settings say', 'renew for 6000 ms', slow],
+    ['of the longest life seen asks for one', 'renew for 4000 ms', { request: { minTtlMs: 3_600 * SECOND_MS } }],
+    ['that no token ever has asks for nothing', 'shared', { request: { minTtlMs: 3_601 * SECOND_MS } }],
+    ['asks for nothing within 30 s of an attempt', 'shared', { record: { attemptedAt: now - 29_999 } }],
+    ['asks again after 30 s', 'renew for 4000 ms', { record: { attemptedAt: now - 30_000 } }],
+    ['leaves a renewal to the soft window', 'renew for 1000 ms', { now: SOFT, record: { attemptedAt: SOFT - 15_000 } }],
+  ])('%s: %s', (_, step, changes) => {
+    expect(told({ now, request, ...changes })).toBe(step);
+  });
+});
+
+describe('a refused token', () => {
+  const now = START + 60 * SECOND_MS;
+  const refused = TOKEN.fingerprint;
+
+  it.each<[string, string, Changes]>([
+    ['is replaced', 'force', {}],
+    ['is replaced although a new token ends the old one', 'force', single],
+    ['that is not the current one leaves that', 'shared', { request: { refused: 'ffffffffffffffff' } }],
+    ['that is all the service has is issued', 'shared', { record: { token: { ...TOKEN, sameTokenAgain: true } } }],
+    ['is replaced once in 30 s', 'refused-again 1', { record: { forcedAt: now - 29_999 } }],
+    ['is replaced once in 30 s, and the caller is told when', 'refused-again 30', { record: { forcedAt: now } }],
+    ['is replaced again after 30 s', 'force', { record: { forcedAt: now - 30_000 } }],
+    ['is answered with a pause', 'token-endpoint-unavailable 1', { record: { pause: pause(now + 1), forcedAt: now } }],
+    ['waits for another’s lease', 'wait', { leaseIsOver: false, record: { forcedAt: now } }],
+    ['that has lapsed is nothing special', 'request', { now: HARD, record: { forcedAt: HARD } }],
+  ])('%s: %s', (_, step, changes) => {
+    expect(told({ now, ...changes, request: { refused, ...changes.request } })).toBe(step);
+  });
+});
+
+it('a token lives until its hard margin, which is that of the longest life time seen', () => {
+  expect([livingToken(PUBLISHED, HARD - 1), livingToken(PUBLISHED, HARD)]).toEqual([TOKEN, undefined]);
+  const short = { ...TOKEN, lifetimeSeenMs: 5 * SECOND_MS };
+  expect(livingToken({ ...PUBLISHED, token: short }, HARD)).toBe(short);
+});

@@ -1,0 +1,218 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { HOUR_MS, START } from '../../../support/example.ts';
+import { type Answer, base64url, jwt, RECEIVED_AT, read } from './token-answers.ts';
+
+const TOKEN = 'tok-4f9Kq2ZxV7mN1bR8';
+const LONG = { settings: { maxLifetimeSeconds: 1e12 } };
+const HALF_AN_HOUR = 'response 1800';
+
+type Settings = NonNullable<Answer['settings']>;
+type Members = Readonly<Record<string, unknown>>;
+
+/** What tells how many seconds the token lives from the start of its request, or how the explanation begins. */
+function expiryOf(members: Members, answer: Partial<Answer> = {}): string {
+  const reading = read({ body: { access_token: TOKEN, ...members }, ...answer });
+  if (reading.outcome === 'token') {
+    return `${reading.token.expirySource} ${(reading.token.expiresAt - START) / 1_000}`;
+  }
+  const detail = 'problem' in reading ? reading.problem.detail : '';
+  return (
+    /(?:by .* the token had expired|`\S*` cannot be read|response.lifetimeMember names)/.exec(detail)?.[0] ?? detail
+  );
+}
+
+describe('a member that tells how long the token lives', () => {
+  it.each([
+    ...['expires_in', 'expiresIn', 'ExpiresIn', 'expires-in', 'expire_in', 'expiryIn', 'expirationIn', 'expiresAfter'],
+    ...['expireAfter', 'expires', 'expire', 'expiry', 'expiration', 'TTL', 'timeToLive', 'validFor', 'validityPeriod'],
+    ...['lifetime', 'lifeSpan', 'maxAge', 'timeToExpire', 'seconds_to_expire', 'seconds_to_expiry'],
+    ...['secondsUntilExpiry', 'accessTokenExpiresIn', 'token_ttl', 'jwt_expires_in', 'expires_in_seconds', 'ttl_sec'],
+    ...['ttl-secs', 'expires_at', `${'_'.repeat(54)}expires_in`],
+  ])('may be called %s', (name) => {
+    expect(expiryOf({ [name]: 1_800 })).toBe(HALF_AN_HOUR);
+  });
+
+  it.each(['expiresInMs', 'ttl_millis', 'expires_at_milliseconds'])('may tell milliseconds: %s', (name) => {
+    expect(expiryOf({ [name]: 1_800_000 })).toBe(HALF_AN_HOUR);
+  });
+
+  it.each([
+    ...['refresh_expires_in', 'refresh_expires_at', 'expires_in_access', 'ttl_minutes', 'ttl_ms_left', 'ms'],
+    `${'_'.repeat(55)}expires_in`,
+  ])('is not called %s', (name) => expect(expiryOf({ [name]: 1_800 })).toBe('assumed 300'));
+
+  it.each<[unknown, string]>([
+    ['1800', HALF_AN_HOUR],
+    [' 59.25 ', 'response 59.25'],
+    [0.7505, 'response 0.75'],
+    ['0:00:59', 'response 3540'],
+    ['0:19:30', 'response 70200'],
+    ['1:23:00', 'response 169200'],
+    [315_360_000, 'response 315360000'],
+    [1e9 - 1, 'response 999999999'],
+    [`${' '.repeat(62)}60`, 'response 60'],
+    ...[null, false, '', ' '].map((nothing): [unknown, string] => [nothing, 'assumed 300']),
+    ...[0, -1, '-3600', 0.25, '0:00:00', 1e9, 1e12].map((past): [unknown, string] => [
+      past,
+      'by `expires_in` the token had expired',
+    ]),
+  ])('has the value %j', (value, told) => {
+    expect(expiryOf({ expires_in: value }, LONG)).toBe(told);
+  });
+
+  it.each([
+    ...['NaN', 'soon', '1e3', '3,600', '1h', 'PT1H', '1:2:3', '1:24:00', '1:00:60', '01:00:00', 'x1:02:03', '1:02:03x'],
+    ...['on 2026-11-21T12:34:56Z', '2026-11-21T12:34:56Z or so', '2026-11-21T12', '2026-13-01', '2026-11-21Z'],
+    ...['2026-11-21T12:34:56.Z', '2026-11-21T12:34:56.1234567890Z', '2026-11-21T12:34:56+1', '21/11/2026'],
+    ...['12-11-21', 'Sat, 21 Nov 2026 12:34:56 GMT', '/Date(1798761600000)/', '9'.repeat(65), true, {}, [3_600]],
+  ])('cannot be read, unless another one can: %j', (value) => {
+    expect(expiryOf({ expires_in: value })).toBe('`expires_in` cannot be read');
+    expect(expiryOf({ expires_in: value, ttl: 1_800 })).toBe(HALF_AN_HOUR);
+    expect(expiryOf({ expires_in: value }, { settings: { tokenLifetimeSeconds: 60 } })).toBe('configured 60');
+  });
+
+  it('is no number that is endless', () => {
+    expect(expiryOf({}, { body: `{"token":"${TOKEN}","expires_in":1e999}` })).toBe('`expires_in` cannot be read');
+  });
+});
+
+describe('a member that tells when the token ends', () => {
+  const end = START / 1_000 + 1_800;
+
+  it.each([
+    ...['expires_at', 'expireAt', 'expiryAt', 'expires_on', 'expireOn', 'expiryDate', 'expirationDate', 'expireDate'],
+    ...['expiresDate', 'expirationTime', 'expiryTime', 'expireTime', 'expiryDateTime', 'expiryTimestamp', 'expiresUtc'],
+    ...['validUntil', 'validTill', 'valid_to', 'notAfter', 'exp', 'accessTokenExpiresAt', 'expires_in', 'expires'],
+  ])('may be called %s', (name) => {
+    for (const value of [end, `${end}`, `${end}.0`, end * 1_000, `${end * 1_000}`]) {
+      expect(expiryOf({ [name]: value })).toBe(HALF_AN_HOUR);
+    }
+  });
+
+  it.each([
+    ...['2026-01-01T00:30:00Z', '2026-01-01 00:30:00Z', '2026-01-01t00:30:00z', '2026-01-01T00:30:00.0000000Z'],
+    ...['2026-01-01T00:30:00', '2026-01-01T00:30'],
+    ...['2026-01-01T01:30:00+01:00', '2025-12-31T23:00:00-0130', '2026-01-01T01:30:00+01'],
+  ])('has the value %s', (value) => {
+    expect(expiryOf({ expires: value })).toBe(HALF_AN_HOUR);
+  });
+
+  it('may be a date, which is its first moment in UTC, in every time zone of the machine', () => {
+    const parse = vi.spyOn(Date, 'parse');
+    onTestFinished(() => parse.mockRestore());
+    expect(expiryOf({ expires: '2026-01-02' }, LONG)).toBe('response 86400');
+    expect(parse).toHaveBeenCalledExactlyOnceWith('2026-01-02T00:00Z');
+  });
+
+  it('has passed when it is the moment at which the answer came', () => {
+    expect(expiryOf({ expires_at: RECEIVED_AT })).toBe('by `expires_at` the token had expired');
+    expect(expiryOf({ expires_at: RECEIVED_AT + 1 })).toBe('response 0.251');
+  });
+
+  it.each([-HOUR_MS, 600_000])('counts by the clock of the service, which is %d ms off, as its `date` shows', (off) => {
+    const headers = { date: new Date(START + off).toUTCString() };
+    const [time, claims] = [START + off + HOUR_MS, { exp: (START + off + HOUR_MS) / 1_000 }];
+    for (const expires of [time, time / 1_000, new Date(time).toISOString(), 3_600]) {
+      expect(expiryOf({ expires }, { headers })).toBe('response 3600');
+    }
+    expect(expiryOf({ access_token: jwt(claims) }, { headers })).toBe('jwt 3600');
+    expect(expiryOf({ expires: START + HOUR_MS }, { headers: { date: 'soon' } })).toBe('response 3600');
+  });
+});
+
+describe('of several that tell an expiry', () => {
+  it.each<[Members, string]>([
+    [{ expires_in: 3_600, ttl: 1_800, expires: '2026-01-01T00:00:45Z' }, 'response 45'],
+    [{ expires_in: 1_800, expires_at: null, ttl: '', expires: false, refresh_expires_in: 0 }, HALF_AN_HOUR],
+    [{ expires_in: 3_600, ttl: 0 }, 'by `ttl` the token had expired'],
+  ])('the earliest counts: %j', (members, told) => {
+    expect(expiryOf(members)).toBe(told);
+  });
+
+  it('those around the token count too', () => {
+    const body = { expiresIn: 1_800, data: { session: { token: TOKEN, ttl: 3_600 } } };
+    expect(expiryOf({}, { body })).toBe(HALF_AN_HOUR);
+  });
+
+  it.each([
+    ['expires-in', '1800'],
+    ['x-expires-at', '2026-01-01T00:30:00Z'],
+    ['x-token-ttl', '1800'],
+    ['x-auth-token-expires', '0:00:30'],
+  ])('headers that name the token count too: %s', (name, value) => {
+    expect(expiryOf({ ttl: 3_600 }, { headers: { [name]: value } })).toBe(HALF_AN_HOUR);
+  });
+
+  it('headers of the answer itself do not', () => {
+    const headers = { 'cache-control': 'max-age=60', expires: new Date(START).toUTCString(), 'x-expires': '60' };
+    expect(expiryOf({}, { headers })).toBe('assumed 300');
+    expect(expiryOf({}, { headers: { 'x-token-ttl': '0' } })).toBe('by `x-token-ttl` the token had expired');
+  });
+});
+
+describe('the settings', () => {
+  it.each<[Settings, Members, string]>([
+    [{ assumedLifetimeSeconds: 60 }, {}, 'assumed 60'],
+    [{ tokenLifetimeSeconds: 1_800 }, {}, 'configured 1800'],
+    [{ tokenLifetimeSeconds: 7_200, maxLifetimeSeconds: 3_600 }, {}, 'configured 3600'],
+    [{ tokenLifetimeSeconds: 0 }, {}, 'by the settings the token had expired'],
+    [{}, { expires_in: 315_360_000 }, 'response 86400'],
+    [{}, { expires_in: '9223372036854775807' }, 'response 86400'],
+    [{ response: { lifetimeMember: 'meta.lasts' } }, { expires_in: 60, meta: { lasts: '3600' } }, 'response 3600'],
+    [{ response: { lifetimeMember: 'meta.ttl_ms' } }, { meta: { ttl_ms: 3_600_000 } }, 'response 3600'],
+    [{ response: { lifetimeUnit: 'milliseconds' } }, { expires: 3_600_000, expiresInMs: '3600000' }, 'response 3600'],
+    [{ response: { lifetimeMember: 'lasts', lifetimeUnit: 'milliseconds' } }, { lasts: '3600000' }, 'response 3600'],
+    [{ response: { lifetimeUnit: 'milliseconds' } }, { expires_in: 1_500_000_000 }, 'response 86400'],
+    ...[undefined, null, 'soon'].map((lasts): [Settings, Members, string] => [
+      { response: { lifetimeMember: 'lasts' }, tokenLifetimeSeconds: 60 },
+      { lasts, expires_in: 60 },
+      'response.lifetimeMember names',
+    ]),
+  ])('%j count for %j', (settings, members, told) => {
+    expect(expiryOf(members, { settings })).toBe(told);
+  });
+});
+
+describe('the expiry of a JWT', () => {
+  const exp = START / 1_000 + 1_800;
+  const header = base64url('{"alg":"RS256"}');
+  const claims = base64url(JSON.stringify({ exp }));
+
+  it.each<[string, unknown, string]>([
+    ['is in seconds', { exp: exp + 0.5, name: 'Zoë' }, 'jwt 1800.5'],
+    ['is in milliseconds from 10¹² on', { exp: exp * 1_000 }, 'jwt 1800'],
+    ['is in seconds below', { exp: 1e12 - 1 }, 'jwt 86400'],
+    ['has passed', { exp: exp - 1_800 }, 'by its own `exp` (JWT) the token had expired'],
+    ['may be missing', {}, 'assumed 300'],
+    ['is no text', { exp: `${exp}` }, 'assumed 300'],
+  ])('%s', (_, told, expiry) => {
+    expect(expiryOf({ access_token: jwt(told) })).toBe(expiry);
+  });
+
+  it('counts when it is the earliest', () => {
+    const token = jwt({ exp });
+    expect(expiryOf({ access_token: token, expires_in: 3_600 })).toBe('jwt 1800');
+    expect(expiryOf({ access_token: token, expires_in: 60 })).toBe('response 60');
+  });
+
+  it('is found with any characters of base64url, and is not endless', () => {
+    const token = jwt({ '~~~': '???', '~~': '>>>', exp }, { alg: 'RS256', kid: '~~~???' });
+    expect(token).toMatch(/-.*_/);
+    expect(expiryOf({ access_token: token })).toBe('jwt 1800');
+    expect(expiryOf({ access_token: `${header}.${base64url('{"exp":1e999}')}.s` })).toBe('assumed 300');
+  });
+
+  it.each([
+    ['has no signature', `${header}.${claims}`],
+    ['has four parts', `${header}.${claims}.s.s`],
+    ['has five parts, as one that is encrypted', `${header}.${claims}.s.s.s`],
+    ['has no header', `.${claims}.s`],
+    ['names no algorithm', jwt({ exp }, { typ: 'JWT' })],
+    ['names an algorithm that is no text', jwt({ exp }, { alg: 256 })],
+    ['has a header that is no JSON', `${base64url('RS256')}.${claims}.s`],
+    ['has claims that are no object', jwt(null)],
+    ['has claims that are no base64', `${header}.{"exp":${exp}}.s`],
+  ])('is not looked for in a text that %s', (_, token) => {
+    expect(expiryOf({ access_token: token })).toBe('assumed 300');
+  });
+});

@@ -1,0 +1,227 @@
+import { describe, expect, it } from 'vitest';
+import { START } from '../../../support/example.ts';
+import { type Answer, bytesOf, jwt, problemOf, read, tokenOf } from './token-answers.ts';
+
+const TOKEN = 'tok-4f9Kq2ZxV7mN1bR8';
+const JSON_BODY = JSON.stringify({ access_token: TOKEN, expires_in: 3_600 });
+const FORM = 'application/x-www-form-urlencoded';
+const ALL_TOKEN = { response: { tokenMember: '$' } };
+const SIGNED = jwt({ exp: START / 1_000 + 3_600 });
+
+describe('a body that holds a token', () => {
+  it.each<[string, Partial<Answer>]>([
+    ['JSON', {}],
+    ['JSON with a character set', { type: 'Application/JSON; charset=UTF-8' }],
+    ['JSON of another kind', { type: 'application/vnd.acme.token+json' }],
+    ['JSON as text/json', { type: 'text/json' }],
+    ['JSON as text/plain', { type: 'text/plain' }],
+    ['JSON without a content type', { type: null }],
+    ['JSON with another status of success', { status: 299 }],
+    ['JSON of the greatest size that is read', { body: JSON_BODY.padEnd(256 * 1_024) }],
+    ['JSON after a byte order mark', { body: Buffer.from(`\ufeff${JSON_BODY}`) }],
+    ['JSON among white space', { body: `\r\n  ${JSON_BODY}\n` }],
+    ['JSON with 500 more members', { body: { ...JSON.parse(JSON_BODY), ...Array(500).fill(1) } }],
+    ['JSON with a member named __proto__', { body: `{"__proto__":{"access_token":null},${JSON_BODY.slice(1)}` }],
+    ['a form', { type: FORM, body: `access_token=${TOKEN}&expires_in=3600` }],
+    ['a form that ends as JSON does', { type: FORM, body: `%24id=1&access_token=${TOKEN}&expires_in=3600&rest={}` }],
+    ['a form as text/plain', { type: 'text/plain; charset=utf-8', body: `access_token=${TOKEN}&expires=3600` }],
+    ['a form as JSON', { body: `access_token=${TOKEN}&expires=3600` }],
+    ['an opaque word', { type: null, headers: { 'expires-in': '3600' }, body: TOKEN }],
+    ['a JSON text', { headers: { 'expires-in': '3600' }, body: `"${TOKEN}"` }],
+  ])('is read: %s', (_, answer) => {
+    const { accessToken, ...rest } = tokenOf({ body: JSON_BODY, ...answer });
+    expect([accessToken.reveal(), rest.expiresAt, rest.expirySource]).toEqual([TOKEN, START + 3_600_000, 'response']);
+  });
+
+  it.each<[string, string, Partial<Answer>]>([
+    ['a JWT as a JSON text', SIGNED, { body: `"${SIGNED}"` }],
+    ['a raw JWT as JSON', SIGNED, { body: SIGNED }],
+    ['a raw JWT as application/jwt', SIGNED, { type: 'application/jwt', body: SIGNED }],
+    ['a raw JWT as application/at+jwt', SIGNED, { type: 'application/at+jwt', body: SIGNED }],
+    ['a raw JWT after Bearer', SIGNED, { type: 'text/plain', body: `Bearer ${SIGNED}\n` }],
+    ['padded base64', 'c29tZS1vcGFxdWUtdG9rZW4=', { type: 'text/plain', body: 'c29tZS1vcGFxdWUtdG9rZW4=' }],
+    ['a token of 16 kB', 'aZ3-'.repeat(4_096), { body: { token: 'aZ3-'.repeat(4_096) } }],
+    ['a text that the settings call the token', 'short', { type: 'text/plain', body: 'short', settings: ALL_TOKEN }],
+  ])('may be %s', (_, token, answer) => {
+    expect(tokenOf({ body: JSON_BODY, ...answer }).accessToken.reveal()).toBe(token);
+  });
+
+  it.each([
+    ...[{ error: null, error_description: null }, { error: '', errors: [] }, { errors: {} }],
+    ...[{ error: 0, errors: '0', errcode: 0, errmsg: 'ok' }],
+  ])('may say that there is no error: %j', (members) => {
+    expect(tokenOf({ body: { access_token: TOKEN, ...members } }).accessToken.reveal()).toBe(TOKEN);
+  });
+});
+
+/** Values that must not get out hold `LEAK`. */
+const LEAKED = { access_token: 'LEAK-4f9Kq2ZxV7mN1bR8', expires_in: 3_600 };
+const WRONG_TYPE = 'its content type is not';
+const CUT_OFF = 'not JSON, or is cut off';
+
+const UNUSABLE: readonly (readonly [string, Answer, string])[] = [
+  ['nothing', { body: '' }, "is empty. Check the service's authUrl"],
+  ['white space', { body: ' \r\n' }, 'empty'],
+  ['204', { status: 204, type: null, body: '' }, '(204) is unusable: its body is empty'],
+  ['HTML', { type: 'text/html; charset=utf-8', body: '<html>LEAK</html>' }, WRONG_TYPE],
+  ['HTML as JSON', { body: '<!doctype html><p>LEAK</p>' }, CUT_OFF],
+  ['HTML without a content type', { type: null, body: '<html>LEAK1234567890</html>' }, 'does not look like'],
+  ['JSON as HTML', { type: 'text/html', body: LEAKED }, WRONG_TYPE],
+  ['JSON of a type that tells a secret', { type: 'leak/leak', body: LEAKED }, WRONG_TYPE],
+  ['XML', { type: 'application/xml', body: '<token>LEAK-4f9Kq2ZxV7mN1bR8</token>' }, WRONG_TYPE],
+  ['truncated JSON', { body: JSON.stringify(LEAKED).slice(0, -4) }, CUT_OFF],
+  ['JSON that only begins well', { body: `${JSON.stringify(LEAKED)}LEAK` }, CUT_OFF],
+  ['a word as JSON', { body: 'LEAK-4f9Kq2ZxV7mN1bR8' }, CUT_OFF],
+  ['NaN', { body: '{"access_token":"LEAK-4f9Kq2ZxV7","expires_in":NaN}' }, CUT_OFF],
+  ['UTF-16', { body: Buffer.from(`\ufeff${JSON.stringify(LEAKED)}`, 'utf16le') }, 'not UTF-8'],
+  ['a word', { type: 'text/plain', body: 'LEAK' }, 'tokenMember to `$`'],
+  ['a failure', { type: 'text/plain', body: 'LEAK_invalid_client_1234' }, 'does not look like'],
+  ['no known name', { body: { acmeKey: LEAKED.access_token } }, 'say in response.tokenMember'],
+  ['two tokens', { body: { token: 'LEAK-1', 'LEAK/3': { token: 'LEAK-2' } } }, '`token` and `*.token`'],
+  ['a form with an unescaped plus', { type: FORM, body: 'access_token=LEAK+1' }, 'a space'],
+  ['a token that has expired', { body: { ...LEAKED, expires_in: -1 } }, 'by `expires_in` the token had expired'],
+  ['a life time in words', { body: { ...LEAKED, expires_in: 'LEAK' } }, 'the life time in `expires_in` cannot be read'],
+  ['an error', { body: { error: 'LEAK' } }, 'it reports an error'],
+  ['a known error', { body: { error: 'invalid_client' } }, 'it reports invalid_client, although its status says'],
+  ['an error beside a token', { body: { ...LEAKED, error: { code: 'LEAK' } } }, 'it reports an error'],
+  ['errors beside a token', { body: { ...LEAKED, errors: ['LEAK'] } }, 'it reports an error'],
+  ['an error in an array', { body: [{ error: 'LEAK' }] }, 'it reports an error'],
+];
+
+const ODD_STATUSES: readonly (readonly [number, Partial<Answer>, string])[] = [
+  ...[300, 301, 399].map((status) => [status, {}, `${status}: a redirect, and none is followed. Correct`] as const),
+  [400, { type: 'text/html', body: '<html>LEAK</html>' }, '400: it does not accept'],
+  [400, { body: { error: 'LEAK', error_description: 'LEAK' } }, '400: it does not accept'],
+  [400, { body: { error: { code: 'invalid_client' } } }, '400: '],
+  [400, { type: 'text/plain', body: 'invalid_client' }, '400: '],
+  [400, { type: 'text/plain', body: 'error=invalid_client' }, '400 (invalid_client): '],
+  [400, { body: { error: 'invalid_request' } }, '400 (invalid_request): it does not accept'],
+  [400, { body: { error: 'invalid_scope' } }, '(invalid_scope): it does'],
+  [403, { body: { error: 'invalid_grant' } }, '(invalid_grant): it forbids'],
+  [400, { body: { error: 'unsupported_grant_type' } }, '(unsupported_grant_type): it'],
+  [400, { body: { error: 'unauthorized_client' } }, '(unauthorized_client): it'],
+  [402, {}, '402: check authUrl'],
+  [403, { body: { error: 'invalid_client' } }, 'set rejectedOn403'],
+  [404, { body: LEAKED, settings: { rejectedOn403: true } }, 'Check tokenPath'],
+  [405, { headers: { allow: 'LEAK' } }, 'it takes no POST'],
+  [415, {}, 'Check parametersIn'],
+  ...[100, 101, 199, 304, 408, 499, 600].map((status) => [status, {}, `${status}: `] as const),
+];
+
+describe('an answer that is no token', () => {
+  it.each(UNUSABLE)('holds the version and says what is wrong with %s', (_, answer, says) => {
+    expect(read(answer).outcome).toBe('held');
+    const { type, detail, shape } = problemOf(answer);
+    expect(type).toBe('token-response-unusable');
+    expect(detail).toContain(says);
+    expect(shape).toMatchObject({ status: answer.status ?? 200, bytes: bytesOf(answer).length });
+  });
+
+  it.each(ODD_STATUSES)('with status %i and %j says what an operator should look at', (status, changes, says) => {
+    const answer = { body: '', status, ...changes };
+    const { type, detail, shape } = problemOf(answer);
+    expect([type, shape?.status]).toEqual(['token-endpoint-error', status]);
+    expect(detail).toContain(says);
+    expect(read(answer).outcome).toBe(status >= 400 && status <= 499 && status !== 408 ? 'held' : 'failed');
+  });
+
+  it.each([429, 500, 503, 599])('with status %i has failed, even with a token', (status) => {
+    const detail = `The token endpoint answered ${status}.`;
+    const problem = expect.objectContaining({ type: 'token-endpoint-unavailable', detail });
+    expect(read({ status, body: LEAKED })).toMatchObject({ outcome: 'failed', problem });
+    expect(problemOf({ status, body: LEAKED }).shape).toMatchObject({ status });
+  });
+
+  it.each<[string, number | undefined]>([
+    ...['1', '299', '300'].map((seconds): [string, number] => [seconds, Number(seconds)]),
+    ...['86400', '9'.repeat(400), httpDate(86_400_000)].map((long): [string, number] => [long, 300]),
+    [httpDate(60_000), 60],
+    ...[httpDate(-60_000), '0', '-5', '1.5', 'LEAK', '', '120, 120', '2026-01-01T00:01:00Z']
+      .concat(`on ${httpDate(60_000)}`, `${httpDate(60_000)} or so`, 'Thu, 01 Xyz 2026 00:01:00 GMT')
+      .map((none): [string, undefined] => [none, undefined]),
+  ])('and says to come back after "%s" may be asked again after %s s', (value, seconds) => {
+    expect(problemOf({ status: 503, headers: { 'retry-after': value }, body: '' }).retryAfterSeconds).toBe(seconds);
+  });
+
+  it.each<[number, Partial<Answer>]>([
+    [401, {}],
+    [401, { type: 'text/html', body: '<html>' }],
+    [401, { body: LEAKED }],
+    [400, { body: { error: 'invalid_client', error_description: 'LEAK' } }],
+    [400, { type: 'application/problem+json', body: { error: 'invalid_client' } }],
+    [403, { settings: { rejectedOn403: true } }],
+  ])('takes the credential for rejected with status %i and %j', (status, answer) => {
+    expect(read({ body: '', status, ...answer })).toEqual({ outcome: 'rejected' });
+  });
+
+  it.each([
+    ...UNUSABLE.map(([, answer]) => answer),
+    ...ODD_STATUSES.map(([status, changes]) => ({ body: LEAKED, ...changes, status })),
+    { status: 503, headers: { 'retry-after': 'LEAK' }, body: LEAKED },
+    { body: LEAKED, settings: { response: { tokenMember: 'absent' } } },
+  ])('has a problem without a value of it (%#)', (answer) => {
+    const { message, detail, shape, cause } = problemOf(answer);
+    expect(JSON.stringify([message, detail, shape, String(cause)])).not.toMatch(/leak/i);
+  });
+});
+
+describe('the type and the scope of a token', () => {
+  const longest = 'a'.repeat(4_096);
+
+  it.each<[object, string | undefined, string?]>([
+    [{}, undefined],
+    [{ scope: ['a', 'b'], token_type: 'bearer' }, 'a b'],
+    [{ scope: null, scopes: 'a', tokenType: ' DPoP ' }, 'a', 'DPoP'],
+    [{ scope: longest, token_type: 'Bearer token' }, longest],
+    [{ scope: `${longest}a`, token_type: 7 }, undefined],
+    ...['a\nb', ['a', 1]].map((scope): [object, undefined] => [{ scope }, undefined]),
+    [{ scope: `read ${TOKEN}`, token_type: `x-${TOKEN}` }, undefined],
+    [{ scope: ['read', TOKEN], token_type: TOKEN }, undefined],
+  ])('are read beside it: %j', (members, scope, tokenType = 'Bearer') => {
+    expect(tokenOf({ body: { access_token: TOKEN, ...members } })).toMatchObject({ scope, tokenType });
+  });
+
+  it('are read around it when they are not beside it', () => {
+    const body = { data: { token: TOKEN, scope: null, token_type: null }, scope: 'a', token_type: 'MAC' };
+    expect(tokenOf({ body })).toMatchObject({ scope: 'a', tokenType: 'MAC' });
+  });
+});
+
+describe('a member to be passed on', () => {
+  const passed = (member: string, members: string) => {
+    const body = `{"token":"${TOKEN}","info":{"region":"eu",${members}}}`;
+    const settings = { response: { tokenMember: 'token', passThrough: [member, 'absent'] } };
+    return tokenOf({ body, settings }).passThrough;
+  };
+
+  it.each([
+    ...['csrf_token', 'jwt', 'jwt_assertion', 'refresh', 'refreshed', 'bearer', 'Authorization'],
+    ...['client_secret', 'secret_word', 'password', 'old_passwords', `${'a'.repeat(60)}_token`, 'a'.repeat(65)],
+  ])('stays here when its name says that it is secret or is too long, alone or in an object: %s', (name) => {
+    expect(passed(`info.${name}`, `"${name}":"x"`)).toEqual({});
+    expect(passed('info', `"${name}":"x"`)).toEqual({});
+  });
+
+  it.each([
+    ...['token_kind', 'uses_jwt', 'may_refresh', 'bearer_kind', 'for_bearer', 'authorization_url', 'pre_authorization'],
+    ...['_', 'a'.repeat(64)],
+  ])('is passed on when its name only speaks of secrets, or of none: %s', (name) => {
+    expect(passed(`info.${name}`, `"${name}":"x"`)).toEqual({ [`info.${name}`]: 'x' });
+  });
+
+  it.each(['null', 'false', '1.5', `"${'a'.repeat(4_094)}"`, '{"a":[{"b":[1]}]}'])(
+    'is passed on as it is (%#)',
+    (json) => {
+      expect(passed('info.some', `"some":${json}`)).toEqual({ 'info.some': JSON.parse(json) });
+    },
+  );
+
+  it.each(['1e999', `"${'a'.repeat(4_095)}"`, '[[[[[1]]]]]', `["x ${TOKEN}"]`])(
+    'stays here when it is too large, too deep or holds the token (%#)',
+    (json) => expect(passed('info.some', `"some":${json}`)).toEqual({}),
+  );
+});
+
+function httpDate(sinceMs: number): string {
+  return new Date(START + sinceMs).toUTCString();
+}
