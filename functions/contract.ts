@@ -140,6 +140,7 @@ export const FINDING_ADVICE: Readonly<Record<Exclude<Finding, 'accepted'>, strin
     'Compare `authUrl`, `tokenPath`, `parameters` and `response` of the service with what it expects (`doctor` shows its answer); then `client retry <client>` lets the credential be sent again at once.',
   'secret-missing':
     'Store the credential with `client put <client> --services <names>`: `token-broker/<environment>/<client>` has no version with this stage, does not name this service, or is marked for deletion.',
-  'secret-malformed': 'Store `token-broker/<environment>/<client>` anew with `client put <client>`.',
+  'secret-malformed':
+    'Store `token-broker/<environment>/<client>` anew with `client put <client> --services <names>`: a member is missing or wrong, or it does not say which services it is for.',
   disabled: 'Nothing until the client may go on: `client enable <client>` ends it.',
 };

@@ -129,9 +129,9 @@ function waited({ problem, until }: Wait, now: number) {
   return { finding, checkedAt: now, provenBy: 'pause', retryAfterSeconds: Math.ceil((until - now) / 1_000) } as const;
 }
 
-function isWellFormed(version: SecretVersion, { pair, service }: Call): boolean {
+function isWellFormed(version: SecretVersion, { pair, service, isOnlyService }: Call): boolean {
   try {
-    parseCredential(version.text, pair.service, service.basicEncoding);
+    parseCredential(version.text, pair.service, { basicEncoding: service.basicEncoding, isOnlyService });
     return true;
   } catch (error) {
     if (error instanceof Problem) return false;

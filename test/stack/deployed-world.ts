@@ -17,8 +17,8 @@ const { account, region, services } = exampleForm();
 const FUNCTIONS = { token: 'TokenEndpoint', health: 'CredentialHealth', releaseCheck: 'ReleaseCheck' } as const;
 
 /** What the services accept of `acme`: the credential that is stored, and the one that will be. */
-const CREDENTIAL = { client_id: 'acme-id', secret: 'marked-secret' };
-export const NEXT_CREDENTIAL = { client_id: 'acme-id', secret: 'marked-next-secret' };
+const CREDENTIAL = { client_id: 'acme-id', secret: 'marked-secret', services: 'all' };
+export const NEXT_CREDENTIAL = { client_id: 'acme-id', secret: 'marked-next-secret', services: 'all' };
 
 /** A role that an access rule names, and one of the same account that none does. */
 export const BILLING = roleKey(`arn:aws:iam::${account}:role/billing`);

@@ -72,9 +72,9 @@ function withServices(secret: Readonly<Record<string, unknown>>, names: readonly
 
 function checkCredential(text: Redacted, service: string, environment: string): void {
   // Of a service whose settings are not at hand, what one of the encodings can carry may be right.
-  const encoding = settingsOf(environment)?.services[service]?.basicEncoding ?? 'form';
+  const basicEncoding = settingsOf(environment)?.services[service]?.basicEncoding ?? 'form';
   try {
-    parseCredential(text, service, encoding);
+    parseCredential(text, service, { basicEncoding, isOnlyService: false });
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     throw unusable(error.detail.replace(/^.*cannot be used: /, '').replace(/\.$/, ''));

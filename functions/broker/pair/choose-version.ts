@@ -20,12 +20,12 @@ export interface UsableVersion {
  * @throws Problem why no version may be sent
  */
 export function chooseVersion(
-  call: { readonly pair: Pair; readonly service: Service; readonly settingsDigest: string },
+  call: Readonly<{ pair: Pair; service: Service; isOnlyService: boolean; settingsDigest: string }>,
   versions: StagedVersions,
   { rejected, held }: PairRecord,
   now: number,
 ): UsableVersion {
-  const { pair, service, settingsDigest } = call;
+  const { pair, service, isOnlyService, settingsDigest } = call;
   const gone = goneProblem(versions, pair);
   if (gone !== undefined) throw gone;
   const [first = versions.listing] = versions.candidates;
@@ -42,7 +42,8 @@ export function chooseVersion(
   const key = holdKey(version.versionId, settingsDigest);
   const hold = held.get(key);
   if (hold !== undefined && now < hold.until) throw waitProblem(hold, now);
-  return { version, credential: parseCredential(version.text, pair.service, service.basicEncoding), holdKey: key };
+  const rules = { basicEncoding: service.basicEncoding, isOnlyService };
+  return { version, credential: parseCredential(version.text, pair.service, rules), holdKey: key };
 }
 
 /**
