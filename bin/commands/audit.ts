@@ -89,9 +89,17 @@ function linesOf(calls: readonly Call[], { json, follow }: AuditOptions): readon
   if (json) return calls.map((call) => JSON.stringify(call));
   const rows = calls.map((call) => {
     const { account, name, session } = callerOf(call);
-    const { time, operation, pair, outcome, cache, fingerprint } = call;
+    const { time, operation, pair, outcome, probe, cache, fingerprint } = call;
     const role = name === undefined ? '-' : `${account}:${name}/${session}`;
-    const cells = [time, role, operation, `${pair}`.split('/')[1], outcome, cache, fingerprint];
+    const cells = [
+      time,
+      role,
+      operation,
+      `${pair}`.split('/')[1],
+      probe ? `${outcome} (probe)` : outcome,
+      cache,
+      fingerprint,
+    ];
     return cells.map((cell) => `${cell ?? '-'}`);
   });
   // A table that goes on has no header in between.

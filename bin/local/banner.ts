@@ -75,10 +75,18 @@ function exampleCall({ callers, accessRules, services, credentials }: LocalConfi
 
 /** One line of a function's log as a person reads it: outcome, pair, who asked, where the token came from, how long it took. */
 export function requestLine(line: string): string {
-  const { outcome, operation, pair, caller, cache, warnings = [], Duration: milliseconds } = JSON.parse(line);
+  const { outcome, operation, pair, caller, probe, cache, warnings = [], Duration: milliseconds } = JSON.parse(line);
   const asked = caller ? `for ${caller}` : pair && operation === 'health' && 'found by health';
   const origin = cache === 'none' ? 'token request' : cache && `from ${cache}`;
   const duration = milliseconds === undefined ? undefined : `${Math.round(milliseconds)} ms`;
-  const words = [outcome, pair ?? operation, asked, origin, ...warnings, duration];
+  const words = [
+    outcome,
+    probe && '(the probe, as it must be)',
+    pair ?? operation,
+    asked,
+    origin,
+    ...warnings,
+    duration,
+  ];
   return `${words.filter(Boolean).join('  ')}\n`;
 }

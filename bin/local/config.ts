@@ -14,6 +14,7 @@ const CREDENTIALS = {
   globex: { client_id: 'globex-id', secret: 'globex-local-secret' },
   initech: { client_id: 'initech-id', secret: 'initech-local-secret' },
 };
+const SERVICES = ['customer-insights', 'merchant-payment-cleansing'];
 
 /** Which of the clients' credentials each service of the stand-in accepts; none accepts `initech`. */
 export const ACCEPTED_CREDENTIALS = {
@@ -36,7 +37,9 @@ export function exampleConfig(authUrl: (service: string) => string) {
       { role: roleArn('operator'), clients: 'all', services: 'all', operations: ['token', 'check'] },
     ],
     callers: CALLERS,
-    credentials: CREDENTIALS,
+    credentials: Object.fromEntries(
+      Object.entries(CREDENTIALS).map(([client, credential]) => [client, { ...credential, services: SERVICES }]),
+    ),
   };
 }
 

@@ -6,7 +6,7 @@ import { it, keepCalling, NEW, OLD, type OperatorWorld, SERVICES, WRONG } from '
 
 /** As an operator does who uses the AWS command line: no command of ours looks at the credential before. */
 async function promoteDirectly(world: OperatorWorld, credential: object): Promise<void> {
-  const SecretString = JSON.stringify(credential);
+  const SecretString = JSON.stringify({ ...credential, services: SERVICES });
   await world.secretsManager.send(new PutSecretValueCommand({ SecretId: 'token-broker/local/acme', SecretString }));
   await world.eventsSettled();
 }

@@ -30,6 +30,13 @@ describe('audit', () => {
     ]);
   });
 
+  it('says of the refusal that the probe of health asks for that it is meant', async ({ asked }) => {
+    await asked.run('health --run');
+    const refused = await asked.run('audit acme --outcome access-denied');
+    expect(refused.stdout).toMatch(/:token-broker-probe-local\/\S+ +token +\S+ +access-denied \(probe\) +/);
+    expect(refused.stdout).toMatch(/:stranger\/\S+ +token +customer-insights +access-denied +-/);
+  });
+
   it.for([
     ['--caller arn:aws:iam::111111111111:role/operator', ['accepted']],
     ['--caller arn:aws:iam::222222222222:role/operator', []],

@@ -57,7 +57,7 @@ export async function createOperatorWorld() {
         { role: BILLING.role, clients: ['acme'], services: 'all' },
       ],
       callers: [OPERATOR, BILLING, STRANGER],
-      credentials: { acme: OLD },
+      credentials: { acme: { ...OLD, services: SERVICES } },
     },
   });
   // Commands take seconds, and an idle connection is closed after five: perhaps in the moment in which it is used again.

@@ -215,7 +215,7 @@ function interrupt({ pid, exitCode, signalCode }: ChildProcess, signal: 'SIGINT'
 }
 
 function store({ secretsManager }: OperatorWorld, credential: object, stage: 'AWSCURRENT' | 'AWSPENDING') {
-  const SecretString = JSON.stringify(credential);
+  const SecretString = JSON.stringify({ ...credential, services: 'all' });
   return secretsManager.send(new PutSecretValueCommand({ ...ACME, SecretString, VersionStages: [stage] }));
 }
 
