@@ -60,11 +60,8 @@ describe('a local configuration', () => {
     ['callers/0/accessKeyId', 'AKID/TEST', 'callers[0].accessKeyId: must be letters, digits and _'],
     ['callers/0/secretAccessKey', 'my secret', 'callers[0].secretAccessKey: must be visible ASCII characters'],
     ['credentials/acme', 'my secret', 'credentials.acme: must be an object'],
-    [
-      'credentials/acme/services/x/secret',
-      12,
-      "credentials.acme.services: must be 'all', a list of names, or an object",
-    ],
+    ['credentials/acme/services/x/secret', 12, 'credentials.acme.services.x.secret: must be a string'],
+    ['credentials/acme/services', 'some', "credentials.acme.services: must be 'all', a list of names, or an object"],
     ['canary', {}, 'canary: is not a known member'],
   ])('is refused with %s = %j', (path, value, fault) => {
     expect(faultsIn(() => parseLocalConfig(changed(exampleConfig(), path, value)))).toEqual([
