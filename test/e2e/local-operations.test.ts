@@ -40,8 +40,8 @@ it('all that is written meanwhile holds no secret and no token, in no encoding: 
 }) => {
   const stop = await keepCalling(world);
   const results = [
-    await world.run('client put acme --json', { input: NEW }),
-    await world.run('client put acme', { input: WRONG }),
+    await world.run('client put acme --yes --json', { input: NEW }),
+    await world.run('client put acme --yes', { input: WRONG }),
   ];
   await promoteDirectly(world, WRONG);
   results.push(await world.run('health --run'));

@@ -3,12 +3,19 @@ import { CommandFailure } from '../../../client/commands/failure.ts';
 import { addConnectionOptions, type ConnectionOptions, connect, parseName } from '../../../client/commands/options.ts';
 import { printJson, talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
+import { servicesOf } from '../../../functions/broker/health/run.ts';
 import { SECRET_STAGES, type SecretStage } from '../../../functions/contract.ts';
-import { checkMembers, checkPairs, findingOf, isAccepted, type PairCheck, printChecks } from '../shared/checks.ts';
-import { provablePairs, versionWith } from '../shared/client-secret.ts';
-import { addAwsOptions, type ClientOptions, checkEndpoint, operate } from '../shared/environment.ts';
+import { checkInTurn, checkMembers, findingOf, isAccepted, type PairCheck, printChecks } from '../shared/checks.ts';
+import { type ClientSecret, provablePairs, versionWith } from '../shared/client-secret.ts';
+import {
+  addAwsOptions,
+  type ClientOptions,
+  checkEndpoint,
+  configuredServices,
+  operate,
+} from '../shared/environment.ts';
 import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
-import { addChangeOptions, type ChangeOptions, isConfirmed } from './confirm.ts';
+import { addChangeOptions, type ChangeOptions, isConfirmed, isTerminal, isYes } from './confirm.ts';
 
 /** `client check`: does the credential work on the client's services? */
 export function addCheckCommand(parent: Command, shell: Shell): void {
@@ -27,7 +34,7 @@ export function addCheckCommand(parent: Command, shell: Shell): void {
           service === undefined
             ? provablePairs(shell, await findSecret(openSecrets(shell, options), client), environment)
             : [{ client, service }];
-        const checks = await checkPairs(shell, broker, pairs, stage);
+        const checks = await checkInTurn(shell, broker, pairs, stage);
         if (json) printJson(shell, { environment, client, stage, checks: checks.map(checkMembers) });
         else printChecks(shell, checks, environment);
         if (!checks.every((check) => isAccepted(check))) shell.exitCode = 1;
@@ -45,23 +52,25 @@ export function addPromoteCommands(parent: Command, shell: Shell): void {
   addChangeOptions(addConnectionOptions(parent.command('promote')))
     .description('Make the pending version the current one, once every service accepts it.')
     .argument('<client>', 'whose credential', parseName)
-    .option('--force', 'without checking it; asks first')
+    .option('--force', 'also where the client is disabled, or a service gives no answer; asks if one rejects it')
+    .option('--accept-rejected', 'with --force: even if a service rejects it')
     .option('--json', 'answer in JSON')
     .action(
       operate<PromoteOptions>(shell, ['SECRETS_MANAGER'], async (options, command) => {
         const { environment, client, force } = options;
-        const broker = force ? undefined : connect(shell, options, command);
+        const broker = connect(shell, options, command);
         const secrets = openSecrets(shell, options);
-        const { secret, version, current } = await findVersion(secrets, client, 'AWSPENDING');
-        // A check decides better than a person: only what is not checked, or not to be done, is said before.
+        const { secret, version } = await findVersion(secrets, client, 'AWSPENDING');
+        const names = namesIn(shell, secret, version, environment);
+        // A check decides better than a person: only what passes over it, or is not to be done, is asked before.
         if (force || options.dryRun) {
-          const how = force ? 'unchecked' : 'if every service accepts it';
-          const changes = [`makes version ${version} of ${client} the current one, ${how}`];
+          const how = force ? 'if no service rejects it' : 'if every service accepts it';
+          const changes = [`makes version ${version} of ${client} the current one, ${how}`, ...names.changes];
           if (!(await isConfirmed(shell, changes, options, command, secret))) return;
-        }
-        const pairs = broker ? provablePairs(shell, secret, environment) : [];
-        const checks = broker ? await checkPairs(shell, broker, pairs, 'AWSPENDING') : [];
-        await conclude(shell, secrets, options, { version, stage: 'AWSPENDING', checks, current });
+        } else for (const change of names.changes) talk(shell, `Promoting it ${change}.`);
+        const pairs = names.services.map((service) => ({ client, service }));
+        const checks = await checkInTurn(shell, broker, pairs, 'AWSPENDING', force);
+        await conclude(shell, secrets, options, { version, stage: 'AWSPENDING', checks, secret });
       }),
     );
 
@@ -72,24 +81,52 @@ export function addPromoteCommands(parent: Command, shell: Shell): void {
       operate<ClientOptions & ChangeOptions>(shell, ['SECRETS_MANAGER'], async (options, command) => {
         const { client } = options;
         const secrets = openSecrets(shell, options);
-        const { secret, version, current } = await findVersion(secrets, client, 'AWSPREVIOUS');
-        const changes = [`makes version ${version} of ${client} the current one, unchecked, in place of ${current}`];
-        if (!(await isConfirmed(shell, changes, options, command, secret))) return;
-        await secrets.moveStage(client, 'AWSCURRENT', current, version);
+        const { secret, version } = await findVersion(secrets, client, 'AWSPREVIOUS');
+        const place = `in place of ${versionWith('AWSCURRENT', secret)}`;
+        const { changes } = namesIn(shell, secret, version, options.environment);
+        const all = [`makes version ${version} of ${client} the current one, unchecked, ${place}`, ...changes];
+        if (!(await isConfirmed(shell, all, options, command, secret))) return;
+        await secrets.makeCurrent(secret, version);
         printOutcome(shell, options, { version, stage: 'AWSCURRENT', checks: [] }, ROLLED_BACK);
       }),
     );
 }
 
-interface PromoteOptions extends ClientOptions, ChangeOptions, ConnectionOptions {
+/** Whether a version goes into use that not every service accepts. */
+export interface ForceOptions {
   readonly force?: boolean;
+  readonly acceptRejected?: boolean;
 }
 
-async function findVersion(secrets: Secrets, client: string, stage: 'AWSPENDING' | 'AWSPREVIOUS') {
+type PromoteOptions = ClientOptions & ChangeOptions & ConnectionOptions & ForceOptions;
+
+/** The services that a version names, else those of the secret's tag, and what it changes to put the version into use. */
+function namesIn(shell: Shell, secret: ClientSecret, version: string, environment: string) {
+  const servicesTag = secret.servicesOf.get(version) ?? secret.servicesTag;
+  const services = provablePairs(shell, { ...secret, servicesTag }, environment).map(({ service }) => service);
+  return { services, changes: servicesChanges(secret, services, configuredServices(shell, environment)) };
+}
+
+/** Which services a client gains and loses. */
+export function servicesChanges(
+  { client, servicesTag }: ClientSecret,
+  names: readonly string[],
+  configured: readonly string[],
+): readonly string[] {
+  const before = servicesOf(servicesTag, configured);
+  const added = names.filter((name) => !before.includes(name)).join(', ');
+  const dropped = before.filter((name) => !names.includes(name)).join(', ');
+  return [
+    ...(added === '' ? [] : [`gives ${client} the service ${added}`]),
+    ...(dropped === '' ? [] : [`takes the service ${dropped} from ${client}: its callers get no token of it any more`]),
+  ];
+}
+
+/** The version that has a stage, and is not in use. */
+export async function findVersion(secrets: Secrets, client: string, stage: 'AWSPENDING' | 'AWSPREVIOUS') {
   const secret = await findSecret(secrets, client);
   const version = versionWith(stage, secret);
-  const current = versionWith('AWSCURRENT', secret);
-  if (version !== undefined && version !== current) return { secret, version, current };
+  if (version !== undefined && version !== versionWith('AWSCURRENT', secret)) return { secret, version };
   throw new CommandFailure(
     'version-missing',
     `No version of ${client} ${stage === 'AWSPENDING' ? 'waits to be promoted' : 'came before the current one'} (${stage})`,
@@ -108,14 +145,19 @@ interface Outcome {
 export async function conclude(
   shell: Shell,
   secrets: Secrets,
-  options: ClientOptions & { readonly force?: boolean },
-  { version, stage, checks, current }: Outcome & { readonly current: string | undefined },
+  options: ClientOptions & ForceOptions,
+  outcome: Outcome & { readonly secret: ClientSecret | undefined; readonly services?: string },
 ): Promise<void> {
+  const { version, stage, checks, secret, services } = outcome;
   const areAccepted = checks.every((check) => isAccepted(check, version));
-  const isPromoted = stage === 'AWSPENDING' && (areAccepted || options.force === true);
+  const rejecting = checks.filter((check) => ['rejected', 'secret-malformed'].includes(findingOf(check)));
+  const isPromoted =
+    stage === 'AWSPENDING' &&
+    secret !== undefined &&
+    (areAccepted || (options.force === true && (await isRejectionPassed(shell, rejecting, options))));
   if (isPromoted) {
     // Fails when another operator was faster; AWS makes the one before AWSPREVIOUS.
-    await secrets.moveStage(options.client, 'AWSCURRENT', current, version);
+    await secrets.makeCurrent(secret, version, services);
     // AWS leaves it there, and it would look as if something waited to be promoted.
     await secrets.moveStage(options.client, 'AWSPENDING', version).catch((error: unknown) => {
       if (!(error instanceof CommandFailure)) throw error;
@@ -123,10 +165,27 @@ export async function conclude(
       talk(shell, `${state}: ${error.detail}. This does no harm.`);
     });
   }
-  const isWrong = checks.some((check) => ['rejected', 'secret-malformed'].includes(findingOf(check)));
-  const next = NEXT[isPromoted ? 'promoted' : stage][areAccepted ? 'accepted' : isWrong ? 'refused' : 'unclear'];
-  printOutcome(shell, options, { version, stage: isPromoted ? 'AWSCURRENT' : stage, checks }, next);
+  const word = areAccepted ? 'accepted' : rejecting.length > 0 ? 'refused' : 'unclear';
+  printOutcome(
+    shell,
+    options,
+    { version, stage: isPromoted ? 'AWSCURRENT' : stage, checks },
+    NEXT[isPromoted ? 'promoted' : stage][word],
+  );
   if (!areAccepted && !isPromoted) shell.exitCode = 1;
+}
+
+/** A rejected credential goes into use on purpose alone: `--force` and `--yes` do not say so. */
+async function isRejectionPassed(
+  shell: Shell,
+  rejecting: readonly PairCheck[],
+  { client, acceptRejected }: ClientOptions & ForceOptions,
+): Promise<boolean> {
+  if (rejecting.length === 0 || acceptRejected) return true;
+  if (!isTerminal(shell)) return false;
+  const names = rejecting.map(({ service }) => service).join(', ');
+  talk(shell, `${names} rejected it: in use, it leaves ${client} with the version before, as long as there is one.`);
+  return isYes(shell, 'Put the rejected credential into use?');
 }
 
 /** Writes the outcome: data on stdout, what it means and what to do next on stderr. */
@@ -158,8 +217,8 @@ const NEXT = {
   promoted: { accepted: TAKES_EFFECT, refused: FORCED, unclear: FORCED },
   AWSPENDING: {
     accepted: '',
-    refused: `${PENDING} ${STORE}; --force promotes it all the same.`,
-    unclear: `${PENDING} client promote tries it again; --force promotes it without a check.`,
+    refused: `${PENDING} ${STORE}; --force --accept-rejected promotes it all the same.`,
+    unclear: `${PENDING} client promote tries it again; --force promotes it as long as no service rejects it.`,
   },
   AWSCURRENT: {
     accepted: `${FIRST}. Callers get tokens as soon as an access rule lets them.`,

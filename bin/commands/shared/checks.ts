@@ -1,35 +1,64 @@
 import { adviceFor, asProblem, withNames } from '../../../client/commands/failure.ts';
-import { printTable, talk, talkOfProgress } from '../../../client/commands/output.ts';
+import { printTable, talk, talkOfProgress, timeText } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { type Check, type TokenBroker, TokenBrokerError } from '../../../client/index.ts';
 import type { Pair } from '../../../functions/broker/pair.ts';
 import { FINDING_ADVICE, type SecretStage } from '../../../functions/contract.ts';
+import { pause } from './environment.ts';
 
 /** What came of checking one pair: a finding, or why there is none. */
 export type PairCheck = Check | (Pair & { readonly stage: SecretStage; readonly failure: TokenBrokerError });
 
 /**
- * Checks pairs, a few at a time, and gives the outcomes in their order.
+ * As `checkPairs`; pairs whose turn comes within half a minute are checked once more then. A version that is not in use is
+ * tried once in that time, so that attempts do not lock an account.
+ */
+export async function checkInTurn(...asked: Parameters<typeof checkPairs>): Promise<readonly PairCheck[]> {
+  const [shell, broker, , stage, isForced] = asked;
+  const checks = await checkPairs(...asked);
+  const waiting = checks.filter((check) => findingOf(check) === 'throttled' && secondsToWait(check) <= LONGEST_WAIT);
+  if (waiting.length === 0) return checks;
+  const seconds = Math.max(...waiting.map(secondsToWait));
+  const names = waiting.map(({ service }) => service).join(', ');
+  talk(shell, `${names}: the broker may try this version again in ${seconds} s, and is asked again then.`);
+  await pause(shell, seconds * 1_000);
+  const later = await checkPairs(shell, broker, waiting, stage, isForced);
+  return checks.map((check) => later[waiting.indexOf(check)] ?? check);
+}
+
+const LONGEST_WAIT = 30;
+
+function secondsToWait(check: PairCheck): number {
+  return ('finding' in check ? check.retryAfterSeconds : undefined) ?? Number.POSITIVE_INFINITY;
+}
+
+/**
+ * Checks pairs, a few at a time, and gives the outcomes in their order; `isForced` goes on without a broker.
  *
  * @throws TokenBrokerError what would keep every pair from being checked: AWS credentials, permissions, the URL, Ctrl-C
  */
-export function checkPairs(
+export async function checkPairs(
   shell: Shell,
   broker: TokenBroker,
   pairs: readonly Pair[],
   stage: SecretStage = 'AWSCURRENT',
+  isForced = false,
 ): Promise<readonly PairCheck[]> {
   const check = async (pair: Pair): Promise<PairCheck> => {
     try {
       return await broker.check({ ...pair, stage, signal: shell.signal });
     } catch (error) {
       // The broker itself judges a pair; what refuses a request before it will refuse the next one too.
-      const isOfPair = error instanceof TokenBrokerError && (error.problem !== undefined || error.retryable);
-      if (!isOfPair) throw error;
+      if (!(error instanceof TokenBrokerError) || error.type === 'aborted') throw error;
+      if (!isForced && error.problem === undefined && !error.retryable) throw error;
       return { ...pair, stage, failure: error };
     }
   };
-  return mapConcurrently(pairs, check, talkOfProgress(shell, 'Checking'));
+  const checks = await mapConcurrently(pairs, check, talkOfProgress(shell, 'Checking'));
+  const [first] = checks;
+  const areUnsent = !isForced && checks.every((one) => findingOf(one) === 'network-error');
+  if (areUnsent && first !== undefined && 'failure' in first) throw first.failure;
+  return checks;
 }
 
 /** Works on all items, a few at a time, and gives the results in the items' order; after a failure it begins nothing more. */
@@ -87,9 +116,7 @@ export function checkMembers(check: PairCheck): Readonly<Record<string, unknown>
 export function printChecks(shell: Shell, checks: readonly PairCheck[], environment: string): void {
   const rows = checks.map((check) => {
     const evidence =
-      'failure' in check
-        ? ['-', '-', '-']
-        : [shortVersion(check.version), check.provenBy, new Date(check.checkedAt).toISOString()];
+      'failure' in check ? ['-', '-', '-'] : [shortVersion(check.version), check.provenBy, timeText(check.checkedAt)];
     return [check.service, findingOf(check), ...evidence];
   });
   printTable(shell, ['SERVICE', 'FINDING', 'VERSION', 'PROVEN BY', 'CHECKED AT'], rows);
@@ -101,7 +128,10 @@ export function printChecks(shell: Shell, checks: readonly PairCheck[], environm
 function adviceOn(check: PairCheck, environment: string): string | undefined {
   const about = { environment, client: check.client };
   if ('failure' in check) return `${check.failure.detail}. ${adviceFor(check.failure, about)}`;
-  return check.finding === 'accepted' ? undefined : withNames(FINDING_ADVICE[check.finding], about);
+  if (check.finding === 'accepted') return undefined;
+  const seconds = secondsToWait(check);
+  const until = Number.isFinite(seconds) ? ` Not before ${timeText(Date.now() + seconds * 1_000)}.` : '';
+  return `${withNames(FINDING_ADVICE[check.finding], about)}${check.finding === 'throttled' ? until : ''}`;
 }
 
 /** Enough of a version's id to tell it from its neighbours. */

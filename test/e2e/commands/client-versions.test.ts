@@ -15,7 +15,13 @@ describe('client check', () => {
   it.for<Row>([
     ['shows a finding for each service of the client', CHECK, 0, ACCEPTED],
     ['tells which version is missing', `${CHECK} --stage AWSPREVIOUS`, 1, /secret-missing/, /has no version with this/],
-    ['tells that no rule covers it', `${CHECK} --service x`, 1, /access-denied/, /Compare both names with what whoami/],
+    [
+      'names the services that there are',
+      `${CHECK} --service insights`,
+      2,
+      '',
+      /has no service "insights": it has customer-/,
+    ],
     ['says only once what stops it', `${CHECK} --region eu-west-1`, 1, '', /^error: aws-wrong-scope: .*\n.*\n$/],
   ])('%s', async ([_, command, exitCode, stdout, stderr], { world }) => {
     expect(await world.run(command)).toEqual(ended(exitCode, stdout, stderr));
@@ -33,7 +39,7 @@ describe('client check', () => {
   });
 
   it('ends with 1 and says what to do, once, when a credential is rejected', async ({ world }) => {
-    await world.run('client put acme', { input: WRONG });
+    await world.run('client put acme --yes', { input: WRONG });
     const advice = /^customer-insights, merchant-\S+: Store the right credential with client put acme.*\n$/;
     expect(await world.run(`${CHECK} --stage AWSPENDING`)).toEqual(ended(1, LATCHED, advice));
   });
@@ -60,7 +66,11 @@ describe('client retry', () => {
     const clients = { globex: INSIGHTS, hooli: CLEANSING };
     for (const [client, services] of Object.entries(clients)) {
       const Tags = [{ Key: 'services', Value: services }];
-      const secret = { Name: `token-broker/local/${client}`, SecretString: JSON.stringify(OLD), Tags };
+      const secret = {
+        Name: `token-broker/local/${client}`,
+        SecretString: JSON.stringify({ ...OLD, services: 'all' }),
+        Tags,
+      };
       await world.secretsManager.send(new CreateSecretCommand(secret));
     }
     world.tokenService.respondWith(INSIGHTS, { status: 503, headers: { 'retry-after': '300' } });
@@ -92,7 +102,7 @@ it('a client whose tag names no service is not taken for one that every service 
   await storePending(world, WRONG);
   const Tags = [{ Key: 'services', Value: ' ' }];
   await world.secretsManager.send(new TagResourceCommand({ SecretId: 'token-broker/local/acme', Tags }));
-  for (const command of [CHECK, 'client promote acme', 'client put acme']) {
+  for (const command of [CHECK, 'client promote acme', 'client put acme --yes']) {
     const refused = { exitCode: 1, stderr: expect.stringMatching(/error: services-missing: /) };
     expect(await world.run(command, { input: WRONG }), command).toMatchObject(refused);
   }
@@ -100,10 +110,10 @@ it('a client whose tag names no service is not taken for one that every service 
   expect((await world.run('client list')).stdout).toMatch(/^acme +- +- +- /m);
 });
 
-const NOWHERE = { env: { TOKEN_BROKER_URL: '' } };
+const NOWHERE = { env: { TOKEN_BROKER_URL: 'http://127.0.0.1:9' } };
 
 async function storePending({ secretsManager }: OperatorWorld, credential: object) {
-  const stored = { SecretString: JSON.stringify(credential), VersionStages: ['AWSPENDING'] };
+  const stored = { SecretString: JSON.stringify({ ...credential, services: 'all' }), VersionStages: ['AWSPENDING'] };
   const command = new PutSecretValueCommand({ SecretId: 'token-broker/local/acme', ...stored });
   return (await secretsManager.send(command)).VersionId;
 }
@@ -134,7 +144,8 @@ describe('client promote', () => {
 
 it('client promote --force and client rollback move stages without the broker, and back', async ({ world }) => {
   await storePending(world, WRONG);
-  expect(await world.run('client promote acme --force --yes', NOWHERE)).toMatchObject({ exitCode: 0 });
+  const unasked = ended(0, /network-error .*is AWSCURRENT/s, /./);
+  expect(await world.run('client promote acme --force --yes', NOWHERE)).toEqual(unasked);
   const { AWSCURRENT, AWSPREVIOUS } = await stages(world);
 
   const back = ended(0, /is AWSCURRENT/, /rollback once more undoes this/);
