@@ -71,7 +71,7 @@ export const RELEASE_CHECK_NAMES = [
 type Filled<Names extends readonly string[]> = Readonly<Record<Names[number], string>>;
 
 /** Reads a function's variables; throws at start-up, with the names, when one is missing or would leak secrets. */
-export function parseEnvironment<Names extends readonly string[]>(names: Names, variables: Variables): Filled<Names> {
+export function parseVariables<Names extends readonly string[]>(names: Names, variables: Variables): Filled<Names> {
   const missing = names.filter((name) => !variables[name]);
   if (missing.length > 0) throw new TypeError(`The environment variables ${missing.join(', ')} must be set.`);
   const leaking = leakingVariables(variables);

@@ -96,7 +96,7 @@ export function createPairChecker(broker: Pick<TokenBroker, 'check'>): CheckPair
       const { finding, provenBy, version, checkedAt } = await broker.check({ ...pair, signal: signalAfter(timeoutMs) });
       return { kind: 'checked', finding, provenBy, version, checkedAt };
     } catch (error) {
-      const failure = failureWord(error);
+      const failure = failureType(error);
       const isRetryable = error instanceof TokenBrokerError && error.retryable;
       return { kind: 'failed', failure, retryable: isRetryable || failure === TIMEOUT };
     }
@@ -110,7 +110,7 @@ export function createProbe(broker: Pick<TokenBroker, 'token'>): AskAsProbe {
       await broker.token({ ...pair, signal: signalAfter(timeoutMs) });
       return { condition: 'not-denied', said: 'a-token' };
     } catch (error) {
-      return { condition: conditionOf(error), said: failureWord(error) };
+      return { condition: conditionOf(error), said: failureType(error) };
     }
   };
 }
@@ -123,7 +123,7 @@ function conditionOf(error: unknown): ProbeAnswer['condition'] {
 }
 
 /** One word, and nothing of what an answer says. */
-function failureWord(error: unknown): string {
+function failureType(error: unknown): string {
   if (!(error instanceof TokenBrokerError)) return 'unexpected-error';
   // The signal is only ever that of the time limit.
   if (error.type === 'aborted') return TIMEOUT;

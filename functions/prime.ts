@@ -19,7 +19,7 @@ export async function prime({ services, provenForSeconds }: BrokerSettings): Pro
     tableName: NAME,
     settings: { services, provenForSeconds, accessRules },
     // All that is used of the client is `send`.
-    secretsManager: { send: ({ input }: Call) => soon(madeUpSecret(input)) } as unknown as SecretsManagerClient,
+    secretsManager: { send: ({ input }: Command) => soon(madeUpSecret(input)) } as unknown as SecretsManagerClient,
     dynamodb: { getItem: () => soon(undefined), updateItem: () => soon(undefined) },
     send: () => soon(TOKEN),
     write: () => undefined,
@@ -28,12 +28,12 @@ export async function prime({ services, provenForSeconds }: BrokerSettings): Pro
   return handler(event, { getRemainingTimeInMillis: () => TIME_MS }).catch(() => undefined);
 }
 
-interface Call {
+interface Command {
   readonly input: Readonly<Record<string, unknown>>;
 }
 
 /** Serves as the credential and as the sealing key. */
-function madeUpSecret({ SecretId, VersionStage }: Call['input']): object {
+function madeUpSecret({ SecretId, VersionStage }: Command['input']): object {
   const SecretString = JSON.stringify({ client_id: NAME, secret: 'which no service would accept' });
   return { Name: SecretId, VersionId: NAME, VersionStages: [VersionStage], SecretString };
 }
@@ -45,7 +45,7 @@ function soon<Answer>(answer: Answer): Promise<Answer> {
 
 const NAME = 'priming';
 const ROLE = 'arn:aws:iam::000000000000:role/priming';
-/** An environment starts far sooner than in the ten seconds that Lambda gives it. */
+/** An instance starts far sooner than in the ten seconds that Lambda gives it. */
 const TIME_MS = 3_000;
 
 const TOKEN = {

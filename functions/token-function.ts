@@ -84,7 +84,7 @@ export function createTokenFunction(options: Options) {
     handler: async (event: unknown, context: InvocationContext): Promise<FunctionUrlResult> =>
       toResult(await endpoint(parseEvent(event, context, now()))),
     /**
-     * Makes an environment's first reads before a caller waits for them: the sealing key and a look into the table, which
+     * Makes an instance's first reads before a caller waits for them: the sealing key and a look into the table, which
      * opens the connections to both. Ends soon and never fails: what has not come by then, the first call asks for again.
      */
     async readFirst(timeoutMs = FIRST_READS_MS): Promise<void> {

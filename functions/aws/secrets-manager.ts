@@ -85,7 +85,7 @@ function readFailure(error: unknown): SecretReading {
 export function createSecretsManagerClient({
   send = createHttpsSender(),
   ...config
-}: Access = {}): SecretsManagerClient {
+}: SecretsManagerOptions = {}): SecretsManagerClient {
   const requestHandler = { handle: (sent: Sent, limits: Signal) => exchange(send, sent, limits) };
   const provide = defaultProvider();
   // A provider that is told of this client would send its own requests, to STS or SSO, over it.
@@ -95,7 +95,7 @@ export function createSecretsManagerClient({
   return client;
 }
 
-type Access = SecretsManagerClientConfig & { readonly send?: HttpsSender };
+type SecretsManagerOptions = SecretsManagerClientConfig & { readonly send?: HttpsSender };
 
 interface Sent {
   readonly protocol: string;

@@ -31,7 +31,7 @@ export interface Trace {
 
 /** What an audit line tells beside the outcome: an operator wants to count it although the caller got its answer. */
 export type Warning =
-  /** DynamoDB was down, slow or throttled: the environment went on by itself. */
+  /** DynamoDB was down, slow or throttled: the instance went on by itself. */
   | 'shared-cache-unavailable'
   /** Secrets Manager is down: the last known version served. */
   | 'secret-stale'

@@ -12,7 +12,7 @@ import type { PairTable } from '../data/pair-table.ts';
 import type { OperatorTopic } from '../monitoring/operator-topic.ts';
 import { type Environment, rateSeconds } from '../settings/environment.ts';
 import { healthFunctionName } from '../settings/names.ts';
-import { createLambdaFunction, type Observation } from '../token/lambda-function.ts';
+import { createLambdaFunction, type Observability } from '../token/lambda-function.ts';
 import type { TokenEndpoint } from '../token/token-endpoint.ts';
 import type { FailedEvents } from './failed-events.ts';
 
@@ -28,7 +28,7 @@ interface CredentialHealthProps {
   readonly endpoint: TokenEndpoint;
   readonly operators: OperatorTopic;
   readonly failedEvents: FailedEvents;
-  readonly observation: Observation;
+  readonly observability: Observability;
 }
 
 /**
@@ -59,7 +59,7 @@ export class CredentialHealth extends Construct {
       memorySize: 256,
       timeout: Duration.minutes(12),
       environment: { ...variables },
-      observation: props.observation,
+      observability: props.observability,
       onFailure: props.failedEvents,
       // Lambda has one setting for runs and for events of secrets. An event takes 70 s at most, and Lambda repeats it after
       // one and after two minutes: within ten. A run that used up its time is older than that, so the next run takes its

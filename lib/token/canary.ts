@@ -16,7 +16,7 @@ import { brokerMetrics, newVersionMetric } from '../monitoring/metrics.ts';
 import { createAlarms } from '../monitoring/monitoring.ts';
 import type { Environment } from '../settings/environment.ts';
 import { ALIAS, functionName, NEXT_ALIAS, releaseCheckName } from '../settings/names.ts';
-import { createLambdaFunction, type Observation } from './lambda-function.ts';
+import { createLambdaFunction, type Observability } from './lambda-function.ts';
 
 interface CanaryProps {
   readonly environment: Environment;
@@ -103,7 +103,7 @@ interface ReleaseCheckProps {
   /** Of the token function, made by this deployment. */
   readonly version: IVersion;
   readonly secrets: ClientSecrets;
-  readonly observation: Observation;
+  readonly observability: Observability;
 }
 
 /**
@@ -117,7 +117,7 @@ export class ReleaseCheck extends Construct {
   /** The ARN of `hook`, written out: the function waits for the deployment group, and the group for the policy with the ARN. */
   readonly hookArn: string;
 
-  constructor(scope: Construct, id: string, { environment, version, secrets, observation }: ReleaseCheckProps) {
+  constructor(scope: Construct, id: string, { environment, version, secrets, observability }: ReleaseCheckProps) {
     super(scope, id);
     const { name, services } = environment;
     const next = new Alias(this, 'Alias', { aliasName: NEXT_ALIAS, version });
@@ -133,7 +133,7 @@ export class ReleaseCheck extends Construct {
       memorySize: 256,
       timeout: Duration.minutes(2),
       environment: { ...variables },
-      observation,
+      observability,
     });
     allowUrlCalls(role, next);
     secrets.allowListing(role);

@@ -18,12 +18,12 @@ import { type Environment, toBrokerSettings } from '../settings/environment.ts';
 import { ALIAS, functionName, tokenRoleName } from '../settings/names.ts';
 import { Canary, type ReleaseCheck } from './canary.ts';
 import { SETTINGS_PATH } from './function-bundle.ts';
-import { createLambdaFunction, type Observation } from './lambda-function.ts';
+import { createLambdaFunction, type Observability } from './lambda-function.ts';
 
 interface TokenEndpointProps {
   readonly environment: Environment;
   readonly tableName: string;
-  readonly observation: Observation;
+  readonly observability: Observability;
 }
 
 /** The function that issues tokens, behind a URL that only the accounts of the access rules and this stack can call. */
@@ -41,7 +41,7 @@ export class TokenEndpoint extends Construct {
   readonly #alias: Alias;
   readonly #checkers: IRole[] = [];
 
-  constructor(scope: Construct, id: string, { environment, tableName, observation }: TokenEndpointProps) {
+  constructor(scope: Construct, id: string, { environment, tableName, observability }: TokenEndpointProps) {
     super(scope, id);
     const { name, canary, reservedConcurrency, provisionedConcurrency } = environment;
     const variables: BrokerEnvironment = {
@@ -62,7 +62,7 @@ export class TokenEndpoint extends Construct {
       memorySize: 512,
       timeout: Duration.seconds(15),
       environment: { ...variables },
-      observation,
+      observability,
       ...(reservedConcurrency !== 'none' && { reservedConcurrentExecutions: reservedConcurrency }),
     });
     this.role = role;

@@ -17,7 +17,7 @@ export function writeLine(line: string): void {
 /** What Linux writes to a pipe in one piece. */
 const PIPE_BUF = 4_096;
 
-/** Node makes it when it is first asked for, and most environments never need it. */
+/** Node makes it when it is first asked for, and most instances never need it. */
 let stream: typeof process.stdout | undefined;
 
 /** Gives how many bytes were written; none where the other end does not keep up, or is gone. */
