@@ -50,6 +50,39 @@ export type Finding = (typeof FINDINGS)[number];
 export const PROOFS = ['request', 'traffic', 'latch', 'pause', 'secret', 'operator'] as const;
 export type ProvenBy = (typeof PROOFS)[number];
 
+/** Why the token of a shared record cannot be opened. */
+export const UNREADABLE = ['closed', 'no-key'] as const;
+export type Unreadable = (typeof UNREADABLE)[number];
+
+/** Why an event of Secrets Manager leads to no check. */
+export const IGNORED_EVENTS = ['foreign', 'malformed'] as const;
+export type IgnoredEvent = (typeof IGNORED_EVENTS)[number];
+
+/** The metric that counts each warning: an alarm tells an operator of it although the caller got its answer. */
+export const WARNING_METRICS = {
+  /** DynamoDB was down, slow or throttled: the instance went on by itself. */
+  'shared-cache-unavailable': 'SharedCacheUnavailable',
+  /** Secrets Manager is down: the last known version served. */
+  'secret-stale': 'SecretStale',
+  rejected: 'CredentialRejected',
+  /** The current version is latched: its predecessor served. */
+  'previous-version': 'PreviousVersionUsed',
+  /** A member that repeats the credential was left out. */
+  'credential-echoed': 'CredentialEchoed',
+  /** A refused token is all that the service hands out. */
+  'same-token-again': 'SameTokenAgain',
+} as const;
+export type Warning = keyof typeof WARNING_METRICS;
+
+export const METRIC_NAMESPACE = 'TokenBroker';
+
+/** Every metric that the functions write, and the only ones that alarms and the dashboard can name. */
+export type MetricName = (typeof WARNING_METRICS)[Warning] | AnswerMetric | CheckMetric | RunMetric | OperatorMetric;
+type AnswerMetric = 'Requests' | 'Duration' | 'CacheHits' | 'TokenRequests' | 'UnreadableRecords';
+type CheckMetric = 'Findings' | 'CheckFailures' | 'CheckDuration' | 'IgnoredEvents' | 'ServiceIncidents';
+type RunMetric = 'Heartbeat' | 'RunDuration' | 'PairsChecked' | 'PairsNotReached' | 'PairsFailed' | 'PairsRejected';
+type OperatorMetric = 'Notifications' | 'NotificationFailures' | 'ProbeNotDenied' | 'OperatorsUnreachable';
+
 /** The origin of a token's expiry: the service's answer, the token itself (JWT `exp`), the settings, or an assumption. */
 export const EXPIRY_SOURCES = ['response', 'jwt', 'configured', 'assumed'] as const;
 export type ExpirySource = (typeof EXPIRY_SOURCES)[number];

@@ -10,7 +10,7 @@ import type { Promotion, SecretDescription } from '../broker/health/check-client
 import type { ClientList } from '../broker/health/run.ts';
 import { membersOf } from '../broker/json.ts';
 import type { ClientName } from '../broker/pair.ts';
-import { NAME_PATTERN, secretName } from '../contract.ts';
+import { type IgnoredEvent, NAME_PATTERN, secretName } from '../contract.ts';
 import { causeWord, withTimeLimit } from './calls.ts';
 
 interface Dependencies {
@@ -72,8 +72,6 @@ function servicesTag(tags: readonly Tag[] = []): string | undefined {
 
 /** A client's secret has a new current version, or the event leads to no check. */
 type SecretEvent = ({ readonly kind: 'promotion' } & Promotion) | { readonly kind: IgnoredEvent };
-
-export type IgnoredEvent = 'foreign' | 'malformed';
 
 /**
  * Reads the event that Secrets Manager sends when a stage moves to another version; `undefined` when the event is none of

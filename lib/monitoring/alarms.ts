@@ -1,5 +1,6 @@
 import type { Metric } from 'aws-cdk-lib/aws-cloudwatch';
 import type { IQueue } from 'aws-cdk-lib/aws-sqs';
+import type { MetricName } from '../../functions/contract.ts';
 import type { BrokerMetric, CalledFunction } from './metrics.ts';
 
 /** When an alarm rings, and what its message says. */
@@ -126,7 +127,7 @@ export const ALARMS: Readonly<Record<string, AlarmDefinition<WatchedBroker>>> = 
 };
 
 /** The most that a run of health has found. */
-function ofRuns(metricName: string) {
+function ofRuns(metricName: MetricName) {
   const watch = ({ broker }: WatchedBroker) => broker(metricName, {}, { statistic: 'Maximum' });
   return { watch, of: 'run' as const };
 }

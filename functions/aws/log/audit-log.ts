@@ -1,7 +1,7 @@
-import type { Audit, Warning } from '../../broker/audit.ts';
+import type { Audit } from '../../broker/audit.ts';
 import { type Pair, pairKey } from '../../broker/pair.ts';
+import { type Unreadable, WARNING_METRICS } from '../../contract.ts';
 import { causeWord } from '../calls.ts';
-import type { Unreadable } from '../pair-table/table.ts';
 import { BY_ENVIRONMENT, BY_OUTCOME, BY_SERVICE, BY_SERVICE_AND_OUTCOME, emfLine, type Log, metrics } from './emf.ts';
 
 interface Options extends Log {
@@ -71,16 +71,6 @@ const METRICS = [
 
 /** Of a new version while only some of the requests go there: its bugs, and not its predecessor's, take it back. */
 const BUG_METRICS = metrics({ by: [[...BY_OUTCOME, 'version']], counts: ['Requests'] });
-
-/** What an operator is told by an alarm rather than by reading lines. */
-const WARNING_METRICS = {
-  'shared-cache-unavailable': 'SharedCacheUnavailable',
-  'secret-stale': 'SecretStale',
-  rejected: 'CredentialRejected',
-  'previous-version': 'PreviousVersionUsed',
-  'credential-echoed': 'CredentialEchoed',
-  'same-token-again': 'SameTokenAgain',
-} as const satisfies Record<Warning, string>;
 
 const UNREADABLE_METRICS = metrics({ by: [BY_SERVICE_AND_OUTCOME], counts: ['UnreadableRecords'] });
 

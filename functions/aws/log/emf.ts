@@ -1,3 +1,5 @@
+import { METRIC_NAMESPACE, type MetricName } from '../../contract.ts';
+
 /** Where the lines of an environment go. */
 export interface Log {
   readonly environment: string;
@@ -11,15 +13,15 @@ export interface Log {
  */
 interface MetricSet {
   readonly by: readonly (readonly string[])[];
-  readonly counts?: readonly string[];
-  readonly milliseconds?: readonly string[];
+  readonly counts?: readonly MetricName[];
+  readonly milliseconds?: readonly MetricName[];
 }
 
 /** The definition of metrics, as text: most lines have the same, and it is most of the line. */
 export function metrics({ by, counts = [], milliseconds = [] }: MetricSet): string {
-  const ofUnit = (Unit: string, names: readonly string[]) => names.map((Name) => ({ Name, Unit }));
+  const ofUnit = (Unit: string, names: readonly MetricName[]) => names.map((Name) => ({ Name, Unit }));
   const Metrics = [...ofUnit('Count', counts), ...ofUnit('Milliseconds', milliseconds)];
-  return JSON.stringify({ Namespace: 'TokenBroker', Dimensions: by, Metrics });
+  return JSON.stringify({ Namespace: METRIC_NAMESPACE, Dimensions: by, Metrics });
 }
 
 /**
