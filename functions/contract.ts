@@ -1,12 +1,12 @@
-/** What a client or service name looks like, so that it fits a secret's name, a table key and a log field unescaped. */
+/** The names of clients and services: they fit a secret's name, a table key and a log field unescaped. */
 export const NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/;
 
-/** Under which name a client's secret is stored; with an empty client the beginning that the names of all share. */
+/** The name of a client's secret; with an empty client, the prefix that all such names share. */
 export function secretName(environment: string, client: string): string {
   return `token-broker/${environment}/${client}`;
 }
 
-/** The secret of the key that seals tokens, outside the clients' prefix: a right to their secrets gives none to it. */
+/** The secret of the sealing key, outside the clients' prefix, so that a right to their secrets does not cover it. */
 export function sealingKeyName(environment: string): string {
   return `token-broker-keys/${environment}/sealing`;
 }
@@ -33,7 +33,7 @@ export const ASSUMED_ROLE_ARN =
 export const SECRET_STAGES = ['AWSCURRENT', 'AWSPENDING', 'AWSPREVIOUS'] as const;
 export type SecretStage = (typeof SECRET_STAGES)[number];
 
-/** What a check says of a pair; `misconfigured` is a service that answers, but with no token. */
+/** The results of a check; `misconfigured` is a service that answers, but without a token. */
 export const FINDINGS = [
   'accepted',
   'rejected',
@@ -46,7 +46,7 @@ export const FINDINGS = [
 ] as const;
 export type Finding = (typeof FINDINGS)[number];
 
-/** How a finding came about: a token request of this check, or of traffic before it, or what keeps it from being made. */
+/** The evidence of a finding: a token request of this check or of earlier traffic, or the reason for not making one. */
 export const PROOFS = ['request', 'traffic', 'latch', 'pause', 'secret', 'operator'] as const;
 export type ProvenBy = (typeof PROOFS)[number];
 
@@ -105,7 +105,7 @@ interface ProblemDefinition {
   readonly title: string;
   /** Who can end the problem. */
   readonly concerns: 'caller' | 'operator' | 'service' | 'broker';
-  /** What the problem says of its pair to a check; absent when it says nothing of the credential. */
+  /** The finding of a check that ends so; absent when the problem says nothing of the credential. */
   readonly finding?: Finding;
 }
 
@@ -136,7 +136,7 @@ const TABLE = {
 /** 403: the caller was refused. 424: an operator must act. 5xx: transient; HTTP clients repeat it by themselves. */
 export const PROBLEMS: Readonly<Record<ProblemType, ProblemDefinition>> = TABLE;
 
-/** What a person does about each problem. Apart from `PROBLEMS`, because no function reads it: a bundler leaves it out. */
+/** The remedy for each problem. Apart from `PROBLEMS`, because no function reads it: a bundler leaves it out. */
 export const PROBLEM_ADVICE: Readonly<Record<ProblemType, string>> = {
   'invalid-request': 'Correct the member that `detail` names.',
   'access-denied':
@@ -162,7 +162,7 @@ export const PROBLEM_ADVICE: Readonly<Record<ProblemType, string>> = {
   internal: 'Try again; if it lasts, tell the operators of the broker the `request_id`.',
 };
 
-/** What an operator does about each finding of a check. */
+/** The operator's remedy for each finding of a check. */
 export const FINDING_ADVICE: Readonly<Record<Exclude<Finding, 'accepted'>, string>> = {
   rejected:
     'Store the right credential with `client put <client>`; if the service has mended it on its side, `client retry <client>` lets it be sent again.',

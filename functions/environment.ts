@@ -10,7 +10,7 @@ import type { Service } from './broker/service.ts';
 export type BrokerEnvironment = Filled<typeof BROKER_NAMES>;
 
 export const BROKER_NAMES = [
-  /** Which environment's secrets this is: `token-broker/<environment>/<client>`. */
+  /** The environment in the names of the secrets: `token-broker/<environment>/<client>`. */
   'TOKEN_BROKER_ENVIRONMENT',
   /** The table of pairs that all instances of the function share. */
   'TOKEN_BROKER_TABLE',
@@ -43,7 +43,7 @@ export const HEALTH_NAMES = [
   'TOKEN_BROKER_ENVIRONMENT',
   /** The Function URL of the token function. */
   'TOKEN_BROKER_URL',
-  /** Where, beside the pairs, is remembered what was notified. */
+  /** The table with the memory of notifications, beside the pairs. */
   'TOKEN_BROKER_TABLE',
   /** Names of the configured services, separated by spaces. */
   'TOKEN_BROKER_SERVICES',
@@ -84,8 +84,8 @@ export function parseVariables<Names extends readonly string[]>(names: Names, va
 type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
- * The variables that make Node itself write what it sends, Basic values too, or run code before ours. In `NODE_OPTIONS`
- * only what sizes the memory or maps stacks to sources is expected.
+ * The variables that make Node log its requests, Basic values too, or run code before ours. `NODE_OPTIONS` may only size the
+ * memory or map stacks to sources.
  */
 export function leakingVariables(variables: Variables): readonly string[] {
   const options = (variables.NODE_OPTIONS ?? '').split(/\s+/).filter((option) => option !== '');

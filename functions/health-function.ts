@@ -19,7 +19,7 @@ import { type AskAsProbe, createHealthRun, type HealthRun } from './broker/healt
 import type { HealthEnvironment } from './environment.ts';
 
 interface Options {
-  /** What the checks are signed with; the function's own when left out. */
+  /** Credentials that sign the checks; those of the function by default. */
   readonly credentials?: TokenBrokerOptions['credentials'];
   readonly write?: (line: string) => void;
   /** How the time between two checks passes. */
@@ -27,8 +27,8 @@ interface Options {
 }
 
 /**
- * Wires the adapters to the rules. An event of Secrets Manager has the client that it names checked, and a call that fails
- * upon it is to be repeated; any other event is one run over all pairs, and gives what the run found out.
+ * Wires the adapters to the rules. An event of Secrets Manager starts a check of the client that it names, and Lambda
+ * repeats a failed one; any other event starts one run over all pairs, whose findings are returned.
  */
 export function createHealthFunction(variables: HealthEnvironment, options: Options = {}) {
   const { TOKEN_BROKER_ENVIRONMENT: environment, TOKEN_BROKER_URL: url, TOKEN_BROKER_TABLE: tableName } = variables;
@@ -81,15 +81,15 @@ export function createHealthFunction(variables: HealthEnvironment, options: Opti
 /** A run sees the answer to each request, and decides by its own rules which it repeats. */
 const ONCE = { cache: false, maxAttempts: 1 };
 
-/** A run can wait for what a caller cannot. */
+/** A run can wait longer than a caller. */
 function patient(requestTimeout: number) {
   return { maxAttempts: 5, requestHandler: { requestTimeout, throwOnRequestTimeout: true } };
 }
 
-/** What the description of the secret, the last message and the last writes take at their worst. */
+/** The worst case of the description of the secret, the last message and the last writes. */
 const WRITING_MS = 25_000;
 
-/** Checks pairs through the broker's URL. What the broker itself could not do comes out as `failed`. */
+/** Checks pairs through the broker's URL. A failure of the broker itself is `failed`. */
 export function createPairChecker(broker: Pick<TokenBroker, 'check'>): CheckPair {
   return async (pair, timeoutMs) => {
     try {
@@ -115,14 +115,14 @@ export function createProbe(broker: Pick<TokenBroker, 'token'>): AskAsProbe {
   };
 }
 
-/** Every problem but a refusal, and but a broker that cannot say why it failed, comes after the access rules. */
+/** A problem other than a refusal or `internal` arises behind the access rules, so it proves that they let the probe in. */
 function conditionOf(error: unknown): ProbeAnswer['condition'] {
   if (!(error instanceof TokenBrokerError) || error.problem === undefined) return 'unproven';
   if (error.type === 'access-denied' && error.status === 403) return 'denied';
   return error.type === 'internal' ? 'unproven' : 'not-denied';
 }
 
-/** One word, and nothing of what an answer says. */
+/** One word, without any text of an answer. */
 function failureType(error: unknown): string {
   if (!(error instanceof TokenBrokerError)) return 'unexpected-error';
   // The signal is only ever that of the time limit.

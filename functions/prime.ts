@@ -4,8 +4,8 @@ import type { BrokerSettings } from './environment.ts';
 import { createTokenFunction } from './token-function.ts';
 
 /**
- * Goes once through all that a first call does, so that Node compiles it before a caller waits for it and while there is a
- * whole processor (AWS calls this priming). Never fails.
+ * Runs the code of a first call once, so that Node compiles it before a caller waits for it and while there is a whole
+ * processor (AWS calls this priming). Never fails.
  *
  * It issues one token in a function of its own, which shares nothing with the real one: its AWS and its service are made
  * up, and it writes nothing. Signing and sending are not in it, because the first reads go through them.
@@ -38,7 +38,7 @@ function madeUpSecret({ SecretId, VersionStage }: Command['input']): object {
   return { Name: SecretId, VersionId: NAME, VersionStages: [VersionStage], SecretString };
 }
 
-/** Between two steps, what has come for the real reads is read. */
+/** Lets Node handle the answers to the real reads between two steps. */
 function soon<Answer>(answer: Answer): Promise<Answer> {
   return new Promise((resolve) => setImmediate(resolve, answer));
 }

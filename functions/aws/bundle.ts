@@ -19,8 +19,8 @@ export function defaultProvider() {
 }
 
 /**
- * Stands there for `node:http` as well: to import it as an ES module touches each of its exports and loads what they need,
- * undici above all, 70 more modules that nothing here uses.
+ * Stands in for `node:http` too. Imported as an ES module, it would load all that its exports depend on: 70 more modules,
+ * undici above all, that nothing here uses.
  */
-// biome-ignore lint/style/noDefaultExport: this is what is imported of node:http
+// biome-ignore lint/style/noDefaultExport: the SDK imports the default of node:http
 export default process.getBuiltinModule('node:http');

@@ -39,7 +39,7 @@ export function createJsonApi(service: string, version: string, contentType: str
   };
 }
 
-/** Bytes travel as base64. They are looked up in their holder, because a `Buffer` has become something else by now. */
+/** Bytes travel as base64. They are read from their holder, because `value` is already the `toJSON` form of a `Buffer`. */
 function bytesToBase64(this: Readonly<Record<string, unknown>>, name: string, value: unknown): unknown {
   const given = this[name];
   return given instanceof Uint8Array ? Buffer.from(given).toString('base64') : value;
@@ -55,7 +55,7 @@ function errorName(type: unknown): string {
   return (typeof type === 'string' && /([^#:]+)(?::.*)?$/.exec(type)?.[1]) || 'UnknownError';
 }
 
-/** What `isDefinitive` and `causeWord` read of the SDK's errors, and nothing else. */
+/** Has only the members of the SDK's errors that `isDefinitive` and `causeWord` read. */
 class Refusal extends Error {
   override readonly name: string;
   readonly $fault = 'client';

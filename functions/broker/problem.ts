@@ -41,7 +41,7 @@ export interface ShapeMember {
   readonly length?: number | undefined;
 }
 
-/** What a failed token request says of the pair; `undefined` when the failure says nothing of the credential. */
+/** The finding that a failed token request proves; `undefined` when it says nothing of the credential. */
 export function findingOfProblem(type: ProblemType, shape: ShapeReport | undefined): Finding | undefined {
   const isThrottled = type === 'token-endpoint-unavailable' && shape?.status === 429;
   return isThrottled ? 'throttled' : PROBLEMS[type].finding;

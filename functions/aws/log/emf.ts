@@ -8,8 +8,8 @@ export interface Log {
 }
 
 /**
- * Metrics of a line, and the sets of its members under each of which CloudWatch keeps them: an alarm cannot add up others.
- * Never by client or caller: each combination of values is paid for.
+ * Metrics of a line, and their sets of dimensions: an alarm cannot add up any others. Never by client or caller, because
+ * each combination of values is paid for.
  */
 interface MetricSet {
   readonly by: readonly (readonly string[])[];
@@ -17,7 +17,7 @@ interface MetricSet {
   readonly milliseconds?: readonly MetricName[];
 }
 
-/** The definition of metrics, as text: most lines have the same, and it is most of the line. */
+/** The definition of metrics, as text and made once: it is the larger part of most lines. */
 export function metrics({ by, counts = [], milliseconds = [] }: MetricSet): string {
   const ofUnit = (Unit: string, names: readonly MetricName[]) => names.map((Name) => ({ Name, Unit }));
   const Metrics = [...ofUnit('Count', counts), ...ofUnit('Milliseconds', milliseconds)];
