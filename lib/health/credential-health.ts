@@ -21,7 +21,7 @@ interface CredentialHealthProps {
   /** A rate such as `rate(1 hour)`. */
   readonly every: string;
   readonly services: Environment['services'];
-  /** How many secrets that changed at a time are checked at a time. */
+  /** How many changed secrets are checked at the same time. */
   readonly concurrency: Environment['healthConcurrency'];
   readonly secrets: ClientSecrets;
   readonly pairs: PairTable;
@@ -66,7 +66,7 @@ export class CredentialHealth extends Construct {
       // place; a run that failed at once, because it could list nothing, is repeated.
       retryAttempts: 2,
       maxEventAge: Duration.minutes(10),
-      // Each event of a secret starts it once; what is beyond this waits.
+      // Each event of a secret starts it once; further events wait.
       ...(concurrency !== 'none' && { reservedConcurrentExecutions: concurrency }),
     });
     endpoint.allowChecks(role);

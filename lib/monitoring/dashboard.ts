@@ -9,7 +9,7 @@ import {
 } from '../../functions/contract.ts';
 import type { BrokerMetric, CalledFunction } from './metrics.ts';
 
-/** One row from edge to edge: a question with a hint, graphs side by side, or what the log alone can tell. */
+/** One row from edge to edge: a question with a hint, graphs side by side, or queries of the log. */
 export type Row =
   | { readonly question: string; readonly hint: string }
   | { readonly graphs: readonly Graph[] }
@@ -17,7 +17,7 @@ export type Row =
 
 interface Graph {
   readonly title: string;
-  /** What the numbers on the left are. */
+  /** The label of the left axis. */
   readonly unit: string;
   readonly left: readonly IMetric[];
   /** Percent, on an axis of its own. */
@@ -35,7 +35,7 @@ interface Shown {
   readonly healthMinutes: number;
 }
 
-/** What an operator who was woken looks at, from top to bottom: what callers see, each service, the broker. */
+/** The rows in the order of an operator's search at an alarm: callers, each service, the broker. */
 export function dashboardRows(shown: Shown): readonly Row[] {
   return [
     ...callerRows(shown),
@@ -122,7 +122,7 @@ function graph(title: string, unit: string, left: readonly IMetric[], more: Part
   return { title, unit, left, ...more };
 }
 
-/** What the tokens of a service cost it and take, and whether its clients' credentials work. */
+/** A service: its token requests, their time, and whether its clients' credentials work. */
 function serviceRows(service: string, { broker, healthMinutes: minutes }: Shown): readonly Row[] {
   const perPeriod = 'requests in 5 minutes';
   const counted = (labels: Labels) => lines(labels, (name, props) => broker(name, { service }, props));
@@ -188,14 +188,14 @@ function serviceRows(service: string, { broker, healthMinutes: minutes }: Shown)
   ];
 }
 
-/** What a line is called, by its metric. */
+/** The label of each line, by its metric. */
 type Labels = { readonly [name in MetricName]?: string };
 
 function lines(labels: Labels, metric: (name: MetricName, props: { readonly label: string }) => IMetric) {
   return Object.entries(labels).map(([name, label]) => metric(name as MetricName, { label }));
 }
 
-/** What lies behind every service: the function, and health. */
+/** The broker itself: the token function and the runs of health. */
 function brokerRows({ broker, called, healthMinutes: minutes }: Shown): readonly Row[] {
   const counted = (labels: Labels) => lines(labels, (name, props) => broker(name, {}, props));
   const ofRuns = (title: string, unit: string, labels: Labels) => {

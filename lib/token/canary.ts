@@ -25,7 +25,7 @@ interface CanaryProps {
   readonly minutes: number;
 }
 
-/** Gives a new version a part of the traffic first, and the rest if no alarm of its own has rung by then. */
+/** Gives a new version a part of the traffic first, and the rest unless one of its own alarms rings. */
 export class Canary extends Construct {
   readonly #alias: Alias;
   readonly #group: LambdaDeploymentGroup;
@@ -59,7 +59,7 @@ export class Canary extends Construct {
     this.#group.node.addDependency(policy);
   }
 
-  /** Gives a new version no traffic at all until the check has asked it; what the check finds fails the deployment. */
+  /** Keeps traffic from a new version until the check has passed; a failed check fails the deployment. */
   checkFirst(check: ReleaseCheck): void {
     // A broker that is turned off answers no request, and can still be deployed.
     if (this.#isTurnedOff) return;
@@ -90,7 +90,7 @@ export class Canary extends Construct {
           actions: ['lambda:GetAlias', 'lambda:GetProvisionedConcurrencyConfig', 'lambda:UpdateAlias'],
           resources: [tokenFunction, `${tokenFunction}:${ALIAS}`],
         }),
-        // How CodeDeploy asks for the alarms is its own affair.
+        // CodeDeploy chooses how it queries the alarms.
         new PolicyStatement({ actions: ['cloudwatch:DescribeAlarms'], resources: [arn('cloudwatch', 'alarm:*')] }),
       ],
     });
@@ -111,7 +111,7 @@ interface ReleaseCheckProps {
  * no role may invoke the function past a URL. Health cannot do it, because its function is updated after the callers' URL.
  */
 export class ReleaseCheck extends Construct {
-  /** Who asks. */
+  /** Makes the requests of the check. */
   readonly role: IRole;
   readonly hook: IFunction;
   /** The ARN of `hook`, written out: the function waits for the deployment group, and the group for the policy with the ARN. */

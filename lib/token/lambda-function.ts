@@ -9,7 +9,7 @@ import type { Construct } from 'constructs';
 import { allow } from '../data/allow.ts';
 import { type BundleOptions, functionBundle } from './function-bundle.ts';
 
-/** What every function of an environment has in common. */
+/** Logs and traces, alike for every function of an environment. */
 export interface Observability {
   /** Encrypts the logs. */
   readonly key: IKey;

@@ -29,12 +29,12 @@ interface TokenEndpointProps {
 /** The function that issues tokens, behind a URL that only the accounts of the access rules and this stack can call. */
 export class TokenEndpoint extends Construct {
   readonly url: string;
-  /** What the function may do; at first it may only write its own log. */
+  /** The role of the function; at first it may only write its own log. */
   readonly role: IRole;
   readonly called: CalledFunction;
   /** Holds the audit lines. */
   readonly log: ILogGroup;
-  /** What the newest deployment made. */
+  /** The version of the newest deployment. */
   readonly version: IVersion;
   readonly #canary: Canary | undefined;
   /** The version in use. No role may call another version, or the function without its alias. */
