@@ -18,7 +18,7 @@ export async function prime({ services, provenForSeconds }: BrokerSettings): Pro
     environment: NAME,
     tableName: NAME,
     settings: { services, provenForSeconds, accessRules },
-    // All that is used of the client is `send`.
+    // Only the client's `send` is used.
     secretsManager: { send: ({ input }: Command) => soon(madeUpSecret(input)) } as unknown as SecretsManagerClient,
     dynamodb: { getItem: () => soon(undefined), updateItem: () => soon(undefined) },
     send: () => soon(TOKEN),

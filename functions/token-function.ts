@@ -88,7 +88,7 @@ export function createTokenFunction(options: Options) {
      * opens the connections to both. Ends soon and never fails: the first call repeats a read that was too slow.
      */
     async readFirst(timeoutMs = FIRST_READS_MS): Promise<void> {
-      // The keys of pairs contain a slash, so this one is not that of a pair.
+      // The key of no pair: those contain a slash.
       const look = { TableName: tableName, Key: { pair: { S: 'first-read' } } };
       await Promise.allSettled([
         withTimeLimit(timeoutMs, (abortSignal) => dynamodb.getItem(look, abortSignal)),

@@ -34,7 +34,7 @@ export function parseJsonObject(text: string, reviver?: Reviver): Readonly<Recor
 
 type Reviver = (name: string, value: unknown) => unknown;
 
-/** The first name that an object of a valid JSON text has twice; `JSON.parse` takes the last one and says nothing. */
+/** The first duplicate name in an object of a valid JSON text; `JSON.parse` silently takes the last value. */
 export function duplicateMember(text: string): string | undefined {
   const objects: (Set<string> | undefined)[] = [];
   let last = '""';

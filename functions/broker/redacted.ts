@@ -29,9 +29,9 @@ export class Redacted {
 const REDACTED = '[redacted]';
 
 /**
- * Whether a value of an answer, or any name or value within it, shows a secret text, or holds one of the `parts`: as it is
- * or JSON-escaped, URL-encoded, in hexadecimal or in either base64, one within another too, as in a JWT's claims. A short
- * secret counts only as the whole of a text: other words may contain it by chance.
+ * Whether a value, or any name or value within it, contains the secret or one of the `parts`, plain or encoded: JSON-escaped,
+ * URL-encoded, hexadecimal, base64 or base64url, also nested as in a JWT's claims. A short secret must be the whole text:
+ * other words may contain it by chance.
  */
 export function shows(value: unknown, secret: string, parts: readonly string[] = []): boolean {
   const contained = secret.length >= MIN_CONTAINED ? [secret, ...parts] : parts;

@@ -15,7 +15,7 @@ interface PairTableProps {
 }
 
 /**
- * What all instances of the token function share: one item per pair, its token sealed, and the key that seals it.
+ * The state that all instances of the token function share: one item per pair, its token sealed, and the sealing key.
  * A cache: it has no backups, and goes with its stack. Protected, because it also holds the operators' flags.
  */
 export class PairTable extends Construct {

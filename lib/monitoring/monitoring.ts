@@ -114,8 +114,7 @@ function watchedMetric<Watched>(
   }
   // Values may come five minutes late: a shorter period would be judged empty and not evaluated again.
   if (of === 'run' || minutes < 5) return metric.with({ period });
-  // Where there are no values CloudWatch looks for older ones: an alarm would come and go after its cause is over, or be
-  // late when it waits for silence.
+  // Without values CloudWatch takes older ones: an alarm would ring again after its cause is over, or late for silence.
   const filled = 'FILL(found, 0)';
   // Silence begins after the first run of an environment, not before it.
   const expression = of === 'silence' ? `IF(RUNNING_SUM(${filled}) > 0, ${filled}, found)` : filled;

@@ -14,7 +14,7 @@ export interface Environment extends z.output<typeof environmentSchema> {
 /** The settings of one environment as an operator writes them; a member with a default may be left out. */
 export type EnvironmentForm = z.input<typeof environmentSchema>;
 
-/** The age of an old credential where no setting says another one. */
+/** The default age of an old credential. */
 export const CREDENTIAL_MAX_AGE_DAYS = 365;
 
 /** Everything that an environment can have; `parseEnvironment` also checks how it fits together. */

@@ -17,15 +17,15 @@ export interface BundleOptions {
 }
 
 /**
- * One file of code with the AWS SDK in it, and `settings`, if any, beside it. The hash is that of the
- * content, so a changed setting is a changed asset.
+ * One file of code with the AWS SDK in it, and `settings`, if any, beside it. The hash covers both, so a changed setting is
+ * a changed asset.
  */
 export function functionBundle(
   scope: Construct,
   { settings, startsFast = false }: BundleOptions = {},
 ): BundlingOptions {
   return {
-    // The CDK would leave out the AWS SDK that Lambda brings along: that one changes without us and starts slower.
+    // The CDK would leave out the AWS SDK, for which Lambda has a copy: it changes without a deployment and starts slower.
     externalModules: startsFast ? NEVER_LOADED : [],
     mainFields: ['module', 'main'],
     target: 'node24',

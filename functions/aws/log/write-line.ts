@@ -6,7 +6,7 @@ import { writeSync } from 'node:fs';
  */
 export function writeLine(line: string): void {
   const bytes = Buffer.from(line);
-  // A line must not get into the middle of one that the stream still holds.
+  // Past the stream, the line would land in the middle of one that it still buffers.
   const isStreamBusy = stream !== undefined && stream.writableLength > 0;
   const written = bytes.length <= PIPE_BUF && !isStreamBusy ? writeAtOnce(bytes) : 0;
   if (written === bytes.length) return;
@@ -20,7 +20,7 @@ const PIPE_BUF = 4_096;
 /** Created on first use; most instances never need it. */
 let stream: typeof process.stdout | undefined;
 
-/** Gives how many bytes were written; none where the other end does not keep up, or is gone. */
+/** Gives the number of bytes written; 0 when the reader does not keep up, or is gone. */
 function writeAtOnce(bytes: Uint8Array): number {
   try {
     return writeSync(1, bytes);

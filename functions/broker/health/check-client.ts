@@ -32,8 +32,8 @@ interface Dependencies extends CheckDependencies {
  * token shared before a caller needs it. Tells the operators of failures on the services in the tag of the secret.
  * Idempotent: the broker proves the current version, and proves it once, however late or often the event comes.
  *
- * @throws Error when Lambda must repeat the event: the version is still current and a service proved nothing about it, or
- * a message was not sent. The error names the client, and services and failures as one word each
+ * @throws Error when Lambda must repeat the event: the current version is not proven on a service, or a message was not
+ * sent. The error names the client, and services and failures as one word each
  */
 export function createClientCheck(dependencies: Dependencies) {
   const { services, singleTokenServices, describeSecret, notify, now } = dependencies;
@@ -62,7 +62,7 @@ export function createClientCheck(dependencies: Dependencies) {
   function unfinished({ pair: { service }, answer }: CheckRecord, version: string): string | undefined {
     if (answer.kind === 'failed') return `${service} ${answer.failure}`;
     const { finding, provenBy } = answer;
-    // A service that does not answer says nothing about the version; whether it answers others is for a run to find out.
+    // Without an answer the version is not proven. Whether the service answers other clients is for a run to find out.
     if (isSilent(finding)) return `${service} ${finding}`;
     // The secret is gone or does not name the service, or the client is stopped: no version of it is sent.
     if (answer.version === version || finding === 'secret-missing' || finding === 'disabled') return undefined;

@@ -154,7 +154,7 @@ export function isSilent(finding: string): boolean {
   return finding === 'throttled' || finding === 'unreachable';
 }
 
-/** Lets everything through until ten fail in a row, and from then on every tenth, until one succeeds. */
+/** Lets all checks through until ten fail in a row, then every tenth until one succeeds. */
 class FailureSampler {
   #failuresInARow = 0;
   #passedOver = 0;

@@ -16,7 +16,7 @@ export interface NotificationMemory {
   readonly revision: number;
 }
 
-/** Keeps one memory per service, and one of all that concerns no single service (`undefined`). */
+/** Keeps one memory per service, and one (`undefined`) of the broker and the probe. */
 export interface NotificationMemories {
   /** The latest one; an empty one when there is none. @throws NotificationFailure */
   readonly read: (service: ServiceName | undefined) => Promise<NotificationMemory>;
@@ -32,7 +32,7 @@ export class NotificationFailure extends Error {
   override readonly name = 'NotificationFailure';
 }
 
-/** Begins nothing after `endsAt`, epoch milliseconds. Never throws a `NotificationFailure`. */
+/** Sends no further message after `endsAt`, epoch milliseconds. Never throws a `NotificationFailure`. */
 export type Notify = (findings: Findings, endsAt: number) => Promise<Notified>;
 
 export interface Notified {

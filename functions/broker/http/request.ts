@@ -120,7 +120,7 @@ function readForm(text: string): Members {
   return Object.fromEntries(members);
 }
 
-/** A name that is no word may be a token that was sent as a whole form, and callers write our problems into their logs. */
+/** Callers log problems, and an unknown name may be a token that was sent as a whole form: only plain words are shown. */
 function shownName(name: string): string {
   return /^\w+$/.test(name) && isPlainWord(name) ? `"${name}"` : 'whose name is not shown';
 }

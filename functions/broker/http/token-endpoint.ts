@@ -150,7 +150,7 @@ function problemResponse(problem: Problem, requestId: string): BrokerResponse {
   return respond(status, body, type === 'method-not-allowed' ? { ...headers, allow: 'POST' } : headers);
 }
 
-/** Never more than the whole life: the clock of this instance may lie behind the one that the token was issued by. */
+/** At most the whole life time: the clock of this instance may be behind that of the issuing one. */
 function secondsLeft(issuedAt: number, expiresAt: number, now: number): number {
   return Math.max(0, Math.floor(Math.min(expiresAt - now, expiresAt - issuedAt) / 1_000));
 }

@@ -42,7 +42,7 @@ const WRONG_PLACE =
 
 const TOKEN_TYPE = /^(?:text\/plain)?$|\b(?:json|jwt|x-www-form-urlencoded)$/;
 
-/** The `=` that pads base64 is followed by nothing or by another one. */
+/** A padding `=` of base64 is the last character, or another `=` follows. */
 const LOOKS_LIKE_FORM = /^[\w.-]{1,64}=[^=]/;
 
 /** The names that lead to a member, from the outside in. */
@@ -74,14 +74,14 @@ export class UnusableAnswer extends Error {
   override readonly name = 'UnusableAnswer';
 }
 
-/** `accessToken`, `access_token`, `Access-Token` and `access.token` are one name; one that is too long is none. */
+/** `accessToken`, `access_token`, `Access-Token` and `access.token` are one name; a name that is too long becomes empty. */
 export function plainName(name: string): string {
   return name.length > MAX_NAME_LENGTH ? '' : name.toLowerCase().replace(/[-_. ]/g, '');
 }
 
 export const MAX_NAME_LENGTH = 64;
 
-/** The members of an answer down to two objects below the outermost, the outer ones first, and none of a refresh token's. */
+/** The members of an answer down to two objects below the outermost, the outer ones first, without those inside a refresh token. */
 export function listMembers(answer: unknown): readonly FoundMember[] {
   const found: FoundMember[] = [];
   const objects: FoundMember[] = [{ path: [], value: answer, around: [] }];

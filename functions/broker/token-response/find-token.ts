@@ -92,8 +92,8 @@ export const TOKEN_NAMES: readonly string[] = [
   ...['logintoken', 'xauthtoken', 'tokenvalue', 'tokenstring', 'bearer', 'authorization', 'access', ...SESSION_NAMES],
 ];
 
-/** Members that come along with a token without being one, so that they do not contradict it. */
+/** Members that accompany a token, so that their different values do not contradict it. */
 const COMPANIONS: ReadonlySet<string> = new Set(['idtoken', 'authorization', 'access', ...SESSION_NAMES]);
 
-/** Words that also mean something else (`"access": "granted"`): only a value that looks like a token is taken for one. */
+/** Ambiguous names (`"access": "granted"`), whose value must look like a token. */
 const VAGUE_NAMES: ReadonlySet<string> = new Set(['access', 'authorization', 'bearer', 'session', 'ticket']);

@@ -133,7 +133,7 @@ function readToken(
     throw new UnusableAnswer('where its token should be, it repeats the credential.');
   }
   const expiry = readExpiry({ token, body: body.value, headers, print }, times, service);
-  // A client id may be part of a scope or an address, but a value that is nothing else is not passed on.
+  // A client id may be part of a scope or an address, but a value that equals it is not passed on.
   const clientId = credential.clientId.reveal();
   const isTold = (value: unknown) => value !== clientId && !repeatsCredential(value, credential);
   const [type, scope] = [readTokenType(around, text), readScope(around, text)];
@@ -164,7 +164,7 @@ function readTokenType(around: readonly Level[], token: string): string {
   return isScheme && !shows(word, token) ? word : 'Bearer';
 }
 
-/** The granted scope, as a text or an array; undefined when the answer tells none that may be shown (RFC 6749 §3.3). */
+/** The granted scope, given as a text or an array; undefined when there is none that may be shown (RFC 6749 §3.3). */
 function readScope(around: readonly Level[], token: string): string | undefined {
   const given = nearest(around, 'scope') ?? nearest(around, 'scopes');
   const scope = Array.isArray(given) && given.every((one) => typeof one === 'string') ? given.join(' ') : given;
