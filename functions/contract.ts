@@ -58,7 +58,7 @@ export type Unreadable = (typeof UNREADABLE)[number];
 export const IGNORED_EVENTS = ['foreign', 'malformed'] as const;
 export type IgnoredEvent = (typeof IGNORED_EVENTS)[number];
 
-/** The metric that counts each warning: an alarm tells an operator of it although the caller got its answer. */
+/** The metric that counts each warning, which an operator must see although the caller got its answer. */
 export const WARNING_METRICS = {
   /** DynamoDB was down, slow or throttled: the instance went on by itself. */
   'shared-cache-unavailable': 'SharedCacheUnavailable',

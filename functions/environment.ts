@@ -7,7 +7,7 @@ import type { Service } from './broker/service.ts';
  * The environment variables of the token function. `lib/` must fill exactly these and `functions/` reads only these,
  * so a missing or misspelled one is a compile error in the stack.
  */
-export type BrokerEnvironment = Filled<typeof BROKER_NAMES>;
+export type BrokerVariables = Filled<typeof BROKER_NAMES>;
 
 export const BROKER_NAMES = [
   /** The environment in the names of the secrets: `token-broker/<environment>/<client>`. */
@@ -37,7 +37,7 @@ export function rulesDigest({ accessRules, principalOrgId }: Omit<BrokerSettings
 }
 
 /** The environment variables of the health function. */
-export type HealthEnvironment = Filled<typeof HEALTH_NAMES>;
+export type HealthVariables = Filled<typeof HEALTH_NAMES>;
 
 export const HEALTH_NAMES = [
   'TOKEN_BROKER_ENVIRONMENT',
@@ -58,7 +58,7 @@ export const HEALTH_NAMES = [
 ] as const;
 
 /** The environment variables of the release check. */
-export type ReleaseCheckEnvironment = Filled<typeof RELEASE_CHECK_NAMES>;
+export type ReleaseCheckVariables = Filled<typeof RELEASE_CHECK_NAMES>;
 
 export const RELEASE_CHECK_NAMES = [
   'TOKEN_BROKER_ENVIRONMENT',

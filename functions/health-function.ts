@@ -16,7 +16,7 @@ import type { CheckPair } from './broker/health/check-pairs.ts';
 import type { ProbeAnswer } from './broker/health/evaluate.ts';
 import { createNotify } from './broker/health/notify.ts';
 import { type AskAsProbe, createHealthRun, type HealthRun } from './broker/health/run.ts';
-import type { HealthEnvironment } from './environment.ts';
+import type { HealthVariables } from './environment.ts';
 
 interface Options {
   /** Credentials that sign the checks; those of the function by default. */
@@ -30,7 +30,7 @@ interface Options {
  * Wires the adapters to the rules. An event of Secrets Manager starts a check of the client that it names, and Lambda
  * repeats a failed one; any other event starts one run over all pairs, whose findings are returned.
  */
-export function createHealthFunction(variables: HealthEnvironment, options: Options = {}) {
+export function createHealthFunction(variables: HealthVariables, options: Options = {}) {
   const { TOKEN_BROKER_ENVIRONMENT: environment, TOKEN_BROKER_URL: url, TOKEN_BROKER_TABLE: tableName } = variables;
   const { credentials, write = writeLine, sleep = setTimeout } = options;
   const intervalMs = Number(variables.TOKEN_BROKER_HEALTH_INTERVAL_SECONDS) * 1_000;

@@ -9,7 +9,7 @@ import { writeLine } from './aws/log/write-line.ts';
 import { askUntil, CHECK_TIMEOUT_MS, type PairAnswer } from './broker/health/check-pairs.ts';
 import { pairsOf } from './broker/health/run.ts';
 import { type Pair, pairKey } from './broker/pair.ts';
-import type { ReleaseCheckEnvironment } from './environment.ts';
+import type { ReleaseCheckVariables } from './environment.ts';
 import { createPairChecker, createProbe } from './health-function.ts';
 
 interface Options {
@@ -26,7 +26,7 @@ interface Options {
  * version must come to a finding, good or bad, about one pair of each service, and must refuse a token of the same pair to
  * this function, whose role may only check.
  */
-export function createReleaseCheckFunction(variables: ReleaseCheckEnvironment, options: Options = {}) {
+export function createReleaseCheckFunction(variables: ReleaseCheckVariables, options: Options = {}) {
   const { TOKEN_BROKER_ENVIRONMENT: environment, TOKEN_BROKER_URL: url } = variables;
   const { credentials, write = writeLine, now = Date.now, sleep = setTimeout } = options;
   const services = variables.TOKEN_BROKER_SERVICES.split(' ');

@@ -7,7 +7,7 @@ export function defaultProvider() {
   return async () => {
     const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN } = process.env;
     if (!AWS_ACCESS_KEY_ID || !AWS_SECRET_ACCESS_KEY) {
-      const error = new Error('There are no credentials in the environment.');
+      const error = new Error('The environment variables hold no credentials.');
       throw Object.assign(error, { name: 'CredentialsProviderError' });
     }
     return {

@@ -13,7 +13,7 @@ import { type SecretStage, secretName } from '../contract.ts';
 import { ANSWER_LIMITS, causeWord, isDefinitive, withRetry, withTimeLimit } from './calls.ts';
 import { createHttpsSender, type HttpsSender } from './https/sender.ts';
 
-/** Means to read the secrets of one environment; a reading with its repetitions takes at most `timeoutMs`. */
+/** For reading the secrets of one environment; a reading with its repetitions takes at most `timeoutMs`. */
 export interface SecretDependencies {
   readonly environment: string;
   readonly secretsManager: SecretsManagerClient;

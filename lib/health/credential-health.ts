@@ -6,7 +6,7 @@ import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda';
 import { Schedule, ScheduleExpression } from 'aws-cdk-lib/aws-scheduler';
 import { LambdaInvoke } from 'aws-cdk-lib/aws-scheduler-targets';
 import { Construct } from 'constructs';
-import type { HealthEnvironment } from '../../functions/environment.ts';
+import type { HealthVariables } from '../../functions/environment.ts';
 import type { ClientSecrets } from '../data/client-secrets.ts';
 import type { PairTable } from '../data/pair-table.ts';
 import type { OperatorTopic } from '../monitoring/operator-topic.ts';
@@ -41,7 +41,7 @@ export class CredentialHealth extends Construct {
     const { environment, every, services, concurrency, secrets, pairs, endpoint, operators } = props;
     const names = Object.keys(services);
     const singleTokenNames = names.filter((service) => services[service]?.singleActiveToken);
-    const variables: HealthEnvironment = {
+    const variables: HealthVariables = {
       TOKEN_BROKER_ENVIRONMENT: environment,
       TOKEN_BROKER_URL: endpoint.url,
       TOKEN_BROKER_TABLE: pairs.tableName,

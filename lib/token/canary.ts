@@ -8,7 +8,7 @@ import {
 import { type IRole, Policy, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { Alias, FunctionUrlAuthType, type IFunction, type IVersion } from 'aws-cdk-lib/aws-lambda';
 import { Construct } from 'constructs';
-import type { ReleaseCheckEnvironment } from '../../functions/environment.ts';
+import type { ReleaseCheckVariables } from '../../functions/environment.ts';
 import { allowUrlCalls } from '../data/allow.ts';
 import type { ClientSecrets } from '../data/client-secrets.ts';
 import { NEW_VERSION_ALARMS } from '../monitoring/alarms.ts';
@@ -121,7 +121,7 @@ export class ReleaseCheck extends Construct {
     super(scope, id);
     const { name, services } = environment;
     const next = new Alias(this, 'Alias', { aliasName: NEXT_ALIAS, version });
-    const variables: ReleaseCheckEnvironment = {
+    const variables: ReleaseCheckVariables = {
       TOKEN_BROKER_ENVIRONMENT: name,
       TOKEN_BROKER_URL: next.addFunctionUrl({ authType: FunctionUrlAuthType.AWS_IAM }).url,
       TOKEN_BROKER_SERVICES: Object.keys(services).join(' '),

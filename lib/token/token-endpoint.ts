@@ -9,7 +9,7 @@ import {
 } from 'aws-cdk-lib/aws-lambda';
 import type { ILogGroup } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
-import type { BrokerEnvironment } from '../../functions/environment.ts';
+import type { BrokerVariables } from '../../functions/environment.ts';
 import { allow, allowUrlCalls } from '../data/allow.ts';
 import { asTokenFunction } from '../data/client-secrets.ts';
 import type { CalledFunction } from '../monitoring/metrics.ts';
@@ -44,7 +44,7 @@ export class TokenEndpoint extends Construct {
   constructor(scope: Construct, id: string, { environment, tableName, observability }: TokenEndpointProps) {
     super(scope, id);
     const { name, canary, reservedConcurrency, provisionedConcurrency } = environment;
-    const variables: BrokerEnvironment = {
+    const variables: BrokerVariables = {
       TOKEN_BROKER_ENVIRONMENT: name,
       TOKEN_BROKER_TABLE: tableName,
       TOKEN_BROKER_SETTINGS: SETTINGS_PATH,

@@ -32,7 +32,7 @@ interface Dependencies extends CheckDependencies {
  * token shared before a caller needs it. Tells the operators of failures on the services in the tag of the secret.
  * Idempotent: the broker proves the current version, and proves it once, however late or often the event comes.
  *
- * @throws Error when Lambda must repeat the event: the current version is not proven on a service, or a message was not
+ * @throws Error when Lambda must repeat the event: a service gave no finding on the current version, or a message was not
  * sent. The error names the client, and services and failures as one word each
  */
 export function createClientCheck(dependencies: Dependencies) {

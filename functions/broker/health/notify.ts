@@ -71,7 +71,7 @@ export function createNotify({ environment, memories, sendMessage, now }: Depend
       for (let overtaken = 0; overtaken < MAX_OVERTAKEN; ) {
         const { entries, revision } = await memories.read(findings.service);
         const { transitions, quiet } = findTransitions(evaluate(findings, entries), now());
-        // Entries beyond the room of the memory would be told again on each run.
+        // Changes that do not fit into the memory would be told again on each run.
         let room = MAX_ENTRIES - entries.size;
         const batch = transitions
           .filter(({ key }) => !tried.has(key))
@@ -111,7 +111,7 @@ interface Transition {
 
 /** The observations that differ from the memory; `quiet` are the entries to remember without a message. */
 function findTransitions({ observations, kept }: Evaluation, now: number) {
-  // A good condition outlives the longest run, whose older observation it must outrank.
+  // Good entries are kept as long as a run can last, because they outrank its older observations.
   const quiet = new Map([...kept].filter(([, entry]) => !isGood(entry) || now - entry.at <= LONGEST_RUN_MS));
   const transitions: Transition[] = [];
   for (const observation of observations) {
@@ -128,7 +128,7 @@ function findTransitions({ observations, kept }: Evaluation, now: number) {
 /** No Lambda function runs longer. */
 const LONGEST_RUN_MS = 15 * 60_000;
 
-/** A first observation is news unless it is good. A new version that still fails is news: an operator has tried. */
+/** A first observation is told unless it is good. A new version that still fails is told: an operator has tried. */
 function isTransition({ condition, version }: Entry, before: Entry | undefined): boolean {
   if (before === undefined) return !isGood({ condition });
   if (before.condition !== condition) return true;

@@ -105,7 +105,7 @@ export function createHealthRun(dependencies: Dependencies) {
   }
 }
 
-/** So that a thousand pairs on slow services are done within ten minutes. */
+/** Lets a run check a thousand pairs on slow services within ten minutes. */
 const WINDOW_MS = 8 * 60_000;
 const REPORTING_MS = 30_000;
 const WRITING_MS = 16_000;
