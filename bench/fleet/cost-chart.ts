@@ -9,7 +9,7 @@ export function costChart(outcomes: readonly Outcome[]): string {
   const widthOf = (dollars: number) => (dollars / highest) * (RIGHT - LEFT);
   const bottom = TOP + outcomes.length * ROW + 4;
   const scale = outcomes[0]?.scale;
-  const title = `Dollars for a million tokens, ${grouped(scale?.environments ?? 0)} environments`;
+  const title = `Dollars for a million tokens, ${grouped(scale?.instances ?? 0)} instances`;
   return drawing({
     width: 720,
     height: bottom + 40,

@@ -29,7 +29,7 @@ const LOGGED_GB = 1e-6;
 
 // List prices of us-east-1 in US dollars, read on 2026-11-21.
 
-/** https://aws.amazon.com/lambda/pricing, arm64; starting an environment costs the same per second as running it. */
+/** https://aws.amazon.com/lambda/pricing, arm64; starting an instance costs the same per second as running it. */
 const LAMBDA_REQUEST = 0.2e-6;
 const LAMBDA_GIGABYTE_SECOND = 0.000_013_333_4;
 /** https://aws.amazon.com/dynamodb/pricing/on-demand; a strongly consistent read of up to 4 kB takes a unit. */

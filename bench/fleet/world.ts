@@ -8,7 +8,7 @@ import type { Tally } from './tally.ts';
 /** How large a simulated world is, and which of its possible courses it takes. */
 export interface Scale {
   /** Of the token function; each can answer one request at a time. */
-  readonly environments: number;
+  readonly instances: number;
   readonly pairs: number;
   readonly hours: number;
   readonly seed: number;

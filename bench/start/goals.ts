@@ -40,7 +40,7 @@ export function goalsOf(figures: readonly Figure[]) {
   return figures.flatMap(({ id, value, goal }) => (goal === undefined ? [] : { id, value, goal, met: value <= goal }));
 }
 
-/** How long the threads of a starting environment waited for a processor, as a share of its start. */
+/** How long the threads of a starting instance waited for a processor, as a share of its start. */
 export function waitedShare({ rounds }: Pick<Samples, 'rounds'>): number {
   const starts = rounds.flatMap(({ full }) => Object.values(full ?? {}));
   return median(starts.flatMap(({ waitedMs, initMs }) => (waitedMs === undefined ? [] : waitedMs / initMs)));

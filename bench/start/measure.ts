@@ -4,7 +4,7 @@ import { type ColdStart, fillTable, KINDS, type KindName, measureColdStart, type
 import { whyNoCpuLimit } from './cpu-limit.ts';
 import { LATENCIES_MS } from './stand-ins.ts';
 
-/** Under what the environments start. */
+/** Under what the instances start. */
 export const SERIES = {
   full: { title: 'a whole processor', limited: false, waits: false },
   limited: { title: '0.29 of one for the invocation', limited: true, waits: false },

@@ -6,8 +6,8 @@ import { EVENT } from './exchange.ts';
 import type { MemoryHits } from './measure.ts';
 
 const count = Number(process.argv[2]);
-const { startEnvironment, calls } = countCalls();
-const { handler } = startEnvironment();
+const { startInstance, calls } = countCalls();
+const { handler } = startInstance();
 const hit = () => handler(EVENT, { getRemainingTimeInMillis: () => 15_000 });
 
 await hit();

@@ -1,4 +1,4 @@
-// The program of an environment: what Lambda's own runtime client does, and nothing else.
+// The program of an instance: what Lambda's own runtime client does, and nothing else.
 
 const http = process.getBuiltinModule('node:http');
 const { existsSync } = process.getBuiltinModule('node:fs');

@@ -131,10 +131,10 @@ const scenarios = fc.record({
   seed: fc.nat(),
 });
 
-/** What other environments have left in the table when the call begins. */
+/** What other instances have left in the table when the call begins. */
 const TABLES = {
   empty: async () => undefined,
-  /** Another environment holds the lease and never publishes a token. */
+  /** Another instance holds the lease and never publishes a token. */
   leased: async () => ({ fence: { N: '3' }, leaseOwner: { S: 'another' }, leaseUntil: { N: `${Date.now() + 6_000}` } }),
   living: () => sealed(3_600_000),
   /** Lives, but is to be renewed. */

@@ -35,7 +35,7 @@ export interface Path {
   /** Instead of a token endpoint that replies, and of all of AWS. */
   readonly authUrl?: string;
   readonly awsUrl?: string;
-  /** Leaves out the second environment and the check: where a lease is not released, both would wait for its end. */
+  /** Leaves out the second instance and the check: where a lease is not released, both would wait for its end. */
   readonly isAlone?: boolean;
   /** Instead of the sender of token requests. */
   readonly send?: Send;
@@ -58,7 +58,7 @@ export async function startLeakWorld(spelling: Spelling) {
       await Promise.all([dynamodb, secrets, ...Object.values(targets)].map(({ close }) => close()));
     },
     /**
-     * Sends a request to two environments, one after the other, and checks the credential besides; finds the outcome in
+     * Sends a request to two instances, one after the other, and checks the credential besides; finds the outcome in
      * the answer and in the log, and no mark in anything that a reader could find afterwards.
      */
     async expectSilence(path: Path, outcome: Outcome): Promise<void> {

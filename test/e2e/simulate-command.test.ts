@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { finished, startScript } from './commands/command-line.ts';
 
-const SMALL = ['--environments', '20', '--pairs', '10', '--hours', '2'];
+const SMALL = ['--instances', '20', '--pairs', '10', '--hours', '2'];
 
 const start = (...args: readonly string[]) => startScript('bench/simulate.ts', ...args);
 

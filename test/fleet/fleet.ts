@@ -10,9 +10,9 @@ import { createSecretsManagerClient } from '../../functions/aws/secrets-manager.
 import { sealingKeyName } from '../../functions/contract.ts';
 import { exampleRule, exampleService } from '../support/example.ts';
 import {
-  type EnvironmentAnswer,
-  type EnvironmentProcess,
-  startEnvironmentProcess,
+  type InstanceAnswer,
+  type InstanceProcess,
+  startInstanceProcess,
 } from '../support/processes/instance-process.ts';
 import { startStandInProcess } from '../support/processes/stand-in-process.ts';
 import { BUNDLE, bundleAsStack } from '../support/stack-bundle.ts';
@@ -23,7 +23,7 @@ const TABLE = 'pairs';
 interface Options {
   /** Whose credentials exist, and are accepted by the service. */
   readonly clients: readonly string[];
-  /** How many times slower the environments are than this machine. */
+  /** How many times slower the instances are than this machine. */
   readonly slowness: number;
 }
 
@@ -64,15 +64,15 @@ export async function startFleet({ clients, slowness }: Options) {
       provenForSeconds: 3_600,
     },
   };
-  const started: EnvironmentProcess[] = [];
+  const started: InstanceProcess[] = [];
 
   return {
     tokenService,
     /** How many token requests the service has got for this client. */
     requestsOf: (of: string) => tokenService.requests.filter(({ client }) => client === of).length,
-    /** Starts a process whose environments find everything here. */
-    startProcess(): EnvironmentProcess {
-      const own = startEnvironmentProcess(settings, {
+    /** Starts a process whose instances find everything here. */
+    startProcess(): InstanceProcess {
+      const own = startInstanceProcess(settings, {
         AWS_REGION: ACCESS.region,
         AWS_ACCESS_KEY_ID: ACCESS.credentials.accessKeyId,
         AWS_SECRET_ACCESS_KEY: ACCESS.credentials.secretAccessKey,
@@ -91,16 +91,16 @@ export async function startFleet({ clients, slowness }: Options) {
   };
 }
 
-/** The named environments of every process ask for the client's token at the same instant. */
+/** The named instances of every process ask for the client's token at the same instant. */
 export async function askAtOnce(
-  processes: readonly EnvironmentProcess[],
-  environments: readonly number[],
+  processes: readonly InstanceProcess[],
+  instances: readonly number[],
   client: string,
-): Promise<readonly EnvironmentAnswer[]> {
+): Promise<readonly InstanceAnswer[]> {
   const body = { client, service: SERVICE };
-  await Promise.all(processes.map(({ order }) => order({ environments })));
+  await Promise.all(processes.map(({ order }) => order({ instances })));
   const at = Date.now() + 50;
-  const reports = await Promise.all(processes.map(({ order }) => order({ environments, body, at })));
+  const reports = await Promise.all(processes.map(({ order }) => order({ instances, body, at })));
   return reports.flatMap(({ answers }) => answers);
 }
 

@@ -4,8 +4,8 @@ import { EVENT } from '../../bench/start/exchange.ts';
 import type { TokenFunction } from '../../functions/token-function.ts';
 
 it('calls AWS and the service exactly as often as each way to an answer needs', async () => {
-  const { startEnvironment, calls } = countCalls();
-  const first = startEnvironment();
+  const { startInstance, calls } = countCalls();
+  const first = startInstance();
 
   await first.readFirst();
   expect(calls()).toEqual(['GetItem', 'GetSecretValue']);
@@ -16,7 +16,7 @@ it('calls AWS and the service exactly as often as each way to an answer needs', 
   expect(await ask(first)).toBe('token-broker; hit; detail=memory');
   expect(calls()).toEqual([]);
 
-  const second = startEnvironment();
+  const second = startInstance();
   await second.readFirst();
   expect(calls()).toEqual(['GetItem', 'GetSecretValue']);
 

@@ -30,7 +30,7 @@ describe('the bundle of the token function', () => {
     expect(Buffer.byteLength(bundle.code)).toBeLessThanOrEqual(MAX_KILOBYTES * 1_000);
   });
 
-  it('loads nothing later but what no call of ours reaches: streams of events, and calls at once in one environment', () => {
+  it('loads nothing later but what no call of ours reaches: streams of events, and calls at once in one instance', () => {
     expect(bundle.code.match(/\bimport\([^)]*\)/g)?.toSorted()).toEqual([
       'import("@smithy/core/event-streams")',
       'import("node:async_hooks")',
@@ -38,20 +38,20 @@ describe('the bundle of the token function', () => {
   });
 });
 
-describe('an environment that has started, requested a token and answered from memory', () => {
+describe('an instance that has started, requested a token and answered from memory', () => {
   let loaded: Readonly<Record<'broker' | 'empty', readonly string[]>>;
   beforeAll(async () => {
     const folder = await mkdtemp(join(tmpdir(), 'token-bundle-'));
     const standIns = await startStandIns(folder);
     const bundles = await makeBundles(folder, standIns.authUrl);
     const modulesAfter = async (variant: 'broker' | 'empty') => {
-      const environment = await startVariant({ bundles, standIns }, variant);
+      const instance = await startVariant({ bundles, standIns }, variant);
       for (const cache of ['fwd=miss', 'hit; detail=memory']) {
-        const { result } = await environment.invoke(EVENT);
+        const { result } = await instance.invoke(EVENT);
         if (variant === 'broker') expect(JSON.stringify(result)).toContain(`token-broker; ${cache}`);
       }
-      const { result } = await environment.invoke({ tellModules: true });
-      await environment.close();
+      const { result } = await instance.invoke({ tellModules: true });
+      await instance.close();
       return Array.isArray(result) ? result.map(String) : [];
     };
     for (const file of [join(bundles.folders.broker, 'index.mjs'), join(bundles.folders.empty, 'index.js')]) {

@@ -22,7 +22,7 @@ it('counts processor time of a limited invocation as many times as it is slower'
   expect(figureOf('first-token-sdk-limited', { ...SAMPLES, rounds })).toBeCloseTo(142 / 284);
 });
 
-it('takes the fastest of the starts in a round until an environment is ready', () => {
+it('takes the fastest of the starts in a round until an instance is ready', () => {
   const [slow, fast] = [roundOf({ initMs: 300 }, 100), roundOf({ initMs: 180 }, 60)];
   expect(figureOf('init', { ...SAMPLES, rounds: [{ ...slow, lambda: fast.lambda }] })).toBeCloseTo(3);
   expect(figureOf('init', { ...SAMPLES, rounds: [{ ...fast, full: roundOf({ initMs: 120 }, 80).full }] })).toBeCloseTo(

@@ -104,9 +104,9 @@ async function policyOf({ secretsManager }: OperatorWorld): Promise<unknown> {
   return ResourcePolicy === undefined ? undefined : JSON.parse(ResourcePolicy);
 }
 
-/** What a new environment answers on every service when no DynamoDB is in its reach; it reads secrets as the broker does. */
-async function tokensWithoutTable({ newEnvironment }: OperatorWorld): Promise<readonly string[]> {
-  const caller = await newEnvironment(createDynamoDB({ send: createHttpsSender(), endpoint: 'http://127.0.0.1:9' }));
+/** What a new instance answers on every service when no DynamoDB is in its reach; it reads secrets as the broker does. */
+async function tokensWithoutTable({ newInstance }: OperatorWorld): Promise<readonly string[]> {
+  const caller = await newInstance(createDynamoDB({ send: createHttpsSender(), endpoint: 'http://127.0.0.1:9' }));
   const ask = (service: string) => caller.token({ client: 'acme', service });
   const answers = await Promise.allSettled(SERVICES.map(ask));
   return answers.map((answer) => (answer.status === 'fulfilled' ? 'a token' : answer.reason.type));

@@ -101,8 +101,8 @@ export async function createOperatorWorld() {
     eventsSettled: broker.eventsSettled,
     /** Asks for tokens as the role `billing`. */
     caller: createTokenBroker({ url: broker.url, credentials: BILLING, cache: false }),
-    /** Starts one more environment of the broker, with a table of its own choice; asks it as the role `billing`. */
-    async newEnvironment(dynamodb: DynamoDB) {
+    /** Starts one more instance of the broker, with a table of its own choice; asks it as the role `billing`. */
+    async newInstance(dynamodb: DynamoDB) {
       const { handler } = createTokenFunction({
         environment: LOCAL_ENVIRONMENT,
         tableName: tableName(LOCAL_ENVIRONMENT),

@@ -8,7 +8,7 @@ const CALL = { deadline: Infinity };
 const LAST_WRITE = { ...CALL, endsLease: true };
 
 describe('the time that a call to the store may take', () => {
-  it('is one second for the first call of an environment, and for all that begin before it must have ended', async () => {
+  it('is one second for the first call of an instance, and for all that begin before it must have ended', async () => {
     const { breaker, timeOf, pass } = start();
     expect(await timeOf(CALL)).toBe(1_000);
     await breaker(CALL, answering);
@@ -148,7 +148,7 @@ function start() {
       for (let n = 0; n < times; n++)
         await expect(breaker(CALL, failing)).rejects.toMatchObject({ cause: 'TypeError' });
     },
-    /** The environment's first call is over, and the store has just answered. */
+    /** The instance's first call is over, and the store has just answered. */
     async connect() {
       await breaker(CALL, answering);
       await pass(15_000);
