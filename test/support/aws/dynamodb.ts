@@ -14,7 +14,7 @@ type Reply = (response: ServerResponse) => void;
 export interface FaultyEndpoint {
   readonly url: string;
   /** The operations that were called, with their parameters, in order. */
-  readonly calls: readonly Call[];
+  readonly calls: readonly DynamoDBCall[];
   /** How many connections have come. */
   readonly connections: () => number;
   /** Lets the next `times` calls fail, all of them when left out; `undefined` ends it. */
@@ -24,16 +24,16 @@ export interface FaultyEndpoint {
   readonly close: () => Promise<void>;
 }
 
-export type FaultOf = (call: Call) => CallFault | undefined;
+export type FaultOf = (call: DynamoDBCall) => CallFault | undefined;
 
-export interface Call {
+export interface DynamoDBCall {
   readonly operation: string;
   readonly parameters: { readonly ConsistentRead?: boolean; readonly Item?: Record<string, AttributeValue> };
 }
 
 /** Stands between an AWS client and the server at `target`, on 127.0.0.1, and does to calls what networks do. */
 export async function startFaultyEndpoint(target: string): Promise<FaultyEndpoint> {
-  const calls: Call[] = [];
+  const calls: DynamoDBCall[] = [];
   let fault: CallFault | undefined;
   let faultsLeft = 0;
   let faultOf: FaultOf = () => undefined;
