@@ -6,8 +6,8 @@ import { Runtime } from 'aws-cdk-lib/aws-lambda';
 import { LogLevel, NodejsFunction } from 'aws-cdk-lib/aws-lambda-nodejs';
 import { build } from 'esbuild';
 import { environments } from '../../lib/environments.ts';
-import { synthesise } from '../../test/stack/synthesise.ts';
 import { exampleRule, exampleService } from '../../test/support/example.ts';
+import { synthesise } from '../../test/support/stack/synthesise.ts';
 import { bundleAsStack } from '../../test/support/stack-bundle.ts';
 import { PAIR } from './exchange.ts';
 

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { environments } from '../../lib/environments.ts';
-import { synthesise } from '../stack/synthesise.ts';
+import { synthesise } from '../support/stack/synthesise.ts';
 import { answerWith, startLoopbackServer } from '../unit/client/loopback-server.ts';
 import { finished, ISOLATED } from './commands/command-line.ts';
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { ALARM_NAMES } from '../../lib/monitoring/alarms.ts';
 import { alarmsOf, compute, metricKey } from '../support/aws/cloudwatch/template-alarms.ts';
+import { deployed } from '../support/stack/deployed-stack.ts';
+import { emittedMetrics } from '../support/stack/emitted-metrics.ts';
+import { resourceOf, synthesise } from '../support/stack/synthesise.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
-import { deployed } from './deployed-stack.ts';
-import { emittedMetrics } from './emitted-metrics.ts';
-import { resourceOf, synthesise } from './synthesise.ts';
 
 const form = { ...exampleForm(), trail: {} };
 const synthesised = synthesise('test', form);

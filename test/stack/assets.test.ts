@@ -1,7 +1,7 @@
 import { PutSecretValueCommand } from '@aws-sdk/client-secrets-manager';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createTokenBroker } from '../../client/token-broker.ts';
-import { ADMINISTRATOR, BILLING, deployWorld, NEXT_CREDENTIAL } from './deployed-world.ts';
+import { ADMINISTRATOR, BILLING, deployWorld, NEXT_CREDENTIAL } from '../support/stack/deployed-world.ts';
 
 let world: Awaited<ReturnType<typeof deployWorld>>;
 // The CDK bundles three functions.

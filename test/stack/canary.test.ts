@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { resourceOf, resourcesOf, synthesise } from '../support/stack/synthesise.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
-import { resourceOf, resourcesOf, synthesise } from './synthesise.ts';
 
 const stack = synthesise('test', { ...exampleForm(), canary: { percent: 20, minutes: 15 } });
 const inEndpoint = (type: string) => resourceOf(stack, 'TokenEndpoint', type);

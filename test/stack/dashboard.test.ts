@@ -6,10 +6,10 @@ import type { IGNORED_EVENTS, UNREADABLE } from '../../lib/monitoring/dashboard.
 import { createBrokerDay } from '../support/aws/cloudwatch/broker-day.ts';
 import { alarmsOf, metricKey } from '../support/aws/cloudwatch/template-alarms.ts';
 import { functionUrlEvent } from '../support/aws/function-url-events.ts';
+import { deployed } from '../support/stack/deployed-stack.ts';
+import { emittedMetrics } from '../support/stack/emitted-metrics.ts';
+import { type Synthesised, synthesise } from '../support/stack/synthesise.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
-import { deployed } from './deployed-stack.ts';
-import { emittedMetrics } from './emitted-metrics.ts';
-import { type Synthesised, synthesise } from './synthesise.ts';
 
 const stack = synthesise('test', exampleForm());
 const widgets = widgetsOf(stack);

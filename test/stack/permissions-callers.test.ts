@@ -4,7 +4,7 @@ import { callerAccounts } from '../../lib/settings/access-rules.ts';
 import { runCommandLine } from '../e2e/commands/command-line.ts';
 import { isAllowed, parsePolicy } from '../support/aws/iam.ts';
 import { policiesOf } from '../support/aws/iam-world.ts';
-import { deployStack } from './deployed-stack.ts';
+import { deployStack } from '../support/stack/deployed-stack.ts';
 
 interface Policy {
   readonly Version: string;

@@ -9,9 +9,9 @@ import { acknowledge, acknowledgements, checkTemplates } from '../../lib/checks/
 import { environments } from '../../lib/environments.ts';
 import { parseEnvironment } from '../../lib/settings/environment.ts';
 import { TokenBrokerStack } from '../../lib/token-broker-stack.ts';
+import { resourcesOf, type Statement, type Template } from '../support/stack/synthesise.ts';
+import { SYNTHESISED } from '../support/stack/synthesise-once.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
-import { resourcesOf, type Statement, type Template } from './synthesise.ts';
-import { SYNTHESISED } from './synthesise-once.ts';
 
 /** The real environments, and what only other settings bring into a template. */
 const FORMS: Readonly<Record<string, unknown>> = {

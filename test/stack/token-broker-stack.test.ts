@@ -3,8 +3,8 @@ import { rulesDigest } from '../../functions/environment.ts';
 import { environments } from '../../lib/environments.ts';
 import { MAX_CALLER_ACCOUNTS } from '../../lib/settings/access-rules.ts';
 import { parseEnvironment, toBrokerSettings } from '../../lib/settings/environment.ts';
+import { resourceOf, resourcesOf, synthesise } from '../support/stack/synthesise.ts';
 import { changed, exampleForm } from '../unit/settings/example-form.ts';
-import { resourceOf, resourcesOf, synthesise } from './synthesise.ts';
 
 const plain = synthesise('test', exampleForm());
 const KEY_ARN = { 'Fn::GetAtt': [resourceOf(plain, 'ClientSecrets', 'AWS::KMS::Key').id, 'Arn'] };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { environments } from '../../../lib/environments.ts';
-import { resourceOf, synthesise } from '../../stack/synthesise.ts';
+import { resourceOf, synthesise } from '../../support/stack/synthesise.ts';
 import { runCommandLine } from './command-line.ts';
 
 async function config(...args: readonly string[]) {

@@ -8,11 +8,11 @@ import { PROBLEM_ADVICE, PROBLEMS, type ProblemType } from '../../../functions/c
 import { environments } from '../../../lib/environments.ts';
 import { MAX_CALLER_ACCOUNTS } from '../../../lib/settings/access-rules.ts';
 import { parseEnvironment } from '../../../lib/settings/environment.ts';
-import { resourcesOf, synthesise } from '../../stack/synthesise.ts';
 import { alarmsOf } from '../../support/aws/cloudwatch/template-alarms.ts';
 import { readContract, responseOf } from '../../support/contract/openapi.ts';
 import { startLocalBroker } from '../../support/processes/local-broker.ts';
 import { blocks, commands, README, table } from '../../support/readme.ts';
+import { resourcesOf, synthesise } from '../../support/stack/synthesise.ts';
 import { exampleForm } from '../../unit/settings/example-form.ts';
 
 const ROOT = new URL('../../../', import.meta.url);

@@ -1,5 +1,5 @@
 import { runInNewContext } from 'node:vm';
-import { deployed } from '../../../stack/deployed-stack.ts';
+import { deployed } from '../../stack/deployed-stack.ts';
 import type { TemplateText } from '../cloudformation.ts';
 
 /** An alarm as CloudWatch gets it: nothing in it refers to anything any more. */

@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { dirname, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { makeBundles } from '../../bench/start/bundles.ts';
-import { startVariant } from '../../bench/start/cold-start.ts';
-import { EVENT } from '../../bench/start/exchange.ts';
-import { startStandIns } from '../../bench/start/stand-ins.ts';
-import { environments } from '../../lib/environments.ts';
-import { BUNDLE, bundleAsStack } from '../support/stack-bundle.ts';
-import { synthesise } from './synthesise.ts';
+import { makeBundles } from '../../../bench/start/bundles.ts';
+import { startVariant } from '../../../bench/start/cold-start.ts';
+import { EVENT } from '../../../bench/start/exchange.ts';
+import { startStandIns } from '../../../bench/start/stand-ins.ts';
+import { environments } from '../../../lib/environments.ts';
+import { synthesise } from '../../support/stack/synthesise.ts';
+import { BUNDLE, bundleAsStack } from '../../support/stack-bundle.ts';
 
 describe('the bundle of the token function', () => {
   let bundle: Awaited<ReturnType<typeof analyseTokenBundle>>;
@@ -106,7 +106,7 @@ export const handler = async (event, context) => event.tellModules ? process.mod
 
 /** Bundles the token function with the options of the stack, and tells from which packages a part went in. */
 async function analyseTokenBundle() {
-  const entry = fileURLToPath(new URL('../../functions/token.ts', import.meta.url));
+  const entry = fileURLToPath(new URL('../../../functions/token.ts', import.meta.url));
   const { outputFiles, metafile } = await bundleAsStack(entry);
   const inputs = Object.entries(metafile.outputs[BUNDLE]?.inputs ?? {});
   const used = inputs.filter(([, { bytesInOutput }]) => bytesInOutput > 0).map(([path]) => path);

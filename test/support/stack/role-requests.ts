@@ -1,4 +1,4 @@
-import type { Context, Request } from '../support/aws/iam.ts';
+import type { Context, Request } from '../aws/iam.ts';
 import type { DeployedStack } from './deployed-stack.ts';
 
 const TOKEN = 'TokenEndpointRole';

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { createAuditLog, createUnreadableLog } from '../../functions/aws/log/audit-log.ts';
-import { createHealthLog } from '../../functions/aws/log/health-log.ts';
-import type { Warning } from '../../functions/broker/audit.ts';
-import { FINDINGS, PROBLEMS, type ProblemType } from '../../functions/contract.ts';
-import { IGNORED_EVENTS, UNREADABLE } from '../../lib/monitoring/dashboard.ts';
+import { createAuditLog, createUnreadableLog } from '../../../functions/aws/log/audit-log.ts';
+import { createHealthLog } from '../../../functions/aws/log/health-log.ts';
+import type { Warning } from '../../../functions/broker/audit.ts';
+import { FINDINGS, PROBLEMS, type ProblemType } from '../../../functions/contract.ts';
+import { IGNORED_EVENTS, UNREADABLE } from '../../../lib/monitoring/dashboard.ts';
 
 const WARNINGS = {
   'shared-cache-unavailable': true,

@@ -1,5 +1,5 @@
-import type { EnvironmentForm } from '../../lib/settings/environment.ts';
-import { type Deployed, deploy, type TemplateText } from '../support/aws/cloudformation.ts';
+import type { EnvironmentForm } from '../../../lib/settings/environment.ts';
+import { type Deployed, deploy, type TemplateText } from '../aws/cloudformation.ts';
 import { synthesise } from './synthesise.ts';
 
 /** The stack of an environment as it is in AWS. */

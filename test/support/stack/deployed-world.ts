@@ -1,14 +1,14 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { CreateSecretCommand, SecretsManagerClient } from '@aws-sdk/client-secrets-manager';
-import { ensurePairTable } from '../../bin/local/aws/dynamodb.ts';
-import { startFunctionUrl } from '../../bin/local/function-url/server.ts';
-import { startTokenService } from '../../bin/local/token-service/server.ts';
-import { sealingKeyName } from '../../functions/contract.ts';
-import type { BrokerSettings } from '../../functions/environment.ts';
-import { startCodeDeploy } from '../support/aws/codedeploy.ts';
-import { type LambdaProcess, startLambda } from '../support/processes/lambda-process.ts';
-import { startDynamoDB, startSecretsManager, startSns, startSts } from '../support/processes/stand-ins.ts';
-import { exampleForm } from '../unit/settings/example-form.ts';
+import { ensurePairTable } from '../../../bin/local/aws/dynamodb.ts';
+import { startFunctionUrl } from '../../../bin/local/function-url/server.ts';
+import { startTokenService } from '../../../bin/local/token-service/server.ts';
+import { sealingKeyName } from '../../../functions/contract.ts';
+import type { BrokerSettings } from '../../../functions/environment.ts';
+import { exampleForm } from '../../unit/settings/example-form.ts';
+import { startCodeDeploy } from '../aws/codedeploy.ts';
+import { type LambdaProcess, startLambda } from '../processes/lambda-process.ts';
+import { startDynamoDB, startSecretsManager, startSns, startSts } from '../processes/stand-ins.ts';
 import { deployed, finder } from './deployed-stack.ts';
 import { type Synthesised, synthesise } from './synthesise.ts';
 

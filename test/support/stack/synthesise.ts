@@ -3,9 +3,9 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync,
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { App } from 'aws-cdk-lib';
-import cdkJson from '../../cdk.json' with { type: 'json' };
-import { parseEnvironment } from '../../lib/settings/environment.ts';
-import { TokenBrokerStack } from '../../lib/token-broker-stack.ts';
+import cdkJson from '../../../cdk.json' with { type: 'json' };
+import { parseEnvironment } from '../../../lib/settings/environment.ts';
+import { TokenBrokerStack } from '../../../lib/token-broker-stack.ts';
 import { SYNTHESISED } from './synthesise-once.ts';
 
 /** What one environment becomes. */
