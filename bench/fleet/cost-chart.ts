@@ -2,7 +2,7 @@ import type { Outcome } from './outcome.ts';
 import { grouped, WAY_NAMES } from './report.ts';
 import { bar, drawing, line, text, ticksUpTo } from './svg.ts';
 
-/** What a million tokens cost each way, and what for. */
+/** The price of a million tokens for each way, by the parts of the bill. */
 export function costChart(outcomes: readonly Outcome[]): string {
   const ticks = ticksUpTo(Math.max(...outcomes.map(({ dollarsPerMillion }) => dollarsPerMillion.all)));
   const highest = ticks.at(-1) ?? 1;

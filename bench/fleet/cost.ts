@@ -1,6 +1,6 @@
 import type { Tally } from './tally.ts';
 
-/** US dollars that AWS charges for what was counted; what the services charge is not in it. */
+/** The bill of AWS in US dollars; prices of the services are not in it. */
 export interface Cost {
   readonly lambda: number;
   readonly dynamodb: number;
@@ -8,7 +8,7 @@ export interface Cost {
   readonly logs: number;
 }
 
-/** What a tally costs at list prices, without free tiers and without what costs the same however much is asked. */
+/** The cost of a tally at list prices. Left out are free tiers and fixed costs. */
 export function costOf(tally: Tally): Cost {
   const gigabyteSeconds = (tally.billedMs / 1_000) * MEMORY_GB;
   const writeUnits = tally.writes * ITEM_KB;

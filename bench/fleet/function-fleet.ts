@@ -2,9 +2,9 @@ import type { Instance } from './instance.ts';
 import type { Sandbox } from './sandbox.ts';
 import { HOUR_MS, type World } from './world.ts';
 
-/** What a caller finds behind the Function URL. */
+/** The function as a caller of its URL sees it. */
 export interface FunctionFleet {
-  /** Runs one invocation in some instance, as often as it takes until one has answered. */
+  /** Runs one invocation in an idle instance, and repeats it until an instance has answered. */
   invoke<Answer>(work: (instance: Instance) => Promise<Answer>): Promise<Answer>;
 }
 
@@ -104,7 +104,7 @@ type Run<Answer> = { readonly isCrashed: false; readonly answer: Answer } | { re
 const MEAN_LIFE_MS = 2 * HOUR_MS;
 const INIT_MS = 250;
 const INIT_SPREAD = 0.2;
-/** What the code itself computes for an answer, at the 0.29 vCPU of 512 MB. */
+/** Computing time of an answer, at the 0.29 vCPU of 512 MB. */
 const CODE_MS = 3;
 
 /** Of all invocations. */

@@ -34,7 +34,7 @@ interface Surroundings {
   readonly onTokenRequest: (request: TokenRequest, operation: Operation) => void;
 }
 
-/** Starts instances, cold; what a deployment gives to all of them is made once. */
+/** Starts cold instances. The objects that a deployment shares between them are made once. */
 export function createInstances({ clock, random }: World, surroundings: Surroundings): () => Instance {
   const { secretStore, tokenServices, sharedTable, onTokenRequest } = surroundings;
   const { now } = clock;
@@ -85,5 +85,5 @@ export function createInstances({ clock, random }: World, surroundings: Surround
   };
 }
 
-/** The time limit of the function, less what it needs to answer by itself. */
+/** The time limit of the function, less the time to write an answer. */
 const PATIENCE_MS = 14_500;

@@ -1,9 +1,6 @@
 import type { EventClock, Reachable } from './event-clock.ts';
 
-/**
- * What an instance runs in. While it is frozen nothing reaches it: answers and ended sleeps wait for the thaw. Once
- * it has crashed nothing reaches it any more.
- */
+/** Surrounds one instance. While it is frozen, answers and ended sleeps wait for the thaw; after a crash they are dropped. */
 export class Sandbox implements Reachable {
   readonly #clock: EventClock;
   #state: 'running' | 'frozen' | 'crashed' = 'frozen';

@@ -16,12 +16,12 @@ export interface Scale {
   readonly calm: boolean;
 }
 
-/** What every part of a simulated world needs. */
+/** Shared by all parts of a simulated world. */
 export interface World {
   readonly scale: Scale;
   readonly clock: EventClock;
   readonly tally: Tally;
-  /** A stream of its own for every purpose: what one part draws never changes what another one does. */
+  /** A stream of its own for every purpose: one part's draws never change the course of another part. */
   readonly random: (purpose: string) => Random;
 }
 

@@ -4,7 +4,7 @@ import { EVENT, REGION } from './exchange.ts';
 import { type Instance, startInstance } from './instance.ts';
 import { type StandIns, TABLES } from './stand-ins.ts';
 
-/** What is started: a bundle with its variables, and what its first answer says about where the token comes from. */
+/** The kinds of start: a bundle with its variables, and the source of the token that its first answer must name. */
 export const KINDS = {
   empty: { variant: 'empty' },
   broker: { variant: 'broker', says: 'fwd=miss' },
@@ -28,7 +28,7 @@ interface Kind {
   readonly variables?: Readonly<Record<string, string>>;
 }
 
-/** What is measured of a cold start; `undefined` where the machine does not tell. */
+/** The measurements of a cold start; `undefined` where the machine has none. */
 export interface ColdStart {
   /** From the start of the process until it asks for its first invocation: of the broker with its first reads. */
   readonly initMs: number;
@@ -71,7 +71,7 @@ export async function measureColdStart(world: World, name: KindName, limited: bo
   }
 }
 
-/** Lets the table that keeps what it is given have a token, which lives longer than any measurement. */
+/** Fills the table stand-in with a token that lives longer than any measurement. */
 export async function fillTable(world: World): Promise<void> {
   const instance = await startVariant(world, 'broker', KINDS['broker, table hit'].variables);
   await invoke(instance);

@@ -4,7 +4,7 @@ import { createTokenFunction } from '../../functions/token-function.ts';
 import { exampleRule, exampleService } from '../../test/support/example.ts';
 import { answerOfAws, type Item, TOKEN_RESPONSE } from './exchange.ts';
 
-/** Instances of one fleet whose clients of AWS are real but for the connection, and what they called, in order. */
+/** Instances of one fleet whose clients of AWS are real but for the connection, and their calls, sorted. */
 export function countCalls() {
   const calls: string[] = [];
   const items = new Map<string, Item>();

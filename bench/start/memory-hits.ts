@@ -15,7 +15,7 @@ calls();
 // First without a look at the clock: until then Node is busy compiling code that runs often.
 for (let n = 0; n < count; n += 1) await hit();
 
-/** Twice what a core has for itself: between two calls of a function, others have used the processor. */
+/** Twice the cache of a core: between two calls of a function, other programs have used the processor. */
 const others = new Uint8Array(4 * 1024 * 1024);
 const LINE_BYTES = 64;
 const LINES = 4_096;

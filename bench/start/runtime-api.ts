@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 
-/** What Lambda is to one instance: it hands out invocations and takes their results. */
+/** Lambda as one instance sees it: it hands out invocations and takes their results. */
 export interface RuntimeApi {
   /** For `AWS_LAMBDA_RUNTIME_API`. */
   readonly address: string;
