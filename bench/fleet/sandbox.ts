@@ -1,6 +1,6 @@
 import type { EventClock, Reachable } from './event-clock.ts';
 
-/** Surrounds one instance. While it is frozen, answers and ended sleeps wait for the thaw; after a crash they are dropped. */
+/** Surrounds one instance. While it is frozen, answers and ended sleeps wait for the thaw; a crash drops them. */
 export class Sandbox implements Reachable {
   readonly #clock: EventClock;
   #state: 'running' | 'frozen' | 'crashed' = 'frozen';

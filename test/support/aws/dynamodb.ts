@@ -5,7 +5,7 @@ import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { listen, stop } from '../../../bin/local/loopback.ts';
 import { FAULTS, type Fault } from './aws-faults.ts';
 
-/** What can be done to a call on its way; `lost-answer` lets it reach its target. */
+/** The faults of a call on its way; `lost-answer` lets it reach its target. */
 export type CallFault = Fault | 'lost-answer' | keyof typeof STRANGE_ANSWERS | Reply;
 
 /** Answers in the place of the target. */
@@ -31,7 +31,7 @@ export interface DynamoDBCall {
   readonly parameters: { readonly ConsistentRead?: boolean; readonly Item?: Record<string, AttributeValue> };
 }
 
-/** Stands between an AWS client and the server at `target`, on 127.0.0.1, and does to calls what networks do. */
+/** Stands between an AWS client and the server at `target`, on 127.0.0.1, and adds the faults of a network. */
 export async function startFaultyEndpoint(target: string): Promise<FaultyEndpoint> {
   const calls: DynamoDBCall[] = [];
   let fault: CallFault | undefined;

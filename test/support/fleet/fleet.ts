@@ -28,7 +28,7 @@ export interface Instance {
 interface FixedChanges {
   /** Of everything random. */
   readonly seed?: number;
-  /** What a service has of its own. */
+  /** Settings of a service that differ from the defaults. */
   readonly services?: Readonly<Record<ServiceName, Partial<Service>>>;
   readonly clock?: VirtualClock;
 }
@@ -45,7 +45,7 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
   let instances = 0;
   let idle = { at: START, looks: 0 };
 
-  /** `skewMs`: how far its clock is from the true time; `format`: of what it seals. */
+  /** `skewMs`: the distance of its clock from the true time; `format`: the sealed format that it writes. */
   function createInstance({ skewMs = 0, format = 1 } = {}): Instance {
     const number = instances++;
     const state = { isDead: false, skewMs };
@@ -104,7 +104,7 @@ export function createFleet(changes: Partial<Surroundings> & FixedChanges = {}) 
   return { ...outside, surroundings, clock, services, owners, createInstance };
 }
 
-/** A fleet with this many instances, and what tests of its stories ask of it. */
+/** A fleet with this many instances, and the questions that its tests ask. */
 export function fleetOf(count: number, changes: Parameters<typeof createFleet>[0] = {}) {
   const fleet = createFleet(changes);
   const { clock, counts } = fleet;
@@ -114,10 +114,10 @@ export function fleetOf(count: number, changes: Parameters<typeof createFleet>[0
     instances,
     /** The shared record as it is. */
     recordNow: () => fleet.shared.peek(ISSUE_REQUEST.pair),
-    /** What each instance answers when all are asked at once. */
+    /** Asks all instances at once. */
     askAll: (request?: Partial<IssueRequest>): Promise<Answer[]> =>
       clock.run(Promise.all(instances.map((instance) => ask(instance, request)))),
-    /** What one instance answers, the first if none is given. */
+    /** Asks one instance, the first if none is given. */
     askOne: (request?: Partial<IssueRequest>, instance = instances[0] ?? fleet.createInstance()) =>
       clock.run(ask(instance, request)),
     /** The calls to the store and to Secrets Manager that some work costs. */
@@ -129,7 +129,7 @@ export function fleetOf(count: number, changes: Parameters<typeof createFleet>[0
   };
 }
 
-/** What one instance answered, and when: by its own clock, and how long that took. */
+/** The answer of one instance, the time by its own clock, and the wait. */
 export interface Answer {
   readonly issue?: Issue;
   readonly problem?: Problem;
@@ -151,7 +151,7 @@ export async function ask({ issue, now }: Instance, request?: Partial<IssueReque
 /** Of one call: a Lambda invocation may last 15 s, and its answer leaves half a second before. */
 export const PATIENCE_MS = 14_500;
 
-/** Far more often than 200 instances ask what time it is at one moment. */
+/** Far more often than 200 instances read the clock at one moment. */
 const MAX_LOOKS = 100_000;
 
 const SERVICE_NAMES = ['customer-insights', 'merchant-payment-cleansing'] as const;

@@ -12,8 +12,8 @@ export interface Host {
 export type Hosts = ReturnType<typeof createHosts>;
 
 /**
- * The instances of a story, their open calls, and what has gone wrong with them: what may excuse an instance. The
- * model accuses only those without an excuse.
+ * The instances of a story, their open calls, and the faults that they met, which may excuse an instance. The
+ * model accuses only instances without an excuse.
  */
 export function createHosts({ clock, createInstance }: ReturnType<typeof createFleet>) {
   const hosts: Host[] = [];

@@ -167,7 +167,7 @@ export function keepLedger({ shared, clock, owners, services }: ReturnType<typeo
     return open.findLast(({ chargedVersion }) => chargedVersion === version) ?? open.at(-1);
   }
 
-  /** What was rejected before does not count any more. */
+  /** A success clears the earlier rejections. */
   function prove(pair: Pair, version: string): void {
     counts.delete(keyOf(pair, version));
     for (const each of [...pending, ...uncounted]) each.isForgiven ||= isOf(each, pair, version);

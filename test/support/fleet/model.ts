@@ -17,7 +17,7 @@ interface Ask {
   readonly refuses: 'nothing' | 'the last token' | 'an unknown token';
 }
 
-/** What goes wrong for a share (from 0 to 1) of all calls to something, drawn with a seed of its own. */
+/** A fault for a share (from 0 to 1) of all calls to a dependency, drawn with a seed of its own. */
 interface Trouble<Fault> {
   readonly fault: Fault;
   readonly share: number;
@@ -42,7 +42,7 @@ export function createFleetModel() {
   const lastTokens = new Map<string, string>();
   const disabledAt = new Map<string, number>();
   const handedOut = new WeakMap<object, { readonly handOut: HandOut; readonly toldMs: number }>();
-  /** By token: what the service told instances about its life, by their clocks. */
+  /** By token: the ends of its life that the service told the instances, by their clocks. */
   const tokens = new Map<string, { pair: Pair; tellings: Telling[] }>();
   let hasRepeated = false;
   let secretsFailedAt = Number.NEGATIVE_INFINITY;
@@ -129,13 +129,13 @@ export function createFleetModel() {
       else if (!disabledAt.has(pairKey(pair))) disabledAt.set(pairKey(pair), clock.now());
     },
 
-    /** What an operator does when the service takes the credential again. */
+    /** As an operator does once the service accepts the credential again. */
     retry(pair: Pair) {
       ledger.forgive(pair, shared.peek(pair).rejected.keys());
       shared.change(pair, (record) => ({ ...record, rejected: new Map(), held: new Map(), pause: undefined }));
     },
 
-    /** Throws what has gone wrong so far. */
+    /** Throws when a rule was broken so far. */
     verify() {
       ledger.settle();
       for (const { host, deadline } of hosts.openCalls) {
@@ -201,7 +201,7 @@ export function createFleetModel() {
     if (!ledger.hasHeardRejection(pair)) accuse(`${pairKey(pair)} is said to be rejected`);
   }
 
-  /** Judges the life of a token by what the services truly handed out. */
+  /** Compares the life of a token with the one that the services handed out. */
   function judgeLife({ token }: Issue, pair: Pair, now: number, who: string): void {
     const known = tokens.get(token.accessToken.reveal());
     if (known === undefined || pairKey(known.pair) !== pairKey(pair)) {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { BrokerSettings } from '../../../functions/environment.ts';
 
-/** A process that hosts instances: brokers that share nothing with each other but what AWS holds. */
+/** A process that hosts instances: brokers that share the data in AWS and nothing else. */
 export interface InstanceProcess {
   /** Carries out one order and tells the result. */
   readonly order: (order: Order) => Promise<Report>;
@@ -11,11 +11,11 @@ export interface InstanceProcess {
   readonly kill: () => Promise<void>;
 }
 
-/** What is left out does not happen; the rest happens in this order. */
+/** The steps of an order, in this order; each may be left out. */
 export interface Order {
   /** Which instances, by any numbers; one with a new number is made, and is cold. */
   readonly instances?: readonly number[];
-  /** What each of them is asked, all at once: the body of `POST /token`. */
+  /** The body of `POST /token` that each of them gets, all at once. */
   readonly body?: object;
   /** When they are asked, in epoch milliseconds of this machine, however slow the process is. */
   readonly at?: number;
@@ -34,7 +34,7 @@ export interface InstanceAnswer {
   readonly waitMs: number;
 }
 
-/** What every instance of a process is made with. */
+/** Shared by every instance of a process. */
 export interface ProcessSettings {
   /** The URL of the bundle of `functions/token-function.ts`. */
   readonly code: string;

@@ -16,7 +16,7 @@ const ENVIRONMENT = 'test';
 const { account, region, services } = exampleForm();
 const FUNCTIONS = { token: 'TokenEndpoint', health: 'CredentialHealth', releaseCheck: 'ReleaseCheck' } as const;
 
-/** What the services accept of `acme`: the credential that is stored, and the one that will be. */
+/** The credentials of `acme` that the services accept: the stored one and its successor. */
 const CREDENTIAL = { client_id: 'acme-id', secret: 'marked-secret' };
 export const NEXT_CREDENTIAL = { client_id: 'acme-id', secret: 'marked-next-secret' };
 
@@ -61,7 +61,7 @@ export async function deployWorld() {
     Object.entries(urls).map(([name, { url }]) => [`AWS_ENDPOINT_URL_${name}`, url]),
   );
 
-  // What CloudFormation makes, and what an operator then stores.
+  // The resources of CloudFormation, then the secrets of an operator.
   const asOperator = { region, credentials: operator };
   const table = new DynamoDBClient({ ...asOperator, endpoint: dynamodb.url });
   await ensurePairTable(table, find('PairTable', 'AWS::DynamoDB::Table').ref);
@@ -107,7 +107,7 @@ export async function deployWorld() {
   };
 }
 
-/** What the CDK makes of the example, its services where they are on this machine. */
+/** Synthesises the example, its services at their addresses on this machine. */
 function bundledFor(authUrl: (service: string) => string) {
   const { template, assets } = synthesise(ENVIRONMENT, exampleForm(), { bundled: true });
   const token = assets['token-broker-test'] ?? {};
