@@ -11,7 +11,7 @@ import { functionUrlEvent } from '../support/aws/function-url-events.ts';
 import { ACCESS, exampleRule, exampleService } from '../support/example.ts';
 import { seededRandom } from '../support/seeded-random.ts';
 
-/** How a dependency answers: after so many milliseconds, `Infinity` being never, and with what. */
+/** A dependency's answer and its delay in milliseconds; `Infinity` is never. */
 export interface Weather {
   readonly delayMs: number;
   readonly fails?: boolean;
@@ -83,7 +83,7 @@ export function startDeadlineWorld(start: number, seed = 1) {
     },
   };
 
-  /** Invokes as Lambda would, with `remainingMs` left; `leftMs` is what was left when the answer came. */
+  /** Invokes as Lambda would, with `remainingMs` left; `leftMs` is the rest when the answer came. */
   async function ask(remainingMs: number, rawPath: '/token' | '/check' = '/token') {
     const limit = Date.now() + remainingMs;
     const event = functionUrlEvent({ client: 'acme', service: 'customer-insights' }, { rawPath });

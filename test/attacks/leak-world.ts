@@ -17,7 +17,7 @@ import { http, type Reply, serve, write } from './hostile-answers.ts';
 import { findLeaks, marksOf, type Spelling } from './leak-marks.ts';
 import { captureOutput } from './leak-output.ts';
 
-/** What the first answer says. */
+/** The outcome of the first answer. */
 export type Outcome = 'issued' | ProblemType;
 
 /** One way through the token function. A step that is left out succeeds. */
@@ -25,7 +25,7 @@ export interface Path {
   /** The text of the client's secret, or its bytes. */
   readonly secret?: string | Uint8Array;
   readonly sealingKey?: string | Uint8Array;
-  /** What the token endpoint does with a token request. */
+  /** The token endpoint's reaction to a token request. */
   readonly reply?: Reply;
   readonly service?: Partial<Service>;
   /** How calls of AWS go wrong. */

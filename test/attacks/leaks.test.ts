@@ -59,7 +59,7 @@ const BODIES: readonly (readonly [status: number, ...Row<unknown>])[] = [
   [200, 'the Basic value as the token', (marks) => ({ access_token: basicOf(marks) }), UNUSABLE],
 ];
 
-/** What stands beside a token. */
+/** The members beside a token. */
 const BESIDES: readonly Row<object>[] = [
   ['a member that the broker does not read', (_, echo) => ({ message: echo }), 'issued'],
   ['the token in token_type', (marks) => ({ token_type: marks.token }), 'issued'],

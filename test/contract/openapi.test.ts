@@ -58,7 +58,7 @@ describe('docs/openapi.yaml', () => {
   });
 });
 
-describe('docs/openapi.yaml says what functions/contract.ts says', () => {
+describe('docs/openapi.yaml agrees with functions/contract.ts', () => {
   it.each(TYPES)('of the problem %s: its status, title, whether to retry, and what to do', (type) => {
     const { status, title, retryable } = PROBLEMS[type];
     const { description = '', content } = responseOf(CONTRACT, '/token', status)?.response ?? {};

@@ -64,7 +64,7 @@ const replaced = [create, put(V2, 'two')];
 const stages = [get('AWSCURRENT'), get('AWSPREVIOUS'), get('AWSPENDING')];
 const ALL = { IncludePlannedDeletion: true };
 
-/** What the stand-in and moto must answer alike. */
+/** The scenarios in which the stand-in and moto must give the same answers. */
 const SAME: Readonly<Record<string, readonly SecretsManagerCall[]>> = {
   'a put makes its version AWSCURRENT': [
     ...replaced,
@@ -102,7 +102,7 @@ const SAME: Readonly<Record<string, readonly SecretsManagerCall[]>> = {
   'secrets are listed by the beginning of their name, page by page': [create, list('/no-such-name'), listPages],
 };
 
-/** Where moto 5 is not like AWS, which the stand-in follows; each is named by what moto does, and ends with AWS's answer. */
+/** Moto 5 differs from AWS here; the stand-in follows AWS. Named by moto's behaviour, with AWS's answer at the end. */
 const MOTO_DIFFERENCES: readonly (readonly [string, object, readonly SecretsManagerCall[]])[] = [
   [
     'a promotion leaves what is read without a stage',
@@ -152,7 +152,7 @@ async function answers(endpoint: string, scenario: string, calls: readonly Secre
   return given;
 }
 
-/** Leaves out what differs from run to run: dates, request ids, ARN suffixes, accounts, and the order of stages. */
+/** Leaves out the differences between runs: dates, request ids, ARN suffixes, accounts, and the order of stages. */
 function comparable(answer: unknown): unknown {
   return JSON.parse(JSON.stringify(answer), (key, value) => {
     if (key === '$metadata' || key === 'Message' || key.endsWith('Date') || value === null) return undefined;

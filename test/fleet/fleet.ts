@@ -29,7 +29,7 @@ interface Options {
 
 export type Fleet = Awaited<ReturnType<typeof startFleet>>;
 
-/** What the processes of a fleet share, all on this machine: DynamoDB, Secrets Manager and the token service. */
+/** The servers of a fleet, all on this machine: DynamoDB, Secrets Manager and the token service. */
 export async function startFleet({ clients, slowness }: Options) {
   const credentials = clients.map((client) => ({ client, client_id: `${client}-id`, secret: `${client}-secret` }));
   const tokenService = await startTokenService({ credentials: { [SERVICE]: credentials }, lifetimeSeconds: 3_600 });
@@ -47,7 +47,7 @@ export async function startFleet({ clients, slowness }: Options) {
   secretsClient.destroy();
   dynamodbClient.destroy();
 
-  // As it runs in Lambda: with it, a client and its first call take half of what they take from the sources.
+  // As it runs in Lambda: a client and its first call take half as long as from the sources.
   const { outputFiles } = await bundleAsStack(ENTRY);
   const folder = await mkdtemp(path.join(tmpdir(), 'token-broker-fleet-'));
   await writeFile(path.join(folder, BUNDLE), outputFiles[0]?.contents ?? '');

@@ -119,7 +119,7 @@ it.each([
     const minutes = (clock.now() - startedAt) / MINUTE_MS;
     // Without a second format there is one token request in this time.
     expect(requests.length).toBeLessThanOrEqual(1 + minutes);
-    // No two tokens take turns: what was replaced never comes back, and nothing is replaced within a minute.
+    // No two tokens take turns: a replaced token never comes back, and each stays for at least a minute.
     expect(new Set(tokens).size).toBe(tokens.length);
     expect(tokens.length).toBeLessThanOrEqual(minutes);
   },

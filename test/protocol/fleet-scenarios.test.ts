@@ -116,7 +116,7 @@ it('a disabled client is stopped everywhere within 60 s, cached tokens included,
   await askAll();
   disable(true);
   await clock.advance(MINUTE_MS);
-  // The second time by what memory holds, a living token among it.
+  // The second time from memory, which holds a living token.
   for (const { problem } of [...(await askAll()), ...(await askAll())]) expect(problem?.type).toBe('client-disabled');
   expect(requests).toHaveLength(1);
 

@@ -29,7 +29,7 @@ async function simulated(way: Way, changes: Partial<Scale> = {}): Promise<Outcom
   return outcomeOf(way, scale, await simulateWay(way, scale));
 }
 
-/** What a change of the rules changes here, it changes in the world: look at the numbers before recording new ones. */
+/** A change of the rules that moves these numbers moves a real fleet's, too: look at them before recording new ones. */
 const RECORDED: Readonly<Record<Way, Partial<Outcome>>> = {
   broker: {
     tokensIssued: 14479,

@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => world.close());
 
 const PAIR = { client: 'acme', service: 'customer-insights' };
-/** What a process writes may arrive after what it answers. */
+/** The output of a process may arrive after its answer. */
 const PATIENCE = { timeout: 60_000 };
 
 describe('the assets of a deployment, alone in processes of their own', () => {

@@ -10,7 +10,7 @@ const alias = inEndpoint('AWS::Lambda::Alias');
 const ofCheck = Object.keys(stack.template.Resources).filter((id) => id.startsWith('ReleaseCheck'));
 
 describe('the canary', () => {
-  it('is what moves the alias with the URL to the version that a deployment makes, a part of the calls first', () => {
+  it('moves the alias with the URL to the version that a deployment makes, a part of the calls first', () => {
     const FunctionVersion = { 'Fn::GetAtt': [inEndpoint('AWS::Lambda::Version').id, 'Version'] };
     expect(alias.Properties).toMatchObject({ Name: 'live', FunctionVersion });
     expect(inEndpoint('AWS::Lambda::Url').Properties.Qualifier).toBe('live');

@@ -25,7 +25,7 @@ const other = synthesise('test', {
 const aliasOf = (stack: Pick<Synthesised, 'template'>) =>
   resourceOf(stack, 'TokenEndpoint', 'AWS::Lambda::Alias').Properties;
 
-it('each function has what the settings say of concurrency, traces, network and logs; the defaults have none of it', () => {
+it('each function has the concurrency, traces, network and logs of the settings; the defaults have none of it', () => {
   const functionsOf = (stack: Synthesised) =>
     resourcesOf(stack, 'AWS::Lambda::Function').map(({ Properties }) => Properties);
   const limits = (stack: Synthesised) => functionsOf(stack).map((one) => one.ReservedConcurrentExecutions);

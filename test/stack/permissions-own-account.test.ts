@@ -10,7 +10,7 @@ const ROLE = 'arn:aws:iam::111111111111:role/any';
 const stack = deployStack('test', exampleForm());
 const requests = new Map(requestsTo(stack).map((row) => [row.what, row]));
 
-/** What a role gets to, and the requests that it takes. */
+/** The goals of an intruder, and the requests that lead there. */
 const REACHED = {
   'a call of the URL': ['call the URL', 'be invoked through the URL'],
   'a direct invocation, of which docs/security.md tells': [`invoke ${stack.urlTarget} past the URL`],

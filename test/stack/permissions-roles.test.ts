@@ -5,7 +5,7 @@ import { type DeployedStack, deployStack } from '../support/stack/deployed-stack
 import { furtherRequestsTo, requestsTo } from '../support/stack/role-requests.ts';
 import { exampleForm } from '../unit/settings/example-form.ts';
 
-/** What AWS gives a key, and what a key that is given back by `keyArn` may still have. */
+/** AWS's own policy of a new key, which a key that is given back by `keyArn` may still have. */
 const DEFAULT_KEY_POLICY = {
   Version: '2012-10-17',
   Statement: { Effect: 'Allow', Principal: { AWS: 'arn:aws:iam::111111111111:root' }, Action: 'kms:*', Resource: '*' },

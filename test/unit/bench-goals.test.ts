@@ -30,7 +30,7 @@ it('takes the fastest of the starts in a round until an instance is ready', () =
   );
 });
 
-it('leaves out what was not measured, tells which goals are met, and by how much the others are missed', () => {
+it('leaves out missing measurements, tells which goals are met, and by how much the others are missed', () => {
   const { full } = roundOf({ initMs: 96 }, 100);
   const figures = figuresOf({ ...SAMPLES, bundleBytes: 215_000, rounds: [{ full }] });
   expect(figures.filter(({ series }) => series === 'limited' || series === 'lambda')).toEqual([]);

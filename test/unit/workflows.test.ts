@@ -80,7 +80,7 @@ function textOf(name: string): string {
   return readFileSync(new URL(`../../.github/workflows/${name}.yml`, import.meta.url), 'utf8');
 }
 
-/** What the parser that GitHub itself publishes finds wrong. */
+/** The faults that GitHub's own parser finds. */
 async function faultsOf(content: string): Promise<readonly string[]> {
   const { context, value } = parseWorkflow({ name: 'workflow.yml', content }, new NoOperationTraceWriter());
   if (value === undefined) return context.errors.getErrors().map(({ message }) => message);

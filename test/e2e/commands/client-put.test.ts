@@ -62,7 +62,7 @@ describe('client put', () => {
     expect(await describeSecret(world)).not.toHaveProperty('AWSPENDING');
   });
 
-  it('does not promote what only one of two services accepts, or what the operator may not check', async ({
+  it('promotes no credential that one of two services rejects, or that the operator may not check', async ({
     world,
   }) => {
     world.tokenService.respondWith(CLEANSING, { status: 503 });
@@ -161,7 +161,7 @@ describe('client put, interrupted or overtaken', () => {
     expect(result.stderr).toContain(`Storing version ${AWSPENDING} of token-broker/local/acme`);
   });
 
-  it('does not undo what another operator has promoted meanwhile', async ({ world }) => {
+  it('keeps the version that another operator has promoted meanwhile', async ({ world }) => {
     world.tokenService.latency(300);
     const slow = world.run(PUT, { input: NEW });
     await expect.poll(() => world.tokenService.requests.length, { timeout: 60_000 }).toBeGreaterThan(0);

@@ -14,7 +14,7 @@ const OFFLINE = {
   HTTPS_PROXY: 'http://127.0.0.1:9',
 };
 
-/** The document that it prints, and what it says besides. */
+/** The document that it prints, and its standard error. */
 async function policy(args: string) {
   const { exitCode, stdout, stderr } = await runCommandLine(['policy', ...args.split(' ')], OFFLINE);
   expect(exitCode).toBe(0);

@@ -33,7 +33,7 @@ describe('sealing-key retire', () => {
     expect(await stagesIn(world)).toEqual(stages);
   });
 
-  it('with --force ends at once what instances that start afterwards could open until then', async ({ world }) => {
+  it('with --force closes the older tokens at once for instances that start afterwards', async ({ world }) => {
     const { fingerprint } = await world.caller.token(PAIR);
     await world.run('sealing-key rotate');
     expect(await fingerprintIn(world)).toBe(fingerprint);

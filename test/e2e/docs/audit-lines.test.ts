@@ -10,7 +10,7 @@ const SECTION = PAGE.split('\n## ').find((part) => part.startsWith('Audit lines\
 const QUERIES = [...SECTION.matchAll(/^```text\n(.*?)^```$/gms)].map(([, query = '']) => query);
 const ACME = { client: 'acme', service: 'customer-insights' };
 
-/** What a day of two roles leaves in the log, with the time that CloudWatch adds. */
+/** The log lines of a day with two roles, with the time that CloudWatch adds. */
 async function linesOfADay() {
   const day = createBrokerDay();
   const send = async (members: object, role = 'billing') => {

@@ -109,7 +109,7 @@ it('docs/examples/with-client.ts and the three lines of README.md call a service
   expect({ stdout, stderr }).toEqual({ stdout: '200', stderr: '' });
 });
 
-/** What the contract gives as an example of an answer. */
+/** An example of an answer from the contract. */
 function answered(status: number, mediaType: string, example: string, headers: object = {}) {
   const value = responseOf(CONTRACT, '/token', status)?.response.content?.[mediaType]?.examples?.[example]?.value;
   return { statusCode: status, headers: { 'content-type': mediaType, ...headers }, body: JSON.stringify(value) };

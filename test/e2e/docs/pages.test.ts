@@ -100,7 +100,7 @@ describe('the page for callers', () => {
     );
   });
 
-  it('says of every problem what the contract says of it', () => {
+  it('describes every problem as the contract does', () => {
     const types = Object.keys(PROBLEMS) as readonly ProblemType[];
     expect(table('type', CALLERS)).toEqual(
       types.map((type) => [type, `${PROBLEMS[type].status}`, PROBLEMS[type].title, PROBLEM_ADVICE[type]]),
@@ -126,7 +126,7 @@ describe('the page about alarms', () => {
   const OPERATIONS = readPage('docs/operations.md');
   const SECTION = OPERATIONS.split(/^## /m).find((section) => section.startsWith('Alarms\n')) ?? '';
 
-  it('says of every alarm what the alarm says itself, and knows no other', () => {
+  it('describes every alarm in its own words, and no others', () => {
     const rows = [...SECTION.matchAll(/^\| `([a-z0-9-]+)` +\| (.*?) +\| (.*?) +\|$/gm)];
     const told = rows.map(([, name, means, act]) => [`token-broker-${name}-test`, `${means} ${act}`]);
     const alarms = alarmsOf(synthesise('test', { ...exampleForm(), trail: {} }));

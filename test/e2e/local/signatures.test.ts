@@ -30,7 +30,7 @@ function clientConfig(endpoint: string, credentials: Key, region = 'us-east-1') 
 
 type Config = ReturnType<typeof clientConfig>;
 
-/** One call of each service, with what it answers when it lets the caller in. */
+/** One call of each service, with its answer to a caller that it lets in. */
 const SERVICES = {
   'Secrets Manager': {
     start: () => startSecretsManager(KEYS),

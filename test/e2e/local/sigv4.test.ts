@@ -83,7 +83,7 @@ describe('verifySigV4', () => {
 
 const NO_BODY = createHash('sha256').digest('hex');
 
-/** Signs the hash of the body, not what the header says of it; other signers take the header's word. */
+/** Signs the real hash of the body; other signers take the hash from the header. */
 class HonestSigner extends AwsV4Signer {
   override async hexBodyHash(): Promise<string> {
     return NO_BODY;

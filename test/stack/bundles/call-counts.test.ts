@@ -34,7 +34,7 @@ it('calls AWS and the service exactly as often as each way to an answer needs', 
   expect(calls()).toEqual([]);
 });
 
-/** Gives what the answer says about the caches, else its status. */
+/** Returns the answer's `Cache-Status`, else its status. */
 async function ask({ handler }: TokenFunction, rawPath = '/token', body?: string): Promise<string | number> {
   const event = { ...EVENT, rawPath, ...(body !== undefined && { body, isBase64Encoded: false }) };
   const { statusCode, headers } = await handler(event, { getRemainingTimeInMillis: () => 15_000 });

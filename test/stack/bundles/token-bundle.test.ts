@@ -17,7 +17,7 @@ describe('the bundle of the token function', () => {
     bundle = await analyseTokenBundle();
   });
 
-  it('is what cdk synth makes, byte for byte', () => {
+  it('equals the asset of cdk synth, byte for byte', () => {
     const { assets } = synthesise('prod', environments.prod, { bundled: true });
     expect(assets['token-broker-prod']?.['index.mjs'] === bundle.code).toBe(true);
   }, 120_000);
@@ -30,7 +30,7 @@ describe('the bundle of the token function', () => {
     expect(Buffer.byteLength(bundle.code)).toBeLessThanOrEqual(MAX_KILOBYTES * 1_000);
   });
 
-  it('loads nothing later but what no call of ours reaches: streams of events, and calls at once in one instance', () => {
+  it('loads later only code that our calls never reach: event streams, and concurrent calls in one instance', () => {
     expect(bundle.code.match(/\bimport\([^)]*\)/g)?.toSorted()).toEqual([
       'import("@smithy/core/event-streams")',
       'import("node:async_hooks")',
@@ -84,7 +84,7 @@ const isOfBrowsers = (name: string) => /undici|webstreams/.test(name);
 
 const MAX_KILOBYTES = 225;
 
-/** Each of them starts with the function and can see what it sees: one more is a decision. */
+/** Each of them runs inside the function and can read its secrets: a further one is a decision. */
 const PACKAGES = [
   '@aws-sdk/client-secrets-manager',
   '@aws-sdk/core',
@@ -97,7 +97,7 @@ const PACKAGES = [
 
 const MODULES = ['crypto', 'dns', 'fs/promises', 'https', 'os', 'process', 'timers/promises', 'tls'];
 
-/** Stands before a function, and tells instead of calling it what Node has loaded. */
+/** Wraps a function, and can list the modules that Node has loaded. */
 const TELL_MODULES = `
 import * as functionModule from 'FILE';
 const handler_ = functionModule.handler;

@@ -102,7 +102,7 @@ describe('a check, to the millisecond:', () => {
   const latches = (agoMs: number, counts: readonly number[] = [1, 1, 1]) => ({
     rejected: new Map(counts.map((count, n) => [`p${n}`, { count, at: NOW - agoMs + n, fence: 1 }] as const)),
   });
-  /** What a check says, in words: the times as far as they are not now. */
+  /** The result of a check in words, without times that are now. */
   const checkOf = async (record: Partial<PairRecord>, stage?: SecretStage, service = {}) => {
     const services = { 'customer-insights': service };
     const { shared, check, requests } = setUp({ ...AT_ONCE, stages: STAGES, services });

@@ -15,7 +15,7 @@ const CALLER = {
   ],
 };
 
-/** What came of one call when the broker answers with this body, and what the broker was sent. */
+/** The result of one call to which the broker answers with this body, and the request that the broker got. */
 async function ask<Told>(body: unknown, call: (broker: TokenBroker) => Promise<Told>) {
   const { broker, server, asked } = await startClientWorld(answerWith(200, body), { maxAttempts: 1 });
   const told = await call(broker);
