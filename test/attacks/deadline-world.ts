@@ -28,8 +28,8 @@ type Name = keyof typeof ALL_WELL;
 export const SEALING_KEY = { version: 'key-1', text: 'a sealing key for tests, long enough' };
 
 /**
- * The whole token function on a clock that only the test moves: real rules, adapters and AWS SDK; what is behind them
- * answers as the weather says. Time is stopped until `end`.
+ * The whole token function on a clock that only the test moves: real rules, adapters and AWS SDK; their dependencies
+ * answer as the weather says. Time is stopped until `end`.
  */
 export function startDeadlineWorld(start: number, seed = 1) {
   // A turn of the event loop takes no time.

@@ -19,7 +19,7 @@ it.each([
 });
 
 describe('npm run bench', () => {
-  it('measures everything once, prints only JSON, and writes what it measured into the page and its chart', async () => {
+  it('measures everything once, prints only JSON, and writes the figures into the page and its chart', async () => {
     const docs = await mkdtemp(join(tmpdir(), 'bench-'));
     onTestFinished(() => rm(docs, { recursive: true }));
     await cp(DOCS, docs, { recursive: true });

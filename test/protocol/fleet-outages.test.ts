@@ -173,7 +173,7 @@ describe('an instance without a sealing key, which can open and store no token,'
     expect(requests.length).toBeLessThanOrEqual(times);
   });
 
-  it('says to wait five minutes at most when its clock was set back, and is not held up for good', async () => {
+  it('says to wait five minutes at most when its clock was set back, and is not delayed for good', async () => {
     const { clock, surroundings, instances, askOne } = alone();
     surroundings.answer = () => exchange(429, {}, { 'retry-after': '300' });
     await askOne();

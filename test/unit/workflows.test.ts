@@ -21,7 +21,7 @@ interface Workflow {
 const ci: Workflow = parse(textOf('ci'));
 const deploy: Workflow = parse(textOf('deploy'));
 
-it('CI runs what .ci/run runs, and nothing else', () => {
+it('CI runs the steps of .ci/run, and no others', () => {
   expect(Object.values(ci.jobs).map(commandsOf)).toEqual([['.ci/run']]);
   expect(existsSync(new URL('../../.ci/run', import.meta.url))).toBe(true);
 });

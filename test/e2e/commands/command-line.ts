@@ -19,7 +19,7 @@ export function ended(exitCode: number, stdout: string | RegExp, stderr: string 
   return { exitCode, stdout: like(stdout), stderr: like(stderr) };
 }
 
-/** The environment of a shell that has AWS credentials and no other set-up. */
+/** The variables of a shell that has AWS credentials and no other set-up. */
 export const ISOLATED = {
   HOME: '/nonexistent',
   AWS_EC2_METADATA_DISABLED: 'true',

@@ -137,7 +137,7 @@ describe('doctor', () => {
     }
   });
 
-  it('looks at the function that it is told, and says what it may not look at', async ({ world }) => {
+  it('looks at the named function, and lists the places that the operator may not read', async ({ world }) => {
     const { env } = await front({ policy: [] });
     const arn = 'arn:aws:lambda:us-east-1:111111111111:function:token-broker-other:live';
     // The stand-in knows the policy of another function only.

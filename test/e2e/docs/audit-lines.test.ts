@@ -29,7 +29,7 @@ async function linesOfADay() {
   return day.lines.map((line) => JSON.parse(line)).map((line) => ({ ...line, '@timestamp': line._aws.Timestamp }));
 }
 
-it('the queries of the operations guide read what lines have, and what they have made themselves', async () => {
+it('the queries of the operations guide read members that lines have, or that the query has made', async () => {
   expect(QUERIES).toHaveLength(3);
   const written = (await linesOfADay()).flatMap(Object.keys);
   for (const query of QUERIES) {

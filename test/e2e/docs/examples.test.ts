@@ -83,7 +83,7 @@ describe.each(EXAMPLES)('docs/examples/$file', (example) => {
 
     if (!example.repeatsAtOnce) return;
 
-    it('repeats what is retryable, after `Retry-After`', async () => {
+    it('repeats a retryable problem, after `Retry-After`', async () => {
       const unavailable = answered(503, 'application/problem+json', 'secrets-unavailable', { 'retry-after': '0' });
       const { variables, requests } = await startScriptedBroker([unavailable, TOKEN]);
       const { stdout } = await run(example, 'acme', variables);

@@ -47,7 +47,7 @@ interface Signing {
 }
 
 describe('the event', () => {
-  it('is what Lambda tells about a request, in payload format 2.0', async () => {
+  it('is a request in Lambda’s payload format 2.0', async () => {
     const { call, events, url } = await start();
     const { headers } = await call({
       url: '/token//%41?b=2&a=1&b=x%20y??',

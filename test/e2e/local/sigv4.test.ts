@@ -75,7 +75,7 @@ describe('verifySigV4', () => {
     ['the path', { path: '/\xff' }],
     ['the query', { query: 'a=%ff' }],
     ['a parameter that is cut off', { query: 'a=%f' }],
-  ])('refuses what is not UTF-8 in %s, because signers sign text', async (_, change) => {
+  ])('refuses bytes that are not UTF-8 in %s, because signers sign text', async (_, change) => {
     const headers = await signedHeaders({});
     await expect(verifySigV4({ ...REQUEST, ...change, headers }, VERIFIER)).rejects.toThrow('does not match');
   });
