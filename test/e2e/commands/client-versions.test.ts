@@ -56,9 +56,7 @@ describe('client retry', () => {
     expect(await world.run(CHECK)).toEqual(ended(0, /accepted/));
   });
 
-  it('lets every client of a service be sent again after an outage, and lists the pauses that it ended', async ({
-    world,
-  }) => {
+  it('lets every client of a service be sent again after an outage, and lists the ended pauses', async ({ world }) => {
     const clients = { globex: INSIGHTS, hooli: CLEANSING };
     for (const [client, services] of Object.entries(clients)) {
       const Tags = [{ Key: 'services', Value: services }];

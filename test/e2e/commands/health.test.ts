@@ -33,7 +33,7 @@ describe('health', () => {
     expect(await runCommandLine(['health', '--environment', 'dev'], env)).toEqual(ended(0, /accepted/, advice));
   });
 
-  it('ends with 1 when a credential does not work, and leaves out services that no client has', async ({ world }) => {
+  it('ends with 1 when a credential does not work, and leaves out services that a client lacks', async ({ world }) => {
     await addGlobex(world);
     const summary = '3 pairs: 2 accepted, 1 rejected\n';
     expect(await world.run('health')).toEqual(ended(1, /^globex +rejected +-$/m, summary));
