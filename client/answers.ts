@@ -78,7 +78,7 @@ function issuedToken({ accessToken, passThrough, expiresAtBroker, ...told }: Iss
 
 const REDACTED = '[redacted]';
 
-export interface CheckRequest extends Pair {
+export interface CheckParameters extends Pair {
   /** Which version of the credential: `AWSCURRENT` when left out. */
   readonly stage?: SecretStage | undefined;
 }
@@ -99,7 +99,7 @@ export interface Check extends Pair {
 /** Asks the broker whether the credential of one client works on one service. @throws TokenBrokerError */
 export async function askForCheck(
   connection: Connection,
-  { client, service, stage = 'AWSCURRENT' }: CheckRequest,
+  { client, service, stage = 'AWSCURRENT' }: CheckParameters,
   limits: WorkLimits,
 ): Promise<Check> {
   const asked = { client, service, stage };

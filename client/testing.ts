@@ -50,7 +50,7 @@ export interface FakeRequest {
 export function createFakeBroker(options: FakeBrokerOptions = {}): FakeBroker {
   const { lifetimeSeconds = 3_600, caller = ANYONE, services, fetch = globalThis.fetch } = options;
   const requests: FakeRequest[] = [];
-  const heldByPair = new Map<string, ReturnType<typeof issue>>();
+  const currentByPair = new Map<string, ReturnType<typeof issue>>();
   const endsByToken = new Map<string, number>();
   let clock = options.startsAt ?? Date.now();
   let failing: { readonly answer: () => Response; timesLeft: number } | undefined;
@@ -88,12 +88,12 @@ export function createFakeBroker(options: FakeBrokerOptions = {}): FakeBroker {
 
   function tokenAnswer({ client, service, min_ttl: minTtl = 0, refused }: FakeRequest['members']): Response {
     const pair = JSON.stringify([client, service]);
-    const held = heldByPair.get(pair) ?? issue();
-    const left = (held.expiresAt - clock) / 1_000;
+    const current = currentByPair.get(pair) ?? issue();
+    const left = (current.expiresAt - clock) / 1_000;
     // As the broker: a token with less than a fifth of its life is replaced.
     const isFresh = left > lifetimeSeconds * 0.2 && (left >= Number(minTtl) || Number(minTtl) > lifetimeSeconds);
-    const { accessToken, fingerprint, expiresAt } = isFresh && refused !== held.fingerprint ? held : issue();
-    heldByPair.set(pair, { accessToken, fingerprint, expiresAt });
+    const { accessToken, fingerprint, expiresAt } = isFresh && refused !== current.fingerprint ? current : issue();
+    currentByPair.set(pair, { accessToken, fingerprint, expiresAt });
     return Response.json({
       access_token: accessToken,
       token_type: 'Bearer',

@@ -3,7 +3,7 @@ import {
   askForCaller,
   askForCheck,
   type Check,
-  type CheckRequest,
+  type CheckParameters,
   type IssuedToken,
   type TokenRequest,
 } from './answers.ts';
@@ -57,7 +57,7 @@ export interface TokenOptions extends TokenRequest, CallOptions {}
 
 export interface UseOptions extends Omit<TokenRequest, 'refused'>, CallOptions {}
 
-export interface CheckOptions extends CheckRequest, CallOptions {}
+export interface CheckOptions extends CheckParameters, CallOptions {}
 
 export interface TokenBroker {
   /** A token of one client on one service, which lives long enough to be used. @throws TokenBrokerError */

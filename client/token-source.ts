@@ -14,7 +14,7 @@ export function createUncachedSource(connection: Connection): TokenSource {
 }
 
 /** One call, and what it is signed with. */
-interface Call {
+interface CallToSign {
   readonly request: TokenRequest;
   readonly waiting: Waiting;
   readonly connection: Connection;
@@ -58,7 +58,7 @@ export function createCachingSource(connection: Connection, isStandardChain: boo
     return renew(call);
   };
 
-  async function callOf(request: TokenRequest, waiting: Waiting): Promise<Call> {
+  async function callOf(request: TokenRequest, waiting: Waiting): Promise<CallToSign> {
     const keyOf = (accessKeyId: string) => JSON.stringify([request.client, request.service, accessKeyId]);
     if (isStandardChain) return { request, waiting, connection, key: keyOf('') };
     const limit = { ...waiting, deadline: Math.min(waiting.deadline, now() + connection.timeoutMs) };
@@ -68,7 +68,7 @@ export function createCachingSource(connection: Connection, isStandardChain: boo
   }
 
   /** Tries once, and falls back on the cached token: a longer life is a target, and a living token serves. */
-  async function renew(call: Call): Promise<IssuedToken> {
+  async function renew(call: CallToSign): Promise<IssuedToken> {
     const { waiting, connection } = call;
     const brief = { ...waiting, deadline: Math.min(waiting.deadline, now() + RENEWAL_LIMIT_MS) };
     try {
@@ -80,7 +80,7 @@ export function createCachingSource(connection: Connection, isStandardChain: boo
   }
 
   /** Callers that ask for the same in the same way share the answer. */
-  function ask(way: Way, call: Call): Promise<IssuedToken> {
+  function ask(way: Way, call: CallToSign): Promise<IssuedToken> {
     const { key, request, waiting } = call;
     return flights.join(flightKey(way, call), waiting, async (limits) => {
       const { minTtl = 0, refused } = request;
@@ -104,12 +104,12 @@ const RENEWAL_LIMIT_MS = 5_000;
 /** A `report` tells of a refused token. */
 type Way = 'ask' | 'renew' | 'report';
 
-function flightKey(way: Way, { key, request: { minTtl = 0 } }: Call): string {
+function flightKey(way: Way, { key, request: { minTtl = 0 } }: CallToSign): string {
   return way === 'report' ? `report ${key}` : `${way} ${key} ${minTtl}`;
 }
 
 /** A token that is handed out again. All times are epoch milliseconds. */
-interface Held {
+interface CachedToken {
   readonly token: IssuedToken;
   /** The number of the request that brought it. */
   readonly request: number;
@@ -125,7 +125,7 @@ interface Held {
 
 /** The tokens of one process, by pair and the identity that asked; its times follow from how long each token lives. */
 class TokenCache {
-  readonly #held = new Map<string, Held>();
+  readonly #tokens = new Map<string, CachedToken>();
   readonly #connection: Pick<Connection, 'now' | 'random'>;
 
   constructor(connection: Pick<Connection, 'now' | 'random'>) {
@@ -135,24 +135,24 @@ class TokenCache {
   /** The token that may be handed out, whether it lives shorter than asked, and whether to ask for another one now. */
   recall(key: string, minTtl = 0) {
     const now = this.#connection.now();
-    const held = this.#held.get(key);
+    const cached = this.#tokens.get(key);
     // A clock that was set back would make every token live longer.
-    if (held === undefined || now < held.receivedAt || now >= held.endsAt) return undefined;
-    const { token, renewAt } = held;
+    if (cached === undefined || now < cached.receivedAt || now >= cached.endsAt) return undefined;
+    const { token, renewAt } = cached;
     const isShort = token.expiresAt - now < minTtl * 1_000;
-    const mayAskForLonger = minTtl > held.minTtl || now - held.longerAskedAt >= MIN_TTL_INTERVAL_MS;
+    const mayAskForLonger = minTtl > cached.minTtl || now - cached.longerAskedAt >= MIN_TTL_INTERVAL_MS;
     return { token, isShort, isDue: isShort ? mayAskForLonger : now >= renewAt };
   }
 
   /** Keeps a token, unless a later request has already brought one; forgets the one that was kept longest ago. */
   keep(key: string, token: IssuedToken, request: number, minTtl: number): void {
-    const before = this.#held.get(key);
+    const before = this.#tokens.get(key);
     if (before !== undefined && before.request > request) return;
     const { now, random } = this.#connection;
     const receivedAt = now();
     const lifetimeMs = Math.max(0, token.expiresAt - receivedAt);
-    this.#held.delete(key);
-    this.#held.set(key, {
+    this.#tokens.delete(key);
+    this.#tokens.set(key, {
       token,
       request,
       receivedAt,
@@ -161,22 +161,22 @@ class TokenCache {
       longerAskedAt: receivedAt,
       minTtl,
     });
-    const [oldest] = this.#held.keys();
-    if (this.#held.size > MAX_ENTRIES && oldest !== undefined) this.#held.delete(oldest);
+    const [oldest] = this.#tokens.keys();
+    if (this.#tokens.size > MAX_ENTRIES && oldest !== undefined) this.#tokens.delete(oldest);
   }
 
   /** Asks for no successor before half of what is left has passed: few tries, and more often towards the end. */
   postpone(key: string, minTtl: number): void {
-    const held = this.#held.get(key);
-    if (held === undefined) return;
+    const cached = this.#tokens.get(key);
+    if (cached === undefined) return;
     const now = this.#connection.now();
-    const renewAt = Math.max(held.renewAt, (now + held.token.expiresAt) / 2);
-    this.#held.set(key, { ...held, renewAt, ...(minTtl > 0 && { longerAskedAt: now, minTtl }) });
+    const renewAt = Math.max(cached.renewAt, (now + cached.token.expiresAt) / 2);
+    this.#tokens.set(key, { ...cached, renewAt, ...(minTtl > 0 && { longerAskedAt: now, minTtl }) });
   }
 
   /** Hands this token out no more. */
   forget(key: string, fingerprint: string): void {
-    if (this.#held.get(key)?.token.fingerprint === fingerprint) this.#held.delete(key);
+    if (this.#tokens.get(key)?.token.fingerprint === fingerprint) this.#tokens.delete(key);
   }
 }
 

@@ -77,15 +77,15 @@ function parseOutcome(text: string): string {
 }
 
 /** One audit line, and when it was written. */
-type Call = Readonly<Record<string, unknown>>;
+type AuditLine = Readonly<Record<string, unknown>>;
 
 /** A caller as the audit lines write it: `partition:account:role/session`. */
-function callerOf({ caller }: Call) {
+function callerOf({ caller }: AuditLine) {
   const [, account, name, session] = /^[\w-]+:(\d{12}):([^/]+)\/(.*)$/.exec(`${caller}`) ?? [];
   return { account, name, session };
 }
 
-function linesOf(calls: readonly Call[], { json, follow }: AuditOptions): readonly string[] {
+function linesOf(calls: readonly AuditLine[], { json, follow }: AuditOptions): readonly string[] {
   if (json) return calls.map((call) => JSON.stringify(call));
   const rows = calls.map((call) => {
     const { account, name, session } = callerOf(call);
@@ -101,7 +101,11 @@ function linesOf(calls: readonly Call[], { json, follow }: AuditOptions): readon
 }
 
 /** Opens the log of the token function: gives the calls since a time that it has not given before, oldest first. */
-async function openLog(shell: Shell, options: AuditOptions, from: number): Promise<() => Promise<readonly Call[]>> {
+async function openLog(
+  shell: Shell,
+  options: AuditOptions,
+  from: number,
+): Promise<() => Promise<readonly AuditLine[]>> {
   const { environment, client } = options;
   const ask = askService(shell, awsRegion(shell, options));
   let logGroupName: unknown = functionName(environment);
@@ -144,7 +148,7 @@ const PAGE = z.object({ events: z.array(EVENT).default([]), nextToken: z.string(
 function readCall(
   { timestamp, message }: z.output<typeof EVENT>,
   { client, caller, outcome }: AuditOptions,
-): readonly Call[] {
+): readonly AuditLine[] {
   const { _aws, Requests, CacheHits, TokenRequests, environment, ...line } = parseJsonObject(message) ?? {};
   const { account, name } = callerOf(line);
   const isCaller = caller === undefined || (caller.name === name && (caller.account ?? account) === account);

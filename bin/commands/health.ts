@@ -5,7 +5,7 @@ import { printJson, tableText, talk } from '../../client/commands/output.ts';
 import type { Shell } from '../../client/commands/shell.ts';
 import { FINDINGS } from '../../functions/contract.ts';
 import { orderLocalBroker } from './local.ts';
-import { checkMembers, checkPairs, findingOf, mapConcurrently, type PairCheck } from './shared/checks.ts';
+import { askForChecks, checkMembers, findingOf, mapConcurrently, type PairCheck } from './shared/checks.ts';
 import { type ClientSecret, checkedPairs, tellOld } from './shared/client-secret.ts';
 import { addWatchOptions, checkEndpoint, operate, type WatchOptions, watch } from './shared/environment.ts';
 import { openSecrets } from './shared/secrets.ts';
@@ -26,7 +26,7 @@ export function addHealthCommand(program: Command, shell: Shell): void {
         const look = async () => {
           const clients = (await secrets.list()).filter(({ deletedAt }) => deletedAt === undefined);
           const pairs = clients.flatMap((client) => checkedPairs(shell, client, environment));
-          return { clients, checks: await checkPairs(shell, broker, pairs) };
+          return { clients, checks: await askForChecks(shell, broker, pairs) };
         };
         const textOf = (checks: readonly PairCheck[]) => healthText(checks, isColourful(shell));
         if (options.watch) {

@@ -6,7 +6,7 @@ import type { Endpoint } from '../index.ts';
 import { aborted, emptyProfile } from './failure.ts';
 import { causeWord, membersOf, parseJson } from './reach.ts';
 import type { Shell } from './shell.ts';
-import { failed, ok, type Step, unknown } from './step.ts';
+import { type DoctorStep, failed, ok, unknown } from './step.ts';
 
 type Credentials = Awaited<ReturnType<ReturnType<typeof defaultProvider>>>;
 
@@ -64,7 +64,7 @@ interface Question {
 }
 
 /** Which permission is missing when AWS says no more than `Forbidden`, by the function's own policy. */
-export async function examinePermissions(shell: Shell, question: Question): Promise<Step> {
+export async function examinePermissions(shell: Shell, question: Question): Promise<DoctorStep> {
   const step = 'permissions';
   const { functionName, account } = question;
   if (account === undefined) return unknown(step, 'Whose account this is cannot be told');

@@ -1,6 +1,6 @@
 import { type Endpoint, parseEndpoint } from '../index.ts';
 import { aborted } from './failure.ts';
-import { type Cause, failed, ok, type Step } from './step.ts';
+import { type Cause, type DoctorStep, failed, ok } from './step.ts';
 
 /** Reads where the broker is. */
 export function readAddress(url: string, region: string | undefined) {
@@ -16,7 +16,7 @@ export function readAddress(url: string, region: string | undefined) {
 }
 
 /** Reaches the URL without a signature, which a Function URL refuses: what is there, and what time is it there? */
-export async function examineConnection({ url }: Endpoint, signal: AbortSignal): Promise<readonly Step[]> {
+export async function examineConnection({ url }: Endpoint, signal: AbortSignal): Promise<readonly DoctorStep[]> {
   const sentAt = Date.now();
   const step = 'connection';
   const answer = await ask(url, 'GET', signal);
@@ -38,7 +38,7 @@ function causeOf(code: string): Cause {
 }
 
 /** The header is cut to whole seconds, and the way takes time: so much may be off without meaning anything. */
-function examineClock(date: number, sentAt: number, receivedAt: number): Step {
+function examineClock(date: number, sentAt: number, receivedAt: number): DoctorStep {
   const offSeconds = Math.round((date + 500 - (sentAt + receivedAt) / 2) / 1_000);
   const off = Math.abs(offSeconds);
   const words = `This clock is ${off} s ${offSeconds > 0 ? 'behind' : 'ahead of'} AWS`;

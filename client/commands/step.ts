@@ -33,7 +33,7 @@ const CAUSES = {
 export type Cause = keyof typeof CAUSES;
 
 /** One thing that was looked at. `unknown`: it could not be, and may or may not be the cause. */
-export interface Step {
+export interface DoctorStep {
   readonly step: string;
   readonly outcome: 'ok' | 'failed' | 'unknown';
   readonly detail: string;
@@ -46,14 +46,14 @@ export interface Step {
   readonly tokenPath?: string;
 }
 
-export function ok(step: string, detail: string): Step {
+export function ok(step: string, detail: string): DoctorStep {
   return { step, outcome: 'ok', detail };
 }
 
-export function unknown(step: string, detail: string): Step {
+export function unknown(step: string, detail: string): DoctorStep {
   return { step, outcome: 'unknown', detail };
 }
 
-export function failed(step: string, cause: Cause, detail: string): Step {
+export function failed(step: string, cause: Cause, detail: string): DoctorStep {
   return { step, outcome: 'failed', detail, cause, advice: CAUSES[cause] };
 }

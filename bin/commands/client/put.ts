@@ -4,7 +4,7 @@ import { addConnectionOptions, type ConnectionOptions, connect, parseName } from
 import { talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { secretName } from '../../../functions/contract.ts';
-import { checkPairs } from '../shared/checks.ts';
+import { askForChecks } from '../shared/checks.ts';
 import { type ClientSecret, provablePairs, versionWith } from '../shared/client-secret.ts';
 import { type ClientOptions, checkService, configuredServices, isLocal, operate } from '../shared/environment.ts';
 import { type NewVersion, openSecrets, type Secrets, secretDeleted, unknownClient } from '../shared/secrets.ts';
@@ -56,7 +56,7 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
     const stored = await store(secrets, { ...prepared, versionId: version }, before, options);
     talk(shell, `Checking it on ${services.join(', ')}.`);
     const pairs = services.map((service) => ({ client, service }));
-    const checks = await checkPairs(shell, broker, pairs, stored);
+    const checks = await askForChecks(shell, broker, pairs, stored);
     const current = versionWith('AWSCURRENT', before);
     await conclude(shell, secrets, options, { version, stage: stored, checks, current });
   } catch (error) {

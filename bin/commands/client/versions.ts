@@ -4,7 +4,7 @@ import { addConnectionOptions, type ConnectionOptions, connect, parseName } from
 import { printJson, talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { SECRET_STAGES, type SecretStage } from '../../../functions/contract.ts';
-import { checkMembers, checkPairs, findingOf, isAccepted, type PairCheck, printChecks } from '../shared/checks.ts';
+import { askForChecks, checkMembers, findingOf, isAccepted, type PairCheck, printChecks } from '../shared/checks.ts';
 import { provablePairs, versionWith } from '../shared/client-secret.ts';
 import { addAwsOptions, type ClientOptions, checkEndpoint, operate } from '../shared/environment.ts';
 import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
@@ -27,7 +27,7 @@ export function addCheckCommand(parent: Command, shell: Shell): void {
           service === undefined
             ? provablePairs(shell, await findSecret(openSecrets(shell, options), client), environment)
             : [{ client, service }];
-        const checks = await checkPairs(shell, broker, pairs, stage);
+        const checks = await askForChecks(shell, broker, pairs, stage);
         if (json) printJson(shell, { environment, client, stage, checks: checks.map(checkMembers) });
         else printChecks(shell, checks, environment);
         if (!checks.every((check) => isAccepted(check))) shell.exitCode = 1;
@@ -60,7 +60,7 @@ export function addPromoteCommands(parent: Command, shell: Shell): void {
           if (!(await isConfirmed(shell, changes, options, command, secret))) return;
         }
         const pairs = broker ? provablePairs(shell, secret, environment) : [];
-        const checks = broker ? await checkPairs(shell, broker, pairs, 'AWSPENDING') : [];
+        const checks = broker ? await askForChecks(shell, broker, pairs, 'AWSPENDING') : [];
         await conclude(shell, secrets, options, { version, stage: 'AWSPENDING', checks, current });
       }),
     );

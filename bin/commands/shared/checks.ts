@@ -13,7 +13,7 @@ export type PairCheck = Check | (Pair & { readonly stage: SecretStage; readonly 
  *
  * @throws TokenBrokerError what would keep every pair from being checked: AWS credentials, permissions, the URL, Ctrl-C
  */
-export function checkPairs(
+export function askForChecks(
   shell: Shell,
   broker: TokenBroker,
   pairs: readonly Pair[],
