@@ -56,7 +56,7 @@ export function standardAwsCredentials(): ReadAwsCredentials {
   };
 }
 
-/** The time that requests are signed with: this machine's, corrected by what AWS says about it. */
+/** The time that requests are signed with: this machine's, corrected by AWS's answers. */
 export type SigningClock = ReturnType<typeof createSigningClock>;
 
 /** @param now epoch milliseconds */
@@ -109,7 +109,7 @@ export function parseEndpoint(text: string, givenRegion: string | undefined): En
   return { url, region };
 }
 
-/** Whether what is sent to the URL stays secret on its way: TLS, or this machine only. */
+/** Whether requests to the URL stay secret on their way: TLS, or this machine only. */
 export function isSafe(url: URL): boolean {
   return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname));
 }

@@ -11,7 +11,7 @@ export interface FakeBrokerOptions {
   readonly caller?: Caller | undefined;
   /** As for `createTokenBroker`: the hosts whose 401 `TokenBroker.fetch` takes for a refused token. */
   readonly services?: Parameters<typeof createTokenBroker>[0]['services'];
-  /** What `TokenBroker.fetch` reaches the service with; Node's own when left out. */
+  /** Reaches the service for `TokenBroker.fetch`; Node's own when left out. */
   readonly fetch?: typeof globalThis.fetch | undefined;
 }
 
@@ -19,11 +19,11 @@ export interface FakeBrokerOptions {
 export interface FakeBroker {
   /** For the code under test: the client itself, with its cache, its repetitions and its errors. */
   readonly broker: TokenBroker;
-  /** What the broker was asked, in this order; the client's cache keeps questions from it. */
+  /** The requests to the broker, in order; a token from the client's cache needs none. */
   readonly requests: readonly FakeRequest[];
   /** The clock of both: epoch milliseconds. A repetition of the client moves it, too. */
   readonly now: () => number;
-  /** Lets time pass, in which tokens come to their end. */
+  /** Lets time pass, so that tokens expire. */
   readonly advance: (ms: number) => void;
   /** Answers tokens and checks with a problem: all from now on, or the next few. */
   readonly fail: (type: ProblemType, options?: FailOptions) => void;

@@ -13,7 +13,7 @@ export function createUncachedSource(connection: Connection): TokenSource {
   return (request, waiting) => within(connection.now, waiting, (limits) => askForToken(connection, request, limits));
 }
 
-/** One call, and what it is signed with. */
+/** One call, and the connection that signs it. */
 interface CallToSign {
   readonly request: TokenRequest;
   readonly waiting: Waiting;
@@ -25,8 +25,8 @@ interface CallToSign {
 /**
  * Hands a living token out again, and asks for one once, however many callers wait for it.
  *
- * Towards its end one caller asks for the successor while the others keep getting the token; that this fails is no
- * failure while the token lives. What signs is read for each call, unless it is the standard chain, which gives one
+ * Towards its end one caller asks for the successor while the others keep getting the token; they do not notice a
+ * failure while the token lives. Credentials are read for each call, except from the standard chain, which gives one
  * identity for the process. There are no timers and nothing runs when no caller waits: Lambda freezes processes.
  */
 export function createCachingSource(connection: Connection, isStandardChain: boolean): TokenSource {
@@ -90,7 +90,7 @@ export function createCachingSource(connection: Connection, isStandardChain: boo
         cache.keep(key, token, number, minTtl);
         return token;
       } catch (error) {
-        // A broker that stands by the token says that the service refused the call for another reason.
+        // With `refused-again` the broker stands by the token: the service had another reason.
         if (refused !== undefined && !isProblem(error, 'refused-again')) cache.forget(key, refused);
         throw error;
       }
@@ -118,7 +118,7 @@ interface CachedToken {
   readonly renewAt: number;
   /** From here on no caller gets it. */
   readonly endsAt: number;
-  /** When a token was last asked for that lives longer, and how long: seconds. */
+  /** When a longer-living token was last asked for, and how long a life: seconds. */
   readonly longerAskedAt: number;
   readonly minTtl: number;
 }
@@ -165,7 +165,7 @@ class TokenCache {
     if (this.#tokens.size > MAX_ENTRIES && oldest !== undefined) this.#tokens.delete(oldest);
   }
 
-  /** Asks for no successor before half of what is left has passed: few tries, and more often towards the end. */
+  /** Waits with the next try for half of the remaining life: few tries, and more often towards the end. */
   postpone(key: string, minTtl: number): void {
     const cached = this.#tokens.get(key);
     if (cached === undefined) return;

@@ -2,7 +2,7 @@ import type { IssuedToken } from './answers.ts';
 import { isProblem } from './error.ts';
 import { isSafe } from './sign.ts';
 
-/** For code that was given a token to throw when the service turns the token away. */
+/** Thrown by code that was given a token, when the service turns the token away. */
 export class TokenRefused extends Error {
   override readonly name = 'TokenRefused';
 
@@ -61,7 +61,7 @@ export async function fetchWithToken(
 
   const isRepeated = isRepeatable(init?.body ?? request?.body);
   const successor = await successorOf(token, getToken).catch(async (error: unknown) => {
-    // What cannot be repeated was reported for the next call.
+    // The report serves the next call; this one keeps its 401.
     if (!isRepeated) return undefined;
     await response.body?.cancel();
     throw error;
@@ -71,7 +71,7 @@ export async function fetchWithToken(
   return send(successor);
 }
 
-/** What the broker gives in place of a refused token; `undefined` when it stands by it. @throws TokenBrokerError */
+/** The successor of a refused token; `undefined` when the broker stands by the token. @throws TokenBrokerError */
 async function successorOf({ fingerprint }: IssuedToken, getToken: GetToken): Promise<IssuedToken | undefined> {
   try {
     const successor = await getToken(fingerprint);

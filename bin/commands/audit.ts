@@ -11,7 +11,7 @@ import { functionName } from '../../lib/settings/names.ts';
 import { askService, isPassing } from './shared/ask-aws.ts';
 import { addAwsOptions, awsRegion, type ClientOptions, isLocal, operate, pause } from './shared/environment.ts';
 
-/** `audit`: who got what of a client, from the audit lines of the token function. */
+/** `audit`: the calls about one client, from the audit lines of the token function. */
 export function addAuditCommand(program: Command, shell: Shell): void {
   const since = new Option('--since <time>', 'how far back: 90s, 15m, 1h, 7d').default(3_600_000, '1h');
   addAwsOptions(program.command('audit'))
@@ -55,7 +55,7 @@ interface AuditOptions extends ClientOptions {
 }
 
 const POLL_MS = 2_000;
-/** So much later than it was written a line may appear in the log. */
+/** How late a line may appear in the log. */
 const LATE_MS = 2 * 60_000;
 
 function parseSince(text: string): number {
@@ -94,13 +94,13 @@ function linesOf(calls: readonly AuditLine[], { json, follow }: AuditOptions): r
     const cells = [time, role, operation, `${pair}`.split('/')[1], outcome, cache, fingerprint];
     return cells.map((cell) => `${cell ?? '-'}`);
   });
-  // A table that goes on has no header in between.
+  // With `--follow` each read would repeat it.
   if (follow || rows.length === 0) return rows.map((row) => row.join('  '));
   const header = ['TIME', 'CALLER', 'OPERATION', 'SERVICE', 'OUTCOME', 'CACHE', 'FINGERPRINT'];
   return tableText(header, rows).trimEnd().split('\n');
 }
 
-/** Opens the log of the token function: gives the calls since a time that it has not given before, oldest first. */
+/** Opens the log of the token function; each read gives the calls that are new since the last one, oldest first. */
 async function openLog(
   shell: Shell,
   options: AuditOptions,
@@ -118,7 +118,7 @@ async function openLog(
     throw new CommandFailure('log-unknown', 'The function does not tell its log', 'Is it deployed?');
   }
   let startTime = from;
-  /** What the last read has found, which is all that the next one can find again. */
+  /** The events of the last read; only these can come again. */
   let seen = new Set<string>();
   return async () => {
     const readAt = Date.now();
@@ -144,7 +144,7 @@ async function openLog(
 const EVENT = z.object({ eventId: z.string(), timestamp: z.number(), message: z.string() });
 const PAGE = z.object({ events: z.array(EVENT).default([]), nextToken: z.string().optional() });
 
-/** The call that an event tells of, if it is one that is asked for. */
+/** The call of an event, if it is about the client and passes the filters. */
 function readCall(
   { timestamp, message }: z.output<typeof EVENT>,
   { client, caller, outcome }: AuditOptions,

@@ -16,7 +16,7 @@ import { versionWith } from './shared/client-secret.ts';
 import { isLocal, settingsOf } from './shared/environment.ts';
 import { openSecrets, type Secrets } from './shared/secrets.ts';
 
-/** `doctor` as the client package has it, and what an operator alone can look at. */
+/** The `doctor` of the client package, and the steps that only an operator can take. */
 export function addOperatorDoctorCommand(program: Command, shell: Shell): void {
   const functionOf = (environment: string) => `${functionName(environment)}:${ALIAS}`;
   addDoctorCommand(program, shell, { functionOf, lookFurther })
@@ -50,7 +50,7 @@ async function* lookFurther(
   if (cause === 'credential-missing' && client !== undefined && service !== undefined) {
     yield await examineSecret(environment, { client, service }, secrets);
   }
-  // What fails in there must not be named as the cause of a call that fails.
+  // No step below can be the cause of a failed call.
   if (cause !== undefined || !operator) return;
   if (secrets !== undefined) yield await examineTags(secrets);
   const settings = settingsOf(environment);
@@ -81,7 +81,7 @@ function parseAuthUrl(text: string): string {
 }
 
 /**
- * Tries both documented paths of a token endpoint with a POST that carries nothing, above all no credential: the one that
+ * Sends an empty POST, without a credential, to both documented paths of a token endpoint: the path that
  * exists answers neither 404 nor 405.
  */
 async function tryTokenPaths(authUrl: string, shell: Shell): Promise<DoctorStep> {
@@ -99,10 +99,10 @@ async function tryTokenPaths(authUrl: string, shell: Shell): Promise<DoctorStep>
   return { ...ok('token-path', `${detail}: set tokenPath to ${there.path}`), tokenPath: there.path };
 }
 
-/** The two that the services' specification names, in prose and in its examples. */
+/** The specification's examples have the first, its prose the second. */
 const DOCUMENTED_PATHS = ['/auth/v1/token', '/oauth/token'];
 
-/** Why the broker has no credential for a client, as far as the rights of the person who asks reach; reads no value. */
+/** Why the broker has no credential for a client, as far as the operator's rights reach; reads no value. */
 async function examineSecret(environment: string, pair: Pair, secrets: Secrets | undefined): Promise<DoctorStep> {
   const step = 'secret';
   const name = secretName(environment, pair.client);
@@ -117,7 +117,7 @@ async function examineSecret(environment: string, pair: Pair, secrets: Secrets |
   });
 }
 
-/** Whether the secrets name the services that their tags do, for an operator who may list them. */
+/** Whether the secrets name the same services as their tags, for an operator who may list them. */
 function examineTags(secrets: Secrets): Promise<DoctorStep> {
   const step = 'services';
   return asFarAsAllowed(step, 'list the clients', async () => {

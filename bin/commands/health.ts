@@ -37,7 +37,7 @@ export function addHealthCommand(program: Command, shell: Shell): void {
         if (json) printJson(shell, { environment, checks: checks.map(checkMembers) });
         else shell.stdout.write(textOf(checks));
         talk(shell, summaryOf(checks));
-        // Of nothing, everything is as it should be; but a list that is empty is seldom meant.
+        // Every check of an empty list succeeds, but an empty list is seldom meant.
         if (checks.length === 0) talk(shell, NOTHING);
         // A disabled client was stopped on purpose.
         const isWell = checks.every((check) => ['accepted', 'disabled'].includes(findingOf(check)));
@@ -83,7 +83,7 @@ const COLOURS = new Map<string, 'green' | 'gray' | 'yellow'>([
   ['unreachable', 'yellow'],
 ]);
 
-/** How many pairs there are, and how they are. */
+/** The number of pairs, in all and by finding. */
 function summaryOf(checks: readonly PairCheck[]): string {
   const found = Map.groupBy(checks, findingOf);
   const groups = [...found.keys()].toSorted().map((finding) => `${found.get(finding)?.length} ${finding}`);

@@ -43,7 +43,7 @@ function portOf({ env }: Shell, command: Command): number {
   }
 }
 
-/** What the broker of a port has left for this user; it may have been ended too hard to take it away. */
+/** The file that the broker of a port left for this user; a killed broker leaves it behind. */
 function readShellFile(port: number): ShellFile {
   try {
     const left: ShellFile = JSON.parse(readFileSync(shellFile(port), 'utf8'));

@@ -81,7 +81,7 @@ function openReleases(shell: Shell, { name: environment, region }: { readonly na
       }
       return { alias, versions: versions.toSorted((one, other) => Number(other.version) - Number(one.version)) };
     },
-    /** Those that are under way. Going back must not depend on CodeDeploy's answer. */
+    /** The deployments under way. Going back must not depend on CodeDeploy's answer. */
     async deployments(): Promise<readonly string[]> {
       const includeOnlyStatuses = ['Created', 'Queued', 'InProgress', 'Ready'];
       const body = { applicationName: name, deploymentGroupName: name, includeOnlyStatuses };

@@ -2,7 +2,7 @@ import type { LocalConfig } from '../../lib/settings/local-config.ts';
 import type { LocalBroker } from './broker.ts';
 import { envCommand, exportLine, quote, roleName, shellCallers, shellVariables, UNSET_OTHERS } from './shell.ts';
 
-/** What `npm start` says when it is ready: where, and commands to copy and paste. */
+/** The greeting of `npm start`: addresses, and commands to copy and paste. */
 export function greeting(broker: LocalBroker, pageUrl: string): string {
   const { url, config, tokenServiceUrl, moved } = broker;
   return [

@@ -59,7 +59,7 @@ export async function startCheckers(options: Options) {
   const control = await startBeside(6, 'the schedule', (port) => serve(answerControl, { port, refusesForeign: true }));
   return {
     controlUrl: control.url,
-    /** What EventBridge does when Secrets Manager moves a stage. */
+    /** Stands in for EventBridge when Secrets Manager moves a stage. */
     labelUpdated: ({ label, ...detail }: LabelUpdate) => {
       const event = { source: 'aws.secretsmanager', detail: { ...detail, labelUpdated: label } };
       return health({ ...event, 'detail-type': 'Secret Label Updated' }, CONTEXT);

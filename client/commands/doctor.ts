@@ -8,11 +8,11 @@ import { examineConnection, isMissing, membersOf, readAddress } from './reach.ts
 import type { Shell } from './shell.ts';
 import { type DoctorStep, failed, ok, unknown } from './step.ts';
 
-/** What an operator can find out beyond a caller. */
+/** The additions of operators to `doctor`. */
 export interface OperatorView {
   /** The function of an environment: `<name>:<alias>`. */
   readonly functionOf: (environment: string) => string;
-  /** Looks further once a call has ended, with this cause or well. */
+  /** Adds steps after a call that failed with this cause, or succeeded. */
   readonly lookFurther: (shell: Shell, options: DoctorOptions, cause: string | undefined) => AsyncIterable<DoctorStep>;
 }
 
@@ -86,7 +86,7 @@ async function* examine(
   }
 }
 
-/** Makes the call itself; without a pair one that only shows whether the broker can be called. */
+/** Makes the call itself; without a pair `whoami`, which shows whether the broker can be called. */
 async function call(shell: Shell, broker: TokenBroker, options: DoctorOptions): Promise<DoctorStep> {
   const step = 'call';
   const { environment, client, service } = options;
@@ -101,7 +101,7 @@ async function call(shell: Shell, broker: TokenBroker, options: DoctorOptions): 
   } catch (failure) {
     if (!(failure instanceof TokenBrokerError) || failure.type === 'aborted') throw failure;
     const { type, message, problem, retryAfterSeconds } = failure;
-    // A broker that is older than this command answers no other question without a pair.
+    // An older broker has no `whoami`, but it has taken the signature.
     if (client === undefined && type === 'not-found') return ok(step, 'The broker takes your signature and answers');
     // A broker that may not read the secret does not ask its caller to come back later.
     const isDenied = type === 'secrets-unavailable' && retryAfterSeconds === undefined;
@@ -116,7 +116,7 @@ async function call(shell: Shell, broker: TokenBroker, options: DoctorOptions): 
 
 const WORDS = { ok: 'ok    ', failed: 'FAILED', unknown: '?     ' } as const;
 
-/** What is found out after a cause only makes it more exact. */
+/** The last cause: a later step only makes it more exact. */
 function causeIn(steps: readonly DoctorStep[]): DoctorStep | undefined {
   return steps.findLast(({ cause }) => cause !== undefined);
 }

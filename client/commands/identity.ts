@@ -100,7 +100,7 @@ interface AwsRequest {
   readonly service: 'codedeploy' | 'iam' | 'lambda' | 'logs' | 'sns' | 'sts';
   readonly region: string;
   readonly credentials: Credentials;
-  /** POST with a body and GET without one, when left out. */
+  /** When left out, POST with a body and GET without. */
   readonly method?: 'PUT' | undefined;
   readonly path?: string;
   readonly query?: Readonly<Record<string, string>>;
@@ -109,13 +109,13 @@ interface AwsRequest {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What came of a call of AWS. */
+/** The outcome of a call of AWS. */
 interface AwsAnswer {
   /** 0 when there was no answer; `word` says why. */
   readonly status: number;
   readonly word: string;
   readonly text: string;
-  /** What AWS calls the error, where it says so in a header. */
+  /** AWS's name of the error, if a header has it. */
   readonly errorType?: string | undefined;
 }
 

@@ -15,7 +15,7 @@ export function readAddress(url: string, region: string | undefined) {
   }
 }
 
-/** Reaches the URL without a signature, which a Function URL refuses: what is there, and what time is it there? */
+/** Sends an unsigned request, which a Function URL refuses: is one at the URL, and does this clock agree? */
 export async function examineConnection({ url }: Endpoint, signal: AbortSignal): Promise<readonly DoctorStep[]> {
   const sentAt = Date.now();
   const step = 'connection';
@@ -37,7 +37,7 @@ function causeOf(code: string): Cause {
   return /TIMEOUT|ETIMEDOUT|TimeoutError/i.test(code) ? 'no-answer' : 'connection-failed';
 }
 
-/** The header is cut to whole seconds, and the way takes time: so much may be off without meaning anything. */
+/** Tolerates the whole seconds of the header and the time on the way. */
 function examineClock(date: number, sentAt: number, receivedAt: number): DoctorStep {
   const offSeconds = Math.round((date + 500 - (sentAt + receivedAt) / 2) / 1_000);
   const off = Math.abs(offSeconds);
@@ -51,7 +51,7 @@ export function isMissing(status: unknown): boolean {
   return status === 404 || status === 405;
 }
 
-/** A request that carries nothing: no signature, no credential, no body. Without an answer, why. */
+/** An empty request: no signature, credential or body. Gives the answer, or the code of the failure. */
 export async function ask(url: URL, method: 'GET' | 'POST', signal: AbortSignal) {
   const deadline = AbortSignal.timeout(5_000);
   try {
@@ -63,13 +63,13 @@ export async function ask(url: URL, method: 'GET' | 'POST', signal: AbortSignal)
   }
 }
 
-/** The first piece of a body, which may have no end: what `doctor` reads of one is shorter. */
+/** The first piece of a body, which may have no end; it is enough for `doctor`. */
 async function beginningOf({ body }: Response): Promise<string> {
   for await (const chunk of body ?? []) return Buffer.from(chunk).toString('utf8');
   return '';
 }
 
-/** One word for why there is no answer: messages may quote what was sent. */
+/** One word for a missing answer: error messages may quote the request. */
 export function causeWord(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   if (!(cause instanceof Error)) return 'unknown';

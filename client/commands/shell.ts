@@ -9,11 +9,11 @@ export interface Shell {
   /** For words to a person. */
   readonly stderr: Output;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** What the AWS SDK finds; rejects on Ctrl-C. */
+  /** From the AWS SDK's chain; rejects on Ctrl-C. */
   readonly credentials: ReturnType<typeof defaultProvider>;
   /** Aborts on Ctrl-C. */
   readonly signal: AbortSignal;
-  /** What the command ends with when nothing else is wrong. */
+  /** The exit code of a command that did not fail otherwise. */
   exitCode: 0 | 1;
 }
 
@@ -48,7 +48,7 @@ function standardCredentials(signal: AbortSignal): Shell['credentials'] {
 
 /** Ends this process with the exit code of a command. */
 export function endProcess(exitCode: number): void {
-  // What an interrupted command has left behind (a credential lookup) must not keep the process.
+  // An interrupted lookup of credentials must not keep the process alive.
   if (exitCode === INTERRUPTED) process.exit(exitCode);
   process.exitCode = exitCode;
 }

@@ -17,14 +17,14 @@ export interface StandInOptions {
   /** A free one when left out or taken. */
   readonly port?: number | undefined;
   readonly keys: readonly AwsKey[];
-  /** Takes signatures of any date: for environments that live in a time of their own. */
+  /** Takes signatures of any date: for processes with a clock of their own. */
   readonly ageless?: boolean | undefined;
   /** Answers a call in place of the stand-in, or gives `false`. */
   readonly intercept?: ((response: ServerResponse) => boolean) | undefined;
 }
 
 export interface AwsServer extends LoopbackServer {
-  /** The names of the operations that were called, in order; nothing of what they were called with. */
+  /** The names of the operations that were called, in order, without their inputs. */
   readonly calls: readonly string[];
 }
 
@@ -150,7 +150,7 @@ function parseJson(body: Uint8Array): unknown {
   }
 }
 
-/** What the query protocol calls the refusals of a signature; all of them are a 403. */
+/** The query protocol's names for the refusals of a signature; each is a 403. */
 const QUERY_REFUSALS = new Map([
   ['MissingAuthenticationTokenException', 'MissingAuthenticationToken'],
   ['UnrecognizedClientException', 'InvalidClientTokenId'],

@@ -103,7 +103,7 @@ const PLAYABLE = new Map<string, Incident>(
 const NOT_FOUND = json(404, { error: 'not_found' });
 const REJECTED = json(401, { error: 'invalid_client' }, { 'www-authenticate': 'Basic realm="token service"' });
 
-/** What a setting of the token service is for: one pair, one service, or everything when left out. */
+/** The scope of a setting of the token service: one pair, one service, or everything when left out. */
 type Target = Pair | ServiceName | undefined;
 
 /** One value for each target; the narrowest target counts. */
