@@ -104,7 +104,7 @@ export async function askForCheck(
 ): Promise<Check> {
   const asked = { client, service, stage };
   const { members, startedAt } = await requestForPair(connection, '/check', asked, limits);
-  // A finding about another pair would be believed of this one.
+  // A finding about another pair must not pass for this one's.
   assertForm(members, { ...CHECK, client: oneOf([client]), service: oneOf([service]), stage: oneOf([stage]) });
   const { finding, version, checked_at, proven_by, expires_in } = members;
   return {
@@ -177,7 +177,7 @@ function isDateTime(value: unknown): value is string {
   return typeof value === 'string' && !Number.isNaN(Date.parse(value));
 }
 
-/** More than thirty years is a mistake, and would leave the range of dates in the end. */
+/** More than thirty years is a mistake, and could leave the range of dates. */
 function isLifetime(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 1_000_000_000;
 }

@@ -1,7 +1,7 @@
 import type { ProblemType } from '../functions/contract.ts';
 import type { Caller } from './caller.ts';
 
-/** Every failure of the client. No text of it holds a token or a credential: of an answer only a problem is kept. */
+/** Every failure of the client. No text of it holds a token or a credential; of an answer it keeps only a problem. */
 export class TokenBrokerError extends Error {
   override readonly name = 'TokenBrokerError';
   /** The type of the broker's problem, or a `FailureType` when the broker did not answer. */

@@ -50,7 +50,7 @@ export async function request(
     } catch (error) {
       if (!(error instanceof TokenBrokerError) || attempt >= maxAttempts) throw error;
       if (!hasCorrectedClock && CLOCK_WRONG.includes(error.type)) {
-        // Another request may have corrected it meanwhile.
+        // Another request may have corrected the clock meanwhile.
         hasCorrectedClock = clock.correct() || clock.offsetMs() !== signedAt;
         if (hasCorrectedClock) continue;
       }
@@ -127,7 +127,7 @@ function errorCode(error: unknown): string {
   return typeof code === 'string' && /^[A-Z0-9_]+$/.test(code) ? code : '';
 }
 
-/** Tells who refused and why: the broker (its problem), AWS in front of it, or a server that is neither. */
+/** The error of an answer: the broker's problem, a refusal by AWS in front of it, or an unknown server. */
 function readFailure(response: Response, members: Members | undefined): TokenBrokerError {
   const { status, headers } = response;
   const retryAfter = headers.get('retry-after') ?? '';

@@ -55,7 +55,7 @@ export async function fetchWithToken(
 
   const token = await getToken();
   const response = await send(token);
-  // A redirect may have led to another host, and `fetch` takes no token there: not even to one of the same service.
+  // After a redirect to another host the 401 says nothing: `fetch` takes no token there, even within the service.
   const { origin } = new URL(response.url || url);
   if (response.status !== 401 || origin !== url.origin || !origins?.has(origin)) return response;
 
@@ -82,7 +82,7 @@ async function successorOf({ fingerprint }: IssuedToken, getToken: GetToken): Pr
   }
 }
 
-/** A stream is gone when it was sent, and so is the body of a `Request`, which is one. */
+/** A stream can be sent once, and the body of a `Request` is a stream. */
 function isRepeatable(body: RequestInit['body']): boolean {
   return !(typeof body === 'object' && body !== null && Symbol.asyncIterator in body);
 }

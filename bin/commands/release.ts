@@ -120,7 +120,7 @@ function percentOf(version: string, { FunctionVersion, weights }: Release['alias
   return Math.round(100 * (version === FunctionVersion ? 1 - others : (weights[version] ?? 0)));
 }
 
-/** While a canary has a part of the calls, the alias itself still names the version before it. */
+/** During a canary, the alias still names the version before it. */
 function targetOf({ versions, alias }: Release, deployments: readonly string[], to: number | undefined) {
   const current = Number(alias.FunctionVersion);
   const isShared = deployments.length > 0 || Object.keys(alias.weights).length > 0;

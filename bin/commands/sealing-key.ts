@@ -57,7 +57,7 @@ export function addSealingKeyCommands(program: Command, shell: Shell): void {
     );
 }
 
-/** The commands write a value of the key, and never read one. */
+/** The commands write values of the key and read none. */
 async function openSealingKey(shell: Shell, options: CommandOptions) {
   const client = openSecretsManager(shell, options);
   const SecretId = sealingKeyName(options.environment);

@@ -73,7 +73,7 @@ function exampleCall({ callers, accessRules, services, credentials }: LocalConfi
   return undefined;
 }
 
-/** One line of a function's log as a person reads it: outcome, pair, who asked, where the token came from, how long it took. */
+/** A log line of a function for a person: outcome, pair, caller, source of the token, duration. */
 export function requestLine(line: string): string {
   const { outcome, operation, pair, caller, cache, warnings = [], Duration: milliseconds } = JSON.parse(line);
   const asked = caller ? `for ${caller}` : pair && operation === 'health' && 'found by health';

@@ -35,7 +35,7 @@ interface Options {
   readonly mayMove?: boolean;
   /** Takes no request of a browser for another site: for servers that verify no signature. */
   readonly refusesForeign?: boolean;
-  /** A little more of a body is kept, and the rest is read and forgotten. */
+  /** A longer body is read to its end, but kept only a little beyond this. */
   readonly maxBodyBytes?: number;
 }
 

@@ -22,7 +22,7 @@ export interface DoctorOptions extends CallerOptions {
   readonly functionArn?: string;
 }
 
-/** `doctor`: why does my call fail? Gives the command, for the options of an operator. */
+/** `doctor`: why does a call fail? Gives the command, for the options of an operator. */
 export function addDoctorCommand(program: Command, shell: Shell, view?: OperatorView): Command {
   return addConnectionOptions(program.command('doctor'))
     .description('Find out why a call to the broker fails, as your AWS identity.')

@@ -57,7 +57,7 @@ export async function explainFailure(
   }
 }
 
-/** Whether nothing listens where the client, or the variables of this terminal, look for a broker on this machine. */
+/** Whether the local broker that the client or this terminal's variables name has ended. */
 function isOfEndedBroker({ env }: Shell, failure: Failure, url: string | undefined): boolean {
   const names = Object.keys(env).filter((name) => /^(AWS_ENDPOINT|TOKEN_BROKER)_(\w+_)?URL(_\w+)?$/.test(name));
   const places = failure instanceof TokenBrokerError ? [url] : names.map((name) => env[name]);
@@ -85,7 +85,7 @@ export function isFailure(error: unknown): error is Failure {
 function defect(error: unknown): CommandFailure {
   const { name, stack = '' } = error instanceof Error ? error : { name: typeof error };
   const lines = stack.split('\n');
-  // The lines at the end that are nothing but places: a line of the message can look like one.
+  // Only the last lines that are all places: a line of the message can look like one.
   const places = lines.slice(lines.findLastIndex((line) => !PLACE.test(line)) + 1).slice(0, 8);
   const word = /^\w{1,64}$/.test(name) ? name : 'unknown';
   const at = places.map((line) => line.trim()).join(' ');

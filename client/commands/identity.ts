@@ -10,7 +10,7 @@ import { type DoctorStep, failed, ok, unknown } from './step.ts';
 
 type Credentials = Awaited<ReturnType<ReturnType<typeof defaultProvider>>>;
 
-/** Finds the AWS credentials that a call would be signed with; none when they are missing or have expired. */
+/** Finds the AWS credentials that would sign a call; none if they are missing or expired. */
 export async function findCredentials(shell: Shell) {
   const step = 'aws-credentials';
   try {
@@ -63,7 +63,7 @@ interface Question {
   readonly account: string | undefined;
 }
 
-/** Which permission is missing when AWS says no more than `Forbidden`, by the function's own policy. */
+/** Finds the missing permission in the function's own policy when AWS says only `Forbidden`. */
 export async function examinePermissions(shell: Shell, question: Question): Promise<DoctorStep> {
   const step = 'permissions';
   const { functionName, account } = question;
@@ -84,7 +84,7 @@ export async function examinePermissions(shell: Shell, question: Question): Prom
 
 type Statement = Readonly<Record<string, unknown>>;
 
-/** The statements of the policy on the function's alias, none when it has none; `undefined` when it cannot be read. */
+/** The statements of the policy on the function's alias, if any; `undefined` when it cannot be read. */
 async function readPolicy(shell: Shell, functionName: string, { region, credentials }: Question) {
   const [, name = '', alias = ''] = /^(.*):([^:]*)$/.exec(functionName) ?? [];
   const path = `/2015-03-31/functions/${encodeURIComponent(name)}/policy`;
@@ -119,7 +119,7 @@ interface AwsAnswer {
   readonly errorType?: string | undefined;
 }
 
-/** One call of AWS, signed by hand: an SDK client would be too much for it. @throws CommandFailure `aborted` */
+/** One call of AWS, signed here: an SDK client would be too much for it. @throws CommandFailure `aborted` */
 export async function askAws(shell: Shell, asked: AwsRequest): Promise<AwsAnswer> {
   const { service, region, credentials, body, method = body === undefined ? 'GET' : 'POST', query = {} } = asked;
   const standIn = shell.env[`AWS_ENDPOINT_URL_${service === 'logs' ? 'CLOUDWATCH_LOGS' : service.toUpperCase()}`];

@@ -46,7 +46,7 @@ function examineClock(date: number, sentAt: number, receivedAt: number): DoctorS
   return ok('clock', off < 5 ? 'This clock is right' : `${words}; 5 minutes are the limit`);
 }
 
-/** Whether a status says that there is something else, or nothing, at the path. */
+/** Whether a status says that the path has nothing, or something else. */
 export function isMissing(status: unknown): boolean {
   return status === 404 || status === 405;
 }

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import type { defaultProvider } from '@aws-sdk/credential-provider-node';
 
-/** All that a command has of the process that runs it. */
+/** A command's whole view of its process. */
 export interface Shell {
   readonly stdin: Readable & { readonly isTTY?: boolean };
   /** For data. */
@@ -19,7 +19,7 @@ export interface Shell {
 
 type Output = Writable & { readonly isTTY?: boolean };
 
-/** The shell of this process: nothing else of a command line knows the process. */
+/** The shell of this process, and the only code of a command line that knows it. */
 export function processShell(): Shell {
   const interrupted = new AbortController();
   process.once('SIGINT', () => interrupted.abort());

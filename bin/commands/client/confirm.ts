@@ -23,8 +23,8 @@ export function addChangeOptions(command: Command): Command {
 }
 
 /**
- * The secret of a client that an operator stops, starts or sends again; `undefined` when it has none and `evenIfMissing`,
- * or when Secrets Manager gives no answer: a change of the table alone does not wait for it.
+ * The secret of a client to stop, start or send again; `undefined` if it is missing and `evenIfMissing` allows that,
+ * or if Secrets Manager gives no answer: a change of the table alone does not wait for it.
  */
 export async function findStoppable(
   shell: Shell,

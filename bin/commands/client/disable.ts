@@ -48,7 +48,7 @@ interface DisableOptions extends ClientOptions, ChangeOptions {
 }
 
 interface Found extends DisableOptions {
-  /** No instance of the function can read a secret that is marked for deletion, and no policy can be put on it. */
+  /** A secret that is marked for deletion cannot be read by any instance, nor get a policy. */
   readonly isDeleted: boolean;
 }
 
@@ -152,7 +152,7 @@ async function allowBroker(secrets: Secrets, client: string): Promise<void> {
 
 const SID = 'TokenBrokerDisabled';
 
-/** A policy without its statements, the statements of others, and whether ours is there. */
+/** Splits a policy: its frame, the statements of others, and whether ours is there. */
 function parsePolicy(policy = '{"Version":"2012-10-17"}') {
   const document = parseJsonObject(policy);
   if (document === undefined) {

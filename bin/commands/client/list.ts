@@ -36,7 +36,7 @@ import {
 import { DISABLED_AT } from '../shared/pair-changes.ts';
 import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
 
-/** `client list` and `client show`: how the clients are, by the records of their pairs, and which versions there are. */
+/** `client list` and `client show`: the states of the clients' pairs, by their records, and the secrets' versions. */
 export function addListCommands(parent: Command, shell: Shell): void {
   addWatchOptions(addAwsOptions(parent.command('list')))
     .description(
@@ -169,7 +169,7 @@ function iso(time: number | undefined): string | undefined {
   return time === undefined ? undefined : new Date(time).toISOString();
 }
 
-/** How a pair is, as its record says. Times are epoch milliseconds. */
+/** The state of a pair by its record. Times are epoch milliseconds. */
 interface PairState extends Pair {
   /** If several apply, the most urgent for an operator. */
   readonly state: 'disabled' | 'rejected' | 'held' | 'paused' | 'ok' | 'unproven';

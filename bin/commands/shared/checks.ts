@@ -32,7 +32,7 @@ export function askForChecks(
   return mapConcurrently(pairs, check, talkOfProgress(shell, 'Checking'));
 }
 
-/** Works on all items, a few at a time, and gives the results in the items' order; after a failure it begins nothing more. */
+/** Works on all items, a few at a time; gives the results in the items' order. After a failure no item starts. */
 export async function mapConcurrently<Item, Result>(
   items: readonly Item[],
   work: (item: Item) => Promise<Result>,
@@ -57,7 +57,7 @@ export async function mapConcurrently<Item, Result>(
   return results;
 }
 
-/** As many as the scheduled check has under way. */
+/** The same number as in the scheduled check. */
 const AT_A_TIME = 5;
 
 /** One word for the outcome of a check. */
@@ -65,7 +65,7 @@ export function findingOf(check: PairCheck): string {
   return 'finding' in check ? check.finding : check.failure.type;
 }
 
-/** Whether the broker looked at the version, any when none is given, and the service accepted it. */
+/** Whether the service accepted this version; without `version`, any. */
 export function isAccepted(check: PairCheck, version?: string): boolean {
   return 'finding' in check && check.finding === 'accepted' && (version === undefined || check.version === version);
 }

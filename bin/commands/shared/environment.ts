@@ -10,7 +10,7 @@ import { type Environment, parseEnvironment } from '../../../lib/settings/enviro
 import { SettingsError } from '../../../lib/settings/schema.ts';
 import { ACCEPTED_CREDENTIALS, LOCAL_ENVIRONMENT } from '../../local/config.ts';
 
-/** Whether it is the environment of `npm start`, all of which is on this machine. */
+/** Whether it is the environment of `npm start`, which runs on this machine. */
 export function isLocal(environment: string): boolean {
   return environment === LOCAL_ENVIRONMENT;
 }
@@ -81,7 +81,7 @@ export function awsRegion(shell: Shell, { environment, region }: CommandOptions)
 /** A service of AWS that has a stand-in in `npm start`, as its variable spells it. */
 export type StandIn = 'SECRETS_MANAGER' | 'DYNAMODB' | 'CLOUDWATCH_LOGS';
 
-/** For a client of AWS: region, stand-in, credentials. A person waits longer than a caller, but not for ever. */
+/** For a client of AWS: region, stand-in, credentials. The limits suit a person, who waits longer than a caller. */
 export function awsConfig(shell: Shell, options: CommandOptions, standIn: StandIn) {
   const { env, credentials } = shell;
   const [region, endpoint] = [awsRegion(shell, options), env[`AWS_ENDPOINT_URL_${standIn}`]];
@@ -120,7 +120,7 @@ export function addAwsOptions(command: Command): Command {
   return command.option('--region <region>', text, parseRegion).option('--json', 'answer in JSON');
 }
 
-/** The action of a command, which may need stand-ins of AWS: its argument is the option `client`; a failure is explained. */
+/** The action of a command: checks its stand-ins of AWS, makes its argument the option `client`, explains failures. */
 export function operate<Options extends CommandOptions>(
   shell: Shell,
   standIns: readonly StandIn[],

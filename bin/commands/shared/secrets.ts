@@ -28,7 +28,7 @@ export interface NewVersion {
   readonly services: readonly string[] | 'all';
 }
 
-/** Opens the environment's secrets; sends nothing before it is asked for something. */
+/** Opens the environment's secrets; each method sends its own requests. */
 export function openSecrets(shell: Shell, options: CommandOptions) {
   const client = openSecretsManager(shell, options);
   const send = { abortSignal: shell.signal };
@@ -164,7 +164,7 @@ function servicesTag(services: readonly string[]) {
 /** Reads an entry of ListSecrets; `undefined` when it is not the secret of a client below the prefix. */
 function readSecret(entry: SecretListEntry, prefix: string): ClientSecret | undefined {
   const { Name = '', ARN = '', Tags = [], SecretVersionsToStages = {}, DeletedDate } = entry;
-  // The filter of ListSecrets is a prefix match, and a name could go on: a client's has no slash.
+  // The filter of ListSecrets matches prefixes; a client's own name has no slash.
   const client = Name.slice(prefix.length);
   if (!Name.startsWith(prefix) || !NAME_PATTERN.test(client)) return undefined;
   return {

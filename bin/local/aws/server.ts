@@ -83,13 +83,13 @@ export function operation<Schema extends z.ZodType>(
   return (input, key) => {
     const parsed = schema.safeParse(input);
     if (parsed.success) return run(parsed.data, key);
-    // The complaint names the member that is wrong and none of its content.
+    // The message names the wrong member without its content.
     const [issue] = parsed.error.issues;
     throw new AwsError('ValidationException', `Value at '${issue?.path.join('.')}' is not valid: ${issue?.message}`);
   };
 }
 
-/** A failure as an AWS service answers it: the type becomes `__type`. The message never holds a value of the request. */
+/** A failure as an AWS service answers it; `type` becomes `__type`. The message has no value of the request. */
 export class AwsError extends Error {
   override readonly name = 'AwsError';
   readonly type: string;

@@ -41,7 +41,7 @@ export function functionUrlEvent(
   };
 }
 
-/** Only these travel as text; a form, an unknown type and a missing one arrive in base64. */
+/** Only these travel as text; forms, unknown types and bodies without a type arrive in base64. */
 const TEXT_TYPE = /^(text\/.*|application\/(json|xml|javascript))$/;
 
 /** Headers that Lambda's front removes: they are about the connection, or have done their work. */
@@ -58,7 +58,7 @@ function eventHeaders({ headers }: ReceivedRequest): Record<string, string> {
   return { ...Object.fromEntries(joined), ...forwarded };
 }
 
-/** How a role looks once it is assumed; `role` is `arn:aws:iam::<account>:role/<path/><name>`, and the path gets lost. */
+/** The identity of an assumed role; `role` is `arn:aws:iam::<account>:role/<path/><name>`, and the path gets lost. */
 export function assumedRoleIdentity(role: string, accessKey: string) {
   const [, partition, account, name] = ROLE_ARN.exec(role) ?? [];
   if (name === undefined) throw new TypeError(`not the ARN of a role: ${role}`);

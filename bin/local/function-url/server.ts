@@ -7,7 +7,7 @@ import { type HttpAnswer, headerValue, json, type ReceivedRequest, serve } from 
 import { assumedRoleIdentity, functionUrlEvent } from './event.ts';
 import { type SigningKey, SigV4Refusal, verifySigV4 } from './sigv4.ts';
 
-/** A Lambda Function URL with `AWS_IAM` on 127.0.0.1, in us-east-1: refuses requests and calls the handler as AWS does. */
+/** A Lambda Function URL with `AWS_IAM` on 127.0.0.1, in us-east-1: refuses calls and runs the handler as AWS does. */
 export async function startFunctionUrl(settings: FunctionUrlSettings) {
   const { handler, port, now = Date.now, timeoutMs = 15_000, onAnswer } = settings;
   const keys = settings.callers.map((caller) => ({
@@ -83,7 +83,7 @@ export interface AnsweredRequest {
   readonly method: string;
   readonly path: string;
   readonly status: number;
-  /** Why the function failed, which the client is not told. */
+  /** The failure of the function, hidden from the client. */
   readonly failure: unknown;
 }
 

@@ -167,7 +167,7 @@ function basicFormat(date: Date): string {
   return `${date.toISOString().slice(0, 19).replaceAll(/[-:]/g, '')}Z`;
 }
 
-/** It can be read, but does not prove who sent it. */
+/** Well-formed, but no proof of the sender. */
 function invalidSignature(message: string): SigV4Refusal {
   return new SigV4Refusal('InvalidSignatureException', message);
 }
