@@ -94,7 +94,7 @@ function linesOf(calls: readonly AuditLine[], { json, follow }: AuditOptions): r
     const cells = [time, role, operation, `${pair}`.split('/')[1], outcome, cache, fingerprint];
     return cells.map((cell) => `${cell ?? '-'}`);
   });
-  // With `--follow` each read would repeat it.
+  // `--follow` would repeat the header.
   if (follow || rows.length === 0) return rows.map((row) => row.join('  '));
   const header = ['TIME', 'CALLER', 'OPERATION', 'SERVICE', 'OUTCOME', 'CACHE', 'FINGERPRINT'];
   return tableText(header, rows).trimEnd().split('\n');

@@ -116,7 +116,7 @@ export async function conclude(
   if (isPromoted) {
     // Fails when another operator was faster; AWS makes the old version AWSPREVIOUS.
     await secrets.moveStage(options.client, 'AWSCURRENT', current, version);
-    // AWS leaves this stage, as if a version still waited to be promoted.
+    // AWS leaves AWSPENDING on it, as if it still waited to be promoted.
     await secrets.moveStage(options.client, 'AWSPENDING', version).catch((error: unknown) => {
       if (!(error instanceof CommandFailure)) throw error;
       const state = `Version ${version} is current now, but still carries AWSPENDING too`;
