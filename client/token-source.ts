@@ -25,8 +25,8 @@ interface CallToSign {
 /**
  * Hands a living token out again, and asks for one once, however many callers wait for it.
  *
- * Towards its end one caller asks for the successor while the others keep getting the token; if that fails, this
- * caller gets the living token, too. Credentials are read for each call, except from the standard chain, which gives one
+ * Towards its end one caller asks for the successor while the others keep getting the token; if that fails, this one
+ * gets the living token, too. Credentials are read for each call, except from the standard chain, which gives one
  * identity for the process. There are no timers and nothing runs when no caller waits: Lambda freezes processes.
  */
 export function createCachingSource(connection: Connection, isStandardChain: boolean): TokenSource {
