@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { createAuditLog, createUnreadableLog } from '../../functions/aws/log/audit-log.ts';
-import { createHealthLog } from '../../functions/aws/log/health-log.ts';
+import { createAuditLog, createUnreadableLog } from '../../../functions/aws/log/audit-log.ts';
+import { createHealthLog } from '../../../functions/aws/log/health-log.ts';
 import {
   FINDINGS,
   IGNORED_EVENTS,
@@ -9,7 +9,7 @@ import {
   UNREADABLE,
   WARNING_METRICS,
   type Warning,
-} from '../../functions/contract.ts';
+} from '../../../functions/contract.ts';
 
 /** Every metric that the functions of an environment write, by making their logs write lines of every kind. */
 export function emittedMetrics(services: readonly string[]) {
@@ -44,7 +44,7 @@ export function emittedMetrics(services: readonly string[]) {
   return lines.flatMap(metricsOf);
 }
 
-/** What CloudWatch takes out of a line; throws at one that is not as the embedded metric format wants it. */
+/** The metrics that CloudWatch reads in a line; throws for a line that breaks the embedded metric format. */
 function metricsOf(line: string) {
   const { _aws, ...members } = document.parse(JSON.parse(line));
   return _aws.CloudWatchMetrics.flatMap(({ Namespace: namespace, Dimensions, Metrics }) =>
