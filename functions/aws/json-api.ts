@@ -34,7 +34,7 @@ export function createJsonApi(service: string, version: string, contentType: str
     const answer = await send({ method: 'POST', url, headers, body }, { ...ANSWER_LIMITS, signal });
     const members = parseJsonObject(Buffer.from(answer.body).toString(), base64ToBytes);
     if (members === undefined) throw new SyntaxError('The answer of AWS is no JSON object');
-    if (answer.status !== 200) throw new Refusal(errorName(members.__type), answer.status);
+    if (answer.status !== 200) throw new AwsError(errorName(members.__type), answer.status);
     return members;
   };
 }
@@ -56,7 +56,7 @@ function errorName(type: unknown): string {
 }
 
 /** Has only the members of the SDK's errors that `isDefinitive` and `causeWord` read. */
-class Refusal extends Error {
+class AwsError extends Error {
   override readonly name: string;
   readonly $fault = 'client';
   readonly $metadata: { readonly httpStatusCode: number };
