@@ -10,7 +10,7 @@ import type { ClientSecret } from '../shared/client-secret.ts';
 import { awsRegion, type ClientOptions, type CommandOptions, isLocal, settingsOf } from '../shared/environment.ts';
 import { findSecret, type Secrets } from '../shared/secrets.ts';
 
-/** What every command that changes a client can be told. */
+/** The options of every command that changes a client. */
 export interface ChangeOptions extends CommandOptions {
   readonly yes?: boolean;
   readonly dryRun?: boolean;
@@ -24,8 +24,8 @@ export function addChangeOptions(command: Command): Command {
 }
 
 /**
- * The secret of a client that an operator stops, starts or sends again; `undefined` when it has none and `evenIfMissing`,
- * or when Secrets Manager gives no answer: what only needs the table shall not wait for it.
+ * The secret of a client to stop, start or send again; `undefined` if it is missing and `evenIfMissing` allows that,
+ * or if Secrets Manager gives no answer: a change of the table alone does not wait for it.
  */
 export async function findStoppable(
   shell: Shell,
@@ -42,7 +42,7 @@ export async function findStoppable(
 }
 
 /**
- * Says what is about to be done and where, and has a person at the terminal agree to it; each change begins with a verb:
+ * Lists the changes and where they happen, and asks a person at the terminal to agree; each change begins with a verb:
  * `sets …`. The secret tells the account, else the settings do. False with `--dry-run`; wrong usage without a terminal and
  * without `--yes`.
  *
@@ -82,7 +82,7 @@ export function isTerminal(shell: Shell): boolean {
   return Boolean(shell.stdin.isTTY && shell.stderr.isTTY);
 }
 
-/** Asks a question at the terminal that has an answer; anything but a yes is a no. */
+/** Asks a question at the terminal; every answer except a yes is a no. */
 export async function isYes(shell: Shell, question: string): Promise<boolean> {
   const [answer = ''] = await ask(shell, [{ text: `${question} [y/N] ` }]);
   return /^\s*y(es)?\s*$/i.test(answer);
@@ -90,7 +90,7 @@ export async function isYes(shell: Shell, question: string): Promise<boolean> {
 
 interface Question {
   readonly text: string;
-  /** Nothing of the answer is shown. */
+  /** The answer is not shown. */
   readonly isHidden?: boolean;
 }
 
@@ -105,7 +105,7 @@ export async function ask(shell: Shell, questions: readonly Question[]): Promise
       done();
     },
   });
-  // Before the first question and until the last answer, so that the terminal echoes nothing of its own in between.
+  // Open from the first question to the last answer, so that the terminal itself never echoes.
   const lines = createInterface({ input: shell.stdin, output, terminal: true, historySize: 0, signal: shell.signal });
   const askNext = () => {
     const question = current();

@@ -61,7 +61,7 @@ export function prepareCredential(
 ): PreparedCredential {
   const secret = parseJsonObject(text.reveal());
   if (secret === undefined) throw unusable('it is not a JSON object');
-  // What is written anew keeps the last of two members, and the broker would see no second one.
+  // Written again, the JSON would lose a duplicate member, and the broker could not find it.
   if (duplicateMember(text.reveal()) !== undefined) throw unusable('a member is given more than once');
   const named = namedServices(secret);
   const services = said ?? named ?? tag;
@@ -89,7 +89,7 @@ function namedServices({ services }: Readonly<Record<string, unknown>>): readonl
   throw unusable('services is not an object, an array of names or "all"');
 }
 
-/** What the JSON says for one of the services is kept. */
+/** Keeps the JSON's own members for each service. */
 function withServices(
   secret: Readonly<Record<string, unknown>>,
   names: readonly string[] | 'all',
@@ -101,9 +101,9 @@ function withServices(
   return new Redacted(JSON.stringify({ ...secret, services: names === 'all' && entries.size === 0 ? 'all' : kept }));
 }
 
-/** What is sent to the service. @throws CommandFailure what is wrong with it */
+/** The credential that is sent to the service. @throws CommandFailure why there is none */
 export function readAs(text: Redacted, service: string, environment: string): Credential {
-  // Of a service whose settings are not at hand, what one of the encodings can carry may be right.
+  // Without the service's settings, accept each credential that one of the encodings can carry.
   const basicEncoding = settingsOf(environment)?.services[service]?.basicEncoding ?? 'form';
   try {
     return parseCredential(text, service, { basicEncoding, isOnlyService: true });

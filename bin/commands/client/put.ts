@@ -6,7 +6,7 @@ import { talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { servicesOf } from '../../../functions/broker/health/run.ts';
 import { secretName } from '../../../functions/contract.ts';
-import { checkInTurn } from '../shared/checks.ts';
+import { askInTurn } from '../shared/checks.ts';
 import { type ClientSecret, servicesMissing } from '../shared/client-secret.ts';
 import { type ClientOptions, checkService, configuredServices, isLocal, operate } from '../shared/environment.ts';
 import { type NewVersion, openSecrets, type Secrets, secretDeleted, unknownClient } from '../shared/secrets.ts';
@@ -75,7 +75,7 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
     const stage = await store(secrets, { text: prepared.text, services, versionId: version }, before, options);
     talk(shell, `Checking it on ${names.join(', ')}.`);
     const pairs = names.map((service) => ({ client, service }));
-    const checks = await checkInTurn(shell, broker, pairs, stage, options.force);
+    const checks = await askInTurn(shell, broker, pairs, stage, options.force);
     await conclude(shell, secrets, options, { version, stage, checks, secret: before, services });
   } catch (error) {
     talk(shell, 'client list shows whether the version is stored, and its stage. A pending one affects no caller:');
@@ -84,7 +84,7 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
   }
 }
 
-/** A typing error must not become a client, nor take one over; then the rotation of the one that was meant never happens. */
+/** A typing error must neither create a client nor take one over, and leave the intended one without its rotation. */
 async function refuseWrongName(secrets: Secrets, before: ClientSecret | undefined, { client, create }: PutOptions) {
   const advice = 'Nothing was stored. client put without --create rotates its credential.';
   const refuse = (name: string) => {
@@ -113,7 +113,7 @@ function plannedChanges(before: ClientSecret | undefined, names: readonly string
   return [`stores another version of the secret ${secret}, tries it on ${where}, and puts it into use ${condition}`];
 }
 
-/** What an operator must know of what was typed, none of which is shown. */
+/** How the typed credential differs from the one in use; shows neither. */
 async function credentialChanges(
   secrets: Secrets,
   before: ClientSecret | undefined,
@@ -137,7 +137,7 @@ async function credentialChanges(
   return isOther ? [...blanks, 'changes the client_id: it is another one than that in use'] : blanks;
 }
 
-/** Stores the version beside what is there. The first version of a secret is current at once: AWS knows no other way. */
+/** Stores the version beside the others. AWS makes the first version of a secret current at once. */
 async function store(
   secrets: Secrets,
   version: NewVersion,

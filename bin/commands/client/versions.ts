@@ -5,7 +5,7 @@ import { printJson, talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { servicesOf } from '../../../functions/broker/health/run.ts';
 import { SECRET_STAGES, type SecretStage } from '../../../functions/contract.ts';
-import { checkInTurn, checkMembers, findingOf, isAccepted, type PairCheck, printChecks } from '../shared/checks.ts';
+import { askInTurn, checkMembers, findingOf, isAccepted, type PairCheck, printChecks } from '../shared/checks.ts';
 import { type ClientSecret, provablePairs, versionWith } from '../shared/client-secret.ts';
 import {
   addAwsOptions,
@@ -34,7 +34,7 @@ export function addCheckCommand(parent: Command, shell: Shell): void {
           service === undefined
             ? provablePairs(shell, await findSecret(openSecrets(shell, options), client), environment)
             : [{ client, service }];
-        const checks = await checkInTurn(shell, broker, pairs, stage);
+        const checks = await askInTurn(shell, broker, pairs, stage);
         if (json) printJson(shell, { environment, client, stage, checks: checks.map(checkMembers) });
         else printChecks(shell, checks, environment);
         if (!checks.every((check) => isAccepted(check))) shell.exitCode = 1;
@@ -62,14 +62,14 @@ export function addPromoteCommands(parent: Command, shell: Shell): void {
         const secrets = openSecrets(shell, options);
         const { secret, version } = await findVersion(secrets, client, 'AWSPENDING');
         const names = namesIn(shell, secret, version, environment);
-        // A check decides better than a person: only what passes over it, or is not to be done, is asked before.
+        // The check decides better than a person: ask only before a forced promotion or a dry run.
         if (force || options.dryRun) {
           const how = force ? 'if no service rejects it' : 'if every service accepts it';
           const changes = [`makes version ${version} of ${client} the current one, ${how}`, ...names.changes];
           if (!(await isConfirmed(shell, changes, options, command, secret))) return;
         } else for (const change of names.changes) talk(shell, `Promoting it ${change}.`);
         const pairs = names.services.map((service) => ({ client, service }));
-        const checks = await checkInTurn(shell, broker, pairs, 'AWSPENDING', force);
+        const checks = await askInTurn(shell, broker, pairs, 'AWSPENDING', force);
         await conclude(shell, secrets, options, { version, stage: 'AWSPENDING', checks, secret });
       }),
     );
@@ -134,14 +134,14 @@ export async function findVersion(secrets: Secrets, client: string, stage: 'AWSP
   );
 }
 
-/** What became of a version. */
+/** The stage and the checks of a version. */
 interface Outcome {
   readonly version: string;
   readonly stage: 'AWSCURRENT' | 'AWSPENDING';
   readonly checks: readonly PairCheck[];
 }
 
-/** Makes a pending version that is accepted everywhere, or forced, the current one; tells the outcome and what to do next. */
+/** Promotes a pending version that is accepted everywhere, or forced; tells the outcome and the next step. */
 export async function conclude(
   shell: Shell,
   secrets: Secrets,
@@ -156,9 +156,9 @@ export async function conclude(
     secret !== undefined &&
     (areAccepted || (options.force === true && (await isRejectionPassed(shell, rejecting, options))));
   if (isPromoted) {
-    // Fails when another operator was faster; AWS makes the one before AWSPREVIOUS.
+    // Fails when another operator was faster; AWS makes the old version AWSPREVIOUS.
     await secrets.makeCurrent(secret, version, services);
-    // AWS leaves it there, and it would look as if something waited to be promoted.
+    // AWS leaves AWSPENDING on it, as if it still waited to be promoted.
     await secrets.moveStage(options.client, 'AWSPENDING', version).catch((error: unknown) => {
       if (!(error instanceof CommandFailure)) throw error;
       const state = `Version ${version} is current now, but still carries AWSPENDING too`;
@@ -188,7 +188,7 @@ async function isRejectionPassed(
   return isYes(shell, 'Put the rejected credential into use?');
 }
 
-/** Writes the outcome: data on stdout, what it means and what to do next on stderr. */
+/** Writes the outcome: data on stdout, its meaning and the next step on stderr. */
 function printOutcome(
   shell: Shell,
   { environment, client, json }: ClientOptions,
@@ -212,7 +212,7 @@ const FORCED = `Promoted by --force. ${TAKES_EFFECT} client rollback undoes it.`
 const PENDING = 'It stays pending, and callers are not affected.';
 const STORE = 'Store the right credential with client put';
 
-/** What to do next, by what has become of the version and what the services said. */
+/** The next step, by the stage of the version and the answers of the services. */
 const NEXT = {
   promoted: { accepted: TAKES_EFFECT, refused: FORCED, unclear: FORCED },
   AWSPENDING: {

@@ -6,23 +6,23 @@ import type { Pair } from '../../../functions/broker/pair.ts';
 import { FINDING_ADVICE, type SecretStage } from '../../../functions/contract.ts';
 import { pause } from './environment.ts';
 
-/** What came of checking one pair: a finding, or why there is none. */
+/** The outcome of checking one pair: a finding, or the failure. */
 export type PairCheck = Check | (Pair & { readonly stage: SecretStage; readonly failure: TokenBrokerError });
 
 /**
- * As `checkPairs`; pairs whose turn comes within half a minute are checked once more then. A version that is not in use is
+ * As `askForChecks`; pairs whose turn comes within half a minute are checked once more then. A version that is not in use is
  * tried once in that time, so that attempts do not lock an account.
  */
-export async function checkInTurn(...asked: Parameters<typeof checkPairs>): Promise<readonly PairCheck[]> {
+export async function askInTurn(...asked: Parameters<typeof askForChecks>): Promise<readonly PairCheck[]> {
   const [shell, broker, , stage, isForced] = asked;
-  const checks = await checkPairs(...asked);
+  const checks = await askForChecks(...asked);
   const waiting = checks.filter((check) => findingOf(check) === 'throttled' && secondsToWait(check) <= LONGEST_WAIT);
   if (waiting.length === 0) return checks;
   const seconds = Math.max(...waiting.map(secondsToWait));
   const names = waiting.map(({ service }) => service).join(', ');
   talk(shell, `${names}: the broker may try this version again in ${seconds} s, and is asked again then.`);
   await pause(shell, seconds * 1_000);
-  const later = await checkPairs(shell, broker, waiting, stage, isForced);
+  const later = await askForChecks(shell, broker, waiting, stage, isForced);
   return checks.map((check) => later[waiting.indexOf(check)] ?? check);
 }
 
@@ -35,9 +35,9 @@ function secondsToWait(check: PairCheck): number {
 /**
  * Checks pairs, a few at a time, and gives the outcomes in their order; `isForced` goes on without a broker.
  *
- * @throws TokenBrokerError what would keep every pair from being checked: AWS credentials, permissions, the URL, Ctrl-C
+ * @throws TokenBrokerError a failure that every pair would meet: AWS credentials, permissions, the URL, Ctrl-C
  */
-export async function checkPairs(
+export async function askForChecks(
   shell: Shell,
   broker: TokenBroker,
   pairs: readonly Pair[],
@@ -48,7 +48,7 @@ export async function checkPairs(
     try {
       return await broker.check({ ...pair, stage, signal: shell.signal });
     } catch (error) {
-      // The broker itself judges a pair; what refuses a request before it will refuse the next one too.
+      // A problem of the broker is about this pair; a refusal in front of it would meet every pair.
       if (!(error instanceof TokenBrokerError) || error.type === 'aborted') throw error;
       if (!isForced && error.problem === undefined && !error.retryable) throw error;
       return { ...pair, stage, failure: error };
@@ -61,7 +61,7 @@ export async function checkPairs(
   return checks;
 }
 
-/** Works on all items, a few at a time, and gives the results in the items' order; after a failure it begins nothing more. */
+/** Works on all items, a few at a time; gives the results in the items' order. After a failure no item starts. */
 export async function mapConcurrently<Item, Result>(
   items: readonly Item[],
   work: (item: Item) => Promise<Result>,
@@ -80,21 +80,21 @@ export async function mapConcurrently<Item, Result>(
   try {
     await Promise.all(Array.from({ length: AT_A_TIME }, workOn));
   } finally {
-    // Takes the rest away from the workers that still run.
+    // Leaves no more items to the workers that still run.
     Array.from(waiting);
   }
   return results;
 }
 
-/** As many as the scheduled check has under way. */
+/** The same number as in the scheduled check. */
 const AT_A_TIME = 5;
 
-/** One word for what came of a check. */
+/** One word for the outcome of a check. */
 export function findingOf(check: PairCheck): string {
   return 'finding' in check ? check.finding : check.failure.type;
 }
 
-/** Whether the broker looked at the version, any when none is given, and the service accepted it. */
+/** Whether the service accepted this version; without `version`, any. */
 export function isAccepted(check: PairCheck, version?: string): boolean {
   return 'finding' in check && check.finding === 'accepted' && (version === undefined || check.version === version);
 }
@@ -112,7 +112,7 @@ export function checkMembers(check: PairCheck): Readonly<Record<string, unknown>
   };
 }
 
-/** Writes a line for each check on stdout, and on stderr what to do about those that are not accepted. */
+/** Writes a line for each check on stdout, and on stderr advice for those that are not accepted. */
 export function printChecks(shell: Shell, checks: readonly PairCheck[], environment: string): void {
   const rows = checks.map((check) => {
     const evidence =

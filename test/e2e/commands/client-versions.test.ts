@@ -22,7 +22,7 @@ describe('client check', () => {
       '',
       /has no service "insights": it has customer-/,
     ],
-    ['says only once what stops it', `${CHECK} --region eu-west-1`, 1, '', /^error: aws-wrong-scope: .*\n.*\n$/],
+    ['names the obstacle only once', `${CHECK} --region eu-west-1`, 1, '', /^error: aws-wrong-scope: .*\n.*\n$/],
   ])('%s', async ([_, command, exitCode, stdout, stderr], { world }) => {
     expect(await world.run(command)).toEqual(ended(exitCode, stdout, stderr));
   });
@@ -62,7 +62,7 @@ describe('client retry', () => {
     expect(await world.run(CHECK)).toEqual(ended(0, /accepted/));
   });
 
-  it('lets every client of a service be sent again after an outage, and tells what it cleared', async ({ world }) => {
+  it('lets every client of a service be sent again after an outage, and lists the ended pauses', async ({ world }) => {
     const clients = { globex: INSIGHTS, hooli: CLEANSING };
     for (const [client, services] of Object.entries(clients)) {
       const Tags = [{ Key: 'services', Value: services }];

@@ -15,14 +15,19 @@ describe('the command line', () => {
     };
     const others = 'health doctor audit policy sealing-key release config env service completion help';
     expect(await listed()).toBe(`client token whoami ${others}`);
-    expect(await listed('client')).toBe('list show put check promote rollback disable enable retry discard delete restore help');
+    expect(await listed('client')).toBe(
+      'list show put check promote rollback disable enable retry discard delete restore help',
+    );
     const example = /Examples:\n {2}\$ npm run token-broker -- token --client acme/;
     expect((await runCommandLine(['token', '--help'])).stdout).toMatch(example);
     expect(await runCommandLine(['--version'])).toEqual({ exitCode: 0, stdout: '0.1.0\n', stderr: '' });
   });
 
   it.each([
-    ['token acme customer-insights', /bin\/commands\/(?!command-line|shared\/environment-name)|lib\/settings\/|\/client-|\/zod\//],
+    [
+      'token acme customer-insights',
+      /bin\/commands\/(?!command-line|shared\/environment-name)|lib\/settings\/|\/client-|\/zod\//,
+    ],
     ['client put acme', /commands\/(?:audit|health|doctor|config)|client\/(?:list|disable|delete)|client-sts\//],
     ['policy arn:aws:iam::111111111111:role/billing --environment dev', /@aws-sdk\/client-/],
   ])('loads for a command only what it needs: %s', async (command, others) => {
@@ -55,7 +60,7 @@ describe('the command line', () => {
   });
 });
 
-/** What makes a shell that has no terminal tell what it would complete. zsh itself takes the words that fit. */
+/** Prints the completions of a shell that has no terminal. zsh itself selects the words that fit. */
 const ASK = {
   bash: (script: string, typed: string) => [
     ...['--norc', '-c'],
