@@ -121,7 +121,7 @@ async function credentialChanges(
   names: readonly string[],
   { environment, client }: PutOptions,
 ): Promise<readonly string[]> {
-  const blanks = hasBlanks ? ['keeps a blank at the beginning or the end of the client_id or the secret'] : [];
+  const blanks = hasBlanks ? ['stores also the blank with which the client_id or the secret begins or ends'] : [];
   if (before === undefined) return blanks;
   const used = await secrets.readCurrent(client);
   if (used === undefined) return [...blanks, 'may change the client_id: you may not read the one in use'];

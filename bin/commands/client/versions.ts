@@ -4,6 +4,7 @@ import { addConnectionOptions, type ConnectionOptions, connect, parseName } from
 import { printJson, talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { servicesOf } from '../../../functions/broker/health/run.ts';
+import type { Pair } from '../../../functions/broker/pair.ts';
 import { SECRET_STAGES, type SecretStage } from '../../../functions/contract.ts';
 import { askInTurn, checkMembers, findingOf, isAccepted, type PairCheck, printChecks } from '../shared/checks.ts';
 import { type ClientSecret, provablePairs, versionWith } from '../shared/client-secret.ts';
@@ -30,16 +31,18 @@ export function addCheckCommand(parent: Command, shell: Shell): void {
         const { environment, client, service, stage, json } = options;
         if (service === undefined) checkEndpoint(shell, options, 'SECRETS_MANAGER', command);
         const broker = connect(shell, options, command);
-        const pairs =
-          service === undefined
-            ? provablePairs(shell, await findSecret(openSecrets(shell, options), client), environment)
-            : [{ client, service }];
+        const pairs = service === undefined ? await pairsOf(shell, options) : [{ client, service }];
         const checks = await askInTurn(shell, broker, pairs, stage);
         if (json) printJson(shell, { environment, client, stage, checks: checks.map(checkMembers) });
         else printChecks(shell, checks, environment);
         if (!checks.every((check) => isAccepted(check))) shell.exitCode = 1;
       }),
     );
+}
+
+async function pairsOf(shell: Shell, options: CheckOptions): Promise<readonly Pair[]> {
+  const secret = await findSecret(openSecrets(shell, options), options.client);
+  return provablePairs(shell, secret, options.environment, versionWith(options.stage, secret));
 }
 
 interface CheckOptions extends ClientOptions, ConnectionOptions {
@@ -102,8 +105,7 @@ type PromoteOptions = ClientOptions & ChangeOptions & ConnectionOptions & ForceO
 
 /** The services that a version names, else those of the secret's tag, and what it changes to put the version into use. */
 function namesIn(shell: Shell, secret: ClientSecret, version: string, environment: string) {
-  const servicesTag = secret.servicesOf.get(version) ?? secret.servicesTag;
-  const services = provablePairs(shell, { ...secret, servicesTag }, environment).map(({ service }) => service);
+  const services = provablePairs(shell, secret, environment, version).map(({ service }) => service);
   return { services, changes: servicesChanges(secret, services, configuredServices(shell, environment)) };
 }
 
@@ -210,19 +212,18 @@ const ROLLED_BACK = `${TAKES_EFFECT} What was current is AWSPREVIOUS now; rollba
 const FIRST = 'It is the first version, so AWS made it the current one at once';
 const FORCED = `Promoted by --force. ${TAKES_EFFECT} client rollback undoes it.`;
 const PENDING = 'It stays pending, and callers are not affected.';
-const STORE = 'Store the right credential with client put';
 
 /** The next step, by the stage of the version and the answers of the services. */
 const NEXT = {
   promoted: { accepted: TAKES_EFFECT, refused: FORCED, unclear: FORCED },
   AWSPENDING: {
     accepted: '',
-    refused: `${PENDING} ${STORE}; --force --accept-rejected promotes it all the same.`,
+    refused: `${PENDING} --force --accept-rejected promotes it all the same.`,
     unclear: `${PENDING} client promote tries it again; --force promotes it as long as no service rejects it.`,
   },
   AWSCURRENT: {
     accepted: `${FIRST}. Callers get tokens as soon as an access rule lets them.`,
-    refused: `${FIRST}; no caller had a token of the client before. ${STORE}.`,
+    refused: `${FIRST}; no caller had a token of the client before.`,
     unclear: `${FIRST}; no caller had a token of the client before. client check tries it again.`,
   },
 } as const;

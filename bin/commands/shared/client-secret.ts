@@ -63,9 +63,13 @@ export function checkedPairs(shell: Shell, { client, servicesTag }: ClientSecret
   return servicesOf(servicesTag, configuredServices(shell, environment)).map((service) => ({ client, service }));
 }
 
-/** As `checkedPairs`; fails if there are none, because every check of an empty list succeeds. */
-export function provablePairs(shell: Shell, secret: ClientSecret, environment: string): Pair[] {
-  const pairs = checkedPairs(shell, secret, environment);
+/**
+ * As `checkedPairs`, by the services that a version names if they are known; fails if there are none, because every check
+ * of an empty list succeeds.
+ */
+export function provablePairs(shell: Shell, secret: ClientSecret, environment: string, version = ''): Pair[] {
+  const servicesTag = secret.servicesOf.get(version) ?? secret.servicesTag;
+  const pairs = checkedPairs(shell, { ...secret, servicesTag }, environment);
   if (pairs.length > 0) return pairs;
   throw servicesMissing(secret.client);
 }

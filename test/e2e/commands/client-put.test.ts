@@ -63,7 +63,7 @@ describe('client put', () => {
     world,
   }) => {
     const before = await describeSecret(world);
-    const kept = /stays pending, .*; --force --accept-rejected promotes it all the same\.\n$/;
+    const kept = /stays pending, .*\. --force --accept-rejected promotes it all the same\.\n$/;
     expect(await world.run(`${PUT} --force`, { input: WRONG })).toEqual(ended(1, /rejected/, kept));
     expect(await describeSecret(world)).toEqual({ ...before, AWSPENDING: expect.any(String) });
     const undo = /Promoted by --force.* client rollback undoes it/;
@@ -120,6 +120,7 @@ describe('client put', () => {
     const before = await describeSecret(world);
     await world.run(ONE_SERVICE, { input: WRONG });
     expect(await describeSecret(world)).toEqual({ ...before, AWSPENDING: expect.any(String) });
+    expect((await world.run('client check acme --stage AWSPENDING')).stdout).not.toContain(CLEANSING);
 
     await world.run('client promote acme --force --accept-rejected --yes');
     expect(await describeSecret(world)).toMatchObject({ services: INSIGHTS });
@@ -156,7 +157,7 @@ describe('client put', () => {
 
   it('tells of another client_id and of blanks, and shows neither', async ({ world }) => {
     const plan = async (input: object, env = {}) => (await world.run(PUT, { input, env })).stderr.match(/^- .*$/gm);
-    const [OTHER, BLANK] = [/changes the client_id: it is another one/, /keeps a blank at the beginning or the end/];
+    const [OTHER, BLANK] = [/changes the client_id: it is another one/, /stores also the blank with which/];
     expect(await plan(WRONG)).toEqual([expect.any(String)]);
     expect(await plan({ ...NEW, secret: 'marked ' })).toEqual([
       expect.any(String),
@@ -188,7 +189,7 @@ describe('client put', () => {
     const accepted = /AWS made it the current one at once\. Callers get tokens as soon as/;
     expect(await world.run(create('globex'), { input: NEW })).toEqual(ended(0, /./, accepted));
     expect(await describeSecret(world, 'globex')).toEqual({ AWSCURRENT: expect.any(String), services: INSIGHTS });
-    const refused = /no caller had a token of the client before\. Store the right credential/;
+    const refused = /no caller had a token of the client before\.\n$/;
     expect(await world.run(create('hooli'), { input: WRONG })).toEqual(ended(1, /./, refused));
   });
 
