@@ -79,14 +79,7 @@ export function requestLine(line: string): string {
   const asked = caller ? `for ${caller}` : pair && operation === 'health' && 'found by health';
   const origin = cache === 'none' ? 'token request' : cache && `from ${cache}`;
   const duration = milliseconds === undefined ? undefined : `${Math.round(milliseconds)} ms`;
-  const words = [
-    outcome,
-    probe && '(the probe, as it must be)',
-    pair ?? operation,
-    asked,
-    origin,
-    ...warnings,
-    duration,
-  ];
+  const told = probe ? `${outcome} (the probe, as it must be)` : outcome;
+  const words = [told, pair ?? operation, asked, origin, ...warnings, duration];
   return `${words.filter(Boolean).join('  ')}\n`;
 }

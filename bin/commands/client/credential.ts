@@ -35,36 +35,23 @@ async function readInput(shell: Shell): Promise<Redacted> {
 /** Secrets Manager's limit. */
 const MAX_SECRET_BYTES = 65_536;
 
-/** A credential as it will be stored. */
-export interface PreparedCredential {
-  /** It names its services. */
-  readonly text: Redacted;
-  readonly services: readonly string[] | 'all';
-  /** Of each service, in the order of `namesOf`. */
-  readonly clientIds: readonly Redacted[];
-  /** A client id or a secret begins or ends with a blank. */
-  readonly hasBlanks: boolean;
-}
-
 /**
  * Writes into the text which services the credential is for: those that are `said`, else those that it names itself, else
- * those of the `tag`, else all. Finds out before anything is stored whether the broker could send it to each of them.
+ * those of the tag. Checks before anything is stored that the broker could send it to each of them, and whether a part of
+ * it has blanks around it.
  */
 export function prepareCredential(
   text: Redacted,
   said: readonly string[] | 'all' | undefined,
-  {
-    environment,
-    configured,
-    tag,
-  }: { environment: string; configured: readonly string[]; tag: readonly string[] | 'all' },
-): PreparedCredential {
+  place: { environment: string; configured: readonly string[]; tagged: readonly string[] | 'all' },
+) {
+  const { environment, configured, tagged } = place;
   const secret = parseJsonObject(text.reveal());
   if (secret === undefined) throw unusable('it is not a JSON object');
   // Written again, the JSON would lose a duplicate member, and the broker could not find it.
   if (duplicateMember(text.reveal()) !== undefined) throw unusable('a member is given more than once');
   const named = namedServices(secret);
-  const services = said ?? named ?? tag;
+  const services = said ?? named ?? tagged;
   const allowed = said === undefined || said === 'all' ? configured : said;
   if (named?.length === 0 || (Array.isArray(named) && named.some((name) => !allowed.includes(name)))) {
     throw unusable('its member services names none, or others than the client is to have (--services)');
@@ -73,7 +60,7 @@ export function prepareCredential(
   const parts = namesOf(services, configured).map((service) => readAs(prepared, service, environment));
   const words = parts.flatMap((part) => [part.clientId.reveal(), part.secret.reveal()]);
   const hasBlanks = words.some((word) => word !== word.trim());
-  return { text: prepared, services, clientIds: parts.map(({ clientId }) => clientId), hasBlanks };
+  return { text: prepared, services, hasBlanks };
 }
 
 /** The services that are meant. */

@@ -40,13 +40,12 @@ export function addDeleteCommands(parent: Command, shell: Shell): void {
         const { environment, client, json } = options;
         const secrets = openSecrets(shell, options);
         const secret = await findSecret(secrets, client);
+        const name = secretName(environment, client);
+        const changes = [`takes the mark for deletion back from the secret ${name}`];
         if (secret.deletedAt === undefined) talk(shell, `${client} is not marked for deletion.`);
-        else {
-          const changes = [`takes the mark for deletion back from the secret ${secretName(environment, client)}`];
-          if (!(await isConfirmed(shell, changes, options, command, secret))) return;
-          await secrets.restore(client);
-        }
-        if (json) printJson(shell, { environment, client, secret: secretName(environment, client) });
+        else if (!(await isConfirmed(shell, changes, options, command, secret))) return;
+        else await secrets.restore(client);
+        if (json) printJson(shell, { environment, client, secret: name });
         else shell.stdout.write(`${client} has its secret\n`);
         talk(shell, `client check ${client} tells whether its credential works.`);
       }),

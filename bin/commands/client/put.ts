@@ -5,13 +5,14 @@ import { addConnectionOptions, type ConnectionOptions, connect, parseName } from
 import { talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
 import { servicesOf } from '../../../functions/broker/health/run.ts';
+import type { Redacted } from '../../../functions/broker/redacted.ts';
 import { secretName } from '../../../functions/contract.ts';
 import { askInTurn } from '../shared/checks.ts';
 import { type ClientSecret, servicesMissing } from '../shared/client-secret.ts';
 import { type ClientOptions, checkService, configuredServices, isLocal, operate } from '../shared/environment.ts';
 import { type NewVersion, openSecrets, type Secrets, secretDeleted, unknownClient } from '../shared/secrets.ts';
 import { addChangeOptions, type ChangeOptions, isConfirmed, isTerminal } from './confirm.ts';
-import { namesOf, type PreparedCredential, prepareCredential, readAs, readCredential } from './credential.ts';
+import { namesOf, prepareCredential, readAs, readCredential } from './credential.ts';
 import { conclude, type ForceOptions, servicesChanges } from './versions.ts';
 
 /** `client put`: stores a credential beside the one in use, proves it, and only then lets it take over. */
@@ -54,17 +55,20 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
   if (before === undefined && !options.kmsKeyId && !isLocal(environment)) command.error(KEY_MISSING);
 
   const configured = configuredServices(shell, environment);
-  const tag = before?.servicesTag === undefined ? 'all' : servicesOf(before.servicesTag, configured);
+  const tag = before?.servicesTag ?? 'all';
   // Nothing is asked for that could not be stored.
   const isStored = !dryRun && (yes || isTerminal(shell));
   const typed = isStored ? await readCredential(shell) : undefined;
-  const prepared = typed && prepareCredential(typed, said, { environment, configured, tag });
-  const names = namesOf(prepared?.services ?? said ?? tag, configured);
+  const tagged = tag === 'all' ? tag : servicesOf(tag, configured);
+  const prepared = typed && prepareCredential(typed, said, { environment, configured, tagged });
+  const names = namesOf(prepared?.services ?? said ?? tagged, configured);
   if (names.length === 0) throw servicesMissing(client);
+  const pairs = names.map((service) => ({ client, service }));
   const changes = [
-    ...plannedChanges(before, names, options),
-    ...(before ? servicesChanges(before, names, configured) : []),
-    ...(prepared ? await credentialChanges(secrets, before, prepared, names, options) : []),
+    plannedChange(before, names.join(', '), options),
+    ...(before ? servicesChanges(shell, before, pairs, environment) : []),
+    ...(prepared?.hasBlanks ? ['stores also the blank with which the client_id or the secret begins or ends'] : []),
+    ...(before && prepared ? await clientIdChanges(secrets, prepared.text, names, options) : []),
   ];
   if (!(await isConfirmed(shell, changes, options, command, before)) || prepared === undefined) return;
 
@@ -74,7 +78,6 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
     const services = [prepared.services].flat().join(' ');
     const stage = await store(secrets, { text: prepared.text, services, versionId: version }, before, options);
     talk(shell, `Checking it on ${names.join(', ')}.`);
-    const pairs = names.map((service) => ({ client, service }));
     const checks = await askInTurn(shell, broker, pairs, stage, options.force);
     await conclude(shell, secrets, options, { version, stage, checks, secret: before, services });
   } catch (error) {
@@ -86,55 +89,47 @@ async function put(shell: Shell, options: PutOptions, command: Command): Promise
 
 /** A typing error must neither create a client nor take one over, and leave the intended one without its rotation. */
 async function refuseWrongName(secrets: Secrets, before: ClientSecret | undefined, { client, create }: PutOptions) {
-  const advice = 'Nothing was stored. client put without --create rotates its credential.';
-  const refuse = (name: string) => {
-    throw new CommandFailure('client-exists', `There is a client "${name}" already`, advice);
-  };
-  if (create && before !== undefined) refuse(client);
-  if (before !== undefined) return;
+  if (before !== undefined && !create) return;
   if (!create) throw await unknownClient(secrets, client, 'Nothing was stored. --create makes a new client.');
   const isTwin = (one: ClientSecret) => one.client.toLowerCase() === client.toLowerCase();
   // Without the right to list, no other name is known.
-  const twin = (await secrets.list().catch(() => [])).find(isTwin);
-  if (twin !== undefined) refuse(twin.client);
+  const twin = before ?? (await secrets.list().catch(() => [])).find(isTwin);
+  if (twin === undefined) return;
+  const advice = 'Nothing was stored. client put without --create rotates its credential.';
+  throw new CommandFailure('client-exists', `There is a client "${twin.client}" already`, advice);
 }
 
 const KEY_MISSING =
   'error: a new secret needs the key of the environment: give --kms-key-id or set TOKEN_BROKER_KMS_KEY_ID to the output KeyArn of its stack';
 
-function plannedChanges(before: ClientSecret | undefined, names: readonly string[], options: PutOptions) {
-  const { environment, client, force } = options;
+function plannedChange(before: ClientSecret | undefined, where: string, { environment, client, force }: PutOptions) {
   const secret = secretName(environment, client);
-  const where = names.join(', ');
-  if (before === undefined) {
-    return [`makes the new client ${client} on ${where}: the secret ${secret}, whose first version is in use at once`];
-  }
   const condition = force ? 'when none of them rejects it' : 'when each of them accepts it';
-  return [`stores another version of the secret ${secret}, tries it on ${where}, and puts it into use ${condition}`];
+  return before === undefined
+    ? `makes the new client ${client} on ${where}: the secret ${secret}, whose first version is in use at once`
+    : `stores another version of the secret ${secret}, tries it on ${where}, and puts it into use ${condition}`;
 }
 
-/** How the typed credential differs from the one in use; shows neither. */
-async function credentialChanges(
+/** Whether the client_id is another one than that in use; shows neither. */
+async function clientIdChanges(
   secrets: Secrets,
-  before: ClientSecret | undefined,
-  { clientIds, hasBlanks }: PreparedCredential,
+  text: Redacted,
   names: readonly string[],
   { environment, client }: PutOptions,
 ): Promise<readonly string[]> {
-  const blanks = hasBlanks ? ['stores also the blank with which the client_id or the secret begins or ends'] : [];
-  if (before === undefined) return blanks;
   const used = await secrets.readCurrent(client);
-  if (used === undefined) return [...blanks, 'may change the client_id: you may not read the one in use'];
-  const isOther = names.some((service, index) => {
+  if (used === undefined) return ['may change the client_id: you may not read the one in use'];
+  const idIn = (from: Redacted, service: string) => {
     try {
-      return readAs(used, service, environment).clientId.reveal() !== clientIds[index]?.reveal();
+      return readAs(from, service, environment).clientId.reveal();
     } catch (error) {
       if (!(error instanceof CommandFailure)) throw error;
-      // The version in use has none for this service.
-      return false;
+      return undefined;
     }
-  });
-  return isOther ? [...blanks, 'changes the client_id: it is another one than that in use'] : blanks;
+  };
+  // The version in use may have none for a new service.
+  const isOther = (service: string) => ![undefined, idIn(text, service)].includes(idIn(used, service));
+  return names.some(isOther) ? ['changes the client_id: it is another one than that in use'] : [];
 }
 
 /** Stores the version beside the others. AWS makes the first version of a secret current at once. */

@@ -3,18 +3,11 @@ import { CommandFailure } from '../../../client/commands/failure.ts';
 import { addConnectionOptions, type ConnectionOptions, connect, parseName } from '../../../client/commands/options.ts';
 import { printJson, talk } from '../../../client/commands/output.ts';
 import type { Shell } from '../../../client/commands/shell.ts';
-import { servicesOf } from '../../../functions/broker/health/run.ts';
 import type { Pair } from '../../../functions/broker/pair.ts';
 import { SECRET_STAGES, type SecretStage } from '../../../functions/contract.ts';
 import { askInTurn, checkMembers, findingOf, isAccepted, type PairCheck, printChecks } from '../shared/checks.ts';
-import { type ClientSecret, provablePairs, versionWith } from '../shared/client-secret.ts';
-import {
-  addAwsOptions,
-  type ClientOptions,
-  checkEndpoint,
-  configuredServices,
-  operate,
-} from '../shared/environment.ts';
+import { type ClientSecret, checkedPairs, provablePairs, versionWith } from '../shared/client-secret.ts';
+import { addAwsOptions, type ClientOptions, checkEndpoint, operate } from '../shared/environment.ts';
 import { findSecret, openSecrets, type Secrets } from '../shared/secrets.ts';
 import { addChangeOptions, type ChangeOptions, isConfirmed, isTerminal, isYes } from './confirm.ts';
 
@@ -64,14 +57,14 @@ export function addPromoteCommands(parent: Command, shell: Shell): void {
         const broker = connect(shell, options, command);
         const secrets = openSecrets(shell, options);
         const { secret, version } = await findVersion(secrets, client, 'AWSPENDING');
-        const names = namesIn(shell, secret, version, environment);
+        const pairs = provablePairs(shell, secret, environment, version);
+        const services = servicesChanges(shell, secret, pairs, environment);
         // The check decides better than a person: ask only before a forced promotion or a dry run.
         if (force || options.dryRun) {
           const how = force ? 'if no service rejects it' : 'if every service accepts it';
-          const changes = [`makes version ${version} of ${client} the current one, ${how}`, ...names.changes];
+          const changes = [`makes version ${version} of ${client} the current one, ${how}`, ...services];
           if (!(await isConfirmed(shell, changes, options, command, secret))) return;
-        } else for (const change of names.changes) talk(shell, `Promoting it ${change}.`);
-        const pairs = names.services.map((service) => ({ client, service }));
+        } else for (const change of services) talk(shell, `Promoting it ${change}.`);
         const checks = await askInTurn(shell, broker, pairs, 'AWSPENDING', force);
         await conclude(shell, secrets, options, { version, stage: 'AWSPENDING', checks, secret });
       }),
@@ -82,13 +75,13 @@ export function addPromoteCommands(parent: Command, shell: Shell): void {
     .argument('<client>', 'whose credential', parseName)
     .action(
       operate<ClientOptions & ChangeOptions>(shell, ['SECRETS_MANAGER'], async (options, command) => {
-        const { client } = options;
+        const { client, environment } = options;
         const secrets = openSecrets(shell, options);
         const { secret, version } = await findVersion(secrets, client, 'AWSPREVIOUS');
         const place = `in place of ${versionWith('AWSCURRENT', secret)}`;
-        const { changes } = namesIn(shell, secret, version, options.environment);
-        const all = [`makes version ${version} of ${client} the current one, unchecked, ${place}`, ...changes];
-        if (!(await isConfirmed(shell, all, options, command, secret))) return;
+        const services = servicesChanges(shell, secret, checkedPairs(shell, secret, environment, version), environment);
+        const changes = [`makes version ${version} of ${client} the current one, unchecked, ${place}`, ...services];
+        if (!(await isConfirmed(shell, changes, options, command, secret))) return;
         await secrets.makeCurrent(secret, version);
         printOutcome(shell, options, { version, stage: 'AWSCURRENT', checks: [] }, ROLLED_BACK);
       }),
@@ -103,25 +96,17 @@ export interface ForceOptions {
 
 type PromoteOptions = ClientOptions & ChangeOptions & ConnectionOptions & ForceOptions;
 
-/** The services that a version names, else those of the secret's tag, and what it changes to put the version into use. */
-function namesIn(shell: Shell, secret: ClientSecret, version: string, environment: string) {
-  const services = provablePairs(shell, secret, environment, version).map(({ service }) => service);
-  return { services, changes: servicesChanges(secret, services, configuredServices(shell, environment)) };
-}
-
-/** Which services a client gains and loses. */
-export function servicesChanges(
-  { client, servicesTag }: ClientSecret,
-  names: readonly string[],
-  configured: readonly string[],
-): readonly string[] {
-  const before = servicesOf(servicesTag, configured);
-  const added = names.filter((name) => !before.includes(name)).join(', ');
-  const dropped = before.filter((name) => !names.includes(name)).join(', ');
-  return [
-    ...(added === '' ? [] : [`gives ${client} the service ${added}`]),
-    ...(dropped === '' ? [] : [`takes the service ${dropped} from ${client}: its callers get no token of it any more`]),
+/** Which services a client gains and loses when these are its pairs. */
+export function servicesChanges(shell: Shell, secret: ClientSecret, pairs: readonly Pair[], environment: string) {
+  const namesOf = (list: readonly Pair[]) => list.map(({ service }) => service);
+  const [before, after] = [namesOf(checkedPairs(shell, secret, environment)), namesOf(pairs)];
+  const added = after.filter((name) => !before.includes(name)).join(', ');
+  const dropped = before.filter((name) => !after.includes(name)).join(', ');
+  const [gives, takes] = [
+    `gives ${secret.client} the service ${added}`,
+    `takes the service ${dropped} from ${secret.client}`,
   ];
+  return [...(added && [gives]), ...(dropped && [`${takes}: callers get no token of it any more`])];
 }
 
 /** The version that has a stage, and is not in use. */

@@ -58,18 +58,19 @@ function maxAgeDays(environment: string): number {
   return settingsOf(environment)?.credentialMaxAgeDays ?? CREDENTIAL_MAX_AGE_DAYS;
 }
 
-/** The pairs of a client to check: on the services of its tag, else on all services of the environment. */
-export function checkedPairs(shell: Shell, { client, servicesTag }: ClientSecret, environment: string): Pair[] {
-  return servicesOf(servicesTag, configuredServices(shell, environment)).map((service) => ({ client, service }));
+/**
+ * The pairs of a client to check: on the services that the version names, as far as they are known, else on those of the
+ * tag, else on all services of the environment.
+ */
+export function checkedPairs(shell: Shell, secret: ClientSecret, environment: string, version = ''): Pair[] {
+  const { client, servicesTag, servicesOf: known } = secret;
+  const configured = configuredServices(shell, environment);
+  return servicesOf(known.get(version) ?? servicesTag, configured).map((service) => ({ client, service }));
 }
 
-/**
- * As `checkedPairs`, by the services that a version names if they are known; fails if there are none, because every check
- * of an empty list succeeds.
- */
-export function provablePairs(shell: Shell, secret: ClientSecret, environment: string, version = ''): Pair[] {
-  const servicesTag = secret.servicesOf.get(version) ?? secret.servicesTag;
-  const pairs = checkedPairs(shell, { ...secret, servicesTag }, environment);
+/** As `checkedPairs`; fails if there are none, because every check of an empty list succeeds. */
+export function provablePairs(...[shell, secret, ...place]: Parameters<typeof checkedPairs>): Pair[] {
+  const pairs = checkedPairs(shell, secret, ...place);
   if (pairs.length > 0) return pairs;
   throw servicesMissing(secret.client);
 }
