@@ -1,6 +1,7 @@
 import { CreateSecretCommand, PutSecretValueCommand, TagResourceCommand } from '@aws-sdk/client-secrets-manager';
-import { describe, expect } from 'vitest';
-import { startLoopbackServer } from '../../unit/client/loopback-server.ts';
+import { describe, expect, onTestFinished } from 'vitest';
+import { checked } from '../../unit/client/broker-answers.ts';
+import { answerWith, startLoopbackServer } from '../../unit/client/loopback-server.ts';
 import { ended } from './command-line.ts';
 import { it, NEW, OLD, type OperatorWorld, SERVICES, WRONG } from './operator-world.ts';
 
@@ -25,6 +26,19 @@ describe('client check', () => {
     ['names the obstacle only once', `${CHECK} --region eu-west-1`, 1, '', /^error: aws-wrong-scope: .*\n.*\n$/],
   ])('%s', async ([_, command, exitCode, stdout, stderr], { world }) => {
     expect(await world.run(command)).toEqual(ended(exitCode, stdout, stderr));
+  });
+
+  it('asks once more when the turn of a version comes soon, and says else when it comes', async ({ world }) => {
+    const told = (finding: string) => checked({ client: 'acme', service: INSIGHTS, stage: 'AWSPENDING', finding });
+    const answers = [answerWith(200, told('throttled'), { 'retry-after': '0' }), answerWith(200, told('accepted'))];
+    const late = answerWith(200, told('throttled'), { 'retry-after': '3600' });
+    const broker = await startLoopbackServer((...call) => (answers.shift() ?? late)(...call));
+    onTestFinished(broker.close);
+    const pending = `${CHECK} --service ${INSIGHTS} --stage AWSPENDING --url ${broker.url}`;
+    const waited = /^customer-insights: the broker may try this version again in 0 s, and is asked again then\.\n$/;
+    expect(await world.run(pending)).toEqual(ended(0, /customer-insights +accepted/, waited));
+    const until = /^customer-insights: Wait before the next check: .*\(singleActiveToken\)\. Not before \S+Z\.\n$/;
+    expect(await world.run(pending)).toEqual(ended(1, /customer-insights +throttled/, until));
   });
 
   it('answers --json as the broker does, about one service without Secrets Manager', async ({ world }) => {

@@ -1,7 +1,5 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { spawnSync } from 'node:child_process';
 import { existsSync, openSync } from 'node:fs';
-import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { issued } from '../../unit/client/broker-answers.ts';
 import {
@@ -129,13 +127,10 @@ describe('the command line while it waits', () => {
     expect(await finished(child)).toMatchObject({ exitCode: 0, stderr: expect.not.stringContaining('EPIPE') });
   });
 
-  it.skipIf(!existsSync('/dev/full'))('says in a sentence that its output cannot be written', async () => {
-    const child = spawn(process.execPath, [PROGRAM, 'config', 'dev'], {
-      stdio: ['ignore', openSync('/dev/full', 'w'), 'pipe'],
-    });
-    const stderr = text(child.stderr);
-    expect(await once(child, 'close')).toEqual([1, null]);
-    expect(await stderr).toBe('error: the output cannot be written (ENOSPC)\n');
+  it.skipIf(!existsSync('/dev/full'))('says in a sentence that its output cannot be written', () => {
+    const stdio = ['ignore', openSync('/dev/full', 'w'), 'pipe'] as const;
+    const full = spawnSync(process.execPath, [PROGRAM, 'config', 'dev'], { stdio: [...stdio], encoding: 'utf8' });
+    expect(full).toMatchObject({ status: 1, stderr: 'error: the output cannot be written (ENOSPC)\n' });
   });
 
   type Act = (child: ReturnType<typeof startCommandLine>, answer: () => void) => void;
