@@ -102,11 +102,10 @@ export function servicesChanges(shell: Shell, secret: ClientSecret, pairs: reado
   const [before, after] = [namesOf(checkedPairs(shell, secret, environment)), namesOf(pairs)];
   const added = after.filter((name) => !before.includes(name)).join(', ');
   const dropped = before.filter((name) => !after.includes(name)).join(', ');
-  const [gives, takes] = [
-    `gives ${secret.client} the service ${added}`,
-    `takes the service ${dropped} from ${secret.client}`,
-  ];
-  return [...(added && [gives]), ...(dropped && [`${takes}: callers get no token of it any more`])];
+  const gives = added === '' ? [] : [`gives ${secret.client} the service ${added}`];
+  const takes =
+    dropped === '' ? [] : [`takes the service ${dropped} from ${secret.client}: callers get no token of it`];
+  return [...gives, ...takes];
 }
 
 /** The version that has a stage, and is not in use. */

@@ -103,12 +103,13 @@ export function isAccepted(check: PairCheck, version?: string): boolean {
 export function checkMembers(check: PairCheck): Readonly<Record<string, unknown>> {
   const { client, service, stage } = check;
   if ('failure' in check) return { client, service, stage, problem: asProblem(check.failure) };
-  const { finding, version, checkedAt, provenBy, expiresAt } = check;
+  const { finding, version, checkedAt, provenBy, expiresAt, retryAfterSeconds } = check;
   return {
     ...{ client, service, stage, finding, version },
     checked_at: new Date(checkedAt).toISOString(),
     proven_by: provenBy,
     expires_at: expiresAt && new Date(expiresAt).toISOString(),
+    retry_after: retryAfterSeconds,
   };
 }
 

@@ -105,7 +105,7 @@ describe('client put', () => {
     const one = { checked: [INSIGHTS], services: INSIGHTS };
     const said = await put(ONE_SERVICE, NEW);
     expect(said).toMatchObject({ ...one, value: { ...NEW, services: { [INSIGHTS]: {} } } });
-    expect(said.stderr).toMatch(/\n- takes the service merchant-\S+ from acme: callers get no token/);
+    expect(said.stderr).toMatch(/\n- takes the service merchant-\S+ from acme: callers get no token of it/);
     expect(await put(PUT, OLD)).toMatchObject({ ...one, value: { ...OLD, services: { [INSIGHTS]: {} } } });
     const named = await put(PUT, { ...NEW, services: SERVICES });
     expect(named).toMatchObject({ checked: SERVICES, services: BOTH });
