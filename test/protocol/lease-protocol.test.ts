@@ -11,7 +11,7 @@ const COSTLY: readonly Fault[] = ['crash', 'answer-lost', 'unavailable', 'delay'
 const ALL_FAULTS: readonly Fault[] = [...COSTLY, 'repeated'];
 
 const OLD_TOKEN = oldToken();
-const PUBLISHED: Partial<PairRecord> = { fence: 7, token: OLD_TOKEN, attemptedAt: START - HOUR_MS };
+const PUBLISHED: Partial<PairRecord> = { token: OLD_TOKEN, attemptedAt: START - HOUR_MS };
 const DOWN: Scenario = { answer: () => new Problem('token-endpoint-unavailable', 'down') };
 
 const nameOf = (answer: Answer | undefined) => answer?.problem?.type ?? answer?.issue?.token.fingerprint;
@@ -29,7 +29,7 @@ describe.each<[string, Scenario]>([
       expect(requests).toMatchObject([{ version: 'v1', outcome: 'token' }]);
       expect(answers.map(nameOf)).toContain('token-1000000000');
       expect(answers.every((answer) => answer?.issue)).toBe(true);
-      expect(record).toMatchObject({ leaseUntil: 0, token: { fingerprint: 'token-1000000000' } });
+      expect(record).toMatchObject({ lease: undefined, token: { fingerprint: 'token-1000000000' } });
     });
   });
 
@@ -77,8 +77,8 @@ describe('a credential that the service rejects', () => {
   });
 
   it('whose chance is due is charged before it is sent: a crash loses the chance, it never repeats it', async () => {
-    const rejected = new Map([['v1', { count: 2, at: START - 2 * HOUR_MS, fence: 3 }]]);
-    await explore({ ...scenario, record: { fence: 3, rejected }, faults: ['crash'] }, async ({ requests, later }) => {
+    const rejected = new Map([['v1', { count: 2, at: START - 2 * HOUR_MS, by: 'another' }]]);
+    await explore({ ...scenario, record: { rejected }, faults: ['crash'] }, async ({ requests, later }) => {
       expect(nameOf(await later(24 * HOUR_MS))).toBe('credential-rejected');
       expect(requests.length).toBeLessThanOrEqual(1);
     });

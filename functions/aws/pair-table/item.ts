@@ -1,5 +1,5 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb';
-import { isRecord, membersOf, parseJsonObject } from '../../broker/json.ts';
+import { isRecord, membersOf, parseJson } from '../../broker/json.ts';
 import {
   CHECKED_FINDINGS,
   type CheckedVersion,
@@ -7,132 +7,118 @@ import {
   type PairRecord,
   type Rejection,
   type StoredProblem,
+  type VisibleToken,
   type Wait,
 } from '../../broker/pair/record.ts';
 import type { ShapeReport } from '../../broker/problem.ts';
 import { EXPIRY_SOURCES, PROBLEMS, type ProblemType } from '../../contract.ts';
-import { number, numeric, text } from '../attributes.ts';
-import type { SealedToken, VisibleToken } from '../sealing/sealing.ts';
+import { forgetAt, json, text } from '../attributes.ts';
+import type { SealedToken } from '../sealing/sealing.ts';
 
-/** The attributes of one pair as the table holds them. */
+/** The attributes of one pair as the table holds them: one for each member of the record, as JSON; and the token's sealed bytes. */
 export type Item = Readonly<Record<string, AttributeValue>>;
 
 /**
- * All of a record but its token. An attribute that is missing or malformed counts as its default, and one that this
- * code does not know is passed over: no item, and no newer code, can make a pair unreadable.
+ * All of a record but its token. A member that is missing or malformed counts as missing, and an attribute that this release
+ * does not know is passed over: no item, and no newer release, can make a pair unreadable.
  */
-export function readState(item: Item): PairRecord {
-  const fence = number(item.fence) ?? 0;
+export function readMembers(item: Item): PairRecord {
   return {
-    ...EMPTY_RECORD,
-    fence: fence >= MIN_FENCE && fence <= MAX_FENCE ? fence : 0,
-    leaseOwner: text(item.leaseOwner),
-    leaseUntil: number(item.leaseUntil) ?? 0,
-    attemptedAt: number(item.attemptedAt) ?? 0,
-    forcedAt: number(item.forcedAt) ?? 0,
-    rejected: readAll(item, REJECTED, readRejection),
-    held: readAll(item, HELD, readHold),
-    pause: readPause(item),
-    checked: readChecked(item),
-    disabled: item.disabled?.BOOL === true,
+    lease: readLease(memberOf(item, 'lease')),
+    token: undefined,
+    attemptedAt: numberOf(memberOf(item, 'attemptedAt')) ?? EMPTY_RECORD.attemptedAt,
+    forcedAt: numberOf(memberOf(item, 'forcedAt')) ?? EMPTY_RECORD.forcedAt,
+    rejected: readMap(memberOf(item, 'rejected'), readRejection),
+    held: readMap(memberOf(item, 'held'), (value) => readWait(value, 'token-endpoint-error')),
+    pause: readWait(memberOf(item, 'pause'), 'token-endpoint-unavailable'),
+    checked: readChecked(memberOf(item, 'checked')),
+    // In any form it is a stop.
+    disabled: item.disabled && { since: numberOf(membersOf(memberOf(item, 'disabled')).since) ?? 0 },
   };
 }
 
-/** A fence outside of these bounds was written by no lease: it counts as none, and can be taken over as none. */
-export const MIN_FENCE = 1;
-export const MAX_FENCE = 2 ** 52;
-
-/** The sealed token of an item, all or nothing: the seal holds only together with every visible value. */
-export function readSeal(item: Item): SealedToken | undefined {
-  const bytes = item.sealedToken?.B;
-  const seal = { bytes: bytes instanceof Uint8Array ? bytes : undefined, keyVersion: text(item.sealingKeyVersion) };
-  const visible = {
-    fingerprint: text(item.fingerprint),
-    credentialVersion: text(item.credentialVersion),
-    tokenType: text(item.tokenType),
-    expirySource: EXPIRY_SOURCES.find((source) => source === item.expirySource?.S),
-    issuedAt: number(item.issuedAt),
-    expiresAt: number(item.expiresAt),
-    refreshAt: number(item.refreshAt),
-    lifetimeSeenMs: number(item.lifetimeSeenMs),
-    sameTokenAgain: item.refusalIsIdle?.BOOL,
+/** The attributes of all members but the token and the operators' flag; `undefined` for one that is to be removed. */
+export function memberAttributes(
+  record: PairRecord,
+  now: number,
+): Readonly<Record<string, AttributeValue | undefined>> {
+  const { lease, attemptedAt, forcedAt, rejected, held, pause, checked, disabled } = record;
+  return {
+    lease: lease && json(lease),
+    attemptedAt: attemptedAt === 0 ? undefined : json(attemptedAt),
+    forcedAt: forcedAt === 0 ? undefined : json(forcedAt),
+    rejected: rejected.size === 0 ? undefined : json(Object.fromEntries(rejected)),
+    held: held.size === 0 ? undefined : json(Object.fromEntries(held)),
+    pause: pause && json(pause),
+    checked: checked && json(checked),
+    // The table's garbage collection leaves an item without a date alone: no latch and no stop is forgotten.
+    forgetAt: rejected.size > 0 || disabled ? undefined : forgetAt(now),
   };
-  const isWhole = hasAll<Omit<SealedToken, 'visible'>>(seal) && hasAll<VisibleToken>(visible);
-  return isWhole ? { ...seal, visible } : undefined;
+}
+
+/** The attributes of a token: its visible part, and its sealed bytes where there is a key. */
+export function tokenAttributes(visible: VisibleToken | undefined, sealed: SealedToken | undefined) {
+  const keyVersion = sealed?.keyVersion;
+  return { token: visible && json({ ...visible, keyVersion }), sealed: sealed && { B: sealed.bytes } };
+}
+
+/** The token of an item as far as it can be read: the seal holds only together with every visible value. */
+export function readToken(item: Item): { readonly visible: VisibleToken; readonly sealed?: SealedToken } | undefined {
+  const members = membersOf(memberOf(item, 'token'));
+  const { keyVersion } = members;
+  const visible = readVisible(members);
+  if (visible === undefined) return undefined;
+  const bytes = item.sealed?.B;
+  const isSealed = bytes instanceof Uint8Array && typeof keyVersion === 'string';
+  return { visible, ...(isSealed && { sealed: { bytes, keyVersion, visible } }) };
+}
+
+function readVisible(members: Readonly<Record<string, unknown>>): VisibleToken | undefined {
+  const visible = {
+    fingerprint: textOf(members.fingerprint),
+    credentialVersion: textOf(members.credentialVersion),
+    tokenType: textOf(members.tokenType),
+    expirySource: EXPIRY_SOURCES.find((source) => source === members.expirySource),
+    issuedAt: numberOf(members.issuedAt),
+    expiresAt: numberOf(members.expiresAt),
+    refreshAt: numberOf(members.refreshAt),
+    lifetimeSeenMs: numberOf(members.lifetimeSeenMs),
+    sameTokenAgain: typeof members.sameTokenAgain === 'boolean' ? members.sameTokenAgain : undefined,
+  };
+  return hasAll<VisibleToken>(visible) ? visible : undefined;
 }
 
 function hasAll<All>(members: { readonly [Name in keyof All]: All[Name] | undefined }): members is All {
   return !Object.values(members).includes(undefined);
 }
 
-/** The attributes of a sealed token; `refusalIsIdle`, and the two that are always 0, are what the release before reads. */
-export function sealAttributes({ bytes, keyVersion, visible }: SealedToken) {
-  return {
-    sealedToken: { B: bytes },
-    sealingKeyVersion: { S: keyVersion },
-    fingerprint: { S: visible.fingerprint },
-    credentialVersion: { S: visible.credentialVersion },
-    tokenType: { S: visible.tokenType },
-    expirySource: { S: visible.expirySource },
-    issuedAt: numeric(visible.issuedAt),
-    expiresAt: numeric(visible.expiresAt),
-    refreshAt: numeric(visible.refreshAt),
-    lifetimeSeenMs: numeric(visible.lifetimeSeenMs),
-    refusalIsIdle: { BOOL: visible.sameTokenAgain },
-    earlyRefusals: numeric(0),
-    assumedLifetimeMs: numeric(0),
-  } satisfies Item;
+function memberOf(item: Item, name: string): unknown {
+  return parseJson(text(item[name]) ?? '');
 }
 
-export const PAUSE_ATTRIBUTES = ['pauseUntil', 'pauseStep', 'pauseProblem'];
-
-/** Each latch is a set of its own, named by its version, so that it can grow before it is read. */
-export const REJECTED = 'rejected:';
-
-/** One rejected request; it counts once per fence, however often it is added. */
-export function rejectedEntry(fence: number, at: number): AttributeValue {
-  return { SS: [`${fence}@${at}`] };
+function readMap<Entry>(value: unknown, read: (value: unknown) => Entry | undefined): ReadonlyMap<string, Entry> {
+  const entries = Object.entries(membersOf(value)).map(([name, one]) => [name, read(one)] as const);
+  return new Map(entries.flatMap(([name, entry]) => (entry ? [[name, entry] as const] : [])));
 }
 
-/** Each hold is an attribute of its own, named by its key, so that releases with different settings never end each other's. */
-export const HELD = 'held:';
-
-/** The members of an attribute that holds JSON; none when it is missing or malformed. */
-function members(attribute: AttributeValue | undefined): Readonly<Record<string, unknown>> {
-  return parseJsonObject(text(attribute) ?? '') ?? {};
+function readLease(value: unknown): PairRecord['lease'] {
+  const { id, until } = membersOf(value);
+  return typeof id === 'string' && typeof until === 'number' ? { id, until } : undefined;
 }
 
-/** The attributes whose names begin like this, by the rest of their names. */
-function readAll<Entry>(item: Item, prefix: string, read: (attribute: AttributeValue) => Entry | undefined) {
-  const entries = Object.entries(item).map(
-    ([name, attribute]) => [name, name.startsWith(prefix) && read(attribute)] as const,
-  );
-  return new Map(entries.flatMap(([name, entry]) => (entry ? [[name.slice(prefix.length), entry] as const] : [])));
-}
-
-function readRejection(attribute: AttributeValue): Rejection | undefined {
-  const entries = attribute?.SS;
-  const found = Array.isArray(entries) ? entries.flatMap((entry) => [...`${entry}`.matchAll(ENTRY)]) : [];
-  const fences = new Set(found.map(([, fence]) => Number(fence)));
-  const at = Math.max(...found.map(([, , time]) => Number(time)));
-  return fences.size === 0 ? undefined : { count: fences.size, at, fence: Math.max(...fences) };
-}
-
-const ENTRY = /^(-?\d+(?:\.\d+)?)@(\d+(?:\.\d+)?)$/g;
-
-function readHold(attribute: AttributeValue): Wait | undefined {
-  const { until, step, problem } = members(attribute);
-  if (typeof until !== 'number' || typeof step !== 'number') return undefined;
-  return { until, step, problem: readProblem(problem, 'token-endpoint-error') };
-}
-
-function readPause(item: Item): Wait | undefined {
-  const until = number(item.pauseUntil);
-  const problem = readProblem(members(item.pauseProblem), 'token-endpoint-unavailable');
-  return until === undefined ? undefined : { until, step: number(item.pauseStep) ?? 1, problem };
+function readRejection(value: unknown): Rejection | undefined {
+  const { count, at, by } = membersOf(value);
+  if (typeof count !== 'number' || count < 1 || typeof at !== 'number') return undefined;
+  return { count: Math.ceil(count), at, by: textOf(by) ?? '' };
 }
 
 /** A hold or a pause counts even when newer code gives a reason that this code does not know. */
+function readWait(value: unknown, unknownType: ProblemType): Wait | undefined {
+  const { until, step, problem, unheard } = membersOf(value);
+  if (typeof until !== 'number' || typeof step !== 'number') return undefined;
+  return { until, step, problem: readProblem(problem, unknownType), ...(unheard === true && { unheard }) };
+}
+
 function readProblem(value: unknown, unknownType: ProblemType): StoredProblem {
   const { type, detail, shape } = membersOf(value);
   if (isProblemType(type) && typeof detail === 'string')
@@ -149,9 +135,18 @@ function isShapeReport(value: unknown): value is ShapeReport {
   return isRecord(value) && Array.isArray(value.members);
 }
 
-function readChecked(item: Item): CheckedVersion | undefined {
-  const { version, at, finding: told } = members(item.checked);
+function readChecked(value: unknown): CheckedVersion | undefined {
+  const { version, at, finding: told } = membersOf(value);
   const finding = CHECKED_FINDINGS.find((known) => known === told);
   if (typeof version !== 'string' || typeof at !== 'number' || finding === undefined) return undefined;
   return { version, at, finding };
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** JSON has no other numbers than finite ones. */
+function numberOf(value: unknown): number | undefined {
+  return typeof value === 'number' ? value : undefined;
 }

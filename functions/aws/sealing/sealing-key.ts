@@ -37,6 +37,8 @@ export function createSealingKeys(dependencies: SecretDependencies) {
       const answer = await getSecretValue(dependencies, asked, deadline);
       const key = isAbout(answer, asked) ? keyOf(answer) : undefined;
       for (const name of [id, key?.version ?? id]) known.set(name, { key, at: now() });
+      // A version that is new here, or retired, says that the current one may be another by now: it is read before it seals again.
+      if (id !== CURRENT && known.get(CURRENT)?.key?.version !== key?.version) known.delete(CURRENT);
       return key;
     } catch (error) {
       if (isDefinitive(error)) known.set(id, { key: undefined, at: now() });

@@ -1,189 +1,217 @@
-import type { StagedVersions } from '../credential/secret.ts';
-import { findingOfProblem, type Problem } from '../problem.ts';
-import { chooseVersion, type UsableVersion } from './choose-version.ts';
+import type { SecretCache } from '../credential/secret.ts';
+import { findingOfProblem, Problem } from '../problem.ts';
+import { type Call, isTrial } from './call.ts';
+import { chooseVersion, readVersions, type UsableVersion, withoutStage } from './choose-version.ts';
 import { lastWriteEnd, leaseMs, MIN_REQUEST_MS, requestEnd, writeEnd } from './deadlines.ts';
-import type { Call, Decide, Step, View } from './decision.ts';
-import { expiredHolds, holdAfter, pauseAfter, waitProblem } from './latch-and-pause.ts';
+import type { RequestStep } from './decision.ts';
+import { isIssuable } from './freshness.ts';
+import { longerWait, pauseAfter, waitProblem } from './latch-and-pause.ts';
 import type { PairMemory } from './memory.ts';
-import { type CheckedVersion, capTimes, type PairRecord, type StoredToken } from './record.ts';
+import {
+  type CheckedVersion,
+  foreignToken,
+  isProven,
+  MAX_HOLD_MS,
+  type PairRecord,
+  type StoredToken,
+} from './record.ts';
 import type { Renewal, RenewToken } from './renew-token.ts';
-import { type Acquisition, type Ending, type Lease, type PairStore, whenAvailable } from './store.ts';
-import { acquired, beforeMine, ended, rejected } from './transitions.ts';
+import { type PairStore, type Seen, whenAvailable } from './store.ts';
+import { leased, type Outcome, settled } from './transitions.ts';
 
-/** What came of trying to take the lease and to make the token request that it allows. */
-export type LeaseOutcome<Answer> =
-  | { readonly kind: 'token'; readonly token: StoredToken }
-  | { readonly kind: 'answer'; readonly answer: Answer }
-  /** Another call was faster, or what the lease showed changes the decision; nothing was sent. */
-  | { readonly kind: 'lost' }
-  /** The service rejected the version; it is latched. `isTold`: the shared record says so, too. */
-  | { readonly kind: 'rejected'; readonly isTold: boolean }
-  /** The version was sent in vain; the problem is what all environments answer with for a while. */
-  | { readonly kind: 'failed'; readonly problem: Problem; readonly version: string };
-
-/** A step that needs the lease. */
-export type LeaseStep<Answer> = Extract<Step<Answer>, { readonly kind: 'renew' | 'request' | 'withdraw' }>;
-
-/** What is done under the lease: this version is sent, or the token is withdrawn. */
-type Plan<Answer> = UsableVersion | Extract<Step<Answer>, { readonly kind: 'withdraw' }>;
-
-/** Times are epoch milliseconds; `random` gives numbers from 0 to below 1. */
+/** Times are epoch milliseconds. */
 export interface LeaseDependencies {
+  readonly environment: string;
   readonly store: PairStore;
   readonly memory: PairMemory;
+  readonly secrets: SecretCache;
   readonly renewToken: RenewToken;
-  readonly random: () => number;
+  readonly uniqueId: () => string;
   readonly now: () => number;
 }
 
-interface Versions {
-  /** The versions of the client's secret that matter to a call; what was read before `readSince` does not count. */
-  readonly readVersions: (call: Call, record: PairRecord, readSince: number) => Promise<StagedVersions>;
-  /** Which of these versions carry no stage any more; none when not every stage could be read. */
-  readonly withoutStage: (call: Call, versions: readonly string[]) => Promise<readonly string[]>;
+/** A look at the record: `seen` as the table holds it, `undefined` without the table; `record` with the instance's own outcomes. */
+export interface Look {
+  readonly seen: Seen | undefined;
+  readonly record: PairRecord;
+  readonly at: number;
+  readonly leaseIsOver: boolean;
 }
 
-/** A lease of mine and the record under it. Without the shared store no lease is taken. */
-interface Held {
-  readonly call: Call;
-  readonly acquisition: Acquisition;
-  readonly lease: Lease;
+/** A lease that a call has asked for. A write that went unanswered may still arrive, so each is kept until it is used. */
+export interface Attempt<Answer> {
+  readonly id: string;
+  readonly until: number;
+  readonly step: RequestStep<Answer>;
+  readonly usable: UsableVersion;
+  /** The record before the lease: the table's, or that of an instance which is alone. */
   readonly record: PairRecord;
   readonly isAlone: boolean;
 }
 
-/**
- * Takes the lease, makes the one token request that it allows, and writes into the shared record what came of it. An
- * environment that is alone does the same without a lease, and remembers the outcome by itself.
- *
- * @throws Problem why no version may be sent
- * @throws StoreUnavailable the lease may or may not be mine; nothing was sent
- */
-export function createLeasedRequest(dependencies: LeaseDependencies & Versions) {
-  const { store, memory, readVersions, withoutStage, renewToken, random, now } = dependencies;
+/** All attempts of one call, and the versions that it has sent: it sends none twice. */
+export interface Attempts<Answer> {
+  /** By the ids of leases; `undefined` once the lease is used. */
+  readonly asked: Map<string, Attempt<Answer> | undefined>;
+  readonly sent: Set<string>;
+}
 
-  return async <Answer>(
+export type AttemptOutcome =
+  | { readonly kind: 'token'; readonly token: StoredToken }
+  /** The version was sent in vain; all instances answer with the problem for a while. */
+  | { readonly kind: 'failed'; readonly problem: Problem; readonly version: string }
+  /** The service rejected the version; it is latched. */
+  | { readonly kind: 'rejected' }
+  /** Another write came first, or there is no time or no fresh token: look again. */
+  | { readonly kind: 'lost' }
+  /** The store did not say whether the lease was taken. */
+  | { readonly kind: 'unanswered' };
+
+/** Takes the lease for one version, makes the one token request that it allows, and settles the outcome. */
+export function createLeasedRequest(dependencies: LeaseDependencies) {
+  const { store, memory, secrets, renewToken, uniqueId, now } = dependencies;
+
+  return { attempt, send };
+
+  /** `readSince`: from when on the secret counts. @throws Problem why no version may be sent */
+  async function attempt<Answer>(
     call: Call,
-    decide: Decide<Answer>,
-    view: View,
-    step: LeaseStep<Answer>,
+    look: Look,
+    step: RequestStep<Answer>,
     readSince: number,
-  ): Promise<LeaseOutcome<Answer>> => {
-    const { record } = view;
-    // Beside a token that cannot be opened, none of my own is published: I am alone with what I request.
-    const isClosed = step.kind === 'request' && record.closedUntil > now();
-    const isAlone = view.isAlone || isClosed;
+    { asked, sent }: Attempts<Answer>,
+  ): Promise<AttemptOutcome> {
+    const { seen, record } = look;
+    const choose = async (since: number) =>
+      chooseVersion(call, await readVersions(dependencies, call, record, sent, since), record, sent, now());
+    // A latch or a hold is told by the secret of the last minutes; the version that is sent was read after the look.
+    if (readSince < look.at) await choose(readSince);
+    const usable = await choose(look.at);
+    const { versionId: version } = usable.version;
     if (call.deadline - now() < MIN_REQUEST_MS) return LOST;
-    const read = () => view.versions ?? readVersions(call, record, isClosed ? call.startedAt : readSince);
-    const plan = step.kind === 'withdraw' ? step : chooseVersion(call, await read(), record, now());
-    const versionId = 'kind' in plan ? '' : plan.version.versionId;
+
+    const id = uniqueId();
     const takenAt = now();
-    const acquisition: Acquisition = {
-      seenFence: record.fence,
-      owner: call.owner,
-      now: takenAt,
-      until: takenAt + leaseMs(call.service),
-      observedExpired: view.observedExpired,
-      forced: isForced(step),
-      chargedVersion: record.rejected.has(versionId) ? versionId : undefined,
-      isCheck: call.stage !== undefined,
-    };
+    const lease = { id, until: takenAt + leaseMs(call.service) };
+    const use = { version, forced: step.kind === 'request' && step.forced, isCheck: call.stage !== undefined };
+    // Beside a token that must stay, a proven version needs no lease; any other does, or a fleet locks the account.
+    const isAlone =
+      seen === undefined || (foreignToken(seen.record, takenAt) !== undefined && isProven(seen.record, version));
+    const asking = { id, until: lease.until, step, usable, record: isAlone ? record : seen.record, isAlone };
     if (isAlone) {
-      const mine = acquired(record, { ...acquisition, chargedVersion: undefined });
-      // A fence that no lease has: what is written with it ends none.
-      const lease = { owner: call.owner, fence: -1 - Math.floor(random() * MAX_FENCE) };
-      return carryOut({ call, acquisition, lease, record: mine, isAlone }, step, plan);
+      return send(call, { record: leased(record, lease, use, takenAt), tag: undefined }, asking, { asked, sent });
     }
-
-    const shown = await store.acquire(call.pair, acquisition, call.deadline);
-    if (shown === undefined) return LOST;
-    const before = capTimes(memory.withOwn(call.pair, beforeMine(shown, record, acquisition)), now());
-    const mine = acquired(before, acquisition);
-    const lease = { owner: call.owner, fence: mine.fence };
-    const held = { call, acquisition, lease, record: mine, isAlone };
-    let confirmed: Plan<Answer> | undefined;
-    try {
-      confirmed = await confirm(held, decide, { ...view, record: before }, step);
-    } finally {
-      if (confirmed === undefined) await end(held, { kind: 'release' });
-    }
-    return confirmed === undefined ? LOST : carryOut(held, step, confirmed);
-  };
-
-  /** Decides once more, from the record before the lease and with a secret that was read since the call began. */
-  async function confirm<Answer>(held: Held, decide: Decide<Answer>, view: View, step: LeaseStep<Answer>) {
-    const { call, acquisition } = held;
-    const { record } = view;
-    const versions = await readVersions(call, record, step.kind === 'withdraw' ? acquisition.now : call.startedAt);
-    const again = decide({ ...view, record: { ...record, leaseUntil: 0 }, versions: view.versions && versions });
-    const isSame = again.kind === step.kind && isForced(again) === isForced(step);
-    if (!isSame || call.deadline - now() < MIN_REQUEST_MS) return undefined;
-    if (again.kind === 'withdraw') return again;
-    if (record.closedUntil > now()) return undefined;
-    const usable = chooseVersion(call, versions, record, now());
-    const { versionId } = usable.version;
-    // A version that has been rejected before may be sent only under the lease that used up its next chance.
-    return versionId === acquisition.chargedVersion || !record.rejected.has(versionId) ? usable : undefined;
+    if (!look.leaseIsOver) return LOST;
+    asked.set(id, asking);
+    const began = memory.begin();
+    const next = leased(seen.record, lease, use, takenAt);
+    const taken = await whenAvailable(call.trace, () => store.replace(call.pair, seen, next, call.deadline));
+    if (taken === 'unavailable') return { kind: 'unanswered' };
+    if (taken === undefined) return LOST;
+    memory.remember(call.pair, taken.record, began, true);
+    return send(call, taken, asking, { asked, sent });
   }
 
-  async function carryOut<Answer>(held: Held, step: Step<Answer>, plan: Plan<Answer>): Promise<LeaseOutcome<Answer>> {
-    if ('kind' in plan) {
-      await end(held, { kind: 'withdraw' });
-      return { kind: 'answer', answer: plan.answer };
-    }
-    const { version, credential, holdKey } = plan;
-    const { versionId } = version;
-    const { call, record, acquisition } = held;
+  /** Uses a lease that is this call's. A defect from here on leaves it: it runs out, so the fleet makes one request per lease. */
+  async function send<Answer>(
+    call: Call,
+    seen: Seen,
+    attempt: Attempt<Answer>,
+    { asked, sent }: Attempts<Answer>,
+  ): Promise<AttemptOutcome> {
+    const { id, until, step, usable, record, isAlone } = attempt;
+    const { version, credential } = usable;
+    asked.set(id, undefined);
+    const deadline = Math.min(
+      requestEnd(until, call.deadline),
+      now() + timeoutMs(call, step, record, version.versionId),
+    );
+    if (deadline - now() < MIN_REQUEST_MS) return LOST;
+    sent.add(version.versionId);
     if (call.stage === undefined && version.stage === 'AWSPREVIOUS') call.trace.warnings.add('previous-version');
-    const timeoutAt = now() + timeoutMs(call, step, record, versionId);
-    // A defect that is thrown here leaves the lease as it is: it runs out, so there is one request per lease in the fleet.
-    const renewal = await renewToken({
-      pair: call.pair,
-      service: call.service,
-      version,
-      credential,
-      record,
-      forced: acquisition.forced,
-      deadline: Math.min(requestEnd(acquisition.until, call.deadline), timeoutAt),
-      trace: call.trace,
-    });
-    const checked = isTrial(call) ? { version: versionId, at: now(), finding: findingOf(renewal) } : undefined;
-    if (renewal.outcome === 'rejected') return reject(held, versionId, checked);
+    const forced = step.kind === 'request' && step.forced;
+    const { pair, service, trace } = call;
+    const order = { pair, service, version, credential, record: seen.record, forced, deadline, trace };
+    const renewal = await renewToken(order);
+    const outcome = await outcomeOf(call, renewal, attempt, now());
+    await settle(call, isAlone ? undefined : seen, { id, until, record: seen.record }, outcome);
+    if (renewal.outcome === 'rejected') return { kind: 'rejected' };
     if (renewal.outcome === 'token') {
       const { token } = renewal;
-      const proof = { kind: 'prove', version: versionId, holdKey, checked } as const;
-      await end(held, checked === undefined ? { kind: 'publish', token, holdKey } : proof);
-      return { kind: 'token', token };
+      if (outcome.kind === 'proven' && !isTrial(call)) memory.keepOwn(pair, { ...record, token });
+      return isIssuable(token, now())
+        ? { kind: 'token', token }
+        : { kind: 'failed', problem: frozen(), version: version.versionId };
     }
-    const { outcome, problem } = renewal;
-    const isHeld = outcome === 'held';
-    const [waitAfter, before] = isHeld ? [holdAfter, record.held.get(holdKey)] : [pauseAfter, record.pause];
-    const wait = waitAfter(problem, before, now());
-    const hold = { kind: 'hold', key: holdKey, hold: wait, expiredKeys: expiredHolds(record.held, now()) } as const;
-    await end(held, { ...(isHeld ? hold : { kind: 'pause', pause: wait }), checked });
-    return { kind: 'failed', problem: waitProblem(wait, now(), problem.cause), version: versionId };
+    const wait = outcome.kind === 'held' ? outcome.hold : outcome.kind === 'paused' ? outcome.pause : undefined;
+    const { problem } = renewal;
+    return {
+      kind: 'failed',
+      problem: wait ? waitProblem(wait, now(), problem.cause) : problem,
+      version: version.versionId,
+    };
   }
 
-  async function reject({ call, lease, record, isAlone }: Held, version: string, checked?: CheckedVersion) {
-    const rejection = { version, at: now(), goneVersions: await versionsGone(call, record), checked };
-    // The other environments must know as well when this one has gone by itself.
-    const isTold = await whenAvailable(call.trace, async () => {
-      await store.reject(call.pair, lease, rejection, lastWriteEnd(call.deadline));
-      return true;
-    });
-    if (isAlone || !isTold) memory.remember(call.pair, rejected(record, lease, rejection));
-    if (!isTold) memory.rememberUntold(call.pair, version);
-    return { kind: 'rejected', isTold: isTold === true } as const;
+  /** Writes the outcome, from the record that the lease's own write gave; again, after a read, when another write came first. */
+  async function settle(
+    call: Call,
+    taken: Seen | undefined,
+    { id, until, record }: { id: string; until: number; record: PairRecord },
+    outcome: Outcome,
+  ): Promise<void> {
+    const { pair, deadline, trace } = call;
+    const isRejected = outcome.kind === 'rejected';
+    // The service counts a rejection under any lease; every other outcome is the lease holder's to write.
+    const end = isRejected ? lastWriteEnd(deadline) : writeEnd(until, deadline);
+    let seen = taken;
+    while ((taken !== undefined || isRejected) && now() < end) {
+      const from = seen ?? (await whenAvailable(trace, () => store.read(pair, end)));
+      if (from === 'unavailable') break;
+      const began = memory.begin();
+      const next = settled(from.record, id, outcome);
+      if (next === from.record) return;
+      const written = await whenAvailable(trace, () => store.replace(pair, from, next, end));
+      if (written === 'unavailable') break;
+      if (written !== undefined) {
+        memory.remember(pair, written.record, began, true);
+        if (isRejected) memory.forgetRejection(pair, outcome.version);
+        if (isRejected || taken !== undefined) return;
+      }
+      seen = undefined;
+    }
+    const own = settled(record, id, outcome);
+    const rejection = isRejected ? own.rejected.get(outcome.version) : undefined;
+    if (isRejected && rejection) memory.keepRejection(pair, outcome.version, rejection);
+    else memory.keepOwn(pair, own);
   }
 
-  /** Writes what came of a lease. A failure changes nothing for this caller: it only keeps the outcome from being shared. */
-  async function end({ call, acquisition, lease, record, isAlone }: Held, ending: Ending): Promise<void> {
-    const until = writeEnd(acquisition.until, call.deadline);
-    const isMine = isAlone
-      ? undefined
-      : await whenAvailable(call.trace, () => store.end(call.pair, lease, ending, until));
-    if (isMine === false || ending.kind === 'release') return;
-    memory.remember(call.pair, ended(record, ending), isMine ? acquisition.now : undefined);
+  async function outcomeOf<Answer>(
+    call: Call,
+    renewal: Renewal,
+    { usable, record, isAlone }: Attempt<Answer>,
+    at: number,
+  ): Promise<Outcome> {
+    const { holdKey: key } = usable;
+    const { versionId: version } = usable.version;
+    const isKept = !isAlone && foreignToken(record, at) !== undefined;
+    const isTold = isTrial(call) || (isKept && renewal.outcome === 'token');
+    const common = { at, checked: isTold ? { version, at, finding: findingOf(renewal) } : undefined };
+    switch (renewal.outcome) {
+      case 'token':
+        if (isTold) return { kind: 'proven', version, key, ...common };
+        return { kind: 'token', token: renewal.token, key, ...common };
+      case 'rejected':
+        return { kind: 'rejected', version, gone: await versionsGone(call, record), ...common };
+      case 'held':
+        return {
+          kind: 'held',
+          key,
+          hold: longerWait(renewal.problem, record.held.get(key), at, MAX_HOLD_MS),
+          ...common,
+        };
+      case 'failed':
+        return { ...failureOf(renewal, isTrial(call), isProven(record, version), key, record, at), ...common };
+    }
   }
 
   /** The latches to forget, once there are many. */
@@ -191,6 +219,7 @@ export function createLeasedRequest(dependencies: LeaseDependencies & Versions) 
     if (latches.size < MAX_LATCHES) return [];
     const old = [...latches].filter(([, { at }]) => now() - at > KEPT_LATCH_MS);
     return withoutStage(
+      secrets,
       call,
       old.map(([version]) => version),
     );
@@ -199,22 +228,47 @@ export function createLeasedRequest(dependencies: LeaseDependencies & Versions) 
 
 const LOST = { kind: 'lost' } as const;
 
-/** A check of a version that is not in use: its token is for no caller. */
-export function isTrial({ stage }: Call): boolean {
-  return stage !== undefined && stage !== 'AWSCURRENT';
+/**
+ * The outcome of a request without an answer about the credential: it pauses the pair. A request that was sent and not heard
+ * may have been rejected too late, so it holds a version that is not proven; and a trial, which must not disturb callers,
+ * only ever holds its own version.
+ */
+function failureOf(
+  { problem, isUnheard }: { readonly problem: Problem; readonly isUnheard?: boolean | undefined },
+  isTrialCall: boolean,
+  isSafe: boolean,
+  key: string,
+  { held, pause }: PairRecord,
+  at: number,
+) {
+  if (!isTrialCall && (isSafe || !isUnheard)) {
+    if (!isUnheard) return { kind: 'paused', pause: pauseAfter(problem, pause, at) } as const;
+    return {
+      kind: 'paused',
+      pause: { ...longerWait(problem, pause, at, MAX_UNHEARD_PAUSE_MS), unheard: true },
+    } as const;
+  }
+  const unheardMs = isSafe ? MAX_UNHEARD_PAUSE_MS : MAX_HOLD_MS;
+  const hold = held.get(key);
+  return {
+    kind: 'held',
+    key,
+    hold: isUnheard ? longerWait(problem, hold, at, unheardMs) : pauseAfter(problem, hold, at),
+  } as const;
 }
 
-function isForced<Answer>(step: Step<Answer>): boolean {
-  return step.kind === 'request' && step.forced;
+/** The instance was frozen after the request: nothing is left of the token that could be issued. */
+function frozen(): Problem {
+  return new Problem('token-endpoint-timeout', 'The token ended before it could be issued.', { retryAfterSeconds: 1 });
 }
 
 /**
  * A renewal has a second, as a rule. A rejection that the broker did not wait for is not counted, and many services take
- * longer than that to say no: a version that is new, or whose last request timed out, has the whole time.
+ * longer than that to say no: a version that is not proven, or whose last request brought no answer, has the whole time.
  */
-function timeoutMs<Answer>({ service }: Call, step: Step<Answer>, { token, pause }: PairRecord, version: string) {
-  const isProven = token?.credentialVersion === version && pause?.problem.type !== 'token-endpoint-timeout';
-  return step.kind === 'renew' && isProven ? step.timeoutMs : service.requestTimeoutMs;
+function timeoutMs<Answer>({ service }: Call, step: RequestStep<Answer>, record: PairRecord, version: string): number {
+  const isQuick = step.kind === 'renew' && isProven(record, version) && !record.pause?.unheard;
+  return isQuick ? step.timeoutMs : service.requestTimeoutMs;
 }
 
 function findingOf(renewal: Renewal): CheckedVersion['finding'] {
@@ -225,7 +279,8 @@ function findingOf(renewal: Renewal): CheckedVersion['finding'] {
   return finding === 'throttled' ? finding : 'unreachable';
 }
 
-const MAX_FENCE = 2 ** 40;
+/** A proven version may be asked once a minute while the service says nothing. */
+const MAX_UNHEARD_PAUSE_MS = 60_000;
 
 /** Latches of the last hour count as checks of pending versions, also when the version has no stage any more. */
 const KEPT_LATCH_MS = 60 * 60_000;

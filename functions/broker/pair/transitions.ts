@@ -1,81 +1,105 @@
-import type { PairRecord } from './record.ts';
-import type { Acquisition, Ending, Lease, RejectedRequest } from './store.ts';
+import type { CheckedVersion, PairRecord, Rejection, StoredToken, Wait } from './record.ts';
 
-/** The record under a new lease; once it is taken, taking it again changes nothing. */
-export function acquired(record: PairRecord, acquisition: Acquisition): PairRecord {
-  const { seenFence, owner, now, until, forced, chargedVersion, isCheck } = acquisition;
-  const fence = seenFence + 1;
-  // The answer to taking it was lost.
-  if (record.leaseOwner === owner && record.fence === fence) return record;
+/** The use of a lease: which version is sent, and for whom. */
+export interface LeaseUse {
+  readonly version: string;
+  /** The request replaces a refused token. */
+  readonly forced: boolean;
+  readonly isCheck: boolean;
+}
+
+/** The outcome of one token request, with all times in it: the same outcome is settled any number of times. */
+export type Outcome = { readonly at: number; readonly checked?: CheckedVersion | undefined } & (
+  | { readonly kind: 'token'; readonly token: StoredToken; readonly key: string }
+  /** The service accepted the version, and its token is not published. */
+  | { readonly kind: 'proven'; readonly version: string; readonly key: string }
+  | { readonly kind: 'paused'; readonly pause: Wait }
+  | { readonly kind: 'held'; readonly key: string; readonly hold: Wait }
+  /** `gone`: versions that carry no stage any more, whose latches are forgotten. */
+  | { readonly kind: 'rejected'; readonly version: string; readonly gone: readonly string[] }
+);
+
+/** The record under a new lease. A version that was rejected before uses up its next chance before it is sent. */
+export function leased(
+  record: PairRecord,
+  lease: { id: string; until: number },
+  use: LeaseUse,
+  now: number,
+): PairRecord {
+  const { version, forced, isCheck } = use;
+  const latch = record.rejected.get(version);
   return {
     ...record,
-    fence,
-    leaseOwner: owner,
-    leaseUntil: until,
+    lease,
     attemptedAt: isCheck ? record.attemptedAt : now,
     forcedAt: forced ? now : record.forcedAt,
-    rejected: chargedVersion === undefined ? record.rejected : counted(record.rejected, chargedVersion, fence, now),
+    rejected: latch ? new Map(record.rejected).set(version, counted(latch, lease.id, now)) : record.rejected,
   };
 }
 
 /**
- * The record before my lease. When the answer to taking it was lost, the store shows my own writes: they are taken back
- * to what I saw, and what others wrote in between stays.
+ * The record with the outcome of the request that was made under this lease. Once another lease has replaced it, only a
+ * rejection counts; the same record where there is nothing to write.
  */
-export function beforeMine(shown: PairRecord, seen: PairRecord, { owner, chargedVersion }: Acquisition): PairRecord {
-  if (shown.leaseOwner !== owner) return shown;
-  const { fence, leaseOwner, leaseUntil, attemptedAt, forcedAt } = seen;
-  const version = chargedVersion ?? '';
-  const known = seen.rejected.get(version);
-  const isMine = known !== undefined && (shown.rejected.get(version)?.count ?? 0) <= known.count + 1;
-  const rejected = isMine ? new Map(shown.rejected).set(version, known) : shown.rejected;
-  // Shown as the last attempt, my own would keep a token that I cannot open closed for another minute.
-  const closedUntil = Math.min(shown.closedUntil, seen.closedUntil);
-  return { ...shown, fence, leaseOwner, leaseUntil, attemptedAt, forcedAt, rejected, closedUntil };
-}
-
-/** The record after my lease, with what came of it. */
-export function ended(record: PairRecord, ending: Ending): PairRecord {
-  const free = { ...record, leaseOwner: undefined, leaseUntil: 0 };
-  const { checked = record.checked } = ending;
-  switch (ending.kind) {
-    case 'publish': {
-      const { token, holdKey } = ending;
-      return { ...proven(free, token.credentialVersion, holdKey), token, pause: undefined, closedUntil: 0, checked };
+export function settled(record: PairRecord, id: string, outcome: Outcome): PairRecord {
+  const isMine = record.lease?.id === id;
+  const free = isMine ? { ...record, lease: undefined, checked: outcome.checked ?? record.checked } : record;
+  if (outcome.kind === 'rejected') return withRejection(free, id, outcome);
+  if (!isMine) return record;
+  switch (outcome.kind) {
+    case 'token':
+      return {
+        ...withoutWaits(free, outcome.token.credentialVersion, outcome.key),
+        token: outcome.token,
+        pause: undefined,
+      };
+    case 'proven':
+      return withoutWaits(free, outcome.version, outcome.key);
+    case 'paused':
+      return { ...free, pause: outcome.pause };
+    case 'held': {
+      const recent = [...record.held].filter(([, { until }]) => outcome.at - until <= KEPT_HOLD_MS);
+      return { ...free, held: new Map(recent).set(outcome.key, outcome.hold) };
     }
-    case 'prove':
-      return { ...proven(free, ending.version, ending.holdKey), checked };
-    case 'pause':
-      return { ...free, pause: ending.pause, checked };
-    case 'hold':
-      return { ...free, held: without(record.held, ending.expiredKeys).set(ending.key, ending.hold), checked };
-    case 'withdraw':
-      return { ...free, token: undefined, closedUntil: 0 };
-    case 'release':
-      return free;
   }
 }
 
-/** The record with one rejected request more, unless it has been counted; my lease ends, another's does not. */
-export function rejected(record: PairRecord, lease: Lease, rejection: RejectedRequest): PairRecord {
-  const { version, at, goneVersions, checked = record.checked } = rejection;
-  const isCounted = record.rejected.get(version)?.fence === lease.fence;
-  const latches = isCounted ? record.rejected : counted(record.rejected, version, lease.fence, at);
-  const next = { ...record, rejected: without(latches, goneVersions) };
-  const isHeld = record.fence === lease.fence && record.leaseOwner === lease.owner;
-  return isHeld ? ended({ ...next, checked }, { kind: 'release' }) : next;
+/** The record without its token: the secret is gone, or no longer names the service. Only where no lease lives. */
+export function withdrawn(record: PairRecord): PairRecord {
+  return { ...record, lease: undefined, token: undefined };
+}
+
+/** The record as an operator wants it: every version may be sent again, at once. */
+export function cleared(record: PairRecord): PairRecord {
+  return { ...record, rejected: new Map(), held: new Map(), pause: undefined };
+}
+
+/** A rejection counts under any lease, because the service has counted it too; once per lease, because a write may be repeated. */
+function withRejection(
+  record: PairRecord,
+  id: string,
+  { version, at, gone }: Outcome & { kind: 'rejected' },
+): PairRecord {
+  const latch = record.rejected.get(version);
+  const isTold = latch?.by === id;
+  if (isTold && latch.at === at) return record;
+  const next = isTold ? { ...latch, at } : counted(latch, id, at);
+  return { ...record, rejected: without(new Map(record.rejected).set(version, next), gone) };
 }
 
 /** A version that has worked is neither latched nor held any longer. */
-function proven(record: PairRecord, version: string, holdKey: string): PairRecord {
-  return { ...record, rejected: without(record.rejected, [version]), held: without(record.held, [holdKey]) };
+function withoutWaits(record: PairRecord, version: string, key: string): PairRecord {
+  return { ...record, rejected: without(record.rejected, [version]), held: without(record.held, [key]) };
 }
 
-function counted(rejected: PairRecord['rejected'], version: string, fence: number, at: number) {
-  const count = (rejected.get(version)?.count ?? 0) + 1;
-  return new Map(rejected).set(version, { count, at, fence });
+function counted(latch: Rejection | undefined, by: string, at: number): Rejection {
+  return { count: (latch?.count ?? 0) + 1, at, by };
 }
 
-function without<Value>(entries: ReadonlyMap<string, Value>, keys: readonly string[]): Map<string, Value> {
+function without<Value>(entries: ReadonlyMap<string, Value>, keys: readonly string[]): ReadonlyMap<string, Value> {
+  if (!keys.some((key) => entries.has(key))) return entries;
   return new Map([...entries].filter(([key]) => !keys.includes(key)));
 }
+
+/** A hold that ended so long ago begins anew at its next one. */
+const KEPT_HOLD_MS = 24 * 60 * 60_000;

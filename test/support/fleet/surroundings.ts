@@ -1,11 +1,6 @@
 import type { SecretReading } from '../../../functions/broker/credential/secret.ts';
-import {
-  type PairRecord,
-  pastTime,
-  type StoredToken,
-  StoreUnavailable,
-} from '../../../functions/broker/pair/record.ts';
-import type { PairStore } from '../../../functions/broker/pair/store.ts';
+import type { ClosedToken, StoredToken } from '../../../functions/broker/pair/record.ts';
+import { type PairStore, type Seen, StoreUnavailable } from '../../../functions/broker/pair/store.ts';
 import type { Pair, ServiceName } from '../../../functions/broker/pair.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import type { Service } from '../../../functions/broker/service.ts';
@@ -91,13 +86,13 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
     counts,
 
     /** Half of the latency there, half of it back, and faults on the way. */
-    storeFor({ number, format, now, sleep }: Asker): PairStore {
-      /** As the adapter sees a record: what another format has sealed is closed. */
-      const opened = (record: PairRecord): PairRecord => {
-        const { token, attemptedAt } = record;
-        if (token === undefined || (formats.get(token) ?? format) === format) return record;
-        const latest = Math.max(pastTime(attemptedAt, now()), pastTime(token.issuedAt, now()));
-        return { ...record, token: undefined, closedUntil: latest + REPLACED_AFTER_MS };
+    storeFor({ number, format, sleep }: Asker): PairStore {
+      /** As the adapter shows a record: a token that another format has sealed is closed. */
+      const opened = (seen: Seen, why: ClosedToken['closed'] = 'unreadable'): Seen => {
+        const { token } = seen.record;
+        if (token?.accessToken === undefined) return seen;
+        const isOpen = why !== 'no-key' && (formats.get(token) ?? format) === format;
+        return isOpen ? seen : { ...seen, record: { ...seen.record, token: closedToken(token, why) } };
       };
       const remote =
         <Arguments extends unknown[], Result>(
@@ -117,24 +112,23 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
           }
           await sleep(fault === 'delay' ? DELAY_MS : halfMs);
           if (fault === 'unavailable') throw new StoreUnavailable('down');
-          if (fault === 'repeated') await call(...args);
           const result = distort(fault, await call(...args));
+          if (fault === 'repeated') distort(fault, await call(...args));
           if (halfMs > 0) await sleep(halfMs);
           if (fault === 'answer-lost') throw new StoreUnavailable('answer lost');
           return result;
         };
 
       return {
-        read: remote('read', async (...args) => opened(await shared.read(...args)), recordAsSeen),
-        acquire: remote('acquire', async (...args) => {
-          const before = await shared.acquire(...args);
-          return before && opened(before);
+        read: remote(
+          'read',
+          async (...args) => shared.read(...args),
+          (fault, seen) => opened(seen, fault === 'no-key' ? 'no-key' : 'unreadable'),
+        ),
+        replace: remote('replace', async (pair, seen, next) => {
+          if (next.token !== seen.record.token && next.token?.accessToken) formats.set(next.token, format);
+          return shared.replace(pair, seen, next, Infinity);
         }),
-        end: remote('end', (pair, lease, ending, deadline) => {
-          if (ending.kind === 'publish') formats.set(ending.token, format);
-          return shared.end(pair, lease, ending, deadline);
-        }),
-        reject: remote('reject', (...args) => shared.reject(...args)),
       };
     },
 
@@ -177,8 +171,10 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
         const { serviceLatencyMs } = surroundings;
         const latencyMs = typeof serviceLatencyMs === 'number' ? serviceLatencyMs : serviceLatencyMs(pair);
         await sleep(Math.min(latencyMs, Math.max(0, end - now())));
-        if (now() >= end) throw new Problem('token-endpoint-timeout', 'no answer in time');
-        if (answer instanceof Problem) throw answer;
+        if (now() >= end) {
+          return { problem: new Problem('token-endpoint-timeout', 'no answer in time'), isUnheard: true };
+        }
+        if (answer instanceof Problem) return { problem: answer, isUnheard: false };
         surroundings.onHeard?.(request, answer);
         return { ...answer, requestStartedAt, receivedAt: now() };
       };
@@ -191,13 +187,12 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
   }
 }
 
-function recordAsSeen(fault: StoreFault | undefined, record: PairRecord): PairRecord {
-  return fault === 'no-key' ? { ...record, token: undefined, closedUntil: Infinity } : record;
+export function closedToken(token: StoredToken, closed: ClosedToken['closed']): ClosedToken {
+  const { accessToken: _, scope: __, passThrough: ___, ...visible } = token;
+  return { ...visible, closed };
 }
 
 /** What the adapter gives the store on an open connection. */
 const STORE_BUDGET_MS = 150;
 const LATE_MS = 2_000;
 const DELAY_MS = 6_001;
-/** When the adapter lets a record be replaced that it cannot open. */
-const REPLACED_AFTER_MS = 60_000;

@@ -1,8 +1,6 @@
-import { expect } from 'vitest';
 import { newTrace } from '../../../functions/broker/audit.ts';
-import type { Call } from '../../../functions/broker/pair/decision.ts';
+import type { Call } from '../../../functions/broker/pair/call.ts';
 import type { CheckedVersion, PairRecord, StoredToken, Wait } from '../../../functions/broker/pair/record.ts';
-import type { Acquisition, Ending } from '../../../functions/broker/pair/store.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import type { ProblemType } from '../../../functions/contract.ts';
 import { exampleService, START } from '../example.ts';
@@ -15,7 +13,6 @@ export function exampleCall(changes: Partial<Call> = {}): Call {
     settingsDigest: '0000000000000000',
     startedAt: START,
     deadline: START + 10_000,
-    owner: 'me',
     trace: newTrace(),
     ...changes,
   };
@@ -60,25 +57,9 @@ export function exampleWait(until: number, type: ProblemType = 'token-endpoint-u
   return { until, step, problem: { type, detail: 'down' } };
 }
 
-/** A first attempt at the empty record, at `START` for six seconds. */
-export function exampleAcquisition(changes: Partial<Acquisition> = {}): Acquisition {
-  const now = changes.now ?? START;
-  return {
-    seenFence: 0,
-    owner: 'me',
-    now,
-    until: now + 6_000,
-    observedExpired: false,
-    forced: false,
-    chargedVersion: undefined,
-    isCheck: false,
-    ...changes,
-  };
-}
-
 /** The token with its secret in the open, to be compared. */
-export function revealed(token: StoredToken | undefined) {
-  return token && { ...token, accessToken: token.accessToken.reveal() };
+export function revealed(token: PairRecord['token']) {
+  return token?.accessToken && { ...token, accessToken: token.accessToken.reveal() };
 }
 
 export const HOLD_KEY = 'v1:0123456789abcdef';
@@ -97,28 +78,3 @@ export const WAIT = {
     },
   },
 } as const;
-export const RELEASE: Ending = { kind: 'release' };
-export const PROVE = { kind: 'prove', version: 'v1', holdKey: HOLD_KEY } satisfies Ending;
-export const PAUSE = { kind: 'pause', pause: WAIT } satisfies Ending;
-
-export function publish(token = exampleToken()) {
-  return { kind: 'publish', token, holdKey: HOLD_KEY } satisfies Ending;
-}
-
-export function hold(key: string) {
-  return { kind: 'hold', key, hold: WAIT, expiredKeys: [] } satisfies Ending;
-}
-
-/** Each way to end a lease, and what it changes in a record that holds none of this. */
-export const ENDINGS: readonly [Ending['kind'], Ending, (before: PairRecord) => object][] = [
-  [
-    'publish',
-    publish(),
-    () => ({ token: expect.objectContaining({ fingerprint: exampleToken().fingerprint, lifetimeSeenMs: 3_600_000 }) }),
-  ],
-  ['prove', PROVE, () => ({})],
-  ['pause', PAUSE, () => ({ pause: WAIT })],
-  ['hold', hold(HOLD_KEY), ({ held }) => ({ held: new Map([...held, [HOLD_KEY, WAIT]]) })],
-  ['withdraw', { kind: 'withdraw' }, () => ({})],
-  ['release', RELEASE, () => ({})],
-];
