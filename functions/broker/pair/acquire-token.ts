@@ -4,13 +4,7 @@ import { readVersions } from './choose-version.ts';
 import { FIRST_POLL_MS, leaseMs, MAX_POLL_MS } from './deadlines.ts';
 import type { Decide, View } from './decision.ts';
 import { createLeaseWatch, type LeaseWatch } from './lease-watch.ts';
-import {
-  type AttemptOutcome,
-  type Attempts,
-  createLeasedRequest,
-  type LeaseDependencies,
-  type Look,
-} from './leased-request.ts';
+import { type AttemptOutcome, type Attempts, createLeasedRequest, type LeaseDependencies } from './leased-request.ts';
 import { foreignToken, withoutFutureTimes } from './record.ts';
 import { type Seen, whenAvailable } from './store.ts';
 import { withdrawn } from './transitions.ts';
@@ -36,35 +30,34 @@ export function createAcquireToken(dependencies: Dependencies) {
   /** @throws Problem why there is none of these */
   return async <Answer>(call: Call, decide: Decide<Answer>): Promise<Acquired<Answer>> => {
     const watch = createLeaseWatch(leaseMs(call.service), now);
-    const attempts: Attempts<Answer> = { asked: new Map(), sent: new Set() };
+    const attempts: Attempts = { asked: new Map(), sent: new Set() };
     let readSince = call.stage === undefined ? -Infinity : call.startedAt;
     let mayRenew = true;
     let unanswered = 0;
     let polls = 0;
 
     while (now() < call.deadline) {
-      const look = await lookAt(call, watch, attempts.asked, unanswered > 1);
+      const view = await look(call, watch, { readSince, mayRenew, isCutOff: unanswered > 1 }, attempts);
       // A lease whose write went unanswered may be this call's all the same.
-      const lease = look?.seen?.record.disabled ? undefined : look?.seen?.record.lease;
-      const arrived = attempts.asked.get(lease?.id ?? '');
-      const view = look && (await viewOf(call, look, readSince, mayRenew, attempts.sent));
+      const { lease, disabled } = view?.seen?.record ?? {};
+      const arrived = disabled ? undefined : attempts.asked.get(lease?.id ?? '');
       const step = view === undefined ? WAIT : (arrived?.step ?? decide(view));
       if (step.kind === 'answer') return step;
       if (step.kind === 'fail') throw step.problem;
-      if (look === undefined || view === undefined || step.kind === 'wait') {
+      if (view === undefined || step.kind === 'wait') {
         await poll(call, polls++, watch.remainingMs());
         continue;
       }
       if (step.kind === 'withdraw') {
-        if (look.seen === undefined || (await withdraw(call, look.seen)))
+        if (view.seen === undefined || (await withdraw(call, view.seen)))
           return { kind: 'answer', answer: step.answer };
         continue;
       }
 
-      const trying =
-        arrived && look.seen
-          ? send(call, look.seen, arrived, attempts)
-          : attempt(call, look, step, readSince, attempts);
+      const isTaken = arrived !== undefined && view.seen !== undefined;
+      const trying = isTaken
+        ? send(call, view.seen, arrived, attempts)
+        : attempt(call, view, step, readSince, attempts);
       // While another token serves, no failure of its renewal matters to the caller.
       const outcome = await (step.kind === 'renew' ? trying.catch(lostFor) : trying);
       if (outcome.kind === 'token') return outcome;
@@ -81,21 +74,26 @@ export function createAcquireToken(dependencies: Dependencies) {
     throw new Problem('token-endpoint-timeout', 'No token came in time.', { retryAfterSeconds: 1 });
   };
 
-  /** The record as it is now; `undefined` while the store is silent and a lease that was seen can still live. */
-  async function lookAt(
+  /** All that is known now; `undefined` while the store is silent and a lease that was seen can still live. */
+  async function look(
     call: Call,
     watch: LeaseWatch,
-    asked: ReadonlyMap<string, unknown>,
-    isCutOff: boolean,
-  ): Promise<Look | undefined> {
+    { readSince, mayRenew, isCutOff }: { readSince: number; mayRenew: boolean; isCutOff: boolean },
+    { asked, sent }: Attempts,
+  ): Promise<View | undefined> {
     const seen = isCutOff ? undefined : await readRecord(call);
     if (seen === undefined && watch.remainingMs() > 0) return undefined;
     const lease = seen?.record.lease;
     const leaseOfOther = asked.has(lease?.id ?? '') ? undefined : lease;
     if (seen !== undefined) watch.see(leaseOfOther);
-    const shared = seen?.record ?? memory.last(call.pair);
-    const record = withoutFutureTimes(memory.withOwn(call.pair, shared), now());
-    return { seen, record, at: now(), leaseIsOver: watch.isOver(leaseOfOther) };
+    const at = now();
+    const record = withoutFutureTimes(memory.withOwn(call.pair, seen?.record ?? memory.last(call.pair)), at);
+    const isOwnToken = record.token !== undefined && record.token !== seen?.record.token;
+    const isAlone = seen === undefined || isOwnToken || foreignToken(seen.record, at) !== undefined;
+    const since = isAlone ? Math.max(readSince, at - ALONE_TRUST_MS) : readSince;
+    const isNeeded = isAlone || call.stage !== undefined;
+    const versions = isNeeded ? await readVersions(dependencies, call, record, sent, since) : undefined;
+    return { seen, at, record, isAlone, versions, leaseIsOver: watch.isOver(leaseOfOther), mayRenew };
   }
 
   async function readRecord({ pair, deadline, trace }: Call): Promise<Seen | undefined> {
@@ -104,23 +102,6 @@ export function createAcquireToken(dependencies: Dependencies) {
     if (seen === 'unavailable') return undefined;
     memory.remember(pair, seen.record, began);
     return seen;
-  }
-
-  async function viewOf(
-    call: Call,
-    { seen, record, at, leaseIsOver }: Look,
-    readSince: number,
-    mayRenew: boolean,
-    sent: ReadonlySet<string>,
-  ): Promise<View> {
-    const isForeign = seen !== undefined && foreignToken(seen.record, at) !== undefined;
-    const isAlone =
-      seen === undefined || isForeign || (record.token !== seen.record.token && record.token !== undefined);
-    const since = isAlone ? Math.max(readSince, at - ALONE_TRUST_MS) : readSince;
-    const isNeeded = isAlone || call.stage !== undefined;
-    const versions = isNeeded ? await readVersions(dependencies, call, record, sent, since) : undefined;
-    // Beside a token of others an instance goes by itself; `attempt` heeds the lease where the version needs one.
-    return { record, isAlone, versions, leaseIsOver: leaseIsOver || isForeign, mayRenew };
   }
 
   /** Takes the token away, unless another write came first. */

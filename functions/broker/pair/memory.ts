@@ -58,12 +58,6 @@ export class PairMemory {
     this.#untold.set(key, new Map([...kept, [version, rejection]]));
   }
 
-  /** Ends what `keepRejection` kept: the table has been told. */
-  forgetRejection(pair: Pair, version: string): void {
-    const kept = [...(this.#untold.get(pairKey(pair)) ?? [])].filter(([name]) => name !== version);
-    this.#untold.set(pairKey(pair), new Map(kept));
-  }
-
   /**
    * Adds what the table does not have: rejections that could not be written, and, until a write is confirmed again or while the
    * table's token cannot be opened, the instance's own token, holds and pause.
