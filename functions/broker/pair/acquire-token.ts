@@ -49,8 +49,9 @@ export function createAcquireToken(dependencies: Dependencies) {
         continue;
       }
       if (step.kind === 'withdraw') {
-        if (view.seen === undefined || (await withdraw(call, view.seen)))
-          return { kind: 'answer', answer: step.answer };
+        const left = view.seen && (await withdraw(call, view.seen));
+        if (view.seen === undefined || left === 'done') return { kind: 'answer', answer: step.answer };
+        if (left === 'unanswered') unanswered += 1;
         continue;
       }
 
@@ -105,12 +106,13 @@ export function createAcquireToken(dependencies: Dependencies) {
   }
 
   /** Takes the token away, unless another write came first. */
-  async function withdraw({ pair, deadline, trace }: Call, seen: Seen): Promise<boolean> {
+  async function withdraw({ pair, deadline, trace }: Call, seen: Seen): Promise<'done' | 'lost' | 'unanswered'> {
     const began = memory.begin();
     const left = await whenAvailable(trace, () => store.replace(pair, seen, withdrawn(seen.record), deadline));
-    if (left === undefined || left === 'unavailable') return false;
+    if (left === 'unavailable') return 'unanswered';
+    if (left === undefined) return 'lost';
     memory.remember(pair, left.record, began, true);
-    return true;
+    return 'done';
   }
 
   async function poll(call: Call, polls: number, leaseLeftMs = Infinity): Promise<void> {
