@@ -66,7 +66,8 @@ export function createAcquireToken(dependencies: Dependencies) {
       case 'wait':
         return poll(call, progress, progress.watch.remainingMs());
       case 'withdraw':
-        return withdraw(call, seen, step.answer);
+        if (seen !== undefined && !(await withdraw(call, seen))) return poll(call, progress);
+        return { kind: 'answer', answer: step.answer };
       case 'request':
         return afterRequest(call, await request(step), progress);
       case 'renew': {
@@ -122,12 +123,10 @@ export function createAcquireToken(dependencies: Dependencies) {
     return seen;
   }
 
-  /** Takes the token away, unless another write came first. Without the table there is none to take. */
-  async function withdraw<Answer>(call: Call, seen: Seen | undefined, answer: Answer): Promise<Ended<Answer>> {
-    const left = seen && (await replace(call, seen, withdrawn(seen.record), call.deadline));
-    return seen !== undefined && (left === undefined || left === 'unavailable')
-      ? undefined
-      : { kind: 'answer', answer };
+  /** Takes the token away; `false` when another write came first. */
+  async function withdraw(call: Call, seen: Seen): Promise<boolean> {
+    const left = await replace(call, seen, withdrawn(seen.record), call.deadline);
+    return left !== undefined && left !== 'unavailable';
   }
 
   async function poll(call: Call, progress: Progress, leaseLeftMs = Infinity): Promise<undefined> {

@@ -47,8 +47,8 @@ export class PairMemory {
   }
 
   /** Keeps the outcome of a request that the table was not told. */
-  keepOwn(pair: Pair, { token, pause, held, forcedAt }: PairRecord): void {
-    const own = { token: token?.accessToken === undefined ? undefined : token, pause, held, forcedAt };
+  keepOwn(pair: Pair, { token, pause, held, attemptedAt, forcedAt }: PairRecord): void {
+    const own = { token: token?.accessToken === undefined ? undefined : token, pause, held, attemptedAt, forcedAt };
     this.#entries.set(pairKey(pair), { ...this.#entryOf(pair), own });
   }
 
@@ -78,6 +78,7 @@ export class PairMemory {
       rejected,
       held: own.held.size === 0 ? shared.held : new Map([...shared.held, ...own.held]),
       pause: (own.pause?.until ?? 0) > (shared.pause?.until ?? 0) ? own.pause : shared.pause,
+      attemptedAt: Math.max(shared.attemptedAt, own.attemptedAt),
       forcedAt: Math.max(shared.forcedAt, own.forcedAt),
       token: !isServed && own.token !== undefined && isIssuable(own.token, now) ? own.token : shared.token,
     };
@@ -96,12 +97,14 @@ interface Beginning {
 
 interface Entry {
   readonly record: PairRecord;
-  readonly own: Pick<PairRecord, 'held' | 'pause' | 'forcedAt'> & { readonly token?: StoredToken | undefined };
+  readonly own: Pick<PairRecord, 'held' | 'pause' | 'attemptedAt' | 'forcedAt'> & {
+    readonly token?: StoredToken | undefined;
+  };
   readonly readAt: number;
   readonly changedAt: number;
 }
 
-const NOTHING_OWN: Entry['own'] = { held: new Map(), pause: undefined, forcedAt: 0 };
+const NOTHING_OWN: Entry['own'] = { held: new Map(), pause: undefined, attemptedAt: 0, forcedAt: 0 };
 const NO_ENTRY: Entry = { record: EMPTY_RECORD, own: NOTHING_OWN, readAt: -Infinity, changedAt: 0 };
 
 /** Counts the members whose length a service chooses, with two bytes for a character; all else is small. */
