@@ -2,7 +2,7 @@ import { Problem } from '../problem.ts';
 import type { Call } from './call.ts';
 import { readVersions } from './choose-version.ts';
 import { FIRST_POLL_MS, leaseMs, MAX_POLL_MS } from './deadlines.ts';
-import type { Decide, RequestStep, View } from './decision.ts';
+import type { Decide, View } from './decision.ts';
 import { createLeaseWatch, type LeaseWatch } from './lease-watch.ts';
 import { type AttemptOutcome, type Attempts, createLeasedRequest, type LeaseDependencies } from './leased-request.ts';
 import { foreignToken, withoutFutureTimes } from './record.ts';
@@ -49,15 +49,14 @@ export function createAcquireToken(dependencies: Dependencies) {
     const view = await look(call, progress);
     if (view === undefined) return poll(call, progress, progress.watch.remainingMs());
     const { seen } = view;
+    const { attempts, readSince } = progress;
     // A lease whose write went unanswered may be this call's all the same.
-    const arrived = progress.attempts.asked.get(seen?.record.lease?.id ?? '');
-    const isTaken = seen !== undefined && arrived !== undefined && !seen.record.disabled;
-    const step = isTaken ? (arrived.step as RequestStep<Answer>) : decide(view);
-    const request = (needed: RequestStep<Answer>) =>
-      isTaken
-        ? send(call, seen, arrived, progress.attempts)
-        : attempt(call, view, needed, progress.readSince, progress.attempts);
+    const arrived = attempts.asked.get(seen?.record.lease?.id ?? '');
+    if (seen !== undefined && arrived !== undefined && !seen.record.disabled) {
+      return afterRequest(call, await send(call, seen, arrived, attempts), progress);
+    }
 
+    const step = decide(view);
     switch (step.kind) {
       case 'answer':
         return step;
@@ -69,10 +68,10 @@ export function createAcquireToken(dependencies: Dependencies) {
         if (seen !== undefined && !(await withdraw(call, seen))) return poll(call, progress);
         return { kind: 'answer', answer: step.answer };
       case 'request':
-        return afterRequest(call, await request(step), progress);
+        return afterRequest(call, await attempt(call, view, step, readSince, attempts), progress);
       case 'renew': {
         // While another token serves, no failure of its renewal matters to the caller.
-        const outcome = await request(step).catch(lostFor);
+        const outcome = await attempt(call, view, step, readSince, attempts).catch(lostFor);
         progress.mayRenew = false;
         const rest = outcome.kind === 'token' ? outcome : decide({ ...view, mayRenew: false });
         return rest.kind === 'answer' ? rest : afterRequest(call, outcome, progress);
