@@ -95,3 +95,25 @@ export const WAIT = {
     },
   },
 } as const;
+
+/** A record that has every member; an operator has not stopped it. */
+export function fullRecord(): PairRecord {
+  const unheard = { unheard: true } as const;
+  return {
+    lease: { id: 'lease-1', until: START + 6_000 },
+    token: exampleToken(),
+    attemptedAt: START + 0.25,
+    forcedAt: START - 30_000,
+    rejected: new Map([
+      ['v1', { count: 1, at: START + 150, by: 'lease-0' }],
+      ['v2', { count: 3, at: START, by: '' }],
+    ]),
+    held: new Map<string, Wait>([
+      [HOLD_KEY, WAIT],
+      ['v1:other-settings', { ...exampleWait(START, 'token-endpoint-timeout'), ...unheard }],
+    ]),
+    pause: { ...exampleWait(START + 5, 'internal', 7), ...unheard },
+    checked: CHECKED,
+    disabled: undefined,
+  };
+}
