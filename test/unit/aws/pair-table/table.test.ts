@@ -113,6 +113,15 @@ it('makes a write that ends a lease all the same when the circuit is open, and n
   expect(await write(undefined)).toBeDefined();
 });
 
+it('reads other pairs on while the key of one is throttled', async () => {
+  const { store, pair, endpoint, record } = await connect();
+  endpoint.failWhere(({ parameters }) => (JSON.stringify(parameters).includes('hot') ? 'throttled' : undefined));
+  const hot = { ...pair, client: 'hot' };
+  for (let times = 0; times < 5; times += 1)
+    await expect(store.read(hot, IN_TIME)).rejects.toMatchObject({ cause: 'ThrottlingException' });
+  expect(await record()).toEqual(EMPTY_RECORD);
+});
+
 describe('an item that is not as it should be', () => {
   const FULL: Item = {
     ...{ lease: { S: '{"id":"a","until":5}' }, attemptedAt: { S: '5' }, forcedAt: { S: '5' } },
