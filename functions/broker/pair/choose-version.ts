@@ -1,12 +1,6 @@
 import { type SecretStage, secretName } from '../../contract.ts';
 import { type Credential, namesService, parseCredential } from '../credential/credential.ts';
-import {
-  type SecretCache,
-  type SecretReading,
-  type SecretVersion,
-  type StagedVersions,
-  secretProblem,
-} from '../credential/secret.ts';
+import { type SecretCache, type SecretVersion, type StagedVersions, secretProblem } from '../credential/secret.ts';
 import type { Pair } from '../pair.ts';
 import { Problem } from '../problem.ts';
 import type { Call } from './call.ts';
@@ -84,19 +78,4 @@ export async function readVersions(
   const listing = stage === 'AWSPREVIOUS' ? await read('AWSCURRENT') : asked;
   if (candidates.some((one) => one.outcome === 'found' && one.isStale)) trace.warnings.add('secret-stale');
   return { name: secretName(environment, pair.client), stage, listing, candidates };
-}
-
-/** The versions of these that carry no stage any more; none when not every stage could be read. */
-export async function withoutStage(
-  secrets: SecretCache,
-  { pair, startedAt, deadline }: Call,
-  versions: readonly string[],
-): Promise<readonly string[]> {
-  const read = (stage: SecretStage) => secrets.read(pair.client, stage, { readSince: startedAt, deadline });
-  const readings = await Promise.all([read('AWSCURRENT'), read('AWSPREVIOUS'), read('AWSPENDING')]);
-  const isTold = (reading: SecretReading) =>
-    reading.outcome === 'missing' || (reading.outcome === 'found' && !reading.isStale);
-  if (!readings.every(isTold)) return [];
-  const staged = readings.flatMap((reading) => (reading.outcome === 'found' ? [reading.secret.versionId] : []));
-  return versions.filter((version) => !staged.includes(version));
 }

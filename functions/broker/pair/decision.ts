@@ -9,6 +9,7 @@ import { RENEWAL_MS } from './deadlines.ts';
 import { isIssuable } from './freshness.ts';
 import { waitProblem } from './latch-and-pause.ts';
 import type { PairRecord, StoredToken } from './record.ts';
+import type { Seen } from './store.ts';
 
 /** What a caller asks for with `POST /token`. */
 export interface IssueRequest {
@@ -21,6 +22,9 @@ export interface IssueRequest {
 
 /** All that one call has seen when it decides on its next step. */
 export interface View {
+  /** The record as the table holds it; `undefined` without the table. */
+  readonly seen: Seen | undefined;
+  readonly at: number;
   /** The shared record, together with the instance's own outcomes. */
   readonly record: PairRecord;
   /** The instance goes by itself: the store is silent, or its token cannot be opened here. */

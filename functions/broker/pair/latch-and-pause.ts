@@ -1,5 +1,6 @@
 import { Problem } from '../problem.ts';
-import { MAX_PAUSE_MS, type Rejection, type Wait } from './record.ts';
+import { isProven, MAX_HOLD_MS, MAX_PAUSE_MS, type PairRecord, type Rejection, type Wait } from './record.ts';
+import type { Renewal } from './renew-token.ts';
 
 /** A rejected version gets two more chances; then only an operator, or a new version, opens the way again. */
 export function isLatched(rejection: Rejection | undefined, now: number): boolean {
@@ -8,19 +9,28 @@ export function isLatched(rejection: Rejection | undefined, now: number): boolea
   return delayMs === undefined || now < rejection.at + delayMs;
 }
 
-/** The wait after one more failure: 1 s, doubling to at most `maxMs`, without jitter. */
-export function longerWait(problem: Problem, before: Wait | undefined, now: number, maxMs: number): Wait {
-  const { type, detail, shape } = problem;
-  const step = (before?.step ?? 0) + 1;
-  return { until: now + Math.min(maxMs, FIRST_WAIT_MS * 2 ** (step - 1)), step, problem: { type, detail, shape } };
-}
-
-/** The wait after an answer that says nothing about the credential: as long as the service asks for, else 1 s doubling to 15 s. */
-export function pauseAfter(problem: Problem, before: Wait | undefined, now: number): Wait {
-  const pause = longerWait(problem, before, now, MAX_OWN_PAUSE_MS);
-  const { retryAfterSeconds } = problem;
-  if (retryAfterSeconds === undefined) return pause;
-  return { ...pause, until: now + Math.min(MAX_PAUSE_MS, retryAfterSeconds * 1_000) };
+/**
+ * The wait after a token request in vain, and whose it is. A failure that says nothing of the credential pauses the pair. A
+ * refused request holds its version; so does one that was sent and not heard, because it may have been rejected too late,
+ * unless the version is proven. A trial only ever holds its own version: it must not disturb callers.
+ */
+export function waitAfter(
+  { outcome, problem, isUnheard }: Extract<Renewal, { problem: Problem }>,
+  record: PairRecord,
+  { version, key, isTrial }: { readonly version: string; readonly key: string; readonly isTrial: boolean },
+  now: number,
+): { readonly wait: Wait; readonly holds: boolean } {
+  const isSafe = isProven(record, version);
+  const holds = outcome === 'held' || isTrial || (isUnheard === true && !isSafe);
+  const { step: before = 0 } = (holds ? record.held.get(key) : record.pause) ?? {};
+  const { type, detail, shape, retryAfterSeconds } = problem;
+  const isHeard = outcome === 'failed' && !isUnheard;
+  const maxMs = isHeard ? MAX_OWN_PAUSE_MS : isUnheard && isSafe ? MAX_UNHEARD_PAUSE_MS : MAX_HOLD_MS;
+  const askedMs =
+    isHeard && retryAfterSeconds !== undefined ? Math.min(MAX_PAUSE_MS, retryAfterSeconds * 1_000) : undefined;
+  const until = now + (askedMs ?? Math.min(maxMs, FIRST_WAIT_MS * 2 ** before));
+  const unheard = isUnheard && !holds ? { unheard: true as const } : {};
+  return { holds, wait: { until, step: before + 1, problem: { type, detail, shape }, ...unheard } };
 }
 
 /** The problem that a caller sees while a pause or a hold lasts. */
@@ -34,5 +44,8 @@ const MINUTE_MS = 60_000;
 /** After the first and after the second rejected request. With the first one this makes three: the lock-out budget. */
 const CHANCE_DELAYS_MS = [15 * MINUTE_MS, 120 * MINUTE_MS];
 
+/** Each wait is twice as long as the one before, without jitter, up to one of the limits. */
 const FIRST_WAIT_MS = 1_000;
 const MAX_OWN_PAUSE_MS = 15_000;
+/** A proven version may be asked once a minute while the service says nothing. */
+const MAX_UNHEARD_PAUSE_MS = 60_000;

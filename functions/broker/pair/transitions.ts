@@ -1,39 +1,32 @@
 import type { CheckedVersion, PairRecord, Rejection, StoredToken, Wait } from './record.ts';
 
-/** The use of a lease: which version is sent, and for whom. */
-export interface LeaseUse {
+/** The outcome of one token request. All times are in it, so that it can be settled any number of times. */
+export type Outcome = {
   readonly version: string;
-  /** The request replaces a refused token. */
-  readonly forced: boolean;
-  readonly isCheck: boolean;
-}
-
-/** The outcome of one token request, with all times in it: the same outcome is settled any number of times. */
-export type Outcome = { readonly at: number; readonly checked?: CheckedVersion | undefined } & (
-  | { readonly kind: 'token'; readonly token: StoredToken; readonly key: string }
-  /** The service accepted the version, and its token is not published. */
-  | { readonly kind: 'proven'; readonly version: string; readonly key: string }
-  | { readonly kind: 'paused'; readonly pause: Wait }
-  | { readonly kind: 'held'; readonly key: string; readonly hold: Wait }
-  /** `gone`: versions that carry no stage any more, whose latches are forgotten. */
-  | { readonly kind: 'rejected'; readonly version: string; readonly gone: readonly string[] }
+  readonly holdKey: string;
+  readonly at: number;
+  readonly checked?: CheckedVersion | undefined;
+} & (
+  | { readonly kind: 'rejected' }
+  /** `token`: the one to publish, if it is for callers. */
+  | { readonly kind: 'accepted'; readonly token: StoredToken | undefined }
+  /** `holds`: the wait is the version's, not the pair's. */
+  | { readonly kind: 'failed'; readonly wait: Wait; readonly holds: boolean }
 );
 
 /** The record under a new lease. A version that was rejected before uses up its next chance before it is sent. */
 export function leased(
   record: PairRecord,
-  lease: { id: string; until: number },
-  use: LeaseUse,
+  lease: { readonly id: string; readonly until: number },
+  use: { readonly version: string; readonly forced: boolean; readonly isCheck: boolean },
   now: number,
 ): PairRecord {
-  const { version, forced, isCheck } = use;
-  const latch = record.rejected.get(version);
   return {
     ...record,
     lease,
-    attemptedAt: isCheck ? record.attemptedAt : now,
-    forcedAt: forced ? now : record.forcedAt,
-    rejected: latch ? new Map(record.rejected).set(version, counted(latch, lease.id, now)) : record.rejected,
+    attemptedAt: use.isCheck ? record.attemptedAt : now,
+    forcedAt: use.forced ? now : record.forcedAt,
+    rejected: record.rejected.has(use.version) ? counted(record.rejected, use.version, lease.id, now) : record.rejected,
   };
 }
 
@@ -42,26 +35,24 @@ export function leased(
  * rejection counts; the same record where there is nothing to write.
  */
 export function settled(record: PairRecord, id: string, outcome: Outcome): PairRecord {
+  const { version, holdKey, at, checked = record.checked } = outcome;
   const isMine = record.lease?.id === id;
-  const free = isMine ? { ...record, lease: undefined, checked: outcome.checked ?? record.checked } : record;
-  if (outcome.kind === 'rejected') return withRejection(free, id, outcome);
-  if (!isMine) return record;
-  switch (outcome.kind) {
-    case 'token':
-      return {
-        ...withoutWaits(free, outcome.token.credentialVersion, outcome.key),
-        token: outcome.token,
-        pause: undefined,
-      };
-    case 'proven':
-      return withoutWaits(free, outcome.version, outcome.key);
-    case 'paused':
-      return { ...free, pause: outcome.pause };
-    case 'held': {
-      const recent = [...record.held].filter(([, { until }]) => outcome.at - until <= KEPT_HOLD_MS);
-      return { ...free, held: new Map(recent).set(outcome.key, outcome.hold) };
-    }
+  const free = isMine ? { ...record, lease: undefined, checked } : record;
+  if (outcome.kind === 'rejected') {
+    // The service has counted it, too, under whichever lease; a write that is repeated counts once.
+    const latch = record.rejected.get(version);
+    return latch?.by === id && latch.at === at
+      ? free
+      : { ...free, rejected: counted(record.rejected, version, id, at) };
   }
+  if (!isMine) return record;
+  if (outcome.kind === 'accepted') {
+    const proven = { ...free, rejected: without(record.rejected, version), held: without(record.held, holdKey) };
+    return outcome.token ? { ...proven, token: outcome.token, pause: undefined } : proven;
+  }
+  if (!outcome.holds) return { ...free, pause: outcome.wait };
+  const recent = [...record.held].filter(([, { until }]) => at - until <= KEPT_HOLD_MS);
+  return { ...free, held: new Map(recent).set(holdKey, outcome.wait) };
 }
 
 /** The record without its token: the secret is gone, or no longer names the service. Only where no lease lives. */
@@ -74,32 +65,20 @@ export function cleared(record: PairRecord): PairRecord {
   return { ...record, rejected: new Map(), held: new Map(), pause: undefined };
 }
 
-/** A rejection counts under any lease, because the service has counted it too; once per lease, because a write may be repeated. */
-function withRejection(
-  record: PairRecord,
-  id: string,
-  { version, at, gone }: Outcome & { kind: 'rejected' },
-): PairRecord {
-  const latch = record.rejected.get(version);
-  const isTold = latch?.by === id;
-  if (isTold && latch.at === at) return record;
-  const next = isTold ? { ...latch, at } : counted(latch, id, at);
-  return { ...record, rejected: without(new Map(record.rejected).set(version, next), gone) };
+/** One rejection more, once per lease. The latches of many later versions are newer than any version with a stage. */
+function counted(rejected: PairRecord['rejected'], version: string, by: string, at: number): PairRecord['rejected'] {
+  const latch = rejected.get(version);
+  const count = (latch?.count ?? 0) + (latch?.by === by ? 0 : 1);
+  return new Map(
+    [...without(rejected, version), [version, { count, at, by } satisfies Rejection] as const].slice(-MAX_LATCHES),
+  );
 }
 
-/** A version that has worked is neither latched nor held any longer. */
-function withoutWaits(record: PairRecord, version: string, key: string): PairRecord {
-  return { ...record, rejected: without(record.rejected, [version]), held: without(record.held, [key]) };
-}
-
-function counted(latch: Rejection | undefined, by: string, at: number): Rejection {
-  return { count: (latch?.count ?? 0) + 1, at, by };
-}
-
-function without<Value>(entries: ReadonlyMap<string, Value>, keys: readonly string[]): ReadonlyMap<string, Value> {
-  if (!keys.some((key) => entries.has(key))) return entries;
-  return new Map([...entries].filter(([key]) => !keys.includes(key)));
+function without<Value>(entries: ReadonlyMap<string, Value>, key: string): ReadonlyMap<string, Value> {
+  return entries.has(key) ? new Map([...entries].filter(([other]) => other !== key)) : entries;
 }
 
 /** A hold that ended so long ago begins anew at its next one. */
 const KEPT_HOLD_MS = 24 * 60 * 60_000;
+/** So many versions were rejected later than the first that is forgotten. */
+const MAX_LATCHES = 100;

@@ -1,6 +1,12 @@
 import { newTrace } from '../../../functions/broker/audit.ts';
 import type { Call } from '../../../functions/broker/pair/call.ts';
-import type { CheckedVersion, PairRecord, StoredToken, Wait } from '../../../functions/broker/pair/record.ts';
+import type {
+  CheckedVersion,
+  ClosedToken,
+  PairRecord,
+  StoredToken,
+  Wait,
+} from '../../../functions/broker/pair/record.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import type { ProblemType } from '../../../functions/contract.ts';
 import { exampleService, START } from '../example.ts';
@@ -50,6 +56,17 @@ export function oldToken(): StoredToken {
     lifetimeSeenMs: 7_200_000,
     refreshAt: START + 3_000_000,
   };
+}
+
+/** The same token where it cannot be opened. */
+export function closedToken(closed: ClosedToken['closed'], changes: Partial<StoredToken> = {}): ClosedToken {
+  const { accessToken: _, scope: __, passThrough: ___, ...visible } = exampleToken(changes);
+  return { ...visible, closed };
+}
+
+/** The latches of versions that were each rejected once, at these times. */
+export function latches(entries: Readonly<Record<string, number>>, count = 1): PairRecord['rejected'] {
+  return new Map(Object.entries(entries).map(([version, at]) => [version, { count, at, by: 'another' }]));
 }
 
 /** A pause or a hold. */
