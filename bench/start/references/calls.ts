@@ -5,8 +5,9 @@ import { createSecretsManagerClient } from '../../../functions/aws/secrets-manag
 
 const { AUTH_URL = '', TABLE: TableName = '' } = process.env;
 const send = createHttpsSender();
-const dynamodb = createDynamoDB({ send });
-const secretsManager = createSecretsManagerClient({ send });
+const aws = createHttpsSender({ keepAlive: true });
+const dynamodb = createDynamoDB({ send: aws });
+const secretsManager = createSecretsManagerClient({ send: aws });
 const { signal } = new AbortController();
 
 // The broker's first reads.
