@@ -90,9 +90,10 @@ describe('a token request', () => {
 
   it.each<[SendFailureKind, string, string, boolean]>([
     ['too-large', 'held', 'token-response-unusable', false],
+    ['tls', 'failed', 'token-endpoint-unavailable', false],
     ['connect', 'failed', 'token-endpoint-unavailable', false],
     ['timeout', 'failed', 'token-endpoint-timeout', true],
-    ['malformed', 'failed', 'token-endpoint-error', false],
+    ['malformed', 'failed', 'token-endpoint-error', true],
   ])('that gets no complete answer, "%s", is %s', async (kind, outcome, type, isUnheard) => {
     const { renewal } = await renew({ send: () => Promise.reject(new SendFailure(kind, 'CODE')) });
     expect(renewal).toMatchObject({ outcome, problem: { type }, isUnheard });

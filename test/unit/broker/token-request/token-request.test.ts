@@ -141,6 +141,7 @@ describe('a failure of sending', () => {
     ['timeout', 200, false],
     ['broken', undefined, true],
     ['broken', 200, false],
+    ['malformed', undefined, true],
   ] as const)(
     'may hide a rejection when the request was sent and no status came: "%s" (%s)',
     async (kind, status, isUnheard) => {
