@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it } from 'vitest';
-import { sealAttributes } from '../../functions/aws/pair-table/item.ts';
+import { tokenAttributes } from '../../functions/aws/pair-table/item.ts';
 import { createSealer } from '../../functions/aws/sealing/sealing.ts';
 import { START } from '../support/example.ts';
 import { exampleToken } from '../support/pair/pair-examples.ts';
@@ -135,11 +135,13 @@ const scenarios = fc.record({
 const TABLES = {
   empty: async () => undefined,
   /** Another instance holds the lease and never publishes a token. */
-  leased: async () => ({ fence: { N: '3' }, leaseOwner: { S: 'another' }, leaseUntil: { N: `${Date.now() + 6_000}` } }),
+  leased: async () => ({ ...SEEN, lease: { S: JSON.stringify({ id: 'another', until: Date.now() + 6_000 }) } }),
   living: () => sealed(3_600_000),
   /** Lives, but is to be renewed. */
   expiring: () => sealed(300_000),
 } as const;
+
+const SEEN = { tag: { S: 'seen' } };
 
 /** A token of an hour that lives this long from now. */
 async function sealed(restMs: number) {
@@ -147,7 +149,8 @@ async function sealed(restMs: number) {
   const expiresAt = Date.now() + restMs;
   const token = exampleToken({ issuedAt: expiresAt - 3_600_000, refreshAt: expiresAt - 720_000, expiresAt });
   const publication = await sealer.seal({ client: 'acme', service: 'customer-insights' }, token);
-  return publication && { ...sealAttributes(publication), fence: { N: '3' } };
+  const { token: visible, sealed: bytes } = tokenAttributes(publication?.visible, publication);
+  return visible && bytes && { ...SEEN, token: visible, sealed: bytes };
 }
 
 /** The world when the call comes: after the function's earlier calls, with this table. */
