@@ -77,6 +77,13 @@ describe('a request with little time', () => {
     expect(await invoke(15_000)).toMatchObject({ status: 200 });
   });
 
+  it('does not blame Secrets Manager when the table has taken all of its time', async () => {
+    const { invoke, weathers, count } = start();
+    weathers({ read: NEVER });
+    expect((await invoke(1_000)).json.type).toBe('token-endpoint-timeout');
+    expect(count('secret')).toBe(0);
+  });
+
   it('does not make the table look broken: the next one asks it', async () => {
     const { invoke, weathers, count, pass } = start();
     expect((await invoke(15_000)).status).toBe(200);
