@@ -19,7 +19,7 @@ export async function handler(event: { readonly body: string }) {
   const pair = `${client}/${service}`;
   await read(pair);
   const credential = JSON.parse((await readSecret(client)).SecretString ?? '');
-  await update(pair, 'leaseOwner', 'this-call');
+  await update(pair, 'lease', 'this-call');
   const basic = Buffer.from(`${credential.client_id}:${credential.secret}`).toString('base64');
   const url = new URL('/auth/v1/token', AUTH_URL);
   const headers = { authorization: `Basic ${basic}`, 'content-length': '0' };
