@@ -32,15 +32,18 @@ describe('the calls that a token costs', () => {
     ['a new one, the first time', 60, 0],
     ['a new one after 2 minutes, with a credential that is still trusted', 60, 2 * MINUTE_MS],
     ['a renewal in the soft window', 3_600, 55 * MINUTE_MS],
-  ])('are one each for %s', async (_, lifetimeSeconds, idleMs) => {
-    const { clock, requests, callsOf, askOne } = fleetOf(1, { lifetimeSeconds });
-    if (idleMs > 0) await askOne();
-    await clock.advance(idleMs);
-    requests.length = 0;
+  ])(
+    'are one read, one write for the lease and one for the outcome, and one secret for %s',
+    async (_, lifetimeSeconds, idleMs) => {
+      const { clock, requests, callsOf, askOne } = fleetOf(1, { lifetimeSeconds });
+      if (idleMs > 0) await askOne();
+      await clock.advance(idleMs);
+      requests.length = 0;
 
-    expect(await callsOf(askOne)).toEqual({ read: 1, acquire: 1, secret: 1, end: 1 });
-    expect(requests).toHaveLength(1);
-  });
+      expect(await callsOf(askOne)).toEqual({ read: 1, replace: 2, secret: 1 });
+      expect(requests).toHaveLength(1);
+    },
+  );
 });
 
 describe.each<[string, StoreFault, number]>([
