@@ -128,16 +128,13 @@ export function createCircuitBreaker(now: () => number, connectedMs = 150, patie
       answeredAt = now();
       return answer;
     } catch (error) {
-      const cause = causeWord(error);
-      const isOfCall = clockMs < timeoutMs && error instanceof OutOfTime;
-      if (isOfCall || THROTTLED.test(cause)) {
-        if (isProbe) state = 'open';
-      } else {
+      const saysNothing = (clockMs < timeoutMs && error instanceof OutOfTime) || THROTTLED.test(causeWord(error));
+      if (!saysNothing) {
         failures += 1;
         failedAt = now();
-        if (failures >= MAX_FAILURES) state = 'open';
       }
-      throw unavailable(cause);
+      if (failures >= MAX_FAILURES) state = 'open';
+      throw unavailable(causeWord(error));
     }
   };
 }

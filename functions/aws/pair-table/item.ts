@@ -2,7 +2,6 @@ import type { AttributeValue } from '@aws-sdk/client-dynamodb';
 import { isRecord, membersOf, parseJson } from '../../broker/json.ts';
 import {
   CHECKED_FINDINGS,
-  type CheckedVersion,
   EMPTY_RECORD,
   type PairRecord,
   type Rejection,
@@ -24,16 +23,16 @@ export type Item = Readonly<Record<string, AttributeValue>>;
  */
 export function readMembers(item: Item): PairRecord {
   return {
-    lease: readLease(memberOf(item, 'lease')),
+    lease: readAll(memberOf(item, 'lease'), LEASE),
     token: undefined,
     attemptedAt: numberOf(memberOf(item, 'attemptedAt')) ?? EMPTY_RECORD.attemptedAt,
     forcedAt: numberOf(memberOf(item, 'forcedAt')) ?? EMPTY_RECORD.forcedAt,
-    rejected: readMap(memberOf(item, 'rejected'), readRejection),
+    rejected: readMap(memberOf(item, 'rejected'), (value) => readAll(value, REJECTION)),
     held: readMap(memberOf(item, 'held'), (value) => readWait(value, 'token-endpoint-error')),
     pause: readWait(memberOf(item, 'pause'), 'token-endpoint-unavailable'),
-    checked: readChecked(memberOf(item, 'checked')),
+    checked: readAll(memberOf(item, 'checked'), CHECKED),
     // In any form it is a stop.
-    disabled: item.disabled && { since: numberOf(membersOf(memberOf(item, 'disabled')).since) ?? 0 },
+    disabled: 'disabled' in item ? { since: numberOf(membersOf(memberOf(item, 'disabled')).since) ?? 0 } : undefined,
   };
 }
 
@@ -64,33 +63,34 @@ export function tokenAttributes(visible: VisibleToken | undefined, sealed: Seale
 
 /** The token of an item as far as it can be read: the seal holds only together with every visible value. */
 export function readToken(item: Item): { readonly visible: VisibleToken; readonly sealed?: SealedToken } | undefined {
-  const members = membersOf(memberOf(item, 'token'));
-  const { keyVersion } = members;
-  const visible = readVisible(members);
+  const members = memberOf(item, 'token');
+  const visible = readAll<VisibleToken>(members, VISIBLE);
   if (visible === undefined) return undefined;
+  const keyVersion = textOf(membersOf(members).keyVersion);
   const bytes = item.sealed?.B;
-  const isSealed = bytes instanceof Uint8Array && typeof keyVersion === 'string';
+  const isSealed = bytes instanceof Uint8Array && keyVersion !== undefined;
   return { visible, ...(isSealed && { sealed: { bytes, keyVersion, visible } }) };
 }
 
-function readVisible(members: Readonly<Record<string, unknown>>): VisibleToken | undefined {
-  const visible = {
-    fingerprint: textOf(members.fingerprint),
-    credentialVersion: textOf(members.credentialVersion),
-    tokenType: textOf(members.tokenType),
-    expirySource: EXPIRY_SOURCES.find((source) => source === members.expirySource),
-    issuedAt: numberOf(members.issuedAt),
-    expiresAt: numberOf(members.expiresAt),
-    refreshAt: numberOf(members.refreshAt),
-    lifetimeSeenMs: numberOf(members.lifetimeSeenMs),
-    sameTokenAgain: typeof members.sameTokenAgain === 'boolean' ? members.sameTokenAgain : undefined,
-  };
-  return hasAll<VisibleToken>(visible) ? visible : undefined;
-}
+const VISIBLE: Readers<VisibleToken> = {
+  fingerprint: textOf,
+  credentialVersion: textOf,
+  tokenType: textOf,
+  expirySource: oneOf(EXPIRY_SOURCES),
+  issuedAt: numberOf,
+  expiresAt: numberOf,
+  refreshAt: numberOf,
+  lifetimeSeenMs: numberOf,
+  sameTokenAgain: (value) => (typeof value === 'boolean' ? value : undefined),
+};
 
-function hasAll<All>(members: { readonly [Name in keyof All]: All[Name] | undefined }): members is All {
-  return !Object.values(members).includes(undefined);
-}
+const LEASE = { id: textOf, until: numberOf };
+const CHECKED = { version: textOf, at: numberOf, finding: oneOf(CHECKED_FINDINGS) };
+const REJECTION: Readers<Rejection> = {
+  count: (value) => (typeof value === 'number' && value >= 1 ? Math.ceil(value) : undefined),
+  at: numberOf,
+  by: (value) => textOf(value) ?? '',
+};
 
 function memberOf(item: Item, name: string): unknown {
   return parseJson(text(item[name]) ?? '');
@@ -101,33 +101,19 @@ function readMap<Entry>(value: unknown, read: (value: unknown) => Entry | undefi
   return new Map(entries.flatMap(([name, entry]) => (entry ? [[name, entry] as const] : [])));
 }
 
-function readLease(value: unknown): PairRecord['lease'] {
-  const { id, until } = membersOf(value);
-  return typeof id === 'string' && typeof until === 'number' ? { id, until } : undefined;
-}
-
-function readRejection(value: unknown): Rejection | undefined {
-  const { count, at, by } = membersOf(value);
-  if (typeof count !== 'number' || count < 1 || typeof at !== 'number') return undefined;
-  return { count: Math.ceil(count), at, by: textOf(by) ?? '' };
-}
-
-/** A hold or a pause counts even when newer code gives a reason that this code does not know. */
+/** A hold or a pause counts even when a newer release gives a reason that this one does not know. */
 function readWait(value: unknown, unknownType: ProblemType): Wait | undefined {
-  const { until, step, problem, unheard } = membersOf(value);
-  if (typeof until !== 'number' || typeof step !== 'number') return undefined;
-  return { until, step, problem: readProblem(problem, unknownType), ...(unheard === true && { unheard }) };
+  const problem = (told: unknown) => readProblem(membersOf(told), unknownType);
+  const wait = readAll<Omit<Wait, 'unheard'>>(value, { until: numberOf, step: numberOf, problem });
+  return wait && { ...wait, ...(membersOf(value).unheard === true && { unheard: true }) };
 }
 
-function readProblem(value: unknown, unknownType: ProblemType): StoredProblem {
-  const { type, detail, shape } = membersOf(value);
-  if (isProblemType(type) && typeof detail === 'string')
-    return { type, detail, ...(isShapeReport(shape) && { shape }) };
-  return { type: unknownType, detail: 'The last token request failed.' };
-}
-
-function isProblemType(value: unknown): value is ProblemType {
-  return typeof value === 'string' && Object.hasOwn(PROBLEMS, value);
+function readProblem(told: Readonly<Record<string, unknown>>, unknownType: ProblemType): StoredProblem {
+  const type = oneOf(PROBLEM_TYPES)(told.type);
+  const detail = textOf(told.detail);
+  if (type === undefined || detail === undefined)
+    return { type: unknownType, detail: 'The last token request failed.' };
+  return { type, detail, ...(isShapeReport(told.shape) && { shape: told.shape }) };
 }
 
 /** Not looked into any further: it is only ever printed. */
@@ -135,18 +121,27 @@ function isShapeReport(value: unknown): value is ShapeReport {
   return isRecord(value) && Array.isArray(value.members);
 }
 
-function readChecked(value: unknown): CheckedVersion | undefined {
-  const { version, at, finding: told } = membersOf(value);
-  const finding = CHECKED_FINDINGS.find((known) => known === told);
-  if (typeof version !== 'string' || typeof at !== 'number' || finding === undefined) return undefined;
-  return { version, at, finding };
+type Readers<All> = { readonly [Name in keyof All]: (value: unknown) => All[Name] | undefined };
+
+/** All members of a JSON object, or nothing: one that is missing or malformed makes the object count as missing. */
+function readAll<All>(value: unknown, readers: Readers<All>): All | undefined {
+  const members = membersOf(value);
+  const names = Object.keys(readers) as (keyof All & string)[];
+  const read = names.map((name) => [name, readers[name](members[name])] as const);
+  return read.some(([, one]) => one === undefined) ? undefined : (Object.fromEntries(read) as All);
+}
+
+function oneOf<Known extends string>(known: readonly Known[]) {
+  return (value: unknown) => known.find((one) => one === value);
 }
 
 function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** JSON has no other numbers than finite ones. */
+/** JSON may hold numbers that are too great for any. */
 function numberOf(value: unknown): number | undefined {
-  return typeof value === 'number' ? value : undefined;
+  return Number.isFinite(value) ? Number(value) : undefined;
 }
+
+const PROBLEM_TYPES = Object.keys(PROBLEMS) as ProblemType[];

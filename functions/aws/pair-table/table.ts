@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import type { ClosedToken, PairRecord, VisibleToken } from '../../broker/pair/record.ts';
-import type { PairStore, Seen } from '../../broker/pair/store.ts';
+import type { PairRecord, VisibleToken } from '../../broker/pair/record.ts';
+import type { PairStore } from '../../broker/pair/store.ts';
 import { type Pair, pairKey } from '../../broker/pair.ts';
 import { forgetAt, json, text } from '../attributes.ts';
-import { type CallTerms, createCircuitBreaker, type SignalledCall, unavailable, withRetry } from '../calls.ts';
+import { type CircuitBreaker, createCircuitBreaker, unavailable, withRetry } from '../calls.ts';
 import type { DynamoDB } from '../dynamodb.ts';
 import type { Sealer } from '../sealing/sealing.ts';
 import { type Item, memberAttributes, readMembers, readToken, tokenAttributes } from './item.ts';
@@ -15,7 +15,7 @@ interface Dependencies {
   readonly sealer?: Sealer | undefined;
   /** Epoch milliseconds. */
   readonly now: () => number;
-  readonly breaker?: (<Answer>(terms: CallTerms, call: SignalledCall<Answer>) => Promise<Answer>) | undefined;
+  readonly breaker?: CircuitBreaker | undefined;
   /** Told of each record that is read without its token; must not throw. */
   readonly onUnreadable?: (reason: Unreadable, pair: Pair) => void;
 }
@@ -23,61 +23,54 @@ interface Dependencies {
 /** Why a stored token could not be used: it was altered, swapped, or sealed with another key or format; or there is no key. */
 export type Unreadable = 'closed' | 'no-key';
 
-export type PairTable = ReturnType<typeof createPairTable>;
+/** The operators' two writes name no tag: a stop depends on no race, and on no understanding of the record. Both can be repeated. */
+interface PairTable extends PairStore {
+  /** Stops the pair, also one without a record. */
+  disable(pair: Pair, abortSignal: AbortSignal): Promise<void>;
+  /** Ends the stop; a pair without a record needs none. */
+  enable(pair: Pair, abortSignal: AbortSignal): Promise<void>;
+}
 
 /** The store of pair records on DynamoDB: one item per pair, one call per operation. */
-export function createPairTable(dependencies: Dependencies) {
+export function createPairTable(dependencies: Dependencies): PairTable {
   const { dynamodb, tableName, sealer, now, breaker = createCircuitBreaker(now), onUnreadable } = dependencies;
   const hasKey = async (deadline: number) => (await sealer?.hasKey(deadline)) === true;
 
-  const store: PairStore = {
+  return {
     async read(pair, deadline) {
       // Both at once: an instance's first read would otherwise wait for the sealing key as well.
       const isOpenable = hasKey(deadline);
       // After a failure too: nothing of this is under way any more when it ends.
-      const item = await breaker({ deadline }, (abortSignal) => getItem(pair, abortSignal)).finally(() => isOpenable);
-      return toSeen(pair, item, await isOpenable, deadline);
+      const item = await breaker({ deadline }, (signal) => getItem(pair, signal)).finally(() => isOpenable);
+      const token = await openToken(pair, item, await isOpenable, deadline);
+      return { record: { ...readMembers(item), token }, tag: text(item.tag) };
     },
 
-    async replace(pair, { record: seen, tag: seenTag }, next, deadline) {
+    async replace(pair, seen, next, deadline) {
       const tag = newTag();
-      const token = next.token === seen.token ? {} : await attributesOf(pair, seen, next, deadline);
+      const isSameToken = next.token === seen.record.token;
+      const token = isSameToken ? {} : await sealToken(pair, seen.record, next.token, deadline);
       const attributes = { ...memberAttributes(next, now()), ...token, tag: { S: tag } };
-      const input = updateInput(attributes, seenTag, tag);
-      const isWritten = await breaker({ deadline, endsLease: next.lease === undefined }, (abortSignal) =>
-        update(pair, input, abortSignal),
-      );
-      return isWritten ? { record: { ...next, disabled: seen.disabled }, tag } : undefined;
-    },
-  };
-
-  return {
-    ...store,
-
-    /** Stops the pair, also one without a record. Names no tag: it depends on no race and on no understanding of the record. */
-    async disable(pair: Pair, abortSignal: AbortSignal): Promise<void> {
-      await dynamodb.updateItem(
-        {
-          ...keyOf(pair),
-          UpdateExpression: 'SET disabled = if_not_exists(disabled, :disabled), tag = :tag REMOVE forgetAt',
-          ExpressionAttributeValues: { ':disabled': json({ since: now() }), ':tag': { S: newTag() } },
-        },
-        abortSignal,
-      );
+      const input = updateInput(attributes, seen.tag, tag);
+      const terms = { deadline, endsLease: next.lease === undefined };
+      const isWritten = await breaker(terms, (signal) => update(pair, input, signal));
+      return isWritten ? { record: { ...next, disabled: seen.record.disabled }, tag } : undefined;
     },
 
-    /** Ends the stop; a pair without a record needs none. */
-    async enable(pair: Pair, abortSignal: AbortSignal): Promise<void> {
-      await update(
-        pair,
-        {
-          // Beside a latch the date is no number, so that the item stays.
-          UpdateExpression: 'SET forgetAt = if_not_exists(rejected, :forgetAt), tag = :tag REMOVE disabled',
-          ConditionExpression: 'attribute_exists(pair)',
-          ExpressionAttributeValues: { ':forgetAt': forgetAt(now()), ':tag': { S: newTag() } },
-        },
-        abortSignal,
-      );
+    async disable(pair, abortSignal) {
+      const UpdateExpression = 'SET disabled = if_not_exists(disabled, :disabled), tag = :tag REMOVE forgetAt';
+      const ExpressionAttributeValues = { ':disabled': json({ since: now() }), ':tag': { S: newTag() } };
+      await dynamodb.updateItem({ ...keyOf(pair), UpdateExpression, ExpressionAttributeValues }, abortSignal);
+    },
+
+    async enable(pair, abortSignal) {
+      const input = {
+        // Beside a latch the date is no number, so that the item stays.
+        UpdateExpression: 'SET forgetAt = if_not_exists(rejected, :forgetAt), tag = :tag REMOVE disabled',
+        ConditionExpression: 'attribute_exists(pair)',
+        ExpressionAttributeValues: { ':forgetAt': forgetAt(now()), ':tag': { S: newTag() } },
+      };
+      await update(pair, input, abortSignal);
     },
   };
 
@@ -104,33 +97,19 @@ export function createPairTable(dependencies: Dependencies) {
     return { TableName: tableName, Key: { pair: { S: pairKey(pair) } } };
   }
 
-  async function toSeen(pair: Pair, item: Item, isOpenable: boolean, deadline: number): Promise<Seen> {
+  async function openToken(pair: Pair, item: Item, isOpenable: boolean, deadline: number) {
     if (!isOpenable) onUnreadable?.('no-key', pair);
-    return {
-      record: { ...readMembers(item), token: await openToken(pair, item, isOpenable, deadline) },
-      tag: text(item.tag),
-    };
-  }
-
-  async function openToken(
-    pair: Pair,
-    item: Item,
-    isOpenable: boolean,
-    deadline: number,
-  ): Promise<PairRecord['token']> {
-    const stored = readToken(item);
-    if (stored === undefined) return undefined;
-    const { visible, sealed } = stored;
-    const closed = (why: ClosedToken['closed']) => ({ ...visible, closed: why });
-    if (!isOpenable) return closed('no-key');
-    if (sealed === undefined) return closed('no-bytes');
+    const { visible, sealed } = readToken(item) ?? {};
+    if (visible === undefined) return undefined;
+    if (!isOpenable) return { ...visible, closed: 'no-key' } as const;
+    if (sealed === undefined) return { ...visible, closed: 'no-bytes' } as const;
     const token = await sealer?.open(pair, sealed, deadline);
     if (token === undefined) onUnreadable?.('closed', pair);
-    return token ?? closed('unreadable');
+    return token ?? ({ ...visible, closed: 'unreadable' } as const);
   }
 
   /** Without a key the visible part alone is stored: it proves the version. It takes the place of no token that may still live. */
-  async function attributesOf(pair: Pair, seen: PairRecord, { token }: PairRecord, deadline: number) {
+  async function sealToken(pair: Pair, seen: PairRecord, token: PairRecord['token'], deadline: number) {
     if (token?.accessToken === undefined) return tokenAttributes(undefined, undefined);
     const sealed = await sealer?.seal(pair, token, deadline);
     if (sealed !== undefined) return tokenAttributes(sealed.visible, sealed);
@@ -145,25 +124,21 @@ function newTag(): string {
   return randomBytes(16).toString('base64url');
 }
 
+type Attributes = Readonly<Record<string, Item[string] | undefined>>;
+
 /** Writes all attributes if the item has the tag that was seen, or already the one that is written: then this is a repetition. */
-function updateInput(
-  attributes: Readonly<Record<string, Item[string] | undefined>>,
-  seenTag: string | undefined,
-  tag: string,
-) {
+function updateInput(attributes: Attributes, seenTag: string | undefined, tag: string) {
   const names = Object.keys(attributes);
-  const isSet = (name: string) => attributes[name] !== undefined;
-  const set = names.filter(isSet).map((name) => `#${name} = :${name}`);
-  const remove = names.filter((name) => !isSet(name)).map((name) => `#${name}`);
-  const seen = seenTag === undefined ? 'attribute_not_exists(#tag)' : '#tag = :seen';
+  const values = Object.entries(attributes).flatMap(([name, value]) => (value ? [[`:${name}`, value] as const] : []));
+  const set = values.map(([value]) => `#${value.slice(1)} = ${value}`);
+  const remove = names.filter((name) => attributes[name] === undefined).map((name) => `#${name}`);
+  // A tag that is no text counts as missing.
+  const [condition, seen] =
+    seenTag === undefined ? ['NOT attribute_type(#tag, :seen)', 'S'] : ['#tag = :seen', seenTag];
   return {
     UpdateExpression: `SET ${set.join(', ')}${remove.length > 0 ? ` REMOVE ${remove.join(', ')}` : ''}`,
-    ConditionExpression: `${seen} OR #tag = :tag`,
+    ConditionExpression: `${condition} OR #tag = :tag`,
     ExpressionAttributeNames: Object.fromEntries(names.map((name) => [`#${name}`, name])),
-    ExpressionAttributeValues: {
-      ...Object.fromEntries(names.filter(isSet).map((name) => [`:${name}`, attributes[name] as Item[string]])),
-      ...(seenTag !== undefined && { ':seen': { S: seenTag } }),
-      ':tag': { S: tag },
-    },
+    ExpressionAttributeValues: { ...Object.fromEntries(values), ':seen': { S: seen }, ':tag': { S: tag } },
   };
 }

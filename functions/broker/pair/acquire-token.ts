@@ -25,63 +25,81 @@ type Acquired<Answer> =
  */
 export function createAcquireToken(dependencies: Dependencies) {
   const { store, memory, now, sleep, random } = dependencies;
-  const { attempt, send } = createLeasedRequest(dependencies);
+  const { attempt, send, replace } = createLeasedRequest(dependencies);
 
   /** @throws Problem why there is none of these */
   return async <Answer>(call: Call, decide: Decide<Answer>): Promise<Acquired<Answer>> => {
-    const watch = createLeaseWatch(leaseMs(call.service), now);
-    const attempts: Attempts = { asked: new Map(), sent: new Set() };
-    let readSince = call.stage === undefined ? -Infinity : call.startedAt;
-    let mayRenew = true;
-    let unanswered = 0;
-    let polls = 0;
-
+    const progress: Progress = {
+      watch: createLeaseWatch(leaseMs(call.service), now),
+      attempts: { asked: new Map(), sent: new Set() },
+      readSince: call.stage === undefined ? -Infinity : call.startedAt,
+      mayRenew: true,
+      unanswered: 0,
+      polls: 0,
+    };
     while (now() < call.deadline) {
-      const view = await look(call, watch, { readSince, mayRenew, isCutOff: unanswered > 1 }, attempts);
-      // A lease whose write went unanswered may be this call's all the same.
-      const { lease, disabled } = view?.seen?.record ?? {};
-      const arrived = disabled ? undefined : attempts.asked.get(lease?.id ?? '');
-      const step = view === undefined ? WAIT : (arrived?.step ?? decide(view));
-      if (step.kind === 'answer') return step;
-      if (step.kind === 'fail') throw step.problem;
-      if (view === undefined || step.kind === 'wait') {
-        await poll(call, polls++, watch.remainingMs());
-        continue;
-      }
-      if (step.kind === 'withdraw') {
-        if (view.seen === undefined || (await withdraw(call, view.seen)))
-          return { kind: 'answer', answer: step.answer };
-        continue;
-      }
-
-      const isTaken = arrived !== undefined && view.seen !== undefined;
-      const trying = isTaken
-        ? send(call, view.seen, arrived, attempts)
-        : attempt(call, view, step, readSince, attempts);
-      // While another token serves, no failure of its renewal matters to the caller.
-      const outcome = await (step.kind === 'renew' ? trying.catch(lostFor) : trying);
-      if (outcome.kind === 'token') return outcome;
-      if (step.kind === 'renew') {
-        mayRenew = false;
-        const rest = decide({ ...view, mayRenew });
-        if (rest.kind === 'answer') return rest;
-      }
-      if (outcome.kind === 'failed') return outcome;
-      if (outcome.kind === 'unanswered') unanswered += 1;
-      if (outcome.kind === 'rejected') readSince = now();
-      if (outcome.kind === 'lost') await poll(call, polls++);
+      const end = await turn(call, decide, progress);
+      if (end !== undefined) return end;
     }
     throw new Problem('token-endpoint-timeout', 'No token came in time.', { retryAfterSeconds: 1 });
   };
 
+  /** Looks, decides and acts once; `undefined`: look again. */
+  async function turn<Answer>(call: Call, decide: Decide<Answer>, progress: Progress): Promise<Ended<Answer>> {
+    const view = await look(call, progress);
+    if (view === undefined) return poll(call, progress, progress.watch.remainingMs());
+    const { seen } = view;
+    const { attempts, readSince } = progress;
+    // A lease whose write went unanswered may be this call's all the same.
+    const arrived = attempts.asked.get(seen?.record.lease?.id ?? '');
+    if (seen !== undefined && arrived !== undefined && !seen.record.disabled) {
+      return afterRequest(call, await send(call, seen, arrived, attempts), progress);
+    }
+
+    const step = decide(view);
+    switch (step.kind) {
+      case 'answer':
+        return step;
+      case 'fail':
+        throw step.problem;
+      case 'wait':
+        return poll(call, progress, progress.watch.remainingMs());
+      case 'withdraw':
+        if (seen !== undefined && !(await withdraw(call, seen))) return poll(call, progress);
+        return { kind: 'answer', answer: step.answer };
+      case 'request':
+        return afterRequest(call, await attempt(call, view, step, readSince, attempts), progress);
+      case 'renew': {
+        // While another token serves, no failure of its renewal matters to the caller.
+        const outcome = await attempt(call, view, step, readSince, attempts).catch(lostFor);
+        progress.mayRenew = false;
+        const rest = outcome.kind === 'token' ? outcome : decide({ ...view, mayRenew: false });
+        return rest.kind === 'answer' ? rest : afterRequest(call, outcome, progress);
+      }
+    }
+  }
+
+  async function afterRequest(call: Call, outcome: AttemptOutcome, progress: Progress): Promise<Ended<never>> {
+    switch (outcome.kind) {
+      case 'token':
+      case 'failed':
+        return outcome;
+      case 'rejected':
+        progress.readSince = now();
+        return undefined;
+      case 'unanswered':
+        progress.unanswered += 1;
+        return undefined;
+      case 'lost':
+        return poll(call, progress);
+    }
+  }
+
   /** All that is known now; `undefined` while the store is silent and a lease that was seen can still live. */
-  async function look(
-    call: Call,
-    watch: LeaseWatch,
-    { readSince, mayRenew, isCutOff }: { readSince: number; mayRenew: boolean; isCutOff: boolean },
-    { asked, sent }: Attempts,
-  ): Promise<View | undefined> {
-    const seen = isCutOff ? undefined : await readRecord(call);
+  async function look(call: Call, progress: Progress): Promise<View | undefined> {
+    const { watch, attempts, readSince, mayRenew, unanswered } = progress;
+    const { asked, sent } = attempts;
+    const seen = unanswered > 1 ? undefined : await readRecord(call);
     if (seen === undefined && watch.remainingMs() > 0) return undefined;
     const lease = seen?.record.lease;
     const leaseOfOther = asked.has(lease?.id ?? '') ? undefined : lease;
@@ -104,29 +122,38 @@ export function createAcquireToken(dependencies: Dependencies) {
     return seen;
   }
 
-  /** Takes the token away, unless another write came first. */
-  async function withdraw({ pair, deadline, trace }: Call, seen: Seen): Promise<boolean> {
-    const began = memory.begin();
-    const left = await whenAvailable(trace, () => store.replace(pair, seen, withdrawn(seen.record), deadline));
-    if (left === undefined || left === 'unavailable') return false;
-    memory.remember(pair, left.record, began, true);
-    return true;
+  /** Takes the token away; `false` when another write came first. */
+  async function withdraw(call: Call, seen: Seen): Promise<boolean> {
+    const left = await replace(call, seen, withdrawn(seen.record), call.deadline);
+    return left !== undefined && left !== 'unavailable';
   }
 
-  async function poll(call: Call, polls: number, leaseLeftMs = Infinity): Promise<void> {
-    const pollMs = Math.min(MAX_POLL_MS, FIRST_POLL_MS * 2 ** polls) * (1 + random()) * 0.5;
+  async function poll(call: Call, progress: Progress, leaseLeftMs = Infinity): Promise<undefined> {
+    const pollMs = Math.min(MAX_POLL_MS, FIRST_POLL_MS * 2 ** progress.polls++) * (1 + random()) * 0.5;
     // No call sleeps on when the lease ends; not all wake at once.
     const wakeMs = leaseLeftMs + random() * FIRST_POLL_MS;
     await sleep(Math.max(0, Math.min(pollMs, wakeMs, call.deadline - now())));
   }
 }
 
+/** How far one call has come. */
+interface Progress {
+  readonly watch: LeaseWatch;
+  readonly attempts: Attempts;
+  /** The secret counts from then on. */
+  readSince: number;
+  mayRenew: boolean;
+  /** Writes of leases: after the second one the call goes on alone. */
+  unanswered: number;
+  polls: number;
+}
+
+type Ended<Answer> = Acquired<Answer> | undefined;
+
 function lostFor(error: unknown): AttemptOutcome {
   if (error instanceof Problem) return { kind: 'lost' };
   throw error;
 }
-
-const WAIT = { kind: 'wait' } as const;
 
 /** An instance that is alone must notice within this time that the secret was taken away. */
 const ALONE_TRUST_MS = 60_000;

@@ -55,7 +55,7 @@ export type AttemptOutcome =
 export function createLeasedRequest(dependencies: LeaseDependencies) {
   const { store, memory, renewToken, uniqueId, now } = dependencies;
 
-  return { attempt, send };
+  return { attempt, send, replace };
 
   /** `readSince`: from when on the secret counts. @throws Problem why no version may be sent */
   async function attempt(
@@ -124,27 +124,35 @@ export function createLeasedRequest(dependencies: LeaseDependencies) {
     };
   }
 
-  /** Writes the outcome, from the record that the lease's own write gave; again, after a read, when another write came first. */
   async function settle(call: Call, taken: Seen, { lease, isAlone }: Attempt, outcome: Outcome): Promise<void> {
-    const { pair, deadline, trace } = call;
     const isRejected = outcome.kind === 'rejected';
     // Every rejection is told, because the service counts it; another outcome of an instance that is alone is its own.
-    const end = isRejected ? lastWriteEnd(deadline) : writeEnd(lease.until, deadline);
-    let seen = isAlone ? undefined : taken;
-    while ((isRejected || !isAlone) && now() < end) {
-      const from: Seen | 'unavailable' = seen ?? (await whenAvailable(trace, () => store.read(pair, end)));
-      if (from === 'unavailable') break;
-      const next = settled(from.record, lease.id, outcome);
-      if (next === from.record) return;
-      const written = await replace(call, from, next, end);
-      if (written === 'unavailable') break;
-      if (written !== undefined) return;
-      seen = undefined;
-    }
+    const end = isRejected ? lastWriteEnd(call.deadline) : writeEnd(lease.until, call.deadline);
+    const isTold = (isRejected || !isAlone) && (await tell(call, isAlone ? undefined : taken, lease.id, outcome, end));
+    if (isTold) return;
     const own = settled(taken.record, lease.id, outcome);
     const rejection = isRejected ? own.rejected.get(outcome.version) : undefined;
-    if (rejection) memory.keepRejection(pair, outcome.version, rejection);
-    else memory.keepOwn(pair, own);
+    if (rejection) memory.keepRejection(call.pair, outcome.version, rejection);
+    else memory.keepOwn(call.pair, own);
+  }
+
+  /** Writes the outcome, from the record that the lease's own write gave; again, after a read, when another write came first. */
+  async function tell(
+    call: Call,
+    taken: Seen | undefined,
+    id: string,
+    outcome: Outcome,
+    end: number,
+  ): Promise<boolean> {
+    for (let seen = taken; now() < end; seen = undefined) {
+      const from: Seen | 'unavailable' = seen ?? (await whenAvailable(call.trace, () => store.read(call.pair, end)));
+      if (from === 'unavailable') return false;
+      const next = settled(from.record, id, outcome);
+      if (next === from.record) return true;
+      const written = await replace(call, from, next, end);
+      if (written !== undefined) return written !== 'unavailable';
+    }
+    return false;
   }
 
   async function replace({ pair, trace }: Call, seen: Seen, next: PairRecord, end: number) {

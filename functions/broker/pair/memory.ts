@@ -47,8 +47,9 @@ export class PairMemory {
   }
 
   /** Keeps the outcome of a request that the table was not told. */
-  keepOwn(pair: Pair, { token, pause, held, forcedAt }: PairRecord): void {
-    const own = { token: token?.accessToken === undefined ? undefined : token, pause, held, forcedAt };
+  keepOwn(pair: Pair, { token, pause, held, attemptedAt, forcedAt, checked }: PairRecord): void {
+    const opened = token?.accessToken === undefined ? undefined : token;
+    const own = { token: opened, pause, held, attemptedAt, forcedAt, checked };
     this.#entries.set(pairKey(pair), { ...this.#entryOf(pair), own });
   }
 
@@ -60,7 +61,7 @@ export class PairMemory {
 
   /**
    * Adds what the table does not have: rejections that could not be written, and, until a write is confirmed again or while the
-   * table's token cannot be opened, the instance's own token, holds and pause.
+   * table's token cannot be opened, the instance's own token, holds, pause, attempts and trial.
    */
   withOwn(pair: Pair, shared: PairRecord): PairRecord {
     const now = this.#now();
@@ -78,7 +79,9 @@ export class PairMemory {
       rejected,
       held: own.held.size === 0 ? shared.held : new Map([...shared.held, ...own.held]),
       pause: (own.pause?.until ?? 0) > (shared.pause?.until ?? 0) ? own.pause : shared.pause,
+      attemptedAt: Math.max(shared.attemptedAt, own.attemptedAt),
       forcedAt: Math.max(shared.forcedAt, own.forcedAt),
+      checked: (own.checked?.at ?? 0) > (shared.checked?.at ?? 0) ? own.checked : shared.checked,
       token: !isServed && own.token !== undefined && isIssuable(own.token, now) ? own.token : shared.token,
     };
   }
@@ -96,12 +99,20 @@ interface Beginning {
 
 interface Entry {
   readonly record: PairRecord;
-  readonly own: Pick<PairRecord, 'held' | 'pause' | 'forcedAt'> & { readonly token?: StoredToken | undefined };
+  readonly own: Pick<PairRecord, 'held' | 'pause' | 'attemptedAt' | 'forcedAt' | 'checked'> & {
+    readonly token?: StoredToken | undefined;
+  };
   readonly readAt: number;
   readonly changedAt: number;
 }
 
-const NOTHING_OWN: Entry['own'] = { held: new Map(), pause: undefined, forcedAt: 0 };
+const NOTHING_OWN: Entry['own'] = {
+  held: new Map(),
+  pause: undefined,
+  attemptedAt: 0,
+  forcedAt: 0,
+  checked: undefined,
+};
 const NO_ENTRY: Entry = { record: EMPTY_RECORD, own: NOTHING_OWN, readAt: -Infinity, changedAt: 0 };
 
 /** Counts the members whose length a service chooses, with two bytes for a character; all else is small. */

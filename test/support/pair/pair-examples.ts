@@ -1,6 +1,12 @@
 import { newTrace } from '../../../functions/broker/audit.ts';
 import type { Call } from '../../../functions/broker/pair/call.ts';
-import type { CheckedVersion, PairRecord, StoredToken, Wait } from '../../../functions/broker/pair/record.ts';
+import type {
+  CheckedVersion,
+  ClosedToken,
+  PairRecord,
+  StoredToken,
+  Wait,
+} from '../../../functions/broker/pair/record.ts';
 import { Redacted } from '../../../functions/broker/redacted.ts';
 import type { ProblemType } from '../../../functions/contract.ts';
 import { exampleService, START } from '../example.ts';
@@ -52,6 +58,17 @@ export function oldToken(): StoredToken {
   };
 }
 
+/** The same token where it cannot be opened. */
+export function closedToken(closed: ClosedToken['closed'], changes: Partial<StoredToken> = {}): ClosedToken {
+  const { accessToken: _, scope: __, passThrough: ___, ...visible } = exampleToken(changes);
+  return { ...visible, closed };
+}
+
+/** The latches of versions that were each rejected once, at these times. */
+export function latches(entries: Readonly<Record<string, number>>, count = 1): PairRecord['rejected'] {
+  return new Map(Object.entries(entries).map(([version, at]) => [version, { count, at, by: 'another' }]));
+}
+
 /** A pause or a hold. */
 export function exampleWait(until: number, type: ProblemType = 'token-endpoint-unavailable', step = 1): Wait {
   return { until, step, problem: { type, detail: 'down' } };
@@ -78,3 +95,25 @@ export const WAIT = {
     },
   },
 } as const;
+
+/** A record that has every member; an operator has not stopped it. */
+export function fullRecord(): PairRecord {
+  const unheard = { unheard: true } as const;
+  return {
+    lease: { id: 'lease-1', until: START + 6_000 },
+    token: exampleToken(),
+    attemptedAt: START + 0.25,
+    forcedAt: START - 30_000,
+    rejected: new Map([
+      ['v1', { count: 1, at: START + 150, by: 'lease-0' }],
+      ['v2', { count: 3, at: START, by: '' }],
+    ]),
+    held: new Map<string, Wait>([
+      [HOLD_KEY, WAIT],
+      ['v1:other-settings', { ...exampleWait(START, 'token-endpoint-timeout'), ...unheard }],
+    ]),
+    pause: { ...exampleWait(START + 5, 'internal', 7), ...unheard },
+    checked: CHECKED,
+    disabled: undefined,
+  };
+}

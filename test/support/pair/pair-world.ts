@@ -108,12 +108,14 @@ export function createPairWorld(options: PairWorldOptions = {}) {
     tableReads,
     recordNow: () => shared.peek(PAIR),
     shared,
-    /** What was decided on, under the lease too. */
+    /** What was decided on. */
     views,
     /** The text of an answer, the fingerprint of a token, or what was thrown; the steps are decided in this order. */
     async acquire(decide: ((view: View) => Step<string>) | readonly Step<string>[], call: Call = exampleCall()) {
-      const decided = typeof decide === 'function' ? decide : () => decide[Math.min(views.length, decide.length) - 1];
+      let decisions = 0;
+      const decided = typeof decide === 'function' ? decide : () => decide[Math.min(decisions, decide.length) - 1];
       const acquired = await acquireToken(call, (view) => {
+        decisions += 1;
         views.push(view);
         return decided(view) ?? REQUEST;
       }).catch((error: unknown) => ({ kind: 'error' as const, error }));
