@@ -39,6 +39,8 @@ export function keepLedger({ shared, clock, owners, services }: ReturnType<typeo
   const counts = new Map<string, number>();
   /** Requests under a lease that used up a chance of their version. */
   const chargedRequests = new Set<SentRequest>();
+  /** Requests of checks; those of trials pause no caller. */
+  const checkRequests = new Set<SentRequest>();
   /** The pairs of which a service has refused a credential at all. */
   const heard = new Set<string>();
   const uncounted: Rejected[] = [];
@@ -99,6 +101,7 @@ export function keepLedger({ shared, clock, owners, services }: ReturnType<typeo
       if (!isExcused) checkUse(lease, version, who);
       lease.isUsed = true;
       if (lease.chargedVersion === version) chargedRequests.add(request);
+      if (lease.isCheck) checkRequests.add(request);
 
       const last = lastRequests.get(pairKey(pair));
       lastRequests.set(pairKey(pair), { ...request, endsAt: at + latencyMs });
@@ -113,11 +116,12 @@ export function keepLedger({ shared, clock, owners, services }: ReturnType<typeo
       if (chargedRequests.has(request)) count(rejection);
     },
 
-    /** The service has sent a Retry-After, and the instance could write it to the shared record. */
+    /** The service has sent a caller a Retry-After, and the instance could write it to the shared record. */
     seeRetryAfter(by: SentRequest, seconds: number) {
       const { pair, from, at } = by;
       const now = clock.now();
       if (hasAnyClockJumped() || hasStoreFailed(from, at - LONGEST_CALL_MS) || now - at > SHORT_MS) return;
+      if (checkRequests.has(by)) return;
       const until = now + Math.min(seconds, MAX_PAUSE_SECONDS) * 1_000 - 2 * MAX_SKEW_MS;
       askedToWait.set(pairKey(pair), { until, by });
     },
@@ -185,6 +189,8 @@ export function keepLedger({ shared, clock, owners, services }: ReturnType<typeo
 
   function count(rejection: Rejected): void {
     rejection.isCounted = true;
+    // Calls that the store leaves alone at the same time send each for itself.
+    if (hasStoreFailed(rejection.from, rejection.at - LONGEST_CALL_MS)) return;
     const key = keyOf(rejection.pair, rejection.version);
     const total = (counts.get(key) ?? 0) + 1;
     counts.set(key, total);

@@ -274,5 +274,5 @@ const HELD: ReadonlySet<string> = new Set([
 ]);
 const MAX_LIFETIME_MS = 86_400_000;
 
-/** The last chance of a version, by the worst clock. */
-const LONGEST_WAIT_MS = 3 * 60 * 60_000;
+/** An instance’s own latch, which no operator reaches, by the worst clock. */
+const LONGEST_WAIT_MS = 25 * 60 * 60_000;
