@@ -176,6 +176,51 @@ it('a token that was withdrawn comes back in no instance, also in none that lost
   expect(requests).toHaveLength(2);
 });
 
+describe('200 instances without a sealing key, which can open and store no token,', () => {
+  const withoutKey = { storeFault: (): StoreFault => 'no-key' };
+
+  it('send a wrong credential three times at most', async () => {
+    const { clock, requests, askAll } = fleetOf(200, { ...withoutKey, accepted: new Set() });
+    for (const minutes of [0, 1, 16, 125, 600]) {
+      await clock.advance(minutes * MINUTE_MS);
+      for (const { problem } of await askAll()) expect(problem?.type).toBe('credential-rejected');
+    }
+    expect(requests).toHaveLength(3);
+  });
+
+  it.each([100, 3_500])(
+    'all get a token within their 15 s, from a service that takes %i ms',
+    async (serviceLatencyMs) => {
+      const { requests, recordNow, askAll } = fleetOf(200, { ...withoutKey, serviceLatencyMs });
+      for (const { issue, waitMs } of await askAll()) {
+        expect(issue).toBeDefined();
+        expect(waitMs).toBeLessThan(15 * SECOND_MS);
+      }
+      expect(requests.length).toBeLessThanOrEqual(200);
+      expect(recordNow().token).toMatchObject({ credentialVersion: 'v1', closed: 'no-bytes' });
+    },
+  );
+
+  it('never take a good token away, and send a version that is not proven under the lease only', async () => {
+    const { clock, surroundings, requests, recordNow, instances, createInstance, askAll, askOne } = fleetOf(200);
+    const [withKey] = instances;
+    const published = (await askOne()).issue?.token.fingerprint;
+    requests.length = 0;
+    const wrong = { stages: { AWSCURRENT: 'v2' }, accepted: new Set(['v1']) };
+    Object.assign(surroundings, wrong, {
+      storeFault: (_: unknown, from: number) => (from === withKey?.number ? undefined : 'no-key'),
+    });
+    for (let minute = 0; minute < 30; minute += 1) {
+      instances.splice(1, 1, createInstance());
+      await askAll();
+      expect((await askOne()).issue?.token.fingerprint).toBe(published);
+      expect(recordNow().token?.fingerprint).toBe(published);
+      await clock.advance(MINUTE_MS);
+    }
+    expect(requests.length).toBeLessThanOrEqual(3);
+  });
+});
+
 describe('an instance without a sealing key, which can open and store no token,', () => {
   const alone = () => fleetOf(1, { storeFault: () => 'no-key' });
 

@@ -105,10 +105,9 @@ export function createFleetModel() {
 
     troubleStore(trouble: Trouble<StoreFault> | undefined) {
       const random = seededRandom(trouble?.seed ?? 0);
-      surroundings.storeFault = (operation, from) => {
+      surroundings.storeFault = (_, from) => {
         if (trouble === undefined || random() >= trouble.share) return undefined;
         const { fault } = trouble;
-        if (fault === 'no-key' && operation !== 'read') return undefined;
         // A call that is repeated costs nothing: the store answers.
         if (fault !== 'repeated') hosts.noteStoreFailure(from);
         return fault;
