@@ -306,12 +306,11 @@ describe('a pending version', () => {
 
 describe('trials', () => {
   const stages = { AWSCURRENT: 'v1', AWSPENDING: 'v2', AWSPREVIOUS: 'v0' };
-  const TRIALS = ['AWSPENDING', 'AWSPREVIOUS'] as const;
 
   it('of both stages in turn make 121 token requests an hour at most', async () => {
     const { check, clock, requests } = setUp({ ...AT_ONCE, stages });
     while (clock.now() < START + HOUR_MS) {
-      for (const stage of TRIALS) await check(stage);
+      for (const stage of ['AWSPREVIOUS', 'AWSPENDING'] as const) await check(stage);
       await clock.advance(SECOND_MS);
     }
     expect(requests.length).toBeGreaterThan(60);
