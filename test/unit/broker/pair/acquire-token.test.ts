@@ -208,7 +208,10 @@ describe('a token request that is rejected', () => {
   ])(
     '%s, also by a table that confirms writes and forgets them: no version is sent twice',
     async (_, type, versions, secret) => {
-      const { acquire, versionsSent } = createPairWorld({
+      const { acquire, versionsSent, clock } = createPairWorld({
+        onRequest: () => {
+          clock.now += 5;
+        },
         renewals: [REJECTED],
         store: { replace: async (_pair, _seen, record) => ({ record, tag: 'forgotten' }) },
         ...(secret && { secret }),

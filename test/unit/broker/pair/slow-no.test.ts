@@ -12,7 +12,7 @@ const LIVING = exampleToken({ issuedAt: START - 1, expiresAt: START + 5 * DAY_MS
 const ENDED = exampleToken({ expiresAt: START });
 const OTHER = { credentialVersion: 'v0' };
 
-/** A service that rejects every credential, and a caller who asks again every 5 s for a day, or as soon as it may. */
+/** A service that rejects every credential, and a caller who asks again every 10 s for a day, or as soon as it may. */
 async function dayOf(record: Partial<PairRecord>, serviceLatencyMs: number) {
   const fleet = fleetOf(1, { accepted: new Set(), serviceLatencyMs });
   const { clock, shared, askOne, requests } = fleet;
@@ -21,7 +21,7 @@ async function dayOf(record: Partial<PairRecord>, serviceLatencyMs: number) {
   while (clock.now() < START + DAY_MS) {
     const { problem } = await askOne();
     problems.push(problem?.type);
-    await clock.advance((problem?.retryAfterSeconds ?? 5) * SECOND_MS);
+    await clock.advance((problem?.retryAfterSeconds ?? 10) * SECOND_MS);
   }
   return { ...fleet, problems: new Set(problems), count: requests.length };
 }
