@@ -125,8 +125,10 @@ export function createAcquireToken(dependencies: Dependencies) {
   async function withdraw<Answer>(call: Call, seen: Seen | undefined, answer: Answer, progress: Progress) {
     const left = seen && (await replace(call, seen, withdrawn(seen.record), call.deadline));
     if (left === 'unavailable') return afterRequest(call, { kind: 'unanswered' }, progress);
-    if (seen !== undefined && left === undefined) return poll(call, progress);
-    return { kind: 'answer', answer } as const;
+    if (seen === undefined || left !== undefined) return { kind: 'answer', answer } as const;
+    // The token that is there now may be of a secret that is back.
+    progress.readSince = now();
+    return poll(call, progress);
   }
 
   async function poll(call: Call, progress: Progress, leaseLeftMs = Infinity): Promise<undefined> {

@@ -40,10 +40,12 @@ export class PairMemory {
     const before = this.#entryOf(pair);
     if (before.changedAt > began.changes) return;
     const isClosed = record.token !== undefined && record.token.accessToken === undefined;
-    const opened = isClosed && before.record.token?.accessToken !== undefined ? before.record.token : undefined;
-    const own = isWritten && !isClosed ? NOTHING_OWN : { ...before.own, token: before.own.token ?? opened };
+    const last = before.record.token?.accessToken === undefined ? before.opened : before.record.token;
+    // Only beside a closed token: one that was withdrawn must not come back.
+    const opened = isClosed ? last : undefined;
+    const own = isWritten && !isClosed ? NOTHING_OWN : before.own;
     const usable = withoutFutureTimes(record, this.#now());
-    this.#entries.set(pairKey(pair), { record: usable, own, readAt: began.at, changedAt: ++this.#changes });
+    this.#entries.set(pairKey(pair), { record: usable, own, opened, readAt: began.at, changedAt: ++this.#changes });
   }
 
   /** Keeps the outcome of a request that the table was not told. */
@@ -65,7 +67,8 @@ export class PairMemory {
    */
   withOwn(pair: Pair, shared: PairRecord): PairRecord {
     const now = this.#now();
-    const { own } = this.#entryOf(pair);
+    const { own, opened } = this.#entryOf(pair);
+    const ownToken = own.token ?? opened;
     const rejected = new Map(shared.rejected);
     for (const [version, latch] of this.#untold.get(pairKey(pair)) ?? []) {
       const known = rejected.get(version);
@@ -82,7 +85,7 @@ export class PairMemory {
       attemptedAt: Math.max(shared.attemptedAt, own.attemptedAt),
       forcedAt: Math.max(shared.forcedAt, own.forcedAt),
       checked: (own.checked?.at ?? 0) > (shared.checked?.at ?? 0) ? own.checked : shared.checked,
-      token: !isServed && own.token !== undefined && isIssuable(own.token, now) ? own.token : shared.token,
+      token: !isServed && ownToken !== undefined && isIssuable(ownToken, now) ? ownToken : shared.token,
     };
   }
 
@@ -102,6 +105,8 @@ interface Entry {
   readonly own: Pick<PairRecord, 'held' | 'pause' | 'attemptedAt' | 'forcedAt' | 'checked'> & {
     readonly token?: StoredToken | undefined;
   };
+  /** The token as it was before it could not be opened here any more. */
+  readonly opened?: StoredToken | undefined;
   readonly readAt: number;
   readonly changedAt: number;
 }
@@ -116,8 +121,8 @@ const NOTHING_OWN: Entry['own'] = {
 const NO_ENTRY: Entry = { record: EMPTY_RECORD, own: NOTHING_OWN, readAt: -Infinity, changedAt: 0 };
 
 /** Counts the members whose length a service chooses, with two bytes for a character; all else is small. */
-function bytesOf({ record, own }: Entry): number {
-  const lengths = [record, own].map(({ token, held, pause }) => {
+function bytesOf({ record, own, opened: before }: Entry): number {
+  const lengths = [record, own, { ...NOTHING_OWN, token: before }].map(({ token, held, pause }) => {
     const opened = token?.accessToken === undefined ? undefined : token;
     const rest = JSON.stringify([opened?.scope, opened?.passThrough, [...held.values()], pause]).length;
     return (opened?.accessToken.reveal().length ?? 0) + rest;

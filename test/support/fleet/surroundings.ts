@@ -1,6 +1,6 @@
 import type { SecretReading } from '../../../functions/broker/credential/secret.ts';
 import type { ClosedToken, StoredToken } from '../../../functions/broker/pair/record.ts';
-import { type PairStore, type Seen, StoreUnavailable } from '../../../functions/broker/pair/store.ts';
+import { type PairStore, StoreUnavailable } from '../../../functions/broker/pair/store.ts';
 import type { Pair, ServiceName } from '../../../functions/broker/pair.ts';
 import { Problem } from '../../../functions/broker/problem.ts';
 import type { Service } from '../../../functions/broker/service.ts';
@@ -13,10 +13,19 @@ import type { VirtualClock } from '../virtual-clock.ts';
 /**
  * A fault of one call to the shared store. It has no effect when it is `unavailable` at once, or `hanging` beyond
  * its time; a `late` effect comes two seconds after that. With `answer-lost` only the answer is missing, with `repeated`
- * the effect comes twice, as its client repeats it. `no-key`: sealed tokens stay closed. `delay`: more than a whole
- * lease passes before. `crash`: the instance ends before it.
+ * the effect comes twice, as its client repeats it. `no-key`: sealed tokens stay closed, and none can be sealed. `delay`: more
+ * than a whole lease passes before; `freeze`: after it, before the instance goes on. `crash`: the instance ends before it.
  */
-export type StoreFault = 'unavailable' | 'hanging' | 'late' | 'answer-lost' | 'repeated' | 'no-key' | 'delay' | 'crash';
+export type StoreFault =
+  | 'unavailable'
+  | 'hanging'
+  | 'late'
+  | 'answer-lost'
+  | 'repeated'
+  | 'no-key'
+  | 'delay'
+  | 'freeze'
+  | 'crash';
 
 export interface SentRequest {
   readonly at: number;
@@ -86,48 +95,56 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
     counts,
 
     /** Half of the latency there, half of it back, and faults on the way. */
-    storeFor({ number, format, sleep }: Asker): PairStore {
-      /** As the adapter shows a record: a token that another format has sealed is closed. */
-      const opened = (seen: Seen, why: ClosedToken['closed'] = 'unreadable'): Seen => {
-        const { token } = seen.record;
-        if (token?.accessToken === undefined) return seen;
-        const isOpen = why !== 'no-key' && (formats.get(token) ?? format) === format;
-        return isOpen ? seen : { ...seen, record: { ...seen.record, token: closedToken(token, why) } };
-      };
+    storeFor({ number, format, now, sleep }: Asker): PairStore {
       const remote =
         <Arguments extends unknown[], Result>(
           operation: keyof PairStore,
-          call: (...args: Arguments) => Promise<Result>,
-          distort = (_fault: StoreFault | undefined, result: Result): Result => result,
+          call: (hasKey: boolean, ...args: Arguments) => Promise<Result>,
         ) =>
         async (...args: Arguments): Promise<Result> => {
           counts.storeCalls[operation] = (counts.storeCalls[operation] ?? 0) + 1;
           const halfMs = surroundings.storeLatencyMs / 2;
           const fault = surroundings.storeFault?.(operation, number);
+          const work = () => call(fault !== 'no-key', ...args);
           if (fault === 'crash') return new Promise(() => undefined);
-          if (fault === 'late') void clock.sleep(LATE_MS).then(() => call(...args));
+          if (fault === 'late') void clock.sleep(LATE_MS).then(work);
           if (fault === 'hanging' || fault === 'late') {
             await sleep(STORE_BUDGET_MS);
             throw new StoreUnavailable('no answer in time');
           }
           await sleep(fault === 'delay' ? DELAY_MS : halfMs);
           if (fault === 'unavailable') throw new StoreUnavailable('down');
-          const result = distort(fault, await call(...args));
-          if (fault === 'repeated') distort(fault, await call(...args));
-          if (halfMs > 0) await sleep(halfMs);
+          const result = await work();
+          if (fault === 'repeated') await work();
+          if (fault === 'freeze') await sleep(DELAY_MS);
+          else if (halfMs > 0) await sleep(halfMs);
           if (fault === 'answer-lost') throw new StoreUnavailable('answer lost');
           return result;
         };
 
+      /** As the adapter shows and stores tokens: one that another format has sealed is closed, one that has no seal has no bytes. */
       return {
-        read: remote(
-          'read',
-          async (...args) => shared.read(...args),
-          (fault, seen) => opened(seen, fault === 'no-key' ? 'no-key' : 'unreadable'),
-        ),
-        replace: remote('replace', async (pair, seen, next) => {
-          if (next.token !== seen.record.token && next.token?.accessToken) formats.set(next.token, format);
-          return shared.replace(pair, seen, next, Infinity);
+        read: remote('read', async (hasKey, pair, deadline) => {
+          const seen = await shared.read(pair, deadline);
+          const { token } = seen.record;
+          if (token === undefined) return seen;
+          const isOther = token.accessToken !== undefined && (formats.get(token) ?? format) !== format;
+          if (hasKey && !isOther) return seen;
+          return { ...seen, record: { ...seen.record, token: closedToken(token, hasKey ? 'unreadable' : 'no-key') } };
+        }),
+        replace: remote('replace', async (hasKey, pair, seen, next) => {
+          const { token } = next;
+          if (token === seen.record.token || token?.accessToken === undefined) {
+            return shared.replace(pair, seen, next, Infinity);
+          }
+          formats.set(token, format);
+          if (hasKey) return shared.replace(pair, seen, next, Infinity);
+          if (seen.record.token !== undefined && now() < seen.record.token.expiresAt) {
+            throw new StoreUnavailable('no sealing key');
+          }
+          const stored = { ...next, token: closedToken(token, 'no-bytes') };
+          const written = await shared.replace(pair, seen, stored, Infinity);
+          return written && { ...written, record: { ...written.record, token } };
         }),
       };
     },
@@ -187,7 +204,8 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
   }
 }
 
-export function closedToken(token: StoredToken, closed: ClosedToken['closed']): ClosedToken {
+function closedToken(token: StoredToken | ClosedToken, closed: ClosedToken['closed']): ClosedToken {
+  if (token.accessToken === undefined) return { ...token, closed };
   const { accessToken: _, scope: __, passThrough: ___, ...visible } = token;
   return { ...visible, closed };
 }

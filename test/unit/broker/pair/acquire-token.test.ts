@@ -265,6 +265,22 @@ describe('a lease whose write went unanswered', () => {
     expect(world.recordNow()).toMatchObject({ lease: undefined, token: { fingerprint: FINGERPRINT } });
   });
 
+  it('that is found with too little time to send in is left to run out, and the call takes another', async () => {
+    const world: ReturnType<typeof createPairWorld> = createPairWorld({
+      store: {
+        replace: async (...args) => {
+          const written = await world.shared.replace(...args);
+          if (args[2].lease?.id !== 'lease-1') return written;
+          world.clock.now += LEASE_MS - 800;
+          return SILENT();
+        },
+      },
+    });
+
+    expect(await world.acquire([REQUEST])).toBe(FINGERPRINT);
+    expect(world.sent).toMatchObject([{ deadline: world.clock.now + 4_000 }]);
+  });
+
   it('is not used once an operator has disabled the client', async () => {
     const world: ReturnType<typeof createPairWorld> = createPairWorld({
       store: {
