@@ -104,10 +104,13 @@ function knownFinding(
 ): CheckResult | undefined {
   const { token } = record;
   if (token !== undefined && isIssuable(token, now)) {
-    const isProof = token.credentialVersion === versionId && now - token.issuedAt < provenForMs;
+    const { singleActiveToken } = call.service;
+    const isItsOwn = token.credentialVersion === versionId;
     // A new token would end the one that callers are using.
-    if (isProof || (call.service.singleActiveToken && !isTrial(call))) return accepted(token, 'traffic');
-    if (call.service.singleActiveToken) return throttled(versionId, token.expiresAt, now);
+    const isProof =
+      (isItsOwn && now - token.issuedAt < provenForMs) || (singleActiveToken && (isItsOwn || !isTrial(call)));
+    if (isProof) return accepted(token, 'traffic');
+    if (singleActiveToken) return throttled(versionId, token.expiresAt, now);
   }
   const rejection = record.rejected.get(versionId);
   if (rejection === undefined || !isLatched(rejection, now)) return undefined;

@@ -65,8 +65,7 @@ export function createAcquireToken(dependencies: Dependencies) {
       case 'wait':
         return poll(call, progress, progress.watch.remainingMs());
       case 'withdraw':
-        if (seen !== undefined && !(await withdraw(call, seen))) return poll(call, progress);
-        return { kind: 'answer', answer: step.answer };
+        return withdraw(call, seen, step.answer, progress);
       case 'request':
         return afterRequest(call, await attempt(call, view, step, readSince, attempts), progress);
       case 'renew': {
@@ -122,10 +121,14 @@ export function createAcquireToken(dependencies: Dependencies) {
     return seen;
   }
 
-  /** Takes the token away; `false` when another write came first. */
-  async function withdraw(call: Call, seen: Seen): Promise<boolean> {
-    const left = await replace(call, seen, withdrawn(seen.record), call.deadline);
-    return left !== undefined && left !== 'unavailable';
+  /** Takes the token away, where the table can be asked. */
+  async function withdraw<Answer>(call: Call, seen: Seen | undefined, answer: Answer, progress: Progress) {
+    const left = seen && (await replace(call, seen, withdrawn(seen.record), call.deadline));
+    if (left === 'unavailable') return afterRequest(call, { kind: 'unanswered' }, progress);
+    if (seen === undefined || left !== undefined) return { kind: 'answer', answer } as const;
+    // The token that is there now may be of a secret that is back.
+    progress.readSince = now();
+    return poll(call, progress);
   }
 
   async function poll(call: Call, progress: Progress, leaseLeftMs = Infinity): Promise<undefined> {

@@ -66,6 +66,9 @@ export function createLeasedRequest(dependencies: LeaseDependencies) {
     attempts: Attempts,
   ): Promise<AttemptOutcome> {
     const { seen, record, at } = view;
+    // A secret that there is no time to read is not Secrets Manager's failure.
+    const isTooLate = () => call.deadline - now() < MIN_REQUEST_MS;
+    if (isTooLate()) return LOST;
     const choose = async (since: number) => {
       const versions = await readVersions(dependencies, call, record, attempts.sent, since);
       return chooseVersion(call, versions, record, attempts.sent, now());
@@ -73,7 +76,7 @@ export function createLeasedRequest(dependencies: LeaseDependencies) {
     // A latch or a hold is told by the secret of the last minutes; the version that is sent was read after the look.
     if (readSince < at) await choose(readSince);
     const usable = await choose(at);
-    if (call.deadline - now() < MIN_REQUEST_MS) return LOST;
+    if (isTooLate()) return LOST;
 
     const { versionId: version } = usable.version;
     const lease = { id: uniqueId(), until: now() + leaseMs(call.service) };

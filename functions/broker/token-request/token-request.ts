@@ -47,7 +47,7 @@ export function createTokenRequester({ send, now, sleep, random }: Dependencies)
       const pauseMs = random() * FIRST_PAUSE_MS * 2 ** (attempts - 1);
       const isInTime = now() + pauseMs + MIN_REPEAT_MS <= end;
       if (result.kind !== 'connect' || attempts === MAX_ATTEMPTS || !isInTime) {
-        const isUnheard = (result.kind === 'timeout' || result.kind === 'broken') && result.head === undefined;
+        const isUnheard = ['timeout', 'broken', 'malformed'].includes(result.kind) && result.head === undefined;
         return { problem: problemOf(result, host), isUnheard };
       }
       await sleep(pauseMs);
