@@ -40,7 +40,7 @@ const explore = async (...exploration: Parameters<typeof exploreRuns>) => {
   runs += own;
   return own;
 };
-afterAll(() => void process.stdout.write(`interleavings: ${runs} runs\n`));
+afterAll(() => void process.stdout.write(`interleavings in all: ${runs} runs\n`));
 
 describe.each<[string, Scenario]>([
   ['nothing is known', {}],
@@ -81,27 +81,27 @@ it.each<[string, Partial<Scenario>]>([
     expect(answers.filter((answer) => answer === undefined)).toHaveLength(count(faults, ['crash']));
     expect((await later(MINUTE_MS)).issue).toBeDefined();
   });
-  process.stdout.write(`${name}: ${own} runs\n`);
+  process.stdout.write(`interleavings with ${name}: ${own} runs\n`);
 });
 
-describe('a secret that is deleted while its token is refused and checked', () => {
-  it('leaves no token once the check has said so, in every interleaving, and none comes back', async () => {
-    const scenario: Scenario = {
-      record: PUBLISHED,
-      request: { refused: OLD_TOKEN.fingerprint },
-      hasCheck: true,
-      operator: ({ surroundings }) => {
-        surroundings.stages = {};
-      },
-      faults: ['crash', 'delay', 'freeze', 'repeated'],
+it.each<[string, Partial<Scenario>]>([
+  ['of two callers', {}],
+  ['of a caller that may crash or be frozen', { faults: ['crash', 'delay', 'freeze', 'repeated'], callers: 1 }],
+])(
+  'a secret that is deleted between the steps %s leaves no token once a check has said so, and none comes back',
+  async (_, changes) => {
+    const record = PUBLISHED;
+    const request = { refused: OLD_TOKEN.fingerprint };
+    const operator: Scenario['operator'] = ({ surroundings }) => {
+      surroundings.stages = {};
     };
-    await explore(scenario, async ({ finding, record, later }) => {
+    await explore({ record, request, operator, hasCheck: true, ...changes }, async ({ finding, record, later }) => {
       if (finding?.finding !== 'secret-missing') return;
       expect(record.token).toBeUndefined();
       expect(nameOf(await later(MINUTE_MS))).toBe('credential-missing');
     });
-  });
-});
+  },
+);
 
 it('a client that is disabled meanwhile stays so in every interleaving, with every fault but a lost item', async () => {
   const operator: Scenario['operator'] = ({ shared }) =>

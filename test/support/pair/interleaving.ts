@@ -21,6 +21,8 @@ export interface Scenario extends Partial<Surroundings> {
   /** What the shared record holds at the start. */
   readonly record?: Partial<PairRecord>;
   readonly request?: Partial<IssueRequest>;
+  /** How many instances ask: 2 when left out. */
+  readonly callers?: 1 | 2;
   /** A third instance checks the credential meanwhile. */
   readonly hasCheck?: boolean;
   /** What an operator does at any moment in between. */
@@ -66,7 +68,16 @@ export async function explore(scenario: Scenario, check: (result: RunResult) => 
 }
 
 async function interleave(scenario: Scenario, pick: Pick) {
-  const { record = {}, request, hasCheck, operator, faults: possible = [], maxFaults = 1, ...changes } = scenario;
+  const {
+    record = {},
+    request,
+    hasCheck,
+    operator,
+    callers = 2,
+    faults: possible = [],
+    maxFaults = 1,
+    ...changes
+  } = scenario;
   const faults: Fault[] = [];
   let isQuiet = false;
   /** The next fault, if there is to be one here. */
@@ -116,9 +127,9 @@ async function interleave(scenario: Scenario, pick: Pick) {
   const fail = (error: unknown) => {
     defect = error;
   };
-  const asked = [first, second].map(
-    (one, index) => one && ask(one, request).then((answer) => answers.splice(index, 1, answer)),
-  );
+  const asked = [first, second]
+    .slice(0, callers)
+    .map((one, index) => one && ask(one, request).then((answer) => answers.splice(index, 1, answer)));
   const checked =
     hasCheck &&
     checker?.check().then((result) => {
