@@ -19,7 +19,7 @@ export interface TokenExchange extends RequestTimes {
 }
 
 /** There is no answer that can be read. `isUnheard`: the request was sent and brought no status. */
-export interface UnansweredRequest {
+interface UnansweredRequest {
   readonly problem: Problem;
   readonly isUnheard: boolean;
 }

@@ -204,7 +204,7 @@ export function createOutside(surroundings: Surroundings, services: Record<Servi
   }
 }
 
-export function closedToken(token: StoredToken | ClosedToken, closed: ClosedToken['closed']): ClosedToken {
+function closedToken(token: StoredToken | ClosedToken, closed: ClosedToken['closed']): ClosedToken {
   if (token.accessToken === undefined) return { ...token, closed };
   const { accessToken: _, scope: __, passThrough: ___, ...visible } = token;
   return { ...visible, closed };
