@@ -224,7 +224,8 @@ export function keepLedger({ shared, clock, owners, services }: ReturnType<typeo
     if (isTold && at < asked.until) accuse(`${who} sent a request of ${key} although told to wait`);
 
     const { token } = before;
-    const isLiving = token !== undefined && isIssuable(token, takenAt + MAX_SKEW_MS);
+    const isServed = token !== undefined && (token.accessToken !== undefined || token.closed !== 'no-bytes');
+    const isLiving = isServed && isIssuable(token, takenAt + MAX_SKEW_MS);
     if (forced && takenAt - previous.forcedAt < 30_000 - MAX_SKEW_MS) accuse(`${who} forced a request too soon`);
     if (!isLiving || forced) return;
     if (services[pair.service]?.singleActiveToken) accuse(`${who} ended a living token`);
