@@ -298,23 +298,6 @@ describe('a lease whose write went unanswered', () => {
     expect(await world.acquire(({ record }) => (record.disabled ? answer('stopped') : REQUEST))).toBe('stopped');
     expect(world.sent).toEqual([]);
   });
-
-  it('is used once: a rejected request is followed by a lease of its own', async () => {
-    const world: ReturnType<typeof createPairWorld> = createPairWorld({
-      renewals: [REJECTED, undefined],
-      secret: rotated,
-      store: {
-        replace: async (...args) => {
-          const written = await world.shared.replace(...args);
-          return world.sent.length === 0 ? SILENT() : written;
-        },
-      },
-    });
-
-    expect(await world.acquire([REQUEST])).toBe(FINGERPRINT);
-    expect(world.versionsSent()).toEqual(['v2', 'v1']);
-    expect(world.recordNow().rejected.get('v2')).toMatchObject({ count: 1, by: 'lease-1' });
-  });
 });
 
 describe('a withdrawal', () => {

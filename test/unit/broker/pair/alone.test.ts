@@ -165,22 +165,6 @@ describe('a table that can be read and takes no writes', () => {
 
     expect(sent).toHaveLength(1 + forced);
   });
-
-  it('speaks for itself again once it has taken one', async () => {
-    let isDown = true;
-    const world: ReturnType<typeof createCallers> = createCallers({
-      store: { replace: async (...args) => (isDown ? SILENT() : world.shared.replace(...args)) },
-    });
-    await world.ask();
-    isDown = false;
-    world.clock.now += HOUR_MS;
-    await world.ask();
-    world.shared.change(PAIR, (record) => ({ ...record, token: undefined }));
-    world.clock.now += MINUTE_MS;
-    await world.ask();
-
-    expect(world.sent).toHaveLength(3);
-  });
 });
 
 describe('a token that this instance cannot open', () => {
